@@ -119,7 +119,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 			Streams: g.streams, WebSockets: g.webSockets,
 		},
 	}
-	ports.Keys = true
+	ports.Leads = true
 	ports.Decisions = g.decisions.Recorder()
 	if g.audit.Log != nil {
 		ports.Audit = g.audit.Log

@@ -447,7 +447,16 @@ func (g *Gateway) ExtProc() *grpc.Server {
 
 // AdminHandler returns the handler of the admin listener.
 func (g *Gateway) AdminHandler() http.Handler {
-	deps := admin.Deps{
+	deps, cfg := g.adminDeps(), g.config()
+	if !cfg.Admin.Console {
+		return admin.New(deps)
+	}
+	return ui.New(deps, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions())).Before(admin.New(deps))
+}
+
+// adminDeps is what the admin listener asks.
+func (g *Gateway) adminDeps() admin.Deps {
+	return admin.Deps{
 		Status:  g.status,
 		Metrics: g.deps.Providers.Handler(),
 		Admins:  func() *admin.Directory { return g.current.Load().admins },
@@ -472,11 +481,6 @@ func (g *Gateway) AdminHandler() http.Handler {
 		Shapes:    adminShapes(),
 		Orgs:      func() []row.Tenant { return tenants.List(g.config()) },
 	}
-	cfg := g.config()
-	if !cfg.Admin.Console {
-		return admin.New(deps)
-	}
-	return ui.New(deps, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions())).Before(admin.New(deps))
 }
 
 // probe implements admin.Deps.Probe: it follows what callers get.

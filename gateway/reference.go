@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/policies"
@@ -39,7 +40,7 @@ const accessRoute = "docs.access"
 // localRoutes lists the routes of v2 that the gateway answers itself, beside those
 // the API's description has.
 func localRoutes(files []reference.File) []route.Route {
-	routes := append(slices.Concat(keep.Routes(), callers.Routes()), billtypes.Route(), route.Route{ID: accessRoute, Dialect: route.V2, Method: http.MethodGet, Pattern: reference.AccessPath})
+	routes := append(slices.Concat(keep.Routes(), callers.Routes(), selfservice.Routes()), billtypes.Route(), route.Route{ID: accessRoute, Dialect: route.V2, Method: http.MethodGet, Pattern: reference.AccessPath})
 	for _, f := range files {
 		routes = append(routes, route.Route{ID: "docs:" + f.Path, Dialect: route.V2, Method: http.MethodGet, Pattern: f.Path, Public: true})
 	}
@@ -57,6 +58,7 @@ func (g *Gateway) localAnswers(files []reference.File) map[string]filter.Respond
 	for _, r := range callers.Routes() {
 		answers[r.ID] = g.keys.Answer
 	}
+	maps.Copy(answers, g.selfService().Answers())
 	for _, f := range files {
 		answers["docs:"+f.Path] = filter.Document(f.Header, f.Body)
 	}
@@ -104,16 +106,7 @@ func (g access) of(ctx context.Context, caller *identity.Caller, tenant *filter.
 	now := g.current.Load()
 	a := &reference.Access{
 		Org: caller.Org, Team: caller.Team, Key: caller.Key, Roles: caller.RoleNames(),
-		Limits: []reference.Limit{}, Budgets: g.budgetsFor(ctx, caller, tenant), Policies: []reference.Policy{}, Prices: []reference.Price{},
-	}
-	counted, err := g.limiter.Show(ctx, caller.Org)
-	known := err == nil // without the store only the quotas are
-	for _, s := range tenant.Scopes(caller) {
-		for w := range ratelimit.Windows {
-			if limit := s.Limit.Quota(w); limit > 0 {
-				a.Limits = append(a.Limits, limitOf(s.Ref(), ratelimit.WindowName(w), limit, counted, known))
-			}
-		}
+		Limits: g.limitsFor(ctx, caller, tenant), Budgets: g.budgetsFor(ctx, caller, tenant), Policies: []reference.Policy{}, Prices: []reference.Price{},
 	}
 	addPolicies(a, tenants.Entries(now.config, caller.Org))
 	j, err := g.judge(ctx, now.engine, a)
@@ -145,6 +138,28 @@ func (g access) judge(ctx context.Context, engine *policies.Engine, a *reference
 	return j, nil
 }
 
+// selfService answers callers about themselves.
+func (g *Gateway) selfService() *selfservice.Service {
+	return selfservice.New(selfservice.Deps{
+		Rows: g.adminDeps().Rows(), Limits: g.limitsFor, Budgets: g.budgetsFor, Org: g.org, Now: g.deps.Now, Logger: g.deps.Logger,
+	})
+}
+
+// limitsFor lists the windows that a caller's calls are counted in.
+func (g *Gateway) limitsFor(ctx context.Context, caller *identity.Caller, tenant *filter.Tenant) []reference.Limit {
+	out := []reference.Limit{}
+	counted, err := g.limiter.Show(ctx, caller.Org)
+	known := err == nil // without the store only the quotas are
+	for _, s := range tenant.Scopes(caller) {
+		for w := range ratelimit.Windows {
+			if limit := s.Limit.Quota(w); limit > 0 {
+				out = append(out, limitOf(s.Ref(), ratelimit.WindowName(w), limit, counted, known))
+			}
+		}
+	}
+	return out
+}
+
 // budgetsFor lists the budgets that a caller's calls are held against.
 func (g *Gateway) budgetsFor(ctx context.Context, caller *identity.Caller, tenant *filter.Tenant) []reference.Budget {
 	out, plan := []reference.Budget{}, tenant.Budgets
@@ -154,6 +169,7 @@ func (g *Gateway) budgetsFor(ctx context.Context, caller *identity.Caller, tenan
 	owner := spend.Owner{Team: caller.Team, Key: caller.Key}
 	state, err := g.money.Ledger.Store.Balances(ctx, caller.Org, owner)
 	known := err == nil && state.Complete // otherwise only the limits are
+	ends := g.zone(caller.Org).Ends(g.deps.Now())
 	for i, scope := range owner.Scopes() {
 		balance := spend.Balance{Scope: scope}
 		if known && i < len(state.Balances) {
@@ -164,6 +180,9 @@ func (g *Gateway) budgetsFor(ctx context.Context, caller *identity.Caller, tenan
 			b := reference.Budget{Scope: scope.String(), Name: spend.CeilingName(c.Index), Limit: text(c.Limit)}
 			if known {
 				b.Used, b.Reserved, b.Left = text(c.Used), text(c.Reserved), text(c.Left())
+			}
+			if c.Index == spend.PerDay || c.Index == spend.PerMonth {
+				b.Ends = new(ends[c.Index-spend.PerDay])
 			}
 			out = append(out, b)
 		}

@@ -239,7 +239,7 @@ func (s *Keys) leadRotates(ctx context.Context, ex *filter.Exchange, l *lead, m 
 
 // leadChange audits a change and makes it. A dry run makes none.
 func (s *Keys) leadChange(ex *filter.Exchange, id, query string, status int, change func() (*KeyAnswer, error)) (*filter.Answer, error) {
-	if !ex.Ports.Keys {
+	if !ex.Ports.Leads {
 		return nil, problem.BadRequest.New("there are no dry runs of changes of keys")
 	}
 	var seq int64

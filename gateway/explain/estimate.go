@@ -104,13 +104,7 @@ func (w *words) estimate(ex *filter.Exchange) EstimatedCall {
 			c.Cost = &EstimatedCost{Reason: in.Cost.Reason}
 		}
 	}
-	for _, p := range spoken(&ex.Verdict) {
-		switch p.Verdict {
-		case saysDenies, saysWarns, saysChanges:
-			p.Doc = ""
-			c.Policies = append(c.Policies, p)
-		}
-	}
+	c.Policies = Told(spoken(&ex.Verdict))
 	for _, b := range ex.Ceilings() {
 		number := func(n int64) json.Number { return json.Number(spend.AmountText(b.Index, n)) }
 		c.Budgets = append(c.Budgets, EstimatedBudget{
@@ -118,4 +112,16 @@ func (w *words) estimate(ex *filter.Exchange) EstimatedCall {
 		})
 	}
 	return c
+}
+
+// Told returns what callers are told of the policies that spoke: those that deny, warn or change, and none that is only tried out.
+func Told(all []Policy) (told []Policy) {
+	for _, p := range all {
+		switch p.Verdict {
+		case saysDenies, saysWarns, saysChanges:
+			p.Doc = ""
+			told = append(told, p)
+		}
+	}
+	return told
 }

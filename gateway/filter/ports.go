@@ -53,8 +53,8 @@ type Ports struct {
 	Usage Usage
 	// Audit records what is changed; nil records nothing.
 	Audit Auditor
-	// Keys says that leads may change keys.
-	Keys bool
+	// Leads says that leads may change what is their team's: keys, and requests for approval.
+	Leads bool
 	// Observer receives exchanges that have ended; nil for none.
 	Observer Observer
 }

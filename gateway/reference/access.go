@@ -1,5 +1,7 @@
 package reference
 
+import "time"
+
 // Access is what a caller may do, as the page shows it.
 type Access struct {
 	Org   string   `json:"org"`
@@ -40,6 +42,8 @@ type Budget struct {
 	Used     string `json:"used,omitempty"`
 	Reserved string `json:"reserved,omitempty"`
 	Left     string `json:"left,omitempty"`
+	// Ends is when the day or month of the budget ends, absent for others.
+	Ends *time.Time `json:"ends,omitempty"`
 }
 
 // Policy is one entry of the organisation's policies.

@@ -208,6 +208,14 @@ func Table() []Row {
 			Tests: []string{"gateway", "test/world"}, // the gateway whose rows they ask
 			Why:   "pages stand on the rows of the operators' listener, and know no feature but by its answers",
 		},
+		{
+			Package: "gateway/selfservice",
+			May: []string{
+				"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/audit", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/problem",
+				"gateway/reference", "gateway/route", "gateway/settings", "policies/catalog",
+			},
+			Why: "what callers see of themselves is a row of operators with a narrower scope",
+		},
 		leaf("gateway/admin/row", "a leaf: what can be asked, whoever answers and whoever asks"),
 		{Package: "gateway/archive/...", May: []string{"config/fault"}, Why: "a leaf: it keeps JSON that it does not read"},
 		{Package: "gateway/audit/...", May: []string{"config/fault", "policies/logfile"}, Why: "a leaf: a chain of lines in a file that rotates"},

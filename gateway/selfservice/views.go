@@ -1,0 +1,187 @@
+package selfservice
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/reference"
+)
+
+// Me is who a caller is, and what it may still do.
+type Me struct {
+	Org  string `json:"org"`
+	Team string `json:"team,omitempty"`
+	Key  string `json:"key"`
+	// Subject is whom a token or a certificate was issued to.
+	Subject string   `json:"subject,omitempty"`
+	Roles   []string `json:"roles"`
+	// Until is when the credential ends, absent for never.
+	Until   *time.Time         `json:"until,omitempty"`
+	Limits  []reference.Limit  `json:"limits"`
+	Budgets []reference.Budget `json:"budgets"`
+	// Grants is what a lead may approve, in USD; absent if it may not.
+	Grants *Grants `json:"grants,omitempty"`
+	// Approvals are the caller's own requests for approval, newest first.
+	Approvals []approval.Record `json:"approvals"`
+	// Unknown names what could not be read.
+	Unknown []string `json:"unknown,omitempty"`
+}
+
+// Grants is the most that a call may cost which a lead approves, in USD: per hour, or of a run.
+type Grants struct {
+	PerHour string `json:"perHour"`
+	PerRun  string `json:"perRun"`
+}
+
+func (s *Service) me(ctx context.Context, ex *filter.Exchange) (any, error) {
+	if len(ex.Query) > 0 {
+		return nil, row.Bad("query", "there are no parameters")
+	}
+	c := ex.Caller
+	m := &Me{
+		Org: c.Org, Team: c.Team, Key: c.Key, Subject: c.Subject, Roles: c.RoleNames(),
+		Limits: s.deps.Limits(ctx, c, ex.Tenant), Budgets: s.deps.Budgets(ctx, c, ex.Tenant), Approvals: []approval.Record{},
+	}
+	if !c.Until.IsZero() {
+		m.Until = new(c.Until.UTC())
+	}
+	if g := s.grants(c); leads(c) && (g.PerHour > 0 || g.PerRun > 0) {
+		m.Grants = &Grants{g.PerHour.String(), g.PerRun.String()}
+	}
+	list, err := s.requests(ctx, ex)
+	if err != nil {
+		m.Unknown = append(m.Unknown, "approvals: the shared store does not answer")
+	}
+	m.Approvals = append(m.Approvals, slices.DeleteFunc(list, func(r approval.Record) bool { return r.Key != c.Key })...)
+	return m, nil
+}
+
+// spend answers what was spent by the caller, a lead by its team.
+func (s *Service) spend(ctx context.Context, ex *filter.Exchange) (any, error) {
+	return s.ask(ctx, ex, "GET /admin/spend/history", ex.Query)
+}
+
+// Resource is one of a caller's.
+type Resource struct {
+	admin.Resource
+
+	// Idle is absent for what works, or is not looked at.
+	Idle *Idle `json:"idle,omitempty"`
+}
+
+// Idle says why a resource is idle, since when, and what it costs a month, in USD.
+type Idle struct {
+	Reason   string     `json:"reason"`
+	Since    time.Time  `json:"since"`
+	PerMonth string     `json:"perMonth"`
+	Kept     *time.Time `json:"kept,omitempty"`
+	StopAt   *time.Time `json:"stopAt,omitempty"`
+}
+
+// resourceList is resources as they are answered. Complete is that of the ledger.
+type resourceList struct {
+	Complete  bool       `json:"complete"`
+	Resources []Resource `json:"resources"`
+}
+
+func (s *Service) resources(ctx context.Context, ex *filter.Exchange) (any, error) {
+	v, err := s.ask(ctx, ex, "GET /admin/spend", ex.Query)
+	if err != nil {
+		return nil, err
+	}
+	l, _ := v.(*admin.Ledger)
+	out := resourceList{l.Complete, []Resource{}}
+	idle := map[string]*Idle{}
+	if v, err := s.ask(ctx, ex, "GET /admin/spend/idle", nil); err == nil { // nothing is idle where nothing is looked for
+		list, _ := v.(*admin.IdleList)
+		for _, r := range list.Resources {
+			idle[r.ID] = &Idle{r.Reason, r.Since, r.PerMonth, r.Kept, r.StopAt}
+		}
+	}
+	for _, r := range l.Resources {
+		if sees(ex.Caller, r.Team, r.Key) {
+			out.Resources = append(out.Resources, Resource{r, idle[r.ID]})
+		}
+	}
+	return out, nil
+}
+
+// decisions answers what was decided on the calls of the caller, a lead on those of its team.
+func (s *Service) decisions(ctx context.Context, ex *filter.Exchange) (any, error) {
+	v, err := s.ask(ctx, ex, "GET /admin/decisions", ex.Query)
+	if err != nil {
+		return nil, err
+	}
+	out, _ := v.(map[string]any)
+	list, _ := out["decisions"].([]explain.Summary)
+	shown := make([]explain.Summary, 0, len(list))
+	for _, d := range list {
+		if sees(ex.Caller, d.Team, d.Key) {
+			d.Spoken = told(d.Spoken)
+			shown = append(shown, d)
+		}
+	}
+	out["decisions"] = shown
+	return out, nil
+}
+
+// told is what callers may know of the policies that spoke, as [explain.Told] has it.
+func told(s explain.Spoken) explain.Spoken {
+	s.Shadowed, s.Excepted = nil, nil
+	return s
+}
+
+// Decision is what callers may know of one.
+type Decision struct {
+	explain.Summary
+
+	Method   string   `json:"method"`
+	Path     string   `json:"path"`
+	Stage    string   `json:"stage,omitempty"`
+	Detail   string   `json:"detail,omitempty"`
+	Approval string   `json:"approval,omitempty"`
+	ToPass   []string `json:"toPass,omitempty"`
+	// Calls are the v2 calls that the request became.
+	Calls []Call `json:"calls"`
+}
+
+// Call is one of them, with the policies that spoke.
+type Call struct {
+	Operation  string           `json:"operation"`
+	Method     string           `json:"method"`
+	Path       string           `json:"path"`
+	Verdict    explain.Verdict  `json:"verdict"`
+	Status     int              `json:"status,omitempty"`
+	Detail     string           `json:"detail,omitempty"`
+	USDPerHour string           `json:"usdPerHour,omitempty"`
+	Policies   []explain.Policy `json:"policies,omitempty"`
+}
+
+func (s *Service) decision(ctx context.Context, ex *filter.Exchange) (any, error) {
+	if len(ex.Query) > 0 {
+		return nil, row.Bad("query", "there are no parameters")
+	}
+	v, err := s.ask(ctx, ex, "GET /admin/decisions/{id}", url.Values{"id": {ex.Params["id"]}})
+	if err != nil {
+		return nil, err
+	}
+	x, _ := v.(*explain.Report)
+	if x == nil || x.Caller.Org != ex.Caller.Org || !sees(ex.Caller, x.Caller.Team, x.Caller.Key) {
+		return nil, row.RefusedError{Status: http.StatusNotFound, Reason: "no decision of that id is kept: it is too old, or it only read and passed at another gateway"}
+	}
+	d := &Decision{Summary: x.Summary(), Method: x.Method, Path: x.Path, Stage: x.Stage, Detail: x.Detail, Approval: x.Approval, ToPass: x.ToPass, Calls: []Call{}}
+	d.Spoken = told(d.Spoken)
+	for i := range x.Calls {
+		c := &x.Calls[i]
+		d.Calls = append(d.Calls, Call{c.Operation, c.Method, c.Path, c.Verdict, c.Status, c.Detail, c.USDPerHour, explain.Told(c.Policies)})
+	}
+	return d, nil
+}
