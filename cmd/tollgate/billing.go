@@ -4,16 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math/big"
-	"net/http"
 	"net/url"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,22 +21,22 @@ import (
 // groups nor filters them by GPU type: that is done here, with the types that the
 // gateway knows.
 type billing struct {
-	base, keyEnv string
-	out          *output
-	plot         bool
-	bucket       string
-	from, to     string
-	grouping     string
-	org          string
-	admin        *adminClient
-	id, gpu      string
+	callerClient
+
+	out      *output
+	plot     bool
+	bucket   string
+	from, to string
+	grouping string
+	org      string
+	admin    *adminClient
+	id, gpu  string
 	// path is v2's, record the member of a record that names its resource and filters,
 	// and kind what the resource is to the gateway.
 	path, record, kind string
 	groups             map[string]string // value of --grouping -> the member in JSON
 	idFlag             string            // the option that filters by resource
 	fallback           string            // the default of --grouping
-	notes              io.Writer         // what is said beside the answer
 }
 
 func newBilling() *cobra.Command {
@@ -82,8 +79,7 @@ func (b *billing) command(use, short string) *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&b.base, "gateway", "http://127.0.0.1:8080", "address of the gateway")
-	f.StringVar(&b.keyEnv, "key-env", "TOLLGATE_KEY", "variable that holds the caller's key")
+	b.flags(cmd)
 	b.out = outputFlag(cmd)
 	f.BoolVar(&b.plot, "plot", false, "draw a bar per row of the table")
 	f.StringVar(&b.bucket, "bucket-size", "day", "hour, day, week, month or year")
@@ -134,9 +130,9 @@ func (b *billing) validate() error {
 
 // ask returns the rows: the time, the group and the amount of each.
 func (b *billing) ask(ctx context.Context, progress func(done, of int)) ([]map[string]any, error) {
-	key := os.Getenv(b.keyEnv)
-	if key == "" {
-		return nil, fmt.Errorf("the variable %s holds no key", b.keyEnv)
+	key, err := b.key()
+	if err != nil {
+		return nil, err
 	}
 	bills, err := b.bills(ctx, key, progress)
 	if err != nil {
@@ -310,57 +306,6 @@ func writeProgress(w io.Writer, done, of int) {
 	default:
 		_, _ = fmt.Fprint(w, "\r\x1b[K") // ECMA-48, EL: erase to the end of the line
 	}
-}
-
-// billTimeout bounds one question, and longestWait how long the gateway may ask to wait
-// before the next.
-const (
-	billTimeout = 2 * time.Minute
-	longestWait = 10 * time.Minute
-)
-
-// get asks the gateway, and again when it said to wait.
-func (b *billing) get(ctx context.Context, key, target string, out any) error {
-	for {
-		wait, err := b.getOnce(ctx, key, target, out)
-		if wait == nil || *wait > longestWait {
-			return err
-		}
-		_, _ = fmt.Fprintf(b.notes, "%v: waiting for %s\n", err, *wait)
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(*wait):
-		}
-	}
-}
-
-// getOnce asks once. With an error it returns how long the gateway says to wait, if it
-// does.
-func (b *billing) getOnce(ctx context.Context, key, target string, out any) (wait *time.Duration, err error) {
-	ctx, cancel := context.WithTimeout(ctx, billTimeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(b.base, "/")+target, nil)
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Authorization", "Bearer "+key)
-	res, err := new(http.Client).Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = res.Body.Close() }()
-	decoder := json.NewDecoder(res.Body)
-	decoder.UseNumber()
-	if res.StatusCode < http.StatusBadRequest {
-		return nil, decoder.Decode(out)
-	}
-	var refusal struct{ Title, Detail string }
-	_ = decoder.Decode(&refusal)
-	if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && seconds >= 0 {
-		wait = new(time.Duration(seconds) * time.Second)
-	}
-	return wait, errors.New(cmp.Or(refusal.Detail, refusal.Title, res.Status))
 }
 
 // billed is one row: an amount of a bucket and a group.

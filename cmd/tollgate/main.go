@@ -87,7 +87,7 @@ Try it without any account:  tollgate demo`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(wrongFlag)
-	root.AddCommand(newServe(), newCheck(), newDemo(), newDev(), newPlatform(), newKeys(), newAudit(), newBilling(), newExplain(), newPolicy(), newMigrate(), newEnvoy(), newHealth(), newMan(), newVersion(),
+	root.AddCommand(newServe(), newCheck(), newDemo(), newDev(), newPlatform(), newKeys(), newAudit(), newBilling(), newExplain(), newPolicy(), newMigrate(), newEnvoy(), newHealth(), newMan(), newVersion(), newWhoami(),
 		group("limits", "Show and reset the limits of a running gateway", "  tollgate limits show acme"),
 		group("spend", "Show budgets and what is spent, and compare the ledger with the platform", "  tollgate spend show acme", newAdopt()),
 		group("approvals", "Show and answer requests to approve single calls that were refused", "  tollgate approvals list acme"),

@@ -51,6 +51,7 @@ func byHand() map[string]string {
 		"serve":           process,
 		"spend adopt":     "with --from-audit it reads a file, and asks for each line",
 		"version":         local,
+		"whoami":          "it asks with a caller's key",
 
 		"billing serverless":     "as billing pods",
 		"billing network-volume": "as billing pods",

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// callerClient asks a gateway with the key of a caller.
+type callerClient struct {
+	base, keyEnv string
+	notes        io.Writer // what is said beside the answer
+}
+
+// flags adds those of a command that asks.
+func (c *callerClient) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.base, "gateway", "http://127.0.0.1:8080", "address of the gateway")
+	cmd.Flags().StringVar(&c.keyEnv, "key-env", "TOLLGATE_KEY", "variable that holds the caller's key")
+}
+
+// key returns the key.
+func (c *callerClient) key() (string, error) {
+	key := os.Getenv(c.keyEnv)
+	if key == "" {
+		return "", fmt.Errorf("the variable %s holds no key", c.keyEnv)
+	}
+	return key, nil
+}
+
+// callerTimeout bounds one question, and longestWait how long the gateway may ask to wait
+// before the next.
+const (
+	callerTimeout = 2 * time.Minute
+	longestWait   = 10 * time.Minute
+)
+
+// get asks the gateway, and again when it said to wait.
+func (c *callerClient) get(ctx context.Context, key, target string, out any) error {
+	for {
+		wait, err := c.getOnce(ctx, key, target, out)
+		if wait == nil || *wait > longestWait {
+			return err
+		}
+		_, _ = fmt.Fprintf(c.notes, "%v: waiting for %s\n", err, *wait)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(*wait):
+		}
+	}
+}
+
+// getOnce asks once. With an error it returns how long the gateway says to wait, if it
+// does.
+func (c *callerClient) getOnce(ctx context.Context, key, target string, out any) (wait *time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callerTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(c.base, "/")+target, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	res, err := new(http.Client).Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	decoder := json.NewDecoder(res.Body)
+	decoder.UseNumber()
+	if res.StatusCode < http.StatusBadRequest {
+		return nil, decoder.Decode(out)
+	}
+	var refusal struct{ Title, Detail string }
+	_ = decoder.Decode(&refusal)
+	if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && seconds >= 0 {
+		wait = new(time.Duration(seconds) * time.Second)
+	}
+	return wait, errors.New(cmp.Or(refusal.Detail, refusal.Title, res.Status))
+}

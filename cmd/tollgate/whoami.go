@@ -1,0 +1,94 @@
+package main
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// whoami is who a caller is, and what it may still do, as tables show it.
+type whoami struct {
+	Org     string   `json:"org"`
+	Team    string   `json:"team"`
+	Key     string   `json:"key"`
+	Subject string   `json:"subject"`
+	Roles   []string `json:"roles"`
+	Until   *time.Time
+	Limits  []struct {
+		Scope, Window string
+		Limit         int64
+		Remaining     *int64
+		ResetSeconds  int64
+	}
+	Budgets []struct {
+		Scope, Name, Limit, Used, Reserved, Left string
+		Ends                                     *time.Time
+	}
+	Approvals []struct {
+		ID, State, Asks, USD, Per string
+		Until                     time.Time
+	}
+	Unknown []string
+}
+
+func newWhoami() *cobra.Command {
+	c := new(callerClient)
+	cmd := &cobra.Command{
+		Use: "whoami", Short: "Show who a key is, and what is left of its limits and budgets", Args: cobra.NoArgs,
+		Example: "  tollgate whoami\n  tollgate whoami --key-env ANN -o json",
+		Long: `Shows who a caller is to the gateway: its organisation, team and roles; what is left
+of its limits and budgets, and until when; and what it asked approval for. The gateway
+is asked with the caller's key, which ` + "`--key-env`" + ` names a variable of.`,
+	}
+	out := outputFlag(cmd)
+	c.flags(cmd)
+	cmd.RunE = action(func(cmd *cobra.Command, _ []string) error {
+		c.notes = cmd.ErrOrStderr()
+		key, err := c.key()
+		if err != nil {
+			return err
+		}
+		var text json.RawMessage
+		if err := c.get(cmd.Context(), key, "/tollgate/me", &text); err != nil {
+			return err
+		}
+		var me whoami
+		if err := json.Unmarshal(text, &me); err != nil {
+			return err
+		}
+		return out.write(cmd.OutOrStdout(), text, me.sheets()...)
+	})
+	return cmd
+}
+
+// sheets are who the caller is, and a table for each list that is not empty.
+func (m *whoami) sheets() []sheet {
+	who := sheet{{"org", "team", "key", "roles", "until"}}
+	who.add(m.Org, m.Team, m.Key, strings.Join(m.Roles, ", "), moment(m.Until))
+	limits := sheet{{"limit", "window", "of", "left", "resets_in"}}
+	for _, l := range m.Limits {
+		left := ""
+		if l.Remaining != nil {
+			left = strconv.FormatInt(*l.Remaining, 10)
+		}
+		limits.add(l.Scope, l.Window, l.Limit, left, time.Duration(l.ResetSeconds)*time.Second)
+	}
+	budgets := sheet{{"budget", "name", "of", "used", "reserved", "left", "ends"}}
+	for _, b := range m.Budgets {
+		budgets.add(b.Scope, b.Name, b.Limit, b.Used, b.Reserved, b.Left, moment(b.Ends))
+	}
+	approvals := sheet{{"approval", "state", "asks", "usd", "per", "until"}}
+	for _, a := range m.Approvals {
+		approvals.add(a.ID, a.State, a.Asks, a.USD, a.Per, instant(a.Until))
+	}
+	out := []sheet{who}
+	for _, s := range []sheet{limits, budgets, approvals} {
+		if len(s) > 1 {
+			out = append(out, s)
+		}
+	}
+	return out
+}
