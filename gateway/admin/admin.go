@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 )
@@ -46,6 +48,8 @@ type Deps struct {
 	Shapes    Shapes
 	// Orgs lists the organisations that are configured.
 	Orgs func() []row.Tenant
+
+	streams *semaphore.Weighted
 }
 
 // Limits shows and resets quotas. Both return ErrNoOrg for an organisation that

@@ -53,6 +53,9 @@ type begun struct {
 	any bool
 }
 
+// Unwrap lets http.ResponseController reach the connection.
+func (b *begun) Unwrap() http.ResponseWriter { return b.ResponseWriter }
+
 // Write implements io.Writer.
 func (b *begun) Write(p []byte) (int, error) {
 	b.any = true

@@ -19,6 +19,9 @@ type Decisions interface {
 	// List returns the latest exchanges that are selected. With an error, they are those
 	// of this gateway alone.
 	List(ctx context.Context, q DecisionQuery) (any, error)
+	// Watch returns what is decided from now on and is selected, by this gateway at once and by others within some seconds, until ctx
+	// ends and the channel is closed. It has a Missed in the place of what the reader was too slow for.
+	Watch(ctx context.Context, q DecisionQuery) <-chan any
 	// Explain reports what would become of the request a JSON object describes. A
 	// question that cannot be read, or is about another organisation than org, unless
 	// that is "", is a BadRequestError.
@@ -35,12 +38,16 @@ type Decisions interface {
 // DecisionQuery selects exchanges. A zero member selects all.
 type DecisionQuery struct {
 	Org, Team, Key string
+	// Policy selects what a policy spoke in, whatever it said, and Operation what an operation was called in.
+	Policy, Operation string
 	// Refused selects what was refused.
 	Refused bool
 	// Own selects what the gateway did by itself.
 	Own bool
 	// Since selects what began no earlier.
 	Since time.Time
+	// Before selects what began earlier; the zero Time selects all.
+	Before time.Time
 	// Limit bounds how many there are, the newest.
 	Limit int
 }
@@ -53,22 +60,35 @@ func (d Deps) audit(ctx context.Context, _ row.Scope, p scoped) (any, error) {
 	return x, err
 }
 
-// selected says which decisions are listed.
-type selected struct {
+// followed says which decisions are told as they are made.
+type followed struct {
 	anyOrg
 
-	Team    row.Team  `query:"team" doc:"only those of this team"`
-	Key     string    `query:"key" doc:"only those of this key, by its id"`
-	Refused bool      `query:"refused" doc:"only what was refused"`
-	Own     bool      `query:"own" doc:"only what the gateways did by themselves: pods stopped, reservations ended"`
-	Since   row.Since `query:"since" doc:"only what is no older than a duration, such as 24h, or than a time"`
-	Limit   int       `query:"limit" min:"1" max:"1000" default:"50" doc:"how many at most"`
+	Team      row.Team `query:"team" doc:"only those of this team"`
+	Key       string   `query:"key" doc:"only those of this key, by its id"`
+	Policy    string   `query:"policy" doc:"only those in which this policy spoke: denied, warned, would have denied or changed something"`
+	Operation string   `query:"operation" doc:"only those on this operation, by its operationId"`
+	Refused   bool     `query:"refused" doc:"only what was refused"`
+	Own       bool     `query:"own" doc:"only what the gateways did by themselves: pods stopped, reservations ended"`
+}
+
+func (p *followed) query() DecisionQuery {
+	return DecisionQuery{Org: string(p.Org), Team: string(p.Team), Key: p.Key, Policy: p.Policy, Operation: p.Operation, Refused: p.Refused, Own: p.Own}
+}
+
+// selected says which decisions are listed.
+type selected struct {
+	followed
+
+	Since  row.Since  `query:"since" doc:"only what is no older than a duration, such as 24h, or than a time"`
+	Before row.Moment `query:"before" doc:"only what is older than a time: that of the last one of a list leads to the next list"`
+	Limit  int        `query:"limit" min:"1" max:"1000" default:"50" doc:"how many at most"`
 }
 
 func (d Deps) decisions(ctx context.Context, _ row.Scope, p selected) (any, error) {
-	list, err := d.Decisions.List(ctx, DecisionQuery{
-		Org: string(p.Org), Team: string(p.Team), Key: p.Key, Refused: p.Refused, Own: p.Own, Since: time.Time(p.Since), Limit: p.Limit,
-	})
+	q := p.query()
+	q.Since, q.Before, q.Limit = time.Time(p.Since), time.Time(p.Before), p.Limit
+	list, err := d.Decisions.List(ctx, q)
 	answer := map[string]any{"decisions": list}
 	if err != nil {
 		answer["incomplete"] = "the shared store does not answer: these are this gateway's"

@@ -35,6 +35,21 @@ func (history) List(_ context.Context, q admin.DecisionQuery) (any, error) {
 	return []admin.DecisionQuery{q}, nil
 }
 
+func (history) Watch(ctx context.Context, q admin.DecisionQuery) <-chan any {
+	c := make(chan any)
+	go func() {
+		defer close(c)
+		for _, v := range []any{q, admin.Missed{Missed: 3}} {
+			select {
+			case c <- v:
+			case <-ctx.Done():
+			}
+		}
+		<-ctx.Done()
+	}()
+	return c
+}
+
 func (history) Explain(_ context.Context, _ string, question []byte) (any, error) {
 	if string(question) == "nonsense" {
 		return nil, admin.BadRequestError{Reason: "not a question"}

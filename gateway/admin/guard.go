@@ -43,7 +43,24 @@ func (d Deps) guarded(r *row.Row, next http.HandlerFunc) http.HandlerFunc {
 			q.Set("org", org)
 			req.URL.RawQuery = q.Encode()
 		}
+		s.Still = d.still(r, req, org)
 		next(w, attach(req, s))
+	}
+}
+
+// still returns whether who made a request may go on to ask a row about an organisation.
+func (d Deps) still(r *row.Row, req *http.Request, org string) func(context.Context) bool {
+	token := strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")
+	return func(ctx context.Context) bool {
+		if d.Admins().Open() {
+			return true
+		}
+		s, err := d.Holder(ctx, token)
+		if err != nil {
+			return false
+		}
+		now, err := r.Admit(s, org)
+		return err == nil && now == org
 	}
 }
 

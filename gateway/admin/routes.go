@@ -5,6 +5,8 @@ import (
 	"net/http/pprof"
 	"reflect"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
@@ -13,6 +15,7 @@ type Shapes struct{ Report, Summary, Audit, Approval, Key, Made any }
 
 // Rows returns the whole of the operators' listener. Those of the zero Deps can be read, and not be asked.
 func (d Deps) Rows() []row.Row {
+	d.streams = semaphore.NewWeighted(maxStreams)
 	seconds := []row.Param{{Name: "seconds", Doc: "how long", Type: reflect.TypeFor[int]()}}
 	const profile = "application/octet-stream"
 	return []row.Row{
@@ -149,6 +152,7 @@ of all that share its Redis what was refused, warned of or excepted, or changed
 something (decisions.shared). "tollgate explain ID" tells how each came about.`,
 			}},
 		},
+		{Pattern: "GET /admin/decisions/stream", Summary: "What is decided, as server-sent events", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.stream), Media: "text/event-stream"},
 		{Pattern: "GET /admin/decisions/log", Summary: "The decision log of this gateway, an event per line", Role: row.Operator, About: row.OfOrg, Ask: row.Do(d.decisionLog), Media: "application/x-ndjson", Fails: []int{http.StatusConflict}},
 		{Pattern: "GET /admin/decisions/{id}", Summary: "What became of an exchange, stage by stage", Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.decision), Answer: row.TypeOf(d.Shapes.Report), Fails: []int{http.StatusNotFound}},
 		{Pattern: "POST /admin/explain", Summary: "What would become of a request", Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.explain), Body: reflect.TypeFor[question](), Answer: row.TypeOf(d.Shapes.Report), Fails: []int{http.StatusInternalServerError}},

@@ -17,6 +17,7 @@ type Status struct {
 	failed   time.Time
 	fault    string
 	restart  []string
+	drains   chan struct{}
 }
 
 // Report is a copy of a Status, as the admin listener shows it.
@@ -55,7 +56,24 @@ type PolicyStatus struct {
 func (s *Status) Serving(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.serving && !on {
+		close(s.drainsLocked())
+	}
 	s.serving = on
+}
+
+// Drains returns a channel that is closed when draining begins.
+func (s *Status) Drains() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.drainsLocked()
+}
+
+func (s *Status) drainsLocked() chan struct{} {
+	if s.drains == nil {
+		s.drains = make(chan struct{})
+	}
+	return s.drains
 }
 
 // Loaded notes that a configuration is in force; an earlier fault is over.

@@ -101,6 +101,27 @@ func (s *Store) List(ctx context.Context, org string, since time.Time, visit fun
 	return s.each(ctx, org, since, func(_ string, report json.RawMessage) bool { return visit(report) })
 }
 
+// Follow calls visit with the reports of an organisation that were kept behind a place, first kept first, no more than a page of them, and
+// returns the place behind them. The place "" is behind all that are kept now.
+func (s *Store) Follow(ctx context.Context, org, place string, visit func(report json.RawMessage)) (behind string, err error) {
+	if place == "" {
+		last, err := s.client.XRevRangeN(ctx, s.key(org), "+", "-", 1).Result()
+		if err != nil || len(last) == 0 {
+			return "0-0", unavailable(err)
+		}
+		return last[0].ID, nil
+	}
+	entries, err := s.client.XRangeN(ctx, s.key(org), "("+place, "+", page).Result()
+	for _, e := range entries {
+		place = e.ID
+		for _, report := range e.Values {
+			text, _ := report.(string)
+			visit(json.RawMessage(text))
+		}
+	}
+	return place, unavailable(err)
+}
+
 const (
 	// page is how many reports are read at once.
 	page = 200

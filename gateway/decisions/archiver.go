@@ -91,13 +91,29 @@ func (a *archiver) writeAll(batch []explain.Past) {
 func (a *archiver) list(ctx context.Context, org string, q explain.Query) ([]explain.Summary, error) {
 	var list []explain.Summary
 	err := a.store.List(ctx, org, q.Since, func(raw json.RawMessage) bool {
-		var x explain.Report
-		if json.Unmarshal(raw, &x) == nil { // one that cannot be read is of another version
-			if s := x.Summary(); q.Match(&s) {
-				list = append(list, s)
-			}
+		if s := summaryOf(raw); s != nil && q.Match(s) {
+			list = append(list, *s)
 		}
 		return len(list) < q.Limit
 	})
 	return list, err
+}
+
+// follow calls visit with the summaries of an organisation that were archived behind a place, and returns the place behind them; see
+// [archive.Store.Follow].
+func (a *archiver) follow(ctx context.Context, org, place string, visit func(*explain.Summary)) (string, error) {
+	return a.store.Follow(ctx, org, place, func(raw json.RawMessage) {
+		if s := summaryOf(raw); s != nil {
+			visit(s)
+		}
+	})
+}
+
+// summaryOf returns the summary of an archived report, nil for one of a version that cannot be read.
+func summaryOf(raw json.RawMessage) *explain.Summary {
+	var x explain.Report
+	if json.Unmarshal(raw, &x) != nil {
+		return nil
+	}
+	return new(x.Summary())
 }

@@ -18,6 +18,7 @@ import (
 type History struct {
 	mu             sync.Mutex // guards what follows
 	telling, plain ring
+	watches        map[*Watch]bool
 
 	tell func(Past)
 }
@@ -77,6 +78,9 @@ func (h *History) add(p Past) {
 	}
 	h.mu.Lock()
 	part.push(p)
+	for w := range h.watches {
+		w.offer(p)
+	}
 	h.mu.Unlock()
 	if h.tell != nil && telling {
 		h.tell(p)
@@ -132,12 +136,16 @@ type Summary struct {
 // Query selects summaries. A zero member selects all.
 type Query struct {
 	Org, Team, Key string
+	// Policy selects what a policy spoke in, whatever it said, and Operation what an operation was called in.
+	Policy, Operation string
 	// Refused selects what was refused.
 	Refused bool
 	// Own selects what the gateway did by itself.
 	Own bool
 	// Since selects what began no earlier.
 	Since time.Time
+	// Before selects what began earlier; the zero Time selects all.
+	Before time.Time
 	// Limit bounds how many there are, the newest.
 	Limit int
 }
@@ -145,7 +153,8 @@ type Query struct {
 // Match reports whether a summary is selected.
 func (q Query) Match(s *Summary) bool {
 	return (q.Org == "" || q.Org == s.Org) && (q.Team == "" || q.Team == s.Team) && (q.Key == "" || q.Key == s.Key) &&
-		(!q.Refused || s.Verdict == Refused) && (!q.Own || s.Own != nil) && !s.Time.Before(q.Since)
+		(q.Operation == "" || q.Operation == s.Operation) && (q.Policy == "" || s.names(q.Policy)) &&
+		(!q.Refused || s.Verdict == Refused) && (!q.Own || s.Own != nil) && !s.Time.Before(q.Since) && (q.Before.IsZero() || s.Time.Before(q.Before))
 }
 
 // Newest returns summaries of several lists, each once, newest first and no more than

@@ -155,7 +155,7 @@ func (s *Service) ask(ctx context.Context, ex *filter.Exchange, pattern string, 
 	c := ex.Caller
 	values := make(url.Values, len(given)+3)
 	for name, v := range given {
-		if name == "org" || name == "team" || name == "key" && !leads(c) {
+		if name == "org" || name == "team" || name == "policy" || name == "key" && !leads(c) { // by policy one would learn of those tried out
 			return nil, row.Bad(name, "is no parameter here: the answer is about what is your own")
 		}
 		values[name] = v

@@ -1,6 +1,7 @@
 package row
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -42,6 +43,8 @@ type Scope struct {
 	Orgs []Tenant
 	// Now is when the question is asked.
 	Now time.Time
+	// Still reports, of a long answer, whether the asker may go on to ask; nil is always.
+	Still func(ctx context.Context) bool
 }
 
 // Tenant is an organisation that can be asked about.
@@ -56,6 +59,9 @@ type Tenant struct {
 func (s Scope) Has(r Role) bool {
 	return r == Viewer || slices.Contains(s.Roles, r) || slices.Contains(s.Roles, Admin)
 }
+
+// MayStill reports whether the asker may go on to ask.
+func (s Scope) MayStill(ctx context.Context) bool { return s.Still == nil || s.Still(ctx) }
 
 // Signs returns the name that an answer is recorded under. Askers without a name of their own give one.
 func (s Scope) Signs(given string) (string, error) {

@@ -1,0 +1,80 @@
+package decisions
+
+import (
+	"context"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+)
+
+// othersEvery is how often it is looked what other gateways have decided, and tellOnce how many decisions are remembered, so that each is told
+// once.
+const othersEvery, tellOnce = time.Second, 4096
+
+// watching tells one reader what is decided.
+type watching struct {
+	Rows
+	q    explain.Query
+	out  chan any
+	told *lru.Cache[string, bool] // by decision
+	// places are how far the archive was read, by organisation.
+	places map[string]string
+}
+
+// Watch implements admin.Decisions. It tells of what other gateways decided as soon as the archive has it.
+func (d Rows) Watch(ctx context.Context, q admin.DecisionQuery) <-chan any {
+	w := &watching{d, explain.Query(q), make(chan any), telemetry.Must(lru.New[string, bool](tellOnce)), make(map[string]string)}
+	own := d.d.History.Watch()
+	w.others(ctx) // where the archive ends now
+	go func() {
+		defer close(w.out)
+		defer own.Stop()
+		look := time.NewTicker(othersEvery)
+		defer look.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case p := <-own.C:
+				s := p.Report(nil).Summary()
+				w.tell(ctx, &s)
+			case <-look.C:
+				w.others(ctx)
+			}
+			if n := own.Missed(); n > 0 {
+				w.send(ctx, admin.Missed{Missed: n})
+			}
+		}
+	}()
+	return w.out
+}
+
+// others tells what was archived since the last look. While the store is away, it tells this gateway's decisions alone, and the others' later.
+func (w *watching) others(ctx context.Context) {
+	if w.d.archive == nil {
+		return
+	}
+	for _, org := range w.orgs(w.q.Org) {
+		place, err := w.d.archive.follow(ctx, org, w.places[org], func(s *explain.Summary) { w.tell(ctx, s) })
+		if err == nil || w.places[org] != "" {
+			w.places[org] = place
+		}
+	}
+}
+
+func (w *watching) tell(ctx context.Context, s *explain.Summary) {
+	if known, _ := w.told.ContainsOrAdd(s.DecisionID, true); !known && w.q.Match(s) {
+		w.send(ctx, *s)
+	}
+}
+
+func (w *watching) send(ctx context.Context, v any) {
+	select {
+	case w.out <- v:
+	case <-ctx.Done():
+	}
+}

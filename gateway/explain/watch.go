@@ -1,0 +1,58 @@
+package explain
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+)
+
+// watched is how many exchanges wait for a reader of a Watch.
+const watched = 1024
+
+// Watch receives what a History keeps from now on.
+type Watch struct {
+	// C has each in the order of its end. What the reader is too slow for is left out.
+	C      <-chan Past
+	send   chan<- Past
+	missed atomic.Int64
+	stop   func()
+}
+
+// Watch begins one. It must be stopped.
+func (h *History) Watch() *Watch {
+	c := make(chan Past, watched)
+	w := &Watch{C: c, send: c}
+	w.stop = func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.watches, w)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.watches == nil {
+		h.watches = make(map[*Watch]bool)
+	}
+	h.watches[w] = true
+	return w
+}
+
+// offer sends p unless too much waits.
+func (w *Watch) offer(p Past) {
+	select {
+	case w.send <- p:
+	default:
+		w.missed.Add(1)
+	}
+}
+
+// Missed returns how many were left out since it was last asked.
+func (w *Watch) Missed() int64 { return w.missed.Swap(0) }
+
+// Stop ends the watch.
+func (w *Watch) Stop() { w.stop() }
+
+// names reports whether a policy spoke.
+func (s *Spoken) names(policy string) bool {
+	return slices.Contains(s.Denied, policy) || slices.Contains(s.Warned, policy) || slices.Contains(s.Shadowed, policy) ||
+		slices.ContainsFunc(s.Changed, func(change string) bool { return strings.HasPrefix(change, policy+": ") })
+}
