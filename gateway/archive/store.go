@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -101,7 +102,7 @@ func (s *Store) List(ctx context.Context, org string, since time.Time, visit fun
 	return s.each(ctx, org, since, func(_ string, report json.RawMessage) bool { return visit(report) })
 }
 
-// Follow calls visit with the reports of an organisation that were kept behind a place, first kept first, no more than a page of them, and
+// Follow calls visit with the reports of an organisation that were kept behind a place, first kept first, the newest maxFollowed at most, and
 // returns the place behind them. The place "" is behind all that are kept now.
 func (s *Store) Follow(ctx context.Context, org, place string, visit func(report json.RawMessage)) (behind string, err error) {
 	if place == "" {
@@ -111,16 +112,29 @@ func (s *Store) Follow(ctx context.Context, org, place string, visit func(report
 		}
 		return last[0].ID, nil
 	}
-	entries, err := s.client.XRangeN(ctx, s.key(org), "("+place, "+", page).Result()
-	for _, e := range entries {
+	var found []redis.XMessage
+	for newest := "+"; len(found) < maxFollowed; {
+		entries, err := s.client.XRevRangeN(ctx, s.key(org), newest, "("+place, page).Result()
+		if err != nil {
+			return place, unavailable(err)
+		}
+		if found = append(found, entries...); len(entries) < page {
+			break
+		}
+		newest = "(" + entries[page-1].ID
+	}
+	for _, e := range slices.Backward(found) {
 		place = e.ID
 		for _, report := range e.Values {
 			text, _ := report.(string)
 			visit(json.RawMessage(text))
 		}
 	}
-	return place, unavailable(err)
+	return place, nil
 }
+
+// maxFollowed bounds how many reports are followed at once.
+const maxFollowed = 10 * page
 
 const (
 	// page is how many reports are read at once.

@@ -154,3 +154,43 @@ func TestArchiveAway(t *testing.T) {
 		}
 	}
 }
+
+// Who follows is told what is kept from then on, in order and once, more than a page of it too.
+func TestFollow(t *testing.T) {
+	eachStore(t, archive.DefaultConfig(), func(t *testing.T, s *archive.Store, _ redis.UniversalClient) {
+		var got []int
+		follow := func(place string) string {
+			got = nil
+			next, err := s.Follow(t.Context(), "acme", place, func(report json.RawMessage) {
+				var x struct{ N int }
+				if err := json.Unmarshal(report, &x); err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, x.N)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return next
+		}
+		empty := follow("")
+		keep(t, s, "acme", 1, 2)
+		keep(t, s, "globex", 3)
+		if place := follow(empty); fmt.Sprint(got) != "[1 2]" {
+			t.Errorf("from an empty store to %s: %v", place, got)
+		}
+		place := follow("")
+		var want []int
+		for n := range 450 {
+			want = append(want, n)
+		}
+		keep(t, s, "acme", want...)
+		next := follow(place)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if follow(next); got != nil {
+			t.Errorf("told once more: %v", got)
+		}
+	})
+}
