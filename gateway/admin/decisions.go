@@ -22,6 +22,8 @@ type Decisions interface {
 	// Watch returns what is decided from now on and is selected, by this gateway at once and by others within some seconds, until ctx
 	// ends and the channel is closed. It has a Missed in the place of what the reader was too slow for.
 	Watch(ctx context.Context, q DecisionQuery) <-chan any
+	// Counts returns on how many calls policies of an organisation said what, by hour, from one hour to another.
+	Counts(ctx context.Context, org string, from, to time.Time) ([]PolicyCount, error)
 	// Explain reports what would become of the request a JSON object describes. A
 	// question that cannot be read, or is about another organisation than org, unless
 	// that is "", is a BadRequestError.

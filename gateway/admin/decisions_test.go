@@ -50,6 +50,16 @@ func (history) Watch(ctx context.Context, q admin.DecisionQuery) <-chan any {
 	return c
 }
 
+func (history) Counts(_ context.Context, org string, from, _ time.Time) ([]admin.PolicyCount, error) {
+	if org == "away" {
+		return nil, errors.New("the store is away")
+	}
+	return []admin.PolicyCount{
+		{Hour: from, Policy: "gpu_count", Verdict: "denies", Team: "ml", Calls: 2}, {Hour: from, Policy: "gpu_count", Verdict: "would deny", Team: "ops", Calls: 1},
+		{Hour: from.Add(time.Hour), Policy: "gpu_count", Verdict: "denies", Team: "ml", Calls: 3}, {Hour: from.Add(time.Hour), Policy: "price_ceiling", Verdict: "denies", Calls: 4},
+	}, nil
+}
+
 func (history) Explain(_ context.Context, _ string, question []byte) (any, error) {
 	if string(question) == "nonsense" {
 		return nil, admin.BadRequestError{Reason: "not a question"}
@@ -88,6 +98,16 @@ func TestDecisions(t *testing.T) {
 		{"GET", "/admin/decisions/log?org=acme&since=yesterday", "", 400, "since"},
 		{"GET", "/admin/decisions/log?org=none", "", 409, "no file"},
 		{"GET", "/admin/decisions/log?org=acmee", "", 404, `did you mean \"acme\"?; known: acme, globex`},
+		{"GET", "/admin/policies/counts?org=acme", "", 200, `"policy": "gpu_count",
+      "verdict": "denies",
+      "team": "ml",
+      "calls": 5`},
+		{"GET", "/admin/policies/counts?org=acme&bucket=hour&since=90d", "", 200, `"hour": "2001-08-10T01:00:00Z"`},
+		{"GET", "/admin/policies/counts?org=acme&verdict=would+deny&team=ml", "", 200, `"counts": []`},
+		{"GET", "/admin/policies/counts?org=acme&policy=price_ceiling", "", 200, `"calls": 4`},
+		{"GET", "/admin/policies/counts?org=acme&verdict=no", "", 400, "expected denies, warns, would deny, excepted or changes"},
+		{"GET", "/admin/policies/counts?org=away", "", 503, "does not answer"},
+		{"GET", "/admin/policies/counts", "", 400, "org: is required"},
 		{"GET", "/admin/decisions/d1", "", 200, `"decisionId": "d1"`},
 		{"GET", "/admin/decisions/d2", "", 404, "no decision of that id"},
 		{"GET", "/admin/decisions/away", "", 503, "does not answer"},

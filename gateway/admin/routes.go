@@ -153,6 +153,15 @@ something (decisions.shared). "tollgate explain ID" tells how each came about.`,
 			}},
 		},
 		{Pattern: "GET /admin/decisions/stream", Summary: "What is decided, as server-sent events", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.stream), Media: "text/event-stream"},
+		{
+			Pattern: "GET /admin/policies/counts", Summary: "On how many calls policies said what", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.counts),
+			Commands: []row.Command{{
+				Use: "policy counts ORG", Short: "Show on how many calls policies denied, warned, or would have denied", Example: "tollgate policy counts acme --since 7d\ntollgate policy counts acme --policy gpu_count --verdict 'would deny' --bucket hour",
+				Long: `Shows on how many calls each policy denied, warned, would have denied (mode shadow),
+was lifted by an exception or changed something, by team: what a policy that is tried
+out would do. Counts are kept for 30 days, by whole hours.`,
+			}},
+		},
 		{Pattern: "GET /admin/decisions/log", Summary: "The decision log of this gateway, an event per line", Role: row.Operator, About: row.OfOrg, Ask: row.Do(d.decisionLog), Media: "application/x-ndjson", Fails: []int{http.StatusConflict}},
 		{Pattern: "GET /admin/decisions/{id}", Summary: "What became of an exchange, stage by stage", Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.decision), Answer: row.TypeOf(d.Shapes.Report), Fails: []int{http.StatusNotFound}},
 		{Pattern: "POST /admin/explain", Summary: "What would become of a request", Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.explain), Body: reflect.TypeFor[question](), Answer: row.TypeOf(d.Shapes.Report), Fails: []int{http.StatusInternalServerError}},

@@ -15,6 +15,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/tally"
+	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
@@ -30,6 +32,8 @@ type Decisions struct {
 	file    *logfile.File    // of the decision log, nil for none
 	log     *decisionlog.Log // nil when they are logged nowhere
 	archive *archiver        // nil without one
+	tally   *tally.Store
+	said    tasks.Batches[explain.Past] // for tally
 }
 
 // Deps are the dependencies of Decisions. All are required but Stdout and Also.

@@ -48,6 +48,15 @@ func (p Past) id() string {
 	return p.exchange.Event.DecisionID
 }
 
+// Spoke reports whether a policy said anything of it.
+func (p Past) Spoke() bool {
+	if p.exchange == nil {
+		return false
+	}
+	e := p.exchange.Event
+	return len(e.Denied)+len(e.Warned)+len(e.Shadowed)+len(e.Excepted)+len(e.Changed) > 0
+}
+
 func (p Past) none() bool { return p.own == nil && p.exchange == nil }
 
 // NewHistory returns a History of the latest size exchanges, at least two. It calls
@@ -98,8 +107,7 @@ func (h *History) kept() [2]ring {
 // refused because there was too much to do.
 func plain(ex *filter.Exchange) bool {
 	e := ex.Event
-	return e.Refusal == string(problem.Overloaded) || e.Method == http.MethodGet && e.Status < 400 && e.Refusal == "" &&
-		len(e.Denied)+len(e.Warned)+len(e.Shadowed)+len(e.Excepted)+len(e.Changed) == 0
+	return e.Refusal == string(problem.Overloaded) || e.Method == http.MethodGet && e.Status < 400 && e.Refusal == "" && !Ended(ex).Spoke()
 }
 
 // Find reports on a kept exchange; ok is false when it is not, or no longer,

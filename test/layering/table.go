@@ -148,7 +148,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/decisions",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/archive", "gateway/explain", "gateway/filter", "gateway/problem", "gateway/settings", "gateway/tasks", "gateway/telemetry", "policies/decisionlog", "policies/logfile", "policies/spend"},
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/archive", "gateway/explain", "gateway/filter", "gateway/problem", "gateway/settings", "gateway/tally", "gateway/tasks", "gateway/telemetry", "policies/decisionlog", "policies/logfile", "policies/spend"},
 			Tests:   []string{"gateway/identity"},
 			Why:     "a feature: what was decided is kept",
 		},
@@ -194,6 +194,7 @@ func Table() []Row {
 			Tests:   []string{"gateway/record"},
 			Why:     "a feature: who may call, by the configuration and by keys made at run time",
 		},
+		leaf("gateway/tally", "a leaf: counts in Redis"),
 		leaf("gateway/xds/...", "a leaf: Envoy's configuration is a function of ours, as data"),
 		{
 			Package: "gateway/admin/...",

@@ -1,0 +1,70 @@
+package admin
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+)
+
+// PolicyCount is on how many calls a policy said something.
+type PolicyCount struct {
+	// Hour is the one that is counted, absent where hours are added up.
+	Hour   time.Time `json:"hour,omitzero"`
+	Policy string    `json:"policy"`
+	// Verdict is denies, warns, would deny, excepted or changes.
+	Verdict string `json:"verdict"`
+	Team    string `json:"team,omitempty"`
+	Calls   int64  `json:"calls"`
+}
+
+// policyCounts are counts as they are answered, of whole hours.
+type policyCounts struct {
+	From   time.Time     `json:"from"`
+	To     time.Time     `json:"to"`
+	Counts []PolicyCount `json:"counts"`
+}
+
+// counting says which counts are shown.
+type counting struct {
+	scoped
+
+	Policy  string       `query:"policy" doc:"only this policy"`
+	Verdict string       `query:"verdict" oneof:"denies,warns,would deny,excepted,changes" doc:"only this verdict"`
+	Team    row.PastTeam `query:"team" doc:"only calls of this team"`
+	Since   row.Since    `query:"since" default:"24h" doc:"from the hour of a time, or of a duration before now, at most 30d, until now"`
+	Bucket  string       `query:"bucket" oneof:"hour,total" default:"total" doc:"what a count is the sum of"`
+}
+
+// countedFor is how long counts are kept.
+const countedFor = 30 * 24 * time.Hour
+
+func (d Deps) counts(ctx context.Context, s row.Scope, p counting) (*policyCounts, error) {
+	from := time.Time(p.Since)
+	if oldest := s.Now.Add(-countedFor); from.Before(oldest) {
+		from = oldest
+	}
+	out := &policyCounts{From: from.UTC().Truncate(time.Hour), To: s.Now.UTC(), Counts: []PolicyCount{}}
+	counts, err := d.Decisions.Counts(ctx, string(p.Org), out.From, out.To)
+	if err != nil {
+		return nil, err
+	}
+	sums := make(map[PolicyCount]int64)
+	for _, c := range counts {
+		if p.Policy != "" && p.Policy != c.Policy || p.Verdict != "" && p.Verdict != c.Verdict || p.Team != "" && string(p.Team) != c.Team {
+			continue
+		}
+		what := PolicyCount{Hour: c.Hour, Policy: c.Policy, Verdict: c.Verdict, Team: c.Team}
+		if p.Bucket == "total" {
+			what.Hour = time.Time{}
+		}
+		if sums[what] == 0 {
+			out.Counts = append(out.Counts, what)
+		}
+		sums[what] += c.Calls
+	}
+	for i := range out.Counts {
+		out.Counts[i].Calls = sums[out.Counts[i]]
+	}
+	return out, nil
+}

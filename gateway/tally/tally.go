@@ -1,0 +1,109 @@
+package tally
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Kept is how long counts are kept.
+const Kept = 30 * 24 * time.Hour
+
+// ErrUnavailable means that the store cannot be asked.
+var ErrUnavailable = errors.New("tally: the store cannot be asked")
+
+// Said is what is counted: that a policy said something about a call of a team, in an hour.
+type Said struct {
+	Hour                  time.Time
+	Policy, Verdict, Team string
+}
+
+// Count is how often that was.
+type Count struct {
+	Said
+	Calls int64
+}
+
+// Store keeps counts. It is safe for concurrent use. It does not own its client.
+type Store struct {
+	client redis.UniversalClient
+	prefix string
+}
+
+// New returns a store whose keys begin with prefix. It does not dial.
+func New(client redis.UniversalClient, prefix string) *Store { return &Store{client, prefix} }
+
+// key is that of an hour of an organisation.
+func (s *Store) key(org string, hour time.Time) string {
+	return s.prefix + "{" + org + "}:" + strconv.FormatInt(hour.Unix()/3600, 10)
+}
+
+// apart stands between the parts of a field: no id has it.
+const apart = "\x00"
+
+// Add adds counts of an organisation.
+func (s *Store) Add(ctx context.Context, org string, counts map[Said]int64) error {
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		keys := make(map[string]bool)
+		for said, n := range counts {
+			key := s.key(org, said.Hour)
+			keys[key] = true
+			p.HIncrBy(ctx, key, strings.Join([]string{said.Policy, said.Verdict, said.Team}, apart), n)
+		}
+		for key := range keys {
+			p.Expire(ctx, key, Kept+time.Hour)
+		}
+		return nil
+	})
+	return unavailable(err)
+}
+
+// atOnce is how many hours are read at once.
+const atOnce = 100
+
+// List returns the counts of an organisation from the hour of a time to that of another, by hour, policy, verdict and team.
+func (s *Store) List(ctx context.Context, org string, from, to time.Time) ([]Count, error) {
+	var hours []time.Time
+	for h := from.UTC().Truncate(time.Hour); !h.After(to); h = h.Add(time.Hour) {
+		hours = append(hours, h)
+	}
+	var out []Count
+	for chunk := range slices.Chunk(hours, atOnce) {
+		found := make([]*redis.MapStringStringCmd, len(chunk))
+		_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for i, hour := range chunk {
+				found[i] = p.HGetAll(ctx, s.key(org, hour))
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		for i, cmd := range found {
+			for field, text := range cmd.Val() {
+				parts := strings.Split(field, apart)
+				if n, err := strconv.ParseInt(text, 10, 64); err == nil && len(parts) == 3 { // others are of another version
+					out = append(out, Count{Said{chunk[i], parts[0], parts[1], parts[2]}, n})
+				}
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Count) int {
+		return cmp.Or(a.Hour.Compare(b.Hour), cmp.Compare(a.Policy, b.Policy), cmp.Compare(a.Verdict, b.Verdict), cmp.Compare(a.Team, b.Team))
+	})
+	return out, nil
+}
+
+func unavailable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
