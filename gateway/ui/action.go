@@ -22,7 +22,7 @@ func (c *Console) action(r *row.Row) func(v *visit) {
 			v.fail(http.StatusBadRequest, "the form cannot be read")
 			return
 		}
-		form, back := v.r.PostForm, local(v.r.PostFormValue("back"))
+		form, back := v.r.PostForm, local(v.r.PostFormValue("back")) //nolint:forbidigo // a form that was sent, not http.PostForm
 		form.Del("back")
 		if r.Pattern == createKey {
 			form = keyForm(form)

@@ -65,7 +65,7 @@ func (c *Console) toIssuer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	setLogin(w, r, base64.RawURLEncoding.EncodeToString(text), int(loginTime.Seconds()))
-	http.Redirect(w, r, address, http.StatusSeeOther)
+	http.Redirect(w, r, address, http.StatusSeeOther) //nolint:gosec // the issuer is configured
 }
 
 // fromIssuer begins a session for a person who comes back from an issuer.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -48,9 +49,7 @@ func newDirectory(t *testing.T) *directory {
 		}
 		now := time.Now()
 		claims := issuer.Claims{"sub": "ada", "aud": "console", "iat": now.Unix(), "exp": now.Add(time.Minute).Unix(), "groups": []string{"gpu-admins"}, "nonce": d.nonce}
-		for name, value := range d.claims {
-			claims[name] = value
-		}
+		maps.Copy(claims, d.claims)
 		_ = json.NewEncoder(w).Encode(map[string]any{"access_token": "opaque", "token_type": "Bearer", "id_token": d.Token(t, claims)})
 	})
 	return d

@@ -49,7 +49,7 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 	}
 	next := local(r.FormValue("next"))
 	if c.deps.Admins().Open() {
-		http.Redirect(w, r, next, http.StatusSeeOther)
+		http.Redirect(w, r, next, http.StatusSeeOther) //nolint:gosec // a page of the console, see local
 		return
 	}
 	c.begin(w, r, token, session{Name: s.Name, Began: c.deps.Now().UTC()}, next)
@@ -69,7 +69,7 @@ func (c *Console) begin(w http.ResponseWriter, r *http.Request, token string, of
 	}
 	setCookie(w, r, value, int(sessionTime.Seconds()))
 	c.deps.Logger.InfoContext(r.Context(), "console session began", "who", of.Name, "client.address", peer(r).String())
-	http.Redirect(w, r, next, http.StatusSeeOther)
+	http.Redirect(w, r, next, http.StatusSeeOther) //nolint:gosec // a page of the console, see local
 }
 
 // logout ends the session of a request, at every gateway.

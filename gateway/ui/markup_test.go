@@ -37,7 +37,7 @@ func fill(v reflect.Value, depth int) {
 		v.SetBytes(text)
 		return
 	}
-	switch v.Kind() {
+	switch v.Kind() { //nolint:exhaustive // answers have no other kinds
 	case reflect.String:
 		v.SetString(hostile)
 	case reflect.Bool:
@@ -50,8 +50,8 @@ func fill(v reflect.Value, depth int) {
 		v.Set(reflect.New(v.Type().Elem()))
 		fill(v.Elem(), depth+1)
 	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(v.Field(i), depth+1)
+		for _, field := range v.Fields() {
+			fill(field, depth+1)
 		}
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 2, 2))

@@ -101,8 +101,18 @@ func visit(t *testing.T, b *tab, text, arrived string) {
 
 // consolePages are the pages, with the heading of each.
 var consolePages = [][2]string{
-	{"/ui/", "Now"}, {"/ui/spend", "Spend"}, {"/ui/resources", "Resources"}, {"/ui/decisions", "Decisions"}, {"/ui/explain", "Dry run"}, {"/ui/approvals", "Approvals"},
-	{"/ui/keys", "Keys"}, {"/ui/limits", "Limits"}, {"/ui/policies?held=1", "Policies"}, {"/ui/legacy", "Legacy"}, {"/ui/fleet", "Fleet"}, {"/ui/decisions/none", "Not Found"},
+	{"/ui/", "Now"},
+	{"/ui/spend", "Spend"},
+	{"/ui/resources", "Resources"},
+	{"/ui/decisions", "Decisions"},
+	{"/ui/explain", "Dry run"},
+	{"/ui/approvals", "Approvals"},
+	{"/ui/keys", "Keys"},
+	{"/ui/limits", "Limits"},
+	{"/ui/policies?held=1", "Policies"},
+	{"/ui/legacy", "Legacy"},
+	{"/ui/fleet", "Fleet"},
+	{"/ui/decisions/none", "Not Found"},
 }
 
 // Nobody is kept from the console by how it is written: the checker finds nothing above minor on any page, in light and in dark, and no page
