@@ -70,7 +70,7 @@ func publish(t *testing.T, s scale, all []result) {
 // table is the results as Markdown.
 func table(s scale, all []result) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d gateways, %d keys of %d organisations, %.0f calls a second for %s, of which the quotas (%d a minute for a key, %d for an organisation) have room for %.0f %%.\n\n",
+	fmt.Fprintf(&b, "%d gateways, %d keys of %d organisations, %.0f calls a second for %s. The quotas (%d a minute for a key, %d for an organisation) have room for %.0f %% of them.\n\n",
 		s.gateways, s.keys, s.orgs, s.rate, s.length, s.key, s.org, 100*float64(all[0].possible)/float64(all[0].calls))
 	b.WriteString("| quotas are counted | over-admitted | under-admitted | Redis calls per call | fairness | waited |")
 	for _, at := range all[0].regions {
