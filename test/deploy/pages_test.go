@@ -175,8 +175,23 @@ func TestPages(t *testing.T) {
 	for page, before := range scenes() {
 		t.Run(strings.TrimSuffix(filepath.Base(page), ".md"), func(t *testing.T) {
 			t.Parallel()
-			runPage(t, page, before)
+			for _, fault := range runPage(t, page, before, read(t, page)) {
+				t.Error(fault)
+			}
 		})
+	}
+}
+
+// A page that is wrong is found wrong, and a block that is not to be run is not.
+func TestPagesThatAreWrong(t *testing.T) {
+	t.Parallel()
+	const page = "```sh\nn=4\necho \"$n boxes\"\n```\n\n```text\n... boxes\n```\n\n" +
+		"```sh\nfalse\necho on\n```\n\n" +
+		"1. A list:\n\n   ```sh\n   printf '%s\\n' one \\\n     two\n   ```\n\n   ```text\n   one\n   three\n   ```\n\n" +
+		"<!-- not run: ends the shell -->\n```sh\nexit 1\n```\n\n```text\nnothing\n```\n"
+	faults := runPage(t, "page", "", page)
+	if len(faults) != 2 || !strings.HasPrefix(faults[0], "page:10:") || !strings.HasPrefix(faults[1], "page:17:") {
+		t.Errorf("faults:\n%s\nwant those of lines 10 and 17", strings.Join(faults, "\n"))
 	}
 }
 
@@ -195,11 +210,12 @@ func script(before string, all []step) string {
 	return text.String()
 }
 
-// runPage runs the blocks of a page behind commands of which nothing is expected.
-func runPage(t *testing.T, page, before string) {
+// runPage returns the faults of a page: blocks of which a command fails, or which print
+// something else than the page says. Of the commands before it nothing is expected.
+func runPage(t *testing.T, name, before, page string) (faults []string) {
 	t.Helper()
 	const separator = "\x00"
-	text := before + separator + read(t, page)
+	text := before + separator + page
 	admin := ""
 	for _, port := range []string{"8080", "8081", "8082", "8083", "8090", "8888"} {
 		free, err := redistest.FreePort()
@@ -235,19 +251,20 @@ func runPage(t *testing.T, page, before string) {
 	cmd.Dir, cmd.Env = checkout, append(os.Environ(), admin, "EXAMPLES="+examples, "TMPDIR="+t.TempDir(), "PATH="+filepath.Join(checkout, "bin")+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Errorf("%v", err)
+		t.Error(err)
 	}
 	_, rest, _ := strings.Cut(string(out), mark+"\n")
 	for _, s := range all {
 		got, after, found := strings.Cut(rest, mark)
 		if !found {
-			t.Fatalf("%s:%d was not run:\n%s%s", page, s.line, s.commands, out)
+			t.Fatalf("%s:%d was not run:\n%s%s", name, s.line, s.commands, out)
 		}
 		failed, next, _ := strings.Cut(after, "\n")
 		rest, got = next, strings.TrimSpace(strings.ReplaceAll(got, "\r", ""))
 		want := strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(s.output)), `\.\.\.`, `(?s:.*)`)
 		if failed != "" || !regexp.MustCompile(`^`+want+`\s*$`).MatchString(got) {
-			t.Errorf("%s:%d:\n%sfailed: %s\nprints\n%s\nwant\n%s", page, s.line, s.commands, failed, got, s.output)
+			faults = append(faults, fmt.Sprintf("%s:%d:\n%sfailed: %s\nprints\n%s\nwant\n%s", name, s.line, s.commands, failed, got, s.output))
 		}
 	}
+	return faults
 }
