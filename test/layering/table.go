@@ -219,7 +219,7 @@ func Table() []Row {
 		},
 		leaf("gateway/admin/row", "a leaf: what can be asked, whoever answers and whoever asks"),
 		{Package: "gateway/archive/...", May: []string{"config/fault"}, Why: "a leaf: it keeps JSON that it does not read"},
-		{Package: "gateway/audit/...", May: []string{"config/fault", "policies/logfile"}, Why: "a leaf: a chain of lines in a file that rotates"},
+		{Package: "gateway/audit", May: []string{"config/fault", "policies/logfile"}, Why: "a leaf: a chain of lines in a file that rotates"},
 		{Package: "gateway/balancer/...", May: []string{"config/fault"}, Why: "a leaf: callers' addresses behind load balancers"},
 		{Package: "gateway/connlimit/...", May: []string{"config/fault"}, Why: "a leaf: how many connections a listener holds"},
 		{Package: "gateway/overload/...", May: []string{"config/fault"}, Why: "a leaf: what is done at once"},
