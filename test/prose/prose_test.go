@@ -26,7 +26,7 @@ var aim = bar{headless: 1, you: 4, median: 16} //nolint:gochecknoglobals // a co
 // goes when its page is there.
 func rows() map[string]bar {
 	return map[string]bar{
-		"docs/configuration.md": {headless: 7.4, you: 0, median: 16, long: 0},
+		"docs/configuration.md": {headless: 7.3, you: 0, median: 16, long: 0},
 		"docs/security.md":      {headless: 1, you: 0.6, median: 16, long: 0},
 	}
 }
