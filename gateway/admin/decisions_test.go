@@ -55,8 +55,10 @@ func (history) Counts(_ context.Context, org string, from, _ time.Time) ([]admin
 		return nil, errors.New("the store is away")
 	}
 	return []admin.PolicyCount{
-		{Hour: from, Policy: "gpu_count", Verdict: "denies", Team: "ml", Calls: 2}, {Hour: from, Policy: "gpu_count", Verdict: "would deny", Team: "ops", Calls: 1},
-		{Hour: from.Add(time.Hour), Policy: "gpu_count", Verdict: "denies", Team: "ml", Calls: 3}, {Hour: from.Add(time.Hour), Policy: "price_ceiling", Verdict: "denies", Calls: 4},
+		{Hour: from, Policy: "gpu_count", Verdict: "denies", Team: "ml", Calls: 2},
+		{Hour: from, Policy: "gpu_count", Verdict: "would deny", Team: "ops", Calls: 1},
+		{Hour: from.Add(time.Hour), Policy: "gpu_count", Verdict: "denies", Team: "ml", Calls: 3},
+		{Hour: from.Add(time.Hour), Policy: "price_ceiling", Verdict: "denies", Calls: 4},
 	}, nil
 }
 

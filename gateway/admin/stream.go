@@ -116,7 +116,7 @@ func (e *events) close() {
 // write writes text at once, or fails after maxStall.
 func (e *events) write(text string) error {
 	if e.control != nil {
-		_ = e.control.SetWriteDeadline(time.Now().Add(maxStall)) //nolint:forbidigo // the clock of the network
+		_ = e.control.SetWriteDeadline(time.Now().Add(maxStall))
 	}
 	if _, err := io.WriteString(e.w, text); err != nil || e.control == nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -143,9 +144,7 @@ func (s *Service) answered(ctx context.Context, ex *filter.Exchange, pattern str
 		}
 		asked[name] = v
 	}
-	for name, v := range values {
-		asked[name] = v
-	}
+	maps.Copy(asked, values)
 	var seq int64
 	if ex.Ports.Audit != nil {
 		var err error
