@@ -135,7 +135,7 @@ func TestHostileNames(t *testing.T) {
 		"keys":      excerpt[settings.KeyRecord]{Rows: keys},
 		"secret":    filled[secret](),
 		"limits":    excerpt[admin.Window]{Rows: filled[[]admin.Window]().([]admin.Window)},
-		"policies":  policyData{Policies: []string{hostile}, Refused: of[admin.Overview](), Held: &held},
+		"policies":  policyData{Policies: []string{hostile}, Refused: of[admin.Overview](), Counts: of[policyCounts](), Held: &held},
 		"legacy":    excerpt[admin.LegacyCall]{Rows: filled[[]admin.LegacyCall]().([]admin.LegacyCall)},
 		"fleet":     filled[fleetData](),
 		"login":     filled[loginData](),

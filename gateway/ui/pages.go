@@ -181,8 +181,15 @@ type policyData struct {
 	Policies []string
 	// Refused counts the calls that each has refused today.
 	Refused part[admin.Overview]
+	// Counts says on how many calls each policy said what, in a week.
+	Counts part[policyCounts]
 	// Held is what the organisation has, held against its policies, if that is asked for.
 	Held *part[explain.Audit]
+}
+
+// policyCounts says on how many calls policies said what.
+type policyCounts struct {
+	Counts []admin.PolicyCount `json:"counts"`
 }
 
 // RefusedBy returns the calls that a policy has refused today.
@@ -199,7 +206,7 @@ func policies(v *visit) (any, int, string) {
 	orgs := ask[struct {
 		Orgs []row.Tenant `json:"orgs"`
 	}](v, "GET /admin/orgs", nil)
-	d := policyData{Refused: ask[admin.Overview](v, overview, nil)}
+	d := policyData{Refused: ask[admin.Overview](v, overview, nil), Counts: ask[policyCounts](v, "GET /admin/policies/counts", url.Values{"since": {"7d"}})}
 	for _, o := range orgs.Is.Orgs {
 		if o.ID == v.org {
 			d.Policies = o.Policies
