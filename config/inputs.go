@@ -7,6 +7,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -17,6 +19,8 @@ type Inputs struct {
 	seen map[string]digest
 	// read are the files whose content cannot change without their size, time or identity.
 	read map[string]reading
+	// patterns are those of seen that stand for the names that they match.
+	patterns []string
 	// skip reports whether a directory below an input is left out; nil leaves none out.
 	skip func(name string) bool
 }
@@ -57,6 +61,12 @@ func (in *Inputs) noting(readFile func(string) ([]byte, error)) func(string) ([]
 	}
 }
 
+// pattern makes the names that a pattern matches one of the inputs.
+func (in *Inputs) pattern(pattern string) {
+	in.patterns = append(in.patterns, pattern)
+	in.add(pattern, in.digestOf(pattern))
+}
+
 // directory makes a directory one of the inputs.
 func (in *Inputs) directory(path string) { in.add(path, in.digestOf(path)) }
 
@@ -67,7 +77,7 @@ const tick = 2 * time.Second
 // look returns the same inputs as they are now. Files whose size, time and identity are
 // what they were are not read again.
 func (in Inputs) look() Inputs {
-	now := Inputs{skip: in.skip, read: make(map[string]reading, len(in.read))}
+	now := Inputs{skip: in.skip, patterns: in.patterns, read: make(map[string]reading, len(in.read))}
 	for path := range in.seen {
 		stat, err := os.Stat(path)
 		before, known := in.read[path]
@@ -120,6 +130,10 @@ func (in Inputs) skips(root, name string, d fs.DirEntry) bool {
 // digestOf is that of a file's content, or of the names, sizes and times of what is
 // below a directory. An input that cannot be read differs from any that can.
 func (in Inputs) digestOf(path string) digest {
+	if slices.Contains(in.patterns, path) {
+		names, err := filepath.Glob(path)
+		return contentOf([]byte(strings.Join(names, "\x00")), err)
+	}
 	target, err := filepath.EvalSymlinks(path) // WalkDir follows no link, not even the first
 	if err != nil {
 		return contentOf(nil, err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -33,6 +34,9 @@ type Sources struct {
 	// else is configured, and does not ask for directories of logs: the machine is
 	// not the one that the gateway runs on.
 	WithoutSecrets bool
+	// Before is the configuration in force. A file of an organisation with a fault then keeps the organisation's section of that, and is
+	// named in Config.Refused; nil makes it a fault of the whole.
+	Before *Loaded
 }
 
 // Judge checks a configuration with the engines of the gateway. Its faults have paths of
@@ -54,11 +58,28 @@ type Loaded struct {
 	Inputs    Inputs
 	positions *strictyaml.Positions
 	judge     Judge
+	files     orgFiles
+	refused   map[string]string // what is wrong with files of organisations that are not taken, by path
+	// again reads the same, without files of organisations that are refused.
+	again func(refused map[string]string) (*Loaded, error)
+}
+
+// Refuse is told of a fault that was found later, and returns the configuration without the files of organisations that it is about. Its
+// error is the fault in its place, where it is about anything else.
+func (l *Loaded) Refuse(err error) (*Loaded, error) {
+	if refused := l.blamed(err); len(refused) > 0 && l.again != nil {
+		maps.Copy(refused, l.refused)
+		return l.again(refused)
+	}
+	return nil, l.Locate(err)
 }
 
 // Locate gives faults found later, by what is made from the configuration, their place in
 // the file.
 func (l *Loaded) Locate(err error) error {
+	if _, placed := errors.AsType[strictyaml.Errors](err); placed {
+		return err
+	}
 	return strictyaml.Locate(l.positions, l.ofOrgs(err))
 }
 
@@ -77,8 +98,11 @@ func (l *Loaded) ofOrgs(err error) error {
 	if ok {
 		i = slices.IndexFunc(l.Config.Orgs, func(o settings.Org) bool { return o.ID == f.Org })
 	}
-	if i < 0 || f.Path == "" {
+	switch {
+	case i < 0, f.Path == "" && l.Config.Orgs[i].File == "":
 		return err
+	case f.Path == "":
+		return fault.At(fault.Index("orgs", i), err)
 	}
 	path := fault.Index("orgs", i) + "." + f.Path
 	if f.File != "" {
@@ -95,44 +119,65 @@ func Load(path string, src Sources, judge Judge) (*Loaded, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
-	return parse(path, data, src, judge, in)
+	return parse(path, data, src, judge, in, nil)
 }
 
 // Parse reads a configuration from memory. name is used in faults, and
 // relative directories are taken from where it is. All faults found are
 // joined in the error.
 func Parse(name string, data []byte, src Sources, judge Judge) (*Loaded, error) {
-	return parse(name, data, src, judge, Inputs{})
+	return parse(name, data, src, judge, Inputs{}, nil)
 }
 
-// parse is Parse; in is what was read so far.
-func parse(name string, data []byte, src Sources, judge Judge, in Inputs) (*Loaded, error) {
-	l := &Loaded{Config: settings.Default(), Inputs: in, judge: judge}
+// parse is Parse; in is what was read so far, refused are the files of organisations that are not taken.
+func parse(name string, data []byte, src Sources, judge Judge, in Inputs, refused map[string]string) (*Loaded, error) {
+	l := &Loaded{Config: settings.Default(), Inputs: in, judge: judge, refused: refused}
+	if src.Before != nil {
+		l.again = func(refused map[string]string) (*Loaded, error) {
+			return parse(name, data, src, judge, l.Inputs, refused)
+		}
+	}
+	if err := l.read(name, data, src); err != nil {
+		return l.Refuse(err)
+	}
+	return l, nil
+}
+
+// read reads all that the configuration is made from. Its error has places.
+func (l *Loaded) read(name string, data []byte, src Sources) error {
 	var err error
 	l.positions, err = strictyaml.Survey(name, data, &l.Config)
 	form, _ := errors.AsType[strictyaml.Errors](err)
 	if src.ReadFile == nil {
 		src.ReadFile = os.ReadFile
 	}
-	sum := sha256.New()
+	sum, dir := sha256.New(), filepath.Dir(name)
 	_, _ = sum.Write(data) // a hash takes everything
-	more, missing := l.readKeys(filepath.Dir(name), l.Inputs.noting(src.ReadFile), sum)
+	files, unread := l.readOrgFiles(dir)
+	more, beyond := l.includeOrgs(files, src.Before)
+	form = append(form, more...)
+	more, missing := l.readKeys(dir, l.Inputs.noting(src.ReadFile), sum)
 	form = append(form, more...)
 	hint(form)
-	later := errors.Join(missing, l.resolve(src))
-	l.complete(filepath.Dir(name))
+	later := errors.Join(unread, beyond, missing, l.resolve(src))
+	l.complete(dir)
+	l.keepOrgs(src.Before)
+	l.Config.AssignIssued()
+	for _, path := range slices.Sorted(maps.Keys(l.files)) {
+		_, _ = fmt.Fprintf(sum, "%q %q", path, l.files[path]) // a hash takes everything
+	}
 	if !src.WithoutSecrets {
 		later = errors.Join(later, l.places())
 	}
 	l.Config.Revision = hex.EncodeToString(sum.Sum(nil)[:6])
 	later = errors.Join(later, validate(&l.Config, src.DemoKeys), l.Config.Validate())
-	if judge != nil {
-		later = errors.Join(later, judge.Faults(&l.Config))
+	if l.judge != nil {
+		later = errors.Join(later, l.judge.Faults(&l.Config))
 	}
 	if form != nil || later != nil {
-		return nil, l.merge(form, later)
+		return l.merge(form, later)
 	}
-	return l, nil
+	return nil
 }
 
 // resolve looks the secrets up, and parses those that are certificates.
@@ -143,7 +188,8 @@ func (l *Loaded) resolve(src Sources) error {
 	c := &l.Config
 	var errs []error
 	if !src.WithoutSecrets {
-		errs = append(errs, strictyaml.ResolveSecrets(c, src.Env, l.Inputs.noting(src.ReadFile)))
+		readFile := l.Inputs.noting(src.ReadFile)
+		errs = append(errs, l.resolveSecrets(func(v any) error { return strictyaml.ResolveSecrets(v, src.Env, readFile) }))
 	}
 	errs = append(errs, fault.At("envoy.tls", mutual(&c.Envoy.TLS)))
 	listeners := map[string]*settings.TLS{"tls": &c.TLS, "admin.tls": &c.Admin.TLS}
@@ -169,8 +215,11 @@ func (l *Loaded) resolve(src Sources) error {
 func (l *Loaded) readKeys(dir string, readFile func(string) ([]byte, error), sum io.Writer) (form strictyaml.Errors, missing error) {
 	for i := range l.Config.Orgs {
 		o, at := &l.Config.Orgs[i], fault.Index("orgs", i)
+		if o.Unfit {
+			continue
+		}
 		for j, path := range o.KeyFiles {
-			path = beside(dir, path)
+			path = beside(o.Directory(dir), path)
 			data, err := readFile(path)
 			if err != nil {
 				missing = errors.Join(missing, fault.At(fault.Index(at+".key_files", j), err))
@@ -197,7 +246,6 @@ func (l *Loaded) complete(dir string) {
 	if l.Config.Platform.RunURL != "" {
 		unlisted = append(unlisted, "run_webhooks")
 	}
-	l.Config.AssignIssued()
 	if u, err := url.Parse(l.Config.Platform.BaseURL); err == nil {
 		l.Config.Legacy.Host = u.Hostname()
 	}
@@ -209,7 +257,7 @@ func (l *Loaded) complete(dir string) {
 			}
 		}
 		if p.Directory != "" {
-			p.Directory = beside(dir, p.Directory)
+			p.Directory = beside(l.Config.Orgs[i].Directory(dir), p.Directory)
 			l.Inputs.directory(p.Directory)
 		}
 	}

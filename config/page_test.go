@@ -16,7 +16,9 @@ One YAML file, read by ` + "`tollgate serve -c tollgate.yaml`" + ` and checked b
 every fault with line, column and path. This page lists every setting; it is generated from the code, as is the JSON Schema for editors
 that ` + "`tollgate check --print-schema`" + ` prints.
 
-The file is reloaded on SIGHUP and when it, the file of a secret or a directory of policies it names changes. A file with a fault never
+The file has at most 1 MiB, and so has each file of ` + "`orgs_files`" + `, which holds one organisation; each of ` + "`key_files`" + ` has at most 64 MiB.
+
+The file is reloaded on SIGHUP and when it, a file of ` + "`orgs_files` or `key_files`" + `, the file of a secret or a directory of policies it names changes. A file with a fault never
 replaces the configuration in force. **Reload** says what a new value of a setting needs: *live* ones take effect at once, the others
 require a *restart*; until then they are named in the log and, under ` + "`restart`" + `, by ` + "`GET /admin/status`" + `.
 

@@ -99,7 +99,8 @@ func validate(c *settings.Config, demoKeys bool) error {
 		errs.If(d <= 0, "timeouts."+path, "must be positive")
 	}
 	errs.If(t.Lookup < 0, "timeouts.lookup", "must not be negative")
-	errs.If(len(c.Orgs) == 0, "orgs", "needs at least one organisation")
+	errs.If(len(c.Orgs) == 0 && c.OrgsFiles == "", "orgs", "needs at least one organisation")
+	errs = append(errs, fault.At("org_bounds", c.OrgBounds.Validate()))
 	for i := range c.Orgs {
 		errs = append(errs, fault.At(fault.Index("orgs", i), validateOrg(&c.Orgs[i], demoKeys)))
 	}

@@ -39,7 +39,7 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 	}
 	old := g.current.Swap(next)
 	g.issuerKeys.Keep(next.pipeline.Callers.Directory.Verifier(), next.admins.Verifier())
-	g.status.Loaded(next.loaded, cfg.Revision, restart)
+	g.status.Loaded(next.loaded, cfg.Revision, restart, cfg.Refused)
 	g.apply(&cfg)
 	if g.audit.Log != nil {
 		if err := g.audit.Log.Loaded(cfg.Revision); err != nil {

@@ -49,6 +49,12 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 			next.orgs[org] = nil
 			_, err = e.compile(ctx, org, withoutOwn(cfg), load.Own{}, nil)
 		}
+		if last := b.standing[org]; err != nil && cfg.Stands && last != nil {
+			next.orgs[org], err = &orgState{
+				Compiled: last.Compiled, sources: last.sources, own: last.own, revision: last.revision, exceptions: last.exceptions, memory: last.memory,
+				share: e.shareOf(org),
+			}, nil
+		}
 		if err != nil {
 			faults = append(faults, err)
 			continue

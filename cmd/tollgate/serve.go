@@ -68,7 +68,7 @@ func serve(ctx context.Context, path string, stdout, stderr io.Writer) error {
 			config.Watch(ctx, loaded.Inputs, hup, logger, func() config.Inputs {
 				notifyManager(logger, reloading())
 				defer notifyManager(logger, daemon.SdNotifyReady)
-				return reload(g, path, logger)
+				return reload(g, path, logger, &loaded)
 			})
 		},
 	})
@@ -81,20 +81,28 @@ func warn(loaded *config.Loaded, logger *slog.Logger) {
 	}
 }
 
-// reload puts the file's configuration in force, or says why not, and returns what
-// it was read from.
-func reload(g *gateway.Gateway, path string, logger *slog.Logger) config.Inputs {
+// reload puts the file's configuration in force in the place of now, or says why not,
+// and returns what it was read from.
+func reload(g *gateway.Gateway, path string, logger *slog.Logger, now **config.Loaded) config.Inputs {
 	g.Reopen()
-	loaded, err := config.Load(path, config.Sources{}, gateway.Judge{})
+	loaded, err := config.Load(path, config.Sources{Before: *now}, gateway.Judge{})
 	if err != nil {
 		g.Rejected(err)
 		logger.Error("configuration refused, the old one stays", "file", path, "fault", err.Error())
 		return config.Inputs{}
 	}
-	if err := g.Swap(loaded.Config); err != nil {
-		err = loaded.Locate(err)
-		logger.Error("configuration refused, the old one stays", "file", path, "fault", err.Error())
-		return loaded.Inputs
+	inputs := loaded.Inputs
+	for err = g.Swap(loaded.Config); err != nil; err = g.Swap(loaded.Config) {
+		next, err := loaded.Refuse(err)
+		if err != nil {
+			logger.Error("configuration refused, the old one stays", "file", path, "fault", err.Error())
+			return inputs
+		}
+		loaded = next // each time with one file less
+	}
+	*now = loaded
+	for _, f := range loaded.Config.Refused {
+		logger.Error("file of an organisation refused, its last good section stays", "file", f.File, "org", f.Org, "fault", f.Fault)
 	}
 	warn(loaded, logger)
 	logger.Info("configuration in force", "file", path, "revision", loaded.Config.Revision)

@@ -11,12 +11,48 @@ import (
 // place is a line and a column, both from 1; the zero value is an unknown place.
 type place struct{ line, col int }
 
-// Positions knows where in its file each configured value is written. It never changes after [Load] and [Positions.Extend] and is safe for concurrent use then. A
+// Positions knows where in its file each configured value is written. It never changes after [Load], [Positions.Extend] and [Positions.Include], and is safe for concurrent use then. A
 // nil *Positions knows nothing.
 type Positions struct {
 	file       string
 	at         map[string]place
 	extensions []extension
+	included   []inclusion
+}
+
+// inclusion is a value that is written in another file.
+type inclusion struct {
+	path string
+	file *Positions
+}
+
+// Include is [Survey] of a file with the value at path. p knows afterwards where its parts are written, and faults have the paths that
+// they have below it.
+func (p *Positions) Include(name string, data []byte, path string, into any) error {
+	file, err := Survey(name, data, into)
+	p.included = append(p.included, inclusion{path, file})
+	found, _ := errors.AsType[Errors](err)
+	if len(found) == 0 {
+		return nil
+	}
+	for i := range found {
+		found[i].Path = strings.TrimSuffix(path+"."+found[i].Path, ".")
+	}
+	return found
+}
+
+// within returns where the value at path is written, if it is in a file that was included.
+func (p *Positions) within(path string) (file string, at place, ok bool) {
+	for _, in := range p.included {
+		if path == in.path {
+			return in.file.file, place{1, 1}, true
+		}
+		if rest, below := strings.CutPrefix(path, in.path+"."); below {
+			at, ok = in.file.at[rest]
+			return in.file.file, at, ok
+		}
+	}
+	return "", place{}, false
 }
 
 // File returns the name the file was loaded under.
@@ -40,6 +76,9 @@ func (p *Positions) Of(path string) (file string, line, col int) {
 		}
 		if file, line, ok := p.extended(path); ok {
 			return file, line, 1
+		}
+		if file, at, ok := p.within(path); ok {
+			return file, at.line, at.col
 		}
 		if path == "" {
 			return p.file, 0, 0

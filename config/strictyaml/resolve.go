@@ -13,11 +13,17 @@ import (
 // ResolveSecrets resolves every [Secret] within the decoded struct that v points to, also in lists, maps and behind pointers. The error
 // joins a [fault.Error] for each that cannot be resolved; the others are resolved all the same.
 func ResolveSecrets(v any, env func(string) (string, bool), readFile func(string) ([]byte, error)) error {
+	return EachSecret(v, func(s *Secret) error { return s.Resolve(env, readFile) })
+}
+
+// EachSecret calls do for every [Secret] within the decoded struct that v points to. The error joins a [fault.Error] for each error of
+// do.
+func EachSecret(v any, do func(*Secret) error) error {
 	target := reflect.ValueOf(v)
 	if target.Kind() != reflect.Pointer || target.IsNil() {
-		panic(fmt.Sprintf("strictyaml: resolve secrets of %T, want a pointer", v))
+		panic(fmt.Sprintf("strictyaml: secrets of %T, want a pointer", v))
 	}
-	r := &resolver{resolve: func(s *Secret) error { return s.Resolve(env, readFile) }}
+	r := &resolver{resolve: do}
 	r.walk(planner{}.of(target.Type().Elem()), target.Elem(), "")
 	return errors.Join(r.errs...)
 }

@@ -78,6 +78,9 @@ func (s Secret) Reveal() string {
 	return *s.value
 }
 
+// Reference returns what the secret refers to: the name of an environment variable, the path of a file, or neither.
+func (s Secret) Reference() (env, file string) { return s.env, s.file }
+
 // Source describes the reference: "environment variable NAME", "file PATH", or the empty string.
 func (s Secret) Source() string {
 	switch {

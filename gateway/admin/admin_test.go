@@ -91,7 +91,7 @@ func TestReadiness(t *testing.T) {
 	if w := get(d, "/readyz", ""); w.Code != http.StatusServiceUnavailable {
 		t.Errorf("before serving: %d, want 503", w.Code)
 	}
-	d.Status.Loaded(time.Unix(1, 0), "r1", nil)
+	d.Status.Loaded(time.Unix(1, 0), "r1", nil, nil)
 	d.Status.Serving(true)
 	if w := get(d, "/readyz", ""); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "r1") {
 		t.Errorf("serving: %d %s, want 200 and the revision", w.Code, w.Body)
@@ -141,12 +141,12 @@ func TestTheTokenGuardsAllButProbesAndMetrics(t *testing.T) {
 
 func TestAFailedConfigurationIsShownUntilOneIsTaken(t *testing.T) {
 	d := deps("", nil)
-	d.Status.Loaded(time.Unix(1, 0), "r1", nil)
+	d.Status.Loaded(time.Unix(1, 0), "r1", nil, nil)
 	d.Status.Failed(time.Unix(2, 0), errors.New("tollgate.yaml:3:1: orgz: unknown key"))
 	if body := get(d, "/admin/status", "").Body.String(); !strings.Contains(body, "orgz") || !strings.Contains(body, "r1") {
 		t.Errorf("status = %s, want the fault beside the revision in force", body)
 	}
-	d.Status.Loaded(time.Unix(3, 0), "r2", nil)
+	d.Status.Loaded(time.Unix(3, 0), "r2", nil, nil)
 	if body := get(d, "/admin/status", "").Body.String(); strings.Contains(body, "orgz") {
 		t.Errorf("status = %s, want the fault gone", body)
 	}

@@ -1,9 +1,11 @@
 package admin
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
@@ -18,6 +20,7 @@ type Status struct {
 	fault    string
 	restart  []string
 	drains   chan struct{}
+	refused  []settings.FileFault
 }
 
 // Report is a copy of a Status, as the admin listener shows it.
@@ -31,10 +34,20 @@ type Report struct {
 	// Restart names the settings that differ from those the process was started
 	// with and require a restart.
 	Restart []string `json:"restart,omitempty"`
+	// Refused are the files of organisations that were not taken; the last good section of each stays.
+	Refused []settings.FileFault `json:"refused,omitempty"`
 	// Policies lists the organisations' policies; the caller of Report adds them.
 	Policies []PolicyStatus `json:"policies,omitempty"`
 	// Envoys lists their groups; the caller of Report adds them.
 	Envoys []xds.GroupStatus `json:"envoys,omitempty"`
+}
+
+// Why says why the newest configuration was not taken, or not as a whole; "" when it was.
+func (r *Report) Why() string {
+	if r.Fault != "" || len(r.Refused) == 0 {
+		return r.Fault
+	}
+	return fmt.Sprintf("files of organisations were not taken: %s", r.Refused[0].Fault)
 }
 
 // PolicyStatus is how an organisation's policies are doing.
@@ -77,11 +90,12 @@ func (s *Status) drainsLocked() chan struct{} {
 }
 
 // Loaded notes that a configuration is in force; an earlier fault is over.
-// restart names the settings whose new values require a restart.
-func (s *Status) Loaded(at time.Time, revision string, restart []string) {
+// restart names the settings whose new values require a restart, refused the files of
+// organisations that were not taken.
+func (s *Status) Loaded(at time.Time, revision string, restart []string, refused []settings.FileFault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.loaded, s.revision, s.restart = at, revision, restart
+	s.loaded, s.revision, s.restart, s.refused = at, revision, restart, refused
 	s.failed, s.fault = time.Time{}, ""
 }
 
@@ -96,7 +110,7 @@ func (s *Status) Failed(at time.Time, err error) {
 func (s *Status) Report() Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := Report{Serving: s.serving, Revision: s.revision, Loaded: s.loaded, Fault: s.fault, Restart: s.restart}
+	r := Report{Serving: s.serving, Revision: s.revision, Loaded: s.loaded, Fault: s.fault, Restart: s.restart, Refused: s.refused}
 	if s.fault != "" {
 		at := s.failed
 		r.Failed = &at

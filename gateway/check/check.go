@@ -25,6 +25,9 @@ type Judge struct{}
 func (Judge) Faults(c *settings.Config) error {
 	orgs := make(map[string]bool, len(c.Orgs))
 	errs := fault.Found{envoy.Validate(c)}
+	for i, name := range c.OrgBounds.Enforce {
+		errs.If(!load.Known(name), fault.Index("org_bounds.enforce", i), "the library has no policy %q", name)
+	}
 	for i := range c.Orgs {
 		o := &c.Orgs[i]
 		orgs[o.ID] = true

@@ -70,8 +70,13 @@ type Config struct {
 
 	Certificates Certificates `yaml:"certificates" doc:"certificates that callers may have instead of a key, at a data listener with tls" reload:"live"`
 
-	Orgs []Org `yaml:"orgs,required" doc:"the organisations served" reload:"live"`
+	Orgs []Org `yaml:"orgs" doc:"the organisations served; at least one, unless orgs_files is set" reload:"live"`
 
+	OrgsFiles string    `yaml:"orgs_files" doc:"pattern of files with one more organisation each, such as conf.d/*.yaml: a file has the settings of an entry of orgs and is named after its id. Paths in it begin where it is and stay in its directory; see docs/operations.md" reload:"live"`
+	OrgBounds OrgBounds `yaml:"org_bounds" doc:"what the organisations of orgs_files may say" reload:"live"`
+
+	// Refused are the files of organisations that could not be taken.
+	Refused []FileFault `yaml:"-"`
 	// Revision names this configuration in events and on the admin listener.
 	Revision string `yaml:"-"`
 }
@@ -271,10 +276,25 @@ func (c *Config) Validate() error {
 	if org := c.Legacy.Keyless.Org; org != "" && !orgs[org] {
 		errs = append(errs, fault.Errorf("legacy.keyless.org", "no organisation %q is defined", org))
 	}
-	if _, err := c.Directory(nil, nil); err != nil {
-		errs = append(errs, fault.At("orgs", err))
-	}
+	errs = append(errs, c.sharedKeys())
 	return errors.Join(append(errs, c.validateIssuers())...)
+}
+
+// sharedKeys reports keys with the same secret: one key must mean one caller.
+func (c *Config) sharedKeys() error {
+	var errs fault.Found
+	first := make(map[identity.Digest]string)
+	for i := range c.Orgs {
+		for j := range c.Orgs[i].Keys {
+			k := &c.Orgs[i].Keys[j]
+			for _, d := range k.Secrets() {
+				other, taken := first[d.Digest]
+				errs.If(taken, fault.Index(fault.Index("orgs", i)+".keys", j), "keys %q and %q are the same key", other, k.ID)
+				first[d.Digest] = k.ID
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Org returns an organisation by its id, nil if it is not configured.

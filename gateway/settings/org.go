@@ -3,6 +3,7 @@ package settings
 import (
 	"cmp"
 	"iter"
+	"path/filepath"
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
@@ -83,11 +84,23 @@ type Org struct {
 	Policies     section.Config    `yaml:",inline"`
 	Teams        []Team            `yaml:"teams" doc:"its teams"`
 	Keys         []Key             `yaml:"keys" doc:"its callers' keys"`
+	// File is where it is written, empty for the main file.
+	File string `yaml:"-"`
+	// Unfit says that its file is not to be followed to anything else: it does not say what an organisation may say.
+	Unfit bool `yaml:"-"`
 	// Made are the keys made at run time that are in force beside Keys.
 	Made trie.Map[string, *Key] `yaml:"-"`
 	// Issued are the issuers and authorities of the configuration that speak for it.
 	Issued   []Issued `yaml:"-"`
 	KeyFiles []string `yaml:"key_files" doc:"files with more keys, each a list as under keys; relative paths begin where the configuration file is"`
+}
+
+// Directory is where relative paths of the organisation begin: where its file is, or else in the directory of the main file.
+func (o *Org) Directory(main string) string {
+	if o.File == "" {
+		return main
+	}
+	return filepath.Dir(o.File)
 }
 
 // AllKeys are those of the configuration and those made at run time. They must not be

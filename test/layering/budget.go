@@ -39,7 +39,7 @@ func Budgets() []Budget {
 		{"ledger and its store", []string{"policies/spend", "policies/spend/redisstore"}, 8030},
 		{"limits and their store", []string{"ratelimit", "ratelimit/group", "ratelimit/metrics", "ratelimit/redisstore"}, 4856},
 		{"old dialects", []string{"translate/..."}, 15801},
-		{"configuration", []string{"config/...", "gateway/settings"}, 4522},
+		{"configuration", []string{"config/...", "gateway/settings"}, 5025},
 		{"command line", []string{"cmd/tollgate"}, 6032},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2537},
 		{"support of tests in folders of the product", []string{
@@ -65,7 +65,7 @@ func BudgetOf(pkg string) (Budget, bool) {
 
 const (
 	// MaxSettings is the number of settings in docs/configuration.md; sections, and lists and mappings with settings of their own, do not count.
-	MaxSettings = 370
+	MaxSettings = 382
 	// MaxExchangeFields is the number of fields of filter.Exchange.
 	MaxExchangeFields = 55
 	// LargeLines is the number of lines above which a package is listed in [Large].

@@ -1,0 +1,200 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+)
+
+// orgFile is a file with one organisation.
+type orgFile struct {
+	path string
+	data []byte
+	err  error // of reading it
+}
+
+// orgFiles are the files with organisations that were taken, by path.
+type orgFiles map[string][]byte
+
+// readOrgFiles reads the files that a pattern matches. Their names are inputs. Only what is really in the directory is read: a link that
+// leads out of it is a fault, and so is what is no file.
+func (l *Loaded) readOrgFiles(dir string) ([]orgFile, error) {
+	pattern := beside(dir, l.Config.OrgsFiles)
+	if l.Config.OrgsFiles == "" {
+		return nil, nil
+	}
+	dir = filepath.Dir(pattern)
+	if strings.ContainsAny(dir, "*?[\\") {
+		return nil, fault.Errorf("orgs_files", "has a pattern in the name of its directory, %s", dir)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fault.At("orgs_files", err)
+	}
+	defer func() { _ = root.Close() }() // nothing was written
+	l.Inputs.pattern(pattern)
+	names, err := filepath.Glob(pattern)
+	if err != nil {
+		return nil, fault.At("orgs_files", err)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(filepath.Base(name), ".") }) // of editors
+	files := make([]orgFile, len(names))
+	for i, name := range names {
+		read := l.Inputs.noting(func(string) ([]byte, error) { return readBounded(root, filepath.Base(name)) })
+		files[i].path = name
+		files[i].data, files[i].err = read(name)
+	}
+	return files, nil
+}
+
+// readBounded reads a file that may be too large by a byte.
+func readBounded(root *os.Root, name string) ([]byte, error) {
+	stat, err := root.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !stat.Mode().IsRegular() {
+		return nil, errors.New("is not a file")
+	}
+	file, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // nothing was written
+	return io.ReadAll(io.LimitReader(file, strictyaml.MaxSize+1))
+}
+
+// includeOrgs adds the organisations of files to those of the main file. A file that has not changed since before comes first: of two that
+// say what only one may, the one that changed is at fault. It returns faults of form, and others.
+func (l *Loaded) includeOrgs(files []orgFile, before *Loaded) (form strictyaml.Errors, other error) {
+	changed := func(f orgFile) bool {
+		if before == nil {
+			return false
+		}
+		data, had := before.files[f.path]
+		return !had || !bytes.Equal(data, f.data)
+	}
+	slices.SortStableFunc(files, func(a, b orgFile) int {
+		switch ca, cb := changed(a), changed(b); {
+		case ca == cb:
+			return 0
+		case ca:
+			return 1
+		default:
+			return -1
+		}
+	})
+	l.files = make(orgFiles, len(files))
+	for _, f := range files {
+		if l.refused[f.path] != "" {
+			continue
+		}
+		i := len(l.Config.Orgs)
+		l.Config.Orgs = append(l.Config.Orgs, settings.Org{File: f.path})
+		o, at := &l.Config.Orgs[i], fault.Index("orgs", i)
+		found, _ := errors.AsType[strictyaml.Errors](l.positions.Include(f.path, f.data, at, o))
+		l.files[f.path] = f.data
+		if f.err != nil {
+			found = strictyaml.Errors{{File: f.path, Path: at, Message: causeOf(f.err).Error()}}
+		}
+		o.File, o.Unfit = f.path, len(found) > 0
+		form = append(form, found...)
+		if len(found) == 0 {
+			err := errors.Join(l.Config.OrgBounds.Judge(o), confined(o))
+			other = errors.Join(other, fault.At(at, err))
+			o.Unfit = err != nil
+		}
+	}
+	return form, other
+}
+
+// causeOf is an error without the path that it is about.
+func causeOf(err error) error {
+	if p, ok := errors.AsType[*os.PathError](err); ok {
+		return p.Err
+	}
+	return err
+}
+
+// confined reports files and directories of an organisation that are not in the directory of its file, or lead out of it.
+func confined(o *settings.Org) error {
+	var errs fault.Found
+	dir := filepath.Dir(o.File)
+	judge := func(at, path string) {
+		real, err := filepath.EvalSymlinks(filepath.Join(dir, path))
+		base, baseErr := filepath.EvalSymlinks(dir)
+		if err != nil || baseErr != nil {
+			errs.If(!filepath.IsLocal(path), at, "must stay in the directory of the organisation's file")
+			return // what is missing is a fault where it is read
+		}
+		rel, err := filepath.Rel(base, real)
+		errs.If(!filepath.IsLocal(path) || err != nil || !filepath.IsLocal(rel), at, "must stay in the directory of the organisation's file")
+	}
+	for i, path := range o.KeyFiles {
+		judge(fault.Index("key_files", i), path)
+	}
+	if o.Policies.Directory != "" {
+		judge("rego", o.Policies.Directory)
+	}
+	return errors.Join(errs...)
+}
+
+// resolveSecrets looks secrets up, but those of organisations that may not name them.
+func (l *Loaded) resolveSecrets(resolve func(any) error) error {
+	orgs := l.Config.Orgs
+	l.Config.Orgs = nil
+	errs := []error{resolve(&l.Config)}
+	l.Config.Orgs = orgs
+	for i := range orgs {
+		if !orgs[i].Unfit {
+			errs = append(errs, fault.At(fault.Index("orgs", i), resolve(&orgs[i])))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// keepOrgs adds the last good sections of organisations whose files were refused.
+func (l *Loaded) keepOrgs(before *Loaded) {
+	for _, path := range slices.Sorted(maps.Keys(l.refused)) {
+		f := settings.FileFault{File: path, Fault: l.refused[path]}
+		if i := slices.IndexFunc(before.Config.Orgs, func(o settings.Org) bool { return o.File == path }); i >= 0 {
+			o := before.Config.Orgs[i]
+			o.Policies.Stands = true
+			l.Config.Orgs, f.Org = append(l.Config.Orgs, o), o.ID
+			l.files[path] = before.files[path]
+			if o.Policies.Directory != "" {
+				l.Inputs.directory(o.Policies.Directory)
+			}
+		}
+		l.Config.Refused = append(l.Config.Refused, f)
+	}
+}
+
+// blamed returns the files that faults are about, with what they say, nil when a fault is about something else or about a file that was
+// refused already.
+func (l *Loaded) blamed(err error) map[string]string {
+	faults, _ := errors.AsType[strictyaml.Errors](l.Locate(err))
+	refused := make(map[string]string)
+	for _, f := range faults {
+		var i int
+		if _, err := fmt.Sscanf(f.Path, "orgs[%d]", &i); err != nil || i < 0 || i >= len(l.Config.Orgs) {
+			return nil
+		}
+		path := l.Config.Orgs[i].File
+		if path == "" || l.refused[path] != "" {
+			return nil
+		}
+		refused[path] = strings.TrimPrefix(refused[path]+"\n"+f.Error(), "\n")
+	}
+	return refused
+}

@@ -1,0 +1,353 @@
+package config_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/config"
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/policies/section"
+)
+
+// tree is a main file with organisations in files of their own, below a directory of the test.
+type tree struct {
+	t   *testing.T
+	dir string
+}
+
+const mainFile = `
+platform: {base_url: "http://127.0.0.1:1"}
+redis: {embedded: true}
+orgs_files: conf.d/*.yaml
+org_bounds:
+  budget: {per_day: 100, gpus: 4}
+  credential_env: ["KEY_{id}"]
+  credential_files: []
+  enforce: [gpu_count]
+orgs:
+  - id: main
+    credential: {env: MAIN_KEY}
+`
+
+// orgText is an organisation that keeps within the bounds of mainFile, with one more line.
+func orgText(id, more string) string {
+	return fmt.Sprintf("id: %s\ncredential: {env: KEY_%s}\nbudget: {per_day: 50, gpus: 4}\npolicies: [{policy: gpu_count, params: {max: 2}}]\n%s\n", id, strings.ToUpper(id), more)
+}
+
+func newTree(t *testing.T, files map[string]string) tree {
+	t.Helper()
+	d := tree{t, t.TempDir()}
+	d.write("tollgate.yaml", mainFile)
+	if err := os.Mkdir(filepath.Join(d.dir, "conf.d"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		d.write(name, text)
+	}
+	return d
+}
+
+func (d tree) write(name, text string) {
+	d.t.Helper()
+	path := filepath.Join(d.dir, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d tree) remove(name string) {
+	d.t.Helper()
+	if err := os.Remove(filepath.Join(d.dir, name)); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d tree) load(before *config.Loaded) (*config.Loaded, error) {
+	return config.Load(filepath.Join(d.dir, "tollgate.yaml"), config.Sources{
+		Env: func(name string) (string, bool) { return "pk-secret-of-" + name, true }, Before: before,
+	}, nil)
+}
+
+// faults are those of an error, without the directory of the test.
+func (d tree) faults(err error) []string {
+	found, _ := errors.AsType[strictyaml.Errors](err)
+	list := make([]string, len(found))
+	for i, f := range found {
+		list[i] = strings.ReplaceAll(f.Error(), d.dir+"/", "")
+	}
+	return list
+}
+
+// served are the organisations by id, with the digests of their keys.
+func served(l *config.Loaded) map[string]int64 {
+	budgets := make(map[string]int64)
+	for i := range l.Config.Orgs {
+		budgets[l.Config.Orgs[i].ID] = int64(l.Config.Orgs[i].Budget.PerDay) / 1e6
+	}
+	return budgets
+}
+
+// At start, what is wrong with a file of an organisation is a fault with file, line and column, and nothing outside of the bounds or of
+// the directory is read.
+func TestFaultsOfOrgFiles(t *testing.T) {
+	digest := identity.DigestOf("tg_live_0001").String()
+	for name, tt := range map[string]struct {
+		files map[string]string
+		links map[string]string
+		want  []string
+	}{
+		"none": {files: map[string]string{"conf.d/acme.yaml": orgText("acme", ""), "conf.d/.acme.yaml": "x", "conf.d/notes.txt": "x"}},
+		"form": {
+			files: map[string]string{"conf.d/acme.yaml": orgText("acme", "teams: [{id: a, weigth: 2}]")},
+			want:  []string{`conf.d/acme.yaml:5:17: orgs[1].teams[0].weigth: unknown key (did you mean "weight"?)`},
+		},
+		"two of one id": {
+			files: map[string]string{"conf.d/acme.yaml": orgText("acme", ""), "conf.d/other.yaml": orgText("acme", "")},
+			want: []string{
+				`conf.d/other.yaml:1:5: orgs[2].id: must be "other", the name of its file`,
+				`conf.d/other.yaml:1:5: orgs[2].id: organisation "acme" is already defined`,
+			},
+		},
+		"that of the main file": {
+			files: map[string]string{"conf.d/main.yaml": orgText("main", "")},
+			want:  []string{`conf.d/main.yaml:1:5: orgs[1].id: organisation "main" is already defined`},
+		},
+		"beyond the bounds": {
+			files: map[string]string{"conf.d/acme.yaml": `
+id: acme
+credential: {env: MAIN_KEY}
+run_credential: {file: /dev/zero}
+budget: {per_day: 500}
+policies: [{policy: gpu_count, params: {max: 2}, mode: warn, teams: [a]}]
+teams: [{id: a}]
+`},
+			want: []string{
+				`conf.d/acme.yaml:3:1: orgs[1].credential: environment variable MAIN_KEY is not one that the organisation may name, by org_bounds`,
+				`conf.d/acme.yaml:4:1: orgs[1].run_credential: file /dev/zero is not one that the organisation may name, by org_bounds`,
+				`conf.d/acme.yaml:5:1: orgs[1].budget.gpus: must be set, to at most 4, by org_bounds`,
+				`conf.d/acme.yaml:5:19: orgs[1].budget.per_day: must be at most 100, by org_bounds`,
+				`conf.d/acme.yaml:6:12: orgs[1].policies[0]: gpu_count must be in force for all callers, by org_bounds`,
+				`conf.d/acme.yaml:6:56: orgs[1].policies[0].mode: must be enforce, by org_bounds`,
+			},
+		},
+		"an id that would be a pattern": {
+			files: map[string]string{"conf.d/*.yaml": strings.Replace(orgText(`"*"`, ""), `KEY_"*"`, "KEY_OTHER", 1)},
+			want:  []string{`conf.d/*.yaml:2:1: orgs[1].credential: environment variable KEY_OTHER is not one that the organisation may name, by org_bounds`},
+		},
+		"keys and policies elsewhere": {
+			files: map[string]string{
+				"conf.d/acme.yaml": orgText("acme", "key_files: [../keys.yaml, away.yaml, own.yaml]\nrego: ../rego"),
+				"conf.d/own.yml":   "", "keys.yaml": "- {id: a, sha256: " + digest + "}\n",
+			},
+			links: map[string]string{"conf.d/away.yaml": "../keys.yaml", "conf.d/own.yaml": "own.yml"},
+			want: []string{
+				`conf.d/acme.yaml:5:13: orgs[1].key_files[0]: must stay in the directory of the organisation's file`,
+				`conf.d/acme.yaml:5:27: orgs[1].key_files[1]: must stay in the directory of the organisation's file`,
+				`conf.d/acme.yaml:6:7: orgs[1].rego: must stay in the directory of the organisation's file`,
+				`conf.d/away.yaml: orgs[2]: path escapes from parent`,
+				`conf.d/own.yaml:1:1: orgs[3]: the file is empty`,
+			},
+		},
+		"a link that leads out": {
+			files: map[string]string{"secret.yaml": orgText("acme", "")},
+			links: map[string]string{"conf.d/acme.yaml": "../secret.yaml"},
+			want:  []string{`conf.d/acme.yaml: orgs[1]: path escapes from parent`},
+		},
+		"too large": {
+			files: map[string]string{"conf.d/acme.yaml": orgText("acme", "#"+strings.Repeat("x", 1<<20))},
+			want:  []string{`conf.d/acme.yaml: orgs[1]: the file has 1048577 bytes, at most 1048576 are read`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newTree(t, tt.files)
+			for from, to := range tt.links {
+				if err := os.Symlink(to, filepath.Join(d.dir, from)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := d.load(nil)
+			if diff := cmp.Diff(tt.want, d.faults(err), cmp.Transformer("some", func(l []string) []string { return append([]string{}, l...) })); diff != "" {
+				t.Errorf("faults (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A pipe among the files is not read, which would wait for ever.
+func TestOrgFileThatIsAPipe(t *testing.T) {
+	d := newTree(t, nil)
+	if err := syscall.Mkfifo(filepath.Join(d.dir, "conf.d", "acme.yaml"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := d.load(nil)
+	if want := []string{"conf.d/acme.yaml: orgs[1]: is not a file"}; !slices.Equal(d.faults(err), want) {
+		t.Errorf("faults %q, want %q", d.faults(err), want)
+	}
+}
+
+// When the configuration is loaded again, a file with a fault keeps the last good section of its organisation and is named; the others
+// change, come and go.
+func TestOrgFilesAlone(t *testing.T) {
+	d := newTree(t, map[string]string{"conf.d/acme.yaml": orgText("acme", ""), "conf.d/beta.yaml": orgText("beta", "")})
+	now, err := d.load(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		name    string
+		change  func()
+		want    map[string]int64
+		refused []string // files and the organisations that stand
+	}{
+		{"nothing", func() {}, map[string]int64{"main": 0, "acme": 50, "beta": 50}, nil},
+		{"one changes", func() { d.write("conf.d/beta.yaml", strings.Replace(orgText("beta", ""), "50", "60", 1)) }, map[string]int64{"main": 0, "acme": 50, "beta": 60}, nil},
+		{"it is broken", func() { d.write("conf.d/beta.yaml", "id: beta\nbudget: [") }, map[string]int64{"main": 0, "acme": 50, "beta": 60}, []string{"beta.yaml beta"}},
+		{"and another beyond its bounds", func() { d.write("conf.d/acme.yaml", strings.Replace(orgText("acme", ""), "50", "500", 1)) }, map[string]int64{"main": 0, "acme": 50, "beta": 60}, []string{"acme.yaml acme", "beta.yaml beta"}},
+		{"a new one is broken", func() { d.write("conf.d/gamma.yaml", "id: 7") }, map[string]int64{"main": 0, "acme": 50, "beta": 60}, []string{"acme.yaml acme", "beta.yaml beta", "gamma.yaml "}},
+		{"the new one is mended", func() { d.write("conf.d/gamma.yaml", orgText("gamma", "")) }, map[string]int64{"main": 0, "acme": 50, "beta": 60, "gamma": 50}, []string{"acme.yaml acme", "beta.yaml beta"}},
+		{"a broken one goes", func() { d.remove("conf.d/beta.yaml") }, map[string]int64{"main": 0, "acme": 50, "gamma": 50}, []string{"acme.yaml acme"}},
+		{"all is mended", func() { d.write("conf.d/acme.yaml", orgText("acme", "")) }, map[string]int64{"main": 0, "acme": 50, "gamma": 50}, nil},
+		{
+			"one takes the key of another, whose name comes later", func() {
+				key := "keys: [{id: a, sha256: " + identity.DigestOf("tg_one").String() + "}]"
+				d.write("conf.d/gamma.yaml", orgText("gamma", key))
+				next, err := d.load(now)
+				if err != nil {
+					t.Fatal(err)
+				}
+				now = next
+				d.write("conf.d/acme.yaml", orgText("acme", key))
+			}, map[string]int64{"main": 0, "acme": 50, "gamma": 50}, []string{"acme.yaml acme"},
+		},
+	} {
+		step.change()
+		next, err := d.load(now)
+		if err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		var refused []string
+		for _, f := range next.Config.Refused {
+			refused = append(refused, filepath.Base(f.File)+" "+f.Org)
+			if f.Fault == "" || !strings.Contains(f.Fault, filepath.Base(f.File)) {
+				t.Errorf("%s: the fault is %q", step.name, f.Fault)
+			}
+		}
+		if diff := cmp.Diff(step.want, served(next)) + cmp.Diff(step.refused, refused); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.name, diff)
+		}
+		now = next
+	}
+	if o := now.Config.Org("acme"); len(o.Keys) != 0 || o.Credential.Reveal() != "pk-secret-of-KEY_ACME" {
+		t.Errorf("acme has %d keys and the credential of %s", len(o.Keys), o.Credential.Source())
+	}
+}
+
+// A fault of the main file, or one that follows from it, is one of the whole; so is a directory that is gone, which would take all of its
+// organisations away.
+func TestOrgFilesAndFaultsOfTheWhole(t *testing.T) {
+	d := newTree(t, map[string]string{"conf.d/acme.yaml": orgText("acme", "")})
+	now, err := d.load(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name   string
+		change func()
+		want   string
+	}{
+		{"bounds that what stands breaks", func() { d.write("tollgate.yaml", strings.Replace(mainFile, "KEY_{id}", "OTHER_{id}", 1)) }, ""},
+		{"a fault", func() { d.write("tollgate.yaml", strings.Replace(mainFile, "id: main", "id: ''", 1)) }, "orgs[0].id"},
+		{"the directory is gone", func() {
+			d.write("tollgate.yaml", mainFile)
+			d.remove("conf.d/acme.yaml")
+			d.remove("conf.d")
+		}, "orgs_files"},
+	} {
+		tt.change()
+		next, err := d.load(now)
+		if got := strings.Join(d.faults(err), "\n"); (err == nil) != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %v, want a fault of %q", tt.name, err, tt.want)
+		}
+		if err == nil && (len(next.Config.Refused) != 1 || next.Config.Org("acme") == nil) {
+			t.Errorf("%s: %+v", tt.name, next.Config.Refused)
+		}
+	}
+}
+
+// A fault that only the gateway finds is one of the file that it is about.
+func TestRefuse(t *testing.T) {
+	d := newTree(t, map[string]string{"conf.d/acme.yaml": orgText("acme", "")})
+	now, err := d.load(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.write("conf.d/acme.yaml", strings.Replace(orgText("acme", ""), "50", "60", 1))
+	next, err := d.load(now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := next.Refuse(&section.Error{Org: "acme", Message: "rego_type_error"})
+	if err != nil || served(kept)["acme"] != 50 || len(kept.Config.Refused) != 1 || !kept.Config.Org("acme").Policies.Stands {
+		t.Errorf("acme has %v, %v, refused %v", served(kept), err, kept.Config.Refused)
+	}
+	if _, err := kept.Refuse(&section.Error{Org: "acme", Message: "rego_type_error"}); err == nil {
+		t.Error("what stands is refused without a fault")
+	}
+	if _, err := next.Refuse(&section.Error{Org: "main", Message: "rego_type_error"}); err == nil {
+		t.Error("a fault of the main file is none")
+	}
+}
+
+// The watcher sees files that come, change and go.
+func TestWatchOrgFiles(t *testing.T) {
+	d := newTree(t, map[string]string{"conf.d/acme.yaml": orgText("acme", "")})
+	now, err := d.load(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	seen, ended := make(chan []settings.Org), make(chan struct{})
+	go func() {
+		defer close(ended)
+		config.Watch(ctx, now.Inputs, nil, slog.New(slog.DiscardHandler), func() config.Inputs {
+			next, err := d.load(now)
+			if err != nil {
+				t.Error(err)
+				return config.Inputs{}
+			}
+			seen <- next.Config.Orgs
+			return next.Inputs
+		})
+	}()
+	defer func() { stop(); <-ended }()
+	for _, step := range []struct {
+		change func()
+		want   []string
+	}{
+		{func() { d.write("conf.d/beta.yaml", orgText("beta", "")) }, []string{"acme", "beta", "main"}},
+		{func() { d.write("conf.d/beta.yaml", "id: beta\n") }, []string{"acme", "main"}},
+		{func() { d.write("conf.d/beta.yaml", orgText("beta", "labels: []")) }, []string{"acme", "beta", "main"}},
+		{func() { d.remove("conf.d/beta.yaml") }, []string{"acme", "main"}},
+	} {
+		step.change()
+		var ids []string
+		for _, o := range <-seen {
+			ids = append(ids, o.ID)
+		}
+		if slices.Sort(ids); !slices.Equal(ids, step.want) {
+			t.Errorf("organisations %v, want %v", ids, step.want)
+		}
+	}
+}

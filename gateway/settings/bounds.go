@@ -1,0 +1,113 @@
+package settings
+
+import (
+	"errors"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// OrgBounds bounds what organisations in files of their own may say. The zero value bounds nothing.
+type OrgBounds struct {
+	Budget  spend.Budget `yaml:"budget" doc:"the most that such an organisation may spend: it must set each ceiling that is set here, to at most as much, and be approvable only if this is"`
+	Env     []string     `yaml:"credential_env" doc:"patterns of the environment variables that its secrets may be in, with * and ?, such as KEY_{id}; {id} is its id in capitals, with _ for what is no letter or digit. Absent is any, [] none"`
+	Files   []string     `yaml:"credential_files" doc:"likewise, patterns of the files that its secrets may be in, such as /run/secrets/{id}/*; {id} is its id, and * does not match a slash"`
+	Enforce []string     `yaml:"enforce" doc:"policies of the library that it must have in mode enforce, for all its callers and without exceptions"`
+}
+
+// FileFault is a file of an organisation that could not be taken.
+type FileFault struct {
+	File string `json:"file"`
+	// Org is the organisation whose last good section stays, empty where there is none.
+	Org   string `json:"org,omitempty"`
+	Fault string `json:"fault"`
+}
+
+// Validate reports what is wrong with the bounds on their own.
+func (b *OrgBounds) Validate() error {
+	errs := fault.Found{fault.At("budget", b.Budget.Validate())}
+	for name, patterns := range map[string][]string{"credential_env": b.Env, "credential_files": b.Files} {
+		for i, p := range patterns {
+			_, err := path.Match(p, "")
+			errs = append(errs, fault.At(fault.Index(name, i), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Judge reports where an organisation in a file of its own goes beyond the bounds. Its file is named after it, so that the owners of a
+// file are those of the organisation.
+func (b *OrgBounds) Judge(o *Org) error {
+	var errs fault.Found
+	name := strings.TrimSuffix(filepath.Base(o.File), filepath.Ext(o.File))
+	errs.If(o.ID != name, "id", "must be %q, the name of its file", name)
+	own := o.Budget.Limits()
+	for i, most := range b.Budget.Limits() {
+		at := "budget." + spend.CeilingName(i)
+		errs.If(most > 0 && own[i] == 0, at, "must be set, to at most %s, by org_bounds", spend.AmountText(i, most))
+		errs.If(most > 0 && own[i] > most, at, "must be at most %s, by org_bounds", spend.AmountText(i, most))
+	}
+	errs.If(o.Budget.Approvable && b.Budget.Limits() != [spend.Ceilings]int64{} && !b.Budget.Approvable, "budget.approvable", "must be false, by org_bounds")
+	errs = append(errs, strictyaml.EachSecret(o, func(s *strictyaml.Secret) error { return b.permit(o.ID, s) }))
+	for _, policy := range b.Enforce {
+		errs = append(errs, enforced(&o.Policies, policy))
+	}
+	return errors.Join(errs...)
+}
+
+// variable is an id as a part of the name of an environment variable.
+func variable(id string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, strings.ToUpper(id))
+}
+
+// literal makes a pattern that matches nothing but a string.
+var literal = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`) //nolint:gochecknoglobals // never changed
+
+// permit refuses a secret that an organisation may not name.
+func (b *OrgBounds) permit(org string, s *strictyaml.Secret) error {
+	env, file := s.Reference()
+	for _, where := range []struct {
+		name, id string
+		patterns []string
+	}{{env, variable(org), b.Env}, {file, literal.Replace(org), b.Files}} {
+		within := func(pattern string) bool {
+			ok, err := path.Match(strings.ReplaceAll(pattern, "{id}", where.id), where.name)
+			return ok && err == nil
+		}
+		if where.name != "" && where.patterns != nil && !slices.ContainsFunc(where.patterns, within) {
+			return errors.New(s.Source() + " is not one that the organisation may name, by org_bounds")
+		}
+	}
+	return nil
+}
+
+// enforced reports where a policy is not in force for all callers.
+func enforced(c *section.Config, policy string) error {
+	var errs fault.Found
+	listed := false
+	for i, e := range c.Policies {
+		if e.Policy != policy {
+			continue
+		}
+		at := fault.Index("policies", i)
+		errs.If(e.Mode.OrDefault() != section.ModeEnforce, at+".mode", "must be enforce, by org_bounds")
+		errs.If(len(e.Teams)+len(e.ExceptTeams)+len(e.Roles)+len(e.ExceptRoles) > 0, at, "%s must be in force for all callers, by org_bounds", policy)
+		listed = true
+	}
+	errs.If(!listed, "policies", "must list %s, by org_bounds", policy)
+	for i, x := range c.Exceptions {
+		errs.If(x.Policy == policy || x.Policy == "", fault.Index("exceptions", i), "%s has no exceptions, by org_bounds", policy)
+	}
+	return errors.Join(errs...)
+}
