@@ -2,6 +2,7 @@ package filter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
@@ -197,6 +199,9 @@ func (ex *Exchange) authorized(d policies.Decision) {
 }
 
 func noVerdict(err error) error {
+	if errors.Is(err, strictjson.ErrLong) {
+		return problem.BadSyntax.New("a list of numbers in the input is too long: a policy reads it").Because(err)
+	}
 	return problem.PolicyUnavailable.New("the organisation's policies gave no verdict").Because(err)
 }
 

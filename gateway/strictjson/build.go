@@ -17,6 +17,7 @@ type builder struct {
 	separate bool
 	lim      Limits
 	values   int
+	full     int // where a value stands that is one too many, 0 for none
 
 	// members and items are those of the containers now open, outermost first: a map
 	// or an array is made when it is known how large.
@@ -45,6 +46,7 @@ func (p *builder) document() (v any, ok bool) {
 // offset behind it, -1 for a text that is not accepted.
 func (p *builder) value(i, depth int) (v any, end int) {
 	if p.values++; p.values > p.lim.Values {
+		p.full = i
 		return nil, -1
 	}
 	switch at(p.data, i) {

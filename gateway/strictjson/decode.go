@@ -26,7 +26,12 @@ func Decode(data []byte, l Limits) (any, error) { return decode(data, l, false, 
 // DecodeInPlace is Decode without the copy, for large documents: the strings of
 // the result are parts of data, which must not be changed any more.
 func DecodeInPlace(data []byte, l Limits) (any, error) {
-	return decode(data, l, false, unsafe.String(unsafe.SliceData(data), len(data))) //nolint:gosec // the caller gives data up
+	return decode(data, l, false, inPlace(data))
+}
+
+// inPlace is data as a string.
+func inPlace(data []byte) string {
+	return unsafe.String(unsafe.SliceData(data), len(data)) //nolint:gosec // the caller gives data up
 }
 
 // DecodeLenient reads an answer of the platform: the same grammar, the bounds
@@ -36,10 +41,22 @@ func DecodeLenient(data []byte) (any, error) { return decode(data, AnswerLimits(
 
 func decode(data []byte, l Limits, separate bool, text string) (any, error) {
 	b := builder{data: data, text: text, separate: separate, lim: l.orDefault()}
-	if v, ok := b.document(); ok {
+	v, ok := b.document()
+	switch {
+	case ok:
 		return v, nil
+	case b.full > 0 && !l.Plain: // a long text, which is not read twice for the member that it is in
+		return tooMany(data, b.full, l)
 	}
 	return judge(data, l)
+}
+
+// tooMany refuses a text for the value that begins at full, before which there is
+// nothing wrong with it.
+func tooMany(data []byte, full int, l Limits) (any, error) {
+	return refuse(data, &SyntaxError{
+		Offset: int64(full), Code: CodeValues, Message: fmt.Sprintf("the document has more than %d values", l.orDefault().Values),
+	})
 }
 
 // judge reads a text token by token, which takes longer, and says why it is refused.

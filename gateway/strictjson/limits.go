@@ -16,6 +16,9 @@ type Limits struct {
 	// Controls admits every control character that is properly escaped. When
 	// false, strings may hold all but U+0000, and member names none.
 	Controls bool
+	// Lists says that DecodeAround does not count the numbers in the lists of the
+	// member that it keeps, so that embeddings and samples are as long as they fit.
+	Lists bool
 	// Plain writes whole numbers in plain digits: 20.0 and 2e1 become 20.
 	Plain bool
 }
@@ -40,6 +43,7 @@ func RunLimits() Limits {
 		NumberChars: 64,
 		Exponent:    999,
 		Controls:    true,
+		Lists:       true,
 	}
 }
 

@@ -1,6 +1,14 @@
 package strictjson
 
-import "sync"
+import (
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// ErrLong is what a Raw decodes to that has more numbers in lists than a document may
+// have values.
+var ErrLong = errors.New("a list of numbers is too long for policies to read")
 
 // Raw is a value that is known to be strict JSON and is not decoded before it is
 // looked at. It stands in the place of its value in what DecodeAround returns, and
@@ -21,18 +29,33 @@ func newRaw(data []byte, l Limits) *Raw {
 // together with it.
 const maxSmall = 4 << 10
 
+// maxTogether is how many bytes of arrays and objects within a Raw are decoded together with
+// it.
+const maxTogether = 1 << 20
+
 // Decoded returns the value, as Decode would. Members of it that are large objects
-// or arrays are themselves of type *Raw.
+// or arrays are themselves of type *Raw. A Raw that is too long is ErrLong.
 func (r *Raw) Decoded() any { return r.value() }
 
 func (r *Raw) decode() any {
+	together := 0
 	large := func(_ string, value []byte) bool {
-		return len(value) > maxSmall && (value[0] == '{' || value[0] == '[')
+		if value[0] != '{' && value[0] != '[' {
+			return false
+		}
+		together += len(value)
+		return len(value) > maxSmall || together > maxTogether
 	}
-	if v, ok := outline(r.data, r.lim, large); ok {
+	if at(r.data, 0) == '{' {
+		if v, _ := outline(r.data, r.lim, "", large); v != nil {
+			return v
+		}
+	}
+	b := builder{data: r.data, text: inPlace(r.data), lim: r.lim.orDefault()}
+	if v, ok := b.document(); ok {
 		return v
 	}
-	return accepted(r.data, r.lim)
+	return ErrLong // nothing else is wrong with it
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -42,27 +65,47 @@ func (r *Raw) MarshalJSON() ([]byte, error) { return r.data, nil }
 // member that is seldom looked at: its value is a *Raw.
 func DecodeAround(data []byte, member string, l Limits) (any, error) {
 	if l.Controls && !l.Plain { // otherwise what is spelled is not always the value
-		if v, ok := outline(data, l, func(name string, _ []byte) bool { return name == member }); ok {
+		v, fault := outline(data, l, member, func(name string, _ []byte) bool { return name == member })
+		switch {
+		case v != nil:
 			return v, nil
+		case fault != nil && fault.Code == CodeValues:
+			return refuse(data, fault)
+		case fault != nil && l.Lists:
+			v, err := DecodeInPlace(data, l)
+			if e, ok := errors.AsType[*SyntaxError](err); ok && e.Code == CodeValues {
+				return refuse(data, fault) // which is further on
+			}
+			return v, err
 		}
 	}
 	return DecodeInPlace(data, l)
 }
 
 // outline decodes a text that is an object, but for the values of its members that
-// are to be kept as they are. ok is false for any other text, and for one that is not
-// within the limits.
-func outline(data []byte, l Limits, keep func(name string, value []byte) bool) (v map[string]any, ok bool) {
+// are to be kept as they are. In those of one name, numbers in lists are not counted, if
+// the limits say so, nor in any when the name is empty. v is nil for any other text, and
+// for one that is not accepted, with what is wrong with it, unless it is no object.
+func outline(data []byte, l Limits, free string, keep func(name string, value []byte) bool) (v map[string]any, fault *SyntaxError) {
 	type member struct {
 		name  string
 		value []byte
 	}
 	var few [8]member
 	members := few[:0]
-	s := scanner{data: data, lim: l.orDefault()}
+	s := scanner{data: data, lim: l.orDefault(), why: CodeSyntax}
+	if l.Lists {
+		s.uncounted = func(name []byte) bool { return free == "" || string(name) == free }
+	}
 	s.visit = func(name string, from, to int) { members = append(members, member{name, data[from:to]}) }
-	if at(data, space(data, 0)) != '{' || !s.document() {
-		return nil, false
+	if at(data, space(data, 0)) != '{' {
+		return nil, nil
+	}
+	if !s.document() {
+		return nil, &SyntaxError{Offset: int64(s.stop), Code: s.why, Message: map[Code]string{
+			CodeValues: fmt.Sprintf("the document has more than %d values", s.lim.Values), CodeDuplicate: "a member name is used twice",
+			CodeDepth: fmt.Sprintf("arrays and objects are nested more than %d deep", s.lim.Depth), CodeSyntax: "the text is not JSON",
+		}[s.why]}
 	}
 	v = make(map[string]any, len(members))
 	for _, m := range members {
@@ -72,7 +115,7 @@ func outline(data []byte, l Limits, keep func(name string, value []byte) bool) (
 			v[m.name] = accepted(m.value, l)
 		}
 	}
-	return v, true
+	return v, nil
 }
 
 // accepted decodes a text that the scanner has accepted.

@@ -24,6 +24,13 @@ type scanner struct {
 	visit func(name string, from, to int) // nil for none
 	// outline takes where the values are, nil for nothing.
 	outline *outlined
+	// uncounted reports whether the numbers in the lists of a member of the outermost
+	// object are not counted; nil for none.
+	uncounted func(name []byte) bool
+	// stop is where the last value or name stands that was begun, of a text that is not
+	// accepted; why says what is wrong there.
+	stop int
+	why  Code
 	// escaped says that a name is spelled with escapes.
 	escaped bool
 
@@ -59,17 +66,24 @@ func (s *scanner) document() bool {
 	b, i := s.data, space(s.data, 0)
 	var in container // the innermost
 	var name, from int
+	lists := false // numbers in lists are not counted
 	for depth, values := 0, 0; ; {
 		var key span
+		s.stop = i
 		if in.object {
 			if key, i = s.name(i, &in); i < 0 {
 				return false
 			}
 			if depth == 1 {
 				name, from = key.from-1, i
+				lists = s.uncounted != nil && s.uncounted(b[key.from:key.to])
 			}
 		}
-		if values++; values > s.lim.Values {
+		if c := at(b, i); !lists || in.object || depth < 2 || c != '-' && c-'0' > 9 {
+			values++
+		}
+		if values > s.lim.Values {
+			s.stop, s.why = i, CodeValues
 			return false
 		}
 		node, plain := values-1, true
@@ -79,6 +93,7 @@ func (s *scanner) document() bool {
 		switch c := at(b, i); c {
 		case '{', '[':
 			if depth >= s.lim.Depth {
+				s.why = CodeDepth
 				return false
 			}
 			if i = space(b, i+1); at(b, i) != end(c) {
@@ -186,7 +201,11 @@ func (s *scanner) name(i int, in *container) (name span, value int) {
 	} else {
 		first = s.addSpelled(i, in)
 	}
-	if i = space(b, end); !first || at(b, i) != ':' {
+	if !first {
+		s.why = CodeDuplicate
+		return span{}, -1
+	}
+	if i = space(b, end); at(b, i) != ':' {
 		return span{}, -1
 	}
 	return name, space(b, i+1)

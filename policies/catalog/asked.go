@@ -39,7 +39,9 @@ func AskedOf(id string, body map[string]any) Asked {
 	see := func(at string, item int, in map[string]any) {
 		a.see(place{at, item, "", in})
 		a.see(place{at, item, "/sampling_params", object(in, "sampling_params")})
-		prompts = max(prompts, promptsIn(member(in, "prompt")))
+		prompt := member(in, "prompt")
+		_, long := prompt.(error) // too long to be counted
+		prompts, a.Wrong = max(prompts, promptsIn(prompt)), a.Wrong || long
 	}
 	input := object(body, "input")
 	see("", none, body)
@@ -52,6 +54,8 @@ func AskedOf(id string, body map[string]any) Asked {
 			in, _ := decoded(item).(map[string]any)
 			see("/input/batch/", i, in)
 		}
+	case error: // too long to be counted
+		a.Wrong = true
 	case json.Number:
 		if n, ok := countOr(given, 0); ok {
 			batch = n

@@ -1,6 +1,8 @@
 package catalog_test
 
 import (
+	"encoding/json"
+	"errors"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -51,6 +53,24 @@ func TestWhatARunAsksFor(t *testing.T) {
 	for id, want := range map[string]string{"gpt-oss-120b": "/input/max_tokens", "black-forest-labs-flux-1-dev": ""} {
 		if got := catalog.AskedOf(id, prompt).At; got != want {
 			t.Errorf("a prompt of %s: tokens belong at %q, want %q", id, got, want)
+		}
+	}
+}
+
+// long is a list that is too long to be decoded.
+type long struct{}
+
+func (long) Decoded() any { return errors.New("too long") }
+
+// A list that cannot be counted hides no prompts and no items.
+func TestAskedOfLongLists(t *testing.T) {
+	for _, body := range []map[string]any{
+		{"max_tokens": json.Number("5"), "prompt": long{}},
+		{"max_tokens": json.Number("5"), "input": map[string]any{"prompt": long{}}},
+		{"max_tokens": json.Number("5"), "input": map[string]any{"batch": long{}}},
+	} {
+		if a := catalog.AskedOf("runJob", body); !a.Wrong {
+			t.Errorf("%v asks for %+v, want it to be wrong", body, a)
 		}
 	}
 }

@@ -130,6 +130,8 @@ func appendScalar(b []byte, v any) ([]byte, error) {
 		return appendText(b, tagNumber, strconv.Itoa(x)), nil
 	case int64:
 		return appendText(b, tagNumber, strconv.FormatInt(x, 10)), nil
+	case error: // of a Deferred
+		return nil, x
 	default:
 		return nil, fmt.Errorf("%w for a key: %T", errValue, v)
 	}

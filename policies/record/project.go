@@ -266,6 +266,8 @@ func scalarTerm(v any) (*ast.Term, error) {
 			return nil, fmt.Errorf("%w: %v", errValue, x)
 		}
 		return ast.FloatNumberTerm(x), nil
+	case error: // of a Deferred
+		return nil, x
 	default:
 		return nil, fmt.Errorf("%w: %T", errValue, v)
 	}

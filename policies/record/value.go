@@ -38,7 +38,8 @@ func Join(path []string) string {
 // Deferred is a value of a body that is not decoded before it is looked at.
 type Deferred interface {
 	// Decoded returns it as decoded JSON, in which there may be others. It returns the
-	// same value each time and may be called from several goroutines at once.
+	// same value each time and may be called from several goroutines at once. It is an
+	// error where the value is too large to be decoded: nothing can be said about it then.
 	Decoded() any
 }
 
