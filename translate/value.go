@@ -112,15 +112,27 @@ func Texts(v any, path ...string) []string {
 // does not fit.
 func Whole(v any, path ...string) int64 {
 	v, r, name := above(v, path)
+	var f float64
+	var ok bool
 	if r != nil {
-		v = r.Number(name)
+		f, ok = parsed(r.Number(name)) // as a value it would be an allocation
+	} else {
+		f, ok = Number(v)
 	}
-	f, ok := Number(v)
 	f = math.Floor(f)
 	if !ok || math.Abs(f) > maxExact {
 		return 0
 	}
 	return int64(f)
+}
+
+// parsed returns n as a float64; ok is false when it is no finite number.
+func parsed(n json.Number) (f float64, ok bool) {
+	if n == "" {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(string(n), 64)
+	return f, err == nil
 }
 
 // Ceil returns v rounded up; ok is false when it is no number or does not fit.
@@ -138,8 +150,7 @@ const maxExact = 1 << 53
 func Number(v any) (f float64, ok bool) {
 	switch n := v.(type) {
 	case json.Number:
-		f, err := strconv.ParseFloat(string(n), 64)
-		return f, err == nil
+		return parsed(n)
 	case float64:
 		return n, !math.IsNaN(n) && !math.IsInf(n, 0)
 	case int64:

@@ -1,0 +1,142 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/test/world"
+)
+
+// listsOf are lists of pods in the three dialects.
+func listsOf() map[string]func() *http.Request {
+	return map[string]func() *http.Request{
+		"v2": func() *http.Request { return httptest.NewRequest(http.MethodGet, "/v2/pods", http.NoBody) },
+		"v1": func() *http.Request { return httptest.NewRequest(http.MethodGet, "/v1/pods", http.NoBody) },
+		"graphql": func() *http.Request {
+			r := httptest.NewRequest(http.MethodPost, "/graphql", strings.NewReader(`{"query":"{ myself { pods { id name imageName desiredStatus costPerHr gpuCount ports env } } }"}`))
+			r.Header.Set("Content-Type", "application/json")
+			return r
+		},
+	}
+}
+
+// lister is a canned platform with so many pods.
+func lister(n int) http.HandlerFunc {
+	var pods strings.Builder
+	for i := range n {
+		if i > 0 {
+			pods.WriteByte(',')
+		}
+		_, _ = fmt.Fprintf(&pods, `{"id":"pod%d","name":"train-%d","status":"RUNNING","actions":["stop","restart","terminate"],"image":"img:1","args":"","cmd":[],`+
+			`"entrypoint":[],"disk":80,"env":{"HF_HOME":"/data/hf","BATCH":"32"},"ports":["8888/http","22/tcp"],"registry":null,"mounts":{},`+
+			`"gpu":{"id":"NVIDIA L4","count":1,"vcpuCount":12,"memory":50},"cloud":"SECURE","dataCenterId":"EU-NL-1","cudaVersion":"12.4",`+
+			`"ssh":{"proxy":null,"direct":null},"template":null,"cost":{"perHour":0.43},"locked":false,"globalNetworking":{"enabled":false},`+
+			`"runtime":null,"createdAt":"2026-08-21T22:15:09.469Z","startedAt":null}`, i, i)
+	}
+	list := fmt.Sprintf(`{"pods":[%s]}`, &pods)
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v2/pods" {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(list))
+			return
+		}
+		canned(w, r)
+	}
+}
+
+// commands counts commands to Redis, those in pipelines one by one.
+type commands struct{ n atomic.Int64 }
+
+// DialHook implements redis.Hook.
+func (*commands) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements redis.Hook.
+func (c *commands) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		c.n.Add(1)
+		return next(ctx, cmd)
+	}
+}
+
+// ProcessPipelineHook implements redis.Hook.
+func (c *commands) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		c.n.Add(int64(len(cmds)))
+		return next(ctx, cmds)
+	}
+}
+
+// listing is a gateway in front of so many pods.
+func listing(tb testing.TB, n int) (list func(dialect string), asked *commands) {
+	tb.Helper()
+	upstream := httptest.NewServer(lister(n))
+	tb.Cleanup(upstream.Close)
+	cfg := world.Configuration(tb, strings.ReplaceAll(tripsConfiguration, "UPSTREAM", upstream.URL), map[string]string{"WITH": "pk-with", "WITHOUT": "pk-without"})
+	client := world.Redis(tb, miniredis.RunT(tb).Addr())
+	asked = new(commands)
+	client.AddHook(asked)
+	h := world.Gateway(tb, cfg, gateway.Deps{Redis: client, Logger: slog.New(slog.DiscardHandler), Decisions: unchecked(tb)}).Handler()
+	requests := listsOf()
+	return func(dialect string) {
+		r := requests[dialect]()
+		r.RequestURI = r.URL.Path
+		r.Header.Set("Authorization", "Bearer key_without")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != http.StatusOK || strings.Count(w.Body.String(), `"train-`) != n {
+			tb.Errorf("%s: %d with %d of %d pods: %.300s", dialect, w.Code, strings.Count(w.Body.String(), `"train-`), n, w.Body)
+		}
+	}, asked
+}
+
+// TestListsCost holds what a list costs against committed figures, which do not move with load: allocations for each pod, and commands to
+// Redis of a list of 2,000, whose pods were seen before. Lower a figure with what lowers the cost.
+func TestListsCost(t *testing.T) {
+	const few, many = 100, 2_000
+	small, _ := listing(t, few)
+	large, asked := listing(t, many)
+	for dialect, most := range map[string]struct{ allocations, commands int64 }{
+		"v2": {1, 2}, "v1": {17, 6}, "graphql": {68, 2},
+	} {
+		t.Run(dialect, func(t *testing.T) {
+			small(dialect)
+			large(dialect)
+			each := (testing.AllocsPerRun(3, func() { large(dialect) }) - testing.AllocsPerRun(3, func() { small(dialect) })) / (many - few)
+			before := asked.n.Load()
+			large(dialect)
+			n := asked.n.Load() - before
+			t.Logf("%.1f allocations a pod, %d commands", each, n)
+			if int64(each+0.5) > most.allocations || n > most.commands {
+				t.Errorf("%.1f allocations a pod, %d commands, want at most %d and %d", each, n, most.allocations, most.commands)
+			}
+		})
+	}
+}
+
+// BenchmarkLists lists pods in three dialects.
+func BenchmarkLists(b *testing.B) {
+	for _, n := range []int{20, 2_000, 20_000} {
+		list, asked := listing(b, n)
+		for dialect := range listsOf() {
+			b.Run(fmt.Sprintf("%s/%d", dialect, n), func(b *testing.B) {
+				list(dialect)
+				asked.n.Store(0)
+				b.ReportAllocs()
+				for b.Loop() {
+					list(dialect)
+				}
+				b.ReportMetric(float64(asked.n.Load())/float64(b.N), "commands/op")
+			})
+		}
+	}
+}
