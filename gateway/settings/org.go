@@ -152,14 +152,14 @@ type Team struct {
 	Limit  ratelimit.Limit `yaml:"limits" doc:"quotas its callers share"`
 	Budget spend.Budget    `yaml:"budget" doc:"what its callers may spend together"`
 	Over   spend.Over      `yaml:"over" doc:"what is done when its budget is passed all the same"`
-	Grants Grants          `yaml:"grants" doc:"what its leads may approve of its requests; absent is nothing. See docs/selfservice.md"`
+	Grants Grants          `yaml:"grants" doc:"bounds within which its leads approve requests of the team; absent is none. See docs/selfservice.md"`
 	Weight int64           `yaml:"weight" doc:"its share of the platform account, see limits.fair_share; 0 is 1"`
 }
 
 // Grants is the most that a call may cost which a lead of the team approves. The zero Grants lets leads approve nothing.
 type Grants struct {
-	PerHour catalog.Money `yaml:"per_hour" doc:"most that a call may cost which a lead approves; 0 is none" unit:"USD"`
-	PerRun  catalog.Money `yaml:"per_run" doc:"most that a run may cost which a lead approves; 0 is none" unit:"USD"`
+	PerHour catalog.Money `yaml:"per_hour" doc:"most that a call may cost for a lead to approve it; 0 is none" unit:"USD"`
+	PerRun  catalog.Money `yaml:"per_run" doc:"most that a run may cost for a lead to approve it; 0 is none" unit:"USD"`
 }
 
 // Unknown says what happens to what is not described.

@@ -13,9 +13,9 @@ import (
 
 // Budget is what a scope may take. A zero member is no limit.
 type Budget struct {
-	PerHour  catalog.Money `yaml:"per_hour" doc:"what everything that runs or is reserved may cost per hour; 0 is no limit" unit:"USD"`
-	PerDay   catalog.Money `yaml:"per_day" doc:"what may accrue in a calendar day of the organisation's zone; 0 is no limit" unit:"USD"`
-	PerMonth catalog.Money `yaml:"per_month" doc:"what may accrue in a calendar month of the organisation's zone; 0 is no limit" unit:"USD"`
+	PerHour  catalog.Money `yaml:"per_hour" doc:"cost per hour of everything running or reserved; 0 is no limit" unit:"USD"`
+	PerDay   catalog.Money `yaml:"per_day" doc:"cost that accrues in a calendar day of the organisation's zone; 0 is no limit" unit:"USD"`
+	PerMonth catalog.Money `yaml:"per_month" doc:"cost that accrues in a calendar month of the organisation's zone; 0 is no limit" unit:"USD"`
 	GPUs     int64         `yaml:"gpus" doc:"GPUs held by running pods, clusters and the most workers of endpoints; 0 is no limit" unit:"GPUs"`
 	Pods     int64         `yaml:"pods" doc:"pods that exist, running or stopped; 0 is no limit" unit:"pods"`
 	Workers  int64         `yaml:"workers" doc:"the most workers that all endpoints may have together; 0 is no limit" unit:"workers"`
