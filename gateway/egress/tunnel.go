@@ -30,7 +30,7 @@ func (d Dial) DialContext(ctx context.Context, network, address string) (net.Con
 
 // Dial implements socks.Dialer.
 func (d Dial) Dial(network, address string) (net.Conn, error) {
-	return d(context.Background(), network, address)
+	return d(context.Background(), network, address) //nolint:forbidigo // the interface has none; DialContext is called in its place
 }
 
 // CheckProxy reports what is wrong with a proxy's URL. The error does not have its
@@ -60,7 +60,7 @@ func Tunnel(address, scheme string, patience time.Duration, dial Dial) (Dial, er
 		if err != nil {
 			return nil, fmt.Errorf("proxy: %w", err)
 		}
-		find = func(*url.URL) (*url.URL, error) { return u, nil }
+		find = func(*url.URL) (*url.URL, error) { return u, nil } //nolint:unparam // as ProxyFunc
 	}
 	return func(ctx context.Context, network, server string) (net.Conn, error) {
 		u, err := find(&url.URL{Scheme: scheme, Host: server})
@@ -138,7 +138,7 @@ func connect(ctx context.Context, conn net.Conn, u *url.URL, server string) (net
 		return nil, err
 	}
 	in := bufio.NewReader(conn)
-	res, err := http.ReadResponse(in, req)
+	res, err := http.ReadResponse(in, req) //nolint:bodyclose // what follows is the tunnel
 	if err != nil {
 		return nil, err
 	}

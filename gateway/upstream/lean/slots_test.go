@@ -182,3 +182,27 @@ func TestConnectionsAge(t *testing.T) {
 		})
 	}
 }
+
+// A request whose connection ends before its answer, when there is no other to be had,
+// fails.
+func TestNoConnectionInThePlaceOfALostOne(t *testing.T) {
+	d := server(t, func(_ int64, p *peer) {
+		if _, ok := p.request(); ok {
+			p.say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+			_, _ = p.request()
+		}
+	})
+	l := newLean(t, d)
+	errAway := errors.New("away")
+	l.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if d.count.Load() > 0 {
+			return nil, errAway
+		}
+		return d.dial(ctx, network, addr)
+	}
+	for _, want := range []error{nil, errAway} {
+		if err := get(t.Context(), l, "http://platform.test/v2/pods"); !errors.Is(err, want) {
+			t.Errorf("%v, want %v", err, want)
+		}
+	}
+}

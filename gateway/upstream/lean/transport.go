@@ -78,9 +78,9 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	to := destinationOf(req)
 	c, err := t.conn(req.Context(), to, t.pool.take)
 	if err == nil && c.reused {
-		res, err := c.exchange(req)
-		if err == nil || !c.lost(req) {
-			return res, err
+		res, failed := c.exchange(req)
+		if failed == nil || !c.lost(req) {
+			return res, failed
 		}
 		c, err = t.conn(req.Context(), to, none)
 	}
