@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
@@ -47,7 +46,7 @@ func (r *Report) Why() string {
 	if r.Fault != "" || len(r.Refused) == 0 {
 		return r.Fault
 	}
-	return fmt.Sprintf("files of organisations were not taken: %s", r.Refused[0].Fault)
+	return "files of organisations were not taken: " + r.Refused[0].Fault
 }
 
 // PolicyStatus is how an organisation's policies are doing.

@@ -35,7 +35,7 @@ func follow(t *testing.T, g *gateway.Gateway, token, query string) following {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	transport := new(http.Transport)
-	res, err := transport.RoundTrip(req)
+	res, err := transport.RoundTrip(req) //nolint:bodyclose // leave closes it
 	if err != nil {
 		t.Fatal(err)
 	}
