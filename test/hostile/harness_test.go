@@ -100,7 +100,6 @@ type setup struct {
 	burst        int
 	legacy       string
 	name         string
-	transport    string
 	balancers    balancer.Config
 	data, admin  *tls.Certificate
 }
@@ -127,9 +126,9 @@ func keyless() option {
 // behind has the gateway believe load balancers.
 func behind(c balancer.Config) option { return func(s *setup) { s.balancers = c } }
 
-// calling has the gateway call the platform by a name, with a transport.
-func calling(name, transport string) option {
-	return func(s *setup) { s.name, s.transport = name, transport }
+// calling has the gateway call the platform by a name.
+func calling(name string) option {
+	return func(s *setup) { s.name = name }
 }
 
 // encrypted has the listeners speak TLS.
@@ -141,7 +140,7 @@ func encrypted(data, admin *tls.Certificate) option {
 // byte the recorder gets from then on is a caller's doing.
 func open(t *testing.T, opts ...option) *site {
 	t.Helper()
-	set := setup{platform: http.HandlerFunc(obliging), bodyTimeout: "15s", writeTimeout: "30s", perAddress: "0", burst: 100000, name: "127.0.0.1", transport: "lean"}
+	set := setup{platform: http.HandlerFunc(obliging), bodyTimeout: "15s", writeTimeout: "30s", perAddress: "0", burst: 100000, name: "127.0.0.1"}
 	for _, o := range opts {
 		o(&set)
 	}
@@ -155,7 +154,7 @@ func open(t *testing.T, opts ...option) *site {
 func (s *site) run(t *testing.T, set setup) {
 	t.Helper()
 	text := strings.NewReplacer(
-		"PLATFORM", fmt.Sprintf("base_url: \"http://%s:%s\", allow_insecure: true, transport: %s", set.name, port(s.recorder.addr), set.transport), "BODYTIMEOUT", set.bodyTimeout, "WRITETIMEOUT", set.writeTimeout, "PERADDRESS", set.perAddress, "BURST", strconv.Itoa(set.burst), "LEGACY", set.legacy,
+		"PLATFORM", fmt.Sprintf("base_url: \"http://%s:%s\", allow_insecure: true", set.name, port(s.recorder.addr)), "BODYTIMEOUT", set.bodyTimeout, "WRITETIMEOUT", set.writeTimeout, "PERADDRESS", set.perAddress, "BURST", strconv.Itoa(set.burst), "LEGACY", set.legacy,
 		"FEW", fewKeys(),
 	).Replace(configuration)
 	s.config = world.Configuration(t, text, map[string]string{

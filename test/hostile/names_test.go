@@ -83,50 +83,45 @@ func (n *nameServer) serve(conn io.ReadWriter) error {
 // one, without a restart, whatever the name's answer says of how long it holds.
 func TestThePlatformMoves(t *testing.T) {
 	t.Parallel()
-	for _, transport := range []string{"standard", "lean"} {
-		t.Run(transport, func(t *testing.T) {
-			t.Parallel()
-			name := transport + ".platform.test"
-			nameservice.point(name, [4]byte{127, 0, 0, 1})
-			s := open(t, calling(name, transport))
-			get, post := request("GET", "/v2/pods", k1, ""), request("POST", "/v2/pods", k1, allowed)
-			if got := s.ask(t, get); got.Status != 200 || len(s.recorder.take()) != 1 {
-				t.Fatalf("at the first address: status %d %s, want 200 from it", got.Status, got.Body)
-			}
-			var calls atomic.Int64
-			moved := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.Header.Get("X-Request-Id") != "" { // of a caller
-					calls.Add(1)
-				}
-				obliging(w, r)
-			}))
-			var err error
-			if moved.Listener, err = net.Listen("tcp", "127.0.0.2:"+port(s.recorder.addr)); err != nil {
-				t.Fatal(err)
-			}
-			moved.Start()
-			t.Cleanup(moved.Close)
-			nameservice.point(name, [4]byte{127, 0, 0, 2})
-			_ = s.recorder.server.Close()
-			if got := s.ask(t, get); got.Status != 200 || calls.Load() != 1 {
-				t.Errorf("a read when it has moved: status %d %s, %d calls at the new address, want 200 and 1", got.Status, got.Body, calls.Load())
-			}
-			if got := s.ask(t, post); got.Status != 201 || calls.Load() != 2 {
-				t.Errorf("a create when it has moved: status %d %s, %d calls at the new address, want 201 and 2", got.Status, got.Body, calls.Load())
-			}
-			if calls := s.recorder.take(); len(calls) > 0 {
-				t.Errorf("the old address got %v", calls)
-			}
-			// A name that leads nowhere is an outage of the platform, and no more.
-			nameservice.point(name, [4]byte{127, 0, 0, 3})
-			moved.CloseClientConnections()
-			if got := s.ask(t, post); got.Status != 502 || !strings.Contains(got.Body, "platform") || calls.Load() != 2 {
-				t.Errorf("a create when the name leads nowhere: status %d %s, want 502", got.Status, got.Body)
-			}
-			nameservice.point(name, [4]byte{127, 0, 0, 2})
-			if got := s.ask(t, post); got.Status != 201 || calls.Load() != 3 {
-				t.Errorf("a create when it leads back: status %d %s, want 201", got.Status, got.Body)
-			}
-		})
+	const name = "moving.platform.test"
+	nameservice.point(name, [4]byte{127, 0, 0, 1})
+	s := open(t, calling(name))
+	get, post := request("GET", "/v2/pods", k1, ""), request("POST", "/v2/pods", k1, allowed)
+	if got := s.ask(t, get); got.Status != 200 || len(s.recorder.take()) != 1 {
+		t.Fatalf("at the first address: status %d %s, want 200 from it", got.Status, got.Body)
+	}
+	var calls atomic.Int64
+	moved := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Request-Id") != "" { // of a caller
+			calls.Add(1)
+		}
+		obliging(w, r)
+	}))
+	var err error
+	if moved.Listener, err = net.Listen("tcp", "127.0.0.2:"+port(s.recorder.addr)); err != nil {
+		t.Fatal(err)
+	}
+	moved.Start()
+	t.Cleanup(moved.Close)
+	nameservice.point(name, [4]byte{127, 0, 0, 2})
+	_ = s.recorder.server.Close()
+	if got := s.ask(t, get); got.Status != 200 || calls.Load() != 1 {
+		t.Errorf("a read when it has moved: status %d %s, %d calls at the new address, want 200 and 1", got.Status, got.Body, calls.Load())
+	}
+	if got := s.ask(t, post); got.Status != 201 || calls.Load() != 2 {
+		t.Errorf("a create when it has moved: status %d %s, %d calls at the new address, want 201 and 2", got.Status, got.Body, calls.Load())
+	}
+	if calls := s.recorder.take(); len(calls) > 0 {
+		t.Errorf("the old address got %v", calls)
+	}
+	// A name that leads nowhere is an outage of the platform, and no more.
+	nameservice.point(name, [4]byte{127, 0, 0, 3})
+	moved.CloseClientConnections()
+	if got := s.ask(t, post); got.Status != 502 || !strings.Contains(got.Body, "platform") || calls.Load() != 2 {
+		t.Errorf("a create when the name leads nowhere: status %d %s, want 502", got.Status, got.Body)
+	}
+	nameservice.point(name, [4]byte{127, 0, 0, 2})
+	if got := s.ask(t, post); got.Status != 201 || calls.Load() != 3 {
+		t.Errorf("a create when it leads back: status %d %s, want 201", got.Status, got.Body)
 	}
 }

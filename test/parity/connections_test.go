@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"strings"
 	"sync"
 	"testing"
 )
@@ -46,39 +45,32 @@ func (c *conversations) before(t *testing.T, d *door) {
 // A connection that was opened with the key of one organisation carries no call of
 // another. In the Envoy door, it is v1's calls that the gateway makes itself.
 func TestConnectionsArePooledByCredential(t *testing.T) {
-	for _, transport := range []string{"lean", "standard"} {
-		t.Run(transport, func(t *testing.T) {
-			for name, dialects := range map[string][]string{"http": {"v2", "v1"}, "envoy": {"v1"}} {
-				t.Run(name, func(t *testing.T) {
-					c := &conversations{seen: make(map[net.Conn]map[string]bool)}
-					d := openDoor(t, name, func(d *door) {
-						c.before(t, d)
-						d.text = strings.Replace(d.text, `base_url: "PLATFORM"`, `base_url: "PLATFORM", transport: `+transport, 1)
-					})
-					for range 3 {
-						for _, dialect := range dialects {
-							for _, key := range []string{"key_research", "key_globex"} {
-								if a := d.ask(t, request("GET", "/"+dialect+"/pods", key, "")); a.Status != 200 {
-									t.Fatalf("%s of %s: %d %s", dialect, key, a.Status, a.Body)
-								}
-							}
+	for name, dialects := range map[string][]string{"http": {"v2", "v1"}, "envoy": {"v1"}} {
+		t.Run(name, func(t *testing.T) {
+			c := &conversations{seen: make(map[net.Conn]map[string]bool)}
+			d := openDoor(t, name, func(d *door) { c.before(t, d) })
+			for range 3 {
+				for _, dialect := range dialects {
+					for _, key := range []string{"key_research", "key_globex"} {
+						if a := d.ask(t, request("GET", "/"+dialect+"/pods", key, "")); a.Status != 200 {
+							t.Fatalf("%s of %s: %d %s", dialect, key, a.Status, a.Body)
 						}
 					}
-					c.mu.Lock()
-					defer c.mu.Unlock()
-					all := make(map[string]bool)
-					for _, credentials := range c.seen {
-						for credential := range credentials {
-							all[credential] = true
-						}
-						if len(credentials) != 1 {
-							t.Errorf("one connection carried %d credentials", len(credentials))
-						}
-					}
-					if len(all) != 2 {
-						t.Errorf("the platform saw %d credentials, want those of both organisations: the test proves nothing", len(all))
-					}
-				})
+				}
+			}
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			all := make(map[string]bool)
+			for _, credentials := range c.seen {
+				for credential := range credentials {
+					all[credential] = true
+				}
+				if len(credentials) != 1 {
+					t.Errorf("one connection carried %d credentials", len(credentials))
+				}
+			}
+			if len(all) != 2 {
+				t.Errorf("the platform saw %d credentials, want those of both organisations: the test proves nothing", len(all))
 			}
 		})
 	}
