@@ -12,27 +12,27 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
-// fenced lists the code blocks of a language in the manual.
-func fenced(t *testing.T, language string) []string {
+// between lists the texts of the manual that stand between a begin and the next end.
+func between(t *testing.T, begin, end string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "docs", "policies.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out []string
-	for _, part := range strings.Split(string(text), "```"+language+"\n")[1:] {
-		block, _, _ := strings.Cut(part, "```")
+	for _, part := range strings.Split(string(text), begin)[1:] {
+		block, _, _ := strings.Cut(part, end)
 		out = append(out, block)
 	}
 	if len(out) == 0 {
-		t.Fatalf("the manual has no %s", language)
+		t.Fatalf("the manual has no %q", begin)
 	}
 	return out
 }
 
 // TestManualYAML: what the manual shows can be configured.
 func TestManualYAML(t *testing.T) {
-	for _, block := range fenced(t, "yaml") {
+	for _, block := range between(t, "```yaml\n", "```") {
 		var cfg policies.Config
 		if err := yaml.UnmarshalWithOptions([]byte(block), &cfg, yaml.Strict()); err != nil {
 			t.Errorf("%v\n%s", err, block)
@@ -46,7 +46,7 @@ func TestManualYAML(t *testing.T) {
 
 // TestManualRego: what the manual shows can be loaded, and works.
 func TestManualRego(t *testing.T) {
-	for _, block := range fenced(t, "rego") {
+	for _, block := range between(t, "nights.rego <<'EOF'\n", "\nEOF\n") {
 		limits := section.DefaultLimits()
 		limits.Deadline = 1e10
 		e, err := ownEngine(t, limits, block)
