@@ -41,7 +41,7 @@ func TestThePageIsComplete(t *testing.T) {
 		}
 	}
 	operation := regexp.MustCompile("`([a-z]+[A-Z][A-Za-z]+)`")
-	_, table, _ := strings.Cut(page, "## What becomes of what")
+	_, table, _ := strings.Cut(page, "## Operations and their v2 calls")
 	table, _, _ = strings.Cut(table, "## ")
 	named := map[string]bool{}
 	for _, m := range operation.FindAllStringSubmatch(table, -1) {
