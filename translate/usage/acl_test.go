@@ -22,11 +22,11 @@ func ruleOfTheManual(t *testing.T) []any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, ok := strings.Cut(string(page), "    ~tollgate:legacy*")
+	_, rest, ok := strings.Cut(string(page), "\n~tollgate:legacy*")
 	if !ok {
 		t.Fatal("docs/migrate.md gives no ACL rule")
 	}
-	text, _, _ := strings.Cut(rest, "\n\n")
+	text, _, _ := strings.Cut(rest, "\n```")
 	rule := []any{"~tollgate:legacy*"}
 	for word := range strings.FieldsSeq(text) {
 		rule = append(rule, word)
