@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -57,10 +56,11 @@ const (
 // News returns the organisations of which a change was announced after a mark, and the mark of the latest announcement. A change is
 // announced before it is made. all says that others may have been announced, too, because the store does not know the mark.
 func (s *Store) News(ctx context.Context, since string) (mark string, orgs []string, all bool, err error) {
-	mark, err = s.client.LIndex(ctx, s.prefix+news, -1).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
+	last, err := s.client.LRange(ctx, s.prefix+news, -1, -1).Result()
+	if err != nil {
 		return "", nil, false, record.Unavailable(err)
 	}
+	mark = strings.Join(last, "")
 	if mark == since {
 		return mark, nil, false, nil
 	}

@@ -24,7 +24,7 @@ func TestRightsOfAGateway(t *testing.T) {
 	addr := redistest.Start(t)
 	admin := redistest.Client(t, redis.Options{Addr: addr})
 	text := document(t)
-	limiter := regexp.MustCompile(`(?s)ACL SETUSER tollgate on >PASSWORD (.*?)\n\n`).FindStringSubmatch(text)
+	limiter := regexp.MustCompile("(?s)ACL SETUSER tollgate on >PASSWORD (.*?)```").FindStringSubmatch(text)
 	rest := regexp.MustCompile(`(?m)^    (~tollgate:legacy.*)$`).FindStringSubmatch(text)
 	if limiter == nil || rest == nil {
 		t.Fatal("docs/ratelimits.md names no rights")
