@@ -45,7 +45,7 @@ const listedPod = `{"id":"edakugmnck","name":"train-7b","status":"RUNNING","acti
 	`"cloud":"SECURE","dataCenterId":"EU-NL-1","cudaVersion":"12.4","ssh":{"proxy":null,"direct":null},"template":null,"cost":0.43,` +
 	`"locked":false,"globalNetworking":{"enabled":false},"runtime":null,"createdAt":"2026-08-21T22:15:09.469Z","startedAt":null}`
 
-// canned is an upstream that answers at once: what is left is the gateway.
+// canned is an upstream that answers at once, which leaves the gateway's own cost.
 func canned(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	switch r.URL.Path {
@@ -82,8 +82,8 @@ func benchGateway(b *testing.B, client redis.UniversalClient) *gateway.Gateway {
 	})
 }
 
-// unchecked is a log of decisions that holds none against their schema, which would
-// be most of what is measured.
+// unchecked is a log of decisions that checks none against their schema. The check would
+// dominate the measurement.
 func unchecked(t testing.TB) *decisionlog.Log {
 	t.Helper()
 	l, err := decisionlog.New(section.DefaultDecisionLog(), decisionlog.Deps{})
@@ -94,7 +94,7 @@ func unchecked(t testing.TB) *decisionlog.Log {
 }
 
 // BenchmarkHandler is the whole gateway in process, upstream round trip
-// included. What the pipeline costs beside a bare proxy is test/bench's to say.
+// included. test/bench compares the pipeline with a bare proxy.
 func BenchmarkHandler(b *testing.B) {
 	const pod = `{"name":"a","image":"img:1","gpu":{"id":"NVIDIA L4"},"env":{"A":"1","B":"2"},"ports":["8888/http","22/tcp"]}`
 	const v1 = `{"name":"a","imageName":"img:1","gpuTypeIds":["NVIDIA L4"],"env":{"A":"1","B":"2"},"ports":["8888/http","22/tcp"]}`

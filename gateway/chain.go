@@ -20,7 +20,7 @@ import (
 // agent is how the gateway names itself to the platform.
 func agent(version string) string { return "tollgate/" + version }
 
-// compile turns a configuration into what the doors use.
+// compile turns a configuration into the state that the doors use.
 func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	if err := errors.Join(cfg.Validate(), coverage.Check(slices.Concat(g.api.Operations(), g.runs.Operations()), operation.All())); err != nil {
 		return nil, err

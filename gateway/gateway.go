@@ -300,7 +300,7 @@ func (g *Gateway) newDecisions(cfg *settings.Config) (err error) {
 // dryRun returns a dry run of the configuration in force.
 func (g *Gateway) dryRun() (*explain.DryRun, error) {
 	now := g.current.Load()
-	// What a dry run makes must not be remembered.
+	// Resources of a dry run must not be remembered.
 	legacy, err := dialects.New(now.config, translate.Deps{Now: g.deps.Now}.WithDefaults())
 	if err != nil {
 		return nil, err
@@ -320,13 +320,13 @@ type decisionRows struct {
 
 type asked = questions.Rows
 
-// fleetRows is what operators ask of gateways: which there are, and what they have refused.
+// fleetRows are the operators' questions about gateways: which there are, and which calls they have refused.
 type fleetRows struct {
 	*fleet.Fleet
 	decisions.Rows
 }
 
-// newMoney makes the ledger, and who is told of what it finds.
+// newMoney makes the ledger and the receivers of its findings.
 func (g *Gateway) newMoney(cfg *settings.Config) {
 	g.keep = &keep.Keep{
 		Config: g.config, Now: g.deps.Now, Refused: g.refusedWhatever,
@@ -454,7 +454,7 @@ func (g *Gateway) AdminHandler() http.Handler {
 	return ui.New(deps, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions())).Before(admin.New(deps))
 }
 
-// adminDeps is what the admin listener asks.
+// adminDeps returns the dependencies of the admin listener.
 func (g *Gateway) adminDeps() admin.Deps {
 	return admin.Deps{
 		Status:  g.status,
@@ -483,7 +483,7 @@ func (g *Gateway) adminDeps() admin.Deps {
 	}
 }
 
-// probe implements admin.Deps.Probe: it follows what callers get.
+// probe implements admin.Deps.Probe: its result matches the answers that callers get.
 func (g *Gateway) probe(ctx context.Context) (away []string, err error) {
 	cfg := g.current.Load().config
 	if slices.ContainsFunc(g.catalog.Status(), func(s catalog.Status) bool {
@@ -513,7 +513,7 @@ func (g *Gateway) probe(ctx context.Context) (away []string, err error) {
 	return append(away, "the shared store does not answer: calls pass as the failure policies say"), nil
 }
 
-// Close drops what a Gateway that is not running holds on to.
+// Close releases the resources of a Gateway that is not running.
 func (g *Gateway) Close() {
 	g.changing.Lock()
 	defer g.changing.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// What follows is what the command line asks of features.
+// The methods below answer the command line's questions about features.
 
 // Judge is [check.Judge].
 type Judge = check.Judge

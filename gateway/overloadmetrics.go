@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
-// measureGate makes metrics of what the gateway does at once.
+// measureGate registers metrics of the gateway's concurrency.
 func measureGate(m metric.Meter, gate *overload.Gate) {
 	slots := telemetry.Must(m.Int64ObservableGauge("tollgate.overload.slots", metric.WithDescription("Requests under way, by what they do, and how many may be.")))
 	waiting := telemetry.Must(m.Int64ObservableGauge("tollgate.overload.waiting", metric.WithDescription("Requests that wait to be admitted.")))

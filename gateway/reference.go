@@ -33,7 +33,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// accessRoute is the id of the route that says what a caller may do. It needs a
+// accessRoute is the id of the route that lists a caller's permissions. It needs a
 // key; the rest of the reference does not.
 const accessRoute = "docs.access"
 
@@ -65,15 +65,15 @@ func (g *Gateway) localAnswers(files []reference.File) map[string]filter.Respond
 	return answers
 }
 
-// access says what callers may do. What the policies say is judged for each operation and
-// each price, and remembered for a moment: asking is cheap for whoever asks often.
+// access answers which operations callers may call. The policies are evaluated for each operation and
+// each price, and the result is cached for a moment, so that repeated questions are cheap.
 type access struct {
 	*Gateway
 
 	judged *lru.Cache[string, judged] // by organisation, team, key and roles
 }
 
-// judged is what the policies of a revision said at a time.
+// judged holds the verdicts of a revision's policies at a time.
 type judged struct {
 	at         time.Time
 	revision   string
@@ -92,7 +92,7 @@ func newAccess(g *Gateway) access {
 	return access{g, telemetry.Must(lru.New[string, judged](maxJudged))}
 }
 
-// answer answers what the caller may do.
+// answer answers with the caller's permissions.
 func (g access) answer(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
 	access, err := g.of(ctx, ex.Caller, ex.Tenant)
 	if err != nil {
@@ -226,8 +226,8 @@ func contents() []string {
 	}
 }
 
-// judgedWhatever asks the policies about an operation, with all that a call says
-// unknown: what they deny all the same they deny to every call.
+// judgedWhatever asks the policies about an operation with every property of a call
+// unknown: a call denied even so is always denied.
 func judgedWhatever(ctx context.Context, engine *policies.Engine, op *schema.Operation, a *reference.Access, now time.Time) (reference.Operation, error) {
 	out := reference.Operation{ID: op.ID}
 	in := &policies.Input{

@@ -16,8 +16,8 @@ import (
 // lastWords is how long after timeouts.drain logs and counts may still be written.
 const lastWords = 500 * time.Millisecond
 
-// Run serves until ctx ends, then drains. It returns nil after a clean stop. What is
-// under way timeouts.drain after the doors have closed is cut off.
+// Run serves until ctx ends, then drains. It returns nil after a clean stop. Calls
+// still in flight timeouts.drain after the doors have closed are cut off.
 func (g *Gateway) Run(ctx context.Context) error {
 	cfg := g.current.Load().config
 	data, err := listen.Open(g.deps.Data, cfg.Listen)
@@ -144,8 +144,8 @@ func leaving(ctx context.Context, next http.Handler) http.Handler {
 	})
 }
 
-// drainLate gives creates that outlived their requests the time requests have.
-// What takes longer is cut off; whoever repeats such a create looks for its pod.
+// drainLate gives creates that outlived their requests as much time as requests have.
+// Then it cuts them off; a client that repeats such a create looks for its pod.
 func (g *Gateway) drainLate(over context.Context) {
 	if !g.late.Wait(over) {
 		g.deps.Logger.WarnContext(over, "creates are cut off that outlived their requests")

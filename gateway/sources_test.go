@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// TestSourcesAreMeasured: age and failure of each, and no age of what was never
+// TestSourcesAreMeasured: age and failure of each, and no age of a source that was never
 // good.
 func TestSourcesAreMeasured(t *testing.T) {
 	reader := metric.NewManualReader()

@@ -72,7 +72,7 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 	return nil
 }
 
-// apply tells those that outlive configurations what has changed for them.
+// apply passes a new configuration to the parts that outlive configurations.
 func (g *Gateway) apply(cfg *settings.Config) {
 	if g.deps.LogLevel != nil {
 		g.deps.LogLevel.Set(cfg.Log.Level.Level())

@@ -67,7 +67,7 @@ func maker() http.HandlerFunc {
 	}
 }
 
-// exchanges counts the exchanges with Redis, by what is exchanged.
+// exchanges counts the exchanges with Redis, by subject.
 type exchanges struct {
 	mu   sync.Mutex
 	seen map[string]int
@@ -90,7 +90,7 @@ func (e *exchanges) add(cmds ...redis.Cmder) {
 	e.seen[strings.Join(what, "+")]++
 }
 
-// subject says what a command is about by its first key; "" if it sets a connection
+// subject names a command's subject by its first key; "" if it sets a connection
 // up or is behind the answer.
 func subject(c redis.Cmder) string {
 	for _, a := range c.Args() {
@@ -113,7 +113,7 @@ func subject(c redis.Cmder) string {
 	return fmt.Sprint(c.Args())
 }
 
-// take returns what was counted since it was called last.
+// take returns the counts since its last call.
 func (e *exchanges) take() map[string]int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
