@@ -17,7 +17,7 @@ import (
 type keyRef struct{ org, id string }
 
 // Callers are those of a configuration, with the keys made at run time that are in force beside its own. They are immutable; those after
-// a change of keys share all but what has changed.
+// a change of keys share everything that did not change.
 type Callers struct {
 	*filter.Callers
 
@@ -32,7 +32,7 @@ type Callers struct {
 	secret trie.Map[identity.Digest, []keyRef]   // to the keys of made that have it and are not revoked
 }
 
-// organisation is what callers of the configuration alone have.
+// organisation holds the facts that callers of the configuration alone have.
 type organisation struct {
 	tenant *filter.Tenant
 	plan   *spend.Plan

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// Bounds of what is made at run time.
+// Bounds of keys made at run time.
 const (
 	maxKeys    = 10_000 // of an organisation
 	maxSecrets = 8      // of a key
@@ -94,8 +94,8 @@ func (s *Keys) createKey(ctx context.Context, org string, k settings.Key, by str
 	return s.changeKey(ctx, org, m, secret)
 }
 
-// freshKeys reads what others have changed of an organisation, or all where keys were
-// never read, so that what is decided next is decided by the keys there are.
+// freshKeys reads the changes that others made to the keys of an organisation, or all keys if
+// they were never read, so that the next decision uses the current keys.
 func (s *Keys) freshKeys(ctx context.Context, org string) error {
 	if read, _ := s.ring.state(); read.IsZero() {
 		if err := s.Refresh(ctx); err != nil {

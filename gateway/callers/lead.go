@@ -44,7 +44,7 @@ func Routes() []route.Route {
 	}
 }
 
-// lead is a caller that may manage keys of its team, with the bounds of what it makes.
+// lead is a caller that may manage keys of its team, with the bounds of the keys it makes.
 type lead struct {
 	caller *identity.Caller
 	key    settings.Key
@@ -262,7 +262,7 @@ func (s *Keys) leadChange(ex *filter.Exchange, id, query string, status int, cha
 		}
 	}
 	if seq != 0 {
-		// What was done is done: a secret that was made is told all the same.
+		// The change stands: a secret that was made is returned even so.
 		if failed := ex.Ports.Audit.Result(seq, result); failed != nil {
 			s.deps.Logger.Error("the audit log cannot be written", "error", failed)
 		}

@@ -40,7 +40,7 @@ func parseMade(entry *keystore.Entry) (*madeKey, error) {
 	return m, nil
 }
 
-// judge notes what is wrong with the key on its own.
+// judge notes faults of the key itself.
 func (m *madeKey) judge() {
 	m.fault = ""
 	if err := m.Validate(); err != nil {
@@ -78,8 +78,8 @@ func (m *madeKey) over(now time.Time) bool {
 	return false
 }
 
-// later reports whether m is what the key became after other. Of two that came after
-// the same, the one that revokes is.
+// later reports whether m is a later state of the key than other. Of two with the same
+// revision, the revoked one is later.
 func (m *madeKey) later(other *madeKey) bool {
 	if m.Revision == other.Revision {
 		return !m.Revoked.IsZero() && other.Revoked.IsZero()
@@ -87,7 +87,7 @@ func (m *madeKey) later(other *madeKey) bool {
 	return m.Revision > other.Revision
 }
 
-// record is what is stored.
+// record returns the record to store.
 func (m *madeKey) record() settings.KeyRecord {
 	r := m.Record()
 	r.Revision, r.Created, r.By, r.Revoked, r.RevokedBy = m.Revision, m.Created.UTC(), m.By, m.Revoked.UTC(), m.RevokedBy

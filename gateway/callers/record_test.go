@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// What is configured of a key is recorded: a setting that a record loses is lifted when
+// Every configured field of a key is recorded: a setting missing from the record would be lost when
 // the key is read back.
 func TestRecordsOfKeysLoseNothing(t *testing.T) {
 	names := func(of reflect.Type, tag string) (list []string) {

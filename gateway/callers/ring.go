@@ -33,8 +33,8 @@ const (
 
 // keyring is the keys made at run time: the store, and what this gateway knows of it.
 //
-// What it knows is in force as long as the process lives, whether the store answers
-// or not. What the store has lost, because it was restarted or failed over, is
+// Its keys are in force as long as the process lives, whether the store answers
+// or not. Records that the store has lost, in a restart or a failover, are
 // written back: of two records of one key the later wins.
 type keyring struct {
 	store  *keystore.Store
@@ -78,7 +78,7 @@ func (r ring) differ(other ring, at []string) (ids []string) {
 	return ids
 }
 
-// keyUse is the last use of a key, and what the store knows of it, in Unix seconds.
+// keyUse is the last use of a key, and the last one stored, in Unix seconds.
 type keyUse struct{ seen, stored atomic.Int64 }
 
 func newKeyring(store *keystore.Store, now func() time.Time, logger *slog.Logger) *keyring {
@@ -87,10 +87,10 @@ func newKeyring(store *keystore.Store, now func() time.Time, logger *slog.Logger
 	return k
 }
 
-// ring returns what is known of an organisation.
+// ring returns the known keys of an organisation.
 func (k *keyring) ring(org string) ring { return (*k.known.Load())[org] }
 
-// replace puts another ring in the place of what is known of an organisation. mu is
+// replace replaces the ring of an organisation. mu is
 // held.
 func (k *keyring) replace(org string, r ring) {
 	next := maps.Clone(*k.known.Load())
@@ -110,8 +110,8 @@ func (k *keyring) usage(org, id string) *keyUse {
 	return u.(*keyUse)
 }
 
-// refresh reads what has changed in the store. It returns the ids of the keys that are
-// others now, by organisation, and whether anything has changed.
+// refresh reads the changes in the store. It returns the ids of the keys that are
+// different now, by organisation, and whether anything has changed.
 func (k *keyring) refresh(ctx context.Context, orgs []string) (ids map[string][]string, changed bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -120,7 +120,7 @@ func (k *keyring) refresh(ctx context.Context, orgs []string) (ids map[string][]
 		now := k.now()
 		ids, err = k.look(ctx, slices.DeleteFunc(slices.Clone(orgs), func(org string) bool { return !k.due(org, now) }))
 	}
-	// Whether the keys were ever read is part of what callers are told.
+	// Whether the keys were ever read is part of the answer to callers.
 	changed = len(ids) > 0 || err != nil && first || err == nil && k.good.IsZero() && k.fail != nil
 	k.fail = err
 	if err == nil {
@@ -158,7 +158,7 @@ func (k *keyring) due(org string, now time.Time) bool {
 	return looked.IsZero() || k.until[org].After(looked) || now.Sub(looked) >= keyNet
 }
 
-// look reads what has changed of some organisations. It returns the ids of the keys that are others now. mu is held.
+// look reads the changes of some organisations. It returns the ids of the keys that are different now. mu is held.
 func (k *keyring) look(ctx context.Context, orgs []string) (map[string][]string, error) {
 	ids, now := make(map[string][]string), k.now()
 	if len(orgs) == 0 {
@@ -186,7 +186,7 @@ func (k *keyring) look(ctx context.Context, orgs []string) (map[string][]string,
 }
 
 // load reads the keys of an organisation that have changed, if the store lists them, or
-// else all, drops what is over, and writes back what the store has lost. It returns the
+// else all, drops expired ones, and writes back those the store has lost. It returns the
 // ids of those that were read, nil for all.
 func (k *keyring) load(ctx context.Context, org string, known ring, version string) (ring, []string, error) {
 	if known.version != "" {
@@ -244,8 +244,8 @@ func (k *keyring) read(ctx context.Context, org string, entries []keystore.Entry
 	return nil
 }
 
-// writeBack enters into next, and writes, what is known of keys and lacks in all that were
-// found, or was changed since.
+// writeBack enters into next, and writes, the known keys that are missing from found or
+// have changed since.
 func (k *keyring) writeBack(ctx context.Context, org string, found []keystore.Entry, known ring, next *ring) error {
 	entries := make(map[string]keystore.Entry, len(found))
 	for _, e := range found {
@@ -277,8 +277,8 @@ func (k *keyring) writeBack(ctx context.Context, org string, found []keystore.En
 	return nil
 }
 
-// swap replaces the record of a key, which is what is known of it, in the store and
-// here. It reports whether the store had that.
+// swap replaces the known record of a key in the store and here. It reports whether the
+// store had that record.
 func (k *keyring) swap(ctx context.Context, org string, next madeKey) (bool, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -324,8 +324,8 @@ func (k *keyring) flush(ctx context.Context, orgs []string) error {
 	return nil
 }
 
-// lastUsed returns when keys of an organisation were last used, by id: what the store
-// knows, if it answers, and what this gateway does.
+// lastUsed returns when keys of an organisation were last used, by id: the later of the
+// store's times, if it answers, and this gateway's own.
 func (k *keyring) lastUsed(ctx context.Context, org string) map[string]time.Time {
 	used, err := k.store.Used(ctx, org)
 	if err != nil {
@@ -353,7 +353,7 @@ func (k *keyring) partial() bool {
 	return good.IsZero() && fail != nil
 }
 
-// failed notes that what is kept beside the keys could not be read.
+// failed notes that the data stored beside the keys could not be read.
 func (k *keyring) failed(err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
