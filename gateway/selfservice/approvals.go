@@ -47,7 +47,7 @@ func (s *Service) approvals(ctx context.Context, ex *filter.Exchange) (any, erro
 	return map[string]any{"approvals": list}, err
 }
 
-// grants is what the leads of a caller's team may approve.
+// grants returns the approvals that the leads of a caller's team may give.
 func (s *Service) grants(c *identity.Caller) settings.Grants {
 	if o := s.deps.Org(c.Org); o != nil {
 		if i := slices.IndexFunc(o.Teams, func(t settings.Team) bool { return t.ID == c.Team }); i >= 0 {
@@ -91,8 +91,8 @@ func (s *Service) deny(ctx context.Context, ex *filter.Exchange) (any, error) {
 	return s.answered(ctx, ex, "POST /admin/approvals/deny", nil, "reason")
 }
 
-// request returns the request for approval that a lead is about to answer. What a request of one id says does not change: whatever is asked
-// anew has another id.
+// request returns the request for approval that a lead is about to answer. The content of a request of one id does not change: a new request
+// has another id.
 func (s *Service) request(ctx context.Context, ex *filter.Exchange) (*approval.Record, error) {
 	c := ex.Caller
 	if !leads(c) {
@@ -112,8 +112,8 @@ func (s *Service) request(ctx context.Context, ex *filter.Exchange) (*approval.R
 	return &list[i], nil
 }
 
-// notOwn refuses to grant what may be the lead's own request. A lead can get the secret of keys made at run time, and who has a token is not
-// known, so that the request must be of a key of the configuration that another owner answers for.
+// notOwn refuses to grant a request that may be the lead's own. A lead can get the secret of keys made at run time, and the holder of a token
+// is unknown, so the request must come from a key of the configuration that another owner answers for.
 func (s *Service) notOwn(c *identity.Caller, r *approval.Record) error {
 	if r.Key == c.Key {
 		return problem.Forbidden.New("nobody grants a request of his own")

@@ -23,11 +23,11 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// Deps is what the views ask. All fields are required.
+// Deps are the sources of the views. All fields are required.
 type Deps struct {
 	// Rows are those of the operators' listener.
 	Rows []row.Row
-	// Limits and Budgets return what a caller's calls are counted in and held against.
+	// Limits and Budgets return the limits and the budgets that a caller's calls count against.
 	Limits  func(ctx context.Context, c *identity.Caller, t *filter.Tenant) []reference.Limit
 	Budgets func(ctx context.Context, c *identity.Caller, t *filter.Tenant) []reference.Budget
 	// Org returns the configuration of an organisation, nil for none.
@@ -150,7 +150,7 @@ func leads(c *identity.Caller) bool {
 	return c.Team != "" && slices.Contains(c.Roles, identity.RoleLead)
 }
 
-// ask asks a row about what is the caller's own. given are parameters of the request.
+// ask asks a row about the caller's own things. given are parameters of the request.
 func (s *Service) ask(ctx context.Context, ex *filter.Exchange, pattern string, given url.Values) (any, error) {
 	c := ex.Caller
 	values := make(url.Values, len(given)+3)

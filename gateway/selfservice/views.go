@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 )
 
-// Me is who a caller is, and what it may still do.
+// Me is the identity of a caller, and the rest of its limits and budgets.
 type Me struct {
 	Org  string `json:"org"`
 	Team string `json:"team,omitempty"`
@@ -27,7 +27,7 @@ type Me struct {
 	Until   *time.Time         `json:"until,omitempty"`
 	Limits  []reference.Limit  `json:"limits"`
 	Budgets []reference.Budget `json:"budgets"`
-	// Grants is what a lead may approve, in USD; absent if it may not.
+	// Grants bounds a lead's approvals, in USD; absent if it may not.
 	Grants *Grants `json:"grants,omitempty"`
 	// Approvals are the caller's own requests for approval, newest first.
 	Approvals []approval.Record `json:"approvals"`
@@ -64,7 +64,7 @@ func (s *Service) me(ctx context.Context, ex *filter.Exchange) (any, error) {
 	return m, nil
 }
 
-// spend answers what was spent by the caller, a lead by its team.
+// spend answers the spend of the caller, for a lead that of its team.
 func (s *Service) spend(ctx context.Context, ex *filter.Exchange) (any, error) {
 	return s.ask(ctx, ex, "GET /admin/spend/history", ex.Query)
 }
@@ -77,7 +77,7 @@ type Resource struct {
 	Idle *Idle `json:"idle,omitempty"`
 }
 
-// Idle says why a resource is idle, since when, and what it costs a month, in USD.
+// Idle says why and since when a resource is idle, and its monthly cost, in USD.
 type Idle struct {
 	Reason   string     `json:"reason"`
 	Since    time.Time  `json:"since"`
@@ -114,7 +114,7 @@ func (s *Service) resources(ctx context.Context, ex *filter.Exchange) (any, erro
 	return out, nil
 }
 
-// decisions answers what was decided on the calls of the caller, a lead on those of its team.
+// decisions answers the decisions on the calls of the caller, for a lead on those of its team.
 func (s *Service) decisions(ctx context.Context, ex *filter.Exchange) (any, error) {
 	v, err := s.ask(ctx, ex, "GET /admin/decisions", ex.Query)
 	if err != nil {
@@ -133,13 +133,13 @@ func (s *Service) decisions(ctx context.Context, ex *filter.Exchange) (any, erro
 	return out, nil
 }
 
-// told is what callers may know of the policies that spoke, as [explain.Told] has it.
+// told returns the policies that spoke as callers may see them, as [explain.Told] has it.
 func told(s explain.Spoken) explain.Spoken {
 	s.Shadowed, s.Excepted = nil, nil
 	return s
 }
 
-// Decision is what callers may know of one.
+// Decision is a decision as callers may see it.
 type Decision struct {
 	explain.Summary
 
