@@ -48,7 +48,7 @@ func (v *visit) answer(pattern string, values url.Values, body []byte) (any, err
 	return v.deps.Ask(v.r.Context(), r, v.scope, peer(v.r), values, body)
 }
 
-// as returns the answer of a row as a type. An answer of another type is read from its JSON, which is what the API answers with.
+// as returns the answer of a row as a type. An answer of another type is read from its JSON, the form in which the API sends it.
 func as[T any](answer any) (out T, err error) {
 	switch a := answer.(type) {
 	case T:

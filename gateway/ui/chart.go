@@ -150,7 +150,7 @@ func dollars(n float64) string {
 	return strconv.FormatFloat(n, 'f', 2, 64)
 }
 
-// gauge is a budget as a bar: what is used, what is reserved, and the limit.
+// gauge is a budget as a bar: the used part, the reserved part, and the limit.
 type gauge struct {
 	Used, Reserved, End string // in percent of the width
 	Percent             int

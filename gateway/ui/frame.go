@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
-// frame is what every page shows, and what is its own. Templates call its methods.
+// frame holds the data that every page shows, and the page's own. Templates call its methods.
 type frame struct {
 	*visit
 
@@ -80,7 +80,7 @@ func (f *frame) Teams() []string {
 	return nil
 }
 
-// Here returns the address of the page, without what was done before.
+// Here returns the address of the page, without the notice of an action.
 func (f *frame) Here() string {
 	u := *f.r.URL
 	q := u.Query()
@@ -120,7 +120,7 @@ func (f *frame) Can(pattern string) bool { return f.may(pattern) }
 // Now returns the time of the page.
 func (f *frame) Now() time.Time { return f.deps.Now().UTC() }
 
-// Done says what was done before the page was shown. It is a text of the program, whatever the URL says.
+// Done returns the notice of the action before the page. It is a text of the program, whatever the URL contains.
 func (f *frame) Done() string {
 	asked := f.Query("done")
 	for _, r := range f.rows {
@@ -177,7 +177,7 @@ func usd(text string) string {
 // hoursPerMonth is the length of a month, as in all monthly prices of the gateway.
 const hoursPerMonth = 730
 
-// month returns what a rate per hour comes to in a month, in USD.
+// month returns the monthly amount of a rate per hour, in USD.
 func month(perHour string) string {
 	return strconv.FormatFloat(decimal(perHour)*hoursPerMonth, 'f', 2, 64)
 }

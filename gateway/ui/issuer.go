@@ -20,7 +20,7 @@ const (
 	loginTime   = 10 * time.Minute
 )
 
-// underWay is what the browser keeps between the beginning of a login at an issuer and its end.
+// underWay is the state that the browser keeps between the beginning of a login at an issuer and its end.
 type underWay struct {
 	Issuer string `json:"issuer"`
 	Proof  string `json:"proof"`
@@ -68,7 +68,7 @@ func (c *Console) toIssuer(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, address, http.StatusSeeOther) //nolint:gosec // the issuer is configured
 }
 
-// fromIssuer begins a session for a person who comes back from an issuer.
+// fromIssuer begins a session for a person returning from an issuer.
 func (c *Console) fromIssuer(w http.ResponseWriter, r *http.Request) {
 	var login underWay
 	cookie, err := r.Cookie(loginCookie)
@@ -102,7 +102,7 @@ func (c *Console) fromIssuer(w http.ResponseWriter, r *http.Request) {
 	c.begin(w, r, token, session{Name: s.Name, Began: c.deps.Now().UTC(), Login: true}, local(login.Next))
 }
 
-// refuseLogin shows why a login has failed. What the issuer said is in the log.
+// refuseLogin shows why a login has failed. The issuer's answer is in the log.
 func (c *Console) refuseLogin(w http.ResponseWriter, r *http.Request, err error) {
 	c.deps.Logger.WarnContext(r.Context(), "login at an issuer failed", "client.address", peer(r).String(), "reason", err.Error())
 	refused, isRefused := errors.AsType[admin.TokenError](err)

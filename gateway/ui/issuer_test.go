@@ -109,7 +109,7 @@ func TestLoginAtAnIssuer(t *testing.T) {
 	if status, _, _ := p.get(back); status != http.StatusBadRequest {
 		t.Errorf("the way back once more: %d, want 400", status)
 	}
-	// Who is no admin any more has no session.
+	// A former admin has no session.
 	if err := c.gateway.Swap(c.config(t, strings.Replace(c.text, "gpu-admins: admin", "others: admin", 1))); err != nil {
 		t.Fatal(err)
 	}

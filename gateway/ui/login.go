@@ -20,7 +20,7 @@ const (
 	maxForm = 256 << 10
 )
 
-// loginData is what the login page shows: the page to go on to, and the issuers where people log in.
+// loginData is the data of the login page: the page to go on to, and the issuers where people log in.
 type loginData struct {
 	Next   string
 	Logins []admin.Login

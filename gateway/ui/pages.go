@@ -86,11 +86,11 @@ func (c *Console) show(v *visit, p *page) {
 	v.render(status, p.name, f)
 }
 
-// nowData is what the page Now shows.
+// nowData is the data of the page Now.
 type nowData struct {
 	Overview part[admin.Overview]
 	Ledger   part[admin.Ledger]
-	// Dearest are what has cost most in seven days.
+	// Dearest are the greatest costs of seven days.
 	Dearest   part[admin.Costs]
 	Forecasts part[admin.Forecasts]
 }
@@ -114,7 +114,7 @@ func now(v *visit) (any, int, string) {
 	return d, d.Overview.Status, d.Overview.Fault
 }
 
-// resourceData is what the page of resources shows.
+// resourceData is the data of the page of resources.
 type resourceData struct {
 	Ledger part[admin.Ledger]
 	Shown  excerpt[admin.Resource]
@@ -123,7 +123,7 @@ type resourceData struct {
 	idle   map[string]admin.IdleResource
 }
 
-// IdleOf returns what is known of an idle resource, with an empty ID for one that works.
+// IdleOf returns the details of an idle resource, with an empty ID for a resource that works.
 func (d resourceData) IdleOf(id string) admin.IdleResource { return d.idle[id] }
 
 func resources(v *visit) (any, int, string) {
@@ -176,14 +176,14 @@ func limits(v *visit) (any, int, string) {
 	return cut(v, list.Is.Windows), list.Status, list.Fault
 }
 
-// policyData is what the page of policies shows.
+// policyData is the data of the page of policies.
 type policyData struct {
 	Policies []string
 	// Refused counts the calls that each has refused today.
 	Refused part[admin.Overview]
 	// Counts says on how many calls each policy said what, in a week.
 	Counts part[policyCounts]
-	// Held is what the organisation has, held against its policies, if that is asked for.
+	// Held is the audit of the organisation's resources against its policies, if the request asks for it.
 	Held *part[explain.Audit]
 }
 
@@ -226,7 +226,7 @@ func legacy(v *visit) (any, int, string) {
 	return cut(v, list.Is.Calls), list.Status, list.Fault
 }
 
-// fleetData is what the page of the fleet shows.
+// fleetData is the data of the page of the fleet.
 type fleetData struct {
 	Overview part[admin.Overview]
 	Status   part[admin.Report]

@@ -29,7 +29,7 @@ const (
 // errNoSession means that a cookie belongs to no session.
 var errNoSession = errors.New("there is no such session")
 
-// session is what is stored of a session. Neither the cookie's value nor the token can be read from it.
+// session is the stored form of a session. Neither the cookie's value nor the token can be read from it.
 type session struct {
 	// Sealed is the token, encrypted under a key that the cookie's value yields.
 	Sealed []byte    `json:"sealed"`

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 )
 
-// spendData is what the page of spend shows.
+// spendData is the data of the page of spend.
 type spendData struct {
 	Costs part[admin.Costs]
 	// Before is the total of the time of the same length before.
@@ -21,13 +21,13 @@ type spendData struct {
 	Chart     chart
 	// Groups are the sums of the groups, the dearest first.
 	Groups []sum
-	// By is what the costs are grouped by, Bucket what a column is.
+	// By is the grouping of the costs, Bucket the period of a column.
 	By, Bucket string
 	// CSV is the address of the same as CSV.
 	CSV string
 }
 
-// sum is what a group has cost.
+// sum is the cost of a group.
 type sum struct {
 	Name  string
 	USD   float64

@@ -30,7 +30,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// text is a configuration with an admin of each role, and one who is bound to an organisation.
+// text is a configuration with an admin of each role, and one bound to an organisation.
 const text = `
 platform: {base_url: "PLATFORM"}
 redis: {embedded: true}
@@ -86,7 +86,7 @@ type person struct {
 	http *http.Client
 }
 
-// visitor returns a person who is not logged in, and follows no redirect.
+// visitor returns a person without a session, and follows no redirect.
 func (c *console) visitor(t *testing.T) *person {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -98,7 +98,7 @@ func (c *console) visitor(t *testing.T) *person {
 	return &person{t, &client}
 }
 
-// as returns a person who has logged in.
+// as returns a person with a session.
 func (c *console) as(t *testing.T, name string) *person {
 	t.Helper()
 	p := c.visitor(t)
@@ -275,7 +275,7 @@ func TestSessionsEndWithTheirTokens(t *testing.T) {
 	}
 }
 
-// What the store has of a session lets nobody in, and yields no token.
+// The stored session lets nobody in, and yields no token.
 func TestTheStoreHasNoSecrets(t *testing.T) {
 	t.Parallel()
 	store := miniredis.RunT(t)
@@ -586,7 +586,7 @@ func TestNoTextOfTheAddressIsShown(t *testing.T) {
 	}
 }
 
-// What is shown of spend can be downloaded, and a cell is no formula.
+// The spend on a page can be downloaded, and no cell is a formula.
 func TestSpendAsCSV(t *testing.T) {
 	t.Parallel()
 	c := start(t, text, miniredis.RunT(t))
