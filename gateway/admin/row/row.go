@@ -20,7 +20,7 @@ type Row struct {
 	Summary string
 	// Role is required to ask; with Anyone no token is.
 	Role Role
-	// About bounds the askers who are bound to an organisation.
+	// About bounds askers bound to an organisation.
 	About About
 	// Changes marks questions that change something. Each is logged, and recorded in the audit log.
 	Changes bool
@@ -59,13 +59,13 @@ type Command struct {
 	Fixed map[string]string
 }
 
-// About is the subject of a row. It limits askers who are bound to an organisation.
+// About is the subject of a row. It limits askers bound to an organisation.
 type About int
 
 const (
-	// OfGateway rows are about the gateway as a whole, and refuse askers who are bound.
+	// OfGateway rows are about the gateway as a whole, and refuse askers bound to an organisation.
 	OfGateway About = iota
-	// OfOrg rows are about the organisation that the parameter org names. For askers who are bound, the default is their own.
+	// OfOrg rows are about the organisation that the parameter org names. Askers bound to one get their own by default.
 	OfOrg
 	// OfAsker rows answer each asker about their own organisations.
 	OfAsker
