@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 )
 
-// Deps is what the handler asks. All fields but Audit are required.
+// Deps are the sources of the handler. All fields but Audit are required.
 type Deps struct {
 	Status  *Status
 	Metrics http.Handler
@@ -28,8 +28,8 @@ type Deps struct {
 	Logger *slog.Logger
 	// Audit records every change before and after it; nil records none.
 	Audit *audit.Log
-	// Probe returns why calls are refused, and otherwise what is away while they are
-	// not.
+	// Probe returns the reason why calls are refused, or else the parts that are unreachable
+	// without a refusal.
 	Probe  func(context.Context) (away []string, err error)
 	Limits Limits
 	Legacy Legacy

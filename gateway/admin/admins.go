@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// author returns who makes or withdraws a key, for its record.
+// author returns the maker or revoker of a key, for its record.
 func author(s row.Scope) string {
 	if s.Unnamed {
 		return settings.SharedAdmin
@@ -24,7 +24,7 @@ func author(s row.Scope) string {
 // scopeKey is the key of the Scope in the context of a request.
 type scopeKey struct{}
 
-// asking returns who makes a request that passed the guard.
+// asking returns the asker of a request that passed the guard.
 func asking(r *http.Request) row.Scope {
 	s, _ := r.Context().Value(scopeKey{}).(row.Scope)
 	return s

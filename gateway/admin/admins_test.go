@@ -21,7 +21,7 @@ func account(name, org string, roles ...row.Role) settings.AdminAccount {
 	return settings.AdminAccount{Name: name, Digest: identity.DigestOf("token-of-" + name), Roles: roles, Org: org}
 }
 
-// What is more than reading, by the role it requires. A route that is not here
+// Routes that do more than read, by the role they require. A route that is not here
 // requires a viewer, or nothing.
 var beyondReading = map[row.Role][]string{
 	row.Operator: {
@@ -79,7 +79,7 @@ func TestRolesByRoute(t *testing.T) {
 	}
 }
 
-// Who is bound to an organisation names it or none, however the request spells it.
+// An admin bound to an organisation names it or none, however the request spells it.
 func TestAdminsOfAnOrganisation(t *testing.T) {
 	d := deps("", nil)
 	d.Admins = func() *admin.Directory { return directory("", account("ann", "acme", row.Admin)) }

@@ -89,7 +89,7 @@ func fail(w http.ResponseWriter, err error) {
 	refuse(w, status, detail, faults...)
 }
 
-// StatusOf returns the status of the answer to a question that failed, and what the asker is told; 0 without an error.
+// StatusOf returns the status of the answer to a question that failed, and its detail for the asker; 0 without an error.
 func StatusOf(err error) (status int, detail string) {
 	faults, _ := errors.AsType[row.FaultsError](err)
 	bad, isBad := errors.AsType[BadRequestError](err)

@@ -22,7 +22,7 @@ type Approval struct {
 	ID, By, Reason string
 	// For is how long the grant can be used, 0 for an hour.
 	For time.Duration
-	// MaxUSD bounds the price of the call; "" is what it cost when it was
+	// MaxUSD bounds the price of the call; "" stands for its price when it was
 	// refused.
 	MaxUSD string
 }

@@ -10,21 +10,21 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
-// CostQuery asks what resources have cost. Times are whole hours, the zero Time is the
-// default; By names dimensions, and Where keeps what has one of the values in each.
+// CostQuery asks for the costs of resources. Times are whole hours, the zero Time is the
+// default; By names dimensions, and Where keeps costs with one of the values in each.
 type CostQuery struct {
 	From, To time.Time
 	Bucket   string
 	By       []string
 	Where    map[string][]string
-	// Rates tells what was counted at different rates apart.
+	// Rates separates costs of different rates.
 	Rates bool
 }
 
 // byLabel begins the dimensions that are labels.
 const byLabel = "label:"
 
-// Dimensions are what costs can be grouped and filtered by, besides labels.
+// Dimensions are the groupings and filters of costs, besides labels.
 var dimensions = []string{"team", "key", "kind", "resource", "gpu", "dc"} //nolint:gochecknoglobals // read only
 
 // Costs is what resources have cost in a range of time, by bucket and group.
@@ -52,8 +52,8 @@ type Cost struct {
 	// Labels are those that the costs are grouped by, and with the resource all.
 	Labels map[string]string `json:"labels,omitempty"`
 	USD    string            `json:"usd"`
-	// PerHour is the rate, in USD, and Hours for how long, where rates are told apart and
-	// this one is known; corrections by bills and what costs once have none.
+	// PerHour is the rate, in USD, and Hours its duration, where rates are separated
+	// this one is known; corrections by bills and one-time costs have none.
 	PerHour string `json:"perHour,omitempty"`
 	Hours   string `json:"hours,omitempty"`
 	// ListPerHour is the rate on the platform's list, and ListUSD the costs at it, where
@@ -70,8 +70,8 @@ type Forecasts struct {
 	Scopes []Forecast `json:"scopes"`
 }
 
-// Forecast is that of one scope, in USD: what has accrued today and this month, and
-// what both come to.
+// Forecast is that of one scope, in USD: the accrued amounts of today and this month, and
+// the totals that both come to.
 type Forecast struct {
 	Scope     string   `json:"scope"`
 	PerHour   string   `json:"perHour"`
@@ -116,7 +116,7 @@ type summed struct {
 	Limit int      `query:"limit" doc:"how many rows at most; absent is all"`
 }
 
-// query is what is asked of the history.
+// query returns the query of the history.
 func (p *priced) query() (CostQuery, error) {
 	q := CostQuery{From: time.Time(p.From), To: time.Time(p.To), Bucket: p.Bucket, Where: make(map[string][]string)}
 	var teams []string

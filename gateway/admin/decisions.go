@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
-// Decisions tells what was decided and what would be. What it returns is
+// Decisions returns the decisions on calls, made or hypothetical. Its results are
 // written as JSON.
 type Decisions interface {
 	// Find explains an exchange of an organisation, or of any for "", by its decision id,
@@ -19,8 +19,8 @@ type Decisions interface {
 	// List returns the latest exchanges that are selected. With an error, they are those
 	// of this gateway alone.
 	List(ctx context.Context, q DecisionQuery) (any, error)
-	// Watch returns what is decided from now on and is selected, by this gateway at once and by others within some seconds, until ctx
-	// ends and the channel is closed. It has a Missed in the place of what the reader was too slow for.
+	// Watch returns the selected decisions from now on, by this gateway at once and by others within some seconds, until ctx
+	// ends and the channel is closed. It has a Missed in the place of decisions that the reader was too slow for.
 	Watch(ctx context.Context, q DecisionQuery) <-chan any
 	// Counts returns on how many calls policies of an organisation said what, by hour, from one hour to another.
 	Counts(ctx context.Context, org string, from, to time.Time) ([]PolicyCount, error)
@@ -40,11 +40,11 @@ type Decisions interface {
 // DecisionQuery selects exchanges. A zero member selects all.
 type DecisionQuery struct {
 	Org, Team, Key string
-	// Policy selects what a policy spoke in, whatever it said, and Operation what an operation was called in.
+	// Policy selects the decisions that a policy spoke in, whatever its verdict, and Operation the calls that contain an operation.
 	Policy, Operation string
-	// Refused selects what was refused.
+	// Refused selects refusals.
 	Refused bool
-	// Own selects what the gateway did by itself.
+	// Own selects the gateway's own actions.
 	Own bool
 	// Since selects what began no earlier.
 	Since time.Time

@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
-// Envoys knows what Envoys are served and what they make of it.
+// Envoys knows the snapshots that Envoys are served and their responses to them.
 type Envoys interface {
 	// Groups lists the groups that are configured, as all gateways see them.
 	Groups() []xds.GroupStatus
@@ -24,7 +24,7 @@ type envoyList struct {
 	Nodes  []xds.Node        `json:"nodes"`
 }
 
-// EnvoySnapshot is what a group of Envoys is served.
+// EnvoySnapshot is the configuration that a group of Envoys is served.
 type EnvoySnapshot struct {
 	Resources map[string]string `json:"resources"`
 	Gateways  []xds.Gateway     `json:"gateways"`

@@ -10,7 +10,7 @@ import (
 )
 
 // focusColumns are those of FOCUS 1.2 (FinOps Open Cost and Usage Specification,
-// section "Columns") that apply to what the ledger knows, in alphabetical order, and
+// section "Columns") that apply to the ledger's data, in alphabetical order, and
 // columns of our own, which begin with x_. A column that is always null is there where
 // the specification or one of its earlier versions requires it.
 var focusColumns = []struct { //nolint:gochecknoglobals // read only
@@ -92,9 +92,9 @@ func usd(_ string, c *Cost) string       { return c.USD }
 func account(org string, _ *Cost) string { return org }
 func sku(_ string, c *Cost) string       { return cmp.Or(c.GPU, c.Kind) }
 
-// quantity is for how many hours something was there at one rate, a network volume with
-// each of its GB. What has no rate, such as runs and corrections by bills, is measured in
-// what it costs.
+// quantity is for how many hours a resource existed at one rate, a network volume with
+// each of its GB. Costs without a rate, such as runs and corrections by bills, are their own
+// quantity.
 func quantity(_ string, c *Cost) string {
 	switch {
 	case c.Hours == "":
@@ -157,7 +157,7 @@ func tags(_ string, c *Cost) string {
 	return string(text)
 }
 
-// service is what a kind of resource is, in the words of the specification.
+// service is a kind of resource in the words of the specification.
 type service struct{ category, subcategory, name string }
 
 func serviceOf(kind string) service {

@@ -25,7 +25,7 @@ type Attempts interface {
 	Take(addr netip.Addr) (ok bool, retryAfter time.Duration)
 }
 
-// guarded admits those who have the role of a row, and its organisation if they are bound to one.
+// guarded admits askers with the role of a row, and its organisation if they are bound to one.
 func (d Deps) guarded(r *row.Row, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		s, err := d.Identify(req, req.Header.Get("Authorization"))
@@ -48,7 +48,7 @@ func (d Deps) guarded(r *row.Row, next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// still returns whether who made a request may go on to ask a row about an organisation.
+// still returns a function that reports whether the asker of a request may still ask a row about an organisation.
 func (d Deps) still(r *row.Row, req *http.Request, org string) func(context.Context) bool {
 	token := strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")
 	return func(ctx context.Context) bool {
@@ -112,7 +112,7 @@ func (d Deps) Identify(r *http.Request, authorization string) (row.Scope, error)
 	return s, err
 }
 
-// Holder returns the admin who has a token. The error is a [TokenError]. It does not count wrong tokens.
+// Holder returns the admin with a token. The error is a [TokenError]. It does not count wrong tokens.
 func (d Deps) Holder(ctx context.Context, token string) (row.Scope, error) {
 	return d.HolderAt(ctx, token, d.Now())
 }
@@ -158,7 +158,7 @@ func reject(w http.ResponseWriter, err error) {
 // RetrySeconds returns a time as the header Retry-After has it: whole seconds, at least one.
 func RetrySeconds(wait time.Duration) int64 { return max(1, int64((wait+time.Second-1)/time.Second)) }
 
-// recorded records what a request changes.
+// recorded records the changes of a request.
 func (d Deps) recorded(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := change{who: asking(r).Name, peer: peerOf(r).String(), method: r.Method, path: r.URL.Path, query: r.URL.Query().Encode()}
@@ -200,7 +200,7 @@ func (d Deps) record(ctx context.Context, c change, act func() int) error {
 	return nil
 }
 
-// Ask asks a row for an asker at an address, with parameters and the content of the request. It does what the row's route does: it refuses
+// Ask asks a row for an asker at an address, with parameters and the content of the request. Like the row's route, it refuses
 // without the role, and records a change.
 func (d Deps) Ask(ctx context.Context, r *row.Row, s row.Scope, peer netip.Addr, values url.Values, body []byte) (answer any, err error) {
 	org, err := d.admit(ctx, r, s, peer, values.Get("org"))

@@ -30,7 +30,7 @@ func TestNamesOfOthersAreRefusedWithoutAToken(t *testing.T) {
 	} {
 		r := httptest.NewRequest(tc.method, tc.target, nil)
 		r.Host = tc.host
-		// What a browser sends from a page it takes for this listener's.
+		// The headers of a browser on a page that it takes for this listener's.
 		r.Header.Set("Sec-Fetch-Site", "same-origin")
 		if tc.token != "" {
 			r.Header.Set("Authorization", "Bearer "+tc.token)

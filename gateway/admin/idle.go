@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
-// IdleList is what costs money and did not work at the last look; At is nil if there
+// IdleList lists resources that cost money and did not work at the last look; At is nil if there
 // was none.
 type IdleList struct {
 	At        *time.Time     `json:"at"`
@@ -24,7 +24,7 @@ type IdleResource struct {
 	// Reason is unused, no_jobs, stopped or unmounted.
 	Reason string    `json:"reason"`
 	Since  time.Time `json:"since"`
-	// PerMonth is what it costs in a month as it stands, USD.
+	// PerMonth is its cost in a month as it stands, USD.
 	PerMonth string `json:"perMonth"`
 	// Kept is until when its owner keeps it, StopAt when it will be stopped.
 	Kept   *time.Time `json:"kept,omitempty"`

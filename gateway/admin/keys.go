@@ -14,12 +14,12 @@ type Keys interface {
 	List(ctx context.Context, org string) (any, error)
 	// Create makes a key of a specification in JSON, which has the members of a key in
 	// the configuration, and returns it with its secret, unless that is known by its
-	// digest alone. by is who makes it.
+	// digest alone. by names the maker.
 	Create(ctx context.Context, org, spec, by string) (any, error)
 	// Rotate gives a key another secret, which it returns; those it has are accepted for
 	// the overlap.
 	Rotate(ctx context.Context, org, id string, overlap time.Duration) (any, error)
-	// Revoke withdraws a key; by is who does.
+	// Revoke withdraws a key; by names the revoker.
 	Revoke(ctx context.Context, org, id, by string) error
 }
 

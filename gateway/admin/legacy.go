@@ -9,7 +9,7 @@ import (
 
 // Legacy tells who still calls the retired interfaces.
 type Legacy interface {
-	// Calls returns what is known of an organisation, or of all for "". It
+	// Calls returns the legacy calls of an organisation, or of all for "". It
 	// returns ErrNoOrg for one that is not configured.
 	Calls(ctx context.Context, org string) ([]LegacyCall, error)
 }

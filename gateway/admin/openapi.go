@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
-// probed is what a probe answers.
+// probed is the answer of a probe.
 type probed struct {
 	Status   string `json:"status"`
 	Revision string `json:"revision,omitempty"`
@@ -71,7 +71,7 @@ func (s *shapes) operation(r *row.Row) object {
 	return op
 }
 
-// responses are the answers of a row. What is wrong with parameters is 400, and what they name that is not there 404.
+// responses are the answers of a row. Invalid parameters are 400, and parameters that name a missing thing 404.
 func (s *shapes) responses(r *row.Row) object {
 	fails, media, answer := slices.Clone(r.Fails), "application/problem+json", reflect.TypeFor[problem]()
 	if r.Role == row.Anyone {
@@ -103,7 +103,7 @@ func (s *shapes) responses(r *row.Row) object {
 	return out
 }
 
-// schemaOf is what a parameter accepts.
+// schemaOf is the schema of a parameter.
 func schemaOf(p *row.Param) object {
 	schema := object{"type": "string"}
 	switch {

@@ -71,7 +71,7 @@ type Drift struct {
 // Overview is the first screen of an operator. Each list has the entries that need attention, and is empty without any.
 type Overview struct {
 	At time.Time `json:"at"`
-	// Gateways is empty for those who are bound to an organisation.
+	// Gateways is empty for askers bound to an organisation.
 	Gateways []Instance   `json:"gateways"`
 	Budgets  []NearBudget `json:"budgets"`
 	Refused  []Refused    `json:"refused"`

@@ -14,17 +14,17 @@ import (
 type Spend interface {
 	Show(ctx context.Context, org string) (*Ledger, error)
 	Reconcile(ctx context.Context, org string) (*Reconciled, error)
-	// Adopt makes a resource a team's, or a key's and its team's, and returns who had
-	// it; a BadRequestError names what is not there.
+	// Adopt gives a resource to a team, or to a key and its team, and returns its former
+	// owner; a BadRequestError names a thing that does not exist.
 	Adopt(ctx context.Context, org, resource, team, key string) (*Adopted, error)
 	// Release ends a reservation without its call; a BadRequestError says why it is not
 	// to be ended.
 	Release(ctx context.Context, org, hold, reason string) (*Hold, error)
-	// History returns what resources have cost; a BadRequestError names what is wrong
-	// with the query.
+	// History returns the costs of resources; a BadRequestError names the fault
+	// of the query.
 	History(ctx context.Context, org string, q CostQuery) (*Costs, error)
 	Forecast(ctx context.Context, org string) (*Forecasts, error)
-	// Idle lists what costs money and does not work.
+	// Idle lists resources that cost money and do not work.
 	Idle(ctx context.Context, org string) (*IdleList, error)
 	// Keep leaves a resource alone for a time although it is idle; 0 ends that.
 	Keep(ctx context.Context, org, resource string, d time.Duration) (*Kept, error)
@@ -37,7 +37,7 @@ type Adopted struct {
 	Owner    string `json:"owner"`
 }
 
-// Ledger is what is counted for an organisation.
+// Ledger is the account of an organisation.
 type Ledger struct {
 	// Complete is false while the ledger has to be rebuilt: nothing that raises cost
 	// is admitted then.
@@ -49,7 +49,7 @@ type Ledger struct {
 	Holds     []Hold     `json:"holds"`
 }
 
-// Loss is what the store has lost of a ledger, why, and when the ledger was complete
+// Loss lists the records that the store has lost of a ledger, why, and when the ledger was complete
 // again. Returned resources have their owner back, Unowned ones have none.
 type Loss struct {
 	Lost     string     `json:"lost"`
@@ -60,7 +60,7 @@ type Loss struct {
 	Unowned  int        `json:"unowned"`
 }
 
-// Amounts is what is taken: USD per hour, counts, and USD of runs.
+// Amounts are the amounts in use: USD per hour, counts, and USD of runs.
 type Amounts struct {
 	PerHour  string `json:"perHour"`
 	Runs     string `json:"runs"`
@@ -70,7 +70,7 @@ type Amounts struct {
 	VolumeGB int64  `json:"volumeGb"`
 }
 
-// Balance is what is counted for one scope. Day and Month are USD.
+// Balance is the account of one scope. Day and Month are USD.
 type Balance struct {
 	Scope     string            `json:"scope"`
 	Committed Amounts           `json:"committed"`
@@ -81,7 +81,7 @@ type Balance struct {
 	Budgets   []Budget          `json:"budgets"`
 }
 
-// Budget is how full one ceiling of a scope is, in USD or a count. Left is what a call
+// Budget is how full one ceiling of a scope is, in USD or a count. Left is the amount that a call
 // may still take.
 type Budget struct {
 	Name     string `json:"name"`
@@ -133,8 +133,8 @@ type Hold struct {
 	Decision  string     `json:"decision"`
 }
 
-// Reconciled is what a comparison with the platform's lists has done: what was made
-// or removed without the gateway or takes something else than it did, and holds
+// Reconciled is the result of a comparison with the platform's lists: resources made
+// or removed without the gateway, resources that take another amount than recorded, and holds
 // whose call was found to have been carried out, not to have been, or is still
 // looked for.
 type Reconciled struct {
@@ -169,7 +169,7 @@ func (d Deps) spend(ctx context.Context, _ row.Scope, p shown) (*Ledger, error) 
 	return l, p.keep(l)
 }
 
-// keep leaves out what is not asked for.
+// keep leaves out the parts that are not asked for.
 func (p *shown) keep(l *Ledger) error {
 	labels := make(map[string]string, len(p.Label))
 	for _, label := range p.Label {

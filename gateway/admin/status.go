@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
-// Status is what is known about the configuration in force. It is safe for
+// Status is the state of the configuration in force. It is safe for
 // concurrent use; the zero value means that nothing was loaded yet.
 type Status struct {
 	mu       sync.Mutex // guards what follows
@@ -60,7 +60,7 @@ type PolicyStatus struct {
 	Fetched string `json:"fetched,omitempty"`
 	// Fault is why the latest bundle was not taken; the last good one decides.
 	Fault string `json:"fault,omitempty"`
-	// Unlisted are the parameters that name what the platform's catalog does not have.
+	// Unlisted are the parameters that name things missing from the platform's catalog.
 	Unlisted []string `json:"unlisted,omitempty"`
 }
 

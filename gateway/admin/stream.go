@@ -25,8 +25,8 @@ const (
 	maxStall = 10 * time.Second
 )
 
-// stream tells what is decided as server-sent events (WHATWG HTML, section "Server-sent events"): "decision" with a summary, "missed" with
-// how many were left out, and "end" with the reason when the gateway ends the stream: the asker may not ask any more, or the gateway drains.
+// stream sends decisions as server-sent events (WHATWG HTML, section "Server-sent events"): "decision" with a summary, "missed" with
+// how many were left out, and "end" with the reason when the gateway ends the stream: the asker has lost the permission, or the gateway drains.
 func (d Deps) stream(ctx context.Context, s row.Scope, p followed) (row.Writer, error) {
 	return func(w io.Writer) error {
 		if !d.streams.TryAcquire(1) {

@@ -10,10 +10,10 @@ import (
 // Tokens revokes tokens of issuers. Its errors are a BadRequestError, a RefusedError or
 // those of the store.
 type Tokens interface {
-	// Revoked returns what is revoked, the oldest first.
+	// Revoked returns the revoked tokens, the oldest first.
 	Revoked(ctx context.Context) ([]RevokedToken, error)
 	// Revoke revokes the token of an issuer, by its id or URL, that has a jti, or all that
-	// a subject was issued until now; by is who does.
+	// a subject was issued until now; by names the revoker.
 	Revoke(ctx context.Context, issuer, token, subject, by string) (RevokedToken, error)
 }
 
