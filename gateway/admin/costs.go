@@ -53,7 +53,7 @@ type Cost struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	USD    string            `json:"usd"`
 	// PerHour is the rate, in USD, and Hours its duration, where rates are separated
-	// this one is known; corrections by bills and one-time costs have none.
+	// and this one is known; corrections by bills and one-time costs have none.
 	PerHour string `json:"perHour,omitempty"`
 	Hours   string `json:"hours,omitempty"`
 	// ListPerHour is the rate on the platform's list, and ListUSD the costs at it, where
