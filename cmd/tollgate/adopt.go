@@ -19,7 +19,7 @@ func newAdopt() *cobra.Command {
 	var team, key, file string
 	cmd := &cobra.Command{
 		Use:   "adopt ORG (ID | --from-audit FILE)",
-		Short: "Make a resource a team's or a key's, who pays for it from then on",
+		Short: "Give a resource to a team or a key, which pays for it from then on",
 		Example: `  tollgate spend adopt acme k2n5x8 --team research
   tollgate spend adopt acme --from-audit /var/log/tollgate/audit.log`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -37,7 +37,7 @@ func newAdopt() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&team, "team", "", "id of the team")
 	cmd.Flags().StringVar(&key, "key", "", "id of the key; its team is the owner, too")
-	cmd.Flags().StringVar(&file, "from-audit", "", "audit log: give whatever has no owner back to who made it")
+	cmd.Flags().StringVar(&file, "from-audit", "", "audit log: give resources without an owner back to their makers")
 	cmd.MarkFlagsMutuallyExclusive("from-audit", "team")
 	cmd.MarkFlagsMutuallyExclusive("from-audit", "key")
 	c = newAdminClient(cmd)

@@ -12,7 +12,7 @@ import (
 )
 
 func newAudit() *cobra.Command {
-	return group("audit", "Verify the record of what was changed", "  tollgate audit verify audit.log", newAuditVerify())
+	return group("audit", "Verify the record of changes", "  tollgate audit verify audit.log", newAuditVerify())
 }
 
 func newAuditVerify() *cobra.Command {
@@ -22,7 +22,7 @@ func newAuditVerify() *cobra.Command {
 		Short: "Find lines of an audit log that were changed, left out or put in later",
 		Long: `verify reads one gateway's audit log, the oldest file first, and follows its
 chain: each line holds the SHA-256 of the line before. It prints the sum of the
-last line, the head. What was cut off at the end leaves a chain that is whole:
+last line, the head. A log cut off at the end still has a whole chain:
 keep the head elsewhere from time to time, and name it with --head.`,
 		Example: "  tollgate audit verify audit.log.2 audit.log.1 audit.log",
 		Args:    cobra.MinimumNArgs(1),

@@ -32,7 +32,7 @@ type billing struct {
 	admin    *adminClient
 	id, gpu  string
 	// path is v2's, record the member of a record that names its resource and filters,
-	// and kind what the resource is to the gateway.
+	// and kind the gateway's name for the resource.
 	path, record, kind string
 	groups             map[string]string // value of --grouping -> the member in JSON
 	idFlag             string            // the option that filters by resource
@@ -40,12 +40,12 @@ type billing struct {
 }
 
 func newBilling() *cobra.Command {
-	cmd := group("billing", "Show what the platform has billed", "  tollgate billing pods --grouping gpuId --plot")
-	cmd.Long = `Show what the platform has billed the organisation, per bucket of time.
+	cmd := group("billing", "Show the platform's bills", "  tollgate billing pods --grouping gpuId --plot")
+	cmd.Long = `Show the platform's bills for the organisation, per bucket of time.
 
-The options are those of the platform's command-line client. The gateway is asked
-with a caller's key, which ` + "`--key-env`" + ` names a variable of; groupings by team
-and by label ask the ledger, by the admin listener, whose each resource was.`
+The options are those of the platform's command-line client. ` + "`--key-env`" + ` names
+the environment variable that holds a caller's key. Groupings by team and by label
+ask the ledger, through the admin listener, for the owner of each resource.`
 	for _, b := range []struct {
 		use, short string
 		billing
@@ -168,10 +168,10 @@ func (b *billing) ask(ctx context.Context, progress func(done, of int)) ([]map[s
 	return sums.rows(b.groups[b.grouping]), nil
 }
 
-// unknownType is the type of what the gateway knows none of.
+// unknownType stands for a type that the gateway does not know.
 const unknownType = "unknown"
 
-// bill is what was billed for one resource in one bucket of time.
+// bill is the billed amount of one resource in one bucket of time.
 type bill struct {
 	time, resource string
 	amount         *big.Rat
@@ -203,7 +203,7 @@ func (t tally) rows(member string) []map[string]any {
 	return rows
 }
 
-// bills lists what was billed. A long range is asked for in parts.
+// bills lists the bills. A long range is asked for in parts.
 func (b *billing) bills(ctx context.Context, key string, progress func(done, of int)) ([]bill, error) {
 	var bills []bill
 	parts := b.parts(time.Now())
@@ -238,7 +238,7 @@ func (b *billing) bills(ctx context.Context, key string, progress func(done, of 
 // typesAtOnce is how many types the gateway is asked for at once.
 const typesAtOnce = 100
 
-// types returns the GPU types of what was billed.
+// types returns the GPU types of billed resources.
 func (b *billing) types(ctx context.Context, key string, bills []bill) (map[string]string, error) {
 	types := make(map[string]string)
 	first := ""

@@ -27,9 +27,9 @@ func (b *billing) group(c *admin.Cost) string {
 	return c.Team
 }
 
-// allot groups bills by what the ledger says of their resources: an amount is divided
+// allot groups bills by the ledger's entries for their resources: an amount is divided
 // as the ledger's costs of the resource are in the bucket, or, if there are none, in
-// the whole range. What the ledger does not know has the group "".
+// the whole range. Resources unknown to the ledger have the group "".
 func (b *billing) allot(ctx context.Context, bills []bill) ([]map[string]any, error) {
 	rows, err := b.history(ctx, bills)
 	if err != nil {
@@ -49,7 +49,7 @@ func (b *billing) allot(ctx context.Context, bills []bill) ([]map[string]any, er
 	return sums.rows(b.grouping), nil
 }
 
-// history returns what the resources of some bills have cost by the ledger, by
+// history returns the costs, by the ledger, of the resources of some bills, by
 // resource.
 func (b *billing) history(ctx context.Context, bills []bill) (map[string][]admin.Cost, error) {
 	if len(bills) == 0 {

@@ -86,7 +86,7 @@ func TestBillingWaits(t *testing.T) {
 	}
 }
 
-// What is billed is divided as the ledger's costs are: of the bucket, else of the range.
+// Bills are divided as the ledger's costs are: of the bucket, else of the range.
 func TestShares(t *testing.T) {
 	day := func(n int) time.Time { return time.Date(2026, 6, n, 0, 0, 0, 0, time.UTC) }
 	b := &billing{bucket: "day", grouping: "team", groups: map[string]string{"podId": "podId"}}

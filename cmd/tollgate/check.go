@@ -30,8 +30,8 @@ func newCheck() *cobra.Command {
 		Use:   "check -c tollgate.yaml",
 		Short: "Find every fault of a configuration, starting nothing",
 		Long: `Loads everything 'serve' would: the file, its secrets, the API's schemas, the
-policies. Prints each fault with its place and exits with 1 if there is one. What is
-no fault and yet does nothing, such as an exception that has ended, is a warning.
+policies. Prints each fault with its place and exits with 1 if there is one. A
+setting without effect, such as an exception that has ended, is a warning.
 
 With --no-secrets neither variables nor files of secrets are read, nor directories of
 logs asked for, so that a pull request can be checked.`,
@@ -49,7 +49,7 @@ logs asked for, so that a pull request can be checked.`,
 		}),
 	}
 	cmd.Flags().StringVarP(&c.path, "config", "c", "tollgate.yaml", "configuration file")
-	cmd.Flags().BoolVar(&c.noSecrets, "no-secrets", false, "judge what is configured besides secrets, on a machine that has none")
+	cmd.Flags().BoolVar(&c.noSecrets, "no-secrets", false, "check everything but secrets, on a machine without them")
 	c.out = outputFlag(cmd, "table", "json", "sarif", "github")
 	cmd.Flags().BoolVar(&printed, "print-schema", false, "print the JSON Schema of the configuration and do nothing else")
 	cmd.Flags().BoolVar(&coverage, "coverage", false, "print what holds each operation of the API, and do nothing else; a gap is a fault")

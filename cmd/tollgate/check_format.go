@@ -24,8 +24,8 @@ type finding struct {
 	strictyaml.Fault
 }
 
-// findings lists what is within an error. What has no place of its own is one of the
-// file at path, and a fault of own Rego is where that is.
+// findings lists the faults within an error. A fault without a place of its own belongs to the
+// file at path, and a fault of own Rego has the place of the Rego.
 func findings(path, severity string, err error) []finding {
 	if err == nil {
 		return nil

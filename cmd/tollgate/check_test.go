@@ -30,10 +30,10 @@ func sampled(t *testing.T) string {
 
 // mistake is a wrong configuration: the sample with one change.
 type mistake struct {
-	// to is what the line of the sample that begins with at, behind its indent, is
-	// replaced by; without at it is put before everything.
+	// to replaces the line of the sample that begins with at, behind its
+	// indent; without at it is put before everything.
 	at, to string
-	// want is what is said, at the place of the text that on is.
+	// want is the message, at the place of the text that on is.
 	want, on string
 }
 
@@ -165,7 +165,7 @@ func TestWrongConfigurations(t *testing.T) {
 	}
 }
 
-// TestTheSampleHasNothingWrong: of what the README shows only the address is made up,
+// TestTheSampleHasNothingWrong: of the README's sample only the address is made up,
 // which tells no name.
 func TestTheSampleHasNothingWrong(t *testing.T) {
 	t.Setenv("REDIS_URL", "redis://127.0.0.1:1")

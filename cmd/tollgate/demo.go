@@ -22,7 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/platform"
 )
 
-// demoFlags are what the demo can be told on the command line.
+// demoFlags are the flags of the demo.
 type demoFlags struct {
 	listen, admin, platform, redis, envoy string
 	// worker runs the functions that endpoints are sent.
@@ -205,9 +205,9 @@ Try
   # fifty at once: no more than the team's budget has room for, the others are 402
   seq 50 | xargs -P50 -I{} curl -sS -o /dev/null -w '%%{http_code}\n' -H 'Authorization: Bearer tg_demo_ml' --json '{"name":"n{}","image":"img:1","gpu":{"id":"NVIDIA L4"}}' http://%[1]s/v2/pods | sort | uniq -c
   tollgate spend show acme --admin http://%[2]s
-  # what a pod would cost and what the budget would hold with it, without making it
+  # the price of a pod and the budget with it, without making it
   curl -sS -H 'Authorization: Bearer tg_demo_research' -H 'Tollgate-Dry-Run: true' --json '{"name":"a","image":"img:1","gpu":{"id":"NVIDIA L4"}}' http://%[1]s/v2/pods
-  # what another team made does not exist for those who would change it: 404
+  # another team's pod does not exist for a caller that tries to change it: 404
   id=$(curl -sS -H 'Authorization: Bearer tg_demo_ml' http://%[1]s/v2/pods | sed 's/.*"id":"\([a-z0-9]*\)","name":"n.*/\1/')
   curl -sS -X DELETE -H 'Authorization: Bearer tg_demo_research' http://%[1]s/v2/pods/$id
   # twice with one key: one volume, and the same answer twice
@@ -223,7 +223,7 @@ Try
   # a pod that only sleeps is found idle after a minute, and stopped a minute later
   curl -sS -H 'Authorization: Bearer tg_demo_globex' --json '{"name":"idle","image":"img:1","cmd":["sleep","infinity"],"gpu":{"id":"NVIDIA L4"}}' http://%[1]s/v2/pods
   tollgate spend idle globex --admin http://%[2]s
-  # what was spent, what it will come to, and what the platform bills
+  # the spend, its forecast, and the platform's bills
   tollgate spend forecast acme --admin http://%[2]s
   TOLLGATE_KEY=tg_demo_platform tollgate billing pods --grouping gpuId --plot --gateway http://%[1]s
   # the retired v1 API, translated

@@ -71,7 +71,7 @@ func (e *demoEnvoy) greet(w io.Writer, admin string) error {
 
   envoy     http://%[1]s   (in line: every call below works there, too)
 
-  # by HTTP/2; then which Envoys are connected, and what they were told
+  # by HTTP/2; then the connected Envoys and their configuration
   curl -sSi --http2-prior-knowledge -H 'Authorization: Bearer tg_demo_research' http://%[1]s/v2/pods
   tollgate envoy status --admin http://%[2]s
 

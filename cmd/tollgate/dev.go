@@ -46,9 +46,9 @@ func newDev() *cobra.Command {
 		Use:   "dev [DIR]",
 		Short: "Serve the functions of a directory, which run on the platform",
 		Long: `Serves the functions of a directory's Python files on a local port and runs their
-bodies on the platform, through a gateway. What that rents is judged, priced and
-owned there like all else, and stays until it is removed. The files are read, and
-nothing of them is run on this machine. Without python3 the endpoints are those of
+bodies on the platform, through a gateway. The resources it rents are judged, priced
+and owned there like all others, and stay until you remove them. The files are read,
+but not run, on this machine. Without python3 the endpoints are those of
 tollgate-dev.yaml, which are images. See docs/dev.md.`,
 		Example: `  tollgate dev .
   tollgate dev --platform emulator .     # without any account`,
@@ -67,7 +67,7 @@ tollgate-dev.yaml, which are images. See docs/dev.md.`,
 	flags.BoolVar(&f.noReload, "no-reload", false, "serve the files as they are at the start")
 	flags.BoolVar(&f.provision, "auto-provision", false, "make all endpoints at the start; above five it asks")
 	flags.BoolVar(&f.yes, "yes", false, "make any number of endpoints without asking")
-	flags.BoolVar(&f.remove, "rm", false, "remove at the end what the session rented")
+	flags.BoolVar(&f.remove, "rm", false, "remove the session's resources at its end")
 	flags.StringToStringVar(&f.images, "worker-image", nil, "worker images by kind (gpu, cpu, lb, lb-cpu), in place of the toolkit's")
 	flags.Float64Var(&f.maxUSD, "max-usd", 0, "the most that the session may cost if every worker runs; its endpoints are removed then")
 	flags.DurationVar(&f.cold, "cold-start", 10*time.Minute, "how long a call waits for its first worker")

@@ -27,7 +27,7 @@ import (
 )
 
 func newEnvoy() *cobra.Command {
-	return group("envoy", "Start Envoys in front, and see what they are configured with", "  tollgate envoy status",
+	return group("envoy", "Start Envoys in front, and see their configuration", "  tollgate envoy status",
 		newEnvoyBootstrap(), newEnvoySecrets(), newEnvoySnapshot())
 }
 
@@ -46,7 +46,7 @@ func newEnvoyBootstrap() *cobra.Command {
 	var doors []string
 	cmd := &cobra.Command{
 		Use:   "bootstrap -c tollgate.yaml",
-		Short: "Print what an Envoy is started with",
+		Short: "Print the bootstrap of an Envoy",
 		Long: `Prints a bootstrap for the Envoys of a node group. It names the gateways that
 they get everything else from; where the configuration lists none, this one. With
 envoy.xds.token, it has that token in it.`,
@@ -112,7 +112,7 @@ func newEnvoySecrets() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "secrets --dir DIR --cert FILE --key FILE --ca FILE",
-		Short: "Write the files by which Envoys find their certificates",
+		Short: "Write the files that point Envoys to their certificates",
 		Long: `Writes the files of the directory that envoy.xds.secrets names: where an Envoy
 has its own certificate and the authority of the gateways. Envoy reads these again
 when a file is moved into their directories.`,
@@ -178,7 +178,7 @@ func newEnvoySnapshot() *cobra.Command {
 	var c *adminClient
 	cmd := &cobra.Command{
 		Use:   "snapshot -c tollgate.yaml",
-		Short: "Print what the Envoys of a node group are told",
+		Short: "Print the resources of a node group's Envoys",
 		Long: `Prints every resource that the Envoys of a node group are served, as JSON,
 without private keys. With --diff, prints what would change if a running gateway
 took this configuration, and exits with 1 if something would.`,
@@ -216,7 +216,7 @@ took this configuration, and exits with 1 if something would.`,
 	}
 	f.add(cmd)
 	c = newAdminClient(cmd)
-	cmd.Flags().BoolVar(&compare, "diff", false, "compare with what a running gateway serves")
+	cmd.Flags().BoolVar(&compare, "diff", false, "compare with the resources that a running gateway serves")
 	return cmd
 }
 
@@ -229,7 +229,7 @@ func printResources(w io.Writer, resources map[string]string) error {
 	return writeJSON(w, members)
 }
 
-// printDifference writes what differs, resource by resource.
+// printDifference writes the differences, resource by resource.
 func printDifference(w io.Writer, served, next map[string]string) error {
 	names := slices.Sorted(maps.Keys(served))
 	for name := range next {

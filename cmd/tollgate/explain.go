@@ -20,7 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 )
 
-// explainFlags is what the command line of explain says.
+// explainFlags holds the flags of explain.
 type explainFlags struct {
 	adminClient
 	method, data, file, config string
@@ -34,19 +34,19 @@ func newExplain() *cobra.Command {
 	f := &explainFlags{}
 	cmd := &cobra.Command{
 		Use:   "explain [PATH | DECISION_ID]",
-		Short: "Tell stage by stage what would happen to a call, or what happened",
+		Short: "Explain stage by stage what would happen to a call, or what happened",
 		Long: `Takes a request through the stages of a gateway without counting it and without
-sending anything but reads, and tells what each stage has to say: the operation,
-the limits left, the v2 calls a legacy call becomes, what policies judge, what
-each of them says, the price, and what would have to change. No key is needed:
-the caller is named by --key, or by --org with --team and --role.
+sending anything but reads, and prints the findings of each stage: the operation,
+the limits left, the v2 calls a legacy call becomes, the input of policies, the
+verdict of each, the price, and the necessary changes. No key is needed: name the
+caller by --key, or by --org with --team and --role.
 
 The running gateway is asked through its admin listener. With -c, the
-configuration is used instead and nothing is read: what depends on the platform
-is then unknown.
+configuration is used instead and nothing is read: facts that depend on the platform
+are then unknown.
 
 Given a decision id (X-Tollgate-Decision of an answer, "decision" of a refusal),
-it tells what the gateway did; "tollgate decisions" lists them.`,
+it explains that call; "tollgate decisions" lists them.`,
 		Example: `  tollgate explain -X POST /v2/pods --key ann -d '{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"}}'
   tollgate explain -f request.http --org acme --team research -c tollgate.yaml
   tollgate explain 01K9ZQ4T4Y4N2M7E3Q7JH8V6XD`,
@@ -95,7 +95,7 @@ func runExplain(ctx context.Context, f *explainFlags, args []string, stdin io.Re
 	return err
 }
 
-// decision asks for what was decided.
+// decision asks for a decision.
 func (f *explainFlags) decision(ctx context.Context, id string) (*explain.Report, error) {
 	x := new(explain.Report)
 	return x, f.do(ctx, http.MethodGet, "/admin/decisions/"+url.PathEscape(id), x)

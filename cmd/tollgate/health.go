@@ -56,7 +56,7 @@ of the listener, whose names are seldom those of this host.`,
 	return cmd
 }
 
-// probe asks a probe once and writes what it said; any status but 200 is an error.
+// probe asks a probe once and writes its answer; any status but 200 is an error.
 func probe(ctx context.Context, url string, stdout io.Writer) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 const (
 	// heapGrowth is GOGC: garbage is collected when the heap has grown to five
-	// times what is in use, instead of twice. A gateway keeps little and makes much
+	// times the memory in use, instead of twice. A gateway keeps little and makes much
 	// garbage, so this costs tens of megabytes and saves a tenth of the CPU time.
 	heapGrowth = 400
 	// leastGrowth is that of a heap of which much is in use, by thousands of connections,

@@ -32,7 +32,7 @@ func TestAfterCollection(t *testing.T) {
 	}
 }
 
-// What fits the memory in use is what the runtime is told.
+// The runtime is given a limit that fits the memory in use.
 func TestPace(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(before)

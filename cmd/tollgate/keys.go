@@ -23,7 +23,7 @@ func newKeys() *cobra.Command {
 is changed is in force there at once, and at all others within two seconds.
 
 With -c, rotate and list are about the keys of a configuration file instead.
-They print what the file is to have; none of them changes it.`
+They print the entries for the file and do not change it.`
 	return cmd
 }
 
@@ -34,9 +34,8 @@ func newKeysRotate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rotate ORG/KEY",
 		Short: "Make another secret for a key; both are accepted for a while",
-		Long: `Makes a random secret that takes the place of the one a caller has, which goes on
-being accepted for the overlap. Both are one caller, with the same id, quotas and
-history. The secret is shown once.
+		Long: `Makes a random secret for a caller. The old one is still accepted for the overlap.
+Both are one caller, with the same id, quotas and history. The secret is shown once.
 
 With -c, prints the digests that the key is to have in the configuration instead of
 its sha256 or digests. The file is not changed.`,

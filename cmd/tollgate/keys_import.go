@@ -22,16 +22,16 @@ func newKeysImport() *cobra.Command {
 	var c *adminClient
 	cmd := &cobra.Command{
 		Use:   "import ORG FILE",
-		Short: "Admit keys that there are already, known by their SHA-256",
+		Short: "Admit existing keys by their SHA-256",
 		Long: `Admits the keys of a list, known by their SHA-256 alone, at a running gateway: keys
 of another gateway, or the platform keys that callers have. A file that ends in .csv
 has the columns
 
   id,sha256,team,roles,owner,expires,addresses
 
-of which the first line says which are there and in what order; roles and addresses
-are separated by spaces. Any other is a list in YAML, as under key_files of the
-configuration. A key that cannot be admitted does not hold up the others.`,
+whose selection and order the first line gives; roles and addresses are separated by
+spaces. Any other file is a list in YAML, as under key_files of the configuration. A
+key that cannot be admitted does not hold up the others.`,
 		Example: "  tollgate keys import acme old.csv",
 		Args:    named([]string{"ORG", "FILE"}),
 		RunE: action(func(cmd *cobra.Command, args []string) error {

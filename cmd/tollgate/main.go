@@ -47,8 +47,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitUsage
 }
 
-// failure is an error of doing what was asked; every other error of a command
-// line is one of asking.
+// failure is an error while a command runs; every other error of a command
+// line is one in the line itself.
 type failure struct{ err error }
 
 func (f *failure) Error() string { return f.err.Error() }
@@ -72,10 +72,10 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tollgate",
 		Short: "A policy-enforcing API gateway for the Compute Platform",
-		Long: `tollgate stands between a company's people and the Compute Platform. It knows
-who calls, holds every body against the API's schema, applies the organisation's
-policies, counts limits, and keeps scripts for the retired v1 and GraphQL
-interfaces working. The platform's own key never leaves it.
+		Long: `tollgate stands between a company's people and the Compute Platform. It
+identifies callers, validates every body against the API's schema, applies the
+organisation's policies, counts limits, and keeps scripts for the retired v1 and
+GraphQL interfaces working. The platform's own key never leaves it.
 
 Try it without any account:  tollgate demo`,
 		Example: `  tollgate demo
@@ -89,7 +89,7 @@ Try it without any account:  tollgate demo`,
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(newServe(), newCheck(), newDemo(), newDev(), newPlatform(), newKeys(), newAudit(), newBilling(), newExplain(), newPolicy(), newMigrate(), newEnvoy(), newHealth(), newMan(), newVersion(), newWhoami(),
 		group("limits", "Show and reset the limits of a running gateway", "  tollgate limits show acme"),
-		group("spend", "Show budgets and what is spent, and compare the ledger with the platform", "  tollgate spend show acme", newAdopt()),
+		group("spend", "Show budgets and spend, and compare the ledger with the platform", "  tollgate spend show acme", newAdopt()),
 		group("approvals", "Show and answer requests to approve single calls that were refused", "  tollgate approvals list acme"),
 		group("tokens", "Revoke tokens of OpenID Connect issuers", "  tollgate tokens revoke corp --subject ann@acme.example"))
 	addRows(root)

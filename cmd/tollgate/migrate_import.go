@@ -24,11 +24,11 @@ func newMigrateImport() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "import ORG FILE -c tollgate.yaml",
-		Short: "Remember what v1 told of an account before it was switched off",
+		Short: "Import the answers of v1 about an account, saved before it was switched off",
 		Long: `Fills the memory of the translators, in the store the gateways share, from an
 export: a JSON object {"endpoints": [...], "templates": [...], "pods": [...]} of
-the answers v1 gave to GET /endpoints, /templates and /pods. It adds to what is
-remembered and replaces nothing, so it may be repeated. Entries with a fault are
+the answers v1 gave to GET /endpoints, /templates and /pods. It adds to the
+memory and replaces nothing, so you can repeat it. Entries with a fault are
 left out and listed with their line; the command then exits with 1. Of the
 secrets of the configuration only redis.url must be there.`,
 		Example: "  tollgate migrate import acme v1.json -c tollgate.yaml",
@@ -45,8 +45,8 @@ secrets of the configuration only redis.url must be there.`,
 	return cmd
 }
 
-// storeOf returns where the gateways of a configuration that has an organisation
-// keep what they share.
+// storeOf returns the store that the gateways of a configuration with an organisation
+// share.
 func storeOf(file, org string) (settings.Redis, error) {
 	loaded, err := config.Load(file, config.Sources{WithoutSecrets: true}, gateway.Judge{})
 	if err != nil {

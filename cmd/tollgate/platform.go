@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/platform"
 )
 
-// platformFlags are what the emulator can be told on the command line.
+// platformFlags are the flags of the emulator.
 type platformFlags struct {
 	listen, control, seed, data, startTime, hold, worker string
 	fast, demo, strict                                   bool

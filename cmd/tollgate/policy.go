@@ -50,8 +50,8 @@ func placed(loaded *config.Loaded, err error) error {
 	return errors.Join(out...)
 }
 
-// configured compiles the policies of a configuration. with may change what it
-// says before.
+// configured compiles the policies of a configuration. with may first change
+// its settings.
 func configured(path string, with func(*policies.Limits, map[string]policies.Config)) (*policies.Engine, error) {
 	loaded, err := loadWithoutSecrets(path)
 	if err != nil {
@@ -66,7 +66,7 @@ func configured(path string, with func(*policies.Limits, map[string]policies.Con
 	return e, nil
 }
 
-// faulty reports every fault and what they are of.
+// faulty reports every fault and its subject.
 func faulty(cmd *cobra.Command, what string, err error) error {
 	n := report(cmd.ErrOrStderr(), err)
 	_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", what, counted(n, "fault"))

@@ -25,15 +25,15 @@ func newPolicyAudit() *cobra.Command {
 	p := &policyAudit{}
 	cmd := &cobra.Command{
 		Use:   "audit ORG",
-		Short: "Hold everything an organisation has against its policies",
+		Short: "Judge all resources of an organisation by its policies",
 		Long: `Lists every pod, cluster, endpoint, template and network volume of an
-organisation with its owner, what it costs as it is, and what each policy would
-say to an update that changes nothing, made by its owner as an administrator: so
-that one knows before one enforces. Only reads are made.
+organisation with its owner, its current cost, and each policy's verdict on an
+update that changes nothing, made by its owner as an administrator. Use it before
+you enforce a policy. It only reads.
 
 The running gateway is asked through its admin listener. With -c, the policies are
-those of that configuration, whose secrets are needed to read from the platform;
-whose the resources are is then known if it names the store of the gateways.`,
+those of that configuration, whose secrets are needed to read from the platform.
+Owners are then known if it names the store of the gateways.`,
 		Example: `  tollgate policy audit acme --violations -o csv
   tollgate policy audit acme -c next.yaml --exit-code`,
 		Args: named([]string{"ORG"}),
@@ -41,10 +41,10 @@ whose the resources are is then known if it names the store of the gateways.`,
 	}
 	p.client = newAdminClient(cmd)
 	f := cmd.Flags()
-	f.StringVarP(&p.config, "config", "c", "", "hold it against the policies of this configuration")
+	f.StringVarP(&p.config, "config", "c", "", "judge by the policies of this configuration")
 	p.output = outputFlag(cmd)
 	completeArguments(cmd, []string{"ORG"})
-	f.BoolVar(&p.violated, "violations", false, "only what policies have something to say about, or could not judge")
+	f.BoolVar(&p.violated, "violations", false, "only resources that a policy objects to, or could not judge")
 	f.BoolVar(&p.exitCode, "exit-code", false, "exit with 1 if a policy denies anything there is, or could not judge it")
 	return cmd
 }
@@ -93,7 +93,7 @@ func (p *policyAudit) ask(ctx context.Context, org string) (*explain.Audit, erro
 	return g.Audit(ctx, org)
 }
 
-// said is what policies say of a resource, a line for each.
+// said returns the verdicts of policies on a resource, a line for each.
 func said(s *explain.Standing) []string {
 	var lines []string
 	for _, p := range s.Policies {
@@ -105,7 +105,7 @@ func said(s *explain.Standing) []string {
 	return lines
 }
 
-// sheet has a row for each resource; what policies say of it fills several in a table
+// sheet has a row for each resource; the verdicts on it fill several in a table
 // for people, and a cell in one for programs.
 func (p *policyAudit) sheet(x *explain.Audit) sheet {
 	if !p.output.people() {

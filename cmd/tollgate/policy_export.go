@@ -11,9 +11,9 @@ import (
 func newPolicyExport() *cobra.Command {
 	return &cobra.Command{
 		Use:   "export DIR",
-		Short: "Write what OPA's own tools and editors need",
+		Short: "Write the files that OPA's own tools and editors need",
 		Long: `Writes the library with its inputs for tests, the schema of the input and the
-capabilities of the engine below a directory, which is made if need be:
+capabilities of the engine below a directory, and creates it if needed:
 
   opa check --strict --schema DIR/input.schema.json --capabilities DIR/capabilities.json DIR/library my
   opa test DIR/library my`,

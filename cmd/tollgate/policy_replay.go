@@ -37,22 +37,22 @@ func newPolicyReplay() *cobra.Command {
 	var p policyReplay
 	cmd := &cobra.Command{
 		Use:   "replay (--decisions FILE | --org ORG) --policies (tollgate.yaml | DIR)",
-		Short: "Show what a change of policies would have decided on recorded calls",
+		Short: "Decide recorded calls again under changed policies, and show the differences",
 		Long: `Reads a decision log (one event per line, or the array of a batch; gzip is
 accepted; - is standard input), or asks a running gateway for its own (--org and,
 such as 7d, --since), decides every recorded call again under other
-policies, and prints what would be different: newly denied, newly allowed,
+policies, and prints the differences: newly denied, newly allowed,
 refused for other reasons, by policy and caller, with examples.
 
 The policies are those of a configuration, each call by its organisation's; or a
 directory of Rego, alone or, with -c, in the place of the directories and bundles
-of that configuration. What the log does not hold is never guessed: a call whose
-verdict may depend on a masked value or on the price list is not judged, and it
-says why. The body is judged as recorded, after the changes that policies made
+of that configuration. Data missing from the log is never guessed: a call whose
+verdict may depend on a masked value or on the price list is not judged, and the
+output says why. The body is judged as recorded, after the changes that policies made
 to it at that time.
 
-Exits with 0, whatever is different; with --fail-on-change, with 1 when a verdict
-or the reasons for one would be.`,
+Exits with 0 even with differences; with --fail-on-change, with 1 when a verdict
+or the reasons for one would differ.`,
 		Example: `  tollgate policy replay --decisions decisions.log --policies next.yaml
   tollgate policy replay --org acme --since 7d --policies next.yaml -o markdown`,
 		Args: cobra.NoArgs,
@@ -70,7 +70,7 @@ or the reasons for one would be.`,
 	f.StringVar(&p.org, "org", "", "only the calls of this organisation")
 	f.IntVar(&p.examples, "examples", 3, "calls of each kind told in full")
 	adminFlag(cmd, &p.base)
-	f.StringVar(&p.since, "since", "", "only what a gateway has decided in the time until now, such as 7d or 12h")
+	f.StringVar(&p.since, "since", "", "only decisions of the past period, such as 7d or 12h")
 	p.out = outputFlag(cmd, "table", "json", "yaml", "markdown")
 	complete(cmd, "org", orgNames)
 	f.BoolVar(&p.fail, "fail-on-change", false, "exit with 1 when a verdict, or the reasons for one, would be different")
@@ -106,7 +106,7 @@ func (p *policyReplay) span() (time.Duration, error) {
 	return d, nil
 }
 
-// asDirectory is what a directory's policies are called in the engine; no
+// asDirectory names a directory's policies in the engine; no
 // organisation's id has a space.
 const asDirectory = "the directory"
 
@@ -153,7 +153,7 @@ func (p *policyReplay) do(cmd *cobra.Command) error {
 	return nil
 }
 
-// engine compiles what is decided by: a configuration; a directory alone; or a
+// engine compiles the policies to decide by: a configuration; a directory alone; or a
 // directory in the place of those of a configuration.
 func (p *policyReplay) engine(isDir bool) (*policies.Engine, error) {
 	unhurried := func(l *policies.Limits) { l.Deadline, l.Remember = max(l.Deadline, replayDeadline), 0 }
@@ -195,7 +195,7 @@ func (p *policyReplay) run(ctx context.Context, stdin io.Reader, engine *policie
 // source is where the decisions are from.
 func (p *policyReplay) source() string { return cmp.Or(p.decisions, p.base) }
 
-// ask replays what a gateway has written.
+// ask replays the decisions that a gateway has written.
 func (p *policyReplay) ask(ctx context.Context, engine *policies.Engine, opts replay.Options) (*replay.Report, error) {
 	query := url.Values{"org": {p.org}}
 	if span, err := p.span(); err == nil && span > 0 {
@@ -239,7 +239,7 @@ func printReplay(w io.Writer, r *replay.Report) error {
 	return err
 }
 
-// printable keeps what callers once sent from steering the terminal.
+// printable keeps text that callers once sent from steering the terminal.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || unicode.IsPrint(r) {

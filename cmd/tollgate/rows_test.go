@@ -138,7 +138,7 @@ func TestFlagsAreOfOneGrammar(t *testing.T) {
 	}
 }
 
-// tell runs a command line and returns what it says, and how it ends.
+// tell runs a command line and returns its output and its exit code.
 func tell(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -176,7 +176,7 @@ func TestWrongCommandLines(t *testing.T) {
 	}
 }
 
-// An answer is a table, or what the gateway has answered, in JSON or YAML, or cells for programs.
+// An answer is a table, the gateway's own answer in JSON or YAML, or cells for programs.
 func TestAnswersHaveFourFormats(t *testing.T) {
 	t.Parallel()
 	var asked []string
@@ -220,7 +220,7 @@ func TestYAMLKeepsTypes(t *testing.T) {
 	}
 }
 
-// Shells complete what is configured at the gateway, and enumerations.
+// Shells complete names configured at the gateway, and enumerations.
 func TestCompletion(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(`{"orgs":[{"id":"acme","teams":["ml","ops"]},{"id":"globex","teams":["ml"]}]}`))

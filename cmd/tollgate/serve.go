@@ -74,7 +74,7 @@ func serve(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	})
 }
 
-// warn logs what a configuration says in vain.
+// warn logs settings without effect.
 func warn(loaded *config.Loaded, logger *slog.Logger) {
 	for _, warning := range loaded.Warnings(time.Now()) {
 		logger.Warn("configuration", "warning", warning.Error())
@@ -82,7 +82,7 @@ func warn(loaded *config.Loaded, logger *slog.Logger) {
 }
 
 // reload puts the file's configuration in force in the place of now, or says why not,
-// and returns what it was read from.
+// and returns the inputs that it was read from.
 func reload(g *gateway.Gateway, path string, logger *slog.Logger, now **config.Loaded) config.Inputs {
 	g.Reopen()
 	loaded, err := config.Load(path, config.Sources{Before: *now}, gateway.Judge{})
@@ -109,7 +109,7 @@ func reload(g *gateway.Gateway, path string, logger *slog.Logger, now **config.L
 	return loaded.Inputs
 }
 
-// runOptions is what differs between serve and demo.
+// runOptions holds the differences between serve and demo.
 type runOptions struct {
 	logger *slog.Logger
 	// level is that of logger, which reloads change; nil stays.
@@ -206,8 +206,8 @@ func instance(cfg *settings.Config) string {
 	return cmp.Or(cfg.Instance, host+"-"+rand.Text()[:8])
 }
 
-// redisLog writes what the Redis client logs. Failures of calls are reported
-// by whoever made them, so this is for debugging only.
+// redisLog writes the Redis client's log. Failures of calls are reported
+// by their callers, so this is for debugging only.
 type redisLog struct{ logger *slog.Logger }
 
 // Printf implements the client's logger.

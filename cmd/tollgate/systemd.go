@@ -68,7 +68,7 @@ func sameAddress(socket, configured string) bool {
 	return got.Addr().Unmap() == wantIP.Unmap() || all && got.Addr().IsUnspecified()
 }
 
-// notifyManager tells the service manager, if there is one, what the process does
+// notifyManager tells the service manager, if there is one, the state of the process
 // (sd_notify(3)).
 func notifyManager(logger *slog.Logger, state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {

@@ -316,7 +316,7 @@ func approvalsPage(l *struct{ Approvals []approval.Record }, _ asked) page {
 	return page{sheets: []sheet{t}}
 }
 
-// priceOf is a price with what it is for, e.g. "0.43274/hour".
+// priceOf is a price with its unit, e.g. "0.43274/hour".
 func priceOf(usd string, per approval.Unit) string {
 	if usd == "" {
 		return "unknown"

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// whoami is who a caller is, and what it may still do, as tables show it.
+// whoami is the identity of a caller, and the rest of its limits and budgets, as tables show it.
 type whoami struct {
 	Org     string   `json:"org"`
 	Team    string   `json:"team"`
@@ -37,11 +37,11 @@ type whoami struct {
 func newWhoami() *cobra.Command {
 	c := new(callerClient)
 	cmd := &cobra.Command{
-		Use: "whoami", Short: "Show who a key is, and what is left of its limits and budgets", Args: cobra.NoArgs,
+		Use: "whoami", Short: "Show the identity of a key, and the rest of its limits and budgets", Args: cobra.NoArgs,
 		Example: "  tollgate whoami\n  tollgate whoami --key-env ANN -o json",
-		Long: `Shows who a caller is to the gateway: its organisation, team and roles; what is left
-of its limits and budgets, and until when; and what it asked approval for. The gateway
-is asked with the caller's key, which ` + "`--key-env`" + ` names a variable of.`,
+		Long: `Shows the gateway's view of a caller: its organisation, team and roles; the rest of
+its limits and budgets, and until when; and its requests for approval. ` + "`--key-env`" + `
+names the environment variable that holds the caller's key.`,
 	}
 	out := outputFlag(cmd)
 	c.flags(cmd)
@@ -64,7 +64,7 @@ is asked with the caller's key, which ` + "`--key-env`" + ` names a variable of.
 	return cmd
 }
 
-// sheets are who the caller is, and a table for each list that is not empty.
+// sheets are the caller's identity, and a table for each list that is not empty.
 func (m *whoami) sheets() []sheet {
 	who := sheet{{"org", "team", "key", "roles", "until"}}
 	who.add(m.Org, m.Team, m.Key, strings.Join(m.Roles, ", "), moment(m.Until))
