@@ -13,7 +13,7 @@ import (
 // Addresses makes records of endpoints say where callers reach these: at the
 // gateway. The platform's own addresses are of no use to them, since only the
 // gateway has the platform's key. It stands before Relay on the way out, so that
-// the legacy dialects see what it writes.
+// the legacy dialects see its result.
 type Addresses struct {
 	// Public is where callers reach the run interface, Balanced where they reach a
 	// load-balanced endpoint, with {id} for its id; "" leaves records as they are.

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// Admit bounds what is done at once. It stands behind Identify, which says whose
-// part a request is taken from, and before Count: what is refused here has used up
+// Admit bounds concurrent work. It stands behind Identify, which names the
+// organisation whose part a request takes, and before Count: a request refused here has used up
 // nothing. It stands again behind the body, for the requests of which only that says
 // how urgent they are, if there was no room for any when they came; those have been
 // counted.
@@ -29,8 +29,8 @@ type Admit struct {
 // Name implements Filter.
 func (Admit) Name() string { return "admit" }
 
-// Request refuses with 503 what has waited in vain, and what has come over a connection
-// too many, unless a caller ends or lessens by it what costs.
+// Request refuses with 503 a request that has waited in vain, and one over a connection
+// too many, unless its caller ends or reduces costs by it.
 func (f Admit) Request(ctx context.Context, ex *Exchange) (err error) {
 	if err := f.excess(ex); err != nil {
 		return err
@@ -111,7 +111,7 @@ func Urgency(v operation.Verb) overload.Priority {
 }
 
 // Rest says that the exchange waits for something outside the gateway, and Work that
-// this is over. A door has them for what it waits for itself.
+// this is over. A door calls them around its own waits.
 func (ex *Exchange) Rest() { ex.slot.Rest() }
 
 // Work ends a Rest.

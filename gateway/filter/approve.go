@@ -82,7 +82,7 @@ func (ex *Exchange) approve(ctx context.Context, refusals []approval.Refusal, p 
 	return nil
 }
 
-// ask is the request for approval of some refusals, beside what was asked before.
+// ask returns the request for approval of some refusals and of those asked about before.
 func (ex *Exchange) ask(e approval.Entry, refusals []approval.Refusal) *approval.Record {
 	op := ex.Operation
 	next := &approval.Record{
@@ -105,7 +105,7 @@ func (ex *Exchange) ask(e approval.Entry, refusals []approval.Refusal) *approval
 	return next
 }
 
-// question names what is asked when the call is refused: may this caller make this
+// question names the question when the call is refused: may this caller make this
 // very call? Secrets are part of that, and do not leave the store.
 func (ex *Exchange) question() (string, error) {
 	if ex.asks != "" {
@@ -128,7 +128,7 @@ func (ex *Exchange) question() (string, error) {
 	return ex.asks, nil
 }
 
-// wants says for people what the call asks for: machines, or what its price is made of.
+// wants describes the call for people: its machines, or the parts of its price.
 func (ex *Exchange) wants() string {
 	cost := ex.Input.Cost
 	after, _ := ex.Input.Resource.After.(map[string]any)
@@ -139,7 +139,7 @@ func (ex *Exchange) wants() string {
 	return cost.Basis
 }
 
-// unit is what the price of the call is for.
+// unit is the unit of the call's price.
 func (ex *Exchange) unit() approval.Unit {
 	if row, _ := operation.Of(ex.Operation.ID); row.Kind == operation.KindJob {
 		return approval.PerRun
@@ -147,7 +147,7 @@ func (ex *Exchange) unit() approval.Unit {
 	return approval.PerHour
 }
 
-// costs is what the call costs at most, in USD per hour or run, "" if that is not known.
+// costs is the greatest cost of the call, in USD per hour or run, "" if that is not known.
 func (ex *Exchange) costs() string {
 	cost := ex.Input.Cost
 	if ex.unit() == approval.PerRun {
@@ -199,7 +199,7 @@ func (ex *Exchange) tellApproval(p *problem.Problem, r *approval.Record) {
 	p.Approval = &problem.Approval{ID: r.ID, State: string(r.State), Until: r.Until}
 }
 
-// excuse lets the call pass what policies deny, if all of it is approvable and was
+// excuse lets a call pass that policies deny, if all denials are approvable and were
 // approved. Otherwise it returns the refusal.
 func (ex *Exchange) excuse(ctx context.Context, d *policies.Decision) error {
 	p := forbidden(d)

@@ -14,7 +14,7 @@ import (
 )
 
 // Audit records calls that change something, before they are sent and when their
-// end is known. What cannot be recorded is not sent: 503. Calls of the run interface
+// end is known. A call that cannot be recorded is not sent: 503. Calls of the run interface
 // change nothing that lasts and are not recorded.
 type Audit struct{}
 

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// Bills lists what the platform has billed for each resource of an organisation in
+// Bills lists the platform's bills for each resource of an organisation in
 // each hour of a range of whole hours.
 func (r *Reader) Bills(ctx context.Context, org string, from, to time.Time) ([]spend.Bill, error) {
 	query := "?" + url.Values{

@@ -10,7 +10,7 @@ import (
 // parsed values, instead of being encoded beforehand.
 const largeBody = 256 << 10
 
-// counter counts what is written to it.
+// counter counts the bytes written to it.
 type counter int64
 
 // Write implements io.Writer.

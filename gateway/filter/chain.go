@@ -34,7 +34,7 @@ type ResponseFilter interface {
 // Noter is a Filter with something to tell operators.
 type Noter interface {
 	Filter
-	// Notes says what the filter found out about an exchange in one of its
+	// Notes returns the filter's findings about an exchange in one of its
 	// stages. It is called for exchanges that have ended, perhaps long ago and under
 	// another configuration: bodies and headers are gone from those, so it depends on
 	// neither.
@@ -118,7 +118,7 @@ func (c *Chain) Fail(ex *Exchange, stage string, err error) {
 }
 
 // RunResponse runs the response phase: backwards over the filters entered.
-// Afterwards ex.Answer is what the door writes.
+// Afterwards ex.Answer is the answer that the door writes.
 func (c *Chain) RunResponse(ctx context.Context, ex *Exchange) {
 	for part := partCall; part >= partHead; part-- {
 		for _, entered := range slices.Backward(c.part(part)[:ex.entered[part]]) {
@@ -165,7 +165,7 @@ func (c *Chain) Noters() Noters {
 // Noters are those of a chain, by stage.
 type Noters map[string]Noter
 
-// Notes says what the filters found out about an exchange in a stage.
+// Notes returns the filters' findings about an exchange in a stage.
 func (l Noters) Notes(ex *Exchange, stage string) []string {
 	if stage != StageDispatch {
 		if n := l[stage]; n != nil {

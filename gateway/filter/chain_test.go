@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// probe notes when it runs, and does what a case wants.
+// probe notes when it runs, and does a case's work.
 type probe struct {
 	name    string
 	trail   *[]string

@@ -16,7 +16,7 @@ func splitCommand(kind operation.Kind, body map[string]any) bool {
 }
 
 // joinCommand writes the halves of a command as args, the only form that the
-// published description has for what is no pod: a string that holds JSON. A half that
+// published description has for anything but a pod: a string that holds JSON. A half that
 // an update leaves out stays as it is in the current object. A create without a
 // command says nothing of it.
 func joinCommand(body, current map[string]any, verb operation.Verb) map[string]any {

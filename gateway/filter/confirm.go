@@ -45,7 +45,7 @@ func (f *Reserve) working(ctx context.Context, ex *Exchange, r *reservation) int
 	return int64(len(workers))
 }
 
-// confirm reads behind an answer what has become of the resource: its record, or the
+// confirm reads, behind an answer, the state of the resource: its record, or the
 // refusal; neither, if there was no answer.
 func (f *Reserve) confirm(ctx context.Context, ex *Exchange, op *schema.Operation) (map[string]any, *Answer) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTime)

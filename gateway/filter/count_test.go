@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// takes is a counter that admits everything and notes what it was asked.
+// takes is a counter that admits everything and notes its questions.
 type takes []ratelimit.Take
 
 // Take implements Counter.

@@ -113,7 +113,7 @@ func isEmptyObject(body []byte) bool {
 	return err == nil && ok && len(m) == 0
 }
 
-// plainCoding refuses compressed bodies: a policy cannot judge what it does
+// plainCoding refuses compressed bodies: a policy cannot judge a body that it does
 // not read.
 func plainCoding(ex *Exchange) error {
 	if len(ex.In.Header["Content-Encoding"]) > 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// maxErrorBody bounds what is read of an error answer, maxShort of one that is read
+// maxErrorBody bounds the part read of an error answer, maxShort of one that is read
 // before its head is sent, maxAnswer of one that must be seen whole.
 const (
 	maxErrorBody = 64 << 10

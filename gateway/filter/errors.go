@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// problemOf maps an error of any package to what the caller may know of it.
+// problemOf maps an error of any package to the problem that the caller may see.
 // An unforeseen error is a 500 with fixed text; its cause goes to the log.
 func problemOf(err error) *problem.Problem {
 	if p, ok := errors.AsType[*problem.Problem](err); ok {

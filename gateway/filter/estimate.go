@@ -13,14 +13,14 @@ const HeaderDryRun = "Tollgate-Dry-Run"
 // Estimate answers requests that only ask what would become of them. It stands where
 // a request is whole and counted.
 type Estimate struct {
-	// Run makes the answer; the header is gone from what it is given.
+	// Run makes the answer; its request is without the header.
 	Run Responder
 }
 
 // Name implements Filter.
 func (Estimate) Name() string { return "estimate" }
 
-// Request answers a dry run. It refuses with 400 what is none and looks like one, so
+// Request answers a dry run. It refuses with 400 a malformed one, so
 // that no request is made by mistake.
 func (f Estimate) Request(ctx context.Context, ex *Exchange) (err error) {
 	values := ex.In.Header.Values(HeaderDryRun)

@@ -34,7 +34,7 @@ type Inbound struct {
 	// Path and Query are the two halves of the request target, raw. Of a request to
 	// the host name of a load-balanced endpoint, Path is the one that leads there.
 	Path, Query string
-	// Host is what the request was sent to, a name or an address, perhaps with a port.
+	// Host is the target of the request, a name or an address, perhaps with a port.
 	Host string
 	// Major and Minor are the HTTP version.
 	Major, Minor int
@@ -50,7 +50,7 @@ type Inbound struct {
 	// peer did not send the whole body.
 	Oversize, Broken bool
 	// Peer is the address of the caller, without port: that of the connection, or
-	// what a balancer said.
+	// the one that a balancer named.
 	Peer string
 	// Certificates are the caller's own, whose key it has proven to have, and those that it
 	// was sent with; nil without one, and where a door cannot know.
@@ -62,7 +62,7 @@ type Inbound struct {
 	Received time.Time
 }
 
-// Outbound is what the platform gets, built from parsed values.
+// Outbound is the request to the platform, built from parsed values.
 type Outbound struct {
 	Method string
 	// Path is escaped, Query encoded.
@@ -137,7 +137,7 @@ type Exchange struct {
 	HasDoc bool
 	// Origin is the template a translator wrote into Doc, nil for none.
 	Origin *translate.Origin
-	// Input and Verdict are what the policies saw and said; unpriced is why there was no
+	// Input and Verdict are the policies' input and decision; unpriced is why there was no
 	// price list to see.
 	Input    *policies.Input
 	Verdict  policies.Decision
@@ -163,21 +163,21 @@ type Exchange struct {
 	foreign []string
 	// wish is what repeats of a legacy create have in common, "" for its body.
 	wish string
-	// labels are those of what the call makes.
+	// labels are those of the resource that the call makes.
 	labels spend.Labels
-	// once is what is known of the call if it must not be made twice, nil if it may.
+	// once is the state of the call if it must not be made twice, nil if it may.
 	once *once
-	// grant is what was approved of the call, nil for nothing; asks names the question
+	// grant is the approval of the call, nil for nothing; asks names the question
 	// that its refusal is, "" before that was asked.
 	grant *grant
 	asks  string
-	// owner is who has the object, nil while that was not asked.
+	// owner is the owner of the object, nil while that was not asked.
 	owner *spend.Owner
 	// audited is the number of the call's intent in the audit log, 0 without one.
 	audited int64
-	// held is what the ledger holds for the call, nil for nothing.
+	// held is the ledger's reservation for the call, nil for nothing.
 	held *reservation
-	// ran is what the answer says of a run, nil before it was read to its end.
+	// ran is the answer's account of a run, nil before it was read to its end.
 	ran *ran
 	// usageAsked says that the gateway, and not the caller, has asked for its account.
 	usageAsked bool
@@ -188,7 +188,7 @@ type Exchange struct {
 	named any
 	// checks counts how often a body was held against the schema.
 	checks int
-	// asked names what a legacy request asked for, nil before its translator has read
+	// asked names the operations of a legacy request, nil before its translator has read
 	// it.
 	asked []string
 	// badToken says that the caller's token was not accepted.
@@ -204,7 +204,7 @@ type Exchange struct {
 	// from the caller's quotas with that one, and uncounted that the store was away
 	// then. Calls under way at once begin with uncounted: Limit changes as each ends.
 	nested, counted, uncounted bool
-	// slot is its place among what is done at once, nil without one.
+	// slot is its place in the concurrent work, nil without one.
 	slot *overload.Slot
 	// memory is that of a body that was read behind the head, nil without one.
 	memory *held
@@ -312,7 +312,7 @@ func (ex *Exchange) Record() *Exchange {
 	return &r.ex
 }
 
-// inputForRecord is what is kept of what policies saw: the cost and the template, nil
+// inputForRecord is the part of the policies' input to keep: the cost and the template, nil
 // for neither.
 func (ex *Exchange) inputForRecord() *policies.Input {
 	in := ex.Input
@@ -326,10 +326,10 @@ func (ex *Exchange) inputForRecord() *policies.Input {
 	return kept
 }
 
-// maxText bounds what is kept of a string of the caller's.
+// maxText bounds the kept part of a caller's string.
 const maxText = 256
 
-// clip returns the beginning of s; what is cut off is not held on to.
+// clip returns the beginning of s; it does not retain the rest.
 func clip(s string) string {
 	if len(s) <= maxText {
 		return s

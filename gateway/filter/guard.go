@@ -12,7 +12,7 @@ import (
 
 // Guard makes guessing keys slow: an address that failed too often is refused
 // each further wrong key with 429. Right ones are not its business: a credential is
-// judged before the address, so nobody is kept out by what others send from it. It
+// judged before the address, so another caller's wrong keys from it keep nobody out. It
 // is safe for concurrent use.
 type Guard struct {
 	attempts, questions *ratelimit.AddressLimiter

@@ -64,7 +64,7 @@ func (r *Reader) Resources(ctx context.Context, org string, plan *spend.Plan, ki
 	return all, nil
 }
 
-// measure fills in what a plan counts of a resource. The workers of an endpoint are
+// measure fills in the amounts that a plan counts of a resource. The workers of an endpoint are
 // listed if look says so.
 func (r *Reader) measure(ctx context.Context, org string, plan *spend.Plan, it *Listed, look bool, prices *catalog.Snapshot) (err error) {
 	var workers int64
@@ -165,7 +165,7 @@ func stoppable(record map[string]any) bool {
 	return record["locked"] != true && slices.Contains(actions, any("stop"))
 }
 
-// StopPod stops a pod and returns what it takes then.
+// StopPod stops a pod and returns its remaining amounts.
 func (r *Reader) StopPod(ctx context.Context, org, id string, prices *catalog.Snapshot) (spend.Amounts, error) {
 	target := "/v2/pods/" + url.PathEscape(id) + "/action"
 	record, _, err := r.ask(ctx, upstream.Request{Org: org, Method: http.MethodPost, Target: target, Body: []byte(`{"action":"stop"}`)})

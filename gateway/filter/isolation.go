@@ -10,12 +10,12 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// Isolation is what callers of an organisation may do to what others of it have. The
+// Isolation is the access of an organisation's callers to the resources of its other callers. The
 // zero value keeps nothing apart.
 type Isolation struct {
 	// Read and Change say who may read and change a resource besides its owner.
 	Read, Change Reach
-	// Unowned is set if what has no owner is kept from all but the exempt.
+	// Unowned hides resources without an owner from all but the exempt.
 	Unowned bool
 	// Exempt roles may read and change everything.
 	Exempt []identity.Role

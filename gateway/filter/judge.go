@@ -23,7 +23,7 @@ import (
 // validated against the operation's description, resolved to the state it leads
 // to, and authorized by the organisation's policies. When policies change its
 // body, all three look at the changed body, until it stands still. Then it is
-// sealed: what was judged is what is sent.
+// sealed: the body judged is the body sent.
 type Judge struct {
 	Policies Policies
 	// Reads maps operations to those that read their object; see ReadsOf.
@@ -49,8 +49,8 @@ const (
 	stageAuthorize = "authorize"
 )
 
-// Headers that tell the caller what policies had to say: what those in mode
-// warn would have refused, and what was changed in the body.
+// Headers that tell the caller the policies' remarks: denials of policies in mode
+// warn, and changes of the body.
 const (
 	HeaderWarning  = "X-Tollgate-Warning"
 	HeaderMutation = "X-Tollgate-Mutation"
@@ -62,8 +62,8 @@ const maxRounds = 3
 // Name returns the name of the first stage; Request enters the others.
 func (*Judge) Name() string { return stageValidate }
 
-// Request refuses what is not valid, with 403 what policies deny, naming each of
-// them, and with 503 what they gave no verdict on. It answers with the platform's
+// Request refuses an invalid call, with 403 one that policies deny, naming each of
+// them, and with 503 one without a verdict. It answers with the platform's
 // own refusal when an object or a template that the call is about cannot be
 // read. When it lets the call pass, ex.Doc is the body to be sent.
 func (f *Judge) Request(ctx context.Context, ex *Exchange) error {
@@ -99,7 +99,7 @@ func (f *Judge) Request(ctx context.Context, ex *Exchange) error {
 }
 
 // decide asks until no policy wants the body changed any more. The decision it
-// returns was made on ex.Input as it then is; its Mutate lists what was done on
+// returns was made on ex.Input as it then is; its Mutate lists the changes made on
 // the way.
 func (f *Judge) decide(ctx context.Context, ex *Exchange) (policies.Decision, error) {
 	given := ex.Doc
@@ -184,7 +184,7 @@ func (f *Judge) byPrice(org string, denied []policies.Violation) bool {
 	return len(denied) > 0 && !slices.ContainsFunc(denied, func(v policies.Violation) bool { return !slices.Contains(readers, v.Policy) })
 }
 
-// authorized notes what the policies said.
+// authorized notes the policies' decision.
 func (ex *Exchange) authorized(d policies.Decision) {
 	ex.Verdict = d
 	e := ex.Event
@@ -253,7 +253,7 @@ func (*Judge) Notes(ex *Exchange, stage string) []string {
 }
 
 // Response tells the caller of warnings and changes, gives an approval back that was
-// not needed, and forgets what the call may have changed.
+// not needed, and forgets objects that the call may have changed.
 func (f *Judge) Response(ctx context.Context, ex *Exchange) error {
 	tell(ex.Answer, &ex.Verdict)
 	tellUnknown(ex)
@@ -270,7 +270,7 @@ func (f *Judge) Response(ctx context.Context, ex *Exchange) error {
 	return nil
 }
 
-// tell puts what policies said besides yes and no on an answer.
+// tell puts the policies' warnings and changes on an answer.
 func tell(a *Answer, d *policies.Decision) {
 	for _, v := range d.Warn {
 		a.Header.Add(HeaderWarning, headerText(v.Policy+": "+v.Message))

@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
-// onceMore are policies that want another name and deny what a case says.
+// onceMore are policies that want another name and deny a case's call.
 type onceMore struct {
 	changes bool
 	deny    []policies.Violation

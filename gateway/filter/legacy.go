@@ -31,13 +31,13 @@ func (ex *Exchange) brownouts() *brownout.Schedule {
 // anonymousKey stands for the key of callers without one.
 const anonymousKey = "anonymous"
 
-// Namer tells what a request asks for in a dialect whose routes do not say it.
+// Namer names the operations of a request in a dialect whose routes do not.
 type Namer interface {
 	// Fields returns at least one name, none of them the caller's own text.
 	Fields(in *translate.Incoming) []string
 }
 
-// unread stands for what a request asked for that was refused before its body
+// unread stands for the operations of a request that was refused before its body
 // was looked at.
 const unread = "unread"
 
@@ -79,7 +79,7 @@ func (f *Legacy) Response(ctx context.Context, ex *Exchange) error {
 	return nil
 }
 
-// operations names what a legacy call asked for.
+// operations names the operations of a legacy call.
 func (f *Legacy) operations(ex *Exchange) []string {
 	names, ok := f.Names[ex.Dialect]
 	switch {
@@ -97,7 +97,7 @@ func (f *Legacy) operations(ex *Exchange) []string {
 
 // Brownout refuses legacy calls inside the windows their organisation has
 // scheduled. It stands behind Count and Decode, so that refused calls cost
-// their callers as much as served ones, and what they asked for is known, and
+// their callers as much as served ones, and their operations are known, and
 // before Translate, so that nothing is done.
 type Brownout struct {
 	Now func() time.Time

@@ -13,7 +13,7 @@ import (
 )
 
 // Lookup finds out what became of a create whose answer was lost: it looks for the
-// resource at growing distances while the request's time lasts. What it finds is the
+// resource at growing distances while the request's time lasts. A found resource is the
 // call's answer. It sees the platform's answers as they came.
 type Lookup struct {
 	Finder Finder
@@ -31,7 +31,7 @@ func (*Lookup) Request(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// Response replaces an answer that says nothing of a create: by what was made, or by
+// Response replaces an answer that leaves a create open, by the new resource or by
 // 504.
 func (f *Lookup) Response(ctx context.Context, ex *Exchange) error {
 	o := ex.once
@@ -66,7 +66,7 @@ func (f *Lookup) Response(ctx context.Context, ex *Exchange) error {
 	return unknown(ex, o)
 }
 
-// await looks for what a call made while its time lasts, and so often at most, unless
+// await looks for the resource of a call while its time lasts, and so often at most, unless
 // that is negative.
 func (f *Lookup) await(ctx context.Context, ex *Exchange, o *once, looks int) (found map[string]any, err error) {
 	if f.Finder.Time == 0 && !ex.nested {
@@ -87,7 +87,7 @@ func (f *Lookup) await(ctx context.Context, ex *Exchange, o *once, looks int) (f
 	return found, err
 }
 
-// end is what the platform's answer says of a create.
+// end is the outcome of a create by the platform's answer.
 type end uint8
 
 const (
@@ -127,7 +127,7 @@ func (ex *Exchange) end() end {
 }
 
 // fails reports whether the platform says by a status that a call failed, or that it came
-// too late or too early: what it may have done is looked for once.
+// too late or too early: the gateway looks for its effect once.
 func fails(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusInternalServerError, http.StatusServiceUnavailable:

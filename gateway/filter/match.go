@@ -72,7 +72,7 @@ func (m Match) head(ex *Exchange, refusal error) (route.Match, error) {
 	return found, nil
 }
 
-// streamed is the operation whose answer is a stream of what a job puts out.
+// streamed is the operation whose answer is a stream of a job's output.
 const streamed = "streamJob"
 
 // Notes implements Noter.

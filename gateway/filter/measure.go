@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Measure notes what the answer of a run tells about it: how long the job waited
-// and ran, how many tokens it took, and what it cost. Of an answer that streams it
+// Measure notes the figures of a run from its answer: how long the job waited
+// and ran, how many tokens it took, and its cost. Of an answer that streams it
 // looks at the end, where models put their account of it, and removes that if the caller
 // has not asked for it.
 type Measure struct{}
@@ -26,7 +26,7 @@ func (Measure) Name() string { return "measure" }
 // Request implements Filter; there is nothing to do on the way in.
 func (Measure) Request(context.Context, *Exchange) error { return nil }
 
-// Response looks at the answer, or at what passes of it.
+// Response looks at the answer, or at its stream as it passes.
 func (Measure) Response(_ context.Context, ex *Exchange) error {
 	row, _ := operation.Of(ex.Operation.ID)
 	a := ex.Answer
@@ -77,7 +77,7 @@ func (m *metered) see(p []byte) {
 	m.end = append(m.end, p[max(0, len(p)-maxEnd):]...)
 }
 
-// note keeps what was seen.
+// note keeps the figures seen.
 func (m *metered) note() {
 	ran := m.scan.result()
 	if m.events {
@@ -138,7 +138,7 @@ func milliseconds(n float64) time.Duration {
 	return time.Duration(n * float64(time.Millisecond))
 }
 
-// maxNumber bounds what is believed of an answer.
+// maxNumber bounds the numbers that are believed of an answer.
 const maxNumber = 1e12
 
 // number reads a number that is not negative and not absurd.

@@ -30,7 +30,7 @@ const (
 // maxIdempotencyKey is the longest key, in bytes.
 const maxIdempotencyKey = 255
 
-// once is what is known of a call that must not be made twice.
+// once is the state of a call that must not be made twice.
 type once struct {
 	wish intent.Wish
 	// print is the fingerprint of the request.
@@ -52,13 +52,13 @@ type once struct {
 	end end
 }
 
-// Once sees to it that what is made is made once. A request whose intent is equal to
-// another one under way is its repeat, unless the caller of that still waits. What a
-// repeat gets is not judged: what was allowed stays done, whatever policies and
-// budgets say later. The intent itself is noted with what is reserved for it.
+// Once sees to it that a resource is made once. A request whose intent is equal to
+// another one under way is its repeat, unless the caller of that still waits. The answer
+// to a repeat is not judged: an allowed call stays done, whatever policies and
+// budgets say later. The intent itself is noted with its reservation.
 type Once struct {
 	Finder Finder
-	// Addresses rewrites what was found, as Addresses does answers.
+	// Addresses rewrites found resources, as Addresses does answers.
 	Addresses Addresses
 }
 
@@ -157,7 +157,7 @@ func (f *Once) prepare(ctx context.Context, ex *Exchange) error {
 	return nil
 }
 
-// looks names what a resource is recognised by.
+// looks names the features that identify a resource.
 func looks(kind operation.Kind, name, shape string) string {
 	return digest(string(kind), name, strings.ToLower(shape))
 }
@@ -190,7 +190,7 @@ func (f *Once) note(ctx context.Context, ex *Exchange) error {
 	}
 }
 
-// join answers what has found other intents of its wish. Without an answer and an
+// join answers a request that has found other intents of its wish. Without an answer and an
 // error, it is no repeat of those.
 func (f *Once) join(ctx context.Context, ex *Exchange, seen intent.Seen) error {
 	if ex.once.keyed {
@@ -225,7 +225,7 @@ func (*Once) begin(ctx context.Context, ex *Exchange, noted, at time.Time) {
 }
 
 // unnoted has the exchange go on without its intent, which the store may have noted
-// although it did not say so. It returns what ends that, nil without an intent.
+// although it did not say so. It returns the ending of that, nil without an intent.
 func (ex *Exchange) unnoted() *spend.Ending {
 	o := ex.once
 	if ex.once = nil; o == nil {
@@ -237,8 +237,8 @@ func (ex *Exchange) unnoted() *spend.Ending {
 // errHeldUp is why a call is not made.
 var errHeldUp = errors.New("the gateway stood still, and may have been taken for dead")
 
-// Response has the intent end. What was refused before it was noted may be a repeat:
-// what was allowed stays done.
+// Response has the intent end. A call refused before it was noted may be a repeat:
+// an allowed call stays done.
 func (f *Once) Response(ctx context.Context, ex *Exchange) error {
 	o := ex.once
 	if o == nil {
@@ -261,7 +261,7 @@ func (f *Once) Response(ctx context.Context, ex *Exchange) error {
 	return nil
 }
 
-// keep writes the answer to a request with a key. What the gateway refused, and what
+// keep writes the answer to a request with a key. A call that the gateway refused, or that
 // the platform has certainly not begun, is forgotten, so that it can be tried again.
 func (*Once) keep(ctx context.Context, ex *Exchange) {
 	o := ex.once

@@ -19,12 +19,12 @@ type Finder struct {
 	Reader *Reader
 	// Time is how long a request may look, 0 for not at all.
 	Time time.Duration
-	// Patience is how long a call may take, and Unresolved how much longer it is looked
-	// for what it may have made.
+	// Patience is how long a call may take, and Unresolved how much longer the gateway
+	// looks for its resource.
 	Patience, Unresolved time.Duration
 }
 
-// over reports whether what a call may have made is looked for no longer.
+// over reports whether the search for a call's resource is over.
 func (f *Finder) over(age time.Duration) bool { return age > f.Patience+f.Unresolved }
 
 // until is when a request ends that finds out about a create: a legacy one with its
@@ -36,8 +36,8 @@ func (f *Finder) until(ctx context.Context, ex *Exchange) time.Time {
 	return time.Now().Add(max(f.Time, 2*grace))
 }
 
-// Find looks once for what an intent has made, age ago, and makes that the intent's own.
-// Where its id is known, that decides. Otherwise it is what was asked for and was not
+// Find looks once for the resource of an intent of this age, and makes it the intent's own.
+// A known id decides. Otherwise it is a resource that matches the request and was not
 // there before; nil means that there is nothing such.
 func (f *Finder) Find(ctx context.Context, ex *Exchange, w *intent.Wish, i *intent.Intent, age time.Duration) (map[string]any, error) {
 	row, _ := operation.Of(ex.Operation.ID)

@@ -64,7 +64,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 }
 
 // showUnread makes a worker's answer fit to be seen: as it is, but as a page of no
-// origin, because what the gateway serves itself has the same one.
+// origin, because the gateway's own pages have the same one.
 func showUnread(a *Answer) {
 	length := a.Header["Content-Length"]
 	a.Header = endToEnd(a.Header)

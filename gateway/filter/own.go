@@ -19,10 +19,10 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// Own keeps callers from reading and changing what others of their organisation
-// have, where the organisation says so. What is kept from a caller does not exist
-// for it: the call goes on with an id that nothing has in its place, so that it ends
-// like any such call, to the byte. It stands before the judge, which reads what a
+// Own keeps callers from reading and changing resources of others of their
+// organisation, where the organisation says so. A resource hidden from a caller does not exist
+// for it: the call goes on with an absent id in its place, so that it ends
+// like any such call, to the byte. It stands before the judge, which reads the resources that a
 // call names.
 type Own struct {
 	Reader *Reader
@@ -50,7 +50,7 @@ type naming struct {
 }
 
 // Request puts absent ids in the place of those that are kept from the caller. While
-// the ledger cannot be asked or is not complete, it refuses what it cannot judge with
+// the ledger cannot be asked or is not complete, it refuses calls that it cannot judge with
 // 503, but for a stop, which loses nothing.
 func (f *Own) Request(ctx context.Context, ex *Exchange) error {
 	iso := &ex.Tenant.Isolation
@@ -77,9 +77,9 @@ func (f *Own) Request(ctx context.Context, ex *Exchange) error {
 	return nil
 }
 
-// keep hides an id unless the caller may name it. What it asks the platform depends on
-// the place of the id, not on what is there: instead of an id that is to be hidden it
-// asks about one that nothing has.
+// keep hides an id unless the caller may name it. Its question to the platform depends on
+// the place of the id, not on its resource: instead of an id to hide it
+// asks about an absent one.
 func (f *Own) keep(ctx context.Context, ex *Exchange, n naming, owner spend.Owner) error {
 	iso := &ex.Tenant.Isolation
 	known, reach := owner != (spend.Owner{}), iso.reach(n.Changes)
@@ -142,7 +142,7 @@ func (ex *Exchange) names(row operation.Row) []naming {
 	return named
 }
 
-// split returns the ids of resources and the jobs among what a call names: jobs come
+// split returns the ids of resources and the jobs among the names of a call: jobs come
 // last.
 func (ex *Exchange) split(named []naming) (ids []string, jobs []spend.Job) {
 	for _, n := range named {
@@ -171,9 +171,9 @@ func ownerUnknown(cause error) error {
 	return problem.LedgerUnavailable.New("it cannot be determined at the moment whose this is").With("Retry-After", "1").Because(cause)
 }
 
-// unrecorded finds the owner of what the ledger has none for. A pod may be a member of a
-// cluster, and a job is the concern of its endpoint's owner. A template, or what jobs run
-// on, may be a public one: open is true for that.
+// unrecorded finds the owner of a resource without one in the ledger. A pod may be a member of a
+// cluster, and a job is the concern of its endpoint's owner. A template, or the target
+// of jobs, may be a public one: open is true for that.
 func (f *Own) unrecorded(ctx context.Context, ex *Exchange, n naming) (owner spend.Owner, open bool, err error) {
 	row, _ := operation.Of(ex.Operation.ID)
 	switch {
@@ -205,8 +205,8 @@ func (f *Own) unrecorded(ctx context.Context, ex *Exchange, n naming) (owner spe
 	return owner, false, nil
 }
 
-// object reads a resource, nil if there is none. It reads what was read a moment ago
-// again, since what nothing has is read each time.
+// object reads a resource, nil if there is none. It repeats even a recent read,
+// since absent ids are read each time.
 func (f *Own) object(ctx context.Context, ex *Exchange, n naming) (map[string]any, error) {
 	doc, refusal, err := f.Reader.Read(ctx, ex, f.Reader.Gets[n.Kind], map[string]string{"id": n.id})
 	if refusal != nil && refusal.Status != http.StatusNotFound {
@@ -251,7 +251,7 @@ func absent(id string) string {
 	return strings.ToLower(rand.Text())[:min(26, max(least, len(id)))]
 }
 
-// Response leaves out of a list what is kept from the caller, and says the ids that
+// Response leaves hidden resources out of a list, and says the ids that
 // the caller did where an answer repeats those in their place. It remembers the owner of
 // a job.
 func (f *Own) Response(ctx context.Context, ex *Exchange) error {

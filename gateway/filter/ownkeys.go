@@ -12,7 +12,7 @@ import (
 )
 
 // OwnKeys keeps callers' keys from the platform. Some clients put the key that they
-// call with into the environment of what they make.
+// call with into the environment of the resources that they make.
 type OwnKeys struct{}
 
 // Name implements Filter.
@@ -80,7 +80,7 @@ func (OwnKeys) Response(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// tellWithheld says on an answer what was taken out of the body of a call.
+// tellWithheld names on an answer the keys taken out of the body of a call.
 func tellWithheld(a *Answer, call *Exchange) {
 	if len(call.withheld) > 0 {
 		a.Header.Add(HeaderWarning, headerText("own_keys: "+call.withheldText()))

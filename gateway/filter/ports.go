@@ -23,9 +23,9 @@ import (
 
 // Ports are the effects of the chain on the world outside it. Filters reach them
 // through their Exchange and in no other way, so an exchange with other ports
-// runs the same chain without effect: that is what a dry run is.
+// runs the same chain without effect: a dry run.
 type Ports struct {
-	// Gate bounds what is done at once; nil admits everything.
+	// Gate bounds concurrent work; nil admits everything.
 	Gate *overload.Gate
 	// Counter counts calls against quotas.
 	Counter Counter
@@ -39,21 +39,21 @@ type Ports struct {
 	Approvals Approvals
 	// Keeper leaves idle resources alone.
 	Keeper *spend.Keeper
-	// Sender sends what was judged to the platform.
+	// Sender sends the judged request to the platform.
 	Sender Sender
-	// Recent holds what was read from the platform a moment ago.
+	// Recent holds recent reads from the platform.
 	Recent *Recent
 	// Prices returns price lists.
 	Prices Prices
-	// Translators serve the legacy dialects. What they remember is theirs.
+	// Translators serve the legacy dialects. Their memory is their own.
 	Translators map[route.Dialect]Translator
 	// Decisions logs the decisions of policies; nil logs none.
 	Decisions Decisions
 	// Usage counts legacy calls for the migration report; nil counts none.
 	Usage Usage
-	// Audit records what is changed; nil records nothing.
+	// Audit records changes; nil records nothing.
 	Audit Auditor
-	// Leads says that leads may change what is their team's: keys, and requests for approval.
+	// Leads says that leads may change their team's keys and requests for approval.
 	Leads bool
 	// Observer receives exchanges that have ended; nil for none.
 	Observer Observer
@@ -79,7 +79,7 @@ type Ledger interface {
 	Owners(ctx context.Context, org string, resources []string, jobs ...spend.Job) ([]spend.Owner, error)
 	// NoteJob remembers the owner of a job for a time.
 	NoteJob(ctx context.Context, org string, j spend.Job, o spend.Owner, keep time.Duration) error
-	// Balances returns what is counted for an owner's scopes.
+	// Balances returns the accounts of an owner's scopes.
 	Balances(ctx context.Context, org string, o spend.Owner) ([]spend.Balance, error)
 }
 
@@ -91,7 +91,7 @@ type Intents interface {
 	Keyed(org, owner, print string) intent.Wish
 	Like(org, looks string) string
 	// Try notes an intent unless others of its wish, but for those past, or an answer are
-	// there; without an id it only looks. Note is what the ledger writes for that.
+	// there; without an id it only looks. Note is the ledger's entry for that.
 	Try(ctx context.Context, w *intent.Wish, i *intent.Intent, past []string) (intent.Seen, error)
 	Note(w *intent.Wish, i *intent.Intent, past []string) *spend.Note
 	// Come takes a request in hand, until done, that is about to note an intent. Beside lists
@@ -108,8 +108,8 @@ type Intents interface {
 	// resource was made by an intent.
 	Take(ctx context.Context, w *intent.Wish, i *intent.Intent, resource string) (intent.Intent, bool, error)
 	Claim(ctx context.Context, w *intent.Wish, i *intent.Intent, resource string) (bool, error)
-	// End says how an intent ends, EndLate behind the answer. Ending is what the ledger
-	// writes for that, which Ended says has been done.
+	// End says how an intent ends, EndLate behind the answer. Ending is the ledger's entry
+	// for that, which Ended reports as written.
 	End(ctx context.Context, w *intent.Wish, i *intent.Intent, e *intent.End) error
 	EndLate(w *intent.Wish, i *intent.Intent, e *intent.End)
 	Ending(w *intent.Wish, i *intent.Intent, e *intent.End) *spend.Ending
@@ -123,8 +123,8 @@ type Approvals interface {
 }
 
 // Sender sends the Out of an exchange and sets its Answer, or returns an error
-// when no answer was received. It keeps Sent up to date. done releases what a
-// streaming answer holds; it is not nil unless err is, and must be called.
+// when no answer was received. It keeps Sent up to date. done releases the resources of a
+// streaming answer; it is not nil unless err is, and must be called.
 type Sender interface {
 	Send(ctx context.Context, ex *Exchange) (done func(), err error)
 }
@@ -146,7 +146,7 @@ type Usage interface {
 
 // Auditor is implemented by *audit.Log.
 type Auditor interface {
-	// Intent records what is about to be done; an error means that it must not be.
+	// Intent records a change that is about to be made; an error means that it must not be.
 	Intent(r audit.Record) (seq int64, err error)
 	// Result records what became of the intent of a number.
 	Result(of int64, r audit.Record) error
@@ -154,7 +154,7 @@ type Auditor interface {
 
 // Observer receives each exchange once its answer is complete, before the
 // answer is written. The v2 calls of a legacy exchange are its Calls; they are
-// not reported on their own. The exchange must not be retained: what is kept of
+// not reported on their own. The exchange must not be retained: any part kept of
 // it is copied.
 type Observer interface {
 	Ended(ex *Exchange)
@@ -169,7 +169,7 @@ type Pipeline struct {
 	Callers *Callers
 	// Table knows the dialects of paths; nil takes all for v2.
 	Table *route.Table
-	// Balanced is what the host names of load-balanced endpoints have behind the
+	// Balanced is the suffix of the host names of load-balanced endpoints behind the
 	// endpoint's id, ".lb.example.com"; "" has none.
 	Balanced string
 	// Authorization returns the credential a request of an organisation is sent
@@ -215,7 +215,7 @@ func (p *Pipeline) path(in *Inbound) string {
 const BalancedPath = "/lb/"
 
 // Run takes an exchange with its whole body through the chain and to the
-// platform. The answer is complete when it returns, but for what it streams:
+// platform. The answer is complete when it returns, but for a stream:
 // done releases that, and must be called in the end.
 func (p *Pipeline) Run(ctx context.Context, ex *Exchange) (done func()) {
 	done = func() {}

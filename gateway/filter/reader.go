@@ -16,7 +16,7 @@ import (
 )
 
 // Reader reads objects of the platform on the gateway's own account, with the
-// organisation's credential. What it returns is shared and must not be changed.
+// organisation's credential. Its results are shared and must not be changed.
 type Reader struct {
 	Upstream *upstream.Client
 	Recorder *telemetry.Recorder
@@ -27,7 +27,7 @@ type Reader struct {
 	Gets map[operation.Kind]*schema.Operation
 }
 
-// Recall is Read, or what Read returned a moment ago: for what does not alone
+// Recall is Read, or a recent result of Read: for data that does not alone
 // decide about a change.
 func (r *Reader) Recall(ctx context.Context, ex *Exchange, op *schema.Operation, params map[string]string) (any, *Answer, error) {
 	if doc, ok := ex.Ports.Recent.get(recentKey{ex.Caller.Org, expand(op.Path, params)}); ok {

@@ -19,7 +19,7 @@ const (
 
 // Recent keeps objects of the platform for a moment, so that the candidates of
 // one plan, or a burst of calls about one object, do not read it each time. It
-// is for what does not decide alone: a change is judged on an object that was
+// is for data that does not decide alone: a change is judged on an object that was
 // read for it. It is safe for concurrent use.
 type Recent struct {
 	now func() time.Time
@@ -58,7 +58,7 @@ func (r *Recent) get(key recentKey) (any, bool) {
 	return o.doc, true
 }
 
-// put keeps what was read by a call that began at a time. What was changed
+// put keeps an object read by a call that began at a time. An object changed
 // since then is not kept.
 func (r *Recent) put(key recentKey, doc any, began time.Time) {
 	r.mu.Lock()

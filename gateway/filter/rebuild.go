@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Rebuild makes the outbound request from what was parsed: path, query and
+// Rebuild makes the outbound request from the parsed values: path, query and
 // body in canonical form and a fixed list of headers. None of the caller's
 // bytes are copied.
 type Rebuild struct {
@@ -25,7 +25,7 @@ type Rebuild struct {
 // Name implements Filter.
 func (Rebuild) Name() string { return "rebuild" }
 
-// Request fills in Out, all but the credential. It refuses with 413 what the platform
+// Request fills in Out, all but the credential. It refuses with 413 a body that the platform
 // would.
 func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 	op := ex.Operation
@@ -37,7 +37,7 @@ func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 	out.Path = expand(op.Path, ex.Params)
 	out.Query = encodeQuery(ex.Query)
 	row, _ := operation.Of(op.ID)
-	// The gateway remembers by its record what is made, in either door.
+	// The gateway remembers a new resource by its record, in either door.
 	out.Whole = out.Whole || row.Kind != operation.KindCluster && row.Price != operation.PriceFree && (row.Verb == operation.VerbCreate || row.Verb == operation.VerbUpdate)
 	out.Stream = op.Streams && (!op.HasBody || asksToStream(ex.Doc))
 	out.Header = http.Header{

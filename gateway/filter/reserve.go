@@ -22,7 +22,7 @@ import (
 
 // Reserve keeps what calls cost within the budgets of their owners. The worst case
 // is reserved before the platform is asked; when its answer is known, it is
-// committed or released. It stands behind the judge, which knows what the call
+// committed or released. It stands behind the judge, which knows the state that the call
 // leads to.
 type Reserve struct {
 	// Once answers creates that are repeats of earlier ones.
@@ -31,10 +31,10 @@ type Reserve struct {
 	Reader   *Reader
 	Endpoint *schema.Operation
 	Workers  *schema.Operation
-	// Unresolved is how long it is looked for what a call of unknown end may have
-	// made.
+	// Unresolved is how long the gateway searches for a resource that a call with an unknown outcome may have
+	// created.
 	Unresolved time.Duration
-	// Costs is what runs have cost lately.
+	// Costs are the recent costs of runs.
 	Costs *spend.RunCosts
 }
 
@@ -52,19 +52,19 @@ const (
 // to be made: it is made even when the caller has left.
 const settleTimeout = 5 * time.Second
 
-// reservation is what the ledger holds for an exchange.
+// reservation is the ledger's reservation for an exchange.
 type reservation struct {
 	spend.Reservation
 	quote spend.Quote
 	kind  operation.Kind
 	verb  operation.Verb
 	// known says that the ledger admitted the call; a call that lowers cost goes on
-	// without. taken says that the call has taken, or may have, what it was admitted for.
+	// without. taken says that the call has taken, or may have, the amounts it was admitted for.
 	known, taken bool
 	// unsure ends the intent of a call that the store may have noted and not have said so;
 	// nothing is made under it.
 	unsure *spend.Ending
-	// takes is what the resource takes by what is known now, before what it took when it
+	// takes are the amounts of the resource as known now, before those when it
 	// was read for the call.
 	takes, before spend.Amounts
 }
@@ -82,8 +82,8 @@ func (r *reservation) forRecord() *reservation {
 // Name implements Filter.
 func (*Reserve) Name() string { return stageReserve }
 
-// Request refuses with 402 what no budget has room for unless it was approved, with 403 what has no known
-// price while a budget in money applies, and with 503 what raises cost while the
+// Request refuses with 402 a call that no budget has room for unless it was approved, with 403 one without a known
+// price while a budget in money applies, and with 503 one that raises cost while the
 // ledger cannot be asked. What lowers cost is never refused.
 func (f *Reserve) Request(ctx context.Context, ex *Exchange) error {
 	plan := ex.Tenant.Budgets
@@ -112,7 +112,7 @@ func (f *Reserve) Request(ctx context.Context, ex *Exchange) error {
 	return f.admit(ctx, ex, plan, raises)
 }
 
-// admit asks the ledger for room, and refuses with 402 what has none and was not
+// admit asks the ledger for room, and refuses with 402 a call without room that was not
 // approved.
 func (f *Reserve) admit(ctx context.Context, ex *Exchange, plan *spend.Plan, raises bool) error {
 	r := ex.held
@@ -186,7 +186,7 @@ func reserved(ex *Exchange, row operation.Row, verb operation.Verb) bool {
 	return ex.Tenant.Budgets != nil && (counted(row, verb) || ex.Tenant.Isolation.Applies() && entered(row, verb))
 }
 
-// counted reports whether a call can change what the ledger counts.
+// counted reports whether a call can change the amounts in the ledger.
 func counted(row operation.Row, verb operation.Verb) bool {
 	if !spend.Counts(row.Kind) || !verb.Changes() {
 		return false
@@ -194,8 +194,8 @@ func counted(row operation.Row, verb operation.Verb) bool {
 	return row.Price != operation.PriceFree || verb == operation.VerbDelete
 }
 
-// entered reports whether a call can change what the ledger knows of owners beside
-// what it counts.
+// entered reports whether a call can change the owners in the ledger beside
+// its amounts.
 func entered(row operation.Row, verb operation.Verb) bool {
 	return operation.Owned(row.Kind) && (verb == operation.VerbCreate || verb == operation.VerbDelete)
 }
@@ -341,7 +341,7 @@ func (*Reserve) end(ctx context.Context, ex *Exchange, s *spend.Settlement) {
 	}
 }
 
-// tell puts cost and budget on the answer to what has taken something.
+// tell puts cost and budget on the answer to a call that has taken something.
 func (r *reservation) tell(a *Answer) {
 	if !r.known || !r.taken {
 		return
@@ -372,8 +372,8 @@ func (r *reservation) tell(a *Answer) {
 	}
 }
 
-// settlement says what became of a call, by how far it came and by what the
-// platform answered.
+// settlement returns the outcome of a call, by how far it came and by the
+// platform's answer.
 func (f *Reserve) settlement(ctx context.Context, ex *Exchange, r *reservation) *spend.Settlement {
 	open := &spend.Settlement{End: spend.Open, Wait: f.Unresolved}
 	status := ex.Event.UpstreamStatus
@@ -413,7 +413,7 @@ func recordIn(a *Answer) map[string]any {
 	return a.Object()
 }
 
-// takes is what a resource takes by the platform's answer, with the workers there are of
+// takes are the amounts of a resource by the platform's answer, with the present workers of
 // an endpoint.
 func (*Reserve) takes(ctx context.Context, ex *Exchange, r *reservation, record map[string]any, workers int64) spend.Amounts {
 	if r.verb != operation.VerbStop && r.verb != operation.VerbUpdate && catalog.Stopped(record) {

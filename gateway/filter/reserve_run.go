@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// priceOf is what runs on the endpoint or model of a call cost, if the ledger keeps
+// priceOf is the price of runs on the endpoint or model of a call, if the ledger keeps
 // account of them.
 func priceOf(ex *Exchange) catalog.Run {
 	if ex.Tenant.Budgets == nil {
@@ -26,7 +26,7 @@ func priceOf(ex *Exchange) catalog.Run {
 	return ex.Tenant.Runs.Of(ex.Params["id"])
 }
 
-// requestRun reserves the most that a run can cost, or what it is expected to.
+// requestRun reserves the most that a run can cost, or its expected cost.
 func (f *Reserve) requestRun(ctx context.Context, ex *Exchange, row *operation.Row) error {
 	price := priceOf(ex)
 	ex.Out.Whole = price.Known() && row.Verb.Changes() && !row.Waits // such answers are short
@@ -54,18 +54,18 @@ func (f *Reserve) requestRun(ctx context.Context, ex *Exchange, row *operation.R
 	return f.admit(ctx, ex, plan, plan.Accrues(owner))
 }
 
-// onceOf is what costs once.
+// onceOf are the amounts of a one-time cost.
 func onceOf(cost catalog.Money) spend.Amounts {
 	return spend.Amounts{spend.Cost: int64(cost)}.Clamped()
 }
 
-// expectable reports whether a call is one run, of which others like it tell what it
-// will cost: not a batch, nor what a load-balanced endpoint makes of a call.
+// expectable reports whether a call is one run, whose cost others like it
+// predict: not a batch, nor a call to a load-balanced endpoint.
 func expectable(ex *Exchange, row *operation.Row) bool { return !row.Opaque && !fillsBatch(ex) }
 
 // unpriced refuses a run without a known price where a budget of a day or month
-// applies, unless it is on an endpoint of the organisation: that costs what the
-// endpoint's workers cost.
+// applies, unless it is on an endpoint of the organisation: its cost is that of the
+// endpoint's workers.
 func (f *Reserve) unpriced(ctx context.Context, ex *Exchange) error {
 	id, plan := ex.Params["id"], ex.Tenant.Budgets
 	if plan == nil || !plan.Accrues(spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}) || ex.opaque() {
@@ -130,8 +130,8 @@ func sizeOf(ex *Exchange) int64 {
 	return size
 }
 
-// responseRun settles what a run has cost, or what the answer about a job says that it
-// has. Of an answer that streams it does so at the end.
+// responseRun settles the cost of a run, or the cost that the answer about a job
+// states. Of an answer that streams it does so at the end.
 func (f *Reserve) responseRun(ctx context.Context, ex *Exchange, row *operation.Row) {
 	r, a := ex.held, ex.Answer
 	price := priceOf(ex)
@@ -176,14 +176,14 @@ func (s *settling) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements io.Closer. What it ends before its end was settled by nothing
-// that the answer said.
+// Close implements io.Closer. A stream closed early is settled without
+// the rest of the answer.
 func (s *settling) Close() error {
 	s.once.Do(s.end)
 	return s.ReadCloser.Close()
 }
 
-// settlementRun says what a run has cost: the most that it can, unless the platform
+// settlementRun returns the cost of a run: the most that it can be, unless the platform
 // refused it, or its answer says otherwise. Of a job that has not ended, the hold stays
 // open under the job's id.
 func (f *Reserve) settlementRun(ex *Exchange, row *operation.Row, price catalog.Run) *spend.Settlement {
@@ -207,16 +207,16 @@ func (f *Reserve) settlementRun(ex *Exchange, row *operation.Row, price catalog.
 	return s
 }
 
-// learn remembers what a run that was carried out has cost. Jobs that are answered before
-// they have ended teach nothing: whoever asks for one again and again would choose what is
-// expected.
+// learn remembers the cost of a run that was carried out. Jobs that are answered before
+// they have ended teach nothing: a caller that asks for one again and again would choose the
+// expected cost.
 func (f *Reserve) learn(ex *Exchange, row *operation.Row, amounts spend.Amounts) {
 	if amounts[spend.Cost] > 0 && ex.ran.succeeded() && expectable(ex, row) {
 		f.Costs.Add(ex.Caller.Org, ex.Caller.Key, ex.Params["id"], catalog.Money(amounts[spend.Cost]))
 	}
 }
 
-// saw settles what a job has cost when an answer about it says that it has ended.
+// saw settles the cost of a job when an answer about it says that it has ended.
 func (f *Reserve) saw(ctx context.Context, ex *Exchange, price catalog.Run) {
 	if ex.ran == nil || !ex.ran.final() {
 		return
@@ -246,8 +246,8 @@ func (r *ran) succeeded() bool { return r.status == "" || r.status == "COMPLETED
 // maxRunCost bounds what an answer is believed to say that one run has cost.
 const maxRunCost catalog.Money = 1000 * 1_000_000 // USD
 
-// cost is what a run of a public model or on an endpoint has cost by its price, once it
-// has ended; known is false if that does not follow from what the answer says, which is
+// cost is the cost of a run of a public model or on an endpoint by its price, once it
+// has ended; known is false if that does not follow from the answer, which is
 // all there is to say if it is whole. A run that has failed costs the time that it
 // took, and nothing otherwise (reference platform-v2, section 12.9). Of a public model
 // the answer may say the cost; of an endpoint the output is its worker's word.

@@ -25,14 +25,14 @@ func ReadsOf(api *schema.API) map[string]*schema.Operation {
 	return reads
 }
 
-// resolve finds out what policies must see besides the request and sets
+// resolve finds out the facts that policies need besides the request and sets
 // ex.Input: the body with the platform's defaults, the state a change would lead
 // to with the template it names, and its price. A policy judges what will be,
 // never the request alone.
 //
 // An object that is changed is read for the change, however recently it was
-// read before. A template may be as old as Recent allows, because what was
-// judged of it is what is sent; see seal.
+// read before. A template may be as old as Recent allows, because the part
+// judged of it is sent; see seal.
 func (f *Judge) resolve(ctx context.Context, ex *Exchange) error {
 	op := ex.Operation
 	before := ex.Input // what was resolved before a policy changed the body

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// ledger fills in what the ledger knows, as far as policies of the organisation read
-// it: whose the object is, and what the caller's scopes have spent. Each is one
+// ledger fills in the ledger's facts, as far as policies of the organisation read
+// it: whose the object is, and the spend of the caller's scopes. Each is one
 // question to the store.
 func (f *Judge) ledger(ctx context.Context, ex *Exchange, row operation.Row, verb operation.Verb) error {
 	org, in := ex.Caller.Org, ex.Input
@@ -32,7 +32,7 @@ func (f *Judge) ledger(ctx context.Context, ex *Exchange, row operation.Row, ver
 	return nil
 }
 
-// owner fills in whose the object is. What is kept from the caller has no owner.
+// owner fills in whose the object is. A resource hidden from the caller has no owner.
 func (*Judge) owner(ctx context.Context, ex *Exchange, verb operation.Verb) error {
 	id := ex.Params["id"]
 	var owner spend.Owner

@@ -16,7 +16,7 @@ type ran struct {
 	id, status string
 }
 
-// scan reads what a JSON document says of a run as the document passes, in memory
+// scan reads the figures of a run from a JSON document as it passes, in memory
 // that does not grow with it. Of a document that is not JSON it reads nonsense.
 type scan struct {
 	ran
@@ -34,9 +34,9 @@ type scan struct {
 }
 
 const (
-	// scanDepth is how deep what is read may lie: a list of outputs with their usage.
+	// scanDepth is how deep the figures may lie: a list of outputs with their usage.
 	scanDepth = 4
-	// maxToken bounds what is kept of a string.
+	// maxToken bounds the kept part of a string.
 	maxToken = 256
 )
 
@@ -155,7 +155,7 @@ func (s *scan) found() {
 	}
 }
 
-// result is what was read.
+// result returns the figures read.
 func (s *scan) result() *ran {
 	if !s.Finished {
 		s.Queued = 0 // it waits still

@@ -9,25 +9,25 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// seal makes the body say all of what was judged, so that nothing that changes
+// seal makes the body state everything that was judged, so that nothing that changes
 // between the verdict and the call has a part in it.
 //
-// What a template supplied is written into the body, and the template's id taken
+// The template's values are written into the body, and the template's id taken
 // out of it: a later edit of the template is judged when it is used. The platform
-// keeps no link from what was made to the template it was made from (reference
+// keeps no link from a resource to the template it was made from (reference
 // platform-v2, section 4.2), so nothing is lost but the registry credential of
 // a foreign template, which the platform does not show. An image that
 // only such a credential can fetch cannot be judged, nor used, through the
 // gateway.
 //
-// A change of what an endpoint costs says all of that. An endpoint costs its
+// A change of an endpoint's cost states every factor. An endpoint costs its
 // workers times their GPUs, and the platform merges each change into what it
 // finds: two changes that arrive together, one of the workers and one of the
 // GPUs, would both be judged on the state before either, and add up to one that
 // was never judged. When each carries both factors as they were judged, the one
 // that comes last leaves a state that was judged as a whole.
 //
-// The command of what is no pod leaves as args, see joinCommand.
+// The command of anything but a pod leaves as args, see joinCommand.
 func seal(ex *Exchange) error {
 	body, isObject := ex.Doc.(map[string]any)
 	if !isObject {
@@ -114,7 +114,7 @@ func pinnedBody(body, template, after map[string]any, verb operation.Verb) map[s
 
 // leansOn reports whether a body leaves more to its template than the platform
 // shows: a new endpoint may leave out its name and type beside one. It keeps the
-// template's id then; what is sent beside it wins.
+// template's id then; members sent beside it win.
 func leansOn(body map[string]any, verb operation.Verb) bool {
 	if verb != operation.VerbCreate {
 		return false
@@ -160,8 +160,8 @@ func pinCUDA(out, after map[string]any) {
 	out["gpu"] = gpu
 }
 
-// wholeBody is the body of a change to an endpoint with all of what the endpoint
-// costs, as it stands in the state after.
+// wholeBody is the body of a change to an endpoint with every factor of the endpoint's
+// cost, as it stands in the state after.
 func wholeBody(body, after map[string]any) map[string]any {
 	out := maps.Clone(body)
 	complete(out, after, "workers", "min", "max")

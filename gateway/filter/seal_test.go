@@ -26,7 +26,7 @@ func decoded(t *testing.T, text string) map[string]any {
 	return m
 }
 
-// What is sent leads, without the template, to the state that was judged with
+// The sent body leads, without the template, to the state that was judged with
 // it, and is valid by itself.
 func TestPinnedBodiesLeadToTheStateJudged(t *testing.T) {
 	const pod = `{"id":"t1","name":"t","serverless":false,"public":false,"image":"t:1","args":"run it","cmd":["run","it"],"entrypoint":[],"disk":40,

@@ -33,7 +33,7 @@ func (Share) Request(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// Response learns from the platform's answer what is left.
+// Response learns from the platform's answer the remaining quota.
 func (Share) Response(_ context.Context, ex *Exchange) error {
 	if !ex.shared {
 		return nil

@@ -15,7 +15,7 @@ const MaxBody = 102400
 
 // Size refuses bodies over the limit. In the head, before anything else, it judges
 // the length that was declared. Behind the head it reads the body, if the door has
-// not, and counts, because a declared length may lie: the body of a caller who is
+// not, and counts, because a declared length may lie: the body of a caller
 // refused in the head takes no memory.
 type Size struct {
 	// Memory bounds the bodies of the run interface, which are two hundred times as
@@ -95,7 +95,7 @@ func (ex *Exchange) bodyLimit() int64 {
 }
 
 const (
-	// firstRead is what a body is given before anything of it has come: a declared
+	// firstRead is the size of a body's buffer before its first byte: a declared
 	// length costs its sender nothing.
 	firstRead = 4 << 10
 	// earnest is how much of a body must have come before its declared length is
@@ -103,7 +103,7 @@ const (
 	earnest = 64 << 10
 )
 
-// maxDiscard bounds what is read of a body for nothing.
+// maxDiscard bounds the part of a body that is read to be dropped.
 const maxDiscard = 32 << 20
 
 // discard reads on: a client that is cut off while it sends does not read why.

@@ -31,7 +31,7 @@ func (Stamp) Request(_ context.Context, ex *Exchange) error {
 }
 
 // Response puts the ids on the answer, and keeps browsers from reading it as
-// anything but what it says it is.
+// anything but its declared type.
 func (Stamp) Response(_ context.Context, ex *Exchange) error {
 	ex.Answer.Header.Set("X-Content-Type-Options", "nosniff")
 	ex.Answer.Header.Set(HeaderRequestID, ex.RequestID)

@@ -32,7 +32,7 @@ type Stream struct {
 // Streams are the event streams now open. A stream outlasts the moment it was
 // judged in, so what allowed it can be gone before it ends: its key revoked, its
 // caller's roles changed, the organisation's policies replaced. Recheck cuts
-// those; a reader who is still allowed connects again and is judged anew.
+// those; a reader that is still allowed connects again and is judged anew.
 type Streams struct {
 	// allowed reports whether a stream may go on and for how long, 0 without an end.
 	allowed func(Stream) (left time.Duration, ok bool)

@@ -22,7 +22,7 @@ type Class struct {
 	Limit ratelimit.Limit
 }
 
-// Scope is what a class counts a caller in.
+// Scope is the scope in which a class counts a caller.
 func (c *Class) Scope(caller *identity.Caller) ratelimit.Scope {
 	id := c.ID
 	switch c.Per {
@@ -35,7 +35,7 @@ func (c *Class) Scope(caller *identity.Caller) ratelimit.Scope {
 	return ratelimit.Scope{Kind: ratelimit.KindClass, ID: id, Limit: c.Limit, Cost: c.Cost, Policy: c.ID}
 }
 
-// Tenant is what the configuration says of one organisation, in the form in which
+// Tenant is the configuration of one organisation, in the form in which
 // filters ask for it. It is immutable. The zero value limits nothing.
 type Tenant struct {
 	// ID is the organisation's id.
@@ -43,7 +43,7 @@ type Tenant struct {
 	// Limits holds the quotas of its scopes, those that limit nothing included. An id that
 	// ends with a colon is that of all whose ids begin so and have no quotas of their own.
 	Limits map[ratelimit.Ref]ratelimit.Limit
-	// Made returns what a key that was made at run time may, false for other keys. It is nil where there are none.
+	// Made returns the permissions of a key made at run time, false for other keys. It is nil where there are none.
 	Made func(id string) (MadeKey, bool)
 	// Failure overrides, by class of call, what happens while the shared store is
 	// away.
@@ -52,23 +52,23 @@ type Tenant struct {
 	Classes map[string][]Class
 	// Weights holds the weights of teams, by id; absent ones weigh one.
 	Weights map[string]int64
-	// Budgets holds what it may spend; nil limits nothing, and nothing is known then of
-	// who made what.
+	// Budgets holds what it may spend; nil limits nothing, and owners are then
+	// unknown.
 	Budgets *spend.Plan
-	// Runs holds what it has declared that runs cost.
+	// Runs holds its declared costs of runs.
 	Runs catalog.Runs
 	// Labels may be set on what its callers make; KeyLabels holds those of keys that may
 	// set others, by id.
 	Labels    []spend.LabelRule
 	KeyLabels map[string][]spend.LabelRule
-	// Isolation is what its callers may do to what others of it have.
+	// Isolation is the access of its callers to each other's resources.
 	Isolation Isolation
 	// RefuseKeys says that a key of a caller in the environment of a body is refused,
 	// not taken out.
 	RefuseKeys bool
 	// ModelPaths are the paths below openai/v1/ at which modelCall reaches its endpoints.
 	ModelPaths []string
-	// Unknown is what passes although it is not described.
+	// Unknown selects the undescribed parts that pass.
 	Unknown Unknown
 	// Brownouts holds the schedules by which legacy calls are refused.
 	Brownouts map[route.Dialect]*brownout.Schedule
@@ -76,14 +76,14 @@ type Tenant struct {
 	ChangesBodies bool
 }
 
-// MadeKey is what the caller with a key that was made at run time may.
+// MadeKey holds the permissions of a caller with a key made at run time.
 type MadeKey struct {
 	Limit ratelimit.Limit
 	// Labels are the names of those of the organisation that it may set, nil for all.
 	Labels []string
 }
 
-// Made returns what a key that was made at run time may.
+// made returns the permissions of a key made at run time.
 func (t *Tenant) made(id string) (k MadeKey, ok bool) {
 	if t.Made == nil {
 		return k, false
@@ -113,7 +113,7 @@ func (t *Tenant) Scope(kind ratelimit.ScopeKind, id string) ratelimit.Scope {
 // CallerScopes is the largest number of scopes a caller is counted in beside classes.
 const CallerScopes = 3
 
-// Scopes returns what a caller is counted in.
+// Scopes returns the scopes that count a caller.
 func (t *Tenant) Scopes(c *identity.Caller) []ratelimit.Scope {
 	scopes := make([]ratelimit.Scope, 0, CallerScopes+1)
 	for _, s := range [CallerScopes]ratelimit.Scope{
@@ -128,7 +128,7 @@ func (t *Tenant) Scopes(c *identity.Caller) []ratelimit.Scope {
 	return scopes
 }
 
-// classes returns what a call of an operation is counted in beside that.
+// classes returns the scopes that also count a call of an operation.
 func (t *Tenant) classes(op *schema.Operation, c *identity.Caller) []ratelimit.Scope {
 	var scopes []ratelimit.Scope
 	for _, class := range t.Classes[op.ID] {

@@ -108,7 +108,7 @@ type calls struct {
 }
 
 // open reports whether anonymous callers of a legacy dialect may cause the v2
-// operation: what is for rent and for how much.
+// operation: one that lists offers and prices.
 func open(id string) bool {
 	row, _ := operation.Of(id)
 	return row.Kind == operation.KindCatalog
@@ -170,7 +170,7 @@ func (c *calls) run(ctx context.Context, ex *Exchange, read bool) (*translate.Re
 }
 
 // create carries a create out. When the request's time ends first, the call goes on
-// without it: it cannot be taken back, and a repeat of the request gets what it makes.
+// without it: it cannot be taken back, and a repeat of the request gets its resource.
 func (c *calls) create(ctx context.Context, ex *Exchange, late func(context.Context, *translate.Response)) (*translate.Response, error) {
 	type reply struct {
 		made *translate.Response
@@ -223,14 +223,14 @@ func (c *calls) end(ex *Exchange) (outlived bool) {
 	return false
 }
 
-// later reports whether d was decided after before, as far as what they leave tells:
+// later reports whether d was decided after before, as far as their remaining quotas tell:
 // calls end in any order.
 func later(before, d *ratelimit.Decision) bool {
 	return before == nil || len(before.Windows) == 0 || len(d.Windows) > 0 && d.Windows[0].Remaining <= before.Windows[0].Remaining
 }
 
 // response reads the answer of a call for the translator. One to a read that is not
-// JSON has no body: asking again would bring the same. What is only read has Records.
+// JSON has no body: asking again would bring the same. Only a read has Records.
 func response(ex *Exchange, read bool) (*translate.Response, error) {
 	a := ex.Answer
 	out := &translate.Response{Status: a.Status, Header: a.Header, Kind: ex.Event.Refusal}

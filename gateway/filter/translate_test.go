@@ -61,7 +61,7 @@ func TestCallsAfterTheAnswer(t *testing.T) {
 	}
 }
 
-// What was found is said of the call that made it, or of that which got it.
+// A found resource is noted on the call that made it, or on the call that got it.
 func TestFoundResources(t *testing.T) {
 	made := &Exchange{Adopted: "p1", Sent: SentOut, Event: &telemetry.Event{}}
 	if got, want := Noters(nil).Notes(made, StageDispatch), []string{"p1 was made all the same and found afterwards"}; !cmp.Equal(got, want) {

@@ -17,12 +17,12 @@ import (
 // API does not have it.
 type Unknown struct {
 	// Members are those of bodies, Reads the paths of GET requests. Where callers are kept
-	// apart, members are not set, and reads are those below one thing: what they show is
+	// apart, members are not set, and reads are those below one thing: their content is
 	// its owner's.
 	Members, Reads bool
 }
 
-// HeaderUnknown tells the caller what the platform was sent unknown: a dictionary
+// HeaderUnknown lists the unknown parts sent to the platform: a dictionary
 // (RFC 9651) with the members of the body as pointers, or read.
 const HeaderUnknown = "X-Tollgate-Unknown"
 
@@ -65,9 +65,9 @@ func (ex *Exchange) uncosted(kind operation.Kind) string {
 	return "the body has members whose effect is not known: " + strings.Join(ex.Event.Unknown, ", ")
 }
 
-// forward makes a request that matched nothing a read of what the API's description
-// does not have, if it may be one and the organisation has those forwarded. What is below
-// one thing is a read of that; what could be a call of the run interface stays refused.
+// forward makes a request that matched nothing a read of a path that the API's description
+// does not have, if it may be one and the organisation has those forwarded. A path below
+// one thing is a read of that; a possible call of the run interface stays refused.
 func (r Routed) forward(ex *Exchange) (err error) {
 	if ex.Tenant == nil || !ex.Tenant.Unknown.Reads || ex.Dialect != route.V2 || ex.In.Method != http.MethodGet || !errors.Is(ex.misrouted, route.ErrNotFound) {
 		return ex.misrouted
@@ -93,7 +93,7 @@ func (r Routed) forward(ex *Exchange) (err error) {
 	return nil
 }
 
-// tellUnknown says on an answer what the platform was sent unknown.
+// tellUnknown lists on an answer the unknown parts sent to the platform.
 func tellUnknown(ex *Exchange) {
 	if len(ex.Event.Unknown) == 0 || ex.Sent == NotSent {
 		return

@@ -14,7 +14,7 @@ import (
 // again if the caller has not asked as well.
 
 // modelCall is the operation of paths that an organisation has named for its endpoints'
-// model servers: nothing is known of their bodies but what they say of tokens.
+// model servers: nothing is known of their bodies but their counts of tokens.
 const modelCall = "modelCall"
 
 // askUsage has the body of a stream that a budget pays by token ask for its account.
@@ -80,7 +80,7 @@ func (u *usageless) Read(p []byte) (int, error) {
 	return u.ready.Read(p)
 }
 
-// pass makes ready what may pass of what has begun.
+// pass makes ready the complete events of the stream so far.
 func (u *usageless) pass() {
 	for end := eventEnd(u.begun.Bytes()); end > 0; end = eventEnd(u.begun.Bytes()) {
 		u.event(u.begun.Next(end))
@@ -95,7 +95,7 @@ func (u *usageless) pass() {
 	}
 }
 
-// event passes what is no account.
+// event passes an event that is not an account.
 func (u *usageless) event(text []byte) {
 	if u.long || !isUsage(text) {
 		u.ready.Write(text)

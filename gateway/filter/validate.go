@@ -12,7 +12,7 @@ import (
 // validate holds a v2 call against the operation's description: ids, query,
 // the body's schema, then the rules across members that a schema cannot say. It
 // refuses with 422 for the schema and 400 for everything else, one located
-// message per violation. It replaces Query by what the operation knows, and Doc
+// message per violation. It replaces Query by the parameters that the operation knows, and Doc
 // by its canonical form.
 func validate(ex *Exchange) error {
 	op := ex.Operation
@@ -48,7 +48,7 @@ func validate(ex *Exchange) error {
 // endpoint that does not say so gets another worker.
 const scaleAt = json.Number("4")
 
-// assume writes into the body of a new endpoint what callers may leave out and the
+// assume writes into the body of a new endpoint the members that callers may leave out and the
 // platform's description requires: its type, which a template may supply, and how it
 // scales.
 func assume(ex *Exchange) {
