@@ -45,7 +45,7 @@ func benchCall(b *testing.B) *policies.Input {
 	return in
 }
 
-// BenchmarkDecide shows what a pod create costs by number of policies, judged
+// BenchmarkDecide shows the cost of a pod create by number of policies, judged
 // anew each time and remembered.
 func BenchmarkDecide(b *testing.B) {
 	for _, n := range []int{1, 5, 20} {
@@ -67,7 +67,7 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// BenchmarkNamed shows what a create costs whose name is new, which one policy of
+// BenchmarkNamed shows the cost of a create with a new name, which one policy of
 // eleven reads.
 func BenchmarkNamed(b *testing.B) {
 	cfg := without(policies.Config{Policies: benchPolicies()[:11]}, "env_rules") // which reads everything
@@ -95,7 +95,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// BenchmarkReload shows what a new engine costs that takes the place of another of so many
+// BenchmarkReload shows the cost of a new engine in the place of another of so many
 // organisations, each with five policies of the library and one of its own, of which so
 // many have changed.
 func BenchmarkReload(b *testing.B) {

@@ -76,7 +76,7 @@ func TestBundlesMayNotDropPolicies(t *testing.T) {
 	}
 }
 
-// TestDroppedPoliciesAfterARestart: what was kept tells which policies there
+// TestDroppedPoliciesAfterARestart: the kept copy names the policies that there
 // were, and a bundle on disk or kept without any is none.
 func TestDroppedPoliciesAfterARestart(t *testing.T) {
 	dir := t.TempDir()

@@ -82,7 +82,7 @@ func makeBundle(tb testing.TB, revision, rego, private string) []byte {
 	return out.Bytes()
 }
 
-// bundleServer serves what it is told, with ETags.
+// bundleServer serves the bundles it is given, with ETags.
 type bundleServer struct {
 	mu       sync.Mutex
 	body     []byte

@@ -286,7 +286,7 @@ o8 := {k: o7 | some k in ks}
 	}
 }
 
-// TestWithinBounds: what policies do with what calls hold is far below the
+// TestWithinBounds: the work of policies on real calls is far below the
 // bounds.
 func TestWithinBounds(t *testing.T) {
 	var tests strings.Builder

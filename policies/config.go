@@ -37,7 +37,7 @@ func Check(c *Config, known Names) error {
 	return errors.Join(errs...)
 }
 
-// Warnings reports what is no fault and yet does nothing, each with its path below the
+// Warnings reports settings without effect that are not faults, each with its path below the
 // section: exceptions that have ended or are for calls that there are not, parameters
 // that never apply, and teams that data of its own Rego leaves out.
 func Warnings(c *Config, now time.Time, teams []string) []error {

@@ -1,6 +1,6 @@
 package policies
 
-// Decision is what the policies of an organisation say about a call. The zero
+// Decision is the decision of an organisation's policies about a call. The zero
 // Decision allows everything; the engine returns one only beside a nil error.
 // Its lists may be shared with other decisions and must not be changed.
 type Decision struct {
@@ -9,10 +9,10 @@ type Decision struct {
 	Revision string
 	// Deny lists every reason to refuse the call; empty when it may pass.
 	Deny []Violation
-	// Warn lists what policies in mode warn would have refused, and the warnings
+	// Warn lists the denials of policies in mode warn, and the warnings
 	// of the organisation's own Rego. The caller is told.
 	Warn []Violation
-	// Shadow lists what policies in mode shadow would have refused. It is
+	// Shadow lists the denials of policies in mode shadow. It is
 	// recorded, the caller is not told.
 	Shadow []Violation
 	// Excepted lists what would have been denied, were it not for an exception.
@@ -31,7 +31,7 @@ func (d *Decision) Allowed() bool { return len(d.Deny) == 0 && len(d.Mutate) == 
 type Violation struct {
 	// Policy is the policy's name, e.g. gpu_allow_list.
 	Policy string
-	// Message says what is wrong and what would be right, for people.
+	// Message names the violation and its remedy, for people.
 	Message string
 	// Pointer is the offending field in the v2 body (RFC 6901), e.g. /gpu/id;
 	// "" when no single field is at fault. After a merge (template, update) it
@@ -39,7 +39,7 @@ type Violation struct {
 	Pointer string
 	// Doc is where the policy is explained.
 	Doc string
-	// Excess is how far what it found is beyond what is allowed, in the unit of its
+	// Excess is the amount found beyond the allowed one, in the unit of its
 	// limit; 0 where the policy does not say.
 	Excess float64
 	// Approvable says that an operator may let a call pass it.

@@ -37,7 +37,7 @@ type Deps struct {
 	Changed func()
 }
 
-// Errors of Decide. Whatever the error, the call must be refused.
+// Errors of Decide. On any error, the call must be refused.
 var (
 	// ErrUnknownOrg: the engine has no policies for the organisation, not even
 	// an empty list.

@@ -80,7 +80,7 @@ func TestExceptions(t *testing.T) {
 	}
 }
 
-// TestExceptionLiftsMutations: what a policy would force is not forced either.
+// TestExceptionLiftsMutations: a lifted policy forces no value either.
 func TestExceptionLiftsMutations(t *testing.T) {
 	x := h100()
 	x.Policy = "field_values"

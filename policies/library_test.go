@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/load"
 )
 
-// Each policy reads what it judges and nothing else, so that what it says of a create
-// is remembered while a member changes that it has no business with.
+// Each policy reads the members it judges and nothing else, so that its verdict on a create
+// is remembered while a member changes that it does not judge.
 func TestPoliciesReadWhatTheyJudge(t *testing.T) {
 	wide := map[string][]string{ // what each reads that is new in every call
 		"env_rules":     {"resource.after"}, // credentials may be anywhere

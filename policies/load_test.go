@@ -70,7 +70,7 @@ func serveBundles(t *testing.T) (*opaBundles, string) {
 	return s, front.URL
 }
 
-// verdicts collects what was decided, by revision.
+// verdicts collects decisions, by revision.
 type verdicts struct {
 	mu   sync.Mutex
 	of   map[string]string // the verdict of each revision

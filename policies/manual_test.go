@@ -30,7 +30,7 @@ func between(t *testing.T, begin, end string) []string {
 	return out
 }
 
-// TestManualYAML: what the manual shows can be configured.
+// TestManualYAML: the manual's examples can be configured.
 func TestManualYAML(t *testing.T) {
 	for _, block := range between(t, "```yaml\n", "```") {
 		var cfg policies.Config
@@ -44,7 +44,7 @@ func TestManualYAML(t *testing.T) {
 	}
 }
 
-// TestManualRego: what the manual shows can be loaded, and works.
+// TestManualRego: the manual's examples can be loaded, and work.
 func TestManualRego(t *testing.T) {
 	for _, block := range between(t, "nights.rego <<'EOF'\n", "\nEOF\n") {
 		limits := section.DefaultLimits()

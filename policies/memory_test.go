@@ -129,7 +129,7 @@ func TestTimeIsNotRemembered(t *testing.T) {
 	}
 }
 
-// A policy that reads what is new leaves what the others said remembered.
+// A policy that reads new members leaves the other verdicts remembered.
 func TestPoliciesAreRememberedApart(t *testing.T) {
 	slow := "package policies.slow\n\ndeny contains \"x\" if {\n\tinput.resource.after.gpu.count > 7\n\tcount(split(input.resource.after.gpu.id, \"\")) > 0\n}\n"
 	dir := t.TempDir()
@@ -167,7 +167,7 @@ func TestPoliciesAreRememberedApart(t *testing.T) {
 	}
 }
 
-// TestReadsAreNarrow pins what the demo's policies read: a wider set would be
+// TestReadsAreNarrow pins the members that the demo's policies read: a wider set would be
 // correct and slow.
 func TestReadsAreNarrow(t *testing.T) {
 	got, _ := newEngine(t, demo()).Reads("acme")

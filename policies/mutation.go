@@ -38,7 +38,7 @@ type MutationOp string
 const (
 	// OpDefault sets a field that is absent.
 	OpDefault MutationOp = "default"
-	// OpForce sets a field whatever it holds.
+	// OpForce sets a field regardless of its value.
 	OpForce MutationOp = "force"
 )
 
@@ -162,7 +162,7 @@ func mutation(t *ast.Term) (Mutation, error) {
 	return m, nil
 }
 
-// combineMutations drops what the body already has, lets a force win over a
+// combineMutations drops values that the body already has, lets a force win over a
 // default of the same field, and refuses two policies that disagree.
 func (d *Decision) combineMutations(body any, most int) error {
 	if len(d.Mutate) == 0 {

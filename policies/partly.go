@@ -17,13 +17,13 @@ type Open struct {
 	Policy string
 	// Mode is how its verdict would count.
 	Mode Mode
-	// Hidden lists what it looked at, as in record.Recorded.Hidden.
+	// Hidden lists the places it looked at, as in record.Recorded.Hidden.
 	Hidden []string
 }
 
-// DecideRecorded judges a recorded call. The decision holds what is certain:
+// DecideRecorded judges a recorded call. The decision holds the certain part:
 // the verdicts of policies that looked at nothing hidden. Those that did are
-// listed as open, whatever they came to.
+// listed as open, with any result.
 //
 // Whether a policy looked is found by following its evaluation: every
 // expression that was reached is held against the hidden places. A reference to
@@ -61,7 +61,7 @@ func (e *Engine) DecideRecorded(ctx context.Context, org string, r *record.Recor
 	return d, w.list(), nil
 }
 
-// openings collects what is open of one decision.
+// openings collects the open policies of one decision.
 type openings struct {
 	watch *record.Watch
 	open  map[openKey][]string // the hidden places looked at
@@ -102,7 +102,7 @@ func (o *openings) exceptions(d *Decision, list []exception, in *Input) {
 	}
 }
 
-// ratchet leaves open what was denied unless the resource was no better before: a
+// ratchet leaves denials open unless the resource was no better before: a
 // record does not hold the price list that tells.
 func (o *openings) ratchet(d *Decision, org *orgState, in *Input) {
 	for _, policy := range org.ratcheting(d, in) {
@@ -131,7 +131,7 @@ func drop(d *Decision, policy string) {
 	d.Mutate = slices.DeleteFunc(slices.Clone(d.Mutate), func(m Mutation) bool { return m.Policy == policy })
 }
 
-// list is what is open, by policy and mode.
+// list returns the open policies, by policy and mode.
 func (o *openings) list() []Open {
 	out := make([]Open, 0, len(o.open))
 	for k, looked := range o.open {

@@ -12,7 +12,7 @@ type (
 	Config = section.Config
 	// Limits bound what evaluations may use.
 	Limits = section.Limits
-	// Exception allows some callers what a policy refuses, for a time and for a reason.
+	// Exception lifts a policy for some callers, for a time and for a reason.
 	Exception = section.Exception
 	// Entry switches one policy on.
 	Entry = section.Entry
@@ -22,7 +22,7 @@ type (
 	Bundle = section.Bundle
 	// BundleKey verifies the signatures of bundles.
 	BundleKey = section.BundleKey
-	// Names are what a section may refer to besides policies.
+	// Names are the names that a section may refer to besides policies.
 	Names = load.Names
 )
 
@@ -33,19 +33,19 @@ const (
 	ModeShadow  = section.ModeShadow
 )
 
-// What a call is judged by.
+// The input that a call is judged by.
 type (
 	// Input is everything a policy may know about a call.
 	Input = record.Input
 	// Request is the call as the platform would get it.
 	Request = record.Request
-	// Caller is who makes the call.
+	// Caller is the maker of the call.
 	Caller = record.Caller
-	// Resource is what the call is about.
+	// Resource is the subject of the call.
 	Resource = record.Resource
-	// Template is what the gateway found out about a template that a call names.
+	// Template holds the gateway's facts about a template that a call names.
 	Template = record.Template
-	// Owner is who made a resource.
+	// Owner is the maker of a resource.
 	Owner = record.Owner
 	// Spend is what an organisation, a team and a key use at this moment.
 	Spend = record.Spend

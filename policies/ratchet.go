@@ -12,7 +12,7 @@ import (
 )
 
 // ratchet turns denials into warnings where an update violates a policy no more than
-// the resource does before it, for the policies whose entries say so. What was before
+// the resource does before it, for the policies whose entries say so. The state before
 // is judged as an update that changes nothing. Denials stand when that cannot be
 // judged.
 func (e *Engine) ratchet(ctx context.Context, o *orgState, in *Input, d *Decision) {
@@ -97,9 +97,9 @@ func noMore(after, before []Violation) bool {
 	return true
 }
 
-// noWorse reports whether a violation is at the place of another, whatever the
+// noWorse reports whether a violation is at the place of another, regardless of
 // positions in lists, and says the same: of two with an excess, but for numbers and
-// what is in parentheses, with no larger excess.
+// text in parentheses, with no larger excess.
 func (v Violation) noWorse(other Violation) bool {
 	place := func(pointer string) string { return position.ReplaceAllString(pointer, "/*") }
 	if place(v.Pointer) != place(other.Pointer) {
@@ -115,7 +115,7 @@ func (v Violation) noWorse(other Violation) bool {
 var (
 	// position is a position in a list, in a pointer.
 	position = regexp.MustCompile(`/[0-9]+`)
-	// particular is what differs in the messages of one kind of violation.
+	// particular matches the parts that differ in the messages of one kind of violation.
 	particular = regexp.MustCompile(`[0-9.]+|\(.*`)
 )
 

@@ -50,7 +50,7 @@ func recordedCalls(tb testing.TB) map[string]*policies.Input {
 	return map[string]*policies.Input{"pod": pod, "update": update, "endpoint": endpoint, "run": run}
 }
 
-// TestReadInput: what is read back is what was written.
+// TestReadInput: an input is read back as it was written.
 func TestReadInput(t *testing.T) {
 	for name, in := range recordedCalls(t) {
 		t.Run(name, func(t *testing.T) {
@@ -283,7 +283,7 @@ func replacedAt(v any, path []string, with any) any {
 	}
 }
 
-// TestDecideRecorded: what is hidden leaves open only who looks at it.
+// TestDecideRecorded: a hidden place leaves open only policies that look at it.
 func TestDecideRecorded(t *testing.T) {
 	entries := []policies.Entry{
 		{Policy: "gpu_count", Params: map[string]any{"max_per_pod": 2}},

@@ -87,7 +87,7 @@ func ofRego(err error) bool {
 }
 
 // own finds an organisation's own Rego: from its directory, from the bundle it
-// had already, or from what was persisted of it.
+// had already, or from its persisted copy.
 func (e *Engine) own(org string, cfg Config) (*bundle.Source, load.Own, error) {
 	if faults := fault.List(bundle.Validate(cfg.Bundle)); len(faults) > 0 {
 		f := faults[0]
@@ -177,7 +177,7 @@ func (e *Engine) standing() map[string]*orgState {
 	return now.orgs
 }
 
-// batch is what is at hand while organisations are prepared.
+// batch holds the organisations at hand while others are prepared.
 type batch struct {
 	// standing are the organisations in force.
 	standing map[string]*orgState
@@ -186,8 +186,8 @@ type batch struct {
 }
 
 // prepare compiles an organisation, unless one in force or another one is made from the
-// same. What was remembered of verdicts stays while they are made from the same: the mode
-// of a policy is part of a verdict, and none of what is compiled.
+// same. Remembered verdicts stay while it is made from the same: the mode
+// of a policy is part of a verdict, but not of the compiled form.
 func (b batch) prepare(ctx context.Context, e *Engine, org string, cfg Config, mine load.Own) (*orgState, error) {
 	sources, err := sourcesOf(cfg, mine)
 	if err != nil {

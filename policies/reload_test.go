@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
-// An engine takes over what nothing has changed of, with what was remembered of it, and
-// compiles one time what several organisations are made from. What changed is compiled.
+// An engine takes over unchanged organisations, with their remembered verdicts, and
+// compiles sources that several organisations share once. Changed ones are compiled.
 func TestReloadTakesOver(t *testing.T) {
 	dir := t.TempDir()
 	write := func(text string) {

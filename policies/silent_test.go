@@ -161,8 +161,8 @@ func newSilence(tb testing.TB) *silence {
 	return &silence{compiled: c}
 }
 
-// check holds what is found silent about a call against its evaluation; it returns how
-// many of the policies are, and how many say something.
+// check compares policies found silent about a call with its evaluation; it returns how
+// many of the policies are silent, and how many say something.
 func (s *silence) check(tb testing.TB, in *policies.Input) (silent, loud int) {
 	tb.Helper()
 	doc, err := in.Document()
@@ -210,7 +210,7 @@ func (s *silence) evaluate(tb testing.TB, input *ast.Term, now time.Time, call i
 	return answer, err
 }
 
-// TestSilent holds what policies are found to say nothing about against evaluations, on
+// TestSilent compares policies found silent with evaluations, on
 // the calls of other tests.
 func TestSilent(t *testing.T) {
 	s := newSilence(t)
@@ -236,7 +236,7 @@ func FuzzSilent(f *testing.F) {
 	})
 }
 
-// TestNoCredentialIsMissed: what a run leaves to the evaluation, by its letters, its size or
+// TestNoCredentialIsMissed: a value that a run leaves to the evaluation, by its letters, its size or
 // its number, is refused like anything else.
 func TestNoCredentialIsMissed(t *testing.T) {
 	const key = "AKIAABCDEFGHIJKLMNOP"

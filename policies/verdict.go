@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/sandbox"
 )
 
-// verdict is what the policies themselves say. What was said of an equal call is
+// verdict returns the decision of the policies themselves. The decision on an equal call is
 // remembered: of all policies together, and of each, so that those alone are judged
 // anew which read something new.
 func (e *Engine) verdict(ctx context.Context, o *orgState, doc *record.Document, now time.Time) (*Decision, error) {
@@ -69,7 +69,7 @@ func (o *orgState) key(doc *record.Document, reads *record.Projection, of int) (
 	return o.memory.Key(doc, reads, of)
 }
 
-// recall finds what is remembered of each call.
+// recall finds the remembered decision of each call.
 func (q *question) recall() {
 	for i, c := range q.Calls {
 		s := &q.said[i]
@@ -82,7 +82,7 @@ func (q *question) recall() {
 	}
 }
 
-// remember keeps what is new.
+// remember keeps the new decisions.
 func (q *question) remember() {
 	for _, s := range q.said {
 		if s.kept {
@@ -91,7 +91,7 @@ func (q *question) remember() {
 	}
 }
 
-// answer puts together what the calls say.
+// answer combines the decisions of the calls.
 func (q *question) answer() *Decision {
 	d := &Decision{Revision: q.revision}
 	for _, s := range q.said {
@@ -172,11 +172,11 @@ func (q *question) convert() (err error) {
 	return nil
 }
 
-// quiet is what a call says that says nothing.
+// quiet is the decision of a silent call.
 var quiet = new(Decision)
 
 // silent finds calls that say nothing, which takes no evaluation. It is bounded work,
-// done at once: what it cannot find, or fails at, is left to the evaluation.
+// done at once: calls that it cannot find, or fails at, are left to the evaluation.
 func (q *question) silent() {
 	if !q.Quick() || !slices.ContainsFunc(q.said, said.open) {
 		return
