@@ -22,7 +22,7 @@ type Alert struct {
 	// Percent is the highest threshold reached.
 	Percent     int64
 	Used, Limit int64
-	// Usual is what such an hour usually costs, and Used what it has cost so far, in
+	// Usual is the usual cost of such an hour, and Used its cost so far, in
 	// micro-dollars; nil for an alert about a budget.
 	Usual *int64
 	At    time.Time
@@ -31,7 +31,7 @@ type Alert struct {
 	rank string // of the alerts about it, later ones are larger
 }
 
-// Notices remembers for all gateways which alerts were given, and what is idle.
+// Notices remembers for all gateways the alerts that were given, and the idle resources.
 type Notices interface {
 	// Noticed returns, by name, what Notice was last told.
 	Noticed(ctx context.Context, org string) (map[string]string, error)
@@ -44,7 +44,7 @@ type Notices interface {
 // told of is repeated at the next look. It is safe for concurrent use.
 type Alerts struct {
 	Notices Notices
-	// History says what is usual.
+	// History gives the usual costs.
 	History *History
 	// Plan returns the budgets of an organisation, nil for none.
 	Plan func(org string) *Plan
@@ -60,7 +60,7 @@ type Alerts struct {
 // alertTimeout bounds how long telling the alerts of one look may take.
 const alertTimeout = 5 * time.Minute
 
-// Look compares the budgets of an organisation with what is spent, and the hour with
+// Look compares the budgets of an organisation with the spend, and the hour with
 // its usual. It does not wait for the telling.
 func (a *Alerts) Look(ctx context.Context, org string, state *State) {
 	plan := a.Plan(org)

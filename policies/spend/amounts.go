@@ -19,7 +19,7 @@ const (
 	Dimensions
 )
 
-// Amounts is what a resource takes, by dimension. None is negative.
+// Amounts are the amounts that a resource takes, by dimension. None is negative.
 type Amounts [Dimensions]int64
 
 const (
@@ -43,7 +43,7 @@ func (a Amounts) Above(b Amounts) bool {
 	return false
 }
 
-// Over is what a takes above b, by dimension.
+// Over returns the excess of a above b, by dimension.
 func (a Amounts) Over(b Amounts) Amounts {
 	for i := range a {
 		a[i] = max(0, a[i]-b[i])

@@ -10,8 +10,8 @@ import (
 // ErrNoResource means that neither the ledger nor the platform has a resource.
 var ErrNoResource = errors.New("spend: no such resource")
 
-// Assign makes a resource an owner's, who pays for it from then on, and returns who
-// had it. What the ledger does not know is looked for at the platform.
+// Assign gives a resource to an owner, who pays for it from then on, and returns its
+// former owner. It looks for unknown resources at the platform.
 func (r *Reconciler) Assign(ctx context.Context, org, resource string, to Owner) (was Owner, err error) {
 	for range assignTries {
 		state, err := r.Store.Show(ctx, org)
@@ -36,7 +36,7 @@ func (r *Reconciler) Assign(ctx context.Context, org, resource string, to Owner)
 // assignTries bounds how often a resource may change while it is assigned.
 const assignTries = 3
 
-// find fills in an adjustment for what the platform has and the ledger does not.
+// find fills in an adjustment for a resource that the platform has and the ledger does not.
 func (r *Reconciler) find(ctx context.Context, org string, a *Adjustment) error {
 	found, err := r.List(ctx, org)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Bill is what the platform has billed for a resource in the hour that began at Hour,
+// Bill is the platform's bill for a resource in the hour that began at Hour,
 // in micro-dollars.
 type Bill struct {
 	Resource string
@@ -20,9 +20,9 @@ type Bill struct {
 	Micro    int64
 }
 
-// Bills corrects what was counted, by the platform's bills of hours that are closed:
-// in the roll-ups of these hours, and in what has accrued for the owners. What an hour
-// was corrected to is in its roll-up: so a repeat finds nothing left to correct, and
+// Bills corrects the counted costs by the platform's bills of hours that are closed:
+// in the roll-ups of these hours, and in the accrued costs of the owners. The corrected
+// cost of an hour is in its roll-up: so a repeat finds nothing left to correct, and
 // [Posting.Version] keeps two gateways from posting the same difference. It is safe
 // for concurrent use.
 type Bills struct {
@@ -37,11 +37,11 @@ type Bills struct {
 	asked sync.Map // organisation to when its bills were asked for last
 }
 
-// Corrected is what a comparison with bills has changed.
+// Corrected holds the changes of a comparison with bills.
 type Corrected struct {
 	// Hours is how many were corrected, summed over resources.
 	Hours int
-	// More was added to what was counted, and Less taken off, in micro-dollars.
+	// More was added to the counted costs, and Less subtracted, in micro-dollars.
 	More, Less int64
 }
 
@@ -55,7 +55,7 @@ const (
 	billsStep = 24 * time.Hour
 	// billsPause is the least time between two questions about one organisation's bills.
 	billsPause = 5 * time.Minute
-	// billsSlack is by how much, in micro-dollars, what was counted in an hour differs
+	// billsSlack is by how much, in micro-dollars, the counted cost of an hour differs
 	// from a bill by rounding.
 	billsSlack = 2
 )
@@ -119,8 +119,8 @@ func (b *Bills) compared(ctx context.Context, org string, first, last time.Time)
 	return b.Notices.Notice(ctx, org, billsNotice, first.Format(time.RFC3339)+" "+last.Format(time.RFC3339))
 }
 
-// again has all hours of the month compared, because a ledger was lost with what it
-// had counted.
+// again has all hours of the month compared, because a ledger was lost with its
+// counted costs.
 func (b *Bills) again(ctx context.Context, org string, state *State) error {
 	if b == nil || b.After == 0 {
 		return nil
@@ -188,11 +188,11 @@ func itemsOf(ledger *State, counted []Rollup) map[string]Item {
 	return items
 }
 
-// differences returns what was billed in an hour above what was counted, negative if
-// less was.
+// differences returns the billed cost of an hour above the counted one, negative if
+// it is less.
 //
-// What has no bill stays as it was counted, because bills come late, and what makes
-// room in a budget must be known. Endpoints alone may cost nothing: one that idled is
+// A cost without a bill stays as it was counted, because bills come late, and a
+// correction that makes room in a budget must be certain. Endpoints alone may cost nothing: one that idled is
 // told from a missing bill by the bills of anything else.
 func differences(hour time.Time, counted []Rollup, bills []Bill, items map[string]Item) []Rollup {
 	billed, closed := make(map[string]int64), false
@@ -238,7 +238,7 @@ func differences(hour time.Time, counted []Rollup, bills []Bill, items map[strin
 }
 
 // share returns by how much each of a resource's roll-ups differs from its share of
-// what was billed: its owners share that as they shared what was counted.
+// the bill: its owners share that as they shared the counted cost.
 func share(rows []Rollup, sum, billed int64) []Rollup {
 	slices.SortFunc(rows, func(a, b Rollup) int { return int(min(1, max(-1, b.Micro-a.Micro))) })
 	if sum == 0 {

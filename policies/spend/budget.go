@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
-// Budget is what a scope may take. A zero member is no limit.
+// Budget bounds the amounts of a scope. A zero member is no limit.
 type Budget struct {
 	PerHour  catalog.Money `yaml:"per_hour" doc:"cost per hour of everything running or reserved; 0 is no limit" unit:"USD"`
 	PerDay   catalog.Money `yaml:"per_day" doc:"cost that accrues in a calendar day of the organisation's zone; 0 is no limit" unit:"USD"`
@@ -82,7 +82,7 @@ const DefaultHorizon = Horizon(time.Hour)
 // Period is the Horizon that reaches to the end of the period.
 const Period Horizon = -1
 
-// Horizon is how long what runs is assumed to go on when a call is held against a
+// Horizon is how long running resources are assumed to go on when a call is checked against a
 // budget of a day or a month. 0 is DefaultHorizon.
 type Horizon time.Duration
 
@@ -139,10 +139,10 @@ type Plan struct {
 	Thresholds []int64
 	// Unusual says which hours are told of.
 	Unusual Unusual
-	// OverOrg and OverTeams say what is done about budgets that are passed.
+	// OverOrg and OverTeams are the actions on exceeded budgets.
 	OverOrg   Over
 	OverTeams map[string]Over
-	// Idle says what is idle and what is done about it.
+	// Idle defines idle resources and the action on them.
 	Idle Idle
 }
 
@@ -186,7 +186,7 @@ func (p *Plan) Budget(s Scope) Budget {
 	return p.Org
 }
 
-// Over returns what is done about the passed budget of a scope.
+// Over returns the action on an exceeded budget of a scope.
 func (p *Plan) Over(s Scope) Over {
 	switch s.Kind {
 	case KindTeam:

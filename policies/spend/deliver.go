@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// HoldStatus is what a look at the holds of an organisation has found.
+// HoldStatus is the result of a look at the holds of an organisation.
 type HoldStatus struct {
 	// Noted and Open are the ages of the oldest hold of a call that is under way, and
 	// of the oldest whose end is not known.
@@ -24,15 +24,15 @@ const (
 	// firstPause is how long after a failure the store is asked again, lastPause the
 	// longest that it is left alone.
 	firstPause, lastPause = 100 * time.Millisecond, time.Second
-	// latePause is how long after a failure the store may still carry out what it was
-	// told before.
+	// latePause is how long after a failure the store may still carry out an earlier
+	// request.
 	latePause = 2 * time.Second
 	// deliverTime bounds one step of a delivery, deliverBatch how many settlements it
 	// has. The first step is one: it finds out whether the store takes any.
 	deliverTime, deliverBatch = 2 * time.Second, 128
 )
 
-// Run delivers what is queued as soon as the store takes it, and releases the holds of
+// Run delivers queued settlements as soon as the store takes them, and releases the holds of
 // this gateway that it has not in hand: after each failure and at each Interval. It
 // returns when ctx has ended.
 func (o *Outbox) Run(ctx context.Context) error {
@@ -61,7 +61,7 @@ func (o *Outbox) Run(ctx context.Context) error {
 	}
 }
 
-// Drain delivers what is queued, as long as ctx lasts. It returns how many settlements
+// Drain delivers the queue, as long as ctx lasts. It returns how many settlements
 // are left.
 func (o *Outbox) Drain(ctx context.Context) (left int) {
 	for {
@@ -93,7 +93,7 @@ func (o *Outbox) look() {
 	}
 }
 
-// Deliver delivers once what is queued, and reports whether the store has to be asked
+// Deliver delivers the queue once, and reports whether the store has to be asked
 // again.
 func (o *Outbox) Deliver(ctx context.Context) (again bool) {
 	o.mu.Lock()
@@ -281,7 +281,7 @@ func (o *Outbox) status(b *box, state *State) (s HoldStatus) {
 	return s
 }
 
-// Status returns what the latest looks have found, by organisation.
+// Status returns the results of the latest looks, by organisation.
 func (o *Outbox) Status() map[string]HoldStatus {
 	all := make(map[string]HoldStatus)
 	for _, org := range o.Orgs() {

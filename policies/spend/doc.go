@@ -1,5 +1,5 @@
-// Package spend is the ledger: it keeps what the resources of an organisation cost
-// and how many of them there are within its budgets.
+// Package spend is the ledger: it keeps the costs of an organisation's resources
+// and their number within its budgets.
 //
 // Every change is two steps, as in a two-phase transfer. Before the platform is
 // asked, the worst case of the call is reserved against every budget that applies;

@@ -10,15 +10,15 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Over says what is done about a budget that is passed all the same: because what
-// runs goes on accruing, prices rose, or the budget was lowered. The zero Over does
+// Over is the action on a budget that is exceeded all the same: because running
+// resources go on accruing, prices rose, or the budget was lowered. The zero Over does
 // nothing.
 type Over struct {
 	Stop   Order         `yaml:"stop" doc:"which of the pods that a passed budget counts are stopped until it holds, those made last or those that cost most first; empty is none. Locked pods go on, and nothing is deleted"`
 	Notice time.Duration `yaml:"notice" doc:"how long before the first stop it is announced; 0 is 15m"`
 }
 
-// Order says what is stopped first.
+// Order is the order in which resources are stopped.
 type Order string
 
 // The orders.
@@ -70,29 +70,29 @@ type Enforcer struct {
 	// a pod was stopped. They do not wait for the telling.
 	Announce func(ctx context.Context, c Cause, r Record)
 	Stopped  func(ctx context.Context, c Cause, r Record)
-	// Stop stops a pod and returns what it takes then.
+	// Stop stops a pod and returns its remaining amounts.
 	Stop func(ctx context.Context, org, id string) (Amounts, error)
 	// Gap is the longest distance between two passes that shows a pod to be idle in
 	// between.
 	Gap time.Duration
 }
 
-// due is a cause with what follows from it; without a cause, what was noticed under
+// due is a cause with its consequences; without a cause, the notice under
 // its name is over.
 type due struct {
 	Cause
 
 	name   string
 	notice time.Duration
-	// pods are stopped in their order until enough holds of the sum of what is taken;
+	// pods are stopped in their order until enough holds of the sum in use;
 	// a nil enough stops all.
 	pods   []*Record
 	sum    Amounts
 	enough func(sum Amounts) bool
 }
 
-// enforce compares what the platform has with the budgets that are enforced, and with
-// what is idle.
+// enforce compares the platform's resources with the enforced budgets, and with
+// the idle resources.
 func (e *Enforcer) enforce(ctx context.Context, p *pass) error {
 	plan := e.Plan(p.org)
 	if plan == nil || !p.state.Complete {
@@ -123,7 +123,7 @@ func (e *Enforcer) enforce(ctx context.Context, p *pass) error {
 // told is noticed of a cause that stops nothing.
 const told = "told"
 
-// follow announces what is due, does it when its time has come, or forgets it.
+// follow announces a due action, does it when its time has come, or forgets it.
 func (e *Enforcer) follow(ctx context.Context, p *pass, d *due, noticed string) error {
 	at, err := time.Parse(time.RFC3339, noticed)
 	over := d.Excess == nil && d.Idle == nil
@@ -146,7 +146,7 @@ func (e *Enforcer) follow(ctx context.Context, p *pass, d *due, noticed string) 
 	case !p.state.Now.Before(at):
 		d.StopAt = at
 		err := e.stop(ctx, p, d)
-		// What the platform lists may lag behind what it was told.
+		// The platform's lists may lag behind its answers.
 		next = p.state.Now.Add(listSlack).UTC().Format(time.RFC3339)
 		return errors.Join(err, e.Notices.Notice(ctx, p.org, d.name, next))
 	}
@@ -192,7 +192,7 @@ func (p *pass) passed(plan *Plan) []due {
 	return all
 }
 
-// scoped is what the platform has of what a scope counts, with what that takes by the
+// scoped is the platform's resources in a scope, with their amounts by the
 // platform's word.
 type scoped struct {
 	list []*Record
@@ -218,8 +218,8 @@ func (p *pass) byScope() map[Scope]*scoped {
 	return all
 }
 
-// excess returns the budget of a scope that is passed and that stopping pods makes
-// good, nil for none. Sum is what the scope's resources take.
+// excess returns the exceeded budget of a scope that stopping pods makes
+// good, nil for none. Sum are the amounts of the scope's resources.
 func excess(plan *Plan, b Balance, sum Amounts) *Excess {
 	limits := plan.Budget(b.Scope).Limits()
 	for _, c := range []struct {

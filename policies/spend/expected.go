@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
-// RunReserve is how much of what a run can cost is reserved before it is sent.
+// RunReserve is the part of a run's greatest cost that is reserved before it is sent.
 type RunReserve string
 
 // How much is reserved. The zero RunReserve is ReserveWorst.
@@ -38,7 +38,7 @@ func (r Runs) Warnings() []error {
 	return out
 }
 
-// RunCosts remembers what runs have cost lately, for each key and model by itself, in
+// RunCosts remembers the recent costs of runs, for each key and model by itself, in
 // the memory of one gateway. It is safe for concurrent use.
 type RunCosts struct {
 	mu    sync.Mutex
@@ -48,7 +48,7 @@ type RunCosts struct {
 // runsOf are the runs of one key of an organisation on one model.
 type runsOf struct{ org, key, model string }
 
-// latest holds what the latest runs have cost; next is the place of the oldest once it is
+// latest holds the costs of the latest runs; next is the place of the oldest once it is
 // full.
 type latest struct {
 	costs []catalog.Money
@@ -72,7 +72,7 @@ func NewRunCosts() *RunCosts {
 	return &RunCosts{known: known}
 }
 
-// Add remembers what a run that was carried out has cost.
+// Add remembers the cost of a run that was carried out.
 func (c *RunCosts) Add(org, key, model string, cost catalog.Money) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,8 +89,8 @@ func (c *RunCosts) Add(org, key, model string, cost catalog.Money) {
 	}
 }
 
-// Expected is what 99 of 100 of the latest runs have cost at most (the nearest rank), and
-// never above most, which is what the next one can cost. Of few runs, it is most.
+// Expected is the greatest cost of 99 in 100 of the latest runs (the nearest rank), and
+// never above most, the greatest cost of the next one. Of few runs, it is most.
 func (c *RunCosts) Expected(org, key, model string, most catalog.Money) catalog.Money {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,10 +102,10 @@ func (c *RunCosts) Expected(org, key, model string, most catalog.Money) catalog.
 	return min(most, sorted[(99*len(sorted)+99)/100-1])
 }
 
-// Most is what the call of a hold can cost once, in micro-dollars.
+// Most is the greatest one-time cost of a hold's call, in micro-dollars.
 func (h *Hold) Most() int64 { return max(h.Amounts[Cost], h.About.Most) }
 
-// Unreserved is what runs under way can cost a scope beyond what is reserved for them, in
+// Unreserved is the possible cost to a scope of runs under way beyond their reservations, in
 // micro-dollars.
 func (s *State) Unreserved(scope Scope) (micro int64) {
 	for i := range s.Holds {

@@ -42,7 +42,7 @@ func TestWhatRunsAreExpectedToCost(t *testing.T) {
 	expect("ann", "llm", 1000, 1000) // what is used least is forgotten
 }
 
-// Whatever runs have cost, what is expected is never above the most, and of 200 runs at
+// With any history, the expected cost is never above the most, and of 200 runs at
 // most two have cost more.
 func TestFewRunsCostMoreThanExpected(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -18,9 +18,9 @@ func Counts(kind operation.Kind) bool {
 	return false
 }
 
-// Footprint is what a resource takes as it stands: the platform's record of it, or
-// the state that a call leads to. priced is false if nothing is known of what it
-// costs, which then counts for nothing.
+// Footprint returns the amounts of a resource as it stands: the platform's record of it, or
+// the state that a call leads to. priced is false if its
+// cost is unknown and counts for nothing.
 func Footprint(kind operation.Kind, resource map[string]any, prices *catalog.Snapshot) (a Amounts, priced bool) {
 	a[GPUs], a[Pods], a[Workers], a[VolumeGB] = catalog.Holds(kind, resource)
 	c := prices.Standing(kind, resource)
@@ -30,8 +30,8 @@ func Footprint(kind operation.Kind, resource map[string]any, prices *catalog.Sna
 	return a.Clamped(), c.Known
 }
 
-// Print describes what a resource is made of, in the same words for the state that
-// a create leads to and for the platform's record of what it made.
+// Print describes the parts of a resource, in the same words for the state that
+// a create leads to and for the platform's record of the result.
 func Print(kind operation.Kind, resource map[string]any) string {
 	section := func(name string) map[string]any {
 		s, _ := resource[name].(map[string]any)
@@ -69,10 +69,10 @@ type Found struct {
 	// GPU and DataCenter are those of [Machine].
 	GPU, DataCenter string
 	Amounts         Amounts
-	// Listed is what it costs per hour on the platform's list, in micro-dollars, 0 where
+	// Listed is its cost per hour on the platform's list, in micro-dollars, 0 where
 	// nothing else was agreed.
 	Listed int64
-	// Priced is false if nothing is known of what it costs.
+	// Priced is false if its cost is unknown.
 	Priced bool
 	// Unread is true of an endpoint whose workers were not listed: there may be more than
 	// it is to have.
@@ -85,13 +85,13 @@ type Found struct {
 	Use Use
 }
 
-// about is what is remembered of a resource that no call is known to have made.
+// about is the description of a resource that no call is known to have made.
 func (f *Found) about() About {
 	return About{Name: f.Name, Print: f.Print, GPU: f.GPU, DataCenter: f.DataCenter}
 }
 
-// MadeBy reports whether a resource can be what a create of unknown end made: it is
-// what was asked for, and no older than the call.
+// MadeBy reports whether a resource can be the result of a create with an unknown outcome: it matches
+// the request, and is no older than the call.
 func (f *Found) MadeBy(kind string, about About, age time.Duration) bool {
 	return kind == string(f.Kind) && (about.Name == "" || about.Name == f.Name) &&
 		(about.Print == "" || strings.EqualFold(about.Print, f.Print)) && f.Age <= (age+clockSlack).Milliseconds()

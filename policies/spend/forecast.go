@@ -13,7 +13,7 @@ const (
 	weeks = 8
 	// trust is how many days of the same weekday weigh as much as all days together.
 	trust = 2.0
-	// z is how many standard deviations a range reaches from what is expected: 80 % of a
+	// z is how many standard deviations a range reaches from the expected value: 80 % of a
 	// normal distribution.
 	z = 1.28
 	// vague is the standard deviation of a day of which there is no history, as a share.
@@ -25,8 +25,8 @@ const (
 // today, the latest last, and left is how many days are to come, the rest of today
 // first.
 //
-// A day is taken to cost what its weekday has cost on average, and what the rate of now
-// is above or below that is taken to wear off.
+// A day is taken to cost the average of its weekday, and the excess of the present
+// rate above or below that is taken to wear off.
 func Forecast(accrued, burn int64, past []int64, left float64) Range {
 	now := float64(burn) * 24
 	p := profileOf(past, now)
@@ -61,7 +61,7 @@ type profile struct {
 	deviation float64
 }
 
-// mean is what a day costs, i days from today.
+// mean is the cost of a day, i days from today.
 func (p *profile) mean(i int) float64 { return p.days[i%7] }
 
 func profileOf(past []int64, now float64) profile {

@@ -51,8 +51,8 @@ func (p *pass) look(ctx context.Context, kind, id string, changed time.Time) (f 
 	return f, true
 }
 
-// now is what the platform has of a record, nil if the resource is gone. It is not
-// known while the list and a GET contradict each other: of what the list lacks, and of
+// now is the platform's state of a record, nil if the resource is gone. It is not
+// known while the list and a GET contradict each other: of a resource missing from the list, and of
 // an endpoint with fewer workers than counted, a GET has the last word.
 func (p *pass) now(ctx context.Context, r *Record) (f *Found, known bool) {
 	listed := p.found[r.ID]

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// TestGone: what the list lacks stays in the ledger until a GET answers 404, neither
+// TestGone: a resource missing from the list stays in the ledger until a GET answers 404, neither
 // counted in the first minute after the last change.
 func TestGone(t *testing.T) {
 	for _, tt := range []struct {
@@ -54,7 +54,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestGoneWithAHold: the hold of a change of what the list lacks ends when a GET answers
+// TestGoneWithAHold: the hold of a change to a resource missing from the list ends when a GET answers
 // 404, and the record with it; otherwise it stays.
 func TestGoneWithAHold(t *testing.T) {
 	for _, hidden := range []bool{false, true} {
@@ -82,8 +82,8 @@ func TestGoneWithAHold(t *testing.T) {
 	}
 }
 
-// TestGoneIsBounded: a pass asks for some of what the list lacks, and removes the rest
-// of it in the next ones.
+// TestGoneIsBounded: a pass asks for some of the resources missing from the list, and removes the rest
+// of them in the next ones.
 func TestGoneIsBounded(t *testing.T) {
 	r := newReconciled(t)
 	for i := range 250 {
@@ -100,7 +100,7 @@ func TestGoneIsBounded(t *testing.T) {
 	}
 }
 
-// TestOwnersComeBack: the owner of what the reconciler removed is given back when the
+// TestOwnersComeBack: the owner of a resource that the reconciler removed is given back when the
 // id returns within 30 days.
 func TestOwnersComeBack(t *testing.T) {
 	for _, tt := range []struct {

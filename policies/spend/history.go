@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Item is what costs money: a resource while it is an owner's, and what is known of
+// Item is a source of costs: a resource while it belongs to one owner, and the facts known of
 // it.
 type Item struct {
 	Resource string `json:"resource"`
@@ -28,10 +28,10 @@ type Item struct {
 
 // Terms are what an item costs per hour, in micro-dollars: of a series, those that the
 // reconciler found last; of a roll-up, those of its time. They are zero where they are not
-// known, in what costs once, and where they are not asked for.
+// known, in one-time costs, and where they are not asked for.
 type Terms struct {
 	Rate int64 `json:"rate,omitempty"`
-	// List is what the platform's list says instead, 0 if that is Rate.
+	// List is the rate of the platform's list instead, 0 if that is Rate.
 	List int64 `json:"list,omitempty"`
 	// GB is the size of a network volume.
 	GB int64 `json:"gb,omitempty"`
@@ -45,7 +45,7 @@ func (t Terms) at(rate int64) Terms {
 	return Terms{Rate: rate}
 }
 
-// maxName bounds what is kept of a name, in bytes.
+// maxName bounds the kept part of a name, in bytes.
 const maxName = 64
 
 // ItemOf returns the item of a resource.
@@ -79,7 +79,7 @@ type Change struct {
 }
 
 // Series is an item that costs money now: its rate, in micro-dollars per hour, and the
-// remainder of what it has cost, in micro-dollar milliseconds per hour. What it has cost
+// remainder of its cost, in micro-dollar milliseconds per hour. Its cost
 // until At, in Unix milliseconds, is rolled up.
 type Series struct {
 	Item  Item  `json:"item"`
@@ -151,8 +151,8 @@ type Posting struct {
 	Changes int
 	// Rollups are hourly. They are added to those of the days, too.
 	Rollups []Rollup
-	// Billed are hourly, too: by how much what was billed differs from what was counted.
-	// That is also added to what has accrued for the owner in the day and the month, as
+	// Billed are hourly, too: by how much the bill differs from the counted cost.
+	// That is also added to the owner's accrued cost in the day and the month, as
 	// far as the hour is in them.
 	Billed []Rollup
 	Keep   Retention
@@ -178,7 +178,7 @@ type History struct {
 	found sync.Map // by organisation, what Learn was told
 }
 
-// Learn tells what was found of an organisation's resources. That is not to be changed.
+// Learn takes the resources found of an organisation. They must not be changed.
 func (h *History) Learn(org string, found map[string]*Found) { h.found.Store(org, found) }
 
 // known is what Learn was told last, nil for nothing.
@@ -236,7 +236,7 @@ func (h *History) post(ctx context.Context, org string, r *rolling) (bool, error
 	return true, nil
 }
 
-// learn takes over what the platform says of a resource.
+// learn takes over the platform's record of a resource.
 func (i *Item) learn(f *Found) {
 	i.GPU = cmp.Or(f.GPU, i.GPU)
 	i.DataCenter = cmp.Or(f.DataCenter, i.DataCenter)

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Idle says what of an organisation's resources is idle, and what is done about it.
+// Idle defines the idle resources of an organisation, and the action on them.
 // The zero Idle finds nothing.
 type Idle struct {
 	For       time.Duration `yaml:"for" doc:"how long a running pod must be used less than the bounds, or an endpoint with workers have no job, to be idle; at least 1m and twice spend.reconcile; 0 looks for nothing"`
@@ -26,7 +26,7 @@ type Idle struct {
 	Notice    time.Duration `yaml:"notice" doc:"how long before a pod is stopped that is announced; 0 is 15m"`
 }
 
-// Action says what is done about what is idle. The zero Action is ActionList.
+// Action is done to idle resources. The zero Action is ActionList.
 type Action string
 
 // The actions, each including those before it.
@@ -80,7 +80,7 @@ type Use struct {
 	Workers, Busy int64
 	// Mounted is true of a network volume that a pod or an endpoint names.
 	Mounted bool
-	// Burn is what the resource costs as it stands, in micro-dollars per hour.
+	// Burn is the resource's cost as it stands, in micro-dollars per hour.
 	Burn int64
 }
 
@@ -144,7 +144,7 @@ type sightings struct {
 	Idle map[string]IdleResource `json:"idle"` // by id
 }
 
-// look compares what was listed with the look before. A pod or endpoint that was not
+// look compares the listed resources with the look before. A pod or endpoint that was not
 // looked at for longer than gap, or a pod started since, may have worked meanwhile.
 func (i *Idle) look(before *sightings, found map[string]*Found, now time.Time, gap time.Duration) sightings {
 	next := sightings{At: now, Idle: make(map[string]IdleResource)}
@@ -165,7 +165,7 @@ func (i *Idle) look(before *sightings, found map[string]*Found, now time.Time, g
 	return next
 }
 
-// What is kept in Notices of idle resources, beside what was told of them.
+// Keys of Notices for idle resources, beside their alerts.
 const (
 	idleField  = "idle"
 	idlePrefix = "idle:"
@@ -182,7 +182,7 @@ type Keeper struct {
 
 // Keep leaves a resource alone for a time although it is idle, and returns until when;
 // 0 ends that. May refuses, with the error that Keep then returns. It returns
-// [ErrNoResource] for what the ledger does not have.
+// [ErrNoResource] for a resource missing from the ledger.
 func (k *Keeper) Keep(ctx context.Context, org, id string, length time.Duration, may func(*Record) error) (until time.Time, err error) {
 	state, err := k.Show(ctx, org)
 	if err != nil {
@@ -209,8 +209,8 @@ func (k *Keeper) Keep(ctx context.Context, org, id string, length time.Duration,
 	return until, k.Notice(ctx, org, keepPrefix+id, value)
 }
 
-// List returns what the last look found idle for long enough, and when that was, from
-// what Notices has of the organisation. The zero time means that there was no look.
+// List returns the resources that the last look found idle for long enough, and when that was, from
+// the organisation's Notices. The zero time means that there was no look.
 func (i *Idle) List(noticed map[string]string) (at time.Time, list []IdleResource, err error) {
 	var s sightings
 	if text := noticed[idleField]; text != "" {
@@ -237,7 +237,7 @@ func (i *Idle) list(s *sightings, noticed map[string]string) (list []IdleResourc
 	return list
 }
 
-// idle brings what is idle up to date and returns what follows from it.
+// idle brings the idle resources up to date and returns the consequences.
 func (e *Enforcer) idle(ctx context.Context, p *pass, i *Idle, noticed map[string]string) ([]due, error) {
 	var before sightings
 	_ = json.Unmarshal([]byte(noticed[idleField]), &before) // what cannot be read is seen anew

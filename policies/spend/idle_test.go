@@ -35,7 +35,7 @@ type trace struct {
 	id        string
 	owned     bool
 	stretches []stretch
-	// What has become of it: the end of what its owner keeps it, the first word of a
+	// Its fate: the end of its owner's protection, the first word of a
 	// stop, and whether it was stopped.
 	kept, announced time.Time
 	stopped         bool
@@ -70,7 +70,7 @@ func (tr *trace) idleSince(t time.Time) (since time.Time) {
 	return since
 }
 
-// drawTrace draws a life. Work lasts at least idleGap: what is shorter can fall between
+// drawTrace draws a life. Work lasts at least idleGap: shorter work can fall between
 // two looks.
 func drawTrace(t *rapid.T, id string, start time.Time) *trace {
 	tr := &trace{id: id, owned: rapid.IntRange(0, 3).Draw(t, "owned") > 0}
@@ -144,7 +144,7 @@ func (w *watched) list() (found []spend.Found) {
 	return found
 }
 
-// stop wants what is stopped to have been idle, announced, owned and not kept.
+// stop wants a stopped resource to have been idle, announced, owned and not kept.
 func (w *watched) stop(_ context.Context, _, id string) (spend.Amounts, error) {
 	tr := w.traces[id]
 	s, _ := tr.at(w.now)
@@ -231,7 +231,7 @@ func (w *watched) check(missed time.Time) {
 	}
 }
 
-// Each kind of resource has its own sign of not working, and what is not known is
+// Each kind of resource has its own sign of not working, and an unknown sign is
 // none.
 func TestIdleReasons(t *testing.T) {
 	pod := func(u spend.Use) spend.Found { return spend.Found{Kind: operation.KindPod, Use: u} }

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// Owned is who made a resource, and what is remembered of it.
+// Owned is the owner of a resource, and its description.
 type Owned struct {
 	Owner Owner `json:"owner"`
 	About About `json:"about"`
 }
 
-// or is what is remembered, and where that is nothing what was found.
+// or returns the remembered description, and the found one where that is empty.
 func (a About) or(found About) About {
 	return About{
 		Operation: cmp.Or(a.Operation, found.Operation), Decision: cmp.Or(a.Decision, found.Decision), Name: cmp.Or(a.Name, found.Name),
@@ -25,20 +25,20 @@ func (a About) or(found About) About {
 	}
 }
 
-// Offer is what a gateway remembers of a ledger that was lost.
+// Offer is a gateway's memory of a lost ledger.
 type Offer struct {
 	Gateway string
 	// Epoch is that of the rebuild which the offer is for.
 	Epoch  int64
 	Owners map[string]Owned
-	// Balances are those of a time in a zone. What they say that has accrued goes on by
+	// Balances are those of a time in a zone. Their accrued costs go on by
 	// their rates until the offer is made.
 	Balances []Balance
 	At       time.Time
 	Zone     Zone
 }
 
-// Head is what a store says of a ledger in a few words.
+// Head is a store's short description of a ledger.
 type Head struct {
 	// Epoch changes with each rebuild, Seq with each change.
 	Epoch, Seq int64
@@ -46,19 +46,19 @@ type Head struct {
 	Lost       Lost
 }
 
-// Memorial is where gateways bring together what they remember of lost ledgers.
+// Memorial is where gateways bring together their memories of lost ledgers.
 type Memorial interface {
 	// Heads returns those of organisations, in their order.
 	Heads(ctx context.Context, orgs []string) ([]Head, error)
-	// Offer keeps the owners that are offered for an hour, and raises sums to what is
+	// Offer keeps the owners that are offered for an hour, and raises sums to those
 	// offered of periods that go on. Nothing is overwritten.
 	Offer(ctx context.Context, org string, o *Offer) error
 	// Offered returns the owners that were offered for a rebuild, and by which gateways.
 	Offered(ctx context.Context, org string, epoch int64) (owners map[string]Owned, gateways []string, err error)
 }
 
-// Images is what this gateway remembers of ledgers: of each the state that was read
-// last, at most an interval old, see [Watch], and what it has settled since. When a ledger is rebuilt
+// Images is this gateway's memory of ledgers: of each the state that was read
+// last, at most an interval old, see [Watch], and its settlements since. When a ledger is rebuilt
 // because the store has lost it, every gateway offers its image. It is safe for
 // concurrent use.
 type Images struct {
@@ -80,14 +80,14 @@ type Images struct {
 	orgs map[string]*image
 }
 
-// image is what is remembered of one organisation's ledger.
+// image is the memory of one organisation's ledger.
 type image struct {
 	state State
 	read  time.Time
 	seq   int64 // no later than the state
 	// offered is the epoch of the rebuild that the image was offered for last.
 	offered int64
-	// settled are what was settled since about the time that the state was read.
+	// settled are the settlements since about the time that the state was read.
 	settled []outcome
 	count   int64 // of settlements so far
 	head    Head
@@ -96,7 +96,7 @@ type image struct {
 	rebuilding bool
 }
 
-// outcome is what a settlement has entered, in brief.
+// outcome is the entry of a settlement, in brief.
 type outcome struct {
 	number   int64
 	resource string
@@ -104,7 +104,7 @@ type outcome struct {
 	once     int64
 }
 
-// Loss is what was lost of a ledger, and what came of it.
+// Loss is the loss of parts of a ledger, and its result.
 type Loss struct {
 	Lost Lost      `json:"lost"`
 	At   time.Time `json:"at"`
@@ -126,7 +126,7 @@ func (m *Images) of(org string) *image {
 	return m.orgs[org]
 }
 
-// Remember returns the store with what passes through it remembered.
+// Remember returns the store with its traffic remembered.
 func (m *Images) Remember(s Store) Store { return remembering{s, m} }
 
 type remembering struct {
@@ -235,10 +235,10 @@ func (m *Images) answer(ctx context.Context, org string, epoch int64) error {
 	return nil
 }
 
-// lossNotice is what the last loss is noticed under.
+// lossNotice is the name of the last loss in Notices.
 const lossNotice = "loss"
 
-// LastLoss returns what was lost last, nil for nothing.
+// LastLoss returns the last loss, nil for nothing.
 func LastLoss(ctx context.Context, n Notices, org string) (*Loss, error) {
 	noticed, err := n.Noticed(ctx, org)
 	if err != nil || noticed[lossNotice] == "" {
@@ -323,9 +323,9 @@ func (m *Images) await(ctx context.Context, org string, epoch int64) (map[string
 	}
 }
 
-// rest adds to a recollection what is recorded elsewhere of resources that nobody
-// remembers. What that knows of a ledger that seems never to have been shows that it
-// was lost with all gateways; bills then say what has accrued.
+// rest adds to a recollection the records elsewhere of resources that no gateway
+// remembers. A record there of a ledger that seems never to have been shows that it
+// was lost with all gateways; bills then supply the accrued costs.
 func (r *recollection) rest(ctx context.Context, p *pass, unknown []*Found) error {
 	if p.Images == nil || !p.report.Rebuilt {
 		return nil

@@ -10,12 +10,12 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Labels are what a caller says of a resource for those who read costs: pairs
+// Labels are a caller's description of a resource for readers of costs: pairs
 // name=value, sorted and separated by commas. "" is none.
 type Labels string
 
 const (
-	// maxLabels bounds how many labels one resource has, maxLength what is read of
+	// maxLabels bounds how many labels one resource has, maxLength the part read of
 	// them, in bytes.
 	maxLabels = 8
 	maxLength = 1024
@@ -44,7 +44,7 @@ func (r LabelRule) Validate() error {
 }
 
 // ReadLabels reads labels as a header has them: a list (RFC 9110, section 5.6.1) of
-// name=value. It refuses what the rules do not allow, with a message for each fault
+// name=value. It refuses labels that the rules do not allow, with a message for each fault
 // that begins with its place, e.g. "Header[0]" or "Header.project" for one named
 // Header, and never repeats a value.
 func ReadLabels(header, text string, rules []LabelRule) (labels Labels, faults []string) {

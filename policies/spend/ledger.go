@@ -11,7 +11,7 @@ import (
 // Ledger admits calls against the budgets of organisations.
 type Ledger struct {
 	Store Store
-	// Costs is what runs have cost lately.
+	// Costs are the recent costs of runs.
 	Costs *RunCosts
 	// Rebuild makes an organisation's ledger complete; it is asked when that is not.
 	Rebuild func(ctx context.Context, org string) error
@@ -40,10 +40,10 @@ func (c *Ceiling) Name() string { return c.Scope.String() + " " + CeilingName(c.
 // Passed reports whether the call would take more than there is.
 func (c *Ceiling) Passed() bool { return c.Needs > 0 && c.Sum() > c.Limit }
 
-// Left is what is left of the ceiling with the call.
+// Left is the rest of the ceiling with the call.
 func (c *Ceiling) Left() int64 { return max(0, c.Limit-c.Sum()) }
 
-// Quote is what the ledger says to a call.
+// Quote is the ledger's answer to a call.
 type Quote struct {
 	// Owner pays for the resource.
 	Owner Owner
@@ -140,7 +140,7 @@ func (l *Ledger) NoteJob(ctx context.Context, org string, j Job, o Owner, keep t
 	return l.Store.NoteJob(ctx, org, j, o, keep)
 }
 
-// Balances returns what is counted for an owner's scopes, in their order, rebuilding
+// Balances returns the accounts of an owner's scopes, in their order, rebuilding
 // a ledger that is not complete.
 func (l *Ledger) Balances(ctx context.Context, org string, o Owner) ([]Balance, error) {
 	state, err := l.Store.Balances(ctx, org, o)

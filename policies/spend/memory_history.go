@@ -28,7 +28,7 @@ func (a *archive) note(r *Record, rate, at int64) {
 	}
 }
 
-// once enters what a hold has cost at once.
+// once enters the one-time cost of a hold.
 func (a *archive) once(h *hold, micro, at int64) {
 	if micro > 0 {
 		a.Changes = append(a.Changes, Change{Item: RunOf(h.Kind, h.Owner, h.About), Once: micro, At: time.UnixMilli(at)})

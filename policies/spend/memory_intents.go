@@ -41,7 +41,7 @@ func (l *ledger) finish(e *Ending) {
 	}
 }
 
-// said is what a row says, without when it was noted.
+// said is the content of a row, without when it was noted.
 func said(row string) string {
 	_, text, _ := strings.Cut(row, " ")
 	return text

@@ -5,7 +5,7 @@ import (
 	"maps"
 )
 
-// offered is what was offered for a rebuild.
+// offered is an offer for a rebuild.
 type offered struct {
 	owners   map[string]Owned
 	gateways []string
@@ -53,7 +53,7 @@ func (m *Memory) Offer(_ context.Context, org string, o *Offer) error {
 	return nil
 }
 
-// raise makes what has accrued at least what another account says of the same period.
+// raise raises the accrued cost to at least another account's of the same period.
 func (a *account) raise(other *account) {
 	for i := range a.periods {
 		if p := other.periods[i]; p.start == a.periods[i].start && p.accrued > a.periods[i].accrued {

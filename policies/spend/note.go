@@ -8,7 +8,7 @@ type Note struct {
 	// Wish is the key of intents with the same wish, Like that of those whose resource
 	// looks the same, Answer that of the answer to a request with a key.
 	Wish, Like, Answer string
-	// Intent is its id, "" to look only; Row is what is stored, Owner who wants it.
+	// Intent is its id, "" to look only; Row is the stored text, Owner the asker.
 	Intent, Row, Owner string
 	// Past are the intents of the wish that do not stand in the way.
 	Past []string
@@ -21,12 +21,12 @@ type Ending struct {
 	// Made is the key of the resource that was made, Wish and Like are those of the Note,
 	// and Answer is that of the answer.
 	Made, Wish, Like, Answer string
-	// Intent is its id. Row is what is stored in the place of Was, "" for nothing; what is
+	// Intent is its id. Row is stored in the place of Was, "" for nothing; a row that is
 	// no longer Was stays, unless that is "".
 	Intent, Was, Row string
 	// Known says that Made is written, Unlike that the intent leaves Like.
 	Known, Unlike bool
-	// Text is what is stored under Answer, "" for nothing.
+	// Text is stored under Answer, "" for nothing.
 	Text string
 	// Keep is how long it is kept.
 	Keep time.Duration

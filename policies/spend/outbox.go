@@ -56,7 +56,7 @@ type box struct {
 	seen          HoldStatus
 }
 
-// grip is what is known of a hold in hand.
+// grip is the state of a hold in hand.
 type grip struct {
 	// known says that the store has answered that it has the hold.
 	known bool
@@ -104,7 +104,7 @@ func (b *box) drop(hold string) {
 }
 
 // Reserve implements Store. A hold whose reservation failed is in hand, too: the store
-// may have it. A refusal is asked for again if what is queued can make room.
+// may have it. A refusal is asked for again if queued settlements can make room.
 func (o *Outbox) Reserve(ctx context.Context, org string, r *Reservation) (Outcome, error) {
 	r.Holder = o.Holder
 	o.mu.Lock()
@@ -175,7 +175,7 @@ func (o *Outbox) doubt(b *box) {
 }
 
 // enqueue queues a settlement. The removal of a resource takes the place of others of
-// it; what the store may never have heard of is dropped when too much is queued: its
+// it; a settlement that the store may never have heard of is dropped when too much is queued: its
 // hold is released when the store answers again, and the next pass finds out about its
 // resource. The caller holds mu.
 func (o *Outbox) enqueue(ctx context.Context, org string, b *box, s *Settlement) {

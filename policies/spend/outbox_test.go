@@ -41,7 +41,7 @@ func (f *flaky) leave(how fault) {
 	f.away, f.fault = true, how
 }
 
-// back has it answer again. It carries out what has waited for it.
+// back has it answer again. It carries out the calls that have waited for it.
 func (f *flaky) back() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -113,7 +113,7 @@ type desk struct {
 // room is the budget of the organisation: as many pods.
 const room = 1_000_000
 
-// openDesk returns a gateway that delivers what it has to until the test ends. It must
+// openDesk returns a gateway that delivers its settlements until the test ends. It must
 // be called in a bubble.
 func openDesk(t *testing.T) *desk {
 	t.Helper()
@@ -205,8 +205,8 @@ func (d *desk) counts(committed, noted, open int64) {
 	}
 }
 
-// Whatever the store does not take, or takes without saying so, it has five seconds
-// after it is back, however long it was away: no reservation is left of what nobody
+// Any call that the store does not take, or takes without saying so, reaches it within five seconds
+// after it is back, however long it was away: no reservation is left of calls that nobody
 // makes any more.
 func TestSettlementsAreDelivered(t *testing.T) {
 	for step, tt := range map[string]struct {
@@ -399,7 +399,7 @@ func TestSettlementsKeepTheirOrder(t *testing.T) {
 	})
 }
 
-// A call that finds no room takes what is queued to give back.
+// A call that finds no room gets the room that queued settlements give back.
 func TestQueuedRoomIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := openDesk(t)
@@ -418,7 +418,7 @@ func TestQueuedRoomIsFound(t *testing.T) {
 	})
 }
 
-// What a gateway that stops could not deliver is told.
+// A gateway that stops reports its undelivered settlements.
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := openDesk(t)

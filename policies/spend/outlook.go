@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Outlook is what a scope is likely to spend.
+// Outlook is the likely spend of a scope.
 type Outlook struct {
 	Scope Scope
-	// Burn is what it costs now, in micro-dollars per hour; Today and ThisMonth are
-	// what has accrued, in micro-dollars.
+	// Burn is its present cost, in micro-dollars per hour; Today and ThisMonth are
+	// its accrued costs, in micro-dollars.
 	Burn, Today, ThisMonth int64
 	// Day and Month estimate both at their ends.
 	Day, Month Range
@@ -25,17 +25,17 @@ type Fullness struct {
 	// Index says which of the ceilings it is.
 	Index int
 	Limit int64
-	// Used is what is committed or has accrued, Reserved what calls find reserved: of a
-	// budget of a day or month also what goes on for the horizon.
+	// Used is the committed or accrued amount, Reserved the amount that calls find reserved: of a
+	// budget of a day or month also the cost of running resources for the horizon.
 	Used, Reserved int64
 	// UsedUp is the day on which what accrues in a period is expected to reach the limit,
 	// zero if it is not within the period.
 	UsedUp time.Time
-	// Unreserved is what runs under way can cost beyond what is reserved for them.
+	// Unreserved is the possible cost of runs under way beyond their reservations.
 	Unreserved int64
 }
 
-// Left is what a call may still take.
+// Left is the amount that a call may still take.
 func (f *Fullness) Left() int64 { return max(0, f.Limit-f.Used-f.Reserved) }
 
 // Over is by how much runs under way can pass it at most.
@@ -105,7 +105,7 @@ func (p *Plan) Fullness(b *Balance, s *State) (out []Fullness) {
 	return out
 }
 
-// usedUp is the day by whose end what has accrued in a period is expected to reach a
+// usedUp is the day by whose end the accrued cost of a period is expected to reach a
 // limit, zero if the period ends before that.
 func (o *Outlook) usedUp(limit, accrued int64, past []int64, state *State, end time.Time) time.Time {
 	for _, midnight := range state.Zone.days(state.Now, end) {

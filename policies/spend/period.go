@@ -9,7 +9,7 @@ import (
 // hour is one in milliseconds, the unit of every time in the ledger.
 const hour = int64(time.Hour / time.Millisecond)
 
-// cost is what a rate in micro-dollars per hour comes to in some milliseconds, in
+// cost is the cost of a rate in micro-dollars per hour over some milliseconds, in
 // micro-dollars rounded down. carry is the remainder of an earlier cost, in
 // micro-dollar milliseconds per hour, and rest that of this one; both are below
 // an hour.
@@ -33,7 +33,7 @@ func forecast(rate, ms int64) int64 {
 	return micro
 }
 
-// period is a calendar period and what has accrued in it.
+// period is a calendar period and its accrued cost.
 type period struct {
 	// start is when it began, in Unix milliseconds.
 	start int64
@@ -48,7 +48,7 @@ const (
 	periods
 )
 
-// account is what is counted for one scope.
+// account is the account of one scope.
 type account struct {
 	// at is until when accrual is up to date, in Unix milliseconds.
 	at                  int64
@@ -110,7 +110,7 @@ func (a *account) correct(rate, from, to int64) {
 
 // BalanceOf reads an account as the store has it and brings it up to date: the time
 // until when it is, the amounts committed and reserved, and for the day and the
-// month each when it began, what has accrued, and the remainder.
+// month each its beginning, its accrued cost, and the remainder.
 func BalanceOf(s Scope, n []int64, now time.Time, z Zone) Balance {
 	a := accountOf(n)
 	c := z.Calendar(now)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Lost is what a store has lost of a ledger; "" is nothing.
+// Lost names the part of a ledger that a store has lost; "" is nothing.
 type Lost string
 
 // What can be lost.
@@ -24,7 +24,7 @@ const (
 	LostEnded     Lost = "ended"
 )
 
-// Losses lists what a store can lose of a ledger.
+// Losses lists the parts of a ledger that a store can lose.
 func Losses() []Lost {
 	return []Lost{LostAll, LostChanges, LostServer, LostAccounts, LostResources, LostHolds, LostEnded}
 }
@@ -59,7 +59,7 @@ type Repair struct {
 	Differences []Difference
 }
 
-// Differences compares the sums with what they are sums of. Calls change both in one
+// Differences compares the sums with their summands. Calls change both in one
 // step, so a difference stays as it is until it is repaired.
 func (s *State) Differences() []Difference {
 	sums := make(map[Scope]*Difference, len(s.Balances))

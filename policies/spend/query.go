@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Dimension is what costs are grouped and filtered by.
+// Dimension is a grouping and a filter of costs.
 type Dimension string
 
 // The dimensions.
@@ -86,19 +86,19 @@ type Query struct {
 	From, To time.Time
 	Bucket   Unit
 	By       []Dimension
-	// Where keeps what has one of the values in each of the dimensions; "" is what has
+	// Where keeps costs with one of the values in each of the dimensions; "" stands for
 	// none.
 	Where map[Dimension][]string
-	// Rates tells what was counted at different rates apart.
+	// Rates separates costs of different rates.
 	Rates bool
 }
 
-// ErrRange means that a query asks for what is not kept, or for nothing.
+// ErrRange means that a query asks for hours that are not kept, or for none.
 var ErrRange = errors.New("spend: the range cannot be asked for")
 
-// Ask returns what a query asks for, by time and then by amount, the highest first.
+// Ask returns the rows of a query, by time and then by amount, the highest first.
 // Of the item of each row only the members are set that it is grouped by, and with
-// [ByResource] what is known of the resource.
+// [ByResource] the facts known of the resource.
 func (h *History) Ask(ctx context.Context, org string, q *Query, now time.Time) ([]Rollup, error) {
 	hours, days, err := q.units(h.Keep, now)
 	if err != nil {
@@ -208,7 +208,7 @@ type rateOf struct {
 	rate     int64
 }
 
-// factsOf is what was known last of each resource, without its owner, and of each at each
+// factsOf is the last known state of each resource, without its owner, and of each at each
 // of its rates: more is known after its first hour than in it.
 func factsOf(rows []Rollup) (facts map[string]Item, terms map[rateOf]Terms) {
 	slices.SortFunc(rows, func(a, b Rollup) int {

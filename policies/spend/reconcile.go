@@ -12,8 +12,8 @@ import (
 )
 
 // Reconciler makes ledgers follow the platform: it settles holds whose end is not
-// known, enters what was made without the gateway as the organisation's, and takes
-// off what is gone. Two of them at work on the same ledger do no harm: nothing is
+// known, enters resources made without the gateway as the organisation's, and takes
+// off those that are gone. Two of them at work on the same ledger do no harm: nothing is
 // adjusted that has changed since it was read.
 type Reconciler struct {
 	Store Store
@@ -30,7 +30,7 @@ type Reconciler struct {
 	// Lock waits until the caller alone reconciles an organisation.
 	Lock   func(ctx context.Context, org string) (unlock func(), err error)
 	Logger *slog.Logger
-	// Seen is told what a pass found in the ledger when it began; nil ignores it.
+	// Seen is called with the ledger as a pass found it at its beginning; nil ignores it.
 	Seen func(ctx context.Context, org string, s *State)
 	// Done is told what each pass has done; nil ignores it.
 	Done func(ctx context.Context, org string, r Report)
@@ -40,17 +40,17 @@ type Reconciler struct {
 	Images *Images
 	// History rolls up what resources cost in each pass.
 	History *History
-	// Bills corrects what was counted by what was billed; nil does not.
+	// Bills corrects counted costs by billed ones; nil does not.
 	Bills *Bills
-	// Enforcer makes good what passes a budget; nil does not.
+	// Enforcer corrects exceeded budgets; nil does not.
 	Enforcer *Enforcer
 	// Patience is how long a call may take: a hold that is older belongs to a
-	// gateway that has ended. Unresolved is how much longer it is looked for what a
-	// call of unknown end may have made.
+	// gateway that has ended. Unresolved is how much longer the pass looks for the result of a
+	// call with an unknown outcome.
 	Patience, Unresolved time.Duration
 }
 
-// Report is what a pass has done.
+// Report is the result of a pass.
 type Report struct {
 	// Resources is how many the platform has.
 	Resources int
@@ -79,12 +79,12 @@ type Report struct {
 	Short   bool
 	// Rebuilt says that the ledger was not complete before.
 	Rebuilt bool
-	// Corrected is what the platform's bills have changed.
+	// Corrected holds the corrections by the platform's bills.
 	Corrected Corrected
 }
 
 // EndedHold is a hold whose end was found out: whether its call was carried out, and
-// what it has made or was about, "" for nothing.
+// the resource that it made or was about, "" for nothing.
 type EndedHold struct {
 	Hold
 
@@ -95,13 +95,13 @@ type EndedHold struct {
 // Drift is a resource that differs from its record without a call by the gateway.
 type Drift struct {
 	Record
-	// Now is what it takes; nothing, if it has Gone.
+	// Now are its amounts; none, if it has Gone.
 	Now  Amounts
 	Gone bool
 }
 
 const (
-	// listSlack is what a list usually lags behind an answer of the platform.
+	// listSlack is the usual lag of a list behind an answer of the platform.
 	listSlack = 10 * time.Second
 	// clockSlack is what times in whole seconds may be off.
 	clockSlack = 2 * time.Second
@@ -254,9 +254,9 @@ func (p *pass) run(ctx context.Context, found []Found) error {
 	return p.Enforcer.enforce(ctx, p)
 }
 
-// outside returns what of the unknown resources was made without the gateway, and not
+// outside returns the unknown resources that were made without the gateway, and not
 // by a call that began after the state was read. Such a call is under way still, or has
-// said what it made, unless that is gone by now: so the ledger is read again, and then
+// named its resource, unless that is gone by now: so the ledger is read again, and then
 // the list.
 func (p *pass) outside(ctx context.Context, unknown []*Found) ([]*Found, error) {
 	after, err := p.Store.Show(ctx, p.org)
@@ -296,8 +296,8 @@ func (p *pass) outside(ctx context.Context, unknown []*Found) ([]*Found, error) 
 	return slices.DeleteFunc(unknown, func(f *Found) bool { return !known[f.ID] }), nil
 }
 
-// adopt enters what was made without the gateway, if it counts, and what a lost ledger
-// had, for its owner.
+// adopt enters resources made without the gateway, if they count, and those that a lost ledger
+// had, for their owners.
 func (p *pass) adopt(ctx context.Context, unknown []*Found) error {
 	unknown = slices.DeleteFunc(unknown, func(f *Found) bool {
 		_, known := p.memory.owners[f.ID]
@@ -336,7 +336,7 @@ func (p *pass) adopted(ctx context.Context, f *Found, done Adjusted) {
 	}
 }
 
-// follow makes the records say what the platform does.
+// follow makes the records agree with the platform.
 func (p *pass) follow(ctx context.Context) error {
 	var list []*Adjustment
 	for _, r := range p.records {
@@ -356,7 +356,7 @@ func (p *pass) follow(ctx context.Context) error {
 	return err
 }
 
-// difference is what makes a record say what the platform does, nil for nothing.
+// difference is the adjustment that makes a record agree with the platform, nil for nothing.
 func (p *pass) difference(ctx context.Context, r *Record) *Adjustment {
 	if r.Version < 0 || r.Pending > 0 {
 		return nil // a call changes it

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// What a job may cost is held while it may go on, and counted in full afterwards;
-// so is what a gateway held that has ended, when its call has had its time.
+// The greatest cost of a job is held while it may go on, and counted in full afterwards;
+// so is a hold of a gateway that has ended, when its call has had its time.
 func TestJobsThatNothingIsHeardOf(t *testing.T) {
 	r := newReconciled(t)
 	costs := spend.Amounts{spend.Cost: 300_000}

@@ -33,8 +33,8 @@ type reconciled struct {
 	// listed is called before each list, which fails with away.
 	listed func()
 	away   error
-	// hidden is what the list lacks and a GET finds, and looked what a GET finds instead
-	// of what is listed; asked counts GETs.
+	// hidden are resources that the list lacks and a GET finds, and looked those that a GET finds instead
+	// of the listed ones; asked counts GETs.
 	hidden  []spend.Found
 	looked  []spend.Found
 	failing bool
@@ -229,7 +229,7 @@ func (h *halfway) Show(ctx context.Context, org string) (spend.State, error) {
 }
 
 // TestAPassKilledHalfway: wherever a pass ends, the next one finishes its work, and the
-// ledger is what the platform has.
+// ledger agrees with the platform.
 func TestAPassKilledHalfway(t *testing.T) {
 	for steps := 0; ; steps++ {
 		r := newReconciled(t)

@@ -14,7 +14,7 @@ const (
 	rollHours = 100
 )
 
-// rolling makes postings from a tally: first of what has changed, in order, and then of
+// rolling makes postings from a tally: first of the changes, in order, and then of
 // all series up to the present.
 type rolling struct {
 	tally   *Tally
@@ -29,7 +29,7 @@ type rolling struct {
 	done   bool
 }
 
-// seriesKey is what a series is known by.
+// seriesKey identifies a series.
 type seriesKey struct {
 	resource string
 	owner    Owner
@@ -169,7 +169,7 @@ func (r *running) latest() int64 {
 	return at
 }
 
-// accrue returns what the series has cost up to a time, by hour and rate.
+// accrue returns the cost of the series up to a time, by hour and rate.
 func (r *running) accrue(until int64) []Rollup {
 	slices.SortStableFunc(r.steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
 	var out []Rollup

@@ -87,8 +87,8 @@ func (p *pass) job(ctx context.Context, h *Hold) *Settlement {
 	return s
 }
 
-// claim reports whether what was found can be given to a hold. A call that is under
-// way claims what it made itself.
+// claim reports whether a found resource can be given to a hold. A call that is under
+// way claims its resource itself.
 func (p *pass) claim(ctx context.Context, f *Found, h *Hold) bool {
 	if _, due := p.due(h); !due {
 		return true

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ScopeKind is what a scope stands for.
+// ScopeKind is the kind of a scope's subject.
 type ScopeKind string
 
 // The kinds of scopes.
@@ -33,7 +33,7 @@ func (s Scope) String() string {
 	return "organisation"
 }
 
-// Owner is who made a resource and pays for it. The zero Owner is the
+// Owner is the maker of a resource, who pays for it. The zero Owner is the
 // organisation.
 type Owner struct {
 	Team string `json:"team,omitempty"`
@@ -73,20 +73,20 @@ func HolderOf(text string) Holder {
 	return Holder{incarnation, gateway}
 }
 
-// About is what is remembered of a resource or a hold for people and for the
+// About describes a resource or a hold for people and for the
 // reconciler.
 type About struct {
 	// Operation and Decision are those of the call that made it.
 	Operation string `json:"operation,omitempty"`
 	Decision  string `json:"decision,omitempty"`
-	// Name is the resource's, Print describes what it is made of; see [Found].
+	// Name is the resource's, Print describes its parts; see [Found].
 	Name  string `json:"name,omitempty"`
 	Print string `json:"print,omitempty"`
 	// GPU is the type of its GPU or CPU, DataCenter where it is; see [Machine].
 	GPU        string `json:"gpu,omitempty"`
 	DataCenter string `json:"dc,omitempty"`
 	Labels     Labels `json:"labels,omitempty"`
-	// Most is what the call can cost once, in micro-dollars, where less is reserved for it.
+	// Most is the greatest one-time cost of the call, in micro-dollars, where less is reserved for it.
 	Most int64 `json:"most,omitempty"`
 }
 
@@ -98,10 +98,10 @@ type Reservation struct {
 	Kind, Resource string
 	// Owner pays: of a resource that exists it must be the one in the ledger.
 	Owner Owner
-	// After is what the resource takes at most if the call is carried out.
+	// After are the greatest amounts of the resource if the call is carried out.
 	After Amounts
-	// Free reserves nothing and is never refused: the call lowers what the
-	// resource takes.
+	// Free reserves nothing and is never refused: the call lowers the
+	// resource's amounts.
 	Free  bool
 	About About
 	// Holder is filled in by an [Outbox].
@@ -135,16 +135,16 @@ const (
 	Repeated
 )
 
-// Level is how full a ceiling is: used and reserved before the call, and what the
-// call needs. Of a period's, reserved is what goes on running for the horizon.
+// Level is how full a ceiling is: used and reserved before the call, and the amount that the
+// call needs. Of a period's, reserved is the cost of running resources for the horizon.
 type Level struct {
 	Used, Reserved, Needs int64
 }
 
-// Sum is what the ceiling would hold with the call.
+// Sum is the amount in the ceiling with the call.
 func (l Level) Sum() int64 { return l.Used + l.Reserved + l.Needs }
 
-// Outcome is what the store says to a reservation.
+// Outcome is the store's answer to a reservation.
 type Outcome struct {
 	Status Status
 	// Owner is that of the resource, for OtherOwner.
@@ -179,16 +179,16 @@ type Settlement struct {
 	// As is the id that an open hold has from now on, "" for its own. A hold that has
 	// that id already is committed in full.
 	As string
-	// Full commits what was reserved instead of Amounts, and of what costs once the most
-	// that it can; see [Hold.Most].
+	// Full commits the reservation instead of Amounts, and of a one-time cost the most
+	// that it can be; see [Hold.Most].
 	Full bool
 	// Kind, Resource, Owner and About are those of the resource, for Commit. Those
-	// of the hold win. Resource is "" for what costs once and leaves nothing: then
+	// of the hold win. Resource is "" for a one-time cost that leaves nothing: then
 	// Amounts[Cost] accrues if there is a hold.
 	Kind, Resource string
 	Owner          Owner
 	About          About
-	// Amounts is what the resource takes now; Gone that it exists no more.
+	// Amounts are the resource's present amounts; Gone that it exists no more.
 	Amounts Amounts
 	Gone    bool
 	// Intent is how the intent of the hold goes on, nil without one.
@@ -205,7 +205,7 @@ type Adjustment struct {
 	Amounts Amounts
 	Gone    bool
 	About   About
-	// Owner is the resource's from now on; nil leaves it as it is. What is entered
+	// Owner is the resource's from now on; nil leaves it as it is. A resource entered
 	// without one belongs to the owner it had when an adjustment removed it, or else to
 	// the organisation.
 	Owner *Owner
@@ -234,7 +234,7 @@ type Record struct {
 	About    About
 	// Version changes with each change of the record.
 	Version int64
-	// Since is when it was entered, Changed when what it takes changed last.
+	// Since is when it was entered, Changed when its amounts changed last.
 	Since, Changed time.Time
 	// Pending is how many calls about it are under way.
 	Pending int64
@@ -256,11 +256,11 @@ type Hold struct {
 	Until time.Time
 }
 
-// Balance is what is counted for one scope.
+// Balance is the account of one scope.
 type Balance struct {
 	Scope               Scope
 	Committed, Reserved Amounts
-	// Day and Month are what has accrued, in micro-dollars.
+	// Day and Month are the accrued costs, in micro-dollars.
 	Day, Month int64
 }
 
@@ -271,7 +271,7 @@ type State struct {
 	Zone Zone
 	// Epoch changes with each rebuild.
 	Epoch int64
-	// Complete is false while the ledger has to be rebuilt; Lost is what the store has
+	// Complete is false while the ledger has to be rebuilt; Lost names the parts that the store has
 	// lost of it since it was complete.
 	Complete bool
 	Lost     Lost

@@ -20,7 +20,7 @@ func TestUnusualHours(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		days int // of history
-		// rate is what the team's pod costs in an hour of a day, in USD.
+		// rate is the cost of the team's pod in an hour of a day, in USD.
 		rate func(day, hour int) int64
 		want []string
 	}{
