@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// tick is a time of this gateway: what has passed since the limiter was made.
+// tick is a time of this gateway: the time since the limiter was made.
 type tick = time.Duration
 
-// account is what this gateway knows of one scope: what the store last said, and
+// account is this gateway's view of one scope: the store's last answer, and
 // the permits it holds. It is guarded by its shard's lock.
 type account struct {
 	org   string
@@ -34,7 +34,7 @@ type account struct {
 	// held is the number of permits of each window of state that were charged
 	// and not yet spent.
 	held [Windows]int64
-	// listed is what the store lists of that, as of the last exchange.
+	// listed is the part of that listed in the store, as of the last exchange.
 	listed [Windows]int64
 	// refused is when the store last refused a call, 0 if it never did; back is how
 	// long permits that other gateways held then may take to come back, 0 for a
@@ -50,7 +50,7 @@ type account struct {
 	metered tick
 	rate    float64
 
-	// local is what was admitted while the store was away, in windows localIndex.
+	// local counts the units admitted while the store was away, in windows localIndex.
 	local      [Windows]int64
 	localIndex [Windows]int64
 
@@ -60,7 +60,7 @@ type account struct {
 	lastUse tick
 }
 
-// mark is what was counted in a day at some time.
+// mark is the count of a day at some time.
 type mark struct {
 	at         tick
 	day, count int64
@@ -100,7 +100,7 @@ func (a *account) full(w int, limit Limit, cost int64, now tick, trust time.Dura
 		(trust == 0 || a.refused > 0 && now < a.refused+trust)
 }
 
-// answer is what the store told in an exchange that began at sent and ended at
+// answer is the store's answer in an exchange that began at sent and ended at
 // got, when its clock stood at now.
 type answer struct {
 	now       int64

@@ -99,8 +99,8 @@ func TestAddressLimiterIsBounded(t *testing.T) {
 	}
 }
 
-// TestAddressRate holds what passes against the bound of the algorithm: in any
-// stretch of time no more than the burst and what the rate adds.
+// TestAddressRate checks the calls that pass against the bound of the algorithm: in any
+// stretch of time no more than the burst and the rate's addition.
 func TestAddressRate(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		l, clock := newAddressLimiter(t, nil)

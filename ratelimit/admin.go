@@ -12,7 +12,7 @@ type WindowState struct {
 	Window string
 	// Limit is the quota of the latest call, 0 if the window is not limited.
 	Limit int64
-	// Used is what is charged, leased permits included. Remaining is what is left
+	// Used is the charged amount, leased permits included. Remaining is the amount left
 	// to take, 0 if the window is not limited.
 	Used, Remaining int64
 	// Reset is the time until the window ends.

@@ -49,7 +49,7 @@ func (s *stepped) held(w int) int64 {
 	return sum
 }
 
-// steps are what a clock may do. The short ones, while calls are made, are most.
+// steps are the possible steps of a clock. The short ones, while calls are made, are most.
 func steps() []time.Duration {
 	return []time.Duration{
 		0, 20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond, time.Second,

@@ -29,8 +29,8 @@ const (
 	// FailClosed refuses with ErrUnavailable.
 	FailClosed Failure = "closed"
 	// FailLocal counts the call against this gateway's share of the quota: the
-	// room last known to be left, divided by the number of gateways. What was
-	// admitted is charged to the store when it is back.
+	// room last known to be left, divided by the number of gateways. Calls
+	// admitted so are charged to the store when it is back.
 	FailLocal Failure = "local"
 	// FailOpen admits the call uncounted.
 	FailOpen Failure = "open"
@@ -86,7 +86,7 @@ type LeaseConfig struct {
 
 	// Max is the largest block of one window, in units.
 	Max int64 `yaml:"-"`
-	// Share is the part of what is left in a window, in percent, that all live gateways
+	// Share is the part of the units left in a window, in percent, that all live gateways
 	// together may hold. Near the end of a quota blocks therefore shrink to nothing and
 	// every call is counted exactly.
 	Share int `yaml:"-"`
@@ -107,7 +107,7 @@ type BreakerConfig struct {
 	Cooldown, MaxCooldown time.Duration
 }
 
-// MemoryConfig bounds what a gateway remembers of the store's answers.
+// MemoryConfig bounds a gateway's memory of the store's answers.
 type MemoryConfig struct {
 	// Scopes is the largest number of scopes remembered, of all organisations together,
 	// about 400 bytes each.
@@ -135,7 +135,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// CheckGateway refuses what cannot be the name of a gateway.
+// CheckGateway refuses an invalid name of a gateway.
 func CheckGateway(name string) error {
 	if strings.Contains(name, "|") {
 		return fmt.Errorf("must not contain |, got %q", name)

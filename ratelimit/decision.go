@@ -134,7 +134,7 @@ var ErrInvalid = errors.New("ratelimit: invalid request")
 type view struct {
 	// known tells which windows the rest is valid for.
 	known [Windows]bool
-	// count is what is charged and cannot be spent any more.
+	// count is charged and cannot be spent any more.
 	count [Windows]int64
 	reset [Windows]time.Duration
 	// back is how long permits of other gateways may take to come back, 0 if there
@@ -152,7 +152,7 @@ func viewOf(s *State, now int64) view {
 }
 
 // decide describes a decision on a call by views that hold after it, one per scope.
-// What a refused call violates is what it does not fit. The scopes are those of the
+// A refused call violates the windows it does not fit. The scopes are those of the
 // call, with the quotas it was held against.
 func (c *call) decide(scopes []Scope, views []view, allowed bool, source Source) Decision {
 	cost := c.cost

@@ -33,7 +33,7 @@ func (l *Limiter) policy(c *call) Failure {
 	return l.config.Failure.Write
 }
 
-// share counts a call against this gateway's part of what was last known to be
+// share counts a call against this gateway's part of the units last known to be
 // left. It does not decide if that part is nothing at all, though the window may
 // have room: the call is neither within its share nor over the quota.
 //
@@ -73,7 +73,7 @@ func (l *Limiter) share(c *call) (Decision, bool) {
 	return d, true
 }
 
-// part returns this gateway's part of limit, and what has been used of it. A
+// part returns this gateway's part of limit, and its used part. A
 // window known to be full is told as it is.
 func (l *Limiter) part(a *account, limit Limit, now tick) (Limit, view, bool) {
 	storeNow := l.storeTime(a, now)
@@ -113,7 +113,7 @@ func (l *Limiter) exchanged(ctx context.Context, group string, calls int, took t
 	l.counts.exchanged(calls, err)
 	l.timed(ctx, took)
 	if errors.Is(err, ErrRestarted) {
-		// The store answers; what it needs is what gateways remember.
+		// The store answers; it needs the counts that gateways remember.
 		l.restarted.Store(true)
 		err = nil
 	}

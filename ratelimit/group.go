@@ -34,7 +34,7 @@ type flight struct {
 	scopes [MaxScopes]Scope
 	after  [MaxScopes]State
 	draws  [MaxScopes]Draw
-	// drawn has, for each scope, what the call brings along.
+	// drawn has, for each scope, the units that the call brings along.
 	drawn [MaxScopes]drawn
 	// back has, for each scope of a refused call, [account.back].
 	back [MaxScopes][Windows]time.Duration
@@ -79,7 +79,7 @@ func (c *commit) put(f *flight) { c.flights.Put(f) }
 func (c *commit) fly(ctx context.Context, f *flight) { c.Do(ctx, c.store.Group(f.op.Org), f) }
 
 // exchange brings flights to the store. The callers' own cancellation does not count:
-// what has been sent will be charged, so its answer is wanted.
+// a sent call will be charged, so its answer is wanted.
 func (c *commit) exchange(ctx context.Context, flights []*flight) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
 	defer cancel()

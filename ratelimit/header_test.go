@@ -55,7 +55,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestHeadersAreStructuredFields holds what is written by hand against a library
+// TestHeadersAreStructuredFields compares headers written by hand with a library
 // for RFC 9651, which writes lists in the one canonical way.
 func TestHeadersAreStructuredFields(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -9,10 +9,10 @@ import (
 // Leased counting. Permits are charged to the store first and spent here later,
 // window by window: the permits of a minute die with it, those of its hour and
 // day stay good. A call is admitted here if all its windows have permits left in
-// all its scopes. If some have not, it goes to the store for what is missing, and
+// all its scopes. If some have not, it goes to the store for the missing ones, and
 // brings a new block along for each scope that no other call is fetching one for.
 
-// drawn is what a call took from one account on its way to the store.
+// drawn holds the units a call took from one account on its way to the store.
 type drawn struct {
 	// index and gen identify the windows that units were of.
 	index [Windows]int64
@@ -20,7 +20,7 @@ type drawn struct {
 	units [Windows]int64
 	// renews tells that the call also fetches a new block.
 	renews bool
-	// left is what the account holds once the call is settled.
+	// left are the units of the account once the call is settled.
 	left [Windows]int64
 }
 
@@ -34,7 +34,7 @@ type renewal struct {
 // permits themselves.
 const renewalQueue = 1024
 
-// relimit makes sure that what a holds was drawn under limit. Permits drawn under
+// relimit makes sure that the permits of a were drawn under limit. Permits drawn under
 // another quota go back: a lower one may not have room for them.
 func (l *Limiter) relimit(a *account, limit Limit, now tick) {
 	if a.limit == limit {
@@ -74,7 +74,7 @@ func (a *account) use(units int64, now tick) {
 	a.lastUse = now
 }
 
-// target is how many permits of each window a should hold: what was used lately
+// target is how many permits of each window a should hold: those used lately
 // in the time to provide for.
 func (l *Limiter) target(a *account) int64 {
 	return min(l.config.Lease.Max, int64(math.Ceil(a.rate*l.config.Lease.Horizon.Seconds())))
@@ -93,7 +93,7 @@ func (a *account) low(target int64) bool {
 // shortest is the least time a rate is measured over.
 const shortest = 20 * time.Millisecond
 
-// meter brings a's rate up to date, half of it from what was before.
+// meter brings a's rate up to date, half of it from the rate before.
 func (a *account) meter(now tick) {
 	took := now - a.metered
 	if took < shortest {
@@ -106,7 +106,7 @@ func (a *account) meter(now tick) {
 	a.rate, a.spent, a.metered = rate, 0, now
 }
 
-// want returns what to ask for beyond what a call needs, and marks a as renewing.
+// want returns the units to ask for beyond a call's need, and marks a as renewing.
 func (l *Limiter) want(a *account, now tick) ([Windows]int64, bool) {
 	var want [Windows]int64
 	if a.renewing || now < a.dry {
@@ -155,7 +155,7 @@ func (l *Limiter) draw(f *flight) {
 	}
 }
 
-// undraw gives back what a call drew that did not reach the store, or not for
+// undraw gives back the units drawn by a call that did not reach the store, or not for
 // certain: it was not admitted, so its permits are unspent.
 func (l *Limiter) undraw(f *flight) {
 	if l.config.Mode != ModeLeased {
@@ -221,7 +221,7 @@ func (l *Limiter) settle(f *flight) (turned bool) {
 	return turned
 }
 
-// receive adds what was granted to a, and notes if it was nothing.
+// receive adds the granted units to a, and notes if there were none.
 func (a *account) receive(after *State, d *Draw, renews bool, now tick) {
 	if renews {
 		a.renewing = false
@@ -244,8 +244,8 @@ func (a *account) receive(after *State, d *Draw, renews bool, now tick) {
 const dryFor = 100 * time.Millisecond
 
 // lookAround finds out, for a call that the store refused, of which of its windows
-// other gateways hold permits, which come back when they have lain idle. What was
-// found out just now is left as it is.
+// other gateways hold permits, which come back when they have lain idle. A recent
+// finding is left as it is.
 func (l *Limiter) lookAround(ctx context.Context, f *flight) {
 	after := f.op.After
 	refs := make([]Ref, len(f.op.Scopes))
@@ -314,7 +314,7 @@ func (l *Limiter) giveBack(a *account, now tick) {
 		some = some || a.listed[w] > 0 && a.runs(w, now)
 		if n > 0 && a.runs(w, now) {
 			adj.Delta[w] = -n
-			// What is known of the count must follow, or it would be taken to be
+			// The known count must follow, or it would be taken to be
 			// fuller than it is.
 			a.state.Count[w] -= n
 			some = true

@@ -235,7 +235,7 @@ func hold(t *testing.T, l *ratelimit.Limiter, clock *manual, tk ratelimit.Take) 
 func TestWindowTurnsDuringAnExchange(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		// others is what another gateway takes of the next minute before.
+		// others are the units of the next minute that another gateway takes before.
 		others int64
 		want   bool
 	}{
@@ -263,7 +263,7 @@ func TestWindowTurnsDuringAnExchange(t *testing.T) {
 				t.Fatalf("with %d held: allowed = %v, want %v", held, d.Allowed, tt.want)
 			}
 			store.slow, store.before = 0, nil
-			// Whatever was admitted in this minute was charged to this minute.
+			// Every call admitted in this minute was charged to this minute.
 			admitted := tt.others
 			if d.Allowed {
 				admitted += costly.Cost

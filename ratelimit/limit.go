@@ -87,7 +87,7 @@ func (l Limit) check() error {
 	return nil
 }
 
-// ScopeKind tells what a scope counts.
+// ScopeKind is the kind of a scope's subject.
 type ScopeKind string
 
 // The kinds of scope. KindClass is for a class of operations inside one of the
@@ -122,7 +122,7 @@ type Scope struct {
 	Policy string
 }
 
-// units returns what a call of a cost takes from the scope.
+// units returns the units that a call of a cost takes from the scope.
 func (s *Scope) units(cost int64) int64 { return cost * max(1, s.Cost) }
 
 // Ref is a Scope without its quota: what identifies it within an organisation.

@@ -44,12 +44,12 @@ type Limiter struct {
 	// sees to them.
 	renewals chan renewal
 	running  atomic.Bool
-	// restarted is set while what the store has lost must be restored.
+	// restarted is set while counts that the store has lost must be restored.
 	restarted atomic.Bool
-	// deserted is set while what a lost gateway may have charged must be.
+	// deserted is set while those that a lost gateway may have charged must be.
 	deserted atomic.Bool
 	// underway is held for reading from before an exchange that may admit until
-	// what it brought is in the book.
+	// its result is in the book.
 	underway sync.RWMutex
 
 	mu sync.Mutex
@@ -159,8 +159,8 @@ type call struct {
 // scopes returns the limited scopes.
 func (c *call) scopes() []Scope { return c.limited[:c.n] }
 
-// here decides a call by what this gateway knows and holds, if that is enough.
-// All calls of an organisation meet at one lock, so what is told of the decision
+// here decides a call by this gateway's counts and permits, if that is enough.
+// All calls of an organisation meet at one lock, so the description of the decision
 // is put together after it has been released.
 func (l *Limiter) here(c *call) (Decision, bool) {
 	var views [MaxScopes]view

@@ -17,7 +17,7 @@ const Beat = 500 * time.Millisecond
 const (
 	// beatWithin is how long a silent gateway is taken to be alive.
 	beatWithin = 5 * time.Second
-	// grace bounds what is done on the way out.
+	// grace bounds the work on the way out.
 	grace = 2 * time.Second
 	// adjustBatch is how many corrections go to the store in one exchange, adjustFlights
 	// how many exchanges are under way at once.
@@ -25,8 +25,8 @@ const (
 )
 
 // Run does the background work of l until ctx ends: it renews leases before they
-// run out, returns idle ones, charges what was admitted while the store was away,
-// restores what the store has lost, and counts the gateways alive. On the way
+// run out, returns idle ones, charges calls admitted while the store was away,
+// restores counts that the store has lost, and counts the gateways alive. On the way
 // out it returns all leases.
 //
 // A Limiter that is not run decides all the same, but hears of resets and gives
@@ -115,8 +115,8 @@ func (l *Limiter) beat(ctx context.Context, known int64) int64 {
 	return p.Resets
 }
 
-// tend does what is due at those parts of the store that answer: it restores what was
-// lost, charges debts, returns permits.
+// tend does the due work at those parts of the store that answer: it restores counts
+// that were lost, charges debts, returns permits.
 func (l *Limiter) tend(ctx context.Context) {
 	if l.Away() {
 		return
@@ -172,11 +172,11 @@ func (l *Limiter) owe(adj Adjustment, org string) {
 	l.returns[org] = append(l.returns[org], adj)
 }
 
-// restore brings back what the store has lost.
+// restore brings back the counts that the store has lost.
 func (l *Limiter) restore(ctx context.Context) error {
 	return l.store.Restore(ctx, l.config.Gateway, l.config.Timeout, func(ctx context.Context) error {
-		// What is under way may have been charged to the counts that are lost, and
-		// be admitted when it lands; it is remembered then.
+		// Calls under way may have been charged to the counts that are lost, and
+		// be admitted when it lands; they are remembered then.
 		l.underway.Lock()
 		l.underway.Unlock() //nolint:staticcheck // only waited for
 		return l.adjust(ctx, l.remembered(nil))
@@ -205,7 +205,7 @@ func (l *Limiter) remembered(more func(*account) int64) map[string][]Adjustment 
 }
 
 // dropReturns forgets the permits on their way back. They were charged to counts
-// that were lost, and what is remembered of those is without them already: given
+// that were lost, and the remembered counts are without them already: given
 // back to the restored counts they would count twice.
 func (l *Limiter) dropReturns() {
 	l.mu.Lock()
@@ -234,7 +234,7 @@ func (l *Limiter) adjust(ctx context.Context, all map[string][]Adjustment) error
 	return exchanges.Wait()
 }
 
-// returnAll gives all permits back, and charges what is owed.
+// returnAll gives all permits back, and charges the debts.
 func (l *Limiter) returnAll(ctx context.Context) {
 	now := l.tick()
 	l.book.each(func(a *account) bool {
@@ -330,7 +330,7 @@ func (l *Limiter) fetchOp(r renewal) (Op, bool) {
 	}, true
 }
 
-// fetched takes what a renewal brought into its account.
+// fetched takes the units of a renewal into its account.
 func (l *Limiter) fetched(op *Op, ans answer, err error) {
 	s := l.book.shard(op.Org)
 	defer s.mu.Unlock()

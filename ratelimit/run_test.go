@@ -50,7 +50,7 @@ func running(t *testing.T, store ratelimit.Store, change func(*ratelimit.Config)
 	}
 }
 
-// used returns what the store has counted in a window of the only scope.
+// used returns the store's count in a window of the only scope.
 func used(t *testing.T, store *storetest.Memory, window int) int64 {
 	t.Helper()
 	snap, err := store.Show(t.Context(), "org_a")
@@ -145,7 +145,7 @@ func TestTwoGatewaysLeaveNothingBehind(t *testing.T) {
 		if admitted < 950 || admitted > 1000 {
 			t.Errorf("under load two gateways admitted %d of 1000", admitted)
 		}
-		// b falls silent: what it holds comes back, and a can use it.
+		// b falls silent: its permits come back, and a can use it.
 		for range 40 {
 			admitted += spin(t, a, tk, 10, 100*time.Millisecond)
 		}
@@ -253,8 +253,8 @@ func TestNothingIsChargedForALostGatewayThatChargedNothing(t *testing.T) {
 	})
 }
 
-// A gateway that ends while the store recovers gives its permits back once: in
-// what it remembers, and not by taking them off that again.
+// A gateway that ends while the store recovers gives its permits back once: by
+// its remembered counts, and not by taking them off those again.
 func TestPermitsOfALostStoreAreNotReturnedTwice(t *testing.T) {
 	bubble(t, func(t *testing.T, store *storetest.Memory) {
 		l, stop := running(t, store, leased, ratelimit.Deps{})

@@ -34,7 +34,7 @@ type Store interface {
 	// Adjustment. Corrections to windows that have ended are dropped.
 	Adjust(ctx context.Context, org string, adjustments []Adjustment) error
 
-	// Restore runs adjust, which brings back what a store that restarted has lost,
+	// Restore runs adjust, which brings back the counts that a restarted store has lost,
 	// and then tells the other gateways, within the time given, that this one has
 	// done so.
 	Restore(ctx context.Context, gateway string, within time.Duration, adjust func(context.Context) error) error
@@ -43,19 +43,19 @@ type Store interface {
 	// an organisation on a day, a list for each scope.
 	Leases(ctx context.Context, org string, day int64, scopes []Ref) ([][]LeaseState, error)
 
-	// Show returns what is counted for an organisation, without charging.
+	// Show returns the counts of an organisation, without charging.
 	Show(ctx context.Context, org string) (Snapshot, error)
 
 	// Reset sets the counts of a scope, or of all scopes of the organisation if
 	// ref is the zero Ref, to nothing, and starts a new generation.
 	Reset(ctx context.Context, org string, ref Ref) error
 
-	// Beat records that a gateway is alive and returns what it should know of the
+	// Beat records that a gateway is alive and returns its news of the
 	// others.
 	Beat(ctx context.Context, gateway string, within time.Duration) (Pulse, error)
 }
 
-// Pulse is what a gateway hears when it says that it is alive.
+// Pulse is the answer to a gateway that says that it is alive.
 type Pulse struct {
 	// Live is how many gateways said so within the time asked for, this one
 	// included.
@@ -73,12 +73,12 @@ const LastCall = Beat + Beat/2
 
 // ErrRestarted is wrapped in the error of a Store that has restarted or failed
 // over and may have lost counts. It admits nothing until every gateway has
-// restored what it remembers, by Restore, or too long did not.
+// restored its remembered counts, by Restore, or has not done so for too long.
 var ErrRestarted = errors.New("ratelimit: store restarted")
 
 // Op is one operation on a store: either Calls identical calls of one Cost, of
 // which as many as fit are admitted, or (with Draws) one call that brings part
-// of what it needs from leased permits and takes new ones along.
+// of its need from leased permits and takes new ones along.
 type Op struct {
 	Org string
 	// Scopes are the limited scopes, at least one.
@@ -89,7 +89,7 @@ type Op struct {
 	Cost int64
 	// Draws, if not empty, has one entry per scope and takes the place of Cost.
 	Draws []Draw
-	// Divisor bounds what a gateway holds after Draws: of a window with r units
+	// Divisor bounds the units that a gateway holds after Draws: of a window with r units
 	// left, those that it holds included, at most r/Divisor. At least 1.
 	Divisor int64
 	// Gateway is the name under which the leases of Draws are listed.
@@ -104,25 +104,25 @@ type Op struct {
 // Units returns what each call takes from every window of scope i.
 func (o *Op) Units(i int) int64 { return o.Scopes[i].units(o.Cost) }
 
-// Draw is what a leasing call asks of one scope.
+// Draw is a leasing call's request to one scope.
 type Draw struct {
 	// Need must be available in full for the call to be admitted.
 	Need [Windows]int64
-	// Want is what the gateway would like to have beyond that.
+	// Want are the units that the gateway would like to have beyond that.
 	Want [Windows]int64
-	// Held is what the gateway will hold if it gets nothing of Want.
+	// Held are the units that the gateway will hold if it gets nothing of Want.
 	Held [Windows]int64
 	// Granted is the part of Want it got, charged with the need. Nothing if the
 	// call was refused.
 	Granted [Windows]int64
 }
 
-// Adjustment corrects what is counted for one scope.
+// Adjustment corrects the count of one scope.
 type Adjustment struct {
 	Ref Ref
 	// State names the windows (Index) and the generation the correction is for,
 	// and in Count the least that must be counted after it, which brings back
-	// what a store has lost.
+	// the count that a store has lost.
 	State State
 	// Delta is added to each window after that: negative to return permits,
 	// positive to charge for calls admitted while the store was away. A count
@@ -136,7 +136,7 @@ type Adjustment struct {
 	Held    [Windows]int64
 }
 
-// Snapshot is what a store counts for one organisation.
+// Snapshot holds a store's counts for one organisation.
 type Snapshot struct {
 	// Now is the store's clock, in Unix milliseconds.
 	Now int64

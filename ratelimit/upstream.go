@@ -17,7 +17,7 @@ import (
 type UpstreamConfig struct {
 	Enabled bool `yaml:"enabled" doc:"turns it on"`
 
-	// Threshold is the part of a quota, in percent, below which what is left is shared
+	// Threshold is the part of a quota, in percent, below which the rest is shared
 	// among teams.
 	Threshold int `yaml:"-"`
 	// Active is how long after its latest call a team still has its part kept for it.
@@ -38,13 +38,13 @@ func (c UpstreamConfig) Validate() error {
 }
 
 // Upstream follows the limits the platform puts on each credential of ours, by
-// the RateLimit headers of its answers, and shares what is left of one among the
+// the RateLimit headers of its answers, and shares the rest of one among the
 // teams that use it once it runs low: each active team may use the part of it
 // that its weight is of the weights of all active teams, so that one busy team
 // cannot leave the others with nothing. A team alone may use all. Above the
 // threshold no team is held back.
 //
-// It knows what this gateway sends and what the platform tells; it is a
+// It knows this gateway's calls and the platform's answers; it is a
 // courtesy, not a guarantee. It is safe for concurrent use.
 type Upstream struct {
 	config UpstreamConfig
@@ -54,7 +54,7 @@ type Upstream struct {
 	credentials map[string]*credential
 }
 
-// credential is what is known of one credential.
+// credential is the known state of one credential.
 type credential struct {
 	windows map[string]*upstreamWindow
 	teams   map[string]*teamUse
@@ -71,7 +71,7 @@ type upstreamWindow struct {
 	ends             time.Time
 }
 
-// teamUse is what a team used of a credential that runs low.
+// teamUse is a team's use of a credential that runs low.
 type teamUse struct {
 	weight, used int64
 	last         time.Time
@@ -142,7 +142,7 @@ func (u *Upstream) hold(c *credential, t *teamUse, w *upstreamWindow, now time.T
 	return min(w.ends.Sub(now), u.config.Active)
 }
 
-// credential returns what is known of a credential, nothing at first.
+// credential returns the known state of a credential, nothing at first.
 func (u *Upstream) credential(name string) *credential {
 	c := u.credentials[name]
 	if c == nil {

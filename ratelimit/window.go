@@ -22,7 +22,7 @@ func windowMillis(i int) int64 {
 	return [Windows]int64{60_000, 3_600_000, 86_400_000}[i]
 }
 
-// State is what a store knows of one scope at one instant.
+// State is a store's account of one scope at one instant.
 type State struct {
 	// Generation changes when an operator resets the scope (it is the store's
 	// clock at the reset, in Unix milliseconds); 0 if that never happened.
@@ -45,7 +45,7 @@ func (s *State) Reset(i int, now int64) time.Duration {
 
 // Advance opens the windows that now (Unix milliseconds) lies in, with nothing
 // charged. A window that is later than now stays as it is: a clock that steps
-// back must not reopen what was already counted.
+// back must not reopen a window already counted.
 func (s *State) Advance(now int64) {
 	for i := range Windows {
 		if current := now / windowMillis(i); s.Index[i] < current {
