@@ -9,7 +9,7 @@ import (
 // MaxCandidates bounds the attempts of one plan.
 const MaxCandidates = 24
 
-// Candidate is one way to place what the caller asked for.
+// Candidate is one way to place the requested pod.
 type Candidate struct {
 	// Label names it in warnings and attempts, e.g. "NVIDIA L4".
 	Label string

@@ -72,7 +72,7 @@ func NewCatalog(now func() time.Time) *Catalog {
 // failure. When v2 fails, an older answer is better
 // than none and stands in for it; without one the failure is returned. Callers
 // without a key are those of the account "": a question of theirs makes one call in
-// 30 s, whatever comes of it.
+// 30 s, even if it fails.
 func (c *Catalog) Read(ctx context.Context, d *Dialogue, r *Request, member string) (body any, failed *Failure) {
 	key := catalogKey(d, r)
 	for {

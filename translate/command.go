@@ -50,7 +50,7 @@ func (c Command) Shell() string {
 
 // ParseArgs reads v2's args text: a JSON object with entrypoint and cmd, or a
 // bare line, which is split as a shell would. A line with unbalanced quotes is
-// one word, because guessing would change what runs.
+// one word, because guessing would change the command.
 func ParseArgs(args string) Command {
 	if c, ok := parseArgsObject(args); ok {
 		return c

@@ -186,7 +186,7 @@ func (d *Dialogue) Warn(field, what string) {
 	}
 }
 
-// Remark warns as Warn does of what a policy, a fault or the caller is the cause of:
+// Remark warns as Warn does, but of effects of a policy, a fault or the caller:
 // nothing is lost that v2 lacks.
 func (d *Dialogue) Remark(field, what string) {
 	line := printable(field+": "+what, maxWarningLen)

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// SelfWriter is a value of answers that writes itself: what is written once need
+// SelfWriter is a value of answers that writes itself: a value written once need
 // not be built first.
 type SelfWriter interface {
 	AppendTo(buf []byte) ([]byte, error)
@@ -130,7 +130,7 @@ func AppendMembers(buf []byte, object any, hidden []string) ([]byte, error) {
 	return append(buf, '}'), nil
 }
 
-// appendOther leaves to encoding/json what is rare.
+// appendOther leaves rare types to encoding/json.
 func appendOther(buf []byte, v any) ([]byte, error) {
 	out := bytes.NewBuffer(buf)
 	enc := json.NewEncoder(out)

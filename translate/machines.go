@@ -2,7 +2,7 @@ package translate
 
 import "strings"
 
-// machine is what a pod comes with beside its GPUs: GB of memory and vCPUs.
+// machine is the rest of a pod beside its GPUs: GB of memory and vCPUs.
 type machine struct{ memory, vcpus int64 }
 
 // placed is a GPU type and how many of it a pod has.

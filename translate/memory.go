@@ -17,7 +17,7 @@ var errAway = errors.New("the memory was away a moment ago")
 // everyID stands for all records of a kind.
 const everyID = ""
 
-// memory is what a Dialogue knows of its store: it asks no more after a failed
+// memory is a Dialogue's view of its store: it asks no more after a failed
 // read and writes no more after a failed write, so a store that hangs costs a
 // request two exchanges at most, however many it would make.
 type memory struct {

@@ -69,7 +69,7 @@ type TemplateNote struct {
 // LoadNote reads a record into a T; ok is false when there is none or it makes no
 // sense. An error means that the store cannot tell, of which the caller is
 // warned; then SaveNote does not write the record, because that would destroy
-// what is in it.
+// its content.
 func LoadNote[T any](ctx context.Context, d *Dialogue, key Key) (note T, ok bool, err error) {
 	var raw json.RawMessage
 	err = d.recall(ctx, key.Kind, []string{key.ID}, func(ctx context.Context) (err error) {
@@ -120,8 +120,8 @@ func LoadNotes[T any](ctx context.Context, d *Dialogue, kind string) (map[string
 	return notes, err
 }
 
-// decoded are records by their text, nil for what makes no sense. Those of many pods are
-// the same text, which is read once: what it holds is shared.
+// decoded are records by their text, nil for an invalid one. Those of many pods are
+// the same text, which is read once: its value is shared.
 type decoded[T any] map[string]*T
 
 // note reads a record, nil for "".

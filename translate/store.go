@@ -25,7 +25,7 @@ type Key struct {
 type Store interface {
 	// Get returns the value under the key; ok is false when there is none.
 	Get(ctx context.Context, key Key) (value json.RawMessage, ok bool, err error)
-	// Put writes the value, replacing what was there. It is forgotten after
+	// Put writes the value, replacing the one before. It is forgotten after
 	// ttl; zero keeps it for ever.
 	Put(ctx context.Context, key Key, value json.RawMessage, ttl time.Duration) error
 	// Add is Put for a key that has no value yet, in one atomic step; added is
@@ -37,7 +37,7 @@ type Store interface {
 	// Delete forgets the key; one that is not there is no error.
 	Delete(ctx context.Context, key Key) error
 	// Find returns the values of some ids of one account and kind, in their order,
-	// "" for none. It costs what the ids cost, however many records there are.
+	// "" for none. Its cost grows with the ids, not with the records.
 	Find(ctx context.Context, account, kind string, ids []string) ([]string, error)
 	// List returns all values of one account and kind by id, never nil.
 	List(ctx context.Context, account, kind string) (map[string]json.RawMessage, error)

@@ -50,7 +50,7 @@ func talk(store translate.Store) *translate.Dialogue {
 }
 
 // moody is a store that fails while its mood is an error, or hangs while it
-// hangs, and counts what it is asked.
+// hangs, and counts its calls.
 type moody struct {
 	translate.Store
 	mood        error
@@ -170,7 +170,7 @@ func TestAddNotesReplacesNothing(t *testing.T) {
 	}
 }
 
-// TestAHangingStoreIsAskedOnce: what a request waits for its memory does not
+// TestAHangingStoreIsAskedOnce: the time a request waits for its memory does not
 // depend on how much it would read and write.
 func TestAHangingStoreIsAskedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

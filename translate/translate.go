@@ -20,7 +20,7 @@ type Request struct {
 	// or nil for "no body".
 	Body any
 	// Origin is the template whose settings were written into the body because
-	// v2 has no word for what the caller wants of it; nil for none. Policies
+	// v2 has no word for the caller's use of it; nil for none. Policies
 	// judge it as if the body named it.
 	Origin *Origin
 	// Read says that the answer is read and then forgotten: objects in it may be Records.
@@ -63,7 +63,7 @@ type Response struct {
 // Caller performs v2 calls. Every call passes the whole inner chain (schema,
 // policy, budget), so a legacy request cannot dodge a rule. A refusal is a
 // Response; an error means that no answer could be had at all: the context
-// ended, or the platform's answer was lost (ErrAmbiguous). What a create made
+// ended, or the platform's answer was lost (ErrAmbiguous). The resource of a create
 // whose answer was lost is looked for, and is the answer, also of its repeat; the
 // error is an UnfinishedError when it is not known what became of it.
 //
@@ -86,12 +86,12 @@ type Incoming struct {
 	// HasBody tells an absent body from the JSON value null.
 	HasBody bool
 	// Account is a stable identifier of the platform account behind the
-	// caller; it partitions what a translator remembers.
+	// caller; it partitions a translator's memory.
 	Account string
 	// Caller is a stable identifier of the caller within the account, empty for
 	// one without a credential.
 	Caller string
-	// Catalog tells that one without a credential may read what is for rent.
+	// Catalog tells that one without a credential may read the catalog.
 	Catalog bool
 }
 
@@ -103,15 +103,15 @@ type Outgoing struct {
 	ContentType string
 	// Body is the encoded body, nil for none.
 	Body []byte
-	// Failed marks a body that tells of an error, whatever the status says.
+	// Failed marks a body that reports an error, under any status.
 	Failed bool
 	// V2 lists the v2 operations the legacy call became, in order of the first
 	// call of each, e.g. ["createPod"].
 	V2 []string
-	// Asked names what the call asked for, nil where the route says it or it was not
+	// Asked names the operations of the call, nil where the route says it or it was not
 	// found out.
 	Asked []string
-	// Warnings tells what the caller should know, one printable line each, and Lost the
+	// Warnings holds notices for the caller, one printable line each, and Lost the
 	// fields that v2 has no place for.
 	Warnings, Lost []string
 }

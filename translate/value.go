@@ -27,7 +27,7 @@ type Record interface {
 	Map() map[string]any
 }
 
-// At follows member names down from v and returns what it finds there, nil
+// At follows member names down from v and returns the value there, nil
 // when a step is missing or not an object.
 func At(v any, path ...string) any {
 	for _, name := range path {
@@ -53,7 +53,7 @@ func Text(v any, path ...string) string {
 	return s
 }
 
-// above returns the Record that holds what is at path, with its name there. If none does,
+// above returns the Record that holds the value at path, with its name there. If none does,
 // it returns the value.
 func above(v any, path []string) (value any, r Record, name string) {
 	last := len(path) - 1
