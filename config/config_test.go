@@ -135,7 +135,7 @@ func TestTheRevisionNamesTheContent(t *testing.T) {
 	}
 }
 
-// The published schema accepts what the decoder accepts.
+// The published schema accepts every file that the decoder accepts.
 func TestTheSchemaFitsTheGoodFiles(t *testing.T) {
 	b, err := config.Schema()
 	if err != nil {
@@ -314,7 +314,7 @@ orgs: [{id: acme, credential: {env: ABSENT}}]
 	}
 }
 
-// TestGoodFilesNeedNoSecrets: without them they are as good, and bad ones as bad, but for what is wrong with a secret.
+// TestGoodFilesNeedNoSecrets: without them they are as good, and bad ones as bad, but for faults of a secret.
 func TestGoodFilesNeedNoSecrets(t *testing.T) {
 	nothing := config.Sources{
 		WithoutSecrets: true,

@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config"
 )
 
-// A digest is text, whatever it begins with: one in sixteen begins with a zero.
+// A digest is text, with any first character: one in sixteen begins with a zero.
 func TestDigestsNeedNoQuotes(t *testing.T) {
 	const digest = "9a8831b396a1692b72f2ad528b9e05f95b768e04b2ce076c7339e7def010e6f"
 	for _, first := range "0123456789abcdef" {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Inputs is what a configuration was made from besides the environment: its file,
-// the files of its secrets and its directories of policies, each with what it was
+// Inputs are the sources of a configuration besides the environment: its file,
+// the files of its secrets and its directories of policies, each with its state
 // when it was read. The zero Inputs is of no configuration.
 type Inputs struct {
 	seen map[string]digest
@@ -33,7 +33,7 @@ func Tree(dir string, skip func(name string) bool) Inputs {
 	return in
 }
 
-// reading is what a file was when it was read.
+// reading is the state of a file when it was read.
 type reading struct {
 	digest digest
 	stat   fs.FileInfo
@@ -75,7 +75,7 @@ func (in *Inputs) directory(path string) { in.add(path, in.digestOf(path)) }
 const tick = 2 * time.Second
 
 // look returns the same inputs as they are now. Files whose size, time and identity are
-// what they were are not read again.
+// unchanged are not read again.
 func (in Inputs) look() Inputs {
 	now := Inputs{skip: in.skip, patterns: in.patterns, read: make(map[string]reading, len(in.read))}
 	for path := range in.seen {
@@ -127,7 +127,7 @@ func (in Inputs) skips(root, name string, d fs.DirEntry) bool {
 	return in.skip != nil && name != root && d != nil && d.IsDir() && in.skip(d.Name())
 }
 
-// digestOf is that of a file's content, or of the names, sizes and times of what is
+// digestOf is that of a file's content, or of the names, sizes and times of the entries
 // below a directory. An input that cannot be read differs from any that can.
 func (in Inputs) digestOf(path string) digest {
 	if slices.Contains(in.patterns, path) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A file is read again only when it is not what it was: another size, time or file. One
+// A file is read again only when it has changed: another size, time or file. One
 // that was written a moment ago may have changed without that.
 func TestLookReadsWhatChanged(t *testing.T) {
 	t.Parallel()

@@ -76,7 +76,7 @@ func TestAMissingKeyFileIsAFault(t *testing.T) {
 }
 
 // A file of keys is part of the configuration: it has a part in the revision, and is
-// among what is watched.
+// among the watched inputs.
 func TestKeyFilesAreInputs(t *testing.T) {
 	path := written(t, "- {id: a, sha256: "+identity.DigestOf("tg_live_0001").String()+"}\n")
 	before, err := config.Load(path, config.Sources{Env: sources(t).Env}, nil)

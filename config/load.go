@@ -48,13 +48,13 @@ type Judge interface {
 	Warnings(c *settings.Config, now time.Time) error
 }
 
-// Loaded is a configuration that was read, with what is needed to place later
+// Loaded is a configuration that was read, with the positions needed to place later
 // faults.
 type Loaded struct {
 	// Config is the configuration, its secrets resolved, its paths absolute or
 	// relative to the working directory.
 	Config settings.Config
-	// Inputs is what it was read from.
+	// Inputs are its sources.
 	Inputs    Inputs
 	positions *strictyaml.Positions
 	judge     Judge
@@ -74,7 +74,7 @@ func (l *Loaded) Refuse(err error) (*Loaded, error) {
 	return nil, l.Locate(err)
 }
 
-// Locate gives faults found later, by what is made from the configuration, their place in
+// Locate gives faults found later, by the parts made from the configuration, their place in
 // the file.
 func (l *Loaded) Locate(err error) error {
 	if _, placed := errors.AsType[strictyaml.Errors](err); placed {
@@ -111,7 +111,7 @@ func (l *Loaded) ofOrgs(err error) error {
 	return fault.Errorf(path, "%s", f.Message)
 }
 
-// Load reads the file at path. Without a judge, nil, only what the settings say by
+// Load reads the file at path. Without a judge, nil, only the settings by
 // themselves is judged.
 func Load(path string, src Sources, judge Judge) (*Loaded, error) {
 	var in Inputs
@@ -129,7 +129,7 @@ func Parse(name string, data []byte, src Sources, judge Judge) (*Loaded, error) 
 	return parse(name, data, src, judge, Inputs{}, nil)
 }
 
-// parse is Parse; in is what was read so far, refused are the files of organisations that are not taken.
+// parse is Parse; in are the inputs read so far, refused are the files of organisations that are not taken.
 func parse(name string, data []byte, src Sources, judge Judge, in Inputs, refused map[string]string) (*Loaded, error) {
 	l := &Loaded{Config: settings.Default(), Inputs: in, judge: judge, refused: refused}
 	if src.Before != nil {
@@ -211,7 +211,7 @@ func (l *Loaded) resolve(src Sources) error {
 }
 
 // readKeys adds the keys that are in files of their own, which are relative to dir,
-// and what it read to sum. form are the faults of their form.
+// and the bytes it read to sum. form are the faults of their form.
 func (l *Loaded) readKeys(dir string, readFile func(string) ([]byte, error), sum io.Writer) (form strictyaml.Errors, missing error) {
 	for i := range l.Config.Orgs {
 		o, at := &l.Config.Orgs[i], fault.Index("orgs", i)
@@ -233,7 +233,7 @@ func (l *Loaded) readKeys(dir string, readFile func(string) ([]byte, error), sum
 	return form, missing
 }
 
-// complete fills in what the file leaves out or says relative to itself. The policies
+// complete fills in the settings that the file omits or gives relative to itself. The policies
 // account_changes and roles are in force unless they are listed, and run_webhooks
 // where the run interface is served.
 func (l *Loaded) complete(dir string) {

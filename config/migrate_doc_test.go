@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/brownout"
 )
 
-// The configuration that docs/migrate.md shows is one, and means what it says.
+// The configuration that docs/migrate.md shows is valid, and means the text beside it.
 func TestTheBrownoutsOfTheManual(t *testing.T) {
 	page, err := os.ReadFile("../docs/migrate.md")
 	if err != nil {

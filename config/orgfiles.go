@@ -26,8 +26,8 @@ type orgFile struct {
 // orgFiles are the files with organisations that were taken, by path.
 type orgFiles map[string][]byte
 
-// readOrgFiles reads the files that a pattern matches. Their names are inputs. Only what is really in the directory is read: a link that
-// leads out of it is a fault, and so is what is no file.
+// readOrgFiles reads the files that a pattern matches. Their names are inputs. Only files really in the directory are read: a link that
+// leads out of it is a fault, and so is anything but a file.
 func (l *Loaded) readOrgFiles(dir string) ([]orgFile, error) {
 	pattern := beside(dir, l.Config.OrgsFiles)
 	if l.Config.OrgsFiles == "" {
@@ -180,7 +180,7 @@ func (l *Loaded) keepOrgs(before *Loaded) {
 	}
 }
 
-// blamed returns the files that faults are about, with what they say, nil when a fault is about something else or about a file that was
+// blamed returns the files that faults are about, with the faults' texts, nil when a fault is about something else or about a file that was
 // refused already.
 func (l *Loaded) blamed(err error) map[string]string {
 	faults, _ := errors.AsType[strictyaml.Errors](l.Locate(err))

@@ -99,7 +99,7 @@ func served(l *config.Loaded) map[string]int64 {
 	return budgets
 }
 
-// At start, what is wrong with a file of an organisation is a fault with file, line and column, and nothing outside of the bounds or of
+// At start, an error in a file of an organisation is a fault with file, line and column, and nothing outside of the bounds or of
 // the directory is read.
 func TestFaultsOfOrgFiles(t *testing.T) {
 	digest := identity.DigestOf("tg_live_0001").String()

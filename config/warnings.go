@@ -16,8 +16,8 @@ import (
 // easily guessed: 16 random hexadecimal digits have about 10.
 const leastVaried = 8
 
-// Warnings returns what is no fault and yet does nothing, or lets pass what is not
-// judged, each with its place.
+// Warnings returns settings without effect, or that let unjudged calls pass, though they are
+// not faults, each with its place.
 func (l *Loaded) Warnings(now time.Time) []error {
 	c := &l.Config
 	var errs fault.Found
@@ -49,7 +49,7 @@ func (l *Loaded) Warnings(now time.Time) []error {
 	return out
 }
 
-// past reports whether what ends at a time, zero for never, has ended.
+// past reports whether an end, zero for never, has passed.
 func past(now, end time.Time) bool { return !end.IsZero() && !now.Before(end) }
 
 func warnAdmin(a *settings.Admin, now time.Time) []error {
