@@ -112,7 +112,7 @@ func (l *Loaded) ofOrgs(err error) error {
 }
 
 // Load reads the file at path. Without a judge, nil, only the settings by
-// themselves is judged.
+// themselves are judged.
 func Load(path string, src Sources, judge Judge) (*Loaded, error) {
 	var in Inputs
 	data, err := in.noting(os.ReadFile)(path)

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/brownout"
 )
 
-// The configuration that docs/migrate.md shows is valid, and means the text beside it.
+// The configuration that docs/migrate.md shows is valid, and has the effect that the page describes.
 func TestTheBrownoutsOfTheManual(t *testing.T) {
 	page, err := os.ReadFile("../docs/migrate.md")
 	if err != nil {

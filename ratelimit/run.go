@@ -94,8 +94,8 @@ func (l *Limiter) bounded(ctx context.Context) (context.Context, context.CancelF
 
 // beat tells the store that this gateway is alive. It returns the number of
 // resets, which was known before as given. It asks a store that is away, too: that
-// is how a gateway without calls hears that it is back, and soon enough to restore
-// what was lost before anything is admitted.
+// is how a gateway without calls hears that it is back, and soon enough to restore the
+// lost counts before anything is admitted.
 func (l *Limiter) beat(ctx context.Context, known int64) int64 {
 	ctx, cancel := l.bounded(ctx)
 	defer cancel()
