@@ -275,7 +275,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	return g, nil
 }
 
-// newDecisions makes what keeps and explains decisions, and the gateways that have them.
+// newDecisions makes the store and the explanations of decisions, and the list of gateways that have them.
 func (g *Gateway) newDecisions(cfg *settings.Config) (err error) {
 	g.fleet = &fleet.Fleet{
 		Redis: g.deps.Redis, Key: cfg.Redis.Prefix.Running(), Instance: g.name, Version: g.deps.Version, Report: g.status.Report,
@@ -312,7 +312,7 @@ func (g *Gateway) dryRun() (*explain.DryRun, error) {
 	}, nil
 }
 
-// decisionRows is what operators ask of decisions: those that were, and those that would be.
+// decisionRows are the operators' questions about decisions, made and hypothetical.
 type decisionRows struct {
 	decisions.Rows
 	asked
@@ -342,7 +342,7 @@ func (g *Gateway) newMoney(cfg *settings.Config) {
 	})
 }
 
-// job asks the platform what became of the job of a hold.
+// job asks the platform for the outcome of a hold's job.
 func (g *Gateway) job(ctx context.Context, org string, h *spend.Hold) (*spend.Settlement, error) {
 	o, client := g.org(org), g.current.Load().runs.Client
 	if o == nil || client == nil {

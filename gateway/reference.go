@@ -241,8 +241,8 @@ func judgedWhatever(ctx context.Context, engine *policies.Engine, op *schema.Ope
 	return out, err
 }
 
-// refusedWhatever says why the policies refuse a caller's calls of an operation whatever
-// they say, and is empty if they do not.
+// refusedWhatever says why the policies refuse every call of an operation by a caller,
+// and is empty if they do not.
 func (g *Gateway) refusedWhatever(ctx context.Context, ex *filter.Exchange, op *schema.Operation) ([]string, error) {
 	c := ex.Caller
 	judged, err := judgedWhatever(ctx, g.current.Load().engine, op, &reference.Access{Org: c.Org, Team: c.Team, Key: c.Key, Roles: c.RoleNames()}, g.deps.Now())
@@ -253,7 +253,7 @@ func (g *Gateway) refusedWhatever(ctx context.Context, ex *filter.Exchange, op *
 }
 
 // settled asks the policies about an input of which parts are not known: refused are the
-// reasons of those that deny it whatever these are, open the policies that decide by them.
+// reasons of those that deny it with any value of these, open the policies that decide by them.
 func settled(ctx context.Context, engine *policies.Engine, org string, r *record.Recorded) (refused, open []string, err error) {
 	d, undecided, err := engine.DecideRecorded(ctx, org, r)
 	if err != nil {
@@ -272,7 +272,7 @@ func settled(ctx context.Context, engine *policies.Engine, org string, r *record
 	return refused, open, nil
 }
 
-// pricesFor lists what GPUs cost, and which of them the policies let a caller have.
+// pricesFor lists the prices of GPUs, and the types that the policies let a caller have.
 func pricesFor(ctx context.Context, engine *policies.Engine, list *catalog.Snapshot, a *reference.Access, now time.Time) ([]reference.Price, error) {
 	out := []reference.Price{}
 	for _, g := range list.GPUs() {

@@ -158,7 +158,7 @@ func TestTheLevelOfTheLogIsReloaded(t *testing.T) {
 	}
 }
 
-// What happens to calls while the store is away is that of the configuration in force, for
+// The handling of calls while the store is away is that of the configuration in force, for
 // organisations that do not say it themselves.
 func TestFailurePoliciesAreReloaded(t *testing.T) {
 	t.Parallel()

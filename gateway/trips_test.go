@@ -170,7 +170,7 @@ func tripsCall(h http.Handler, method, target, org string) *httptest.ResponseRec
 	return w
 }
 
-// TestTripsToRedis: what calls wait for, with budgets beside without.
+// TestTripsToRedis: the exchanges that calls wait for, with and without budgets.
 func TestTripsToRedis(t *testing.T) {
 	h, counted := tripsHandler(t, miniredis.RunT(t).Addr())
 	for _, c := range []struct {
@@ -197,7 +197,7 @@ func TestTripsToRedis(t *testing.T) {
 	}
 }
 
-// BenchmarkLedger is what budgets cost: CPU time of the whole process but Redis, the
+// BenchmarkLedger measures the cost of budgets: CPU time of the whole process but Redis, the
 // canned platform and the caller included, and exchanges with Redis that calls wait
 // for, which those of one moment share.
 func BenchmarkLedger(b *testing.B) {
