@@ -149,7 +149,7 @@ func (c *Callers) put(ref keyRef, known ring, touched map[keyRef]bool) {
 	})
 }
 
-// judge puts a key in force or takes it out. It adds what that changes of the directory.
+// judge puts a key in force or takes it out. It adds the change of the directory.
 func (c *Callers) judge(ref keyRef, gone []identity.Digest, come []identity.Entry) ([]identity.Digest, []identity.Entry) {
 	o, of := c.orgs[ref.org], c.of[ref.org]
 	if was, ok := o.Made.Get(ref.id); ok {

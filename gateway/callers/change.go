@@ -237,7 +237,7 @@ func (s *Keys) configuredKeys(org string) []settings.KeyRecord {
 // Rows is the keys as the admin listener knows them.
 type Rows struct{ s *Keys }
 
-// Rows returns what operators ask.
+// Rows returns the operators' questions.
 func (s *Keys) Rows() Rows { return Rows{s} }
 
 // refused is an error as the admin listener answers it.

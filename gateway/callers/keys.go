@@ -20,7 +20,7 @@ type Keys struct {
 	ring *keyring
 }
 
-// Deps are what keys are kept with. All are required.
+// Deps are the parts that keys need. All are required.
 type Deps struct {
 	Redis  redis.UniversalClient
 	Now    func() time.Time

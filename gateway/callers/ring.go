@@ -17,7 +17,7 @@ import (
 const (
 	// keyPoll is how often a gateway looks for changes of keys by others.
 	keyPoll = time.Second
-	// changedHere is the version of what this gateway has changed when others had, too,
+	// changedHere is the version of a ring that both this gateway and others have changed,
 	// which is none of the store's: one that forgets at once has none.
 	changedHere = "-"
 	// keySettled is how long a change that was announced may take. For so long an
@@ -31,7 +31,7 @@ const (
 	keyMemory = 30 * 24 * time.Hour
 )
 
-// keyring is the keys made at run time: the store, and what this gateway knows of it.
+// keyring is the keys made at run time: the store, and this gateway's view of it.
 //
 // Its keys are in force as long as the process lives, whether the store answers
 // or not. Records that the store has lost, in a restart or a failover, are
