@@ -75,7 +75,7 @@ type Window struct {
 	Leases []Lease `json:"leases,omitempty"`
 }
 
-// Lease is what one gateway holds of a window.
+// Lease holds one gateway's permits of a window.
 type Lease struct {
 	Gateway string `json:"gateway"`
 	Held    int64  `json:"held"`

@@ -8,7 +8,7 @@ import (
 )
 
 // Approvals shows and answers the requests for approval of an organisation. All return
-// ErrNoOrg for one that is not configured; Grant and Deny a BadRequestError for what
+// ErrNoOrg for one that is not configured; Grant and Deny a BadRequestError for a request that
 // cannot be answered so.
 type Approvals interface {
 	List(ctx context.Context, org string) (requests any, err error)

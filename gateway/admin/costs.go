@@ -27,7 +27,7 @@ const byLabel = "label:"
 // Dimensions are the groupings and filters of costs, besides labels.
 var dimensions = []string{"team", "key", "kind", "resource", "gpu", "dc"} //nolint:gochecknoglobals // read only
 
-// Costs is what resources have cost in a range of time, by bucket and group.
+// Costs are the costs of resources in a range of time, by bucket and group.
 type Costs struct {
 	From  time.Time `json:"from"`
 	To    time.Time `json:"to"`
@@ -64,7 +64,7 @@ type Cost struct {
 	GB int64 `json:"gb,omitempty"`
 }
 
-// Forecasts is what an organisation's scopes are likely to spend.
+// Forecasts is the likely spend of an organisation's scopes.
 type Forecasts struct {
 	At     time.Time  `json:"at"`
 	Scopes []Forecast `json:"scopes"`

@@ -22,9 +22,9 @@ type Decisions interface {
 	// Watch returns the selected decisions from now on, by this gateway at once and by others within some seconds, until ctx
 	// ends and the channel is closed. It has a Missed in the place of decisions that the reader was too slow for.
 	Watch(ctx context.Context, q DecisionQuery) <-chan any
-	// Counts returns on how many calls policies of an organisation said what, by hour, from one hour to another.
+	// Counts returns the number of calls by verdict of an organisation's policies, by hour, from one hour to another.
 	Counts(ctx context.Context, org string, from, to time.Time) ([]PolicyCount, error)
-	// Explain reports what would become of the request a JSON object describes. A
+	// Explain reports the outcome of the request that a JSON object describes. A
 	// question that cannot be read, or is about another organisation than org, unless
 	// that is "", is a BadRequestError.
 	Explain(ctx context.Context, org string, question []byte) (any, error)
@@ -32,7 +32,7 @@ type Decisions interface {
 	// an organisation that are no older than since. It returns ErrNoOrg or a row.RefusedError
 	// before it writes anything.
 	Log(ctx context.Context, w io.Writer, org string, since time.Time) error
-	// Audit holds what an organisation has against its policies. It returns ErrNoOrg for
+	// Audit judges the resources of an organisation by its policies. It returns ErrNoOrg for
 	// one that is not configured.
 	Audit(ctx context.Context, org string) (any, error)
 }
@@ -40,15 +40,15 @@ type Decisions interface {
 // DecisionQuery selects exchanges. A zero member selects all.
 type DecisionQuery struct {
 	Org, Team, Key string
-	// Policy selects the decisions that a policy spoke in, whatever its verdict, and Operation the calls that contain an operation.
+	// Policy selects the decisions that a policy spoke in, with any verdict, and Operation the calls that contain an operation.
 	Policy, Operation string
 	// Refused selects refusals.
 	Refused bool
 	// Own selects the gateway's own actions.
 	Own bool
-	// Since selects what began no earlier.
+	// Since selects calls that began no earlier.
 	Since time.Time
-	// Before selects what began earlier; the zero Time selects all.
+	// Before selects calls that began earlier; the zero Time selects all.
 	Before time.Time
 	// Limit bounds how many there are, the newest.
 	Limit int

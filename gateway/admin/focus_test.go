@@ -13,7 +13,7 @@ import (
 )
 
 // Columns of FOCUS 1.2 that every data set has, or has if it is about usage, prices by
-// unit, sub-accounts, regions or resources, and what may stand in them; "" is null.
+// unit, sub-accounts, regions or resources, and their permitted values; "" is null.
 var columns = map[string]string{
 	"BilledCost": decimal, "BillingAccountId": text, "BillingAccountName": text, "BillingAccountType": text, "BillingCurrency": currency,
 	"BillingPeriodEnd": moment, "BillingPeriodStart": moment,

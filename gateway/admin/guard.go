@@ -85,7 +85,7 @@ type TokenError struct {
 // for a host that no page elsewhere can have: a name can be pointed to this address behind a browser's back, which then takes that page
 // for ours (DNS rebinding).
 //
-// Guessing is slow: an address with too many wrong tokens gets 429 for each further one. The right one passes whatever its address sent
+// Guessing is slow: an address with too many wrong tokens gets 429 for each further one. The right one passes despite its address's requests
 // before, so that a key can always be revoked.
 func (d Deps) Identify(r *http.Request, authorization string) (row.Scope, error) {
 	if d.Admins().Open() {
@@ -173,7 +173,7 @@ func (d Deps) recorded(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// change is who changes what, from which address.
+// change names the author, the subject and the address of a change.
 type change struct{ who, peer, method, path, query string }
 
 // record makes a change, and records it in the log and in the audit log, with the status that act returns. A change that the audit log

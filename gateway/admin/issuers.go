@@ -29,7 +29,7 @@ func (d *Directory) WithIssuers(issuers []settings.AdminIssuer, keys *oidc.Keys)
 	return all
 }
 
-// Verifier returns what verifies the tokens of issuers.
+// Verifier returns the verifier of the issuers' tokens.
 func (d *Directory) Verifier() *oidc.Verifier { return d.verifier }
 
 // issued returns the admin that a token was issued to, which was presented at a time.

@@ -136,7 +136,7 @@ func (s *shapes) content(media string, t reflect.Type) object {
 	return object{media: object{"schema": s.of(t)}}
 }
 
-// of returns the schema of what package json makes of a type.
+// of returns the schema of a type's JSON.
 func (s *shapes) of(t reflect.Type) object {
 	switch {
 	case t == reflect.TypeFor[time.Time]():

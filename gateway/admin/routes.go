@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
-// Shapes are zero values of what Decisions, Approvals and Keys return, for the description of the API.
+// Shapes are zero values of the results of Decisions, Approvals and Keys, for the description of the API.
 type Shapes struct{ Report, Summary, Audit, Approval, Key, Made any }
 
 // Rows returns the whole of the operators' listener. Those of the zero Deps can be read, and not be asked.

@@ -112,8 +112,8 @@ type Resource struct {
 	Labels     map[string]string `json:"labels,omitempty"`
 }
 
-// Hold is a reservation. Noted is one whose call is under way with a gateway; what an
-// open one has made is looked for until a time.
+// Hold is a reservation. Noted is one whose call is under way with a gateway; the resource of an
+// open one is looked for until a time.
 type Hold struct {
 	ID       string    `json:"id"`
 	State    string    `json:"state"`
@@ -148,7 +148,7 @@ type Reconciled struct {
 	Rebuilt   bool `json:"rebuilt"`
 }
 
-// shown says what of a ledger is shown.
+// shown selects the visible parts of a ledger.
 type shown struct {
 	scoped
 

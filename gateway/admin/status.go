@@ -52,7 +52,7 @@ func (r *Report) Why() string {
 // PolicyStatus is how an organisation's policies are doing.
 type PolicyStatus struct {
 	Org string `json:"org"`
-	// Revision names what decides; empty while a bundle is awaited.
+	// Revision names the policies in force; empty while a bundle is awaited.
 	Revision string `json:"revision"`
 	// Bundle is the revision its bundle gives itself, Fetched when it was last
 	// seen to be current.
