@@ -94,7 +94,7 @@ func TestFaultsAreLocated(t *testing.T) {
 	}
 }
 
-// Whoever asks a row is held to its role and to the organisation that they are bound to, and is told of no other.
+// An asker of a row is held to its role and to the organisation that it is bound to, and learns of no other.
 func TestRowsAdmitByScope(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
