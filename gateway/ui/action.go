@@ -15,7 +15,7 @@ import (
 // actionPath returns where the form of a row is posted.
 func actionPath(r *row.Row) string { return "/ui" + strings.TrimPrefix(r.Path(), "/admin") }
 
-// action returns what asks a row with the fields of a form. The field back names the page to show afterwards.
+// action returns a handler that asks a row with the fields of a form. The field back names the page to show afterwards.
 func (c *Console) action(r *row.Row) func(v *visit) {
 	return func(v *visit) {
 		if err := v.r.ParseForm(); err != nil {

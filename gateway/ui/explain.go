@@ -35,7 +35,7 @@ func (v *visit) asked() question {
 // blank shows the form of a dry run, filled in as far as the URL says.
 func blank(v *visit) (any, int, string) { return dryRun{Asked: v.asked()}, 0, "" }
 
-// explain shows what would become of a request. Nothing is sent or counted.
+// explain shows the outcome of a hypothetical request. Nothing is sent or counted.
 func (c *Console) explain(v *visit) {
 	d := dryRun{Asked: v.asked()}
 	text, err := json.Marshal(d.Asked)

@@ -120,7 +120,7 @@ func (f *frame) Can(pattern string) bool { return f.may(pattern) }
 // Now returns the time of the page.
 func (f *frame) Now() time.Time { return f.deps.Now().UTC() }
 
-// Done returns the notice of the action before the page. It is a text of the program, whatever the URL contains.
+// Done returns the notice of the action before the page. It is a text of the program, with any URL.
 func (f *frame) Done() string {
 	asked := f.Query("done")
 	for _, r := range f.rows {

@@ -181,13 +181,13 @@ type policyData struct {
 	Policies []string
 	// Refused counts the calls that each has refused today.
 	Refused part[admin.Overview]
-	// Counts says on how many calls each policy said what, in a week.
+	// Counts is the number of calls by each policy's verdict, in a week.
 	Counts part[policyCounts]
 	// Held is the audit of the organisation's resources against its policies, if the request asks for it.
 	Held *part[explain.Audit]
 }
 
-// policyCounts says on how many calls policies said what.
+// policyCounts is the number of calls by policies' verdicts.
 type policyCounts struct {
 	Counts []admin.PolicyCount `json:"counts"`
 }

@@ -600,7 +600,7 @@ func TestSpendAsCSV(t *testing.T) {
 	}
 }
 
-// A dry run says what would become of a call.
+// A dry run shows the outcome of a call.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	c := start(t, text, miniredis.RunT(t))
