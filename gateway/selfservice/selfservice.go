@@ -87,7 +87,7 @@ func Routes() []route.Route {
 	return out
 }
 
-// Answers returns what answers, by route id.
+// Answers returns the responders, by route id.
 func (s *Service) Answers() map[string]filter.Responder {
 	out := make(map[string]filter.Responder)
 	for _, e := range endpoints() {

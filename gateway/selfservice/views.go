@@ -31,7 +31,7 @@ type Me struct {
 	Grants *Grants `json:"grants,omitempty"`
 	// Approvals are the caller's own requests for approval, newest first.
 	Approvals []approval.Record `json:"approvals"`
-	// Unknown names what could not be read.
+	// Unknown names the parts that could not be read.
 	Unknown []string `json:"unknown,omitempty"`
 }
 
@@ -73,7 +73,7 @@ func (s *Service) spend(ctx context.Context, ex *filter.Exchange) (any, error) {
 type Resource struct {
 	admin.Resource
 
-	// Idle is absent for what works, or is not looked at.
+	// Idle is absent for a resource that works, or is not looked at.
 	Idle *Idle `json:"idle,omitempty"`
 }
 
