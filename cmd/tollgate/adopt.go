@@ -55,7 +55,7 @@ func adopt(ctx context.Context, c *adminClient, q url.Values, w io.Writer) error
 	return err
 }
 
-// adoptAll gives back what an audit log knows the maker of and the ledger does not.
+// adoptAll gives back resources whose maker an audit log knows and the ledger does not.
 func adoptAll(ctx context.Context, c *adminClient, org, file string, w io.Writer) error {
 	made, err := audit.Makers(org, file)
 	if err != nil {

@@ -285,7 +285,7 @@ func (b *billing) parts(now time.Time) []part {
 	return append(out, part{at, b.to})
 }
 
-// progressOf returns what says on a terminal how much of several parts was answered.
+// progressOf returns a function that shows on a terminal how much of several parts was answered.
 func progressOf(w io.Writer) func(done, of int) {
 	f, ok := w.(*os.File)
 	if !ok {

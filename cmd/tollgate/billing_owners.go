@@ -99,7 +99,7 @@ func (b *billing) end(start time.Time) time.Time {
 	return start.AddDate(0, 0, 1)
 }
 
-// shares is what part of a resource's costs in the bucket that began at a time each
+// shares is the part of a resource's costs in the bucket that began at a time that each
 // group has; together they are 1.
 func (b *billing) shares(rows []admin.Cost, at time.Time) map[string]*big.Rat {
 	sum := func(in func(c *admin.Cost) bool) (map[string]*big.Rat, *big.Rat) {

@@ -66,7 +66,7 @@ func printSchema(w io.Writer) error {
 	return err
 }
 
-// printCoverage lists what holds each operation.
+// printCoverage lists the rules that hold each operation.
 func printCoverage(w io.Writer, out *output) error {
 	if out.format == "sarif" || out.format == "github" {
 		return fmt.Errorf("--coverage is written as table or json, not as %s", out.format)
@@ -138,7 +138,7 @@ func (c *checking) run(ctx context.Context, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// passed says, for people, what there is to say of a configuration without a fault.
+// passed describes, for people, a configuration without a fault.
 func (c *checking) passed(loaded *config.Loaded, warnings []finding, stdout, stderr io.Writer) error {
 	for _, warning := range warnings {
 		_, _ = fmt.Fprintf(stderr, "warning: %v\n", warning.Fault)

@@ -177,7 +177,7 @@ func TestTheSampleHasNothingWrong(t *testing.T) {
 	}
 }
 
-// TestCheckWithoutSecrets: a machine that has none of them judges what else is wrong.
+// TestCheckWithoutSecrets: a machine without them finds all other faults.
 func TestCheckWithoutSecrets(t *testing.T) {
 	m := mistake{
 		inPolicies, policyOf(`{policy: gpu_count, params: {max_per_pod: 4, max_per_resource: 2}}`) + "\n  - {policy: ports, params: {allow: [nope]}}",

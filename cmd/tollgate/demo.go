@@ -179,7 +179,7 @@ func listenNear(addr string, stdout io.Writer) (net.Listener, error) {
 	return nil, fmt.Errorf("no free port from %d to %d", port, port+portsTried-1)
 }
 
-// greet prints where everything is and what to try.
+// greet prints the addresses and commands to try.
 func greet(w io.Writer, data, admin, emulator string) error {
 	_, err := fmt.Fprintf(w, `tollgate demo
 

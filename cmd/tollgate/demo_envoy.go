@@ -65,7 +65,7 @@ envoy:
 `, netip.PrefixFrom(e.gateway, e.gateway.BitLen()), e.door.Addr(), e.gateway, demoGroup, e.callers)
 }
 
-// greet prints where the Envoy is and what to try.
+// greet prints the Envoy's address and commands to try.
 func (e *demoEnvoy) greet(w io.Writer, admin string) error {
 	_, err := fmt.Fprintf(w, `Envoy in front, configured by the gateway
 

@@ -101,7 +101,7 @@ func (f *explainFlags) decision(ctx context.Context, id string) (*explain.Report
 	return x, f.do(ctx, http.MethodGet, "/admin/decisions/"+url.PathEscape(id), x)
 }
 
-// ask asks what would be decided.
+// ask asks for a hypothetical decision.
 func (f *explainFlags) ask(ctx context.Context, args []string, stdin io.Reader) (*explain.Report, error) {
 	q, err := f.question(args, stdin)
 	if err != nil {
@@ -150,7 +150,7 @@ func explainOffline(ctx context.Context, path string, q gateway.Question) (*expl
 	return g.ExplainOffline(ctx, q)
 }
 
-// question is what flags, arguments and a captured file ask.
+// question is the question of flags, arguments and a captured file.
 func (f *explainFlags) question(args []string, stdin io.Reader) (gateway.Question, error) {
 	var q gateway.Question
 	if f.file != "" {

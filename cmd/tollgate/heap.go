@@ -24,7 +24,7 @@ const (
 	limitShare = 80
 )
 
-// tuneHeap sets how often garbage is collected. What GOGC and GOMEMLIMIT say stays.
+// tuneHeap sets how often garbage is collected. Values of GOGC and GOMEMLIMIT stay.
 func tuneHeap() {
 	if _, set := os.LookupEnv("GOGC"); !set {
 		debug.SetGCPercent(heapGrowth)
@@ -38,7 +38,7 @@ func tuneHeap() {
 	}
 }
 
-// pace returns what sets GOGC, which is now, to what fits the memory in use.
+// pace returns a function that sets GOGC, whose value is now, to fit the memory in use.
 func pace(now int) func() {
 	used := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
 	return func() {

@@ -131,7 +131,7 @@ func newEmulator(opts platform.Options) (*platform.Server, error) {
 }
 
 // serveUntil serves h until ctx ends. finish, if any, is called first then: it
-// ends what would keep connections open.
+// ends requests that would keep connections open.
 func serveUntil(ctx context.Context, l net.Listener, h http.Handler, finish func() error) error {
 	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
 	stopped := make(chan error, 1)

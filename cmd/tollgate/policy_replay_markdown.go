@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/replay"
 )
 
-// writeMarkdown writes a report as a comment on a pull request: what would be different
+// writeMarkdown writes a report as a comment on a pull request: the differences
 // first, the examples folded away.
 func writeMarkdown(w io.Writer, r *replay.Report) error {
 	var b strings.Builder

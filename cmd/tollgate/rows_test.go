@@ -146,7 +146,7 @@ func tell(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
-// A command line that is wrong says what would have been right.
+// A command line that is wrong names the right one.
 func TestWrongCommandLines(t *testing.T) {
 	t.Setenv(adminEnv, "http://127.0.0.1:1")
 	for line, want := range map[string]string{

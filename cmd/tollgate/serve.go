@@ -122,7 +122,7 @@ type runOptions struct {
 	reload func(ctx context.Context, g *gateway.Gateway, logger *slog.Logger)
 }
 
-// The export of what telemetry still holds at the end takes what timeouts.drain has left,
+// The export of the remaining telemetry at the end takes the rest of timeouts.drain,
 // up to mostFlush, but at least leastFlush.
 const leastFlush, mostFlush = 400 * time.Millisecond, 5 * time.Second
 
@@ -133,8 +133,8 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 		return slog.New(telemetry.Annotated(h, slog.String("instance", instance)))
 	}
 	// Libraries that log by themselves write into our log. These are the
-	// process's own settings, so they belong here and nowhere below. What an export
-	// fails for is not exported.
+	// process's own settings, so they belong here and nowhere below. The cause of a
+	// failed export is not exported.
 	local := annotated(o.logger.Handler())
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { local.WarnContext(ctx, "telemetry", "error", err.Error()) }))
 	providers, err := telemetry.NewProviders(ctx, loaded.Config.Telemetry, telemetry.Process{Version: version(), Instance: instance})
@@ -174,7 +174,7 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 		return loaded.Locate(err)
 	}
 	defer context.AfterFunc(ctx, func() { notifyManager(o.logger, daemon.SdNotifyStopping) })()
-	// What compiling left behind is several times what stays.
+	// The garbage of compiling is several times the live heap.
 	freed := make(chan struct{})
 	go func() {
 		defer close(freed)

@@ -170,7 +170,7 @@ func labelText(labels map[string]string) string {
 	return strings.Join(pairs, ", ")
 }
 
-// lossText says what happened to a ledger, and when.
+// lossText describes the loss of a ledger, and its time.
 func lossText(l *admin.Loss) string {
 	text := "The ledger was lost at " + l.At.Format(time.DateTime) + ": " + l.Reason + ". "
 	if l.Rebuilt == nil {
