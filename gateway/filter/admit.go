@@ -74,8 +74,8 @@ func (Admit) Response(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// priority says how urgent a request is. What its body has yet to say is a change, and
-// not known.
+// priority says how urgent a request is. A request whose urgency depends on its body counts as a change,
+// and is not known.
 func (f Admit) priority(ex *Exchange) (p overload.Priority, known bool) {
 	if ex.Route == nil {
 		return overload.Read, true

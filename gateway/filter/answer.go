@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 )
 
-// Answer is what goes back: a refusal, a local or translated answer, or the
+// Answer is the response: a refusal, a local or translated answer, or the
 // platform's.
 type Answer struct {
 	Status int
@@ -20,10 +20,10 @@ type Answer struct {
 	Tunnel io.ReadWriteCloser
 	// Relayed marks an answer of the platform.
 	Relayed bool
-	// Failed marks an answer that tells of an error, whatever its status says.
+	// Failed marks an answer that reports an error, under any status.
 	Failed bool
 
-	// read is what document found in the bytes of.
+	// read is the result of document for the bytes of.
 	read struct {
 		of  []byte
 		doc any

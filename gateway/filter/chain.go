@@ -97,7 +97,7 @@ func (c *Chain) run(ctx context.Context, ex *Exchange, part int) (ok bool) {
 const StageDispatch = "dispatch"
 
 // Dispatch sends an exchange that passed the call part. When it returns,
-// ex.Answer is set; done releases what that streams and must be called in the
+// ex.Answer is set; done releases its stream and must be called in the
 // end.
 func (c *Chain) Dispatch(ctx context.Context, ex *Exchange) (done func()) {
 	done, err := ex.Ports.Sender.Send(ctx, ex)

@@ -14,7 +14,7 @@ import (
 
 // Count takes the request from the quotas of its key, team and organisation, and of
 // its operation's classes, in one atomic step: a call that is refused takes nothing
-// from any. Every authenticated request counts, whatever its end.
+// from any. Every authenticated request counts, with any outcome.
 //
 // It stands in the head, and again in the call part for the v2 calls that a legacy
 // request becomes. Each is counted like a request, but for the first: that is the
@@ -32,7 +32,7 @@ func (f *Count) Request(ctx context.Context, ex *Exchange) error {
 	if ex.Caller == nil || ex.Caller.Exempt || !ex.nested && ex.counted {
 		return nil
 	}
-	// What passed for a read while the store was away is counted again if it is none.
+	// A call that passed for a read while the store was away is counted again if it is a change.
 	own := !ex.counted || ex.uncounted && ex.Operation.Mutates
 	var scopes []ratelimit.Scope
 	if own {

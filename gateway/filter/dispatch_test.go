@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 )
 
-// How far a call has come is a state, whatever became of its answer.
+// How far a call has come is a state, independent of its answer.
 func TestSent(t *testing.T) {
 	long := strings.Repeat("x", 2*maxShort)
 	for name, tc := range map[string]struct {

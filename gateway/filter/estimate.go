@@ -7,10 +7,10 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// HeaderDryRun asks what would become of a request, which is not made.
+// HeaderDryRun asks for the outcome of a request without making it.
 const HeaderDryRun = "Tollgate-Dry-Run"
 
-// Estimate answers requests that only ask what would become of them. It stands where
+// Estimate answers requests that only ask for their outcome. It stands where
 // a request is whole and counted.
 type Estimate struct {
 	// Run makes the answer; its request is without the header.

@@ -46,7 +46,7 @@ type Inbound struct {
 	// Source is where the body is read from once the head has passed; nil when
 	// Body is all of it.
 	Source io.Reader
-	// Oversize is set by whoever stopped reading at the cap, Broken by one whose
+	// Oversize is set by the reader that stopped at the cap, Broken by one whose
 	// peer did not send the whole body.
 	Oversize, Broken bool
 	// Peer is the address of the caller, without port: that of the connection, or
@@ -56,7 +56,7 @@ type Inbound struct {
 	// was sent with; nil without one, and where a door cannot know.
 	Certificates []*x509.Certificate
 	// Excess is the refusal of a request whose connection is over a bound; nil for others.
-	// Admit returns it, but not for what lowers costs.
+	// Admit returns it, but not for a call that lowers costs.
 	Excess error
 	// Received is when the request arrived.
 	Received time.Time
@@ -122,8 +122,8 @@ type Exchange struct {
 	// Route is nil while the request is unmatched.
 	Route  *route.Route
 	Params map[string]string
-	// Query holds the request's parameters as parsed; of a v2 call, what of
-	// them the operation knows.
+	// Query holds the request's parameters as parsed; of a v2 call, those
+	// that the operation knows.
 	Query url.Values
 	// Operation is the v2 operation; nil for a legacy request.
 	Operation *schema.Operation
@@ -161,7 +161,7 @@ type Exchange struct {
 	// says why, for operators.
 	hidden  map[string]string
 	foreign []string
-	// wish is what repeats of a legacy create have in common, "" for its body.
+	// wish is the common part of repeats of a legacy create, "" for its body.
 	wish string
 	// labels are those of the resource that the call makes.
 	labels spend.Labels
@@ -183,8 +183,8 @@ type Exchange struct {
 	usageAsked bool
 	// unknown are the members of the body that were set aside, nil for none.
 	unknown map[string]any
-	// named is the body before what its template supplied was written into it,
-	// nil when nothing was.
+	// named is the body before its template's values were written into it,
+	// nil when none were.
 	named any
 	// checks counts how often a body was held against the schema.
 	checks int
@@ -275,8 +275,8 @@ func (ex *Exchange) Target() string {
 	return path + "?" + encodeQuery(ex.Query)
 }
 
-// Named returns the body of a v2 call as it names its template; in Doc, what that
-// supplied may stand in its place.
+// Named returns the body of a v2 call as it names its template; in Doc, values that the
+// template supplied may stand in its place.
 func (ex *Exchange) Named() any {
 	if ex.named != nil {
 		return ex.named

@@ -16,7 +16,7 @@ import (
 // getTime bounds the question about one resource.
 const getTime = 10 * time.Second
 
-// Get reads one resource of an organisation, with what its plan counts of it. It
+// Get reads one resource of an organisation, with the amounts that its plan counts. It
 // returns nil if the platform answers 404; any other answer without the resource is an
 // error.
 func (r *Reader) Get(ctx context.Context, org string, plan *spend.Plan, kind operation.Kind, id string, prices *catalog.Snapshot) (*spend.Found, error) {

@@ -134,8 +134,8 @@ func credential(ex *Exchange) (string, error) {
 	headers := ex.In.Header["Authorization"]
 	query := ex.Query
 	if ex.Route == nil {
-		// What matched nothing has no parsed query, and must still be told who
-		// it is.
+		// An unmatched request has no parsed query, and still needs its
+		// caller.
 		var err error
 		query, err = route.ParseQuery(ex.In.Query)
 		if err != nil && ex.Dialect == route.GraphQL {

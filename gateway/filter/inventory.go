@@ -34,7 +34,7 @@ type Listed struct {
 }
 
 // Inventory lists everything of some kinds that an organisation has at the platform,
-// with what its plan counts of it.
+// with the amounts that its plan counts.
 func (r *Reader) Inventory(ctx context.Context, org string, plan *spend.Plan, kinds func(operation.Kind) bool, prices *catalog.Snapshot) ([]spend.Found, error) {
 	all, err := r.Resources(ctx, org, plan, kinds, prices)
 	if err != nil {

@@ -46,7 +46,7 @@ func (i *Isolation) reach(changes bool) Reach {
 	return i.Read
 }
 
-// admits reports whether a caller is within reach of what an owner has.
+// admits reports whether a caller is within reach of an owner's resources.
 func (i *Isolation) admits(r Reach, o spend.Owner, c *identity.Caller) bool {
 	switch {
 	case !r.narrow():
@@ -59,12 +59,12 @@ func (i *Isolation) admits(r Reach, o spend.Owner, c *identity.Caller) bool {
 	return o.Key == c.Key && o.Team == c.Team
 }
 
-// Reads reports whether a caller may read what an owner has.
+// Reads reports whether a caller may read an owner's resources.
 func (i *Isolation) Reads(c *identity.Caller, o spend.Owner) bool {
 	return i.exempts(c) || i.admits(i.Read, o, c)
 }
 
-// Changes reports whether a caller may change what an owner has.
+// Changes reports whether a caller may change an owner's resources.
 func (i *Isolation) Changes(c *identity.Caller, o spend.Owner) bool {
 	return i.exempts(c) || i.admits(i.Change, o, c)
 }

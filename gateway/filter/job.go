@@ -17,8 +17,8 @@ import (
 // jobTime bounds the question about one job.
 const jobTime = 10 * time.Second
 
-// JobEnd asks the platform's run interface what became of the job of an open hold, and
-// returns what that has cost; nil if the job goes on, or nothing is known of it.
+// JobEnd asks the platform's run interface for the outcome of an open hold's job, and
+// returns its cost; nil if the job goes on, or nothing is known of it.
 func JobEnd(ctx context.Context, runs *upstream.Client, agent, org string, h *spend.Hold, price catalog.Run) (*spend.Settlement, error) {
 	id, isJob := strings.CutPrefix(h.ID, jobHold(h.About.Name, ""))
 	if !isJob {

@@ -113,8 +113,8 @@ func (f *Judge) decide(ctx context.Context, ex *Exchange) (policies.Decision, er
 		doc := given
 		switch {
 		case len(done) > 0 && d.Revision != revision:
-			// Other policies than those that changed the body: they start from what
-			// the caller sent.
+			// Other policies than those that changed the body: they start from the body
+			// that the caller sent.
 			done = nil
 		case len(d.Mutate) == 0:
 			d.Mutate = done

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// HeaderLabels says for whom or what something is made: a list of name=value, which
+// HeaderLabels gives the purpose of a resource: a list of name=value, which
 // the ledger keeps with the resource and the platform is not sent.
 const HeaderLabels = "X-Tollgate-Labels"
 

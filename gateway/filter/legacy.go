@@ -19,8 +19,8 @@ import (
 // will be refused: RFC 3339 times, from/until, separated by commas.
 const HeaderBrownout = "X-Tollgate-Brownout"
 
-// brownouts returns the schedule an exchange is under, nil without one. What
-// tells callers how to migrate, v1's public routes, is never browned out.
+// brownouts returns the schedule an exchange is under, nil without one. The public
+// routes of v1, which tell callers how to migrate, are never browned out.
 func (ex *Exchange) brownouts() *brownout.Schedule {
 	if ex.Tenant == nil || ex.Dialect == route.V1 && ex.Route != nil && ex.Route.Public {
 		return nil
@@ -41,8 +41,8 @@ type Namer interface {
 // was looked at.
 const unread = "unread"
 
-// Legacy follows the calls of retired interfaces on their way out, whatever
-// their end: it notes them for the migration report and announces brownouts to
+// Legacy follows the calls of retired interfaces on their way out, with any
+// outcome: it notes them for the migration report and announces brownouts to
 // their callers. It stands right behind Identify, so that it sees every call
 // whose caller is known.
 type Legacy struct {

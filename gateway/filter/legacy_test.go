@@ -140,7 +140,7 @@ func TestABrownoutSaysWhyAndUntilWhen(t *testing.T) {
 	}
 }
 
-// roots names what GraphQL documents ask for in these tests.
+// roots names the operations of GraphQL documents in these tests.
 type roots struct{}
 
 func (roots) Fields(in *translate.Incoming) []string {

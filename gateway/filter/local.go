@@ -20,7 +20,7 @@ func Document(header http.Header, body func() []byte) Responder {
 // Local answers the v2 routes whose answer the gateway has itself. Legacy dialects
 // answer theirs by translation.
 type Local struct {
-	// Answers holds what answers, by route id.
+	// Answers holds the responders, by route id.
 	Answers map[string]Responder
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Lookup finds out what became of a create whose answer was lost: it looks for the
+// Lookup finds out the outcome of a create whose answer was lost: it looks for the
 // resource at growing distances while the request's time lasts. A found resource is the
 // call's answer. It sees the platform's answers as they came.
 type Lookup struct {

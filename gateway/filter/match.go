@@ -83,7 +83,7 @@ func (Match) Notes(ex *Exchange, _ string) []string {
 	return []string{string(ex.Dialect) + " operation " + ex.Event.Operation}
 }
 
-// Routed refuses what Match noted, but for reads that are to be forwarded.
+// Routed refuses requests with a fault noted by Match, but for reads that are to be forwarded.
 type Routed struct {
 	// API describes v2, Run the run interface, whether that is served or not.
 	API, Run *schema.API

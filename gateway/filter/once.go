@@ -54,8 +54,8 @@ type once struct {
 
 // Once sees to it that a resource is made once. A request whose intent is equal to
 // another one under way is its repeat, unless the caller of that still waits. The answer
-// to a repeat is not judged: an allowed call stays done, whatever policies and
-// budgets say later. The intent itself is noted with its reservation.
+// to a repeat is not judged: an allowed call stays done, even if policies and
+// budgets would refuse it later. The intent itself is noted with its reservation.
 type Once struct {
 	Finder Finder
 	// Addresses rewrites found resources, as Addresses does answers.

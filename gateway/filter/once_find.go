@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// Finder looks for what creates have made whose answer was lost.
+// Finder looks for the resources of creates whose answer was lost.
 type Finder struct {
 	Reader *Reader
 	// Time is how long a request may look, 0 for not at all.
@@ -114,7 +114,7 @@ func dated(kind operation.Kind) bool {
 	return kind == operation.KindPod || kind == operation.KindCluster || kind == operation.KindEndpoint
 }
 
-// noun is what people call a resource of a kind.
+// noun is the common name of a kind of resource.
 func noun(kind operation.Kind) string {
 	if kind == operation.KindRegistry {
 		return "container registry auth"

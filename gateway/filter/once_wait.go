@@ -22,7 +22,7 @@ const (
 )
 
 // wait has a request wait until it is known of every other intent of its wish whether
-// its caller waits, too. It is answered with what one has made whose caller does not.
+// its caller waits, too. It is answered with the resource of one whose caller does not.
 func (f *Once) wait(ctx context.Context, ex *Exchange, seen intent.Seen) error {
 	o := ex.once
 	if o.asked.IsZero() {
@@ -90,7 +90,7 @@ func (f *Once) gone(ctx context.Context, ex *Exchange, o *once, i *intent.Intent
 		ex.Ports.Intents.Fate(ctx, ex.Caller.Org, i, o.asked) == intent.Gone
 }
 
-// settle looks once for what an intent has made whose caller has gone, and answers with
+// settle looks once for the resource of an intent whose caller has gone, and answers with
 // it. over says that there is no such intent any more: it has made nothing, or another
 // request was answered with that.
 func (f *Once) settle(ctx context.Context, ex *Exchange, o *once, i *intent.Intent, now time.Time) (over bool, err error) {
@@ -130,7 +130,7 @@ func (f *Once) recall(ex *Exchange, o *once, i *intent.Intent) {
 	o.wish.Like = ex.Ports.Intents.Like(ex.Caller.Org, looks(row.Kind, i.Name, i.Shape))
 }
 
-// give answers with what an earlier call has made.
+// give answers with the resource of an earlier call.
 func (f *Once) give(ctx context.Context, ex *Exchange, found map[string]any) error {
 	if err := ex.adopt(found); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (f *Once) give(ctx context.Context, ex *Exchange, found map[string]any) err
 	return f.Addresses.Response(ctx, ex)
 }
 
-// unknown refuses with 504 what may have been done.
+// unknown refuses with 504 a call that may have been done.
 func unknown(ex *Exchange, o *once) error {
 	again := "Send the same request again to get it."
 	if o.keyed {

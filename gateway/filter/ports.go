@@ -33,7 +33,7 @@ type Ports struct {
 	Shares Shares
 	// Ledger keeps spending within budgets.
 	Ledger Ledger
-	// Intents keeps what must not be made twice.
+	// Intents keeps the calls that must not be made twice.
 	Intents Intents
 	// Approvals keeps requests for approval and grants.
 	Approvals Approvals
@@ -75,7 +75,7 @@ type Ledger interface {
 	Reserve(ctx context.Context, org string, p *spend.Plan, r spend.Reservation) (spend.Quote, error)
 	Settle(ctx context.Context, org string, s *spend.Settlement) error
 	// Owners returns the owners of resources and then those of jobs, the zero Owner for
-	// what belongs to the organisation or to nobody.
+	// those that belong to the organisation or to nobody.
 	Owners(ctx context.Context, org string, resources []string, jobs ...spend.Job) ([]spend.Owner, error)
 	// NoteJob remembers the owner of a job for a time.
 	NoteJob(ctx context.Context, org string, j spend.Job, o spend.Owner, keep time.Duration) error
@@ -86,7 +86,7 @@ type Ledger interface {
 // Intents is implemented by *once.Desk.
 type Intents interface {
 	// Wish returns the keys of a wish, Keyed those of one with an Idempotency-Key, and Like
-	// that of all intents that make what looks the same.
+	// that of all intents whose resources look the same.
 	Wish(org, owner, print string) intent.Wish
 	Keyed(org, owner, print string) intent.Wish
 	Like(org, looks string) string
@@ -104,7 +104,7 @@ type Intents interface {
 	MaySend(id string) bool
 	// Fate says whether the caller of another intent waits, which was asked at a time.
 	Fate(ctx context.Context, org string, i *intent.Intent, asked time.Time) intent.Fate
-	// Take makes what an intent has made that of another caller. Claim reports whether a
+	// Take gives the resource of an intent to another caller. Claim reports whether a
 	// resource was made by an intent.
 	Take(ctx context.Context, w *intent.Wish, i *intent.Intent, resource string) (intent.Intent, bool, error)
 	Claim(ctx context.Context, w *intent.Wish, i *intent.Intent, resource string) (bool, error)
@@ -148,7 +148,7 @@ type Usage interface {
 type Auditor interface {
 	// Intent records a change that is about to be made; an error means that it must not be.
 	Intent(r audit.Record) (seq int64, err error)
-	// Result records what became of the intent of a number.
+	// Result records the outcome of the intent with a number.
 	Result(of int64, r audit.Record) error
 }
 
@@ -211,7 +211,7 @@ func (p *Pipeline) path(in *Inbound) string {
 	return BalancedPath + id + in.Path
 }
 
-// BalancedPath is below what load-balanced endpoints are called, by their ids.
+// BalancedPath is the path below which load-balanced endpoints are called, by their ids.
 const BalancedPath = "/lb/"
 
 // Run takes an exchange with its whole body through the chain and to the

@@ -21,7 +21,7 @@ type Reader struct {
 	Upstream *upstream.Client
 	Recorder *telemetry.Recorder
 	Agent    string
-	// Kept are the operations that list what organisations have, Gets those that read
+	// Kept are the operations that list the resources of organisations, Gets those that read
 	// one resource of a kind.
 	Kept []*schema.Operation
 	Gets map[operation.Kind]*schema.Operation

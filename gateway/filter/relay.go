@@ -84,7 +84,7 @@ func (f Relay) Response(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// sound reports whether a successful answer of the run interface is what its callers
+// sound reports whether a successful answer of the run interface has the form that its callers
 // read: JSON, or events. Of one that streams no more is known than its head.
 func sound(a *Answer) bool {
 	return isEvents(a) || json.Valid(a.Body)

@@ -41,8 +41,8 @@ func runError(ex *Exchange, cred upstream.Credential) (body []byte, detail strin
 	return cred.Scrub(body), string(cred.Scrub([]byte(detail)))
 }
 
-// runDetail says what an error of the run interface, or of a model server behind
-// it, says.
+// runDetail returns the message of an error of the run interface, or of a model server behind
+// it.
 func runDetail(given map[string]any) string {
 	inner, _ := given["error"].(map[string]any)
 	for _, said := range []any{given["error"], inner["message"], given["detail"], given["message"]} {

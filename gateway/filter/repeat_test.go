@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Digests are what records in the store are found by, by gateways of other versions too.
+// Digests identify records in the store, by gateways of other versions too.
 func TestDigest(t *testing.T) {
 	for want, parts := range map[string][]string{
 		"8818224f8878426d3e612d1f7e6fa79d": {"a", "", "bc d"},

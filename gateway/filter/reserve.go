@@ -20,7 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// Reserve keeps what calls cost within the budgets of their owners. The worst case
+// Reserve holds the cost of each call against its owner's budgets. The worst case
 // is reserved before the platform is asked; when its answer is known, it is
 // committed or released. It stands behind the judge, which knows the state that the call
 // leads to.
@@ -41,7 +41,7 @@ type Reserve struct {
 // stageReserve is the name of the stage.
 const stageReserve = "reserve"
 
-// Headers that tell a caller what its call costs, in USD per hour, or a run in USD, and
+// Headers that tell a caller the cost of its call, in USD per hour, or of a run in USD, and
 // how full the tightest of its budgets is then (an RFC 9651 item).
 const (
 	HeaderCost   = "X-Tollgate-Cost"
@@ -84,7 +84,7 @@ func (*Reserve) Name() string { return stageReserve }
 
 // Request refuses with 402 a call that no budget has room for unless it was approved, with 403 one without a known
 // price while a budget in money applies, and with 503 one that raises cost while the
-// ledger cannot be asked. What lowers cost is never refused.
+// ledger cannot be asked. A call that lowers cost is never refused.
 func (f *Reserve) Request(ctx context.Context, ex *Exchange) error {
 	plan := ex.Tenant.Budgets
 	row, _ := operation.Of(ex.Operation.ID)
@@ -200,7 +200,7 @@ func entered(row operation.Row, verb operation.Verb) bool {
 	return operation.Owned(row.Kind) && (verb == operation.VerbCreate || verb == operation.VerbDelete)
 }
 
-// asks is the reservation of a call, and whether it raises what its resource takes.
+// asks is the reservation of a call, and whether it raises its resource's amounts.
 func (f *Reserve) asks(ex *Exchange, plan *spend.Plan, kind operation.Kind, verb operation.Verb) (r *reservation, raises bool, err error) {
 	r = &reservation{kind: kind, verb: verb, Reservation: spend.Reservation{
 		Hold: ulid.Make().String(), Kind: string(kind), Resource: ex.Params["id"],
@@ -290,8 +290,8 @@ func (*Reserve) Notes(ex *Exchange, _ string) []string {
 	return notes
 }
 
-// Response ends the reservation, or opens it when it is not known what became of
-// the call, and tells the caller of its budgets.
+// Response ends the reservation, or opens it when the outcome of the
+// call is not known, and tells the caller of its budgets.
 func (f *Reserve) Response(ctx context.Context, ex *Exchange) error {
 	r := ex.held
 	row, _ := operation.Of(ex.Operation.ID)

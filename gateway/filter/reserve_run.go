@@ -243,7 +243,7 @@ func (r *ran) final() bool {
 // succeeded reports whether a run has ended well. A completion has no status.
 func (r *ran) succeeded() bool { return r.status == "" || r.status == "COMPLETED" }
 
-// maxRunCost bounds what an answer is believed to say that one run has cost.
+// maxRunCost bounds the cost of one run that an answer is believed to state.
 const maxRunCost catalog.Money = 1000 * 1_000_000 // USD
 
 // cost is the cost of a run of a public model or on an endpoint by its price, once it

@@ -27,7 +27,7 @@ func ReadsOf(api *schema.API) map[string]*schema.Operation {
 
 // resolve finds out the facts that policies need besides the request and sets
 // ex.Input: the body with the platform's defaults, the state a change would lead
-// to with the template it names, and its price. A policy judges what will be,
+// to with the template it names, and its price. A policy judges the state to come,
 // never the request alone.
 //
 // An object that is changed is read for the change, however recently it was

@@ -54,7 +54,7 @@ func (*Judge) owner(ctx context.Context, ex *Exchange, verb operation.Verb) erro
 	return nil
 }
 
-// spentBy is what scopes have spent, in the words of policies.
+// spentBy is the spend of scopes, in the words of policies.
 func spentBy(balances []spend.Balance, plan *spend.Plan) policies.Spend {
 	s := policies.Spend{Known: true}
 	for _, b := range balances {

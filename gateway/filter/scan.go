@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
-// ran is what an answer says of a run.
+// ran is an answer's account of a run.
 type ran struct {
 	telemetry.Job
 

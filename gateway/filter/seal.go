@@ -21,7 +21,7 @@ import (
 // gateway.
 //
 // A change of an endpoint's cost states every factor. An endpoint costs its
-// workers times their GPUs, and the platform merges each change into what it
+// workers times their GPUs, and the platform merges each change into the state it
 // finds: two changes that arrive together, one of the workers and one of the
 // GPUs, would both be judged on the state before either, and add up to one that
 // was never judged. When each carries both factors as they were judged, the one
@@ -84,8 +84,8 @@ func pinnedBody(body, template, after map[string]any, verb operation.Verb) map[s
 			return
 		}
 		v, has := after[name]
-		// In an update, null is a value that clears; in a create it is what
-		// leaving out means.
+		// In an update, null is a value that clears; in a create it means
+		// an omitted member.
 		if has && (v != nil || verb == operation.VerbUpdate) {
 			out[name] = v
 		}

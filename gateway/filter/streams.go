@@ -21,7 +21,7 @@ var (
 	errIdle      = fmt.Errorf("%w: nothing passed for too long", ErrCut)
 )
 
-// Stream is what an open event stream was allowed by.
+// Stream is the permission of an open event stream.
 type Stream struct {
 	Caller *identity.Caller
 	// Policies is the revision of the verdict, "" where a later one could not say
@@ -30,7 +30,7 @@ type Stream struct {
 }
 
 // Streams are the event streams now open. A stream outlasts the moment it was
-// judged in, so what allowed it can be gone before it ends: its key revoked, its
+// judged in, so its permission can be gone before it ends: its key revoked, its
 // caller's roles changed, the organisation's policies replaced. Recheck cuts
 // those; a reader that is still allowed connects again and is judged anew.
 type Streams struct {

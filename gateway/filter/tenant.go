@@ -17,7 +17,7 @@ type Class struct {
 	ID string
 	// Per says whose calls share the quota.
 	Per ratelimit.ScopeKind
-	// Cost is what one call takes.
+	// Cost is the units that one call takes.
 	Cost  int64
 	Limit ratelimit.Limit
 }
@@ -52,12 +52,12 @@ type Tenant struct {
 	Classes map[string][]Class
 	// Weights holds the weights of teams, by id; absent ones weigh one.
 	Weights map[string]int64
-	// Budgets holds what it may spend; nil limits nothing, and owners are then
+	// Budgets holds the limits of its spend; nil limits nothing, and owners are then
 	// unknown.
 	Budgets *spend.Plan
 	// Runs holds its declared costs of runs.
 	Runs catalog.Runs
-	// Labels may be set on what its callers make; KeyLabels holds those of keys that may
+	// Labels may be set on its callers' resources; KeyLabels holds those of keys that may
 	// set others, by id.
 	Labels    []spend.LabelRule
 	KeyLabels map[string][]spend.LabelRule

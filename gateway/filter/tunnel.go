@@ -63,8 +63,8 @@ func hasToken(lines []string, token string) bool {
 	return false
 }
 
-// Response closes the connection of a caller whose WebSocket was refused: whatever
-// stands in front may take what follows for one.
+// Response closes the connection of a caller whose WebSocket was refused: a proxy
+// in front may take the bytes that follow for one.
 func (Wire) Response(_ context.Context, ex *Exchange) error {
 	if ex.Answer.Tunnel == nil && asks(ex.In.Header) {
 		ex.Answer.Header.Set("Connection", "close")

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// Unknown says what of a newer platform is passed on although the description of its
-// API does not have it.
+// Unknown selects the parts of a newer platform that are passed on although the description of its
+// API does not have them.
 type Unknown struct {
 	// Members are those of bodies, Reads the paths of GET requests. Where callers are kept
 	// apart, members are not set, and reads are those below one thing: their content is

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// podUse is how much a pod is used by its record: what its runtime reports, which
+// podUse is how much a pod is used by its record: the report of its runtime, which
 // is known if it has all of them.
 func podUse(record map[string]any, answered time.Time) spend.Use {
 	u := spend.Use{Stopped: catalog.Stopped(record), Up: -1}
