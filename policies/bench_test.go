@@ -84,7 +84,7 @@ func BenchmarkNamed(b *testing.B) {
 	}
 }
 
-// BenchmarkLoad shows what compiling one organisation costs.
+// BenchmarkLoad shows the cost of compiling one organisation.
 func BenchmarkLoad(b *testing.B) {
 	orgs := map[string]policies.Config{"acme": {Policies: benchPolicies()}}
 	b.ReportAllocs()

@@ -182,7 +182,7 @@ func TestBundleFaultsAreLogged(t *testing.T) {
 	})
 }
 
-// TestArchivesThatAreNoBundles: what checkArchive is there for.
+// TestArchivesThatAreNoBundles: checkArchive refuses them.
 func TestArchivesThatAreNoBundles(t *testing.T) {
 	pack := func(headers ...tar.Header) []byte {
 		var out bytes.Buffer

@@ -116,7 +116,7 @@ func tail(s string) string {
 	return s[max(0, len(s)-most):]
 }
 
-// TestCapped is what TestGreedyRego runs.
+// TestCapped is run by TestGreedyRego.
 func TestCapped(t *testing.T) {
 	if os.Getenv(cappedEnv) == "" {
 		t.Skip("run by TestGreedyRego")
@@ -194,7 +194,7 @@ deny contains message if {
 	}
 }
 
-// TestBounds: what would make a lot ends at its bound, not at the memory's end.
+// TestBounds: a function with a large result ends at its bound, not at the memory's end.
 // Each function that is bounded has a case.
 func TestBounds(t *testing.T) {
 	const values = `xs := ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
-// What contradicts itself, or can never do anything, is a fault of the section.
+// An entry that contradicts itself, or can never do anything, is a fault of the section.
 func TestContradictions(t *testing.T) {
 	entry := func(policy string, params map[string]any) policies.Config {
 		return policies.Config{Policies: []policies.Entry{{Policy: policy, Params: params}}}
@@ -69,7 +69,7 @@ package policies.limit
 violations(params) := {"too many" | input.resource.after.gpu.count > params.most}
 `
 
-// Own Rego that can never say what its authors mean is a fault when it is
+// Own Rego that can never have its intended effect is a fault when it is
 // loaded, with its place.
 func TestOwnRegoThatIsWrong(t *testing.T) {
 	limits := section.DefaultLimits()

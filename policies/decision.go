@@ -15,7 +15,7 @@ type Decision struct {
 	// Shadow lists the denials of policies in mode shadow. It is
 	// recorded, the caller is not told.
 	Shadow []Violation
-	// Excepted lists what would have been denied, were it not for an exception.
+	// Excepted lists the denials that an exception lifted.
 	// It is recorded.
 	Excepted []Excepted
 	// Mutate lists the changes to make to the body before it is sent. While it

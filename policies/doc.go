@@ -8,7 +8,7 @@
 // caller must refuse the call.
 //
 // Invariants:
-//   - Whatever goes wrong (a built-in error, a deadline, an undefined or
+//   - Every failure (a built-in error, a deadline, an undefined or
 //     mistyped result, a panic) is an error, never an empty Decision.
 //   - Every organisation has a compiler of its own; no policy can see another
 //     organisation's parameters or data.

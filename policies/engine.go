@@ -216,7 +216,7 @@ func leave(room chan struct{}) {
 }
 
 // shareOf is an organisation's share of the places: half of them, rounded up,
-// so that others find one whatever its Rego does. Evaluations left behind hold
+// so that its Rego never takes them all. Evaluations left behind hold
 // on to theirs, also when a state is swapped.
 func (e *Engine) shareOf(org string) chan struct{} {
 	e.sharing.Lock()

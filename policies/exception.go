@@ -17,7 +17,7 @@ import (
 // Excepted is a violation that an exception lifted.
 type Excepted struct {
 	Violation
-	// Exception is the ID of what lifted it; Until, Reason and GrantedBy are
+	// Exception is the ID of the exception that lifted it; Until, Reason and GrantedBy are
 	// copied from there.
 	Exception         string
 	Until             time.Time
@@ -62,7 +62,7 @@ func validateException(x *Exception, path string) []error {
 	return errs
 }
 
-// nowhere reports the pointers to what neither a resource nor the body of one of the
+// nowhere reports the pointers to places that neither a resource nor the body of one of the
 // operations has. Jobs may have anything.
 func nowhere(x *Exception) []error {
 	var out fault.Found
@@ -170,7 +170,7 @@ func (x *exception) covers(policy string, in *Input) bool {
 	return true
 }
 
-// except moves what exceptions lift out of a decision. It makes new lists: the
+// except moves the denials that exceptions lift out of a decision. It makes new lists: the
 // decision may be a remembered one.
 func (d *Decision) except(list []exception, in *Input) {
 	if len(list) == 0 {

@@ -20,7 +20,7 @@ func ownEngine(tb testing.TB, limits policies.Limits, rego string) (*policies.En
 	return policies.NewEngine(limits, map[string]policies.Config{"acme": {Directory: dir}}, policies.Deps{})
 }
 
-// TestHostileRegoAtLoad: what must not even compile.
+// TestHostileRegoAtLoad: Rego that must not even compile.
 func TestHostileRegoAtLoad(t *testing.T) {
 	tests := []struct{ name, rego, want string }{
 		{"network", `deny contains "x" if http.send({"method": "get", "url": "http://169.254.169.254"}).status_code == 200`, "http.send"},
@@ -59,7 +59,7 @@ func TestHostileRegoAtLoad(t *testing.T) {
 	}
 }
 
-// TestHostileRegoAtRun: whatever an organisation's Rego does, the call does
+// TestHostileRegoAtRun: with any Rego of an organisation, the call does
 // not pass, and the answer comes in time.
 func TestHostileRegoAtRun(t *testing.T) {
 	const block = `xs := ["0","1","2","3","4","5","6","7","8","9"]

@@ -55,7 +55,7 @@ func TestMisplacedRego(t *testing.T) {
 	}
 }
 
-// TestHelpers: what helps policies is no fault, wherever it may be.
+// TestHelpers: a helper of policies is not a fault in any place.
 func TestHelpers(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "mine.rego", `package policies.mine

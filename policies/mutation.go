@@ -20,7 +20,7 @@ import (
 type Mutation struct {
 	// Policy is the policy's name.
 	Policy string
-	// Op is what to do.
+	// Op is the kind of change.
 	Op MutationOp
 	// Pointer is the field in the v2 body (RFC 6901). Objects on the way that
 	// are absent are made.

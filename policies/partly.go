@@ -88,7 +88,7 @@ func (o *openings) end(c load.Call) bool {
 	return len(looked) == 0
 }
 
-// exceptions leaves open what an exception would lift, or not, depending on
+// exceptions leaves open the denials that an exception may lift, depending on
 // something hidden.
 func (o *openings) exceptions(d *Decision, list []exception, in *Input) {
 	for i := range list {

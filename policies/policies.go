@@ -6,11 +6,11 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
-// What an organisation's section is made of.
+// The parts of an organisation's section.
 type (
 	// Config is one organisation's section.
 	Config = section.Config
-	// Limits bound what evaluations may use.
+	// Limits bound the resources of evaluations.
 	Limits = section.Limits
 	// Exception lifts a policy for some callers, for a time and for a reason.
 	Exception = section.Exception
@@ -47,7 +47,7 @@ type (
 	Template = record.Template
 	// Owner is the maker of a resource.
 	Owner = record.Owner
-	// Spend is what an organisation, a team and a key use at this moment.
+	// Spend is the present use of an organisation, a team and a key.
 	Spend = record.Spend
 	// Account is one line of the ledger.
 	Account = record.Account

@@ -194,8 +194,8 @@ func (s *silence) check(tb testing.TB, in *policies.Input) (silent, loud int) {
 	return silent, loud
 }
 
-// evaluate evaluates one call by itself: what an evaluation has failed at, it does not say
-// again.
+// evaluate evaluates one call by itself: an evaluation does not report a failure
+// twice.
 func (s *silence) evaluate(tb testing.TB, input *ast.Term, now time.Time, call int) (answer *ast.Term, err error) {
 	tb.Helper()
 	e, err := s.compiled.Begin(tb.Context(), input, now)

@@ -54,7 +54,7 @@ func (o *orgState) ask(doc *record.Document, now time.Time) *question {
 	return &question{orgState: o, doc: doc, now: now, said: make([]said, len(o.Calls))}
 }
 
-// said is what one call says.
+// said is the decision of one call.
 type said struct {
 	decision *Decision // nil before it is evaluated
 	key      record.Key
