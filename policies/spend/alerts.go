@@ -33,7 +33,7 @@ type Alert struct {
 
 // Notices remembers for all gateways the alerts that were given, and the idle resources.
 type Notices interface {
-	// Noticed returns, by name, what Notice was last told.
+	// Noticed returns, by name, the last text given to Notice.
 	Noticed(ctx context.Context, org string) (map[string]string, error)
 	// Notice remembers a value under a name; "" forgets the name.
 	Notice(ctx context.Context, org, name, value string) error
@@ -50,7 +50,7 @@ type Alerts struct {
 	Plan func(org string) *Plan
 	// Tell tells of an alert.
 	Tell func(ctx context.Context, a Alert) error
-	// Go runs what Look does not wait for.
+	// Go runs the work that Look does not wait for.
 	Go     func(f func())
 	Logger *slog.Logger
 

@@ -2,7 +2,7 @@ package spend
 
 // The dimensions of [Amounts].
 const (
-	// Burn is what resources cost, in micro-dollars per hour.
+	// Burn is the cost of resources, in micro-dollars per hour.
 	Burn = iota
 	// GPUs are those that resources hold or may hold. A stopped pod holds none.
 	GPUs
@@ -12,7 +12,7 @@ const (
 	Workers
 	// VolumeGB is the size of network volumes.
 	VolumeGB
-	// Cost is what something costs once, such as a run, in micro-dollars. It is reserved
+	// Cost is a one-time cost, such as a run's, in micro-dollars. It is reserved
 	// against budgets of a day or month, and accrues when it is committed.
 	Cost
 	// Dimensions is how many there are.

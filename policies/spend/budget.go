@@ -198,7 +198,7 @@ func (p *Plan) Over(s Scope) Over {
 	return Over{}
 }
 
-// Accrues reports whether a budget of a day or month applies to what an owner has.
+// Accrues reports whether a budget of a day or month applies to an owner's resources.
 func (p *Plan) Accrues(o Owner) bool {
 	for _, s := range o.Scopes() {
 		if b := p.Budget(s); b.PerDay > 0 || b.PerMonth > 0 {
@@ -208,7 +208,7 @@ func (p *Plan) Accrues(o Owner) bool {
 	return false
 }
 
-// Money reports whether a budget in money applies to what an owner has.
+// Money reports whether a budget in money applies to an owner's resources.
 func (p *Plan) Money(o Owner) bool {
 	for _, s := range o.Scopes() {
 		if b := p.Budget(s); b.PerHour > 0 || b.PerDay > 0 || b.PerMonth > 0 {

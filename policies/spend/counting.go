@@ -23,7 +23,7 @@ const (
 	WorkersActive Counting = "active"
 )
 
-// Values lists what can be counted.
+// Values lists the ways of counting.
 func (Counting) Values() []string {
 	return []string{string(WorkersMax), string(WorkersMin), string(WorkersActive)}
 }
@@ -45,7 +45,7 @@ func (p *Plan) Footprint(kind operation.Kind, resource map[string]any, active in
 	return footprintOf(resource, active, prices)
 }
 
-// Active is what an endpoint takes with the workers that are kept running, or those that
+// Active are the amounts of an endpoint with the workers that are kept running, or those that
 // there are if these are more.
 func Active(endpoint map[string]any, active int64, prices *catalog.Snapshot) Amounts {
 	a, _ := footprintOf(endpoint, active, prices)

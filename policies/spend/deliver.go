@@ -147,8 +147,8 @@ func (o *Outbox) flush(ctx context.Context, org string) error {
 	return o.deliver(ctx, org, b)
 }
 
-// deliver delivers a queue, whose turn the caller holds, and returns the error of what
-// was not taken.
+// deliver delivers a queue, whose turn the caller holds, and returns the error of the settlements
+// not taken.
 func (o *Outbox) deliver(ctx context.Context, org string, b *box) error {
 	delivered := 0
 	for batch := o.batch(b, 1); len(batch) > 0; batch = o.batch(b, deliverBatch) {

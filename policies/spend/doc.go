@@ -6,8 +6,8 @@
 // when the platform's answer is known, the reservation is committed under the
 // resource's id or released. A reservation whose call may have been carried out
 // stays, as an open hold, until the reconciler finds out. So the resources that
-// exist and those that may exist never take more than a budget, whatever races or
-// breaks.
+// exist and those that may exist never take more than a budget, under any race or
+// failure.
 //
 // Rates are micro-dollars per hour and amounts micro-dollars, both integers. A
 // [Store] makes each step atomic; package redisstore is the one gateways share,

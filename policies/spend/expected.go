@@ -17,11 +17,11 @@ type RunReserve string
 const (
 	// ReserveWorst is the most that the run can cost: budgets cannot be passed.
 	ReserveWorst RunReserve = "worst"
-	// ReserveExpected is what such runs cost lately; see [RunCosts].
+	// ReserveExpected is the recent cost of such runs; see [RunCosts].
 	ReserveExpected RunReserve = "expected"
 )
 
-// Values lists what can be reserved.
+// Values lists the parts that can be reserved.
 func (RunReserve) Values() []string {
 	return []string{string(ReserveWorst), string(ReserveExpected)}
 }

@@ -2,12 +2,12 @@ package spend
 
 import "math"
 
-// Range is an estimate in micro-dollars: of ten that were made, what came is between
+// Range is an estimate in micro-dollars: of ten that were made, the real value is between
 // Low and High of eight; docs/spend.md has how many in simulated months.
 type Range struct{ Low, Expected, High int64 }
 
 const (
-	// persists is how much of what sets today apart is left a day later.
+	// persists is the part of today's deviation that is left a day later.
 	persists = 0.8
 	// weeks is how much history forecasts use.
 	weeks = 8
@@ -45,7 +45,7 @@ func Forecast(accrued, burn int64, past []int64, left float64) Range {
 		worn += share * (1 - kept) * excess
 		at, rest, share = at+share, rest-share, 1
 	}
-	// Days in a row differ in the same direction, and what sets today apart may stay.
+	// Days in a row differ in the same direction, and today's deviation may stay.
 	sd := math.Hypot(spread, worn)
 	expected := float64(accrued) + sum
 	return Range{
@@ -55,7 +55,7 @@ func Forecast(accrued, burn int64, past []int64, left float64) Range {
 	}
 }
 
-// profile is what days cost.
+// profile is the cost of days.
 type profile struct {
 	days      []float64 // today first, and those of its weekday
 	deviation float64
@@ -88,8 +88,8 @@ func profileOf(past []int64, now float64) profile {
 	for i := range p.days {
 		p.days[i] = (p.days[i] + trust*all) / (count[i] + trust)
 	}
-	// What sets a day apart from its weekday a week before shows how levels shift, which
-	// what sets it apart from the mean does not. Of less than two weeks, shorter distances
+	// The deviation of a day from its weekday a week before shows how levels shift, which
+	// its deviation from the mean does not. Of less than two weeks, shorter distances
 	// are scaled up, as variances of levels that shift grow with time.
 	apart := min(7, max(1, len(past)/2))
 	squares := 0.0

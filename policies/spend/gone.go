@@ -69,7 +69,7 @@ func (p *pass) now(ctx context.Context, r *Record) (f *Found, known bool) {
 	return f, known
 }
 
-// short reports whether the list lacks most of what there is.
+// short reports whether the list lacks most of the resources.
 func (p *pass) short() bool {
 	counted := 0
 	for _, r := range p.records {

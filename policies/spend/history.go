@@ -26,7 +26,7 @@ type Item struct {
 	Terms
 }
 
-// Terms are what an item costs per hour, in micro-dollars: of a series, those that the
+// Terms are the hourly costs of an item, in micro-dollars: of a series, those that the
 // reconciler found last; of a roll-up, those of its time. They are zero where they are not
 // known, in one-time costs, and where they are not asked for.
 type Terms struct {
@@ -69,8 +69,8 @@ func (i *Item) sameAs(other *Item) bool {
 }
 
 // Change is one of an item's rate: Rate is the difference, in micro-dollars per hour,
-// which holds from At on. At may be before the change was entered. Or it is what an
-// item has cost Once, in micro-dollars.
+// which holds from At on. At may be before the change was entered. Or it is an
+// item's one-time cost Once, in micro-dollars.
 type Change struct {
 	Item Item
 	Rate int64
@@ -108,7 +108,7 @@ func (u Unit) Length() time.Duration {
 // Start returns when the unit that a time is in began.
 func (u Unit) Start(t time.Time) time.Time { return t.UTC().Truncate(u.Length()) }
 
-// Rollup is what an item has cost in the unit of time that began at Start, in
+// Rollup is the cost of an item in the unit of time that began at Start, in
 // micro-dollars.
 type Rollup struct {
 	Start time.Time
@@ -128,7 +128,7 @@ type Rolled struct {
 	Now time.Time
 }
 
-// Tally is what roll-ups are made from.
+// Tally is the source of roll-ups.
 type Tally struct {
 	Rolled
 
@@ -169,7 +169,7 @@ type Archive interface {
 	Rollups(ctx context.Context, org string, u Unit, starts []time.Time) ([]Rollup, error)
 }
 
-// History rolls up what resources cost. It is safe for concurrent use, and so are
+// History rolls up the costs of resources. It is safe for concurrent use, and so are
 // histories of several gateways on one archive.
 type History struct {
 	Archive Archive
@@ -181,7 +181,7 @@ type History struct {
 // Learn takes the resources found of an organisation. They must not be changed.
 func (h *History) Learn(org string, found map[string]*Found) { h.found.Store(org, found) }
 
-// known is what Learn was told last, nil for nothing.
+// known is the last argument of Learn, nil for none.
 func (h *History) known(org string) map[string]*Found {
 	known, _ := h.found.Load(org)
 	found, _ := known.(map[string]*Found)

@@ -138,7 +138,7 @@ type IdleResource struct {
 	StopAt time.Time `json:"-"`
 }
 
-// sightings are what did not work at the last look, whether for long enough or not.
+// sightings are the resources that did not work at the last look, whether for long enough or not.
 type sightings struct {
 	At   time.Time               `json:"at"`
 	Idle map[string]IdleResource `json:"idle"` // by id

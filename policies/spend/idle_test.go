@@ -21,7 +21,7 @@ var idleRules = spend.Idle{For: 30 * time.Minute, GPUBelow: 5, CPUBelow: 10, Act
 
 const idleGap = 5 * time.Minute
 
-// stretch is a part of the life of a pod: what its record shows until the next one.
+// stretch is a part of the life of a pod: the content of its record until the next one.
 type stretch struct {
 	from  time.Time
 	use   spend.Use
@@ -162,7 +162,7 @@ func (w *watched) stop(_ context.Context, _, id string) (spend.Amounts, error) {
 	return stopped, nil
 }
 
-// TestIdleTraces: whatever pods do and whenever they are looked at, none that works is
+// TestIdleTraces: with any work of pods and any times of looks, no pod that works is
 // listed or stopped, and each that is idle is listed when it has been so for the time
 // that is set and one look more.
 func TestIdleTraces(t *testing.T) {

@@ -67,7 +67,7 @@ type Images struct {
 	// Gateway is the name of this one, Peers are those that are alive.
 	Gateway string
 	Peers   func() []string
-	// Recorded returns what else is known of resources that no image has.
+	// Recorded returns other records of resources that no image has.
 	Recorded func(ctx context.Context, org string, ids []string) map[string]Owned
 	// Told is told of each loss when the ledger was rebuilt.
 	Told   func(ctx context.Context, org string, l *Loss)
@@ -256,13 +256,13 @@ func (m *Images) notice(ctx context.Context, org string, l *Loss) error {
 	return m.Notices.Notice(ctx, org, lossNotice, string(text))
 }
 
-// recollection is what gateways remember of a ledger that is rebuilt.
+// recollection is the gateways' memory of a ledger that is rebuilt.
 type recollection struct {
 	loss   *Loss
 	owners map[string]Owned
 }
 
-// offerPoll is the distance of two looks at what peers have offered.
+// offerPoll is the distance of two looks at the peers' offers.
 const offerPoll = 50 * time.Millisecond
 
 // recall offers the image of this gateway to a rebuild that has begun, and waits for

@@ -112,7 +112,7 @@ func (l *Ledger) Settle(ctx context.Context, org string, s *Settlement) error {
 	return err
 }
 
-// Owners returns the owners of resources and then those of jobs, the zero Owner for what
+// Owners returns the owners of resources and then those of jobs, the zero Owner for one that
 // belongs to the organisation. A ledger that is not complete is rebuilt first if it lacks
 // one of them: it returns ErrUnavailable until that has been done.
 func (l *Ledger) Owners(ctx context.Context, org string, resources []string, jobs ...Job) ([]Owner, error) {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Memory is a [Store] in this process: the reference for others, and what dry runs
+// Memory is a [Store] in this process: the reference for others, and the store that dry runs
 // reserve in. It is safe for concurrent use.
 type Memory struct {
 	now   func() time.Time
@@ -278,7 +278,7 @@ func (l *ledger) end(h *hold, s *Settlement, now int64) {
 	}
 }
 
-// commit enters what became of a resource.
+// commit enters the new state of a resource.
 func (l *ledger) commit(s *Settlement, h *hold, now int64) {
 	r := l.resources[s.Resource]
 	next := &Record{

@@ -15,7 +15,7 @@ type archive struct {
 	rollups map[Unit]map[int64]*bucket // by start, in Unix milliseconds
 }
 
-// bucket is what one unit of time has cost, until the roll-up ends.
+// bucket is the cost of one unit of time, until the roll-up ends.
 type bucket struct {
 	micro map[Item]int64
 	ends  int64

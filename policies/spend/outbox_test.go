@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// fault is what happens to a step while a store is away.
+// fault is the failure of a step while a store is away.
 type fault int
 
 const (
@@ -277,8 +277,8 @@ func TestSettlementsAreDelivered(t *testing.T) {
 }
 
 // A store that is away for ten minutes while 5,000 pods are deleted has their room back
-// five seconds later. It is asked no more than about once a second meanwhile, and what
-// could be found out otherwise is queued within bounds.
+// five seconds later. It is asked no more than about once a second meanwhile, and settlements
+// that the reconciler could find out are queued within bounds.
 func TestALongOutage(t *testing.T) {
 	for _, tt := range []struct {
 		name                    string

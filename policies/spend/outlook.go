@@ -28,7 +28,7 @@ type Fullness struct {
 	// Used is the committed or accrued amount, Reserved the amount that calls find reserved: of a
 	// budget of a day or month also the cost of running resources for the horizon.
 	Used, Reserved int64
-	// UsedUp is the day on which what accrues in a period is expected to reach the limit,
+	// UsedUp is the day on which a period's accrued cost is expected to reach the limit,
 	// zero if it is not within the period.
 	UsedUp time.Time
 	// Unreserved is the possible cost of runs under way beyond their reservations.
@@ -46,7 +46,7 @@ func (f *Fullness) Over() int64 {
 	return max(0, f.Used+f.Reserved+f.Unreserved-f.Limit)
 }
 
-// Outlooks forecasts what each scope of a ledger, or with a budget, spends by the end of
+// Outlooks forecasts the spend of each scope of a ledger, or with a budget, by the end of
 // the day and of the month. The days that have passed, which it learns from, are those
 // of UTC. It adds to the state the balances of scopes that have not drawn on their
 // budget yet.

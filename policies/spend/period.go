@@ -79,7 +79,7 @@ func (a *account) touch(now int64, c *Calendar) {
 	a.at = now
 }
 
-// spend accrues what something has cost once.
+// spend accrues a one-time cost.
 func (a *account) spend(micro int64) {
 	for i := range a.periods {
 		a.periods[i].accrued += micro

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What accrues in parts is what accrues at once, exactly.
+// A cost accrued in parts equals the cost accrued at once, exactly.
 func TestCostIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := rapid.Int64Range(0, MaxBurn).Draw(t, "rate")

@@ -8,7 +8,7 @@ import (
 // Lost names the part of a ledger that a store has lost; "" is nothing.
 type Lost string
 
-// What can be lost.
+// The parts that can be lost.
 const (
 	// LostAll means that the store was emptied.
 	LostAll Lost = "all"
@@ -29,7 +29,7 @@ func Losses() []Lost {
 	return []Lost{LostAll, LostChanges, LostServer, LostAccounts, LostResources, LostHolds, LostEnded}
 }
 
-// String says what happened, for people.
+// String describes the loss, for people.
 func (l Lost) String() string {
 	switch l {
 	case LostAll:
@@ -44,8 +44,8 @@ func (l Lost) String() string {
 	return "nothing was lost"
 }
 
-// Difference is by how much the sums of a scope are below what its records and holds
-// add up to.
+// Difference is by how much the sums of a scope are below the sums of its records
+// and holds.
 type Difference struct {
 	Scope               Scope
 	Committed, Reserved Amounts
@@ -100,7 +100,7 @@ func (d Difference) plus(other Difference) Difference {
 	return d
 }
 
-// split divides differences, each into what raises a sum and what lowers it.
+// split divides differences, each into the part that raises a sum and the part that lowers it.
 func split(all []Difference) (above, below []Difference) {
 	for _, d := range all {
 		up := Difference{Scope: d.Scope, Committed: d.Committed.max(Amounts{}), Reserved: d.Reserved.max(Amounts{})}

@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// A pass makes sums what records and holds add up to: upwards at once, downwards when
+// A pass makes sums agree with records and holds: upwards at once, downwards when
 // the platform's lists have agreed.
 func TestSumsAreProved(t *testing.T) {
 	r := newReconciled(t)

@@ -24,7 +24,7 @@ type Reconciler struct {
 	// Claim makes a resource that of a hold's call, and reports whether it is: of those
 	// that look alike, each belongs to one call.
 	Claim func(ctx context.Context, org string, f *Found, h *Hold) (bool, error)
-	// Job asks what became of the job of a hold: a commit, or nil while it goes on or
+	// Job asks for the outcome of a hold's job: a commit, or nil while it goes on or
 	// nothing is known of it. A nil Job asks nothing.
 	Job func(ctx context.Context, org string, h *Hold) (*Settlement, error)
 	// Lock waits until the caller alone reconciles an organisation.
@@ -32,13 +32,13 @@ type Reconciler struct {
 	Logger *slog.Logger
 	// Seen is called with the ledger as a pass found it at its beginning; nil ignores it.
 	Seen func(ctx context.Context, org string, s *State)
-	// Done is told what each pass has done; nil ignores it.
+	// Done is called with the result of each pass; nil ignores it.
 	Done func(ctx context.Context, org string, r Report)
 	// Repaired is told of sums that were repaired; nil ignores it.
 	Repaired func(ctx context.Context, org string, d []Difference)
-	// Images are what gateways remember of a ledger that was lost; nil remembers nothing.
+	// Images are the gateways' memories of a lost ledger; nil remembers nothing.
 	Images *Images
-	// History rolls up what resources cost in each pass.
+	// History rolls up the costs of resources in each pass.
 	History *History
 	// Bills corrects counted costs by billed ones; nil does not.
 	Bills *Bills
@@ -74,7 +74,7 @@ type Report struct {
 	// Unowned is how many none of the organisation's callers made.
 	Unowned int
 	// Missing is how many the list lacks that are not known to be gone. Short says that
-	// these are most of what there is.
+	// these are most of the resources.
 	Missing int
 	Short   bool
 	// Rebuilt says that the ledger was not complete before.
@@ -103,7 +103,7 @@ type Drift struct {
 const (
 	// listSlack is the usual lag of a list behind an answer of the platform.
 	listSlack = 10 * time.Second
-	// clockSlack is what times in whole seconds may be off.
+	// clockSlack is the error of times in whole seconds.
 	clockSlack = 2 * time.Second
 )
 
@@ -194,7 +194,7 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 	return p.report, nil
 }
 
-// pass is one pass over one organisation. The state was read before the list: what
+// pass is one pass over one organisation. The state was read before the list: a resource that
 // is in both, or in neither, stood still.
 type pass struct {
 	*Reconciler

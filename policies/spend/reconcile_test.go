@@ -117,7 +117,7 @@ func (r *reconciled) has(name string, a spend.Amounts) {
 	r.found = append(r.found, spend.Found{Kind: operation.KindPod, ID: "pod-" + name, Name: name, Amounts: a, Priced: true})
 }
 
-// takes is what each resource in the ledger takes, and whose it is.
+// takes are the amounts and the owner of each resource in the ledger.
 func (r *reconciled) takes() map[string]string {
 	r.Helper()
 	state, err := r.Show(r.Context(), org)
@@ -134,12 +134,12 @@ func (r *reconciled) takes() map[string]string {
 	return out
 }
 
-// TestCallsDuringAPass: what calls make and remove while a pass reads is neither
+// TestCallsDuringAPass: a resource that calls make and remove while a pass reads is neither
 // taken for made without the gateway nor entered when it is gone.
 func TestCallsDuringAPass(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		// between is what happens before the first list, and before the second.
+		// between are the calls before the first list, and before the second.
 		between [2]func(r *reconciled)
 		want    map[string]string
 	}{

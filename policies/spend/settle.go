@@ -19,8 +19,8 @@ func (p *pass) due(h *Hold) (until time.Time, due bool) {
 	return late.Add(p.Unresolved), p.state.Now.After(late)
 }
 
-// holds ends the holds whose end can be told, and returns what of the unknown
-// resources none of them has made.
+// holds ends the holds whose end can be told, and returns the unknown
+// resources that none of them has made.
 func (p *pass) holds(ctx context.Context, unknown []*Found) ([]*Found, error) {
 	for i := range p.state.Holds {
 		if err := ctx.Err(); err != nil {
@@ -74,7 +74,7 @@ func (p *pass) holds(ctx context.Context, unknown []*Found) ([]*Found, error) {
 // maxJobs is about how many jobs a pass asks for.
 const maxJobs = 100
 
-// job asks what became of the job of a hold, nil if that is not known. Of too many, it
+// job asks for the outcome of a hold's job, nil if that is not known. Of too many, it
 // asks for some, others in each pass.
 func (p *pass) job(ctx context.Context, h *Hold) *Settlement {
 	if !h.Open || p.Job == nil || rand.IntN(len(p.state.Holds)) >= maxJobs {

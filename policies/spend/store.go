@@ -116,7 +116,7 @@ type Reservation struct {
 	Horizon Horizon
 }
 
-// Status is what became of a reservation.
+// Status is the outcome of a reservation.
 type Status uint8
 
 const (
@@ -211,7 +211,7 @@ type Adjustment struct {
 	Owner *Owner
 }
 
-// Adjusted is what became of an adjustment.
+// Adjusted is the outcome of an adjustment.
 type Adjusted uint8
 
 const (
@@ -250,7 +250,7 @@ type Hold struct {
 	About    About
 	Holder   Holder
 	At       time.Time
-	// Open says that it is not known what became of the call; Until is when the hold
+	// Open says that the outcome of the call is not known; Until is when the hold
 	// is released if nothing is found.
 	Open  bool
 	Until time.Time
@@ -296,9 +296,9 @@ type Store interface {
 	Reserve(ctx context.Context, org string, r *Reservation) (Outcome, error)
 	// Settle ends a hold or opens it. A hold that has ended already stays as it is. A commit
 	// without its hold, which a lost store can cause, enters the resource all the
-	// same, or removes it if nothing else is under way about it. What other calls have changed meanwhile is never lowered by it.
+	// same, or removes it if nothing else is under way about it. It never lowers amounts that other calls have changed meanwhile.
 	Settle(ctx context.Context, org string, s *Settlement) error
-	// Adjust makes adjustments, and returns what became of each. It is atomic for each
+	// Adjust makes adjustments, and returns the outcome of each. It is atomic for each
 	// of them alone: with an error, those of the beginning may have been made.
 	Adjust(ctx context.Context, org string, list ...*Adjustment) ([]Adjusted, error)
 	// Begin announces that the ledger is being rebuilt; Finish declares it complete,

@@ -42,7 +42,7 @@ type usual struct {
 	days  [usualDays + 1]int64
 }
 
-// of returns what an hour like this one usually costs, false if too little is known.
+// of returns the usual cost of an hour like this one, false if too little is known.
 func (u *usual) of() (micro int64, known bool) {
 	first := usualDays // the first day that cost something, which may not be whole
 	for first > 0 && u.days[first] == 0 {

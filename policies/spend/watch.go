@@ -121,7 +121,7 @@ func (w *Watch) follow(ctx context.Context, org string, h Head) error {
 // recently is how long after it a loss is told of by [Images.Losses].
 const recently = 24 * time.Hour
 
-// Losses returns what there is to know of ledgers that are not complete, and of those
+// Losses returns the losses of ledgers that are not complete, and of those
 // that were lost in the last day, by organisation.
 func (m *Images) Losses() map[string]string {
 	m.mu.Lock()

@@ -24,8 +24,8 @@ func zone(t interface{ Fatal(args ...any) }, name string) (z Zone) {
 	return z
 }
 
-// Periods have no gap and do not overlap: each begins when another one ends, whatever
-// time they are asked for, and the calendars of two times agree.
+// Periods have no gap and do not overlap: each begins when another one ends, at any
+// time of asking, and the calendars of two times agree.
 func TestPeriodsTileTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom(zoneNames).Draw(t, "zone")
