@@ -45,7 +45,7 @@ type account struct {
 	// no use to ask for more.
 	renewing bool
 	dry      tick
-	// spent is what calls used since metered; rate is units per second before.
+	// spent counts the units used since metered; rate is units per second before.
 	spent   int64
 	metered tick
 	rate    float64
@@ -107,7 +107,7 @@ type answer struct {
 	sent, got tick
 }
 
-// learn takes over the state of an answer. Answers can overtake each other: what
+// learn takes over the state of an answer. Answers can overtake each other: one that
 // is older than the latest is passed over.
 func (a *account) learn(limit Limit, s *State, ans answer) {
 	a.limit, a.lastUse = limit, ans.got

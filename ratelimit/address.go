@@ -107,7 +107,7 @@ func (l *AddressLimiter) Return(addr netip.Addr) {
 	}
 }
 
-// normal returns what counts as one address: no zone, IPv4 in one spelling, IPv6
+// normal returns the form that counts as one address: no zone, IPv4 in one spelling, IPv6
 // by its network.
 func (l *AddressLimiter) normal(addr netip.Addr) netip.Addr {
 	addr = addr.Unmap().WithZone("")

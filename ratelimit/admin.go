@@ -22,7 +22,7 @@ type WindowState struct {
 	Leases []Lease
 }
 
-// Lease is what one gateway holds of a window.
+// Lease holds one gateway's permits of a window.
 type Lease struct {
 	Gateway string
 	Held    int64

@@ -40,7 +40,7 @@ func newStepped(t *testing.T, gateways *manual, clock *manual, store ratelimit.S
 	return s
 }
 
-// held is what all gateways hold of window w.
+// held is the number of permits of window w that all gateways hold.
 func (s *stepped) held(w int) int64 {
 	var sum int64
 	for _, g := range s.gates {
@@ -61,7 +61,7 @@ func steps() []time.Duration {
 // TestLeasedClockSteps moves the clock of Redis back and forth under gateways that
 // count leased. A step back opens nothing again. A step forward lets gateways spend
 // permits of the window before in the next one, and no others: a window admits at
-// most its quota and what was held when it began. The same history on the model
+// most its quota and the permits held when it began. The same history on the model
 // must go the same way, decision by decision.
 func TestLeasedClockSteps(t *testing.T) {
 	t.Parallel()

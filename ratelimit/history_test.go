@@ -134,7 +134,7 @@ func (h *history) call(l *ratelimit.Limiter, key string, cost int64) {
 	if d.Source == ratelimit.SourceLease {
 		h.leased++
 	}
-	// What counts is when the store charged the call, or when it was decided here.
+	// The time that counts is when the store charged the call, or when it was decided here.
 	now := h.store.at.UnixNano()
 	for _, s := range tk.Scopes {
 		for w := range ratelimit.Windows {

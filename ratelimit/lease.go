@@ -122,7 +122,7 @@ func (l *Limiter) want(a *account, now tick) ([Windows]int64, bool) {
 	return want, some
 }
 
-// draw takes what permits there are for f out of its accounts, and turns f into a
+// draw takes the available permits for f out of its accounts, and turns f into a
 // call for the rest. If there are none, and none are wanted, f stays a plain one,
 // which can be merged with others.
 func (l *Limiter) draw(f *flight) {

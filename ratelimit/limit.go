@@ -125,7 +125,7 @@ type Scope struct {
 // units returns the units that a call of a cost takes from the scope.
 func (s *Scope) units(cost int64) int64 { return cost * max(1, s.Cost) }
 
-// Ref is a Scope without its quota: what identifies it within an organisation.
+// Ref is a Scope without its quota: its identity within an organisation.
 type Ref struct {
 	Kind ScopeKind
 	ID   string
@@ -137,7 +137,7 @@ func (s Scope) Ref() Ref { return Ref{Kind: s.Kind, ID: s.ID} }
 // String returns kind:id, the form store keys and operators use.
 func (r Ref) String() string { return string(r.Kind) + ":" + r.ID }
 
-// ParseRef reads what [Ref.String] wrote.
+// ParseRef reads a text of [Ref.String].
 func ParseRef(s string) (Ref, error) {
 	for i := range len(s) {
 		if s[i] != ':' {

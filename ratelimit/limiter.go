@@ -172,7 +172,7 @@ func (l *Limiter) here(c *call) (Decision, bool) {
 }
 
 // look finds out whether a call can be decided here, spends its permits if so,
-// and notes what there is to tell. The source is memory for a refusal, lease for
+// and notes the facts of the decision. The source is memory for a refusal, lease for
 // an admission.
 func (l *Limiter) look(c *call, views *[MaxScopes]view) (Source, bool) {
 	now := l.tick()
@@ -209,7 +209,7 @@ func (l *Limiter) look(c *call, views *[MaxScopes]view) (Source, bool) {
 	return source, true
 }
 
-// view notes what this gateway knows of a. Permits held here count as free: they
+// view notes this gateway's state of a. Permits held here count as free: they
 // will be spent before anything else.
 func (a *account) view(v *view, now tick) {
 	for w := range Windows {

@@ -141,7 +141,7 @@ func (l *Limiter) tend(ctx context.Context) {
 		}
 	}
 	l.mu.Unlock()
-	// What fails here is not tried again: it may have been done. The permits die
+	// A failed return is not tried again: it may have been done. The permits die
 	// with their windows.
 	_ = l.adjust(ctx, returns)
 }
@@ -183,7 +183,7 @@ func (l *Limiter) restore(ctx context.Context) error {
 	})
 }
 
-// remembered is what this gateway knows to have been counted in windows that still run,
+// remembered are the counts that this gateway knows of in windows that still run,
 // by the parts of the store that answer: one that comes back later has restarted later.
 // more, unless nil, returns units to count on top.
 func (l *Limiter) remembered(more func(*account) int64) map[string][]Adjustment {

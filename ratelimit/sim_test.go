@@ -27,7 +27,7 @@ type simScale struct {
 	keyQuota, orgQuota int64
 }
 
-// simResult is what one run of the simulation counts.
+// simResult holds the counts of one run of the simulation.
 type simResult struct {
 	calls, admitted, refused int64
 	bySource                 map[ratelimit.Source]int64
@@ -119,7 +119,7 @@ func TestSimulation(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(*ratelimit.Config)
-		// least is the part of what exact counting admits that must be admitted,
+		// least is the part of exact counting's admissions that must be admitted,
 		// most the exchanges per call allowed.
 		least, most float64
 	}{

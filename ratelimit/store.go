@@ -39,7 +39,7 @@ type Store interface {
 	// done so.
 	Restore(ctx context.Context, gateway string, within time.Duration, adjust func(context.Context) error) error
 
-	// Leases returns what gateways that are alive last said they hold of scopes of
+	// Leases returns the permits that live gateways last reported of scopes of
 	// an organisation on a day, a list for each scope.
 	Leases(ctx context.Context, org string, day int64, scopes []Ref) ([][]LeaseState, error)
 
@@ -85,7 +85,7 @@ type Op struct {
 	Scopes []Scope
 	// Calls is the number of identical calls; it is 1 if Draws is used.
 	Calls int64
-	// Cost is what each call takes from every window, times the cost of its scope.
+	// Cost is the units that each call takes from every window, times the cost of its scope.
 	Cost int64
 	// Draws, if not empty, has one entry per scope and takes the place of Cost.
 	Draws []Draw
@@ -101,7 +101,7 @@ type Op struct {
 	After []State
 }
 
-// Units returns what each call takes from every window of scope i.
+// Units returns the units that each call takes from every window of scope i.
 func (o *Op) Units(i int) int64 { return o.Scopes[i].units(o.Cost) }
 
 // Draw is a leasing call's request to one scope.
@@ -150,11 +150,11 @@ type ScopeState struct {
 	// Limit is the quota of the latest call.
 	Limit Limit
 	State State
-	// Leases are what gateways last said they hold, sorted by gateway.
+	// Leases are the permits that gateways last reported, sorted by gateway.
 	Leases []LeaseState
 }
 
-// LeaseState is what one gateway holds of a scope: permits charged to the
+// LeaseState is one gateway's part of a scope: permits charged to the
 // windows and not yet spent, as of its last exchange with the store.
 type LeaseState struct {
 	Gateway string
