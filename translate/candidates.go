@@ -37,7 +37,7 @@ const (
 	Shortage
 	// Refused: the last 400 is about the request; Response is it.
 	Refused
-	// Unfinished: what became of an attempt is not known, and Err is an
+	// Unfinished: the outcome of an attempt is not known, and Err is an
 	// UnfinishedError; there is no Response.
 	Unfinished
 )

@@ -67,8 +67,8 @@ func NewCatalog(now func() time.Time) *Catalog {
 	}
 }
 
-// Read answers a catalog operation from the cache or from v2, where whoever asks the
-// same meanwhile waits for the one call. An answer without the list under member is a
+// Read answers a catalog operation from the cache or from v2, where others that ask the
+// same meanwhile wait for the one call. An answer without the list under member is a
 // failure. When v2 fails, an older answer is better
 // than none and stands in for it; without one the failure is returned. Callers
 // without a key are those of the account "": a question of theirs makes one call in
@@ -105,7 +105,7 @@ func catalogKey(d *Dialogue, r *Request) string {
 	return strings.Join([]string{d.Account(), r.Operation, r.Params["id"], r.Query.Encode()}, "\x00")
 }
 
-// ask asks v2 for what entry no longer tells.
+// ask asks v2 for the parts that entry no longer has.
 func (c *Catalog) ask(ctx context.Context, d *Dialogue, r *Request, member string, entry catalogEntry) (body any, failed *Failure) {
 	key := catalogKey(d, r)
 	defer func() {

@@ -144,7 +144,7 @@ func TestFormatTime(t *testing.T) {
 	}
 }
 
-// TestFormatTimeIsTheStandardLibrarys, whatever shortcut it takes.
+// TestFormatTimeIsTheStandardLibrarys, with any shortcut it takes.
 func TestFormatTimeIsTheStandardLibrarys(t *testing.T) {
 	digit := rapid.StringMatching(`[0-9]`)
 	rapid.Check(t, func(t *rapid.T) {

@@ -13,7 +13,7 @@ type Deps struct {
 	// Sleep waits for d or until ctx ends, whose error it returns; nil means a
 	// timer.
 	Sleep func(ctx context.Context, d time.Duration) error
-	// Store remembers what v2 forgets; nil remembers nothing, and every answer
+	// Store remembers facts that v2 forgets; nil remembers nothing, and every answer
 	// still works, less exactly.
 	Store Store
 	// Catalog is the shared cache of catalog answers; nil means one of its own
@@ -24,7 +24,7 @@ type Deps struct {
 	Logger *slog.Logger
 }
 
-// WithDefaults fills in what nil stands for.
+// WithDefaults fills in the defaults that nil stands for.
 func (d Deps) WithDefaults() Deps {
 	if d.Now == nil {
 		d.Now = time.Now

@@ -20,7 +20,7 @@ const Budget = 25 * time.Second
 // FanOut is how many v2 calls of one legacy request run at once.
 const FanOut = 4
 
-// maxWarnings and maxWarningLen bound what one answer says about losses.
+// maxWarnings and maxWarningLen bound one answer's warnings about losses.
 const (
 	maxWarnings   = 10
 	maxWarningLen = 200
@@ -34,8 +34,8 @@ var ErrBudget = errors.New("the time budget of the request is spent")
 var errNoAnswer = fmt.Errorf("no answer: %w", ErrAmbiguous)
 
 // Dialogue is the conversation one legacy request has with v2. It passes calls
-// on, repeats those that may be repeated, keeps the time budget, and notes what
-// the answer must tell: the operations called, the warnings, the last headers.
+// on, repeats those that may be repeated, keeps the time budget, and notes the parts of
+// the answer: the operations called, the warnings, the last headers.
 //
 // It implements Caller and may be used from several goroutines at once.
 type Dialogue struct {

@@ -14,9 +14,9 @@ type SelfWriter interface {
 	AppendTo(buf []byte) ([]byte, error)
 }
 
-// AppendJSON writes what answers are made of, to the byte as encoding/json does
+// AppendJSON writes the values of answers, to the byte as encoding/json does
 // with HTML left alone. Most of a list's time went into finding out by
-// reflection what its values are.
+// reflection the types of its values.
 func AppendJSON(buf []byte, v any) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
@@ -47,7 +47,7 @@ func AppendJSON(buf []byte, v any) ([]byte, error) {
 	return appendOther(buf, v)
 }
 
-// Marshal is json.Marshal for what AppendJSON writes.
+// Marshal is json.Marshal for the values that AppendJSON writes.
 func Marshal(v any) ([]byte, error) {
 	text, err := AppendJSON(nil, v)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// reference is what encoding/json writes.
+// reference is the output of encoding/json.
 func reference(v any) (string, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)

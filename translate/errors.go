@@ -9,7 +9,7 @@ import (
 // carried out the call although its answer was lost.
 var ErrAmbiguous = errors.New("the platform's answer was lost")
 
-// UnfinishedError ends a request when what became of its create is not known. A
+// UnfinishedError ends a request when the outcome of its create is not known. A
 // repeat of the same request after ResumeAfter answers with the resource.
 type UnfinishedError struct {
 	// Noun names the resource.

@@ -14,7 +14,7 @@ type placed struct {
 // mostPlaced bounds the machines that are remembered.
 const mostPlaced = 1024
 
-// leastMachine is what v1 and GraphQL ask for with each GPU where a caller says
+// leastMachine is the machine that v1 and GraphQL ask for with each GPU where a caller says
 // nothing.
 var leastMachine = machine{memory: 8, vcpus: 2}
 

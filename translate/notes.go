@@ -19,7 +19,7 @@ const (
 // by GPU type asks for them afterwards.
 const NoteTTL = 400 * 24 * time.Hour
 
-// PodNote is what v2 does not tell about a pod again.
+// PodNote holds facts of a pod that v2 does not return again.
 type PodNote struct {
 	TemplateID string `json:"templateId,omitempty"`
 	GPUTypeID  string `json:"gpuTypeId,omitempty"`
@@ -31,7 +31,7 @@ type PodNote struct {
 	LockedOnCreate bool `json:"lockedOnCreate,omitempty"`
 }
 
-// EndpointNote is what v2 does not tell about a serverless endpoint again.
+// EndpointNote holds facts of a serverless endpoint that v2 does not return again.
 type EndpointNote struct {
 	TemplateID string `json:"templateId,omitempty"`
 	// GPUTypeIDs is the selection in the caller's order.
@@ -52,7 +52,7 @@ type EndpointNote struct {
 	BilledType string `json:"billedType,omitempty"`
 }
 
-// TemplateNote is what v2 does not keep of a template.
+// TemplateNote holds facts of a template that v2 does not keep.
 type TemplateNote struct {
 	Readme string `json:"readme,omitempty"`
 	// PortsConfig is the JSON text a GraphQL caller sent.

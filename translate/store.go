@@ -16,7 +16,7 @@ type Key struct {
 	ID string
 }
 
-// Store is the durable memory for what v2 forgets: template links, the order of
+// Store is the durable memory for facts that v2 forgets: template links, the order of
 // GPU lists, timeouts it refuses. It is advisory: a missing entry or a failing
 // store makes answers less exact and never wrong.
 //

@@ -111,7 +111,7 @@ func (m *moody) List(ctx context.Context, account, kind string) (map[string]json
 	return m.Store.List(ctx, account, kind)
 }
 
-// TestNotesThatCannotBeReadAreKept: whoever could not read a record does not
+// TestNotesThatCannotBeReadAreKept: a request that could not read a record does not
 // replace it either, although the store is back by then, and says so.
 func TestNotesThatCannotBeReadAreKept(t *testing.T) {
 	key := translate.Key{Account: "acme", Kind: translate.KindPod, ID: "p1"}

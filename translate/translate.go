@@ -25,7 +25,7 @@ type Request struct {
 	Origin *Origin
 	// Read says that the answer is read and then forgotten: objects in it may be Records.
 	Read bool
-	// Wish is what repeats of a create have in common; "" means its body.
+	// Wish is the common part of repeats of a create; "" means its body.
 	Wish string
 	// Late is told of a create's success that came when the request had been answered;
 	// nil ignores it.
@@ -65,7 +65,7 @@ type Response struct {
 // Response; an error means that no answer could be had at all: the context
 // ended, or the platform's answer was lost (ErrAmbiguous). The resource of a create
 // whose answer was lost is looked for, and is the answer, also of its repeat; the
-// error is an UnfinishedError when it is not known what became of it.
+// error is an UnfinishedError when its outcome is not known.
 //
 // Call may be used from several goroutines at once.
 type Caller interface {
