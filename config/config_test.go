@@ -160,7 +160,7 @@ func TestTheSchemaFitsTheGoodFiles(t *testing.T) {
 	}
 }
 
-// TestFaultsOfCompilingArePlaced: what only the engine can see is placed in the
+// TestFaultsOfCompilingArePlaced: a fault that only the engine can see is placed in the
 // file all the same.
 func TestFaultsOfCompilingArePlaced(t *testing.T) {
 	dir := t.TempDir()
@@ -301,7 +301,7 @@ orgs: [{id: acme, credential: {env: ACME_KEY}}]
 	}
 }
 
-// TestWithoutSecrets: what only reads policies needs none of the secrets, also those that are checked when they are there.
+// TestWithoutSecrets: a command that only reads policies needs none of the secrets, also those that are checked when they are there.
 func TestWithoutSecrets(t *testing.T) {
 	const file = `platform: {base_url: "https://platform.test"}
 redis: {url: {env: REDIS_URL}}

@@ -30,8 +30,8 @@ type Sources struct {
 	ReadFile func(string) ([]byte, error)
 	// DemoKeys admits the documented keys of the demo. Only the demo may.
 	DemoKeys bool
-	// WithoutSecrets leaves secrets unresolved, for commands that only read what
-	// else is configured, and does not ask for directories of logs: the machine is
+	// WithoutSecrets leaves secrets unresolved, for commands that only read
+	// other settings, and does not ask for directories of logs: the machine is
 	// not the one that the gateway runs on.
 	WithoutSecrets bool
 	// Before is the configuration in force. A file of an organisation with a fault then keeps the organisation's section of that, and is
@@ -287,7 +287,7 @@ func beside(dir, path string) string {
 }
 
 // merge puts faults found after decoding behind those of form, leaving out
-// what may only follow from them.
+// those that may only follow from them.
 func (l *Loaded) merge(form strictyaml.Errors, later error) error {
 	all := slices.Clone(form)
 	found, _ := errors.AsType[strictyaml.Errors](l.Locate(later))

@@ -75,7 +75,7 @@ func readBounded(root *os.Root, name string) ([]byte, error) {
 }
 
 // includeOrgs adds the organisations of files to those of the main file. A file that has not changed since before comes first: of two that
-// say what only one may, the one that changed is at fault. It returns faults of form, and others.
+// have an entry that only one may have, the one that changed is at fault. It returns faults of form, and others.
 func (l *Loaded) includeOrgs(files []orgFile, before *Loaded) (form strictyaml.Errors, other error) {
 	changed := func(f orgFile) bool {
 		if before == nil {

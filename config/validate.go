@@ -79,7 +79,7 @@ func validate(c *settings.Config, demoKeys bool) error {
 	errs = append(errs, validateListeners(c)...)
 	d, a := c.Decisions.File, c.Audit.File
 	errs.If(d != nil && a != nil && a.Path != "" && filepath.Clean(d.Path) == filepath.Clean(a.Path), "audit.file.path", "is that of decisions.file, too: the chain of the audit log would not verify")
-	// Whoever speaks ext_proc to this door and has any caller's key is given the
+	// A client that speaks ext_proc to this door and has any caller's key is given the
 	// organisation's platform key, for Envoy to send.
 	errs.If(!loopback(c.Envoy.Listen) && c.Envoy.TLS.Certificate.IsZero(), "envoy.listen",
 		"must be on loopback, beside Envoy, or have envoy.tls: the server hands out platform keys")

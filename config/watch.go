@@ -16,7 +16,7 @@ import (
 const settle = 100 * time.Millisecond
 
 // Watch calls changed after one of the inputs changed, and for each signal, until
-// ctx ends. What changed returns are the inputs from then on; the zero Inputs, for
+// ctx ends. The inputs that changed returns are watched from then on; the zero Inputs, for
 // a configuration that could not be read, keeps the old ones. Directories are
 // watched, so replaced files and swapped symbolic links count as changes. Where the
 // system does not watch, which is logged, signals still do.
@@ -37,7 +37,7 @@ func Watch(ctx context.Context, in Inputs, signals <-chan os.Signal, logger *slo
 			next.Reset(settle)
 		case <-w.events():
 			// Another file of the directory may be written all the time: looks are
-			// made one after the other, whatever happens meanwhile.
+			// made one after the other, with any changes meanwhile.
 			if !w.looking {
 				next.Reset(settle)
 			}

@@ -18,7 +18,7 @@ type watched struct {
 	t       *testing.T
 	dir     string
 	signals chan os.Signal
-	// told receives what loading found, after each change: no fault, or one.
+	// told receives the result of loading, after each change: no fault, or one.
 	told chan error
 }
 
@@ -79,7 +79,7 @@ func (w *watched) write(name, text string) {
 	}
 }
 
-// next waits until it was told, and of what.
+// next waits for the next call, and returns its result.
 func (w *watched) next(after string, want string) {
 	w.t.Helper()
 	switch err := <-w.told; {
