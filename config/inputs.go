@@ -116,7 +116,7 @@ func (in Inputs) directories() []string {
 			if err == nil && d.IsDir() {
 				dirs = append(dirs, name)
 			}
-			return nil // what cannot be read is a fault when it is loaded
+			return nil // an unreadable file is a fault when it is loaded
 		})
 	}
 	return dirs

@@ -59,7 +59,7 @@ type Loaded struct {
 	positions *strictyaml.Positions
 	judge     Judge
 	files     orgFiles
-	refused   map[string]string // what is wrong with files of organisations that are not taken, by path
+	refused   map[string]string // faults of organisations' files that are not taken, by path
 	// again reads the same, without files of organisations that are refused.
 	again func(refused map[string]string) (*Loaded, error)
 }

@@ -135,7 +135,7 @@ func confined(o *settings.Org) error {
 		base, baseErr := filepath.EvalSymlinks(dir)
 		if err != nil || baseErr != nil {
 			errs.If(!filepath.IsLocal(path), at, "must stay in the directory of the organisation's file")
-			return // what is missing is a fault where it is read
+			return // a missing file is a fault where it is read
 		}
 		rel, err := filepath.Rel(base, real)
 		errs.If(!filepath.IsLocal(path) || err != nil || !filepath.IsLocal(rel), at, "must stay in the directory of the organisation's file")

@@ -24,7 +24,7 @@ func Watch(ctx context.Context, in Inputs, signals <-chan os.Signal, logger *slo
 	w := watcher{in: in, logger: logger}
 	defer w.close()
 	w.follow(ctx)
-	next := time.NewTimer(settle) // what changed before the watch stood is seen then
+	next := time.NewTimer(settle) // changes before the watch stood are seen then
 	defer next.Stop()
 	var before Inputs // the last look
 	for {

@@ -245,7 +245,7 @@ func TestTree(t *testing.T) {
 	write(".state/b")
 	write(".new/a")
 	write("below/c.py")
-	if got := <-told; len(got) != 1 { // not of what is skipped, before it
+	if got := <-told; len(got) != 1 { // not of skipped entries, before it
 		t.Errorf("told of %v", got)
 	}
 	write(".state/c")

@@ -117,7 +117,7 @@ type Gateway struct {
 	gate         *overload.Gate
 	recorder     *telemetry.Recorder
 	store        *redisstore.Store
-	scripts      *groupcommit.Client // what travels together to Redis
+	scripts      *groupcommit.Client // groups calls to Redis
 	limiter      *ratelimit.Limiter
 	limitMetrics *metrics.Instruments
 	guard        *filter.Guard
@@ -147,8 +147,8 @@ type Gateway struct {
 	swapped      chan struct{} // tells Run of a new state
 	status       *admin.Status
 
-	changing sync.Mutex       // held while current is swapped; guards what follows
-	started  *settings.Config // of the process: what requires a restart is compared with it
+	changing sync.Mutex       // held while current is swapped; guards the fields below
+	started  *settings.Config // of the process: settings that require a restart are compared with it
 	closed   bool
 }
 

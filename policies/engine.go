@@ -59,7 +59,7 @@ type Engine struct {
 
 	changed chan struct{} // Run must look at the bundles
 
-	mu      sync.Mutex // held by those who change the state; guards what follows
+	mu      sync.Mutex // held by writers of the state; guards the fields below
 	configs map[string]Config
 	sources map[string]*bundle.Source
 	reloads int
@@ -77,7 +77,7 @@ type state struct {
 type orgState struct {
 	*load.Compiled
 
-	sources    string // names what it was made from
+	sources    string // names its sources
 	own        string // the digest of its own Rego
 	revision   string // of the policies and the exceptions
 	exceptions []exception

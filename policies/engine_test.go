@@ -168,7 +168,7 @@ func TestWrongTypesNeverPass(t *testing.T) {
 		op, _, _ := strings.Cut(name, " ")
 		for _, wrong := range []string{`false`, `true`, `""`, `[]`, `{}`, `"9"`, `null`} {
 			in := call(t, op, strings.Replace(body, "%s", wrong, 1))
-			in.Cost = policies.Cost{Known: true, Hourly: 1} // not what refuses here
+			in.Cost = policies.Cost{Known: true, Hourly: 1} // not the reason of the refusal
 			d, err := e.Decide(t.Context(), "acme", in)
 			if name == "createPod gpu" && wrong == "null" {
 				continue // no GPU at all: a CPU pod

@@ -14,7 +14,7 @@ import (
 // Each policy reads the members it judges and nothing else, so that its verdict on a create
 // is remembered while a member changes that it does not judge.
 func TestPoliciesReadWhatTheyJudge(t *testing.T) {
-	wide := map[string][]string{ // what each reads that is new in every call
+	wide := map[string][]string{ // the members each reads that are new in every call
 		"env_rules":     {"resource.after"}, // credentials may be anywhere
 		"lifetime":      {"time.ns"},
 		"working_hours": {"time.ns"},

@@ -143,7 +143,7 @@ func TestPoliciesAreRememberedApart(t *testing.T) {
 		name string
 		at   time.Time
 		want []string
-		runs []string // what is evaluated
+		runs []string // the policies evaluated
 	}{
 		{"a", noon(), []string{"slow"}, []string{"naming", "slow", "working_hours"}},
 		{"b", noon(), []string{"slow"}, []string{"naming", "working_hours"}},

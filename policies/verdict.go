@@ -45,7 +45,7 @@ type question struct {
 
 	doc   *record.Document
 	now   time.Time
-	input *ast.Term // what is read of the document; nil before it is converted
+	input *ast.Term // the part read of the document; nil before it is converted
 	w     *openings // follows the evaluation; nil does not
 	said  []said    // one per call
 }

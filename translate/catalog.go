@@ -36,7 +36,7 @@ type Catalog struct {
 
 	mu       sync.Mutex // guards the fields below
 	entries  *lru.LRU[string, catalogEntry]
-	latest   map[string]any           // by operation, whatever the account; public lists only
+	latest   map[string]any           // by operation, for all accounts; public lists only
 	flights  map[string]chan struct{} // reads under way; closed when they end
 	machines map[placed]machine       // the least that were seen
 	keyless  map[string]time.Time     // when answers to callers without a key expire

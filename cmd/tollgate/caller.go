@@ -19,7 +19,7 @@ import (
 // callerClient asks a gateway with the key of a caller.
 type callerClient struct {
 	base, keyEnv string
-	notes        io.Writer // what is said beside the answer
+	notes        io.Writer // notices beside the answer
 }
 
 // flags adds those of a command that asks.

@@ -243,7 +243,7 @@ func TestCompletion(t *testing.T) {
 		_, got, _ := tell(t, append([]string{cobra.ShellCompNoDescRequestCmd}, strings.Split(line, " ")...)...)
 		lines := strings.Split(strings.TrimSpace(got), "\n")
 		lines = slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, ":") })
-		if len(want) == 1 && len(lines) > 1 { // the shell keeps what begins so
+		if len(want) == 1 && len(lines) > 1 { // the shell keeps values with this beginning
 			lines = slices.DeleteFunc(lines, func(l string) bool { return l != want[0] })
 		}
 		if !slices.Equal(want, lines) {

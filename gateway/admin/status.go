@@ -11,7 +11,7 @@ import (
 // Status is the state of the configuration in force. It is safe for
 // concurrent use; the zero value means that nothing was loaded yet.
 type Status struct {
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	serving  bool
 	revision string
 	loaded   time.Time

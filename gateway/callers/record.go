@@ -26,7 +26,7 @@ type madeKey struct {
 
 	text  json.RawMessage // the record
 	entry keystore.Entry  // as it is stored
-	fault string          // what is wrong with the key on its own, "" for nothing
+	fault string          // the fault of the key itself, "" for nothing
 	use   *keyUse         // nil for a record that the store does not have
 }
 

@@ -43,7 +43,7 @@ type keyring struct {
 	known  atomic.Pointer[map[string]ring] // by organisation; immutable
 	used   sync.Map                        // ORG/ID to *keyUse
 
-	mu   sync.Mutex // held while the store is asked; guards what follows
+	mu   sync.Mutex // held while the store is asked; guards the fields below
 	good time.Time  // when the store was last read; zero for never
 	fail error      // of the last attempt
 	// mark is that of the latest announcement heard. Organisations were looked at, and are to be looked at until.

@@ -35,7 +35,7 @@ const maxShown = 4 << 10
 // a store, p remains as it is.
 func (ex *Exchange) approve(ctx context.Context, refusals []approval.Refusal, p *problem.Problem) *approval.Record {
 	if ex.repeats(ctx) {
-		return nil // Once answers it on the way out: what it repeats was allowed
+		return nil // Once answers it on the way out: the repeated call was allowed
 	}
 	question, err := ex.question()
 	if err != nil {
@@ -70,7 +70,7 @@ func (ex *Exchange) approve(ctx context.Context, refusals []approval.Refusal, p 
 			}
 		}
 		if e, swapped, err = ex.Ports.Approvals.Swap(ctx, ex.Caller.Org, e, next); swapped {
-			ex.grant = nil // asked for together with what it was granted for
+			ex.grant = nil // asked for together with the grant's own denials
 			ex.tellApproval(p, e.Record)
 		}
 	}

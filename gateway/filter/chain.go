@@ -211,7 +211,7 @@ func (ex *Exchange) render(p *problem.Problem) *Answer {
 		return a
 	}
 	body, err := strictjson.DecodeLenient(p.JSON())
-	if err != nil { // what a problem is encoded to can be read
+	if err != nil { // an encoded problem can be read
 		panic(fmt.Sprintf("filter: decode a problem: %v", err))
 	}
 	a := answerOf(d.Refuse(&translate.Response{Status: p.Status, Header: p.Header, Body: body, Refused: true, Kind: string(p.Kind)}))

@@ -80,7 +80,7 @@ func (f *Judge) Request(ctx context.Context, ex *Exchange) error {
 	began := f.Recorder.Now()
 	d, err := f.decide(ctx, ex)
 	if ex.Answer != nil {
-		return nil // what a policy wrote into the body does not exist
+		return nil // a policy wrote an id into the body that does not exist
 	}
 	took := f.Recorder.Now().Sub(began)
 	var refusal error

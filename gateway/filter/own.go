@@ -268,7 +268,7 @@ func (f *Own) Response(ctx context.Context, ex *Exchange) error {
 		f.submitted(ctx, ex)
 	}
 	if row.List == "" || !iso.Read.narrow() || iso.exempts(ex.Caller) || !a.Relayed || a.Status >= 300 || len(ex.names(row)) > 0 {
-		return nil // what a query names was judged already
+		return nil // ids in a query were judged already
 	}
 	doc, err := strictjson.DecodeLenient(a.Body)
 	answer, _ := doc.(map[string]any)

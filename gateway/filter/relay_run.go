@@ -35,7 +35,7 @@ func runError(ex *Exchange, cred upstream.Credential) (body []byte, detail strin
 		out["error"] = detail
 	}
 	body, err := strictjson.Append(nil, out)
-	if err != nil { // what DecodeLenient returns can be written
+	if err != nil { // results of DecodeLenient can be written
 		panic(fmt.Sprintf("filter: encode an error: %v", err))
 	}
 	return cred.Scrub(body), string(cred.Scrub([]byte(detail)))

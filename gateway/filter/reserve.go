@@ -320,7 +320,7 @@ func (f *Reserve) Response(ctx context.Context, ex *Exchange) error {
 func (*Reserve) end(ctx context.Context, ex *Exchange, s *spend.Settlement) {
 	o := ex.once
 	var e *intent.End
-	if ex.held != nil { // not so for what is read of a job
+	if ex.held != nil { // not so for a read of a job
 		s.Intent = ex.held.unsure
 	}
 	if o != nil && o.noted && !o.keyed {

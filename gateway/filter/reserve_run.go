@@ -32,7 +32,7 @@ func (f *Reserve) requestRun(ctx context.Context, ex *Exchange, row *operation.R
 	ex.Out.Whole = price.Known() && row.Verb.Changes() && !row.Waits // such answers are short
 	switch {
 	case row.Verb != operation.VerbRun, ex.Operation.ID == "updateBatch", ex.Operation.ID == "finalizeBatch":
-		return nil // what was added to a batch was reserved then
+		return nil // requests added to a batch were reserved then
 	case !price.Known():
 		return f.unpriced(ctx, ex)
 	}
@@ -90,7 +90,7 @@ func mostOf(ex *Exchange, price catalog.Run) (most, dearest catalog.Money, known
 	body, _ := ex.Doc.(map[string]any)
 	switch {
 	case ex.opaque():
-		body = map[string]any{} // it is priced as what says nothing
+		body = map[string]any{} // it is priced as an empty body
 	case ex.Operation.ID == "retryJob":
 		body = nil // that of the job is not known
 	}

@@ -35,7 +35,7 @@ func ReadsOf(api *schema.API) map[string]*schema.Operation {
 // judged of it is sent; see seal.
 func (f *Judge) resolve(ctx context.Context, ex *Exchange) error {
 	op := ex.Operation
-	before := ex.Input // what was resolved before a policy changed the body
+	before := ex.Input // resolved before a policy changed the body
 	in := &policies.Input{
 		Request: policies.Request{
 			Operation: op.ID, Method: op.Method, Path: expand(op.Path, ex.Params),

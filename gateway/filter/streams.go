@@ -37,7 +37,7 @@ type Streams struct {
 	// allowed reports whether a stream may go on and for how long, 0 without an end.
 	allowed func(Stream) (left time.Duration, ok bool)
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	open map[*openStream]struct{}
 	none chan struct{} // closed when none is open; nil when there is no wait
 }

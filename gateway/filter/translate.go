@@ -97,7 +97,7 @@ type calls struct {
 	translate *Translate
 	parent    *Exchange
 
-	mu sync.Mutex // guards the parent's Calls, Event and Limit, and what follows
+	mu sync.Mutex // guards the parent's Calls, Event and Limit, and the fields below
 	// begun says that a call was made: the first is counted as the request.
 	begun bool
 	// over says that the request is answered: a call that outlives it is no

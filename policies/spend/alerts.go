@@ -27,7 +27,7 @@ type Alert struct {
 	Usual *int64
 	At    time.Time
 
-	name string // what it is about, in the store
+	name string // its subject, in the store
 	rank string // of the alerts about it, later ones are larger
 }
 

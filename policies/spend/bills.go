@@ -245,7 +245,7 @@ func share(rows []Rollup, sum, billed int64) []Rollup {
 		rows = rows[:1]
 	}
 	out, left := make([]Rollup, 0, len(rows)), billed
-	for i, r := range slices.Backward(rows) { // the largest is last, and takes what is left
+	for i, r := range slices.Backward(rows) { // the largest is last, and takes the rest
 		part := left
 		if i > 0 {
 			part = min(left, int64(float64(billed)*(float64(r.Micro)/float64(sum))))

@@ -55,7 +55,7 @@ func Active(endpoint map[string]any, active int64, prices *catalog.Snapshot) Amo
 func footprintOf(endpoint map[string]any, active int64, prices *catalog.Snapshot) (a Amounts, priced bool) {
 	workers, ok := endpoint["workers"].(map[string]any)
 	if !ok && endpoint["workers"] != nil {
-		return Footprint(operation.KindEndpoint, endpoint, prices) // what it may have is not known
+		return Footprint(operation.KindEndpoint, endpoint, prices) // the number it may have is not known
 	}
 	least, _ := workers["min"].(json.Number)
 	n, err := strconv.ParseInt(cmp.Or(least.String(), "0"), 10, 64)

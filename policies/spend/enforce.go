@@ -227,7 +227,7 @@ func excess(plan *Plan, b Balance, sum Amounts) *Excess {
 		used    int64
 		passed  bool
 	}{
-		{PerMonth, b.Month, b.Month >= limits[PerMonth]}, // what runs goes on accruing
+		{PerMonth, b.Month, b.Month >= limits[PerMonth]}, // running resources go on accruing
 		{PerDay, b.Day, b.Day >= limits[PerDay]},
 		{PerHour, sum[Burn], sum[Burn] > limits[PerHour]},
 		{MaxGPUs, sum[GPUs], sum[GPUs] > limits[MaxGPUs]},

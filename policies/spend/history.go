@@ -175,7 +175,7 @@ type History struct {
 	Archive Archive
 	Keep    Retention
 
-	found sync.Map // by organisation, what Learn was told
+	found sync.Map // by organisation, the last argument of Learn
 }
 
 // Learn takes the resources found of an organisation. They must not be changed.

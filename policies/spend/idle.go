@@ -228,7 +228,7 @@ func (i *Idle) list(s *sightings, noticed map[string]string) (list []IdleResourc
 			continue
 		}
 		r.ID = id
-		r.StopAt, _ = time.Parse(time.RFC3339, noticed[idlePrefix+id]) // what is no time is that it was told of
+		r.StopAt, _ = time.Parse(time.RFC3339, noticed[idlePrefix+id]) // any other text says that it was announced
 		if kept, err := time.Parse(time.RFC3339, noticed[keepPrefix+id]); err == nil && s.At.Before(kept) {
 			r.Kept = kept
 		}
@@ -240,7 +240,7 @@ func (i *Idle) list(s *sightings, noticed map[string]string) (list []IdleResourc
 // idle brings the idle resources up to date and returns the consequences.
 func (e *Enforcer) idle(ctx context.Context, p *pass, i *Idle, noticed map[string]string) ([]due, error) {
 	var before sightings
-	_ = json.Unmarshal([]byte(noticed[idleField]), &before) // what cannot be read is seen anew
+	_ = json.Unmarshal([]byte(noticed[idleField]), &before) // an unreadable entry is seen anew
 	s := i.look(&before, p.found, p.state.Now, e.Gap)
 	text, err := json.Marshal(s)
 	if err == nil {

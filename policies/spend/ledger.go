@@ -175,7 +175,7 @@ func (p *Plan) quote(r *Reservation, out *Outcome) Quote {
 		c := &Ceiling{Scope: scopes[scope], Index: index, Limit: r.Limits[scope][index], Level: out.Levels[scope][index]}
 		if index == PerDay || index == PerMonth {
 			c.RoomAt = out.Ends[index-PerDay]
-			c.Reached = p.Reached(c.Used, c.Limit) // what has accrued, not what will
+			c.Reached = p.Reached(c.Used, c.Limit) // by the accrued cost, not the expected one
 			return c
 		}
 		c.Reached = p.Reached(c.Sum(), c.Limit)

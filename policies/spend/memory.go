@@ -15,7 +15,7 @@ type Memory struct {
 	now   func() time.Time
 	zones Zones
 
-	mu   sync.Mutex // guards orgs and what they hold
+	mu   sync.Mutex // guards orgs and their contents
 	orgs map[string]*ledger
 }
 

@@ -34,7 +34,7 @@ type Outbox struct {
 
 	wake chan struct{}
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	boxes  map[string]*box
 	queued int
 }

@@ -27,7 +27,7 @@ const (
 type flaky struct {
 	*spend.Memory
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	away  bool
 	fault fault
 	late  []func()

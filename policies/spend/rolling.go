@@ -39,7 +39,7 @@ func (i *Item) key() seriesKey { return seriesKey{i.Resource, i.Owner} }
 
 func newRolling(t *Tally, found map[string]*Found) *rolling {
 	r := &rolling{tally: t, found: found, present: t.present(), changes: t.Changes, series: make(map[seriesKey]*running, len(t.Series))}
-	if t.Until.IsZero() { // what runs already is counted from now on
+	if t.Until.IsZero() { // running resources are counted from now on
 		for _, x := range t.Resources {
 			if rate := x.Amounts[Burn]; rate > 0 {
 				r.fresh = append(r.fresh, Series{Item: ItemOf(x.ID, x.Kind, x.Owner, x.About), Rate: rate, At: r.present})
