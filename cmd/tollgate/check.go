@@ -52,7 +52,7 @@ logs asked for, so that a pull request can be checked.`,
 	cmd.Flags().BoolVar(&c.noSecrets, "no-secrets", false, "check everything but secrets, on a machine without them")
 	c.out = outputFlag(cmd, "table", "json", "sarif", "github")
 	cmd.Flags().BoolVar(&printed, "print-schema", false, "print the JSON Schema of the configuration and do nothing else")
-	cmd.Flags().BoolVar(&coverage, "coverage", false, "print what holds each operation of the API, and do nothing else; a gap is a fault")
+	cmd.Flags().BoolVar(&coverage, "coverage", false, "print the rules that hold each operation of the API, and do nothing else; a gap is a fault")
 	cmd.MarkFlagsMutuallyExclusive("print-schema", "output")
 	return cmd
 }

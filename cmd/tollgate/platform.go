@@ -43,7 +43,7 @@ seed it has one account, with the key ` + platform.DefaultKey + `.`,
 	cmd.Flags().StringVar(&f.data, "data", "", "file that keeps the state over a restart; empty keeps it in memory")
 	cmd.Flags().BoolVar(&f.fast, "fast", false, "let the emulator's clock run sixty times as fast")
 	cmd.Flags().BoolVar(&f.demo, "demo", false, "have the accounts of 'tollgate demo'")
-	cmd.Flags().BoolVar(&f.strict, "strict", false, "refuse what the platform's published description does not have")
+	cmd.Flags().BoolVar(&f.strict, "strict", false, "refuse calls that the platform's published description does not have")
 	cmd.Flags().StringVar(&f.worker, "worker", "", "Python interpreter that runs the functions endpoints are sent, such as python3, unconfined: for your own code; empty runs none")
 	cmd.Flags().StringVar(&f.hold, "hold", "", "carry the first call of this operation out, such as createPod, and never answer it")
 	cmd.Flags().StringVar(&f.startTime, "start-time", "", "time the clock starts at, in RFC 3339; empty is the present, and data kept from a later time wins")

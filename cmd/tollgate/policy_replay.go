@@ -68,7 +68,7 @@ or the reasons for one would differ.`,
 	f.StringVar(&p.policies, "policies", "", "configuration or directory of Rego to decide by")
 	f.StringVarP(&p.config, "config", "c", "", "configuration whose other policies go with a directory")
 	f.StringVar(&p.org, "org", "", "only the calls of this organisation")
-	f.IntVar(&p.examples, "examples", 3, "calls of each kind told in full")
+	f.IntVar(&p.examples, "examples", 3, "calls of each kind shown in full")
 	adminFlag(cmd, &p.base)
 	f.StringVar(&p.since, "since", "", "only decisions of the past period, such as 7d or 12h")
 	p.out = outputFlag(cmd, "table", "json", "yaml", "markdown")

@@ -27,10 +27,10 @@ func (d Deps) Rows() []row.Row {
 		{
 			Pattern: "GET /admin/overview", Summary: "What wants a look: gateways, budgets, refusals, idle money, drift", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.overview),
 			Commands: []row.Command{{
-				Use: "status", Short: "Show what wants a look: gateways, budgets, refusals, idle money, drift", Example: "tollgate status\ntollgate status --org acme -o json",
+				Use: "status", Short: "Show the entries that need attention: gateways, budgets, refusals, idle money, drift", Example: "tollgate status\ntollgate status --org acme -o json",
 				Long: `Shows the gateways that share a Redis, with their versions and revisions; budgets
-that are nearly used up; what was refused today, for what; what idle resources
-cost; and where a ledger may differ from the platform.`,
+that are nearly used up; the refusals of today and their reasons; the cost of idle
+resources; and where a ledger may differ from the platform.`,
 			}},
 		},
 		{
@@ -39,7 +39,7 @@ cost; and where a ledger may differ from the platform.`,
 		},
 		{
 			Pattern: "GET /admin/limits", Summary: "Windows in use of the quotas of an organisation", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.limits),
-			Commands: []row.Command{{Use: "limits show ORG", Short: "Show the windows in use, what is left, and who holds leases", Example: "tollgate limits show acme"}},
+			Commands: []row.Command{{Use: "limits show ORG", Short: "Show the windows in use, the rest of each, and the holders of leases", Example: "tollgate limits show acme"}},
 		},
 		{
 			Pattern: "POST /admin/limits/reset", Summary: "Empty the windows of a scope, or of the whole organisation", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(d.reset),
@@ -47,11 +47,11 @@ cost; and where a ledger may differ from the platform.`,
 		},
 		{
 			Pattern: "GET /admin/spend", Summary: "The ledger of an organisation", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.spend),
-			Commands: []row.Command{{Use: "spend show ORG", Short: "Show budgets, what is spent, and the resources that count", Example: "tollgate spend show acme --team research --watch 5s"}},
+			Commands: []row.Command{{Use: "spend show ORG", Short: "Show budgets, spend, and the resources that count", Example: "tollgate spend show acme --team research --watch 5s"}},
 		},
 		{
 			Pattern: "POST /admin/spend/reconcile", Summary: "Compare the ledger with the platform", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(d.reconcile),
-			Commands: []row.Command{{Use: "spend reconcile ORG", Short: "Compare the ledger with what the platform has, now", Example: "tollgate spend reconcile acme"}},
+			Commands: []row.Command{{Use: "spend reconcile ORG", Short: "Compare the ledger with the platform's resources, now", Example: "tollgate spend reconcile acme"}},
 		},
 		{Pattern: "POST /admin/spend/adopt", Summary: "Give a resource an owner", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(d.adopt)},
 		{
@@ -65,21 +65,21 @@ cost; and where a ledger may differ from the platform.`,
 		{
 			Pattern: "GET /admin/spend/history", Summary: "What resources have cost", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.costs),
 			Commands: []row.Command{
-				{Use: "spend history ORG", Short: "Show what resources have cost, by time and group", Example: "tollgate spend history acme --by team,gpu --bucket day --from 2026-11-01", Defaults: map[string]string{"by": "team"}},
-				{Use: "spend top ORG", Short: "Show what costs most", Example: "tollgate spend top acme --by resource,team --limit 5", Defaults: map[string]string{"by": "resource,team", "limit": "10"}, Fixed: map[string]string{"bucket": "total"}},
+				{Use: "spend history ORG", Short: "Show the costs of resources, by time and group", Example: "tollgate spend history acme --by team,gpu --bucket day --from 2026-11-01", Defaults: map[string]string{"by": "team"}},
+				{Use: "spend top ORG", Short: "Show the highest costs", Example: "tollgate spend top acme --by resource,team --limit 5", Defaults: map[string]string{"by": "resource,team", "limit": "10"}, Fixed: map[string]string{"bucket": "total"}},
 			},
 		},
 		{
 			Pattern: "GET /admin/spend/forecast", Summary: "What each scope is likely to spend", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.forecast),
-			Commands: []row.Command{{Use: "spend forecast ORG", Short: "Estimate what is spent by the end of the day and of the month", Example: "tollgate spend forecast acme --team research"}},
+			Commands: []row.Command{{Use: "spend forecast ORG", Short: "Estimate the spend by the end of the day and of the month", Example: "tollgate spend forecast acme --team research"}},
 		},
 		{
 			Pattern: "GET /admin/spend/export", Summary: "What resources have cost, in the columns of FOCUS 1.2", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.export), Media: "text/csv; charset=utf-8",
-			Commands: []row.Command{{Use: "spend export ORG", Short: "Write what resources have cost as CSV with the columns of FOCUS 1.2", Example: "tollgate spend export acme --from 2026-11-01 --to 2026-12-01 > november.csv"}},
+			Commands: []row.Command{{Use: "spend export ORG", Short: "Write the costs of resources as CSV with the columns of FOCUS 1.2", Example: "tollgate spend export acme --from 2026-11-01 --to 2026-12-01 > november.csv"}},
 		},
 		{
 			Pattern: "GET /admin/spend/idle", Summary: "What costs money and does not work", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.idle),
-			Commands: []row.Command{{Use: "spend idle ORG", Short: "Show what costs money and does not work, whose it is, since when, and what it costs a month", Example: "tollgate spend idle acme"}},
+			Commands: []row.Command{{Use: "spend idle ORG", Short: "Show resources that cost money and do not work, with owner, beginning, and cost a month", Example: "tollgate spend idle acme"}},
 		},
 		{
 			Pattern: "POST /admin/spend/keep", Summary: "Leave an idle resource alone", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(d.keep),
@@ -87,15 +87,15 @@ cost; and where a ledger may differ from the platform.`,
 		},
 		{
 			Pattern: "GET /admin/approvals", Summary: "Requests for approval", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.approvals), Answer: row.List("approvals", d.Shapes.Approval),
-			Commands: []row.Command{{Use: "approvals list ORG", Short: "Show what waits for an answer, and what was answered of late", Example: "tollgate approvals list acme"}},
+			Commands: []row.Command{{Use: "approvals list ORG", Short: "Show the requests that wait for an answer, and recent answers", Example: "tollgate approvals list acme"}},
 		},
 		{
 			Pattern: "POST /admin/approvals/grant", Summary: "Let a refused call pass once", Role: row.Approver, About: row.OfOrg, Changes: true, Ask: row.Do(d.grant), Answer: row.TypeOf(d.Shapes.Approval),
 			Commands: []row.Command{{
 				Use: "approvals grant ORG ID", Short: "Let the caller make the refused call, once", Example: "tollgate approvals grant acme ap-01M84TG8488H --by ada --reason 'the demo on Monday' --for 2h",
 				Long: `Lets the caller of a refused call make it once more: the very same call, for
-at most a price, within a time. It passes what it was refused by and nothing else:
-other policies, budgets and limits hold.`,
+at most a price, within a time. It lifts the rules that refused it and nothing
+else: other policies, budgets and limits hold.`,
 			}},
 		},
 		{
@@ -111,7 +111,7 @@ other policies, budgets and limits hold.`,
 		},
 		{
 			Pattern: "GET /admin/tokens/revoked", Summary: "Tokens of issuers that are revoked", Role: row.Viewer, Ask: row.Do(d.revokedTokens),
-			Commands: []row.Command{{Use: "tokens list", Short: "List what is revoked, until it is forgotten", Example: "tollgate tokens list"}},
+			Commands: []row.Command{{Use: "tokens list", Short: "List revoked tokens, until they are forgotten", Example: "tollgate tokens list"}},
 		},
 		{
 			Pattern: "POST /admin/tokens/revoke", Summary: "Revoke a token of an issuer, or those of a subject that were issued until now", Role: row.Admin, Changes: true, Ask: row.Do(d.revokeToken), Fails: []int{http.StatusNotFound, http.StatusConflict},
@@ -127,29 +127,29 @@ issuer is accepted again with a new one: to keep it out, lock it there.`,
 		{
 			Pattern: "GET /admin/legacy", Summary: "Who calls the retired interfaces", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.legacy),
 			Commands: []row.Command{{
-				Use: "migrate report", Short: "List who calls v1 and GraphQL, how often, and what to call instead", Example: "tollgate migrate report --org acme -o csv",
-				Long: `Asks a running gateway who still calls the retired interfaces: one line for each
-key, program and operation, with the v2 operation that takes its place and the
-fields v2 has no place for. A GraphQL document counts for each of its root fields.`,
+				Use: "migrate report", Short: "List the callers of v1 and GraphQL, how often they call, and the v2 operation to call instead", Example: "tollgate migrate report --org acme -o csv",
+				Long: `Lists the remaining callers of the retired interfaces at a running gateway: one line
+for each key, program and operation, with the v2 operation that takes its place and
+the fields v2 has no place for. A GraphQL document counts for each of its root fields.`,
 			}},
 		},
 		{
 			Pattern: "GET /admin/envoy", Summary: "Groups of Envoys, and the Envoys connected to this gateway", Role: row.Viewer, Ask: row.Do(d.envoys),
 			Commands: []row.Command{{
-				Use: "envoy status", Short: "Show the groups of Envoys, those connected to a gateway, and what they refused", Example: "tollgate envoy status",
+				Use: "envoy status", Short: "Show the groups of Envoys, those connected to a gateway, and the resources they refused", Example: "tollgate envoy status",
 				Long: `Shows each group of Envoys, with how many are connected to all gateways and to
-this one, and what an Envoy refused that none has taken since; then the Envoys that
-are connected to this gateway, with the versions that they have.`,
+this one, and the resources that an Envoy refused and none has taken since; then the
+Envoys that are connected to this gateway, with the versions that they have.`,
 			}},
 		},
 		{Pattern: "GET /admin/envoy/snapshot", Summary: "What a group of Envoys is served", Role: row.Viewer, Ask: row.Do(d.envoySnapshot)},
 		{
 			Pattern: "GET /admin/decisions", Summary: "The latest exchanges", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.decisions), Answer: row.List("decisions", d.Shapes.Summary, "incomplete"),
 			Commands: []row.Command{{
-				Use: "decisions", Short: "List what was decided, by any gateway", Example: "tollgate decisions --org acme --team research --refused --since 24h",
+				Use: "decisions", Short: "List decisions, of any gateway", Example: "tollgate decisions --org acme --team research --refused --since 24h",
 				Long: `Lists the latest exchanges, newest first: those of the gateway that is asked, and
-of all that share its Redis what was refused, warned of or excepted, or changed
-something (decisions.shared). "tollgate explain ID" tells how each came about.`,
+of all that share its Redis those that were refused, warned of or excepted, or
+changed something (decisions.shared). "tollgate explain ID" tells how each came about.`,
 			}},
 		},
 		{Pattern: "GET /admin/decisions/stream", Summary: "What is decided, as server-sent events", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.stream), Media: "text/event-stream"},
@@ -158,8 +158,8 @@ something (decisions.shared). "tollgate explain ID" tells how each came about.`,
 			Commands: []row.Command{{
 				Use: "policy counts ORG", Short: "Show on how many calls policies denied, warned, or would have denied", Example: "tollgate policy counts acme --since 7d\ntollgate policy counts acme --policy gpu_count --verdict 'would deny' --bucket hour",
 				Long: `Shows on how many calls each policy denied, warned, would have denied (mode shadow),
-was lifted by an exception or changed something, by team: what a policy that is tried
-out would do. Counts are kept for 30 days, by whole hours.`,
+was lifted by an exception or changed something, by team: so you see the effect of a
+policy before you enforce it. Counts are kept for 30 days, by whole hours.`,
 			}},
 		},
 		{Pattern: "GET /admin/decisions/log", Summary: "The decision log of this gateway, an event per line", Role: row.Operator, About: row.OfOrg, Ask: row.Do(d.decisionLog), Media: "application/x-ndjson", Fails: []int{http.StatusConflict}},
