@@ -12,7 +12,7 @@ import (
 )
 
 func newAudit() *cobra.Command {
-	return group("audit", "Verify the record of changes", "  tollgate audit verify audit.log", newAuditVerify())
+	return group("audit", "List and verify the record of changes", "  tollgate audit verify audit.log", newAuditVerify())
 }
 
 func newAuditVerify() *cobra.Command {

@@ -25,7 +25,7 @@ func account(name, org string, roles ...row.Role) settings.AdminAccount {
 // requires a viewer, or nothing.
 var beyondReading = map[row.Role][]string{
 	row.Operator: {
-		"GET /admin/decisions/log", "GET /debug/pprof/", "GET /debug/pprof/profile", "GET /debug/pprof/symbol", "GET /debug/pprof/trace",
+		"GET /admin/audit/log", "GET /admin/decisions/log", "GET /debug/pprof/", "GET /debug/pprof/profile", "GET /debug/pprof/symbol", "GET /debug/pprof/trace",
 		"POST /admin/limits/reset", "POST /admin/spend/adopt", "POST /admin/spend/holds/release", "POST /admin/spend/keep", "POST /admin/spend/reconcile",
 	},
 	row.Approver: {"POST /admin/approvals/deny", "POST /admin/approvals/grant"},

@@ -136,6 +136,7 @@ func TestDecisions(t *testing.T) {
 		{"GET", "/admin/audit?org=acme", "", 200, `"org": "acme"`},
 		{"GET", "/admin/audit?org=away", "", 502, "deadline"},
 		{"GET", "/admin/audit", "", 400, "org: is required"},
+		{"GET", "/admin/audit/log", "", 409, "audit.file is not set"},
 		{"GET", "/admin/status", "", 200, `"revision": "p1"`},
 	} {
 		w := httptest.NewRecorder()

@@ -166,6 +166,16 @@ policy before you enforce it. Counts are kept for 30 days, by whole hours.`,
 		{Pattern: "GET /admin/decisions/{id}", Summary: "What became of an exchange, stage by stage", Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.decision), Answer: row.TypeOf(d.Shapes.Report), Fails: []int{http.StatusNotFound}},
 		{Pattern: "POST /admin/explain", Summary: "What would become of a request", Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.explain), Body: reflect.TypeFor[question](), Answer: row.TypeOf(d.Shapes.Report), Fails: []int{http.StatusInternalServerError}},
 		{Pattern: "GET /admin/audit", Summary: "What an organisation has, held against its policies", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.audit), Answer: row.TypeOf(d.Shapes.Audit), Fails: []int{http.StatusBadGateway}},
+		{
+			Pattern: "GET /admin/audit/log", Summary: "What was changed, by whom and with which end: the audit log of this gateway", Role: row.Operator, About: row.OfOrg, Ask: row.Do(d.auditLog), Fails: []int{http.StatusConflict},
+			Commands: []row.Command{{
+				Use: "audit list", Short: "List what was changed, by whom and with which end", Example: "tollgate audit list --org acme --since 24h\ntollgate audit list --by ada --operation 'POST /admin/keys/revoke'",
+				Long: `Lists the audit log of the gateway that is asked, newest first, a line for each
+change with its end, through rotated files. A list reads 8 MiB of the log at most;
+"--before" with the number that it names goes on. "tollgate audit verify" holds the
+chain of the files.`,
+			}},
+		},
 		{Pattern: "GET /debug/pprof/", Summary: "Profiles of the process", Role: row.Operator, Handle: pprof.Index, Media: "text/html"},
 		{Pattern: "GET /debug/pprof/profile", Summary: "A profile of the processors", Role: row.Operator, Handle: pprof.Profile, Params: seconds, Media: profile},
 		{Pattern: "GET /debug/pprof/symbol", Summary: "Names of program counters", Role: row.Operator, Handle: pprof.Symbol, Media: "text/plain"},

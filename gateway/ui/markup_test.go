@@ -136,6 +136,7 @@ func TestHostileNames(t *testing.T) {
 		"secret":    filled[secret](),
 		"limits":    excerpt[admin.Window]{Rows: filled[[]admin.Window]().([]admin.Window)},
 		"policies":  policyData{Policies: []string{hostile}, Refused: of[admin.Overview](), Counts: of[policyCounts](), Held: &held},
+		"audit":     filled[admin.AuditLog](),
 		"legacy":    excerpt[admin.LegacyCall]{Rows: filled[[]admin.LegacyCall]().([]admin.LegacyCall)},
 		"fleet":     filled[fleetData](),
 		"login":     filled[loginData](),

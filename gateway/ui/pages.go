@@ -53,6 +53,7 @@ func pages() []*page {
 		{name: "limits", title: "Limits", asks: "GET /admin/limits", nav: true, load: limits},
 		{name: "policies", title: "Policies", asks: "GET /admin/orgs", nav: true, load: policies},
 		{name: "legacy", title: "Legacy", asks: "GET /admin/legacy", nav: true, load: legacy},
+		{name: "audit", title: "Audit", asks: auditLog, nav: true, load: changes},
 		{name: "fleet", title: "Fleet", asks: "GET /admin/status", nav: true, load: fleet},
 	}
 }
@@ -64,6 +65,7 @@ const (
 	history      = "GET /admin/spend/history"
 	idle         = "GET /admin/spend/idle"
 	decisionList = "GET /admin/decisions"
+	auditLog     = "GET /admin/audit/log"
 	explainRow   = "POST /admin/explain"
 )
 
@@ -217,6 +219,11 @@ func policies(v *visit) (any, int, string) {
 		d.Held = &held
 	}
 	return d, orgs.Status, orgs.Fault
+}
+
+func changes(v *visit) (any, int, string) {
+	list := ask[admin.AuditLog](v, auditLog, v.query(auditLog))
+	return list.Is, list.Status, list.Fault
 }
 
 func legacy(v *visit) (any, int, string) {

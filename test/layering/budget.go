@@ -32,7 +32,7 @@ func Budgets() []Budget {
 		}, 10721},
 		{"explanations, archive, audit, telemetry, operators' listener, pages of callers", []string{
 			"gateway/explain", "gateway/archive", "gateway/audit", "gateway/telemetry", "gateway/admin/...", "gateway/reference",
-		}, 7200},
+		}, 7484},
 		{"console", []string{"gateway/ui"}, 1651},
 		{"what callers see of themselves", []string{"gateway/selfservice"}, 557},
 		{"policies", []string{"policies/..."}, 14989},

@@ -1,0 +1,52 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/audit"
+)
+
+// AuditLog is a page of the audit log of this gateway, newest first.
+type AuditLog struct {
+	Changes []audit.Change `json:"changes"`
+	// Next is the parameter before of the page behind, 0 at the end of the log.
+	Next int64 `json:"next,omitempty"`
+	// Incomplete is why the page has fewer changes than it may, although there may be more.
+	Incomplete string `json:"incomplete,omitempty"`
+}
+
+// changed says which changes are listed.
+type changed struct {
+	anyOrg
+
+	By        string    `query:"by" doc:"only those by this key, subject of a token, or admin"`
+	Operation string    `query:"operation" doc:"only this operation, by its operationId or as method and path of the admin API"`
+	Resource  string    `query:"resource" doc:"only those of a resource, by its id or name"`
+	Since     row.Since `query:"since" doc:"only what is no older than a duration, such as 24h, or than a time"`
+	Before    int       `query:"before" doc:"only what has a lower number: next of a list leads to the next list"`
+	Limit     int       `query:"limit" min:"1" max:"500" default:"50" doc:"how many at most"`
+}
+
+func (d Deps) auditLog(ctx context.Context, _ row.Scope, p changed) (*AuditLog, error) {
+	if d.Audit == nil {
+		return nil, row.RefusedError{Status: http.StatusConflict, Reason: "this gateway keeps no audit log: audit.file is not set"}
+	}
+	page, err := d.Audit.List(ctx, audit.Query{
+		Org: string(p.Org), By: p.By, Operation: p.Operation, Resource: p.Resource, Since: time.Time(p.Since), Before: int64(p.Before), Limit: p.Limit,
+	})
+	if errors.Is(err, audit.ErrNoFile) {
+		return nil, row.RefusedError{Status: http.StatusConflict, Reason: err.Error()}
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := &AuditLog{Changes: append([]audit.Change{}, page.Changes...), Next: page.Next}
+	if page.Cut {
+		out.Incomplete = "the log is long, and enough was read for one list: go on before next"
+	}
+	return out, nil
+}
