@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +20,7 @@ import (
 // document has.
 func TestAdminAnswersFitTheirDocument(t *testing.T) {
 	t.Parallel()
-	d := openDoor(t, "http", under(approvableCeiling), budgeted("{per_hour: 3}"), watching("{for: 10m, action: notify}"), func(d *door) {
+	d := openDoor(t, "http", under(approvableCeiling), budgeted("{per_hour: 3}"), watching("{for: 10m, action: notify}"), audited(filepath.Join(t.TempDir(), "audit.log")), func(d *door) {
 		d.text += "issuers: [{id: corp, url: \"https://id.example.com\", audiences: [x], orgs: [acme], role: viewer}]\n" // is not asked
 	})
 	open := func(method, target, body string) *httptest.ResponseRecorder {
