@@ -359,6 +359,16 @@ func (g *Gateway) engine() *policies.Engine {
 	return nil
 }
 
+// inForce shows the configuration in force to operators.
+func (g *Gateway) inForce(org string) (*admin.InForce, error) {
+	cfg, loaded := g.config(), g.status.Report().Loaded
+	text, err := cfg.Show(org)
+	if err == nil && text == nil {
+		err = admin.ErrNoOrg
+	}
+	return &admin.InForce{Revision: cfg.Revision, Loaded: loaded, Org: org, YAML: string(text)}, err
+}
+
 // policyStatus tells how the policies in force are doing.
 func (g *Gateway) policyStatus() []admin.PolicyStatus {
 	return engines.Status(g.engine(), g.org, g.catalog)
@@ -479,6 +489,7 @@ func (g *Gateway) adminDeps() admin.Deps {
 		Decisions: decisionRows{g.decisions.Rows(), g.questions.Rows()},
 		Fleet:     fleetRows{g.fleet, g.decisions.Rows()},
 		Shapes:    adminShapes(),
+		Config:    g.inForce,
 		Orgs:      func() []row.Tenant { return tenants.List(g.config()) },
 	}
 }

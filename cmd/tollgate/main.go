@@ -91,6 +91,7 @@ Try it without any account:  tollgate demo`,
 		group("limits", "Show and reset the limits of a running gateway", "  tollgate limits show acme"),
 		group("spend", "Show budgets and spend, and compare the ledger with the platform", "  tollgate spend show acme", newAdopt()),
 		group("approvals", "Show and answer requests to approve single calls that were refused", "  tollgate approvals list acme"),
+		group("config", "Show the configuration of a running gateway", "  tollgate config show"),
 		group("tokens", "Revoke tokens of OpenID Connect issuers", "  tollgate tokens revoke corp --subject ann@acme.example"))
 	addRows(root)
 	root.InitDefaultCompletionCmd()

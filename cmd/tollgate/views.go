@@ -80,8 +80,11 @@ func views() map[string]view {
 		"approvals deny":  told(func(r *approval.Record) string { return fmt.Sprintf("%s: denied until %s", r.ID, moment(&r.Until)) }),
 		"decisions":       of(decisionsPage),
 		"audit list":      of(auditPage),
-		"migrate report":  of(legacyPage),
-		"envoy status":    of(envoysPage),
+		"config show": told(func(c *admin.InForce) string {
+			return fmt.Sprintf("# Revision %s, in force since %s\n%s", c.Revision, moment(&c.Loaded), strings.TrimSuffix(c.YAML, "\n"))
+		}),
+		"migrate report": of(legacyPage),
+		"envoy status":   of(envoysPage),
 	}
 }
 

@@ -46,6 +46,8 @@ type Deps struct {
 	Decisions Decisions
 	Fleet     Fleet
 	Shapes    Shapes
+	// Config returns the configuration in force, or the section of an organisation. It returns ErrNoOrg for one that is not configured.
+	Config func(org string) (*InForce, error)
 	// Orgs lists the organisations that are configured.
 	Orgs func() []row.Tenant
 

@@ -176,6 +176,15 @@ change with its end, through rotated files. A list reads 8 MiB of the log at mos
 chain of the files.`,
 			}},
 		},
+		{
+			Pattern: "GET /admin/config", Summary: "The configuration in force as YAML, without secrets", Role: row.Admin, About: row.OfOrg, Ask: row.Do(d.inForce),
+			Commands: []row.Command{{
+				Use: "config show", Short: "Show the configuration in force as YAML, without secrets", Example: "tollgate config show\ntollgate config show --org acme",
+				Long: `Shows the configuration that the gateway works by, with its defaults, its revision
+and when it was loaded. Secrets show where they come from; the digests of keys and
+tokens are masked. With --org it is the section of the organisation.`,
+			}},
+		},
 		{Pattern: "GET /debug/pprof/", Summary: "Profiles of the process", Role: row.Operator, Handle: pprof.Index, Media: "text/html"},
 		{Pattern: "GET /debug/pprof/profile", Summary: "A profile of the processors", Role: row.Operator, Handle: pprof.Profile, Params: seconds, Media: profile},
 		{Pattern: "GET /debug/pprof/symbol", Summary: "Names of program counters", Role: row.Operator, Handle: pprof.Symbol, Media: "text/plain"},

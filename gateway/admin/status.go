@@ -1,9 +1,11 @@
 package admin
 
 import (
+	"context"
 	"sync"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
@@ -47,6 +49,20 @@ func (r *Report) Why() string {
 		return r.Fault
 	}
 	return "files of organisations were not taken: " + r.Refused[0].Fault
+}
+
+// InForce is the configuration in force, or a section of it.
+type InForce struct {
+	Revision string    `json:"revision"`
+	Loaded   time.Time `json:"loaded"`
+	// Org is the organisation whose section it is, "" for the whole.
+	Org string `json:"org,omitempty"`
+	// YAML has no secrets.
+	YAML string `json:"yaml"`
+}
+
+func (d Deps) inForce(_ context.Context, _ row.Scope, p anyOrg) (*InForce, error) {
+	return d.Config(string(p.Org))
 }
 
 // PolicyStatus is how an organisation's policies are doing.

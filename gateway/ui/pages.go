@@ -54,6 +54,7 @@ func pages() []*page {
 		{name: "policies", title: "Policies", asks: "GET /admin/orgs", nav: true, load: policies},
 		{name: "legacy", title: "Legacy", asks: "GET /admin/legacy", nav: true, load: legacy},
 		{name: "audit", title: "Audit", asks: auditLog, nav: true, load: changes},
+		{name: "configuration", title: "Configuration", asks: configRow, nav: true, load: configuration},
 		{name: "fleet", title: "Fleet", asks: "GET /admin/status", nav: true, load: fleet},
 	}
 }
@@ -66,6 +67,7 @@ const (
 	idle         = "GET /admin/spend/idle"
 	decisionList = "GET /admin/decisions"
 	auditLog     = "GET /admin/audit/log"
+	configRow    = "GET /admin/config"
 	explainRow   = "POST /admin/explain"
 )
 
@@ -224,6 +226,11 @@ func policies(v *visit) (any, int, string) {
 func changes(v *visit) (any, int, string) {
 	list := ask[admin.AuditLog](v, auditLog, v.query(auditLog))
 	return list.Is, list.Status, list.Fault
+}
+
+func configuration(v *visit) (any, int, string) {
+	c := ask[admin.InForce](v, configRow, nil)
+	return c.Is, c.Status, c.Fault
 }
 
 func legacy(v *visit) (any, int, string) {

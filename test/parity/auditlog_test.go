@@ -63,3 +63,39 @@ func TestAuditLogIsListed(t *testing.T) {
 		}
 	}, administered, func(d *door) { audited(filepath.Join(t.TempDir(), "audit.log"))(d) })
 }
+
+// Admins see the configuration in force without its secrets, and those of one organisation its section alone.
+func TestConfigurationIsShown(t *testing.T) {
+	t.Parallel()
+	d := openDoor(t, "http", administered)
+	shown := func(name, query string) admin.InForce {
+		w := d.as(t, name, "GET", "/admin/config?"+query)
+		var out admin.InForce
+		if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil || w.Code != 200 {
+			t.Fatalf("%s as %s: %d %s", query, name, w.Code, w.Body)
+		}
+		if strings.Contains(out.YAML, canary) || out.Revision == "" || !out.Loaded.Equal(start) {
+			t.Errorf("%s as %s: %+v", query, name, out)
+		}
+		return out
+	}
+	for _, tc := range []struct {
+		name, query string
+		has, not    string
+	}{
+		{"ada", "", "env: ACME", "no such text"},
+		{"ada", "", "key_globex", "no such text"},
+		{"ada", "org=acme", "key_tiny", "key_globex"},
+		{"gary", "", "env: GLOBEX", "key_tiny"},
+		{"gary", "org=globex", "key_globex", "gary"},
+	} {
+		if text := shown(tc.name, tc.query).YAML; !strings.Contains(text, tc.has) || strings.Contains(text, tc.not) {
+			t.Errorf("%s as %s: want %q and not %q in:\n%s", tc.query, tc.name, tc.has, tc.not, text)
+		}
+	}
+	for name, query := range map[string]string{"gary": "org=acme", "olga": "", "vera": "org=acme"} {
+		if w := d.as(t, name, "GET", "/admin/config?"+query); w.Code != 403 {
+			t.Errorf("%s as %s: %d %s", query, name, w.Code, w.Body)
+		}
+	}
+}

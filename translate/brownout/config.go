@@ -2,6 +2,7 @@ package brownout
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -67,6 +68,11 @@ func timeOfDay(s string) (time.Duration, bool) {
 		return 0, false
 	}
 	return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute, true
+}
+
+// MarshalText is the reverse of UnmarshalText.
+func (h Hours) MarshalText() ([]byte, error) {
+	return fmt.Appendf(nil, "%02d:%02d-%02d:%02d", h.Begin/time.Hour, h.Begin%time.Hour/time.Minute, h.End/time.Hour, h.End%time.Hour/time.Minute), nil
 }
 
 // length is how long the hours last.
