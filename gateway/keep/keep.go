@@ -222,8 +222,7 @@ type keepView struct {
 	Until  time.Time
 }
 
-// The page. It is not a template: the linker keeps every exported method of a program
-// that can reach package text/template.
+// The page, with two places to fill.
 //
 //go:embed keep.html
 var keepPage string
