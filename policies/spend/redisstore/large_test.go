@@ -58,12 +58,16 @@ func TestALargeOrganisation(t *testing.T) {
 	if _, took, _, err := pass(stopped); !errors.Is(err, context.DeadlineExceeded) || took > 20*time.Second {
 		t.Errorf("a pass that was told to end after a second took %s: %v", took, err)
 	}
+	hour := time.Now().Truncate(time.Hour)
 	r, took, per, err := pass(t.Context())
 	t.Logf("adopted %d in %s, %.2f commands each", r.Adopted, took, per)
 	if state, err2 := store.Show(t.Context(), "acme"); err != nil || err2 != nil || len(state.Resources) != large || took > 2*time.Minute {
 		t.Errorf("%d resources after %s: %v, %v", len(state.Resources), took, err, err2)
 	}
 	r, took, per, err = pass(t.Context())
+	if !time.Now().Truncate(time.Hour).Equal(hour) { // the first pass of an hour rolls up the one before, and is not quiet
+		r, took, per, err = pass(t.Context())
+	}
 	t.Logf("a quiet pass: %s, %.4f commands each", took, per)
 	if err != nil || r.Resources != large || r.Adopted+r.Changed+r.Removed != 0 || per > 0.2 {
 		t.Errorf("a quiet pass: %.2f commands a resource, %+v, %v", per, r, err)
