@@ -1,13 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 )
 
@@ -55,4 +59,30 @@ keep the head elsewhere from time to time, and name it with --head.`,
 	}
 	cmd.Flags().StringVar(&head, "head", "", "SHA-256 of a line that must be there")
 	return cmd
+}
+
+// auditPage has a row for each change.
+func auditPage(l *admin.AuditLog, _ asked) (p page) {
+	s := sheet{{"seq", "time", "org", "team", "by", "operation", "resource", "name", "usd/h", "status", "carried"}}
+	for _, c := range l.Changes {
+		s.add(c.Seq, c.Time.UTC().Format(time.DateTime), c.About(), c.Team, cmp.Or(c.Key, c.Subject, c.Who), cmp.Or(c.Operation, "loaded "+c.Revision), c.Resource, c.Name, c.PerHour, endOf(&c), c.Carried)
+	}
+	if p.sheets = []sheet{s}; l.Incomplete != "" {
+		p.said = append(p.said, l.Incomplete)
+	}
+	if l.Next > 0 {
+		p.said = append(p.said, fmt.Sprintf("Older changes: --before %d", l.Next))
+	}
+	return p
+}
+
+// endOf is the status of a change, "open" for one without an end, "" for a configuration.
+func endOf(c *audit.Change) string {
+	switch {
+	case c.Status > 0:
+		return strconv.Itoa(c.Status)
+	case c.Operation == "" || !c.Ended.IsZero():
+		return ""
+	}
+	return "open"
 }

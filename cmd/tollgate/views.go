@@ -13,7 +13,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
-	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/translate/usage"
@@ -363,32 +362,6 @@ func decisionsPage(l *struct {
 		p.said = []string{l.Incomplete}
 	}
 	return p
-}
-
-// auditPage has a row for each change.
-func auditPage(l *admin.AuditLog, _ asked) (p page) {
-	s := sheet{{"seq", "time", "org", "team", "by", "operation", "resource", "name", "usd/h", "status", "carried"}}
-	for _, c := range l.Changes {
-		s.add(c.Seq, c.Time.UTC().Format(time.DateTime), c.About(), c.Team, cmp.Or(c.Key, c.Subject, c.Who), cmp.Or(c.Operation, "loaded "+c.Revision), c.Resource, c.Name, c.PerHour, endOf(&c), c.Carried)
-	}
-	if p.sheets = []sheet{s}; l.Incomplete != "" {
-		p.said = append(p.said, l.Incomplete)
-	}
-	if l.Next > 0 {
-		p.said = append(p.said, fmt.Sprintf("Older changes: --before %d", l.Next))
-	}
-	return p
-}
-
-// endOf is the status of a change, "open" for one without an end, "" for a configuration.
-func endOf(c *audit.Change) string {
-	switch {
-	case c.Status > 0:
-		return strconv.Itoa(c.Status)
-	case c.Operation == "" || !c.Ended.IsZero():
-		return ""
-	}
-	return "open"
 }
 
 // legacyPage has more columns for programs than for people.

@@ -20,7 +20,7 @@ const BudgetSlack = 3
 // have no budget.
 func Budgets() []Budget {
 	return []Budget{
-		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1552},
+		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1642},
 		{"features in folders of their own", []string{"gateway/callers", "gateway/check", "gateway/engines", "gateway/dialects", "gateway/tokens", "gateway/listen", "gateway/questions", "gateway/fleet", "gateway/decisions", "gateway/billtypes", "gateway/keep", "gateway/approval/answers", "gateway/retired", "gateway/limits", "gateway/money", "gateway/alerts", "gateway/platform", "gateway/tenants", "gateway/audit/ship", "gateway/coverage", "gateway/envoy"}, 6493},
 		{"chain, its stages and ports", []string{"gateway/filter"}, 8668},
 		{"idempotency, approvals and their store", []string{"gateway/once/...", "gateway/approval", "gateway/record"}, 1242},

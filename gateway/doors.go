@@ -1,0 +1,131 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	"google.golang.org/grpc"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/approval/answers"
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/envoy"
+	"github.com/tollgate-dev/tollgate/gateway/extproc"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/fleet"
+	"github.com/tollgate-dev/tollgate/gateway/limits"
+	"github.com/tollgate-dev/tollgate/gateway/listen"
+	"github.com/tollgate-dev/tollgate/gateway/questions"
+	"github.com/tollgate-dev/tollgate/gateway/reverseproxy"
+	"github.com/tollgate-dev/tollgate/gateway/tenants"
+	"github.com/tollgate-dev/tollgate/gateway/ui"
+	"github.com/tollgate-dev/tollgate/gateway/wire"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/ratelimit"
+	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
+)
+
+// Handler returns the HTTP door.
+func (g *Gateway) Handler() http.Handler {
+	cfg := g.current.Load().config
+	return readiness{g: g, door: &reverseproxy.Handler{
+		Pipeline: g.pipeline, Recorder: g.recorder, Peer: cfg.Balancers.Client, Traced: cfg.Balancers.Traced, BodyTimeout: cfg.Timeouts.Body, WriteTimeout: cfg.Timeouts.Write,
+		Release: wire.Release, Certificates: listen.Certificates, Excess: listen.Excess,
+	}}
+}
+
+// ExtProc returns the Envoy door, with the configuration of Envoys and health beside
+// it.
+func (g *Gateway) ExtProc() *grpc.Server {
+	s := (&extproc.Server{Pipeline: g.pipeline, Recorder: g.recorder}).NewGRPC(envoy.MutualTLS(g.config)...)
+	g.envoys.Register(s)
+	healthpb.RegisterHealthServer(s, readiness{g: g})
+	return s
+}
+
+// AdminHandler returns the handler of the admin listener.
+func (g *Gateway) AdminHandler() http.Handler {
+	deps, cfg := g.adminDeps(), g.config()
+	if !cfg.Admin.Console {
+		return admin.New(deps)
+	}
+	return ui.New(deps, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions())).Before(admin.New(deps))
+}
+
+// adminDeps returns the dependencies of the admin listener.
+func (g *Gateway) adminDeps() admin.Deps {
+	return admin.Deps{
+		Status:  g.status,
+		Metrics: g.deps.Providers.Handler(),
+		Admins:  func() *admin.Directory { return g.current.Load().admins },
+		Now:     g.deps.Now,
+		Probe:   g.probe,
+
+		Attempts: g.attempts,
+		Logger:   g.deps.Logger,
+		Audit:    g.audit.Log,
+
+		Limits:    limits.Rows{Limiter: g.limiter, Org: g.org, Tenant: func(id string) *filter.Tenant { return g.pipeline().Callers.Tenants[id] }, Now: g.deps.Now},
+		Legacy:    g.retired.Rows(),
+		Spend:     g.money.Rows(),
+		Approvals: answers.Rows{Store: g.approvals, Org: g.org},
+		Keys:      g.keys.Rows(),
+		Tokens:    g.tokens.Rows(),
+		Envoys:    g.envoys,
+
+		Policies:  g.policyStatus,
+		Decisions: decisionRows{g.decisions.Rows(), g.questions.Rows()},
+		Fleet:     fleetRows{g.fleet, g.decisions.Rows()},
+		Shapes:    adminShapes(),
+		Config:    g.inForce,
+		Orgs:      func() []row.Tenant { return tenants.List(g.config()) },
+	}
+}
+
+// probe implements admin.Deps.Probe: its result matches the answers that callers get.
+func (g *Gateway) probe(ctx context.Context) (away []string, err error) {
+	cfg := g.current.Load().config
+	if slices.ContainsFunc(g.catalog.Status(), func(s catalog.Status) bool {
+		return s.Err != nil && g.deps.Now().Sub(s.Fetched) > cfg.Catalog.MaxAge
+	}) {
+		away = append(away, "the price list of an organisation cannot be read: what its policies judge by price is refused")
+	}
+	for org, what := range g.money.Images.Losses() {
+		away = append(away, "the ledger of organisation "+org+" was lost: "+what)
+	}
+	err = g.store.Check(ctx)
+	switch {
+	case err == nil && !g.limiter.Away():
+		return away, nil
+	case errors.Is(err, redisstore.ErrUnfit):
+		return nil, err
+	}
+	closed := func(f ratelimit.Failure) bool { return f == ratelimit.FailClosed }
+	if closed(cfg.Limits.Failure.Read) || closed(cfg.Limits.Failure.Write) {
+		return nil, ratelimit.ErrUnavailable
+	}
+	for _, o := range cfg.Orgs {
+		if closed(o.Failure.Read) || closed(o.Failure.Write) {
+			return nil, ratelimit.ErrUnavailable
+		}
+	}
+	return append(away, "the shared store does not answer: calls pass as the failure policies say"), nil
+}
+
+// decisionRows are the operators' questions about decisions, made and hypothetical.
+type decisionRows struct {
+	decisions.Rows
+	asked
+}
+
+type asked = questions.Rows
+
+// fleetRows are the operators' questions about gateways: which there are, and which calls they have refused.
+type fleetRows struct {
+	*fleet.Fleet
+	decisions.Rows
+}

@@ -1,0 +1,220 @@
+package ui_test
+
+import (
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+)
+
+// pages are all pages without parameters.
+var pages = []string{"/ui/", "/ui/spend", "/ui/resources", "/ui/decisions", "/ui/explain", "/ui/approvals", "/ui/keys", "/ui/limits", "/ui/policies", "/ui/policies?held=1", "/ui/legacy", "/ui/fleet"}
+
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	c := start(t, text, miniredis.RunT(t))
+	p := c.visitor(t)
+	status, header, _ := p.get(c.URL + "/ui/keys?org=acme")
+	if want := "/ui/login?next=%2Fui%2Fkeys%3Forg%3Dacme"; status != http.StatusSeeOther || header.Get("Location") != want {
+		t.Fatalf("a page before the login: %d to %q, want 303 to %q", status, header.Get("Location"), want)
+	}
+	if status, _, body := p.get(c.URL + header.Get("Location")); status != http.StatusOK || !strings.Contains(body, `value="/ui/keys?org=acme"`) || strings.Contains(body, "<nav") {
+		t.Errorf("the login page: %d %s", status, body)
+	}
+	if status, _, body := p.post(c.URL+"/ui/login", url.Values{"token": {"token_nobody"}}); status != http.StatusUnauthorized || !strings.Contains(body, "an admin token is required") {
+		t.Errorf("a wrong token: %d %s", status, body)
+	}
+	status, header, _ = p.post(c.URL+"/ui/login", url.Values{"token": {" token_vera\n"}, "next": {"/ui/keys?org=acme"}})
+	cookie := header.Get("Set-Cookie")
+	if status != http.StatusSeeOther || header.Get("Location") != "/ui/keys?org=acme" {
+		t.Fatalf("the right token: %d to %q", status, header.Get("Location"))
+	}
+	if want := regexp.MustCompile(`^tollgate_session=[A-Z2-7]{52}; Path=/ui; Max-Age=28800; HttpOnly; SameSite=Lax$`); !want.MatchString(cookie) {
+		t.Errorf("cookie %q, want %s", cookie, want)
+	}
+	if status, _, body := p.get(c.URL + "/ui/keys?org=acme"); status != http.StatusOK || !strings.Contains(body, "vera") || !strings.Contains(body, "ann") {
+		t.Errorf("a page after the login: %d %s", status, body)
+	}
+	if status, header, _ = p.post(c.URL+"/ui/logout", nil); status != http.StatusSeeOther || header.Get("Location") != "/ui/login" || !strings.Contains(header.Get("Set-Cookie"), "Max-Age=0") {
+		t.Errorf("logout: %d %v", status, header)
+	}
+	if status, _, _ := p.get(c.URL + "/ui/"); status != http.StatusSeeOther {
+		t.Errorf("a page after the logout: %d, want 303", status)
+	}
+}
+
+// A login leads to a page of the console and nowhere else.
+func TestLoginLeadsNowhereElse(t *testing.T) {
+	t.Parallel()
+	c := start(t, text, miniredis.RunT(t))
+	for _, next := range []string{"https://evil.example/ui/", "//evil.example/ui/", "/admin/status", `/\evil.example`, `/ui/\..`, "/ui/login", "javascript:alert(1)", "/uix", ""} {
+		_, header, _ := c.visitor(t).post(c.URL+"/ui/login", url.Values{"token": {"token_vera"}, "next": {next}})
+		if header.Get("Location") != "/ui/" {
+			t.Errorf("next %q leads to %q, want /ui/", next, header.Get("Location"))
+		}
+	}
+}
+
+func TestCookiesOverTLS(t *testing.T) {
+	t.Parallel()
+	c := start(t, text, miniredis.RunT(t))
+	c.Server = httptest.NewTLSServer(c.gateway.AdminHandler())
+	t.Cleanup(c.Close)
+	_, header, _ := c.visitor(t).post(c.URL+"/ui/login", url.Values{"token": {"token_vera"}})
+	if !strings.Contains(header.Get("Set-Cookie"), "; Secure") {
+		t.Errorf("cookie %q, want Secure", header.Get("Set-Cookie"))
+	}
+}
+
+// Wrong tokens are slowed as those at the API are.
+func TestGuessedTokensAreSlowed(t *testing.T) {
+	t.Parallel()
+	c := start(t, text, miniredis.RunT(t))
+	p := c.visitor(t)
+	for range 1000 {
+		status, header, _ := p.post(c.URL+"/ui/login", url.Values{"token": {"guess"}})
+		if status == http.StatusTooManyRequests {
+			if header.Get("Retry-After") == "" {
+				t.Error("no Retry-After")
+			}
+			c.as(t, "vera") // the right one passes
+			return
+		}
+	}
+	t.Error("a thousand wrong tokens were not slowed")
+}
+
+// A session is valid at every gateway, and so is its end.
+func TestSessionsHoldAtEveryGateway(t *testing.T) {
+	t.Parallel()
+	store := miniredis.RunT(t)
+	one, other := start(t, text, store), start(t, text, store)
+	p := one.as(t, "vera") // cookies do not tell ports apart
+	if status, _, _ := p.get(other.URL + "/ui/"); status != http.StatusOK {
+		t.Errorf("the other gateway: %d, want 200", status)
+	}
+	stolen := *p.http
+	stolen.Jar, _ = cookiejar.New(nil)
+	at, err := url.Parse(one.URL + "/ui/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stolen.Jar.SetCookies(at, p.http.Jar.Cookies(at))
+	copied := &person{t, &stolen}
+	if status, _, _ := copied.get(one.URL + "/ui/"); status != http.StatusOK {
+		t.Fatalf("a copy of the cookie: %d, want 200", status)
+	}
+	p.post(other.URL+"/ui/logout", nil)
+	if status, _, _ := copied.get(one.URL + "/ui/"); status != http.StatusSeeOther {
+		t.Errorf("a copy of the cookie after the logout: %d, want 303", status)
+	}
+	p = one.as(t, "vera")
+	store.FastForward(8*time.Hour + time.Second)
+	if status, _, _ := p.get(one.URL + "/ui/"); status != http.StatusSeeOther {
+		t.Errorf("after eight hours: %d, want 303", status)
+	}
+}
+
+// A session has the rights of its token at each request, and none after the token is taken away.
+func TestSessionsEndWithTheirTokens(t *testing.T) {
+	t.Parallel()
+	c := start(t, text, miniredis.RunT(t))
+	p := c.as(t, "root")
+	form := url.Values{"org": {"acme"}}
+	if status, _, body := p.post(c.URL+"/ui/limits/reset", form); status != http.StatusSeeOther {
+		t.Fatalf("an admin: %d %s", status, body)
+	}
+	if err := c.gateway.Swap(c.config(t, strings.Replace(c.text, "roles: [admin]", "roles: [viewer]", 1))); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, _ := p.post(c.URL+"/ui/limits/reset", form); status != http.StatusForbidden {
+		t.Errorf("a viewer by now: %d, want 403", status)
+	}
+	if err := c.gateway.Swap(c.config(t, strings.Replace(c.text, "token_root", "token_other", 1))); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, _ := p.get(c.URL + "/ui/"); status != http.StatusSeeOther {
+		t.Errorf("without a token: %d, want 303", status)
+	}
+}
+
+// The stored session lets nobody in, and yields no token.
+func TestTheStoreHasNoSecrets(t *testing.T) {
+	t.Parallel()
+	store := miniredis.RunT(t)
+	c := start(t, text, store)
+	p := c.as(t, "vera")
+	at, err := url.Parse(c.URL + "/ui/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets := []string{"token_vera", p.http.Jar.Cookies(at)[0].Value}
+	if dump := store.Dump(); !strings.Contains(dump, "keys:sessions:") || strings.Contains(dump, secrets[0]) || strings.Contains(dump, secrets[1]) {
+		t.Errorf("the store has %s", dump)
+	}
+	value := p.http.Jar.Cookies(at)[0].Value
+	_, _, body := p.get(c.URL + "/ui/keys")
+	if strings.Contains(body, value) {
+		t.Error("a page shows the value of the cookie")
+	}
+}
+
+func TestTheStoreIsAway(t *testing.T) {
+	t.Parallel()
+	store := miniredis.RunT(t)
+	c := start(t, text, store)
+	p := c.as(t, "vera")
+	store.SetError("away")
+	defer store.SetError("")
+	if status, _, body := p.get(c.URL + "/ui/"); status != http.StatusServiceUnavailable || !strings.Contains(body, "the shared store does not answer") {
+		t.Errorf("a page: %d %s", status, body)
+	}
+	if status, _, _ := c.visitor(t).post(c.URL+"/ui/login", url.Values{"token": {"token_vera"}}); status != http.StatusServiceUnavailable {
+		t.Errorf("login: %d, want 503", status)
+	}
+}
+
+// No route of the API reads the cookie, on either listener.
+func TestNoRouteOfTheAPIReadsTheCookie(t *testing.T) {
+	t.Parallel()
+	c := start(t, text, miniredis.RunT(t))
+	p := c.as(t, "root")
+	at, err := url.Parse(c.URL + "/ui/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cookie := p.http.Jar.Cookies(at)[0]
+	asked := 0
+	for _, r := range gateway.AdminRows() {
+		if r.Role == row.Anyone {
+			continue
+		}
+		asked++
+		req := httptest.NewRequest(r.Method(), c.URL+strings.Replace(r.Path(), "{id}", "x", 1)+"?org=acme", http.NoBody)
+		req.AddCookie(cookie)
+		w := httptest.NewRecorder()
+		c.gateway.AdminHandler().ServeHTTP(w, req)
+		if w.Code != http.StatusUnauthorized {
+			t.Errorf("%s with the cookie: %d, want 401", r.Pattern, w.Code)
+		}
+	}
+	if asked < 30 {
+		t.Errorf("%d routes were asked", asked)
+	}
+	req := httptest.NewRequest(http.MethodGet, "/v2/pods", http.NoBody)
+	req.AddCookie(cookie)
+	w := httptest.NewRecorder()
+	c.gateway.Handler().ServeHTTP(w, req)
+	if w.Code != http.StatusUnauthorized {
+		t.Errorf("the data listener with the cookie: %d, want 401", w.Code)
+	}
+}
