@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/section"
@@ -34,7 +34,9 @@ func between(t *testing.T, begin, end string) []string {
 func TestManualYAML(t *testing.T) {
 	for _, block := range between(t, "```yaml\n", "```") {
 		var cfg policies.Config
-		if err := yaml.UnmarshalWithOptions([]byte(block), &cfg, yaml.Strict()); err != nil {
+		d := yaml.NewDecoder(strings.NewReader(block))
+		d.KnownFields(true)
+		if err := d.Decode(&cfg); err != nil {
 			t.Errorf("%v\n%s", err, block)
 			continue
 		}

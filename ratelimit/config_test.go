@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
@@ -49,7 +49,9 @@ failure: {read: open}
 lease: {horizon: 1s}
 `
 	got := ratelimit.DefaultConfig()
-	if err := yaml.UnmarshalWithOptions([]byte(text), &got, yaml.Strict()); err != nil {
+	d := yaml.NewDecoder(strings.NewReader(text))
+	d.KnownFields(true)
+	if err := d.Decode(&got); err != nil {
 		t.Fatal(err)
 	}
 	want := ratelimit.DefaultConfig()

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
@@ -68,7 +67,7 @@ func (o *output) write(w io.Writer, v any, sheets ...sheet) error {
 func (o *output) raw(w io.Writer, text []byte) error {
 	var err error
 	if o.format == "yaml" {
-		if text, err = yaml.JSONToYAML(text); err != nil {
+		if text, err = toYAML(text); err != nil {
 			return err
 		}
 	}

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/tollgate-dev/tollgate/gateway"
 )
@@ -205,7 +205,7 @@ func TestAnswersHaveFourFormats(t *testing.T) {
 // Amounts and names stay strings in YAML, however they look.
 func TestYAMLKeepsTypes(t *testing.T) {
 	t.Parallel()
-	want := map[string]any{"amount": "0.5", "name": "no", "id": "1e3", "date": "2026-11-01", "null": "~", "steers": "\x1b[2J", "many": "a\nb: c", "n": 1.5, "none": nil}
+	want := map[string]any{"amount": "0.5", "name": "no", "id": "1e3", "date": "2026-11-01", "null": "~", "steers": "\x1b[2J\x7f\u0085\u2028\ufeff", "many": "a\nb: c", "n": 1.5, "none": nil}
 	text, err := json.Marshal(want)
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/record"
@@ -50,14 +50,25 @@ func page(p *load.Policy) ([]byte, error) {
 	if len(p.AnyOf) > 0 {
 		fmt.Fprintf(&b, "\nAt least one of `%s` is required.\n", strings.Join(p.AnyOf, "`, `"))
 	}
-	example, err := yaml.MarshalWithOptions(map[string]any{
-		"policies": []any{yaml.MapSlice{{Key: "policy", Value: p.Name}, {Key: "params", Value: p.Example}}},
-	}, yaml.IndentSequence(true))
+	example, err := exampleOf(p)
 	if err != nil {
 		return nil, err
 	}
 	fmt.Fprintf(&b, "\n## Example\n\n```yaml\n%s```\n", example)
 	return b.Bytes(), nil
+}
+
+// exampleOf is a section that switches the policy on.
+func exampleOf(p *load.Policy) ([]byte, error) {
+	type entry struct {
+		Policy string `yaml:"policy"`
+		Params any    `yaml:"params"`
+	}
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	err := e.Encode(map[string][]entry{"policies": {{p.Name, p.Example}}})
+	return b.Bytes(), err
 }
 
 // input is the reference of the input document.

@@ -1,6 +1,7 @@
 package load
 
 import (
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -8,10 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/policies/record"
 	"github.com/tollgate-dev/tollgate/policies/sandbox"
 	"github.com/tollgate-dev/tollgate/policies/section"
@@ -155,13 +158,9 @@ func (o *Own) addModule(org, file, text string) error {
 
 // addData mounts a data file. Two files may not give one path.
 func (o *Own) addData(name string, text []byte) error {
-	var v any
-	if err := yaml.Unmarshal(text, &v); err != nil { // JSON is YAML
-		return fmt.Errorf("not valid data: %w", err)
-	}
-	v, err := record.Plain(v)
+	v, err := readData(name, text)
 	if err != nil {
-		return err
+		return fmt.Errorf("not valid data: %w", err)
 	}
 	var path []string
 	if dir := filepath.ToSlash(filepath.Dir(name)); dir != "." {
@@ -178,6 +177,32 @@ func (o *Own) addData(name string, text []byte) error {
 		return errors.New("data.tollgate is reserved for the library")
 	}
 	return merge(o.data, object, "")
+}
+
+// readData reads a data file: JSON, or YAML by the rules of the configuration. A name given
+// twice is a fault in both.
+func readData(name string, text []byte) (any, error) {
+	var v any
+	if filepath.Ext(name) != ".json" {
+		if err := strictyaml.Decode(filepath.Base(name), text, &v); err != nil {
+			return nil, err
+		}
+		return record.Plain(v)
+	}
+	if err := json.Unmarshal(text, &v, json.WithUnmarshalers(json.UnmarshalFromFunc(number))); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// number keeps a number as it is written.
+func number(d *jsontext.Decoder, into *any) error {
+	if d.PeekKind() != '0' {
+		return errors.ErrUnsupported
+	}
+	text, err := d.ReadValue()
+	*into = stdjson.Number(text)
+	return err
 }
 
 func merge(into, from map[string]any, at string) error {

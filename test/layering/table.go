@@ -265,15 +265,15 @@ func Table() []Row {
 		{Package: "policies/record", May: []string{"config/fault", "policies/catalog", "policies/operation"}, Why: "what a policy may know is data: it knows no policy"},
 		{
 			Package: "policies/load",
-			May:     []string{"config/fault", "policies/accept", "policies/operation", "policies/record", "policies/rego", "policies/sandbox", "policies/section"},
+			May:     []string{"config/fault", "config/strictyaml", "policies/accept", "policies/operation", "policies/record", "policies/rego", "policies/sandbox", "policies/section"},
 			Why:     "policies are loaded without the engine that evaluates them",
 		},
 		{Package: "policies/bundle", May: []string{"config/fault", "policies/load", "policies/sandbox", "policies/section"}, Why: "a bundle is one way to get what is loaded"},
 		{Package: "policies/document", May: []string{"policies/load", "policies/record", "policies/sandbox"}, Why: "pages are made of what is loaded, without an engine"},
 		{
 			Package: "policies/...",
-			May:     []string{"config/fault", "policies/..."},
-			Why:     "tools around the engine are a library of their own: they import nothing else of ours but faults",
+			May:     []string{"config/fault", "config/strictyaml", "policies/..."},
+			Why:     "tools around the engine are a library of their own: they import nothing else of ours but faults and the grammar of files",
 		},
 		{Package: "ratelimit/...", May: []string{"config/encryption", "config/fault"}, Why: "the limiter is a library of its own: it imports nothing of ours but leaves of config"},
 		{
