@@ -32,14 +32,14 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 	defer e.mu.Unlock()
 	next := &state{orgs: make(map[string]*orgState, len(orgs))}
 	sources := map[string]*bundle.Source{}
-	b := batch{standing: e.standing(), alike: map[string]*orgState{}}
+	standing := e.standing()
 	var faults []error
 	for _, org := range slices.Sorted(maps.Keys(orgs)) {
 		cfg := orgs[org]
 		s, mine, err := e.own(org, cfg)
 		pending := s != nil && mine.Digest() == ""
 		if err == nil && !pending {
-			next.orgs[org], err = b.prepare(ctx, e, org, cfg, mine)
+			next.orgs[org], err = e.prepare(ctx, org, cfg, mine, standing[org])
 			if err != nil && s != nil && ofRego(err) {
 				err = s.Unfit(err)
 				pending = err == nil
@@ -49,7 +49,7 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 			next.orgs[org] = nil
 			_, err = e.compile(ctx, org, withoutOwn(cfg), load.Own{}, nil)
 		}
-		if last := b.standing[org]; err != nil && cfg.Stands && last != nil {
+		if last := standing[org]; err != nil && cfg.Stands && last != nil {
 			next.orgs[org], err = &orgState{
 				Compiled: last.Compiled, sources: last.sources, own: last.own, revision: last.revision, exceptions: last.exceptions, memory: last.memory,
 				share: e.shareOf(org),
@@ -177,36 +177,19 @@ func (e *Engine) standing() map[string]*orgState {
 	return now.orgs
 }
 
-// batch holds the organisations at hand while others are prepared.
-type batch struct {
-	// standing are the organisations in force.
-	standing map[string]*orgState
-	// alike are those prepared already, by their sources; nil does not remember any.
-	alike map[string]*orgState
-}
-
-// prepare compiles an organisation, unless one in force or another one is made from the
+// prepare compiles an organisation, unless what stands of it, nil for nothing, is made from the
 // same. Remembered verdicts stay while it is made from the same: the mode
 // of a policy is part of a verdict, but not of the compiled form.
-func (b batch) prepare(ctx context.Context, e *Engine, org string, cfg Config, mine load.Own) (*orgState, error) {
+func (e *Engine) prepare(ctx context.Context, org string, cfg Config, mine load.Own, standing *orgState) (*orgState, error) {
 	sources, err := sourcesOf(cfg, mine)
 	if err != nil {
 		return nil, fmt.Errorf("org %s: %w", org, err)
 	}
 	var next *orgState
-	standing := b.standing[org]
-	switch other := b.alike[sources]; {
-	case standing != nil && standing.sources == sources:
+	if standing != nil && standing.sources == sources {
 		next = &orgState{Compiled: standing.Compiled, exceptions: standing.exceptions, revision: standing.revision}
-	case other != nil:
-		next = &orgState{Compiled: other.Compiled.ForAnother(ctx), exceptions: other.exceptions, revision: other.revision}
-	default:
-		if next, err = e.compile(ctx, org, cfg, mine, standing); err != nil {
-			return nil, err
-		}
-	}
-	if b.alike != nil {
-		b.alike[sources] = next
+	} else if next, err = e.compile(ctx, org, cfg, mine, standing); err != nil {
+		return nil, err
 	}
 	next.sources, next.own, next.share = sources, mine.Digest(), e.shareOf(org)
 	switch {
@@ -326,7 +309,7 @@ func (e *Engine) poll(ctx context.Context, org string, s *bundle.Source) {
 // how the look before went, and this one.
 func (e *Engine) look(ctx context.Context, org string, s *bundle.Source) (before, after error) {
 	e.mu.Lock()
-	section, reloads, standing := e.configs[org], e.reloads, batch{standing: e.now.Load().orgs}
+	section, reloads, standing := e.configs[org], e.reloads, e.now.Load().orgs[org]
 	e.mu.Unlock()
 
 	found, err := s.Look(ctx, e.deps.HTTPClient)
@@ -334,7 +317,7 @@ func (e *Engine) look(ctx context.Context, org string, s *bundle.Source) (before
 	if err == nil && found.New {
 		// Nothing is locked meanwhile: compiling can take as long as the bundle's
 		// author likes.
-		next, err = standing.prepare(ctx, e, org, section, found.Own)
+		next, err = e.prepare(ctx, org, section, found.Own, standing)
 	}
 
 	e.mu.Lock()

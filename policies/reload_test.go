@@ -1,6 +1,7 @@
 package policies_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -41,9 +42,18 @@ func TestReloadTakesOver(t *testing.T) {
 	if compiled, memory := policies.Shared(first, "acme", first, "alike"); !compiled || memory {
 		t.Errorf("alike organisations: compiled once %t, one memory %t", compiled, memory)
 	}
-	for _, other := range []string{"other", "own"} {
-		if compiled, _ := policies.Shared(first, "acme", first, other); compiled {
-			t.Errorf("%s shares what acme is made from", other)
+	if compiled, memory := policies.Shared(first, "acme", first, "other"); !compiled || memory {
+		t.Errorf("an organisation of other parameters: compiled once %t, one memory %t", compiled, memory)
+	}
+	if compiled, _ := policies.Shared(first, "acme", first, "own"); compiled {
+		t.Error("own Rego shares what acme is made from")
+	}
+	for org, most := range map[string]int{"acme": 1, "other": 2, "own": 1} {
+		for count := 1; count <= 3; count++ {
+			d, err := first.Decide(t.Context(), org, call(t, "createPod", fmt.Sprintf(`{"gpu":{"id":"NVIDIA L4","count":%d}}`, count)))
+			if err != nil || (len(d.Deny) > 0) != (count > most) {
+				t.Errorf("%s, at most %d: %d GPUs get %v (%v)", org, most, count, d.Deny, err)
+			}
 		}
 	}
 	same := engine(limits, orgs(), first)
@@ -66,8 +76,8 @@ func TestReloadTakesOver(t *testing.T) {
 			m := orgs()
 			change(m)
 			next := engine(limits, m, same)
-			if compiled, memory := policies.Shared(same, "own", next, "own"); compiled || memory {
-				t.Errorf("taken over %t, with its memory %t", compiled, memory)
+			if compiled, memory := policies.Shared(same, "own", next, "own"); memory || compiled != (name != "its Rego") {
+				t.Errorf("compiled form taken over %t, with its memory %t", compiled, memory)
 			}
 			if compiled, memory := policies.Shared(same, "acme", next, "acme"); !compiled || !memory {
 				t.Errorf("another organisation: taken over %t, with its memory %t", compiled, memory)

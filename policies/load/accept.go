@@ -30,12 +30,15 @@ func programOf(ctx context.Context, c *ast.Compiler, calls []Call) (*accept.Prog
 	if len(rules) == 0 {
 		return nil, nil
 	}
-	p, err := accept.Compile(ctx, c, rules, reservedRoot, sandbox.Function)
-	if err != nil {
-		return nil, err
-	}
+	return accept.Compile(ctx, c, rules, reservedRoot, sandbox.Function)
+}
+
+// bind gives calls their parts of the form. It returns the data that the entrypoint reads.
+func (l *linked) bind(calls []Call) (map[string]any, error) {
+	given := make([]any, len(calls))
 	for i := range calls {
 		call := &calls[i]
+		call.Reads, given[i] = l.reads[i], orEmpty(call.params)
 		if call.foreign() {
 			continue
 		}
@@ -43,12 +46,12 @@ func programOf(ctx context.Context, c *ast.Compiler, calls []Call) (*accept.Prog
 		if err != nil {
 			return nil, fmt.Errorf("parameters: %w", err)
 		}
-		call.quick = quick{rule: p.Rule(call.from + "." + call.Rule), params: ast.NewTerm(params)}
+		call.quick = quick{rule: l.program.Rule(call.from + "." + call.Rule), params: ast.NewTerm(params)}
 		if len(guard(&call.Entry)) > 0 {
-			call.quick.guard = p.Rule(fmt.Sprintf("%s.applies_%d", entryPackage, i))
+			call.quick.guard = l.program.Rule(fmt.Sprintf("%s.applies_%d", entryPackage, i))
 		}
 	}
-	return p, nil
+	return map[string]any{"params": given}, nil
 }
 
 // Quick reports whether there are calls that Silent can find.

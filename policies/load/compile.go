@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,7 +20,6 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown/cache"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
-	"github.com/tollgate-dev/tollgate/policies/accept"
 	"github.com/tollgate-dev/tollgate/policies/record"
 	"github.com/tollgate-dev/tollgate/policies/sandbox"
 	"github.com/tollgate-dev/tollgate/policies/section"
@@ -38,10 +38,9 @@ type Compiled struct {
 	// Reads is the part of the input that the calls can read together.
 	Reads *record.Projection
 
-	program  *accept.Program // of the library's; nil without
-	compiler *ast.Compiler
-	store    storage.Store
-	queries  []ast.Body                 // one per call, binding answer
+	*linked
+
+	store    storage.Store              // the organisation's data, and the parameters of the calls
 	patterns cache.InterQueryValueCache // compiled regular expressions and globs
 }
 
@@ -69,67 +68,28 @@ func Compile(ctx context.Context, s *Section) (*Compiled, error) {
 		return nil, err
 	}
 	calls, files := p.calls, p.files(mine.refersToLibrary())
-	if faults := sandbox.Check(mine.modules); len(faults) > 0 {
-		return nil, Located(org, faults)
-	}
-	if err := mine.constants(org); err != nil {
+	source := entrypoint(calls)
+	l, err := standing.of(mine.formOf(source), func() (*linked, error) { return link(ctx, lib, s, files, source, calls) })
+	if err != nil {
 		return nil, err
 	}
-	source, err := link(calls)
+	params, err := l.bind(calls)
 	if err != nil {
 		return nil, &section.Error{Org: org, Message: err.Error()}
 	}
-	modules := mine.beside(lib, files)
-	entry, err := ast.ParseModuleWithOpts(entryFile, source, ast.ParserOptions{RegoVersion: ast.RegoV1})
-	if err != nil {
-		return nil, located(org, err, policyOfFile)
-	}
-	modules[entryFile] = entry
-
-	c := newCompiler(lib, mine.taken)
-	c.Compile(modules)
-	if c.Failed() {
-		return nil, located(org, c.Errors, policyOfFile)
-	}
-	faults := mine.answers(org, c)
-	if s.Known == "" || s.Known != mine.digest {
-		faults = errors.Join(faults, mine.members(org, mine.beside(lib, files)))
-	}
-	if faults != nil {
-		return nil, faults
-	}
-	program, err := programOf(ctx, c, calls)
-	if err != nil {
-		return nil, &section.Error{Org: org, Message: err.Error()}
-	}
-	sandbox.Bind(c.Modules)
-	queries := make([]ast.Body, len(calls))
-	for i := range calls {
-		q := ast.MustParseBody(fmt.Sprintf("%s = data.%s.c%d", Answer, entryPackage, i))
-		if queries[i], err = c.QueryCompiler().Compile(q); err != nil {
-			return nil, located(org, err, policyOfFile)
-		}
-	}
-	reads := readsOf(c, calls)
 	if err := ratchets(org, calls); err != nil {
 		return nil, err
 	}
+	data := maps.Clone(orEmpty(mine.data))
+	data[reservedRoot] = params
 	return &Compiled{
-		Revision: revision(lib, files, source, mine), Source: source, Calls: calls, Own: slices.Sorted(maps.Keys(p.mine)), Reads: reads,
-		program: program, compiler: c, queries: queries, store: newStore(mine.data), patterns: patternCache(ctx),
+		Revision: revision(lib, files, source, calls, mine), Source: source, Calls: calls, Own: slices.Sorted(maps.Keys(p.mine)), Reads: l.all,
+		linked: l, store: newStore(data), patterns: patternCache(ctx),
 	}, ctx.Err()
 }
 
-// ForAnother returns the same for another organisation, which shares nothing that a call
-// of the other could be told by.
-func (c *Compiled) ForAnother(ctx context.Context) *Compiled {
-	other := *c
-	other.patterns = patternCache(ctx)
-	return &other
-}
-
-// SameAs reports whether both were compiled together.
-func (c *Compiled) SameAs(other *Compiled) bool { return c.compiler == other.compiler }
+// SameAs reports whether both have one compiled form.
+func (c *Compiled) SameAs(other *Compiled) bool { return c.linked == other.linked }
 
 // beside returns copies of the organisation's modules and of some of the library's.
 func (o Own) beside(lib *library, files []string) map[string]*ast.Module {
@@ -210,12 +170,15 @@ func plan(lib *library, s *Section) (*planner, error) {
 }
 
 // revision names the content of everything that decides.
-func revision(lib *library, files []string, source string, mine Own) string {
+func revision(lib *library, files []string, source string, calls []Call, mine Own) string {
 	h := sha256.New()
 	for _, f := range files {
 		fmt.Fprintf(h, "%d:%s%d:%s", len(f), f, len(lib.sources[f]), lib.sources[f])
 	}
 	fmt.Fprintf(h, "|%d:%s|%s", len(source), source, mine.digest)
+	for _, c := range calls {
+		_ = json.NewEncoder(h).Encode(c.params) // what was decoded can be encoded
+	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
@@ -238,5 +201,5 @@ func newCompiler(lib *library, taken func([]string) (bool, error)) *ast.Compiler
 
 // newStore holds an organisation's data.
 func newStore(data map[string]any) storage.Store {
-	return inmem.NewFromObjectWithOpts(orEmpty(data), inmem.OptRoundTripOnWrite(false), inmem.OptReturnASTValuesOnRead(true))
+	return inmem.NewFromObjectWithOpts(data, inmem.OptRoundTripOnWrite(false), inmem.OptReturnASTValuesOnRead(true))
 }

@@ -39,17 +39,14 @@ func (c Call) isFunction() bool { return c.Rule == "violations" || c.Rule == "mu
 // foreign reports whether the Rego is not the library's.
 func (c Call) foreign() bool { return strings.HasPrefix(c.from, ownPackage) }
 
-// link writes the entrypoint of an organisation: one rule per call. An
-// undefined one is an error to the engine, so that a rule which ends nowhere
+// entrypoint writes the Rego that calls the policies: one rule per call, whose parameters are
+// data. An undefined one is an error to the engine, so that a rule which ends nowhere
 // cannot allow.
-func link(calls []Call) (string, error) {
+func entrypoint(calls []Call) string {
 	var b strings.Builder
 	b.WriteString("package " + entryPackage + "\n")
 	for i, c := range calls {
-		expr, err := c.expression()
-		if err != nil {
-			return "", err
-		}
+		expr := c.expression(i)
 		guard := guard(&c.Entry)
 		if len(guard) == 0 {
 			fmt.Fprintf(&b, "\nc%d := %s\n", i, expr)
@@ -58,19 +55,15 @@ func link(calls []Call) (string, error) {
 		fmt.Fprintf(&b, "\nc%d := %s if applies_%d\n\nc%d := set() if not applies_%d\n\napplies_%d if {\n\t%s\n}\n",
 			i, expr, i, i, i, i, strings.Join(guard, "\n\t"))
 	}
-	return b.String(), nil
+	return b.String()
 }
 
-func (c Call) expression() (string, error) {
+func (c Call) expression(i int) string {
 	target := "data." + c.from + "." + c.Rule
 	if !c.isFunction() {
-		return target, nil
+		return target
 	}
-	text, err := json.Marshal(c.params)
-	if err != nil {
-		return "", fmt.Errorf("parameters: %w", err)
-	}
-	return target + "(" + string(text) + ")", nil
+	return fmt.Sprintf("%s(data.%s.params[%d])", target, reservedRoot, i)
 }
 
 // guard is the condition under which an entry applies to a caller, as lines of

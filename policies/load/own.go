@@ -1,7 +1,6 @@
 package load
 
 import (
-	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/util"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
@@ -181,28 +181,17 @@ func (o *Own) addData(name string, text []byte) error {
 
 // readData reads a data file: JSON, or YAML by the rules of the configuration. A name given
 // twice is a fault in both.
-func readData(name string, text []byte) (any, error) {
-	var v any
-	if filepath.Ext(name) != ".json" {
-		if err := strictyaml.Decode(filepath.Base(name), text, &v); err != nil {
-			return nil, err
+func readData(name string, text []byte) (v any, err error) {
+	if filepath.Ext(name) == ".json" {
+		if err = json.Unmarshal(text, new(jsontext.Value)); err == nil {
+			err = util.UnmarshalJSON(text, &v)
 		}
-		return record.Plain(v)
+		return v, err
 	}
-	if err := json.Unmarshal(text, &v, json.WithUnmarshalers(json.UnmarshalFromFunc(number))); err != nil {
+	if err = strictyaml.Decode(filepath.Base(name), text, &v); err != nil {
 		return nil, err
 	}
-	return v, nil
-}
-
-// number keeps a number as it is written.
-func number(d *jsontext.Decoder, into *any) error {
-	if d.PeekKind() != '0' {
-		return errors.ErrUnsupported
-	}
-	text, err := d.ReadValue()
-	*into = stdjson.Number(text)
-	return err
+	return record.Plain(v)
 }
 
 func merge(into, from map[string]any, at string) error {

@@ -14,7 +14,7 @@ import (
 // readsOf finds what each call can come to read of the input, and returns what all
 // of them can: of the rules that can be reached from it, each reference cut at its
 // first variable.
-func readsOf(c *ast.Compiler, calls []Call) *record.Projection {
+func readsOf(c *ast.Compiler, calls int) (each []*record.Projection, together *record.Projection) {
 	ofRule := map[*ast.Rule][][]string{}
 	var all [][]string
 	for i := range calls {
@@ -25,10 +25,10 @@ func readsOf(c *ast.Compiler, calls []Call) *record.Projection {
 			}
 			reads = append(reads, ofRule[r]...)
 		}
-		calls[i].Reads = record.Reading(reads)
+		each = append(each, record.Reading(reads))
 		all = append(all, reads...)
 	}
-	return record.Reading(all)
+	return each, record.Reading(all)
 }
 
 // ratchets reports entries with ratchet whose policies do not read the state after a
