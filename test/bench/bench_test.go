@@ -21,7 +21,7 @@ import (
 
 // TestMain lets the test binary be the servers and the load of a run.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && slices.Contains([]string{"platform", "proxy", "load"}, os.Args[1]) {
+	if len(os.Args) > 1 && slices.Contains([]string{"platform", "proxy", "load", "authorizer"}, os.Args[1]) {
 		if err := run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

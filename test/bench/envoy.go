@@ -25,8 +25,10 @@ const (
 	envoyInline
 	// envoyExtProc asks the gateway's ext_proc server about them.
 	envoyExtProc
-	// envoyRival asks OPA and ratelimit.
+	// envoyRival asks OPA's plugin and ratelimit.
 	envoyRival
+	// envoyLibrary asks a server around OPA's library, and ratelimit.
+	envoyLibrary
 )
 
 // front is how Envoy differs from the bootstrap in deploy.

@@ -8,8 +8,8 @@
 // written as JSON; -text turns such a file into the format of benchstat.
 //
 // The program is also its own servers and its own load: "bench platform", "bench
-// proxy" and "bench load" read what they are told from standard input and end
-// with it.
+// proxy", "bench authorizer" and "bench load" read their task from standard input
+// and end with it.
 package main
 
 import (
@@ -38,7 +38,7 @@ func main() {
 // this process a part of another's run.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	roles := map[string]func(context.Context, io.Reader, io.Writer) error{
-		"platform": servePlatform, "proxy": serveProxy, "load": sendLoad,
+		"platform": servePlatform, "proxy": serveProxy, "load": sendLoad, "authorizer": serveAuthorizer,
 	}
 	if len(args) > 0 && roles[args[0]] != nil {
 		return roles[args[0]](ctx, stdin, stdout)

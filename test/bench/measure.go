@@ -153,7 +153,7 @@ func (r *runner) turn(ctx context.Context, t turn, ks []kind) error {
 
 // takes reports whether a kind is sent to a target.
 func (t target) takes(k kind) bool {
-	if k.judged && t.gateway == nil && t.envoy != envoyRival {
+	if k.judged && t.gateway == nil && t.envoy != envoyRival && t.envoy != envoyLibrary {
 		return false
 	}
 	return t.kinds == nil || slices.Contains(t.kinds, k.name)
@@ -179,8 +179,12 @@ func (r *runner) leave(ctx context.Context, t turn, kind string, err error) erro
 // numbers of their own.
 func (r *runner) kind(ctx context.Context, t turn, i *instance, k kind, place int64) error {
 	const numbers = 5_000_000
+	request := strings.ReplaceAll(k.request, "{pod}", r.platform.Pod)
+	if t.lite {
+		request = liteRequest(request)
+	}
 	send := task{
-		Addr: i.addr, CA: i.ca, Request: strings.ReplaceAll(k.request, "{pod}", r.platform.Pod), Status: k.status, Without: k.without, Live: k.live,
+		Addr: i.addr, CA: i.ca, Request: request, Status: k.status, Without: k.without, Live: k.live,
 		First: place * numbers, Connections: r.settings.Connections * (1 + t.further), Warm: r.settings.Time / 4, Time: r.settings.Time,
 	}
 	if k.open {

@@ -21,8 +21,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience bounds every wait for a process: starting, becoming ready, ending.
-const patience = 30 * time.Second
+// patience bounds every wait for a process: starting, becoming ready, ending. LiteLLM
+// takes 25 seconds to start on a busy core.
+const patience = 90 * time.Second
 
 // machine is where processes run: the directory of their files and their cores.
 type machine struct {

@@ -14,9 +14,10 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 )
 
-// The rival is what a company would put together instead of tollgate: Envoy, which
-// asks OPA's plugin (ext_authz) about every request and envoyproxy/ratelimit about
-// nine counters. It has the five policies' rules, and nothing of the rest.
+// The rival is the set of programs that a company would put together instead of
+// tollgate: Envoy, which asks OPA (ext_authz) about every request and
+// envoyproxy/ratelimit about nine counters. It has the five policies' rules, and
+// nothing of the rest. OPA is its plugin for Envoy, or a server around its library.
 
 //go:embed rival.rego
 var rivalRules string
@@ -28,44 +29,13 @@ const (
 )
 
 // startRival starts OPA, ratelimit, a Redis and Envoy.
-func (r *runner) startRival(ctx context.Context, i *instance) error {
-	opaPath, err := exec.LookPath(opaProgram)
+func (r *runner) startRival(ctx context.Context, i *instance, startOPA func(context.Context, *instance) (addr string, err error)) error {
+	opa, err := startOPA(ctx, i)
 	if err != nil {
 		return err
 	}
-	ratelimitPath, err := exec.LookPath(ratelimitProgram)
+	limits, err := r.startRatelimit(ctx, i)
 	if err != nil {
-		return err
-	}
-	var opaHTTP, opa, limitsHTTP, limits, debug string
-	for _, to := range []*string{&opaHTTP, &opa, &limitsHTTP, &limits, &debug} {
-		if *to, err = port(ctx); err != nil {
-			return err
-		}
-	}
-	if err := r.rivalFiles(); err != nil {
-		return err
-	}
-	store, err := r.startRedis(ctx, i)
-	if err != nil {
-		return err
-	}
-	cmd := r.machine.command(ctx, measured, opaPath, "run", "--server", "--addr", opaHTTP,
-		"--set", "plugins.envoy_ext_authz_grpc.addr="+opa, "--set", "plugins.envoy_ext_authz_grpc.path=bench/decision",
-		"--set", "decision_logs.console=true", filepath.Join(r.machine.dir, "rival"))
-	if err := r.pass(ctx, i, opaProgram, cmd, answers("http://"+opaHTTP+"/health")); err != nil {
-		return err
-	}
-	cmd = r.machine.command(ctx, measured, ratelimitPath)
-	host, number := split(limits)
-	_, httpPort := split(limitsHTTP)
-	_, debugPort := split(debug)
-	cmd.Env = []string{
-		"RUNTIME_ROOT=" + r.machine.dir, "RUNTIME_SUBDIRECTORY=ratelimit", "RUNTIME_WATCH_ROOT=false", "USE_STATSD=false", "USE_PROMETHEUS=false",
-		"REDIS_SOCKET_TYPE=tcp", "REDIS_URL=" + store, "LOG_LEVEL=warn",
-		"HOST=" + host, "PORT=" + httpPort, "GRPC_HOST=" + host, "GRPC_PORT=" + number, "DEBUG_HOST=" + host, "DEBUG_PORT=" + debugPort,
-	}
-	if err := r.pass(ctx, i, ratelimitProgram, cmd, answers("http://"+limitsHTTP+"/healthcheck")); err != nil {
 		return err
 	}
 	return r.startEnvoy(ctx, i, front{
@@ -76,25 +46,98 @@ func (r *runner) startRival(ctx context.Context, i *instance) error {
 	})
 }
 
-// rivalFiles writes OPA's rules and data, and ratelimit's configuration.
-func (r *runner) rivalFiles() error {
-	known := map[string]object{identity.DigestOf(spentKey).String(): {"id": "spent", "team": "team0"}}
+// startPlugin starts OPA with its plugin for Envoy.
+func (r *runner) startPlugin(ctx context.Context, i *instance) (addr string, err error) {
+	program, err := exec.LookPath(opaProgram)
+	if err != nil {
+		return "", err
+	}
+	data, err := r.rivalData()
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(data)
+	if err != nil {
+		return "", err
+	}
+	if err := r.files(map[string]string{"rival/bench.rego": rivalRules, "rival/data.json": string(text)}); err != nil {
+		return "", err
+	}
+	var admin string
+	for _, to := range []*string{&admin, &addr} {
+		if *to, err = port(ctx); err != nil {
+			return "", err
+		}
+	}
+	cmd := r.machine.command(ctx, measured, program, "run", "--server", "--addr", admin,
+		"--set", "plugins.envoy_ext_authz_grpc.addr="+addr, "--set", "plugins.envoy_ext_authz_grpc.path=bench/decision",
+		"--set", "decision_logs.console=true", filepath.Join(r.machine.dir, "rival"))
+	return addr, r.pass(ctx, i, opaProgram, cmd, answers("http://"+admin+"/health"))
+}
+
+// startLibrary starts the server around OPA's library.
+func (r *runner) startLibrary(ctx context.Context, i *instance) (addr string, err error) {
+	data, err := r.rivalData()
+	if err != nil {
+		return "", err
+	}
+	if addr, err = port(ctx); err != nil {
+		return "", err
+	}
+	p, err := r.machine.role(ctx, measured, "authorizer", authorizer{Addr: addr, Data: data})
+	if err != nil {
+		return "", err
+	}
+	i.way = append(i.way, p)
+	return addr, p.ready(ctx, accepts(addr))
+}
+
+// startRatelimit starts envoyproxy/ratelimit and a Redis.
+func (r *runner) startRatelimit(ctx context.Context, i *instance) (addr string, err error) {
+	program, err := exec.LookPath(ratelimitProgram)
+	if err != nil {
+		return "", err
+	}
+	if err := r.files(map[string]string{"ratelimit/config/bench.yaml": rivalQuotas()}); err != nil {
+		return "", err
+	}
+	var limitsHTTP, debug string
+	for _, to := range []*string{&addr, &limitsHTTP, &debug} {
+		if *to, err = port(ctx); err != nil {
+			return "", err
+		}
+	}
+	store, err := r.startRedis(ctx, i)
+	if err != nil {
+		return "", err
+	}
+	cmd := r.machine.command(ctx, measured, program)
+	host, number := split(addr)
+	_, httpPort := split(limitsHTTP)
+	_, debugPort := split(debug)
+	cmd.Env = []string{
+		"RUNTIME_ROOT=" + r.machine.dir, "RUNTIME_SUBDIRECTORY=ratelimit", "RUNTIME_WATCH_ROOT=false", "USE_STATSD=false", "USE_PROMETHEUS=false",
+		"REDIS_SOCKET_TYPE=tcp", "REDIS_URL=" + store, "LOG_LEVEL=warn",
+		"HOST=" + host, "PORT=" + httpPort, "GRPC_HOST=" + host, "GRPC_PORT=" + number, "DEBUG_HOST=" + host, "DEBUG_PORT=" + debugPort,
+	}
+	return addr, r.pass(ctx, i, ratelimitProgram, cmd, answers("http://"+limitsHTTP+"/healthcheck"))
+}
+
+// rivalData returns the callers and prices that the rules read.
+func (r *runner) rivalData() (object, error) {
+	known := object{identity.DigestOf(spentKey).String(): object{"id": "spent", "team": "team0"}}
 	for n := range callers {
 		number := []byte(callerMark)
 		digits(number, int64(n))
 		known[identity.DigestOf("bench-caller-"+string(number)).String()] = object{"id": "caller" + strconv.Itoa(n), "team": "team" + strconv.Itoa(n%10)}
 	}
 	prices, err := gpuPrices(r.platform.Answers["GET /v2/catalog/gpus"])
-	if err != nil {
-		return err
-	}
-	data, err := json.Marshal(object{"callers": known, "prices": prices})
-	if err != nil {
-		return err
-	}
-	for path, text := range map[string]string{
-		"rival/bench.rego": rivalRules, "rival/data.json": string(data), "ratelimit/config/bench.yaml": rivalQuotas(),
-	} {
+	return object{"callers": known, "prices": prices}, err
+}
+
+// files writes files below the run's directory, by path.
+func (r *runner) files(texts map[string]string) error {
+	for path, text := range texts {
 		path = filepath.Join(r.machine.dir, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return err

@@ -28,6 +28,8 @@ type target struct {
 	kinds []string
 	// idle measures connections that are held.
 	idle bool
+	// lite is LiteLLM.
+	lite bool
 }
 
 // Names of the bare proxies.
@@ -40,6 +42,7 @@ const (
 func targets() []target {
 	few := []string{"read", "create", "create-open"}
 	over := []string{"read", "list-1MB", "create"}
+	judged := []string{"read", "create", "create-401", "create-422", "create-403", "create-429", "create-open"}
 	return []target{
 		{name: plainProxy, base: plainProxy, idle: true},
 		{name: tlsProxy, base: tlsProxy, tls: true, kinds: few},
@@ -59,7 +62,9 @@ func targets() []target {
 		{name: "inline-4", base: plainProxy, gateway: &gateway{}, further: 3, envoy: envoyInline, kinds: few},
 		{name: "extproc-2", base: plainProxy, gateway: &gateway{}, further: 1, envoy: envoyExtProc, kinds: few},
 		{name: "extproc-4", base: plainProxy, gateway: &gateway{}, further: 3, envoy: envoyExtProc, kinds: few},
-		{name: "rival", base: plainProxy, envoy: envoyRival, kinds: []string{"read", "create", "create-401", "create-422", "create-403", "create-429", "create-open"}},
+		{name: "rival", base: plainProxy, envoy: envoyRival, kinds: judged},
+		{name: "rival-library", base: plainProxy, envoy: envoyLibrary, kinds: judged},
+		{name: "litellm", base: plainProxy, lite: true, kinds: []string{"read", "create", "chat"}},
 	}
 }
 
@@ -153,6 +158,9 @@ func (r *runner) start(ctx context.Context, t target, b binary) (i *instance, er
 	if t.tls {
 		i.ca = r.certificate
 	}
+	if t.lite {
+		return i, r.startLiteLLM(ctx, i)
+	}
 	if t.gateway == nil && t.envoy == noEnvoy {
 		return i, r.startProxy(ctx, i)
 	}
@@ -169,7 +177,9 @@ func (r *runner) start(ctx context.Context, t target, b binary) (i *instance, er
 	case envoyExtProc:
 		err = r.startEnvoy(ctx, i, front{clusters: map[string][]string{"platform": platform, "tollgate": i.extproc}})
 	case envoyRival:
-		err = r.startRival(ctx, i)
+		err = r.startRival(ctx, i, r.startPlugin)
+	case envoyLibrary:
+		err = r.startRival(ctx, i, r.startLibrary)
 	case noEnvoy:
 	}
 	return i, err
