@@ -12,6 +12,7 @@ export PATH := $(CURDIR)/.tools/bin:$(PATH)
 # For example: make demo DEMOFLAGS='--listen 127.0.0.1:9000', make test PKG=./ratelimit/..., make fuzz FUZZTIME=1m
 DEMOFLAGS ?=
 BENCHFLAGS ?=
+COMPAREFLAGS ?=
 BENCHSTAT := go run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 TESTFLAGS ?=
 PKG ?= ./...
@@ -151,6 +152,12 @@ soak: ## Run the gateway under mixed load for SOAK, and fail on what grows (test
 bench: build ## What the gateway costs beside a bare proxy and Envoy, into bench.json (BENCHFLAGS; docs/benchmarks.md)
 	@.ci/install-tools redis envoy
 	@go run ./test/bench $(BENCHFLAGS)
+
+.PHONY: compare
+compare: build ## The same calls by tollgate, Envoy with OPA and ratelimit, and LiteLLM, into compare.json (COMPAREFLAGS; docs/comparison.md)
+	@.ci/install-tools redis envoy rivals
+	@go run ./test/bench -json compare.json -idle 0 -streams 0 -time 1s -connections 8 -targets exact,envoy,rival,rival-library,litellm \
+		-kinds read,create,create-401,create-403,create-429,chat $(COMPAREFLAGS)
 
 # Ratios to the bare proxy, not figures: two runs have not had the same machine.
 .PHONY: bench-compare
