@@ -12,14 +12,14 @@ import (
 // docsHead begins the page that describes the settings.
 const docsHead = `# Configuration
 
-One YAML file, read by ` + "`tollgate serve -c tollgate.yaml`" + ` and checked by ` + "`tollgate check -c tollgate.yaml`" + `, which reports
-every fault with line, column and path. This page lists every setting; it is generated from the code, as is the JSON Schema for editors
-that ` + "`tollgate check --print-schema`" + ` prints.
+You write one YAML file. ` + "`tollgate serve -c tollgate.yaml`" + ` reads it, and ` + "`tollgate check -c tollgate.yaml`" + ` reports
+every fault with line, column and path. This page lists every setting, each section with an example. It is generated from the code, and so is
+the JSON Schema for your editor, which ` + "`tollgate check --print-schema`" + ` prints.
 
 The file has at most 1 MiB, and so has each file of ` + "`orgs_files`" + `, which holds one organisation; each of ` + "`key_files`" + ` has at most 64 MiB.
 
-The file is reloaded on SIGHUP and when it, a file of ` + "`orgs_files` or `key_files`" + `, the file of a secret or a directory of policies it names changes. A file with a fault never
-replaces the configuration in force. **Reload** says what a new value of a setting needs: *live* ones take effect at once, the others
+Your file is reloaded on SIGHUP, and when it changes or a file that it names: of ` + "`orgs_files` or `key_files`" + `, of a secret or of policies. A file with a fault never
+replaces the configuration in force. **Reload** tells when a new value of a setting takes effect: *live* ones take effect at once, the others
 require a *restart*; until then they are named in the log and, under ` + "`restart`" + `, by ` + "`GET /admin/status`" + `.
 
 - A *duration* is written with its unit: ` + "`250ms`, `1m30s`, `24h`" + `.
@@ -34,11 +34,11 @@ func docs() string {
 	single := true // the settings outside sections share a table
 	for _, s := range strictyaml.Settings(settings.Default()) {
 		if section := s.Type == "" || s.Type == "list"; section && !strings.Contains(s.Path, ".") {
-			fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n%s", s.Path, upper(s.Doc), docsTable)
+			fmt.Fprintf(&b, "\n## %s\n\n%s. %s%s", s.Path, upper(s.Doc), examples()[s.Path], docsTable)
 			single = false
 			continue
 		} else if !section && !strings.Contains(s.Path, ".") && !single || single && s.Path == "listen" {
-			fmt.Fprintf(&b, "\n## %s\n\n%s", s.Path, docsTable)
+			fmt.Fprintf(&b, "\n## %s\n\n%s%s", s.Path, examples()[s.Path], docsTable)
 			single = true
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", s.Path, typeOf(s), code(s.Default), s.Reload, strings.ReplaceAll(s.Doc, "|", `\|`))

@@ -82,7 +82,7 @@ type CommitConfig struct {
 
 // LeaseConfig bounds leased permits; mode leased alone uses it.
 type LeaseConfig struct {
-	Horizon time.Duration `yaml:"horizon" doc:"how far ahead a gateway provides for: a block covers what was used in that time lately. Set 2s where Redis is more than 50 ms away"`
+	Horizon time.Duration `yaml:"horizon" doc:"the time that a gateway provides for: a block covers the calls of as long a time lately. Set 2s where Redis is more than 50 ms away"`
 
 	// Max is the largest block of one window, in units.
 	Max int64 `yaml:"-"`

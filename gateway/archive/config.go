@@ -9,7 +9,7 @@ import (
 
 // Config bounds what is kept.
 type Config struct {
-	For time.Duration `yaml:"for" doc:"how long what was refused, warned of, excepted or changed something is kept in Redis, to be explained by any gateway; 0 keeps nothing there"`
+	For time.Duration `yaml:"for" doc:"how long Redis keeps calls that were refused, warned of, excepted or changed something, for any gateway to explain; 0 keeps nothing there"`
 	Max int           `yaml:"max" doc:"how many of them an organisation has at most, each about 2.5 KB" unit:"exchanges"`
 }
 

@@ -7,7 +7,7 @@ import (
 
 // Config is the audit section.
 type Config struct {
-	File *logfile.File `yaml:"file" doc:"writes a line before and after each change, one JSON object per line; what cannot be written is not carried out. A gateway has a file of its own"`
+	File *logfile.File `yaml:"file" doc:"writes a line before and after each change, one JSON object per line; a change that cannot be written is not carried out. A gateway has a file of its own"`
 	Sync bool          `yaml:"sync" doc:"waits until an intent is on the disk before the change is made"`
 }
 

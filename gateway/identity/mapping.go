@@ -16,7 +16,7 @@ import (
 // names in a certificate.
 type Mapping struct {
 	Orgs    []string          `yaml:"orgs,required" doc:"ids of the organisations that it speaks for; of several, the claim claims.org names one"`
-	Claims  ClaimNames        `yaml:"claims" doc:"which claims say what a caller is; of a token a name, or a JSON pointer such as /realm_access/roles; of a certificate uri, dns, email, trust_domain, or /ns for what follows ns in the path of its URI"`
+	Claims  ClaimNames        `yaml:"claims" doc:"claims that tell team, key and role of a caller; of a token a name, or a JSON pointer such as /realm_access/roles; of a certificate uri, dns, email, trust_domain, or /ns for the segment after ns in the path of its URI"`
 	Require map[string]string `yaml:"require" doc:"values that claims must have, or one of their values must be, such as azp: tollgate-cli"`
 	Team    string            `yaml:"team" doc:"team of callers for whom none is named; absent refuses them if claims.team is set"`
 	Teams   map[string]string `yaml:"teams" doc:"teams by values of claims.team, of which others are ignored; absent takes the value for the id of the team"`

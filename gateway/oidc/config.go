@@ -16,7 +16,7 @@ import (
 type Config struct {
 	URL        string        `yaml:"url,required" doc:"the issuer's identifier, exactly as in the claim iss of its tokens: https, or http on loopback"`
 	JWKS       string        `yaml:"jwks_url" doc:"address of the issuer's keys, a JSON Web Key Set; empty is where its discovery document says, <url>/.well-known/openid-configuration"`
-	Audiences  []string      `yaml:"audiences,required" doc:"values of the claim aud of which a token must have one: what the issuer calls this gateway"`
+	Audiences  []string      `yaml:"audiences,required" doc:"values of the claim aud of which a token must have one: the issuer's name for this gateway"`
 	Algorithms []Algorithm   `yaml:"algorithms" doc:"algorithms that its tokens may be signed with; absent is RS256, PS256, ES256 and EdDSA"`
 	MaxAge     time.Duration `yaml:"max_age" doc:"age from which a token is refused although it has not expired; 0 is 24h"`
 

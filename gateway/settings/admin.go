@@ -17,7 +17,7 @@ import (
 type AdminAccount struct {
 	Name    string          `yaml:"name,required" doc:"short name, which the audit log, the log and grants of approvals show"`
 	Digest  identity.Digest `yaml:"sha256,required" doc:"SHA-256 of the token, 64 hexadecimal digits; tollgate keys create makes both"`
-	Roles   []row.Role      `yaml:"roles,required" doc:"what the admin may do: a viewer reads, an operator resets limits and changes owners and what is idle, an approver answers requests for approval, an admin does all of it and manages keys"`
+	Roles   []row.Role      `yaml:"roles,required" doc:"rights of the admin: a viewer reads, an operator resets limits and changes owners and idle resources, an approver answers requests for approval, an admin does all of it and manages keys"`
 	Org     string          `yaml:"org" doc:"organisation that the admin is bound to; empty is all of them and the gateway itself"`
 	Expires time.Time       `yaml:"expires" doc:"when the token ceases to be accepted, RFC 3339; absent is never"`
 }

@@ -18,7 +18,7 @@ type Alerts struct {
 	Exceptions time.Duration  `yaml:"exceptions" doc:"how long before its end an exception to a policy is told of, once; 0 is 72h"`
 	Webhook    webhook.Config `yaml:"webhook" doc:"receiver of alerts, beside the log and the metrics; without url there is none"`
 
-	KeepSecret strictyaml.Secret `yaml:"keep_secret" doc:"key that links in notices of idle resources are signed with (HMAC-SHA256), by which whoever has one keeps the resource for 24h; at least 24 bytes, and no one else's; needs public_url. Without it there are no links"`
+	KeepSecret strictyaml.Secret `yaml:"keep_secret" doc:"key that links in notices of idle resources are signed with (HMAC-SHA256), each of which keeps its resource for 24h; at least 24 bytes, and no one else's; needs public_url. Without it there are no links"`
 }
 
 // minKeepSecret is the least length of a key of links, in bytes.

@@ -16,7 +16,7 @@ import (
 // OrgBounds bounds what organisations in files of their own may say. The zero value bounds nothing.
 type OrgBounds struct {
 	Budget  spend.Budget `yaml:"budget" doc:"the most that such an organisation may spend: it must set each ceiling that is set here, to at most as much, and be approvable only if this is"`
-	Env     []string     `yaml:"credential_env" doc:"patterns of the environment variables that its secrets may be in, with * and ?, such as KEY_{id}; {id} is its id in capitals, with _ for what is no letter or digit. Absent is any, [] none"`
+	Env     []string     `yaml:"credential_env" doc:"patterns of the environment variables that its secrets may be in, with * and ?, such as KEY_{id}; {id} is its id in capitals, with _ for every other character than a letter or digit. Absent is any, [] none"`
 	Files   []string     `yaml:"credential_files" doc:"likewise, patterns of the files that its secrets may be in, such as /run/secrets/{id}/*; {id} is its id, and * does not match a slash"`
 	Enforce []string     `yaml:"enforce" doc:"policies of the library that it must have in mode enforce, for all its callers and without exceptions"`
 }

@@ -53,11 +53,11 @@ type Config struct {
 	Balancers   balancer.Config  `yaml:"balancers" doc:"load balancers in front of the data listener that are believed about where callers are" reload:"restart"`
 	Connections connlimit.Config `yaml:"connections" doc:"bounds on connections" reload:"restart"`
 
-	Overload  overload.Config `yaml:"overload" doc:"bounds on what is done at once; see operations.md" reload:"restart"`
+	Overload  overload.Config `yaml:"overload" doc:"bounds on calls and work under way; see operations.md" reload:"restart"`
 	Limits    Limits          `yaml:"limits" doc:"how calls are counted; the quotas are the organisations'" reload:"restart"`
 	Policies  section.Limits  `yaml:"policies" doc:"what evaluations of policies may use" reload:"live"`
 	Decisions Decisions       `yaml:"decisions" doc:"where decisions are logged and how long they are remembered" reload:"restart"`
-	Audit     Audit           `yaml:"audit" doc:"the record of what is changed" reload:"restart"`
+	Audit     Audit           `yaml:"audit" doc:"the record of changes" reload:"restart"`
 	Spend     spend.Config    `yaml:"spend" doc:"how the ledger of spending is kept; the budgets are the organisations'" reload:"restart"`
 	Catalog   catalog.Config  `yaml:"catalog" doc:"how price lists are kept" reload:"restart"`
 	Telemetry Telemetry       `yaml:"telemetry" doc:"traces, metrics and logs"`
@@ -73,7 +73,7 @@ type Config struct {
 	Orgs []Org `yaml:"orgs" doc:"the organisations served; at least one, unless orgs_files is set" reload:"live"`
 
 	OrgsFiles string    `yaml:"orgs_files" doc:"pattern of files with one more organisation each, such as conf.d/*.yaml: a file has the settings of an entry of orgs and is named after its id. Paths in it begin where it is and stay in its directory; see docs/operations.md" reload:"live"`
-	OrgBounds OrgBounds `yaml:"org_bounds" doc:"what the organisations of orgs_files may say" reload:"live"`
+	OrgBounds OrgBounds `yaml:"org_bounds" doc:"bounds on the organisations of orgs_files" reload:"live"`
 
 	// Refused are the files of organisations that could not be taken.
 	Refused []FileFault `yaml:"-"`
@@ -141,7 +141,7 @@ type Timeouts struct {
 	Connect  time.Duration `yaml:"connect" doc:"connecting to the platform" reload:"live"`
 	Response time.Duration `yaml:"response" doc:"waiting for the platform's response headers" reload:"live"`
 	Call     time.Duration `yaml:"call" doc:"a whole call that changes something, even when its caller has left" reload:"live"`
-	Lookup   time.Duration `yaml:"lookup" doc:"looking for what a create has made whose answer was lost, before its caller is answered; 0 answers at once" reload:"live"`
+	Lookup   time.Duration `yaml:"lookup" doc:"looking for the resource of a create whose answer was lost, before its caller is answered; 0 answers at once" reload:"live"`
 	Run      time.Duration `yaml:"run" doc:"waiting for each part of a response of the run interface, its headers first" reload:"live"`
 	Body     time.Duration `yaml:"body" doc:"receiving a request body; of one of the run interface, each MiB" reload:"restart"`
 	Write    time.Duration `yaml:"write" doc:"a caller's receiving one part of a response" reload:"restart"`
@@ -153,7 +153,7 @@ type Timeouts struct {
 type Limits struct {
 	ratelimit.Config `yaml:",inline"`
 
-	Recovery time.Duration `yaml:"recovery" doc:"how long at most nothing is admitted after Redis restarted or failed over, waiting for gateways to restore what they remember; at least 1s"`
+	Recovery time.Duration `yaml:"recovery" doc:"how long at most nothing is admitted after Redis restarted or failed over, waiting for gateways to restore their memory; at least 1s"`
 
 	Anonymous       ratelimit.AddressConfig  `yaml:"anonymous" doc:"slowing down addresses that send no valid key"`
 	AnonymousExempt []netip.Prefix           `yaml:"anonymous_exempt" doc:"prefixes that are not slowed down, such as 10.0.0.5/32: load balancers that all callers come through"`
@@ -178,7 +178,7 @@ type Decisions struct {
 	section.DecisionLog `yaml:",inline"`
 
 	Keep   int            `yaml:"keep" doc:"how many of the latest exchanges are kept in memory to be explained" unit:"exchanges"`
-	Shared archive.Config `yaml:"shared" doc:"what is kept in Redis, to be explained by any gateway"`
+	Shared archive.Config `yaml:"shared" doc:"decisions kept in Redis, which any gateway explains"`
 }
 
 // Log is the log on standard error.

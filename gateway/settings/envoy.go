@@ -48,7 +48,7 @@ type XDS struct {
 	PlatformCA string        `yaml:"platform_ca" doc:"file on the Envoys' machines with the authorities of the platform's certificate, for groups with topology ext_proc, and of that of an OTLP receiver without ca" reload:"live"`
 	Secrets    string        `yaml:"secrets" doc:"directory on the Envoys' machines with what tollgate envoy secrets writes, which says where they have their certificates for TLS to gateways; with it they use others at once, without it from their next start" reload:"live"`
 	// Token, if there is one, is at least as long as that of an admin.
-	Token  strictyaml.Secret `yaml:"token" doc:"token, at least 16 characters, that Envoys must show to be configured, besides their certificate where envoy.tls is configured; tollgate envoy bootstrap has it in what it prints" reload:"live"`
+	Token  strictyaml.Secret `yaml:"token" doc:"token, at least 16 characters, that Envoys must show to be configured, besides their certificate where envoy.tls is configured; tollgate envoy bootstrap prints it" reload:"live"`
 	Groups []NodeGroup       `yaml:"groups" doc:"the groups of Envoys that are configured" reload:"live"`
 }
 

@@ -10,9 +10,9 @@ import (
 
 // Isolation is what callers may do to what others of their organisation have.
 type Isolation struct {
-	Change  Reach           `yaml:"change" doc:"who may change a resource: all of the organisation, the team of whoever made it, or the key alone; for others it does not exist (404); empty is the value of read"`
-	Read    Reach           `yaml:"read" doc:"who may read and use it, likewise; empty is org"`
-	Unowned Unowned         `yaml:"unowned" doc:"who may read and change what the ledger knows no maker of, because it was made without the gateway or a moment ago: all of the organisation, or the exempt roles alone; empty is admins"`
+	Change  Reach           `yaml:"change" doc:"callers that may change a resource: all of the organisation, the team of its maker, or the key alone; for others it does not exist (404); empty is the value of read"`
+	Read    Reach           `yaml:"read" doc:"callers that may read and use it, likewise; empty is org"`
+	Unowned Unowned         `yaml:"unowned" doc:"callers that may read and change a resource without a maker in the ledger, because it was made without the gateway or a moment ago: all of the organisation, or the exempt roles alone; empty is admins"`
 	Exempt  []identity.Role `yaml:"exempt" doc:"roles that may read and change everything; empty is admin alone"`
 }
 

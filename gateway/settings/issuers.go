@@ -16,7 +16,7 @@ type Issuer struct {
 
 // Certificates says which certificates identify callers.
 type Certificates struct {
-	Required    bool        `yaml:"required" doc:"refuse whoever has no certificate that is accepted, a key or token or not; of a caller with both, they must be of the same organisation"`
+	Required    bool        `yaml:"required" doc:"refuse every caller without an accepted certificate, even with a key or token; a caller's certificate and key must be of the same organisation"`
 	Authorities []Authority `yaml:"authorities" doc:"who signs them"`
 }
 

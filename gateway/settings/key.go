@@ -33,9 +33,9 @@ type Key struct {
 	Team    string          `yaml:"team" doc:"team the caller belongs to"`
 	Digest  identity.Digest `yaml:"sha256" doc:"SHA-256 of the key, 64 hexadecimal digits; required without digests"`
 	Digests []Digest        `yaml:"digests" doc:"instead of sha256, the keys that are accepted for this caller and when: during a rotation the old one and the new"`
-	Roles   []identity.Role `yaml:"roles" doc:"what the caller may be, for policies to read; a key that names none is an operator. A lead may make keys of its team, see docs/keys.md"`
+	Roles   []identity.Role `yaml:"roles" doc:"roles of the caller, for policies to read; a key that names none is an operator. A lead may make keys of its team, see docs/keys.md"`
 	Limit   ratelimit.Limit `yaml:"limits" doc:"the key's own quotas"`
-	Budget  spend.Budget    `yaml:"budget" doc:"what the key may spend"`
+	Budget  spend.Budget    `yaml:"budget" doc:"budget of the key"`
 	Labels  []string        `yaml:"labels" doc:"names of those labels of the organisation that the caller may set; absent is all, [] none"`
 	Exempt  bool            `yaml:"exempt" doc:"not limited, and sent no RateLimit headers"`
 

@@ -66,19 +66,19 @@ type Org struct {
 	Limit        ratelimit.Limit   `yaml:"limits" doc:"quotas all its callers share; absent windows are not limited"`
 	Failure      Failure           `yaml:"failure" doc:"what happens to its callers while the store is away, instead of limits.failure"`
 	Budget       spend.Budget      `yaml:"budget" doc:"what everything it has may cost and take"`
-	Horizon      spend.Horizon     `yaml:"horizon" doc:"how long what runs is assumed to go on when a call is held against a budget per day or month: a duration, or 'period' for the rest of the day or month, with which such a budget is never passed; empty is 1h"`
+	Horizon      spend.Horizon     `yaml:"horizon" doc:"how long a running resource is assumed to go on when a call is held against a budget per day or month: a duration, or 'period' for the rest of the day or month, with which such a budget is never passed; empty is 1h"`
 	Zone         spend.Zone        `yaml:"zone" doc:"time zone that the days and months of budgets go by, such as Europe/Berlin; a change takes effect when the next day or month begins in it; empty is UTC"`
-	Unknown      Unknown           `yaml:"unknown" doc:"what happens to what the description of the platform's API that this build has does not know, because the platform is newer"`
+	Unknown      Unknown           `yaml:"unknown" doc:"what happens to members and operations that this build's description of the platform's API does not know, because the platform is newer"`
 	KeysInBodies KeysInBodies      `yaml:"keys_in_bodies" doc:"what happens to variables of env that hold a key of a caller: remove them with a warning, or refuse the call (422), as is a key anywhere else in a body; empty is remove. See docs/keys.md"`
 	ModelPaths   []string          `yaml:"model_paths" doc:"POST paths below /v2/<id>/openai/v1/ that callers reach at the model servers of the organisation's own endpoints, such as responses, as operation modelCall; chat/completions, completions and embeddings are served without"`
-	Prices       catalog.Prices    `yaml:"prices" doc:"what was agreed with the platform instead of its list: budgets and policies go by it"`
-	Over         spend.Over        `yaml:"over" doc:"what is done when its budget is passed all the same"`
-	Idle         spend.Idle        `yaml:"idle" doc:"what of its resources is idle, and what is done about that"`
-	Alerts       Alerts            `yaml:"alerts" doc:"who is told, and when, that a budget is nearly used up, that an hour is unusual or an exception ends"`
+	Prices       catalog.Prices    `yaml:"prices" doc:"prices agreed with the platform instead of its list: budgets and policies go by them"`
+	Over         spend.Over        `yaml:"over" doc:"action when its budget is passed all the same"`
+	Idle         spend.Idle        `yaml:"idle" doc:"when its resources count as idle, and the action then"`
+	Alerts       Alerts            `yaml:"alerts" doc:"receivers and times of news: a budget is nearly used up, an hour is unusual, an exception ends"`
 	Endpoints    spend.Counting    `yaml:"endpoints" doc:"which workers of endpoints budgets count: max counts all they may have, so that budgets are never passed; min those kept running; active those there were at the last comparison with the platform, at least min; empty is max"`
 	Runs         spend.Runs        `yaml:"runs" doc:"how its runs count"`
-	Isolation    Isolation         `yaml:"isolation" doc:"what callers may do to what others of the organisation have"`
-	Labels       []spend.LabelRule `yaml:"labels" doc:"labels that callers may set on what they make with X-Tollgate-Labels, kept with the resource in the ledger: costs are grouped and filtered by them"`
+	Isolation    Isolation         `yaml:"isolation" doc:"rights of callers on the resources of others in the organisation"`
+	Labels       []spend.LabelRule `yaml:"labels" doc:"labels that callers may set on their resources with X-Tollgate-Labels, kept with the resource in the ledger: costs are grouped and filtered by them"`
 	Classes      []Class           `yaml:"classes" doc:"groups of v2 operations with quotas of their own"`
 	Brownouts    []brownout.Config `yaml:"brownouts" doc:"windows in which its calls of the retired interfaces are refused"`
 	Policies     section.Config    `yaml:",inline"`
@@ -151,7 +151,7 @@ type Team struct {
 	ID     string          `yaml:"id,required" doc:"short name, unique in the organisation"`
 	Limit  ratelimit.Limit `yaml:"limits" doc:"quotas its callers share"`
 	Budget spend.Budget    `yaml:"budget" doc:"what its callers may spend together"`
-	Over   spend.Over      `yaml:"over" doc:"what is done when its budget is passed all the same"`
+	Over   spend.Over      `yaml:"over" doc:"action when its budget is passed all the same"`
 	Grants Grants          `yaml:"grants" doc:"bounds within which its leads approve requests of the team; absent is none. See docs/selfservice.md"`
 	Weight int64           `yaml:"weight" doc:"its share of the platform account, see limits.fair_share; 0 is 1"`
 }
@@ -211,7 +211,7 @@ func (f Failure) Over(defaults ratelimit.FailureConfig) map[ratelimit.Class]rate
 // Class is a group of v2 operations with quotas of their own.
 type Class struct {
 	ID         string          `yaml:"id,required" doc:"short name, unique in the organisation"`
-	Operations []string        `yaml:"operations,required" doc:"operationIds of the v2 API; calls of v1 and GraphQL count as what they become"`
+	Operations []string        `yaml:"operations,required" doc:"operationIds of the v2 API; calls of v1 and GraphQL count as their operation of v2"`
 	Per        Per             `yaml:"per" doc:"whose calls share the quota; empty is key"`
 	Cost       int64           `yaml:"cost" doc:"what one call takes; 0 is 1"`
 	Limit      ratelimit.Limit `yaml:"limits,required" doc:"quotas of the class"`

@@ -25,7 +25,7 @@ import (
 type Config struct {
 	URL      string            `yaml:"url" doc:"address of the receiver, https; http on a loopback address that networks lists. Redirects are not followed"`
 	Secret   strictyaml.Secret `yaml:"secret" doc:"key that deliveries are signed with, by HMAC-SHA256 in the header webhook-signature; at least 24 bytes"`
-	Format   Format            `yaml:"format" doc:"what a delivery holds: event is its type, its time and its data; slack is one line of text, for receivers that take incoming webhooks of Slack. Empty is event"`
+	Format   Format            `yaml:"format" doc:"content of a delivery: event is its type, its time and its data; slack is one line of text, for receivers that take incoming webhooks of Slack. Empty is event"`
 	Networks []netip.Prefix    `yaml:"networks" doc:"private networks that the receiver may be in, such as 10.1.0.0/16; without them, it must have a public address"`
 }
 

@@ -38,7 +38,7 @@ type Storage struct {
 	Container         string `yaml:"container" doc:"the rate of the container disks of pods, workers and cluster members, which cost while they run"`
 	Persistent        string `yaml:"persistent" doc:"the rate of storage on the host of a running pod"`
 	PersistentStopped string `yaml:"persistent_stopped" doc:"the rate of the same while the pod is stopped"`
-	DefaultDisk       int64  `yaml:"default_disk" doc:"size of a container disk whose size neither a request nor its template says; the platform does not say what it gives then" unit:"GB"`
+	DefaultDisk       int64  `yaml:"default_disk" doc:"size of a container disk whose size neither a request nor its template says; the platform does not name the size it gives then" unit:"GB"`
 }
 
 // DefaultConfig is the configuration used where nothing is said.

@@ -20,7 +20,7 @@ type Run struct {
 	PerMegapixel   Money `yaml:"usd_per_megapixel" doc:"a million pixels of each image cost this: input.width by input.height or input.size, or default_width by default_height" unit:"USD"`
 	DefaultWidth   int64 `yaml:"default_width" doc:"how wide an image is that does not say" unit:"pixels"`
 	DefaultHeight  int64 `yaml:"default_height" doc:"how high an image is that does not say" unit:"pixels"`
-	PerSecond      Money `yaml:"usd_per_second" doc:"a second of what is made costs this: input.duration, or default_seconds" unit:"USD"`
+	PerSecond      Money `yaml:"usd_per_second" doc:"a second of the result costs this: input.duration, or default_seconds" unit:"USD"`
 	RoundSeconds   int64 `yaml:"round_seconds" doc:"lengths are rounded up to a multiple of this" unit:"seconds"`
 	PerCharacters  Money `yaml:"usd_per_thousand_characters" doc:"a thousand characters of input.prompt cost this; a character counts as its bytes in UTF-8" unit:"USD"`
 	PerHour        Money `yaml:"usd_per_execution_hour" doc:"an hour of execution costs this: at most policy.executionTimeout of the job, or default_seconds, or 600 s" unit:"USD"`
@@ -31,7 +31,7 @@ type Run struct {
 
 	ByResolution      map[string]Money `yaml:"usd_by_resolution" doc:"what an image or second costs instead, by input.resolution or input.size as it is written; the price itself, which none is above, is that of any other" unit:"USD"`
 	DefaultResolution string           `yaml:"default_resolution" doc:"the resolution of a run that does not say"`
-	AtLeastDefault    bool             `yaml:"at_least_default" doc:"what is smaller, shorter or has fewer tokens than the default is reserved as the default"`
+	AtLeastDefault    bool             `yaml:"at_least_default" doc:"a smaller or shorter run, or one of fewer tokens, is reserved as the default"`
 }
 
 // maxCount bounds what prices and bodies may say of lengths and numbers, so that

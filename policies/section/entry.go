@@ -5,7 +5,7 @@ import "slices"
 // Entry switches one policy on.
 type Entry struct {
 	Policy      string         `yaml:"policy" doc:"a policy of the library, or a package policies.<name> of the organisation's own Rego"`
-	Mode        Mode           `yaml:"mode" doc:"what a violation does: enforce, warn or shadow; empty is enforce"`
+	Mode        Mode           `yaml:"mode" doc:"effect of a violation: enforce, warn or shadow; empty is enforce"`
 	Teams       []string       `yaml:"teams" doc:"the entry is for callers of these teams only; empty is all"`
 	ExceptTeams []string       `yaml:"except_teams" doc:"exempts the callers of these teams"`
 	Roles       []string       `yaml:"roles" doc:"the entry is for callers with at least one of these roles only; empty is all"`

@@ -10,8 +10,8 @@ import (
 // Config is how ledgers are kept.
 type Config struct {
 	Reconcile  time.Duration `yaml:"reconcile" doc:"time between two comparisons of the ledger with the platform's lists"`
-	Unresolved time.Duration `yaml:"unresolved" doc:"how long what a call without an answer may have made is looked for before its reservation is released"`
-	Bills      time.Duration `yaml:"bills" doc:"how long after an hour has ended the platform's bill of it is complete: what was counted is then corrected to what was billed; 0 corrects nothing"`
+	Unresolved time.Duration `yaml:"unresolved" doc:"how long the resource of a call without an answer is looked for before its reservation is released"`
+	Bills      time.Duration `yaml:"bills" doc:"how long after the end of an hour the platform's bill of it is complete: the counted amount is then corrected to the billed one; 0 corrects nothing"`
 	History    Retention     `yaml:"history" doc:"how long it is kept what each resource has cost"`
 }
 

@@ -28,7 +28,7 @@ func (RunReserve) Values() []string {
 
 // Runs says how the runs of an organisation count.
 type Runs struct {
-	Reserve RunReserve `yaml:"reserve" doc:"what a run reserves before it is sent: worst is the most it can cost, so that budgets are never passed; expected is what 99 of 100 runs of the same key on the same model cost lately, the most until 50 are known, and the rest is taken when the run has ended; empty is worst"`
+	Reserve RunReserve `yaml:"reserve" doc:"amount that a run reserves before it is sent: worst is the most it can cost, so that budgets are never passed; expected is the 99th percentile of the runs of the same key on the same model lately, the worst until 50 are known, and the rest is taken when the run has ended; empty is worst"`
 }
 
 // Warnings says which promise does not hold.

@@ -22,7 +22,7 @@ type Idle struct {
 	GPUBelow  int64         `yaml:"gpu_below" doc:"bound of the use of a pod's busiest GPU; 0 is 5" unit:"percent"`
 	CPUBelow  int64         `yaml:"cpu_below" doc:"bound of the use of its processors; 0 is 10" unit:"percent"`
 	Forgotten time.Duration `yaml:"forgotten" doc:"how long a pod that pays for storage must be stopped, or a network volume be mounted by nothing, to be idle; 0 is 24h"`
-	Action    Action        `yaml:"action" doc:"what is done about what is idle: list shows it, notify also tells the receiver of alerts of it, stop also stops pods after notice, but for those that are locked, that have no owner, or whose owner keeps them; empty is list. Nothing is deleted"`
+	Action    Action        `yaml:"action" doc:"action on idle resources: list shows them, notify also tells the receiver of alerts, stop also stops pods after notice, but for those that are locked, that have no owner, or whose owner keeps them; empty is list. Nothing is deleted"`
 	Notice    time.Duration `yaml:"notice" doc:"how long before a pod is stopped that is announced; 0 is 15m"`
 }
 

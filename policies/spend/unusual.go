@@ -16,8 +16,8 @@ import (
 // Unusual says when an hour costs so much that it is told of. The zero Unusual tells
 // of none.
 type Unusual struct {
-	Times   int64         `yaml:"times" doc:"how many times its usual an hour must cost a key, a team or the organisation to be told of, once a day each; usual is the highest of what that hour of the day cost on average in the last 14 days, what it cost a week ago, and what all hours of those days cost on average. With less than 7 days of history, nothing is told; 0 never is"`
-	AtLeast catalog.Money `yaml:"at_least" doc:"what an hour must cost to be told of, whatever is usual; 0 is 1" unit:"USD"`
+	Times   int64         `yaml:"times" doc:"how many times its usual an hour must cost a key, a team or the organisation to be told of, once a day each; usual is the highest of three costs: that hour of the day on average in the last 14 days, the same hour a week ago, and all hours of those days on average. With less than 7 days of history, nothing is told; 0 never is"`
+	AtLeast catalog.Money `yaml:"at_least" doc:"least cost of an hour that is told of, whatever the usual cost; 0 is 1" unit:"USD"`
 }
 
 // Validate reports every fault, each with its path below the section.

@@ -12,7 +12,7 @@ import (
 // Config is what operators may set about both legacy dialects. Start from
 // DefaultConfig.
 type Config struct {
-	Answers    Answers `yaml:"answers" doc:"'faithful' answers what the retired interfaces really sent, which their clients were written for; 'strict' answers what their descriptions said. See docs/v1.md"`
+	Answers    Answers `yaml:"answers" doc:"'faithful' answers as the retired interfaces really did, for which their clients were written; 'strict' answers as their descriptions said. See docs/v1.md"`
 	Brand      string  `yaml:"brand" doc:"the platform's name as clients spell it inside identifiers: the parameter include<Brand>Templates, the member is<Brand> of templates. Letters and digits. Empty is the name in the registered domain of platform.base_url, Acme of rest.acme.io, beside any that a caller of the organisation spells; isPlatform where there is none"`
 	Deprecated string  `yaml:"deprecated" doc:"the day the interfaces were retired, sent in the Deprecation header (RFC 9745), as YYYY-MM-DD"`
 	Sunset     string  `yaml:"sunset" doc:"the day the translations may end, sent in the Sunset header (RFC 8594), as YYYY-MM-DD, not before deprecated. Empty names none"`
