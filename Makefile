@@ -156,7 +156,7 @@ bench: build ## What the gateway costs beside a bare proxy and Envoy, into bench
 .PHONY: compare
 compare: build ## The same calls by tollgate, Envoy with OPA and ratelimit, and LiteLLM, into compare.json (COMPAREFLAGS; docs/comparison.md)
 	@.ci/install-tools redis envoy rivals
-	@go run ./test/bench -json compare.json -idle 0 -streams 0 -time 1s -connections 8 -targets exact,envoy,rival,rival-library,litellm \
+	@go run ./test/bench -json compare.json -idle 0 -streams 0 -time 1s -connections 8 -targets exact,cold,envoy,rival,rival-library,litellm \
 		-kinds read,create,create-401,create-403,create-429,chat $(COMPAREFLAGS)
 
 # Ratios to the bare proxy, not figures: two runs have not had the same machine.
