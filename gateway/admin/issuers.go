@@ -70,12 +70,7 @@ type Login struct {
 func (d *Directory) Logins() (out []Login) {
 	for _, i := range d.issuers {
 		if l := i.Login; l.ClientID != "" {
-			secret := ""
-			if !l.ClientSecret.IsZero() {
-				secret = l.ClientSecret.Reveal()
-			}
-			scopes := append([]string{"openid"}, l.Scopes...)
-			out = append(out, Login{i.ID, oidc.Client{Issuer: i.URL, ID: l.ClientID, Secret: secret, Scopes: slices.Compact(scopes)}})
+			out = append(out, Login{i.ID, l.Client(i.URL)})
 		}
 	}
 	slices.SortFunc(out, func(a, b Login) int { return strings.Compare(a.ID, b.ID) })

@@ -36,6 +36,12 @@ func (c *Config) trusts(addr netip.Addr) bool {
 	return slices.ContainsFunc(c.Addresses, func(p netip.Prefix) bool { return p.Contains(addr.Unmap().WithZone("")) })
 }
 
+// Forwards reports whether a request came by way of a balancer that writes X-Forwarded-For, given the address of the connection.
+func (c *Config) Forwards(remote string) bool {
+	peer, err := netip.ParseAddrPort(remote)
+	return err == nil && c.Hops > 0 && c.trusts(peer.Addr())
+}
+
 // Traced reports whether the trace context of a request is its balancer's, given the
 // address of the connection.
 func (c *Config) Traced(remote string) bool {

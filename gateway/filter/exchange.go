@@ -60,6 +60,8 @@ type Inbound struct {
 	Excess error
 	// Received is when the request arrived.
 	Received time.Time
+	// Presented is when the caller has presented its token, where that was before: at the login of a session. It is zero otherwise.
+	Presented time.Time
 }
 
 // Outbound is the request to the platform, built from parsed values.

@@ -67,7 +67,7 @@ func (f Identify) find(ctx context.Context, ex *Exchange) error {
 		ex.Tenant = ex.callers.Tenants[f.Keyless] // nil where nobody answers: only what nothing is asked for is
 		return nil
 	}
-	caller, err := directory.Find(ctx, identity.Credentials{Key: key, Chain: chain, Peer: ex.In.Peer}, ex.In.Received)
+	caller, err := directory.Find(ctx, identity.Credentials{Key: key, Chain: chain, Peer: ex.In.Peer, Presented: ex.In.Presented}, ex.In.Received)
 	if err != nil {
 		ex.badToken = identity.IsToken(key) && !errors.Is(err, identity.ErrUnavailable)
 		return f.refuse(ex, key, err)

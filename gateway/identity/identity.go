@@ -280,6 +280,8 @@ type Credentials struct {
 	Chain []*x509.Certificate
 	// Peer is the address that they came from.
 	Peer string
+	// Presented is when a token was presented, zero for now. It may have expired since, and must not be revoked.
+	Presented time.Time
 }
 
 // acceptedFrom reports whether the key is accepted from the address of a peer.
@@ -330,7 +332,7 @@ func (d *Directory) bearer(ctx context.Context, from Credentials, now time.Time)
 	case IsToken(key) && d.issuers == nil:
 		return nil, &TokenError{Err: errors.New("no issuer is configured")}
 	case IsToken(key):
-		return d.issuers.find(ctx, key)
+		return d.issuers.find(ctx, key, from.Presented)
 	case !wellFormed(key):
 		return nil, ErrUnknown
 	}

@@ -64,9 +64,13 @@ var ErrUnavailable = errors.New("identity: the token cannot be verified")
 // IsToken reports whether a credential is to be taken for a token and not for a key.
 func IsToken(credential string) bool { return oidc.Looks(credential) }
 
-// find returns the caller that a token was issued to.
-func (is *Issuers) find(ctx context.Context, token string) (*Caller, error) {
-	claims, err := is.verifier.Verify(ctx, token)
+// find returns the caller that a token was issued to, which was presented at a time; zero is now.
+func (is *Issuers) find(ctx context.Context, token string, at time.Time) (*Caller, error) {
+	verify := func() (*oidc.Claims, error) { return is.verifier.VerifyAt(ctx, token, at) }
+	if at.IsZero() {
+		verify = func() (*oidc.Claims, error) { return is.verifier.Verify(ctx, token) }
+	}
+	claims, err := verify()
 	switch {
 	case errors.Is(err, oidc.ErrUnavailable):
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)

@@ -54,6 +54,12 @@ func connected(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connection{}, wire.Inner(c))
 }
 
+// Encrypted reports whether a request came over TLS.
+func Encrypted(r *http.Request) bool {
+	_, encrypted := r.Context().Value(connection{}).(*tls.Conn)
+	return encrypted || r.TLS != nil
+}
+
 // Certificates returns the certificate of who sent a request, and those it was sent
 // with: nil without any, and of a request that came without encryption.
 func Certificates(r *http.Request) []*x509.Certificate {

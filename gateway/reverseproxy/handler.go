@@ -78,6 +78,20 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// Ask runs an exchange for a page of this listener, whose browser has sent a request: it comes from there, and has another method, target,
+// header and body. since is when the caller has presented its token, zero for now. Only answers of the gateway itself can be asked for.
+func (h *Handler) Ask(r *http.Request, body []byte, since time.Time) *filter.Answer {
+	p := h.Pipeline()
+	in := h.inbound(r)
+	in.Body, in.Length, in.Presented = body, int64(len(body)), since
+	ex := p.NewExchange(in)
+	ctx, _ := h.Recorder.Begin(r.Context(), r.Header, ex.In.Peer)
+	done := p.Run(ctx, ex)
+	defer done()
+	h.Recorder.Record(ctx, ex.Event)
+	return ex.Answer
+}
+
 // inbound reads a request, but for its body.
 func (h *Handler) inbound(r *http.Request) filter.Inbound {
 	path, query, _ := strings.Cut(r.RequestURI, "?")

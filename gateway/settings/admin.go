@@ -54,11 +54,28 @@ type AdminIssuer struct {
 	Org    string              `yaml:"org" doc:"organisation that its admins are bound to; empty is all of them and the gateway itself"`
 }
 
-// Login is the client of an issuer as which people log in to the console. Without a ClientID nobody does.
+// Login is the client of an issuer as which people log in with a browser. Without a ClientID nobody does.
 type Login struct {
-	ClientID     string            `yaml:"client_id" doc:"id of the client, which must be among audiences, with the redirect address https://HOST/ui/login/callback; empty offers no login by the issuer"`
+	ClientID     string            `yaml:"client_id" doc:"id of the client, which must be among audiences, with the redirect address https://HOST/ui/login/callback, or https://HOST/tollgate/ui/login/callback for callers; empty offers no login by the issuer"`
 	ClientSecret strictyaml.Secret `yaml:"client_secret" doc:"secret of the client; absent for a public client"`
 	Scopes       []string          `yaml:"scopes" doc:"scopes to ask for besides openid, such as groups, so that the ID token has the claims of roles"`
+}
+
+// validate reports a client whose tokens are for none of the audiences.
+func (l *Login) validate(audiences []string) error {
+	if l.ClientID == "" || slices.Contains(audiences, l.ClientID) {
+		return nil
+	}
+	return fault.Errorf("login.client_id", "must be among audiences: the tokens of people who log in are for it")
+}
+
+// Client returns the client at the issuer with a URL.
+func (l *Login) Client(issuer string) oidc.Client {
+	c := oidc.Client{Issuer: issuer, ID: l.ClientID, Scopes: slices.Compact(append([]string{"openid"}, l.Scopes...))}
+	if !l.ClientSecret.IsZero() {
+		c.Secret = l.ClientSecret.Reveal()
+	}
+	return c
 }
 
 // AdminClaims names claims.
@@ -71,7 +88,7 @@ type AdminClaims struct {
 func (i *AdminIssuer) Validate() error {
 	errs := fault.Found{i.Config.Validate()}
 	errs.If(i.ID == "" || strings.Trim(i.ID, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || len(i.ID) > 32, "id", "must be at most 32 of a-z, 0-9, - and _")
-	errs.If(i.Login.ClientID != "" && !slices.Contains(i.Audiences, i.Login.ClientID), "login.client_id", "must be among audiences: the tokens of people who log in are for it")
+	errs = append(errs, i.Login.validate(i.Audiences))
 	errs.If(len(i.Grants) == 0, "grants", "must give at least one role")
 	return errors.Join(errs...)
 }

@@ -42,6 +42,8 @@ type Config struct {
 
 	Instance string `yaml:"instance" doc:"the name of this gateway among those that share the store; it must be unique; empty is the host's name and a random suffix" reload:"restart"`
 
+	Console bool `yaml:"console" doc:"serve My team, pages for callers and leads, at /tollgate/ui of the data listener; beyond loopback they require tls, or balancers with forwarded_hops that speak TLS" reload:"restart"`
+
 	TLS      TLS      `yaml:"tls" doc:"encryption of the data listener; without it, only a proxy on the same host or a trusted network may reach it" reload:"restart"`
 	Admin    Admin    `yaml:"admin" doc:"the operators' listener"`
 	Envoy    Envoy    `yaml:"envoy" doc:"Envoy in front"`
@@ -212,6 +214,7 @@ func (LogFormat) Values() []string { return []string{"json", "text"} }
 func Default() Config {
 	return Config{
 		Listen:      "127.0.0.1:8080",
+		Console:     true,
 		Admin:       Admin{Listen: "127.0.0.1:8081", Console: true},
 		Envoy:       Envoy{XDS: XDS{PlatformCA: "/etc/ssl/certs/ca-certificates.crt"}},
 		Redis:       Redis{Prefix: DefaultPrefix},
@@ -365,7 +368,7 @@ func (c *Config) validateIssuers() error {
 	}
 	for n := range c.Issuers {
 		i, at := &c.Issuers[n], fault.Index("issuers", n)
-		errs = append(errs, fault.At(at, i.Validate()))
+		errs = append(errs, fault.At(at, errors.Join(i.Validate(), i.Login.validate(i.Audiences))))
 		issued(at, i.ID, &i.Mapping, &i.Limit, &i.Budget)
 		errs.If(urls[i.URL], at+".url", "another issuer has the same")
 		urls[i.URL] = true

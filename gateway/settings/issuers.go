@@ -10,6 +10,8 @@ import (
 type Issuer struct {
 	identity.Issuer `yaml:",inline"`
 
+	Login Login `yaml:"login" doc:"the client as which the pages of callers send people to the issuer"`
+
 	Limit  ratelimit.Limit `yaml:"limits" doc:"quotas of each caller"`
 	Budget spend.Budget    `yaml:"budget" doc:"what each caller may spend"`
 }
