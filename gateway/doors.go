@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"time"
 
 	"google.golang.org/grpc"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -29,13 +30,36 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// Handler returns the HTTP door.
+// Handler returns the HTTP door, with the pages of callers.
 func (g *Gateway) Handler() http.Handler {
 	cfg := g.current.Load().config
-	return readiness{g: g, door: &reverseproxy.Handler{
+	door := &reverseproxy.Handler{
 		Pipeline: g.pipeline, Recorder: g.recorder, Peer: cfg.Balancers.Client, Traced: cfg.Balancers.Traced, BodyTimeout: cfg.Timeouts.Body, WriteTimeout: cfg.Timeouts.Write,
 		Release: wire.Release, Certificates: listen.Certificates, Excess: listen.Excess,
-	}}
+	}
+	if !cfg.Console {
+		return readiness{g: g, door: door}
+	}
+	team := ui.Team{
+		Ask: func(r *http.Request, body []byte, since time.Time) ui.Answer {
+			a := door.Ask(r, body, since)
+			return ui.Answer{Status: a.Status, Header: a.Header, Body: a.Body}
+		},
+		Logins: g.logins, Now: g.deps.Now, Logger: g.deps.Logger,
+		Encrypted: func(r *http.Request) bool { return listen.Encrypted(r) || cfg.Balancers.Forwards(r.RemoteAddr) },
+	}
+	return ui.NewTeam(team, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions(), "team")).Before(readiness{g: g, door: door})
+}
+
+// logins returns the issuers where callers log in.
+func (g *Gateway) logins() (out []admin.Login) {
+	issuers := g.config().Issuers
+	for i := range issuers {
+		if l := &issuers[i].Login; l.ClientID != "" {
+			out = append(out, admin.Login{ID: issuers[i].ID, Client: l.Client(issuers[i].URL)})
+		}
+	}
+	return out
 }
 
 // ExtProc returns the Envoy door, with the configuration of Envoys and health beside
@@ -53,7 +77,7 @@ func (g *Gateway) AdminHandler() http.Handler {
 	if !cfg.Admin.Console {
 		return admin.New(deps)
 	}
-	return ui.New(deps, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions())).Before(admin.New(deps))
+	return ui.New(deps, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions(), "console")).Before(admin.New(deps))
 }
 
 // adminDeps returns the dependencies of the admin listener.

@@ -13,7 +13,10 @@ import (
 )
 
 // actionPath returns where the form of a row is posted.
-func actionPath(r *row.Row) string { return "/ui" + strings.TrimPrefix(r.Path(), "/admin") }
+func actionPath(r *row.Row) string { return Path + actionName(r) }
+
+// actionName returns the name of a row's action, which the URL of the page after it has.
+func actionName(r *row.Row) string { return strings.TrimPrefix(r.Path(), "/admin/") }
 
 // action returns a handler that asks a row with the fields of a form. The field back names the page to show afterwards.
 func (c *Console) action(r *row.Row) func(v *visit) {
@@ -22,7 +25,7 @@ func (c *Console) action(r *row.Row) func(v *visit) {
 			v.fail(http.StatusBadRequest, "the form cannot be read")
 			return
 		}
-		form, back := v.r.PostForm, local(v.r.PostFormValue("back")) //nolint:forbidigo // a form that was sent, not http.PostForm
+		form, back := v.r.PostForm, c.local(v.r.PostFormValue("back")) //nolint:forbidigo // a form that was sent, not http.PostForm
 		form.Del("back")
 		if r.Pattern == createKey {
 			form = keyForm(form)
@@ -41,18 +44,18 @@ func (c *Console) action(r *row.Row) func(v *visit) {
 			v.render(http.StatusOK, "secret", frame{Title: "Key " + made.Key.ID, Page: "keys", Data: made})
 			return
 		}
-		http.Redirect(v.w, v.r, done(back, r), http.StatusSeeOther)
+		http.Redirect(v.w, v.r, done(back, actionName(r)), http.StatusSeeOther)
 	}
 }
 
-// done returns the address of a page that says that a row was asked.
-func done(back string, r *row.Row) string {
+// done returns the address of a page, of which local has made sure, that says that an action is done.
+func done(back, action string) string {
 	u, err := url.Parse(back)
 	if err != nil {
-		return Path
+		return back
 	}
 	q := u.Query()
-	q.Set("done", strings.TrimPrefix(r.Path(), "/admin/"))
+	q.Set("done", action)
 	u.RawQuery = q.Encode()
 	return u.String()
 }

@@ -39,13 +39,16 @@ func (f *frame) Nav() (out []link) {
 	if f.scope.Name == "" {
 		return nil
 	}
-	for _, p := range pages() {
-		if p.nav && f.may(p.asks) {
-			out = append(out, link{p.title, p.path() + f.OrgQuery(), p.name == f.Page})
+	for _, p := range f.pages {
+		if p.nav && (p.asks == "" || f.may(p.asks)) && (!p.lead || f.session.Lead) {
+			out = append(out, link{p.title, f.path + strings.TrimSuffix(p.below(), first) + f.OrgQuery(), p.name == f.Page})
 		}
 	}
 	return out
 }
+
+// Base returns the path of the first page, with a slash at its end.
+func (f *frame) Base() string { return f.path }
 
 // OrgQuery returns the query that names the organisation, "" without one.
 func (f *frame) OrgQuery() string {
@@ -59,7 +62,7 @@ func (f *frame) OrgQuery() string {
 func (f *frame) Who() string { return f.scope.Name }
 
 // Open reports whether the listener requires no token.
-func (f *frame) Open() bool { return f.deps.Admins().Open() }
+func (f *frame) Open() bool { return f.people.open() }
 
 // Unnamed reports whether the asker gives a name for each record.
 func (f *frame) Unnamed() bool { return f.scope.Unnamed }
@@ -95,7 +98,7 @@ func (f *frame) Read() bool { return f.r.Method == http.MethodGet }
 // Back returns the address of the page whose form was sent, "" for a page that is not the answer to one.
 func (f *frame) Back() string {
 	if back := f.r.PostFormValue("back"); back != "" {
-		return local(back)
+		return f.local(back)
 	}
 	return ""
 }
@@ -122,11 +125,8 @@ func (f *frame) Now() time.Time { return f.deps.Now().UTC() }
 
 // Done returns the notice of the action before the page. It is a text of the program, with any URL.
 func (f *frame) Done() string {
-	asked := f.Query("done")
-	for _, r := range f.rows {
-		if r.Changes && strings.TrimPrefix(r.Path(), "/admin/") == asked {
-			return "Done: " + r.Summary + "."
-		}
+	if text := f.done[f.Query("done")]; text != "" {
+		return "Done: " + text + "."
 	}
 	return ""
 }

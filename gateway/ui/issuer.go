@@ -29,7 +29,7 @@ type underWay struct {
 
 // client returns the client of an issuer by its name, and false if nobody logs in there.
 func (c *Console) client(issuer string) (oidc.Client, bool) {
-	logins := c.deps.Admins().Logins()
+	logins := c.people.logins()
 	i := slices.IndexFunc(logins, func(l admin.Login) bool { return l.ID == issuer })
 	if i < 0 {
 		return oidc.Client{}, false
@@ -38,23 +38,23 @@ func (c *Console) client(issuer string) (oidc.Client, bool) {
 }
 
 // callback returns the address that an issuer sends a browser back to: the one under which the browser sees the console.
-func callback(r *http.Request) string {
+func (c *Console) callback(r *http.Request) string {
 	scheme := "http"
-	if r.TLS != nil {
+	if c.people.encrypted(r) {
 		scheme = "https"
 	}
-	return scheme + "://" + r.Host + callbackPath
+	return scheme + "://" + r.Host + c.path + callbackPath
 }
 
 // toIssuer sends a browser to log in at an issuer. It follows a link: the policy of pages lets no form lead to another site.
 func (c *Console) toIssuer(w http.ResponseWriter, r *http.Request) {
-	login := underWay{Issuer: r.FormValue("issuer"), Proof: oidc.NewProof(), Next: local(r.FormValue("next"))}
+	login := underWay{Issuer: r.FormValue("issuer"), Proof: oidc.NewProof(), Next: c.local(r.FormValue("next"))}
 	client, known := c.client(login.Issuer)
 	if !known {
 		c.loginPage(w, r, http.StatusBadRequest, "nobody logs in at this issuer")
 		return
 	}
-	address, err := client.Begin(r.Context(), callback(r), login.Proof)
+	address, err := client.Begin(r.Context(), c.callback(r), login.Proof)
 	if err != nil {
 		c.refuseLogin(w, r, err)
 		return
@@ -64,7 +64,7 @@ func (c *Console) toIssuer(w http.ResponseWriter, r *http.Request) {
 		c.refuseLogin(w, r, err)
 		return
 	}
-	setLogin(w, r, base64.RawURLEncoding.EncodeToString(text), int(loginTime.Seconds()))
+	c.setLogin(w, r, base64.RawURLEncoding.EncodeToString(text), int(loginTime.Seconds()))
 	http.Redirect(w, r, address, http.StatusSeeOther) //nolint:gosec // the issuer is configured
 }
 
@@ -78,7 +78,7 @@ func (c *Console) fromIssuer(w http.ResponseWriter, r *http.Request) {
 			err = json.Unmarshal(text, &login)
 		}
 	}
-	setLogin(w, r, "", -1)
+	c.setLogin(w, r, "", -1)
 	q := r.URL.Query()
 	client, known := c.client(login.Issuer)
 	switch {
@@ -89,17 +89,17 @@ func (c *Console) fromIssuer(w http.ResponseWriter, r *http.Request) {
 		c.loginPage(w, r, http.StatusForbidden, "the issuer refused the login")
 		return
 	}
-	token, err := client.Finish(r.Context(), callback(r), login.Proof, q.Get("code"))
+	token, err := client.Finish(r.Context(), c.callback(r), login.Proof, q.Get("code"))
 	if err != nil {
 		c.refuseLogin(w, r, err)
 		return
 	}
-	s, err := c.deps.Holder(r.Context(), token)
+	s, err := c.people.enter(r, token, true)
 	if err != nil {
 		c.refuseLogin(w, r, err)
 		return
 	}
-	c.begin(w, r, token, session{Name: s.Name, Began: c.deps.Now().UTC(), Login: true}, local(login.Next))
+	c.begin(w, r, token, s, c.local(login.Next))
 }
 
 // refuseLogin shows why a login has failed. The issuer's answer is in the log.
@@ -117,9 +117,9 @@ func (c *Console) refuseLogin(w http.ResponseWriter, r *http.Request, err error)
 }
 
 // setLogin sets the cookie of a login that is under way for some seconds; -1 deletes it.
-func setLogin(w http.ResponseWriter, r *http.Request, value string, seconds int) {
+func (c *Console) setLogin(w http.ResponseWriter, r *http.Request, value string, seconds int) {
 	//nolint:gosec // without TLS it is served on loopback only
 	http.SetCookie(w, &http.Cookie{
-		Name: loginCookie, Value: value, Path: callbackPath, MaxAge: seconds, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteLaxMode,
+		Name: loginCookie, Value: value, Path: c.path + callbackPath, MaxAge: seconds, HttpOnly: true, Secure: c.people.encrypted(r), SameSite: http.SameSiteLaxMode,
 	})
 }

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -14,39 +15,37 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
-// page is one page of the console.
+// page is one page of a console.
 type page struct {
-	// name is that of its template and, but for the first page, of its path.
+	// name is that of its template.
 	name, title string
-	// asks is the pattern of the row that the page is about. Who may ask it may see the page.
+	// at is its path below that of the console, the name where it is empty.
+	at string
+	// asks is the pattern of the row that the page is about. Who may ask it may see the page. It is empty for pages of callers.
 	asks string
-	// nav says that the navigation has the page.
-	nav bool
+	// nav says that the navigation has the page; under is the name of the page that the navigation shows in its place.
+	nav   bool
+	under string
+	// lead says that the navigation of leads alone has the page.
+	lead bool
 	// load asks the rows. A status other than 0 is that of the page.
 	load func(v *visit) (data any, status int, fault string)
 }
 
-func (p *page) path() string { return strings.TrimSuffix(Path+p.name, "now") }
+// first is the path of the first page below that of the console, in the form of [http.ServeMux].
+const first = "{$}"
 
-// pattern returns the route of the page.
-func (p *page) pattern() string {
-	switch p.name {
-	case "now":
-		return Path + "{$}"
-	case "decision":
-		return "/ui/decisions/{id}"
-	}
-	return p.path()
-}
+// below returns the route of the page, below the path of the console.
+func (p *page) below() string { return cmp.Or(p.at, p.name) }
 
 // pages returns the pages in the order of the navigation.
 func pages() []*page {
 	return []*page{
-		{name: "now", title: "Now", asks: "GET /admin/overview", nav: true, load: now},
+		{name: "now", title: "Now", at: first, asks: "GET /admin/overview", nav: true, load: now},
 		{name: "spend", title: "Spend", asks: history, nav: true, load: spend},
 		{name: "resources", title: "Resources", asks: ledger, nav: true, load: resources},
 		{name: "decisions", title: "Decisions", asks: decisionList, nav: true, load: decisions},
-		{name: "decision", title: "Decision", asks: "GET /admin/decisions/{id}", load: decision},
+		{name: "decision", title: "Decision", at: "decisions/{id}", under: "decisions", asks: "GET /admin/decisions/{id}", load: decision},
 		{name: "explain", title: "Dry run", asks: explainRow, nav: true, load: blank},
 		{name: "approvals", title: "Approvals", asks: "GET /admin/approvals", nav: true, load: approvals},
 		{name: "keys", title: "Keys", asks: "GET /admin/keys", nav: true, load: keys},
@@ -74,11 +73,11 @@ const (
 // show serves a page.
 func (c *Console) show(v *visit, p *page) {
 	data, status, fault := p.load(v)
-	name := p.name
-	if name == "decision" {
-		name = "decisions"
+	f := frame{Title: p.title, Page: cmp.Or(p.under, p.name), Fault: fault, Data: data}
+	if status == http.StatusUnauthorized { // the key of the session is none any more
+		v.toLogin()
+		return
 	}
-	f := frame{Title: p.title, Page: name, Fault: fault, Data: data}
 	if status != 0 && data == nil {
 		f.Title = http.StatusText(status)
 		v.render(status, "fault", f)

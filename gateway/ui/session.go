@@ -37,14 +37,20 @@ type session struct {
 	Began  time.Time `json:"began"`
 	// Login says that the token came from a login at its issuer. It is judged as of then, and the session outlasts it.
 	Login bool `json:"login,omitempty"`
+	// Lead says that the navigation has the pages of leads. It gives no rights.
+	Lead bool `json:"lead,omitempty"`
 }
 
 // Sessions keeps sessions in the store that gateways share. It is safe for concurrent use.
-type Sessions struct{ store *record.Store[session] }
+type Sessions struct {
+	store *record.Store[session]
+	use   string
+}
 
-// NewSessions returns the sessions whose keys begin with prefix. It does not dial.
-func NewSessions(client redis.UniversalClient, prefix string) *Sessions {
-	return &Sessions{record.New[session](client, prefix)}
+// NewSessions returns the sessions of one use whose keys begin with prefix. Sessions of another use, beside them in the store, are none of
+// them: their tokens are sealed under keys of their own. It does not dial.
+func NewSessions(client redis.UniversalClient, prefix, use string) *Sessions {
+	return &Sessions{record.New[session](client, prefix), use}
 }
 
 // idOf returns the id of a session, by which the value of its cookie cannot be found.
@@ -54,8 +60,8 @@ func idOf(value string) string {
 }
 
 // cipherOf returns the cipher of the token of a session.
-func cipherOf(value string) (cipher.AEAD, error) {
-	key, err := hkdf.Key(sha256.New, []byte(value), nil, "tollgate console session", 32)
+func (s *Sessions) cipherOf(value string) (cipher.AEAD, error) {
+	key, err := hkdf.Key(sha256.New, []byte(value), nil, "tollgate "+s.use+" session", 32)
 	if err != nil {
 		return nil, fmt.Errorf("derive a key: %w", err)
 	}
@@ -69,7 +75,7 @@ func cipherOf(value string) (cipher.AEAD, error) {
 // Begin stores a session with a token, and returns the value of its cookie. The error is [record.ErrFull] if there are too many.
 func (s *Sessions) Begin(ctx context.Context, token string, next session) (value string, err error) {
 	value = rand.Text() + rand.Text() // 256 bits
-	seal, err := cipherOf(value)
+	seal, err := s.cipherOf(value)
 	if err != nil {
 		return "", err
 	}
@@ -85,23 +91,23 @@ func (s *Sessions) Begin(ctx context.Context, token string, next session) (value
 }
 
 // Token returns a session and its token by the value of its cookie. The error is errNoSession, or one of the store.
-func (s *Sessions) Token(ctx context.Context, value string) (token string, of *session, err error) {
+func (s *Sessions) Token(ctx context.Context, value string) (token string, of session, err error) {
 	e, err := s.store.Look(ctx, allSessions, idOf(value))
 	if err != nil {
-		return "", nil, err
+		return "", of, err
 	}
 	if e.Record == nil {
-		return "", nil, errNoSession
+		return "", of, errNoSession
 	}
-	seal, err := cipherOf(value)
+	seal, err := s.cipherOf(value)
 	if err != nil {
-		return "", nil, err
+		return "", of, err
 	}
 	text, err := seal.Open(nil, nil, e.Record.Sealed, nil)
 	if err != nil {
-		return "", nil, errNoSession
+		return "", of, errNoSession
 	}
-	return string(text), e.Record, nil
+	return string(text), *e.Record, nil
 }
 
 // End ends a session, at every gateway at once.

@@ -23,44 +23,76 @@ var assets embed.FS
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
 	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 
-// Console serves the pages. It is safe for concurrent use.
+// Console serves the pages of one listener. It is safe for concurrent use.
 type Console struct {
+	// path is the path of the first page, cookies that of its cookies.
+	path, cookies string
+	// asks is what people paste to log in.
+	asks string
+	// pages are those that people see, in the order of the navigation.
+	pages    []*page
+	people   people
 	deps     admin.Deps
 	sessions *Sessions
-	rows     map[string]*row.Row // by pattern
-	mux      *http.ServeMux
+	rows     map[string]*row.Row // by pattern; those of the operators' listener
+	// done maps actions to the notices of pages after them.
+	done map[string]string
+	mux  *http.ServeMux
+}
+
+// people are those who may log in to a console.
+type people interface {
+	// private returns why a request that could be read on the way must not be answered, "" for others.
+	private(r *http.Request) string
+	// encrypted reports whether the browser of a request sees the page over TLS.
+	encrypted(r *http.Request) bool
+	// open reports whether nobody has to log in.
+	open() bool
+	// logins returns the issuers where people log in.
+	logins() []admin.Login
+	// enter returns the session of the holder of a token, which was typed in or comes from a login at its issuer.
+	enter(r *http.Request, token string, login bool) (session, error)
+	// asker returns the holder of a session's token, and of none where nobody has to log in.
+	asker(r *http.Request, token string, s *session) (row.Scope, error)
 }
 
 // New returns the console over the rows of the operators' listener.
 func New(deps admin.Deps, sessions *Sessions) *Console {
-	c := &Console{deps: deps, sessions: sessions, rows: make(map[string]*row.Row), mux: http.NewServeMux()}
+	c := &Console{path: Path, cookies: "/ui", asks: "the token of an admin", pages: pages(), people: operators{deps}, deps: deps, sessions: sessions, rows: make(map[string]*row.Row)}
+	c.serveCommon()
 	rows := deps.Rows()
 	for i := range rows {
 		c.rows[rows[i].Pattern] = &rows[i]
 		if rows[i].Changes {
+			c.done[actionName(&rows[i])] = rows[i].Summary
 			c.mux.HandleFunc("POST "+actionPath(&rows[i]), c.visited(c.action(&rows[i])))
 		}
 	}
-	c.mux.Handle("GET /ui", http.RedirectHandler(Path, http.StatusMovedPermanently))
-	c.mux.HandleFunc("GET /ui/style.css", style)
-	c.mux.HandleFunc("GET "+loginPath, c.showLogin)
-	c.mux.HandleFunc("POST "+loginPath, c.login)
-	c.mux.HandleFunc("POST "+logoutPath, c.logout)
-	c.mux.HandleFunc("GET "+issuerPath, c.toIssuer)
-	c.mux.HandleFunc("GET "+callbackPath, c.fromIssuer)
 	c.mux.HandleFunc("GET /ui/spend.csv", c.visited(c.spendCSV))
 	c.mux.HandleFunc("POST /ui/explain", c.visited(c.explain))
-	for _, p := range pages() {
-		c.mux.HandleFunc("GET "+p.pattern(), c.visited(func(v *visit) { c.show(v, p) }))
-	}
 	return c
+}
+
+// serveCommon begins to serve the parts that all consoles have: the pages, and the login.
+func (c *Console) serveCommon() {
+	c.mux, c.done = http.NewServeMux(), make(map[string]string)
+	c.mux.Handle("GET "+strings.TrimSuffix(c.path, "/"), http.RedirectHandler(c.path, http.StatusMovedPermanently))
+	c.mux.HandleFunc("GET "+c.path+"style.css", style)
+	c.mux.HandleFunc("GET "+c.path+loginPath, c.showLogin)
+	c.mux.HandleFunc("POST "+c.path+loginPath, c.login)
+	c.mux.HandleFunc("POST "+c.path+logoutPath, c.logout)
+	c.mux.HandleFunc("GET "+c.path+issuerPath, c.toIssuer)
+	c.mux.HandleFunc("GET "+c.path+callbackPath, c.fromIssuer)
+	for _, p := range c.pages {
+		c.mux.HandleFunc("GET "+c.path+p.below(), c.visited(func(v *visit) { c.show(v, p) }))
+	}
 }
 
 // Before returns a handler that serves the console, and all other paths by next.
 func (c *Console) Before(next http.Handler) http.Handler {
 	guarded := http.NewCrossOriginProtection().Handler(http.HandlerFunc(c.serve))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/ui" || strings.HasPrefix(r.URL.Path, Path) {
+		if r.URL.Path+"/" == c.path || strings.HasPrefix(r.URL.Path, c.path) {
 			guarded.ServeHTTP(w, r)
 			return
 		}
@@ -75,25 +107,12 @@ func (c *Console) serve(w http.ResponseWriter, r *http.Request) {
 	h.Set("Referrer-Policy", "same-origin") // without one, browsers hide the origin of a form
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
-	if !private(r) {
-		http.Error(w, "The console is served over TLS (admin.tls) and on loopback.", http.StatusForbidden)
+	if reason := c.people.private(r); reason != "" {
+		http.Error(w, reason, http.StatusForbidden)
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	c.mux.ServeHTTP(w, r)
-}
-
-// private reports whether nobody on the way can read a request: it came over TLS or on loopback.
-func private(r *http.Request) bool {
-	if r.TLS != nil {
-		return true
-	}
-	addr, ok := r.Context().Value(http.LocalAddrContextKey).(interface{ String() string })
-	if !ok {
-		return false
-	}
-	local, err := netip.ParseAddrPort(addr.String())
-	return err == nil && local.Addr().Unmap().IsLoopback()
 }
 
 func style(w http.ResponseWriter, r *http.Request) {
@@ -110,21 +129,20 @@ type visit struct {
 	scope row.Scope
 	// org is the organisation that the page is about.
 	org string
+	// token is that of the session, which is empty where nobody has to log in.
+	token   string
+	session session
 }
 
 // visited passes requests on whose asker is known, and sends others to log in.
 func (c *Console) visited(next func(v *visit)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		s, err := c.asker(r)
+		v := &visit{Console: c, w: w, r: r}
+		err := v.identify()
 		refused, isRefused := errors.AsType[admin.TokenError](err)
-		v := &visit{Console: c, w: w, r: r, scope: s}
 		switch {
 		case errors.Is(err, errNoSession) || isRefused && refused.Status == http.StatusUnauthorized:
-			target := loginPath
-			if r.Method == http.MethodGet {
-				target += "?" + url.Values{"next": {r.URL.RequestURI()}}.Encode()
-			}
-			http.Redirect(w, r, target, http.StatusSeeOther)
+			v.toLogin()
 		case isRefused:
 			v.fail(refused.Status, refused.Reason)
 		case err != nil:
@@ -136,24 +154,28 @@ func (c *Console) visited(next func(v *visit)) http.HandlerFunc {
 	}
 }
 
-// asker returns who sent a request: the holder of the session's token or, where no token is required, anyone.
-func (c *Console) asker(r *http.Request) (row.Scope, error) {
-	if c.deps.Admins().Open() {
-		return c.deps.Identify(r, "")
+// toLogin sends a browser to log in, and then on to the page that it asked for.
+func (v *visit) toLogin() {
+	target := v.path + loginPath
+	if v.r.Method == http.MethodGet {
+		target += "?" + url.Values{"next": {v.r.URL.RequestURI()}}.Encode()
 	}
-	cookie, err := r.Cookie(cookieName)
-	if err != nil {
-		return row.Scope{}, errNoSession
+	http.Redirect(v.w, v.r, target, http.StatusSeeOther)
+}
+
+// identify finds out who sent a request: the holder of the session's token or, where nobody has to log in, anyone.
+func (v *visit) identify() (err error) {
+	if !v.people.open() {
+		cookie, err := v.r.Cookie(cookieName)
+		if err != nil {
+			return errNoSession
+		}
+		if v.token, v.session, err = v.sessions.Token(v.r.Context(), cookie.Value); err != nil {
+			return err
+		}
 	}
-	token, s, err := c.sessions.Token(r.Context(), cookie.Value)
-	if err != nil {
-		return row.Scope{}, err
-	}
-	at := c.deps.Now()
-	if s.Login {
-		at = s.Began
-	}
-	return c.deps.HolderAt(r.Context(), token, at)
+	v.scope, err = v.people.asker(v.r, v.token, &v.session)
+	return err
 }
 
 // choose sets the organisation: the one that the request names, or the first.

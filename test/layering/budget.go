@@ -33,7 +33,7 @@ func Budgets() []Budget {
 		{"explanations, archive, audit, telemetry, operators' listener, pages of callers", []string{
 			"gateway/explain", "gateway/archive", "gateway/audit", "gateway/telemetry", "gateway/admin/...", "gateway/reference",
 		}, 7484},
-		{"console", []string{"gateway/ui"}, 1651},
+		{"console", []string{"gateway/ui"}, 2094},
 		{"what callers see of themselves", []string{"gateway/selfservice"}, 557},
 		{"policies", []string{"policies/..."}, 14989},
 		{"ledger and its store", []string{"policies/spend", "policies/spend/redisstore"}, 8030},
@@ -65,7 +65,7 @@ func BudgetOf(pkg string) (Budget, bool) {
 
 const (
 	// MaxSettings is the number of settings in docs/configuration.md; sections, and lists and mappings with settings of their own, do not count.
-	MaxSettings = 382
+	MaxSettings = 386
 	// MaxExchangeFields is the number of fields of filter.Exchange.
 	MaxExchangeFields = 55
 	// LargeLines is the number of lines above which a package is listed in [Large].

@@ -204,10 +204,11 @@ func Table() []Row {
 		{
 			Package: "gateway/ui",
 			May: []string{
-				"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/explain", "gateway/oidc", "gateway/record", "gateway/settings", "gateway/xds",
+				"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/explain", "gateway/identity", "gateway/oidc", "gateway/problem",
+				"gateway/record", "gateway/reference", "gateway/selfservice", "gateway/settings", "gateway/xds",
 			},
 			Tests: []string{"gateway", "test/world"}, // the gateway whose rows they ask
-			Why:   "pages stand on the rows of the operators' listener, and know no feature but by its answers",
+			Why:   "pages stand on the rows of the operators' listener and the routes of callers, and know no feature but by its answers",
 		},
 		{
 			Package: "gateway/selfservice",

@@ -1,0 +1,57 @@
+package ui
+
+import (
+	"net/http"
+	"net/netip"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+)
+
+// operators are the holders of admins' tokens.
+type operators struct{ admin.Deps }
+
+func (operators) private(r *http.Request) string {
+	if r.TLS != nil || onLoopback(r) {
+		return ""
+	}
+	return "The console is served over TLS (admin.tls) and on loopback."
+}
+
+func (operators) encrypted(r *http.Request) bool { return r.TLS != nil }
+
+func (o operators) open() bool { return o.Admins().Open() }
+
+func (o operators) logins() []admin.Login { return o.Admins().Logins() }
+
+func (o operators) enter(r *http.Request, token string, login bool) (session, error) {
+	var s row.Scope
+	var err error
+	if login {
+		s, err = o.Holder(r.Context(), token)
+	} else {
+		s, err = o.Identify(r, "Bearer "+token)
+	}
+	return session{Name: s.Name, Began: o.Now().UTC(), Login: login}, err
+}
+
+func (o operators) asker(r *http.Request, token string, s *session) (row.Scope, error) {
+	if o.open() {
+		return o.Identify(r, "")
+	}
+	at := o.Now()
+	if s.Login {
+		at = s.Began
+	}
+	return o.HolderAt(r.Context(), token, at)
+}
+
+// onLoopback reports whether a request came on loopback.
+func onLoopback(r *http.Request) bool {
+	addr, ok := r.Context().Value(http.LocalAddrContextKey).(interface{ String() string })
+	if !ok {
+		return false
+	}
+	local, err := netip.ParseAddrPort(addr.String())
+	return err == nil && local.Addr().Unmap().IsLoopback()
+}

@@ -1,0 +1,201 @@
+package ui
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/selfservice"
+)
+
+// TeamPath is the path of the first page of callers.
+const TeamPath = "/tollgate/ui/"
+
+// Team are the dependencies of the pages of callers. All fields are required.
+type Team struct {
+	// Ask runs a request at the data listener with a body, and with a token that was presented at a time, zero for now. It comes from
+	// where r does: identity, limits and records are those of any request.
+	Ask func(r *http.Request, body []byte, since time.Time) Answer
+	// Encrypted reports whether a request came over TLS, to the listener or to a balancer in front of it.
+	Encrypted func(r *http.Request) bool
+	// Logins returns the issuers where callers log in.
+	Logins func() []admin.Login
+	Now    func() time.Time
+	Logger *slog.Logger
+}
+
+// Answer is an answer of the data listener.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// NewTeam returns the console of callers: for each route of their own, a page or a form. It keeps their keys and tokens as the console of
+// operators does those of admins.
+func NewTeam(deps Team, sessions *Sessions) *Console {
+	c := &Console{
+		path: TeamPath, cookies: "/tollgate", asks: "your key or token", pages: teamPages(), people: callers{deps}, sessions: sessions,
+		deps: admin.Deps{Now: deps.Now, Logger: deps.Logger},
+	}
+	c.serveCommon()
+	for _, a := range acts() {
+		c.done[a.path] = a.done
+		c.mux.HandleFunc("POST "+TeamPath+a.path, c.visited(func(v *visit) { v.act(a) }))
+	}
+	return c
+}
+
+// callers are the holders of callers' keys and tokens.
+type callers struct{ Team }
+
+func (c callers) private(r *http.Request) string {
+	if c.Encrypted(r) || onLoopback(r) {
+		return ""
+	}
+	return "The pages of callers are served over TLS (tls, or balancers.forwarded_hops) and on loopback."
+}
+
+func (c callers) encrypted(r *http.Request) bool { return c.Encrypted(r) }
+
+func (callers) open() bool { return false }
+
+func (c callers) logins() []admin.Login { return c.Logins() }
+
+// enter asks who the caller with a key or token is. A wrong one counts as at any route.
+func (c callers) enter(r *http.Request, token string, login bool) (session, error) {
+	s := session{Began: c.Now().UTC(), Login: login}
+	me, err := asked[selfservice.Me](c.ask(r, token, &s, http.MethodGet, "me", nil, nil))
+	if err != nil {
+		return s, err
+	}
+	s.Name = cmp.Or(me.Subject, me.Key)
+	for _, role := range me.Roles {
+		s.Lead = s.Lead || role == string(identity.RoleLead) && me.Team != ""
+	}
+	return s, nil
+}
+
+// asker returns the name of a session. Its token is judged by each question of the page.
+func (callers) asker(_ *http.Request, _ string, s *session) (row.Scope, error) {
+	return row.Scope{Name: s.Name}, nil
+}
+
+// ask asks a route below /tollgate/ with the token of a session.
+func (c callers) ask(r *http.Request, token string, s *session, method, path string, query url.Values, body []byte) Answer {
+	target := url.URL{Path: "/tollgate/" + path, RawQuery: query.Encode()}
+	if unescaped, err := url.PathUnescape(path); err == nil {
+		target.Path, target.RawPath = "/tollgate/"+unescaped, "/tollgate/"+path
+	}
+	q := r.Clone(r.Context())
+	q.Method, q.URL, q.RequestURI, q.Body, q.ContentLength = method, &target, target.RequestURI(), http.NoBody, int64(len(body))
+	q.Header = http.Header{"Authorization": {"Bearer " + token}, "User-Agent": r.Header["User-Agent"], "X-Forwarded-For": r.Header["X-Forwarded-For"]}
+	if body != nil {
+		q.Header.Set("Content-Type", "application/json")
+	}
+	since := time.Time{}
+	if s.Login {
+		since = s.Began
+	}
+	return c.Ask(q, body, since)
+}
+
+// asked reads an answer of the data listener. The error is an [admin.TokenError] for a refusal.
+func asked[T any](a Answer) (out T, err error) {
+	if a.Status < http.StatusBadRequest {
+		if len(a.Body) > 0 {
+			err = json.Unmarshal(a.Body, &out)
+		}
+		return out, err
+	}
+	var p problem.Problem
+	if err := json.Unmarshal(a.Body, &p); err != nil {
+		p.Detail = http.StatusText(a.Status)
+	}
+	wait, _ := time.ParseDuration(a.Header.Get("Retry-After") + "s") // 0 where there is none
+	return out, admin.TokenError{RefusedError: row.RefusedError{Status: a.Status, Reason: strings.Join(append([]string{p.Detail}, p.Errors...), "; ")}, Wait: wait}
+}
+
+// own asks a route of callers for a page.
+func own[T any](v *visit, path string, query url.Values) (out part[T]) {
+	answer, err := asked[T](v.askOwn(http.MethodGet, path, query, nil))
+	out.Is = answer
+	refused, isRefused := errors.AsType[admin.TokenError](err)
+	switch {
+	case isRefused:
+		out.Status, out.Fault = refused.Status, refused.Reason
+	case err != nil:
+		out.Status, out.Fault = http.StatusInternalServerError, "the answer cannot be read"
+	}
+	return out
+}
+
+// askOwn asks a route below /tollgate/ in the name of the asker.
+func (v *visit) askOwn(method, path string, query url.Values, body []byte) Answer {
+	people, _ := v.people.(callers)
+	return people.ask(v.r, v.token, &v.session, method, path, query, body)
+}
+
+// act is a form of callers. It sends its fields to a route below /tollgate/.
+type act struct {
+	// path is that of the form below the console, done the notice after it.
+	path, done string
+	// method and route are those of the request. {id} in the route is the field id.
+	method, route string
+	// fields are those that become parameters.
+	fields []string
+	// key says that the fields describe a key, and secret that the answer has one.
+	key, secret bool
+}
+
+func acts() []act {
+	return []act{
+		{path: "approvals/grant", done: "Let a refused call pass once", method: http.MethodPost, route: "approvals/{id}/grant", fields: []string{"for", "max_usd", "reason"}},
+		{path: "approvals/deny", done: "Deny a request for approval", method: http.MethodPost, route: "approvals/{id}/deny", fields: []string{"reason"}},
+		{path: "resources/keep", done: "Leave an idle resource alone", method: http.MethodPost, route: "keep/{id}", fields: []string{"for"}},
+		{path: "keys/create", done: "Make a key", method: http.MethodPost, route: "keys", key: true, secret: true},
+		{path: "keys/rotate", done: "Give a key another secret", method: http.MethodPost, route: "keys/{id}/rotate", fields: []string{"overlap"}, secret: true},
+		{path: "keys/revoke", done: "Withdraw a key", method: http.MethodDelete, route: "keys/{id}"},
+	}
+}
+
+// act sends a form to its route.
+func (v *visit) act(a act) {
+	if err := v.r.ParseForm(); err != nil {
+		v.fail(http.StatusBadRequest, "the form cannot be read")
+		return
+	}
+	query := url.Values{}
+	for _, name := range a.fields {
+		if value := strings.TrimSpace(v.r.PostFormValue(name)); value != "" {
+			query.Set(name, value)
+		}
+	}
+	var body []byte
+	if a.key {
+		form := v.r.PostForm //nolint:forbidigo // a form that was sent, not http.PostForm
+		form.Del("back")
+		body = []byte(keyForm(form).Get("spec"))
+	}
+	made, err := asked[secret](v.askOwn(a.method, strings.Replace(a.route, "{id}", url.PathEscape(v.r.PostFormValue("id")), 1), query, body))
+	refused, isRefused := errors.AsType[admin.TokenError](err)
+	switch {
+	case isRefused && refused.Status == http.StatusUnauthorized:
+		v.toLogin()
+	case isRefused:
+		v.fail(refused.Status, refused.Reason)
+	case a.secret && made.Secret != "":
+		v.render(http.StatusOK, "secret", frame{Title: "Key " + made.Key.ID, Page: "mykeys", Data: made})
+	default:
+		http.Redirect(v.w, v.r, done(v.local(v.r.PostFormValue("back")), a.path), http.StatusSeeOther)
+	}
+}

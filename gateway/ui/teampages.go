@@ -1,0 +1,132 @@
+package ui
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/reference"
+	"github.com/tollgate-dev/tollgate/gateway/selfservice"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+)
+
+// teamPages returns the pages of callers in the order of the navigation.
+func teamPages() []*page {
+	return []*page{
+		{name: "my", title: "My team", at: first, nav: true, load: my},
+		{name: "myspend", title: "Spend", at: "spend", nav: true, load: mySpend},
+		{name: "myresources", title: "Resources", at: "resources", nav: true, load: myResources},
+		{name: "mydecisions", title: "Decisions", at: "decisions", nav: true, load: myDecisions},
+		{name: "mydecision", title: "Decision", at: "decisions/{id}", under: "mydecisions", load: myDecision},
+		{name: "myapprovals", title: "Approvals", at: "approvals", nav: true, load: myApprovals},
+		{name: "mykeys", title: "Keys", at: "keys", nav: true, lead: true, load: myKeys},
+	}
+}
+
+// myData is the data of the first page: who a caller is, and its budgets by scope.
+type myData struct {
+	selfservice.Me
+
+	Scopes []scopeBudgets
+}
+
+// scopeBudgets are the budgets of a key, a team or an organisation.
+type scopeBudgets struct {
+	Scope   string
+	Budgets []ownBudget
+}
+
+// ownBudget is a budget as bars of budgets show it, and when its period ends.
+type ownBudget struct {
+	admin.Budget
+
+	Known bool
+	Ends  *time.Time
+}
+
+func my(v *visit) (any, int, string) {
+	me := own[selfservice.Me](v, "me", nil)
+	d := myData{Me: me.Is}
+	for scope, list := range byScope(me.Is.Budgets) {
+		d.Scopes = append(d.Scopes, scopeBudgets{scope, list})
+	}
+	slices.SortFunc(d.Scopes, func(a, b scopeBudgets) int { return cmp.Compare(a.Scope, b.Scope) })
+	return d, me.Status, me.Fault
+}
+
+func byScope(budgets []reference.Budget) map[string][]ownBudget {
+	out := make(map[string][]ownBudget)
+	for _, b := range budgets {
+		shown := admin.Budget{Name: b.Name, Limit: b.Limit, Used: b.Used, Reserved: b.Reserved, Left: b.Left}
+		out[b.Scope] = append(out[b.Scope], ownBudget{shown, b.Left != "", b.Ends})
+	}
+	return out
+}
+
+// given returns the parameters of the page that have some names and a value.
+func (v *visit) given(names ...string) url.Values {
+	out := url.Values{}
+	for _, name := range names {
+		if value := v.r.URL.Query().Get(name); value != "" {
+			out.Set(name, value)
+		}
+	}
+	return out
+}
+
+func mySpend(v *visit) (any, int, string) {
+	q := v.given("from", "to", "bucket", "by")
+	q.Set("by", cmp.Or(q.Get("by"), "gpu"))
+	d := spendData{Costs: own[admin.Costs](v, "spend", q), By: q.Get("by"), Bucket: cmp.Or(q.Get("bucket"), "day")}
+	if d.Costs.OK() {
+		d.Groups = groups(&d.Costs.Is, d.By)
+		d.Chart = newChart(&d.Costs.Is, d.By, d.Groups)
+	}
+	return d, d.Costs.Status, d.Costs.Fault
+}
+
+// myResourceData is the data of the page of a caller's resources.
+type myResourceData struct {
+	Complete  bool                   `json:"complete"`
+	Resources []selfservice.Resource `json:"resources"`
+	Shown     excerpt[selfservice.Resource]
+}
+
+func myResources(v *visit) (any, int, string) {
+	list := own[myResourceData](v, "resources", nil)
+	list.Is.Shown = cut(v, list.Is.Resources)
+	return list.Is, list.Status, list.Fault
+}
+
+func myDecisions(v *visit) (any, int, string) {
+	list := own[decisionData](v, "decisions", v.given("refused", "operation", "since", "limit"))
+	return list.Is, list.Status, list.Fault
+}
+
+func myDecision(v *visit) (any, int, string) {
+	x := own[selfservice.Decision](v, "decisions/"+url.PathEscape(v.r.PathValue("id")), nil)
+	if !x.OK() {
+		return nil, x.Status, x.Fault
+	}
+	return x.Is, 0, ""
+}
+
+func myApprovals(v *visit) (any, int, string) {
+	list := own[struct {
+		Approvals []approval.Record `json:"approvals"`
+	}](v, "approvals", nil)
+	return cut(v, list.Is.Approvals), list.Status, list.Fault
+}
+
+func myKeys(v *visit) (any, int, string) {
+	list := own[struct {
+		Keys []settings.KeyRecord `json:"keys"`
+	}](v, "keys", nil)
+	return cut(v, list.Is.Keys), list.Status, list.Fault
+}
+
+// Lead reports whether the asker has the pages of leads.
+func (f *frame) Lead() bool { return f.session.Lead }
