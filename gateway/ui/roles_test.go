@@ -1,0 +1,129 @@
+package ui_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
+	"github.com/tollgate-dev/tollgate/gateway/keep"
+	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/selfservice"
+)
+
+// decided is the role that each row requires. Whoever adds a row decides here.
+var decided = map[string]row.Role{
+	"GET /livez": row.Anyone, "GET /readyz": row.Anyone, "GET /metrics": row.Anyone,
+	"GET /admin/openapi.json": row.Viewer, "GET /admin/status": row.Viewer, "GET /admin/overview": row.Viewer, "GET /admin/orgs": row.Viewer,
+	"GET /admin/limits": row.Viewer, "GET /admin/spend": row.Viewer, "GET /admin/spend/holds": row.Viewer, "GET /admin/spend/history": row.Viewer,
+	"GET /admin/spend/forecast": row.Viewer, "GET /admin/spend/export": row.Viewer, "GET /admin/spend/idle": row.Viewer, "GET /admin/approvals": row.Viewer,
+	"GET /admin/keys": row.Viewer, "GET /admin/tokens/revoked": row.Viewer, "GET /admin/legacy": row.Viewer, "GET /admin/envoy": row.Viewer,
+	"GET /admin/envoy/snapshot": row.Viewer, "GET /admin/decisions": row.Viewer, "GET /admin/decisions/stream": row.Viewer, "GET /admin/policies/counts": row.Viewer,
+	"GET /admin/decisions/{id}": row.Viewer, "POST /admin/explain": row.Viewer, "GET /admin/audit": row.Viewer,
+	"GET /admin/decisions/log": row.Operator, "GET /admin/audit/log": row.Operator, "POST /admin/limits/reset": row.Operator, "POST /admin/spend/reconcile": row.Operator,
+	"POST /admin/spend/adopt": row.Operator, "POST /admin/spend/holds/release": row.Operator, "POST /admin/spend/keep": row.Operator,
+	"GET /debug/pprof/": row.Operator, "GET /debug/pprof/profile": row.Operator, "GET /debug/pprof/symbol": row.Operator, "GET /debug/pprof/trace": row.Operator,
+	"POST /admin/approvals/grant": row.Approver, "POST /admin/approvals/deny": row.Approver,
+	"GET /admin/config": row.Admin, "POST /admin/keys/create": row.Admin, "POST /admin/keys/rotate": row.Admin, "POST /admin/keys/revoke": row.Admin,
+	"POST /admin/tokens/revoke": row.Admin,
+}
+
+// Every row has a decision, and holds it: by its route, for each role, for no token, and for the key of a caller.
+func TestEveryRoleByEveryRow(t *testing.T) {
+	t.Parallel()
+	c := start(t, text, miniredis.RunT(t))
+	roles := map[string]row.Role{"token_vera": row.Viewer, "token_olga": row.Operator, "token_anna": row.Approver, "token_root": row.Admin, "key_of_ann": "", "": ""}
+	seen := make(map[string]bool)
+	for _, r := range gateway.AdminRows() {
+		want, isDecided := decided[r.Pattern]
+		seen[r.Pattern] = true
+		if !isDecided || want != r.Role {
+			t.Errorf("%s requires %q, decided is %q: decide in this test", r.Pattern, r.Role, want)
+			continue
+		}
+		for token, role := range roles {
+			allowed := role == row.Admin || role == want || role != "" && want == row.Viewer
+			if want == row.Anyone || allowed && strings.HasPrefix(r.Path(), "/debug/pprof/") { // a profile takes its time
+				continue
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			if r.Path() == "/admin/decisions/stream" {
+				cancel() // it would not end
+			}
+			req := httptest.NewRequestWithContext(ctx, r.Method(), strings.Replace(r.Path(), "{id}", "x", 1)+"?org=acme", http.NoBody)
+			req.Header.Set("Authorization", "Bearer "+token)
+			w := httptest.NewRecorder()
+			c.gateway.AdminHandler().ServeHTTP(w, req)
+			cancel()
+			refused := w.Code == http.StatusForbidden
+			if role == "" { // the last of many wrong tokens are slowed
+				refused = w.Code == http.StatusUnauthorized || w.Code == http.StatusTooManyRequests
+			}
+			if refused == allowed {
+				t.Errorf("%s with token %q of role %q: %d %s", r.Pattern, token, role, w.Code, w.Body)
+			}
+		}
+	}
+	for pattern := range decided {
+		if !seen[pattern] {
+			t.Errorf("%s is decided, and no row", pattern)
+		}
+	}
+}
+
+// ofLeads are the routes of callers that leads alone may use; false is a route for all. Whoever adds a route decides here.
+var ofLeads = map[string]bool{
+	"self.me": false, "self.spend": false, "self.resources": false, "self.decisions": false, "self.decision": false, "self.approvals": false,
+	"self.approvals.grant": true, "self.approvals.deny": true,
+	"keys.list": true, "keys.create": true, "keys.rotate": true, "keys.revoke": true,
+	"keep": false, "keep.page": false, "keep.link": false,
+}
+
+// Every route of callers has a decision, and holds it for a lead, a member and a viewer of its team, another team, an admin's token and none.
+func TestEveryCallerByEveryRoute(t *testing.T) {
+	t.Parallel()
+	text := strings.Replace(teamText, "    keys:\n", "    keys:\n      - {id: vic, team: research, roles: [viewer], sha256: SHA256(key_of_vic)}\n", 1)
+	c := startTeam(t, text, miniredis.RunT(t))
+	var routes []route.Route
+	routes = append(append(append(routes, selfservice.Routes()...), callers.Routes()...), keep.Routes()...)
+	for _, r := range routes {
+		lead, isDecided := ofLeads[r.ID]
+		if !isDecided {
+			t.Errorf("%s: decide in this test whether it is for leads", r.ID)
+			continue
+		}
+		for _, key := range []string{"key_of_lena", "key_of_ann", "key_of_vic", "key_of_mel", "token_root", ""} {
+			if r.Public {
+				continue
+			}
+			status, answer := c.call(t, r.Method, strings.Replace(r.Pattern, "{id}", "x", 1), key, "")
+			isCaller := strings.HasPrefix(key, "key_of_")
+			switch {
+			case !isCaller && status != http.StatusUnauthorized && status != http.StatusTooManyRequests,
+				isCaller && lead && key != "key_of_lena" && status != http.StatusForbidden,
+				isCaller && (!lead || key == "key_of_lena") && (status == http.StatusUnauthorized || status == http.StatusForbidden):
+				t.Errorf("%s with %q: %d %s", r.ID, key, status, answer)
+			}
+		}
+	}
+	// The forms are those of the routes, with the same rights.
+	member := c.caller(t, "ann")
+	for _, form := range []string{"approvals/grant", "approvals/deny", "keys/create", "keys/rotate", "keys/revoke"} {
+		if status, _, body := member.post(c.URL+"/tollgate/ui/"+form, url.Values{"id": {"x"}}); status != http.StatusForbidden {
+			t.Errorf("the form %s of a member: %d %s", form, status, body)
+		}
+		if status, header, _ := c.visitor(t).post(c.URL+"/tollgate/ui/"+form, url.Values{"id": {"x"}}); status != http.StatusSeeOther || header.Get("Location") != "/tollgate/ui/login" {
+			t.Errorf("the form %s without a session: %d to %q", form, status, header.Get("Location"))
+		}
+		if status, _, _ := member.get(c.URL + "/tollgate/ui/" + form); status != http.StatusMethodNotAllowed {
+			t.Errorf("GET of the form %s: %d, want 405", form, status)
+		}
+	}
+}
