@@ -51,8 +51,8 @@ tools: ## Install what tests and linters need: Redis, Envoy, Chromium, promtool,
 
 .PHONY: test
 test: ## Run all tests with the race detector, a real Redis and a real Envoy (PKG, TESTFLAGS)
-	@.ci/install-tools redis envoy chromium axe curl promtool kubernetes-schemas
-	@TOLLGATE_REQUIRE_REDIS=1 TOLLGATE_REQUIRE_ENVOY=1 TOLLGATE_REQUIRE_CHROMIUM=1 TOLLGATE_REQUIRE_CURL=1 TOLLGATE_REQUIRE_PROMTOOL=1 TOLLGATE_REQUIRE_KUBERNETES_SCHEMAS=1 TOLLGATE_REQUIRE_PYTHON=1 \
+	@.ci/install-tools redis envoy chromium axe curl promtool kubernetes-schemas oidc-provider
+	@TOLLGATE_REQUIRE_REDIS=1 TOLLGATE_REQUIRE_ENVOY=1 TOLLGATE_REQUIRE_CHROMIUM=1 TOLLGATE_REQUIRE_CURL=1 TOLLGATE_REQUIRE_PROMTOOL=1 TOLLGATE_REQUIRE_KUBERNETES_SCHEMAS=1 TOLLGATE_REQUIRE_PYTHON=1 TOLLGATE_REQUIRE_OIDC_PROVIDER=1 \
 		go test -race -shuffle=$(SHUFFLE) -timeout 20m $(TESTFLAGS) $(LONG) $(PKG)
 	@$(if $(filter ./...,$(PKG)),$(MAKE) --no-print-directory unraced)
 
