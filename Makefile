@@ -34,8 +34,8 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-16s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build ## Build, and run everything on loopback with sample keys (DEMOFLAGS)
-	@exec bin/tollgate demo $(DEMOFLAGS)
+demo: build ## Build, and run everything on loopback with sample keys and a week of history (DEMOFLAGS)
+	@exec bin/tollgate demo --history $(DEMOFLAGS)
 
 .PHONY: build
 build: ## Build bin/tollgate, stamped with its version (BIN, VERSION)

@@ -9,9 +9,11 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -25,6 +27,8 @@ import (
 // demoFlags are the flags of the demo.
 type demoFlags struct {
 	listen, admin, platform, redis, envoy string
+	// history is whether the demo begins with a week of calls.
+	history bool
 	// worker runs the functions that endpoints are sent.
 	worker platform.Worker
 	// greet says where everything is.
@@ -40,7 +44,8 @@ func newDemo() *cobra.Command {
 two sample organisations and fixed keys. Nothing is rented and nothing is kept. With
 --platform and --redis it runs the gateway alone, which can be killed and started
 again; the emulator is then that of 'tollgate platform --demo'. With --envoy it runs
-an Envoy from PATH in front, which the gateway configures. TOLLGATE_BRAND is the
+an Envoy from PATH in front, which the gateway configures. With --history the console has
+a week of calls to show, and the demo an audit log in a temporary directory. TOLLGATE_BRAND is the
 platform's name as clients of the retired interfaces spell it (legacy.brand).`,
 		Example: "  tollgate demo --envoy",
 		Args:    cobra.NoArgs,
@@ -55,6 +60,7 @@ platform's name as clients of the retired interfaces spell it (legacy.brand).`,
 	cmd.Flags().StringVar(&f.redis, "redis", "", "URL of a Redis to use in place of the embedded store")
 	cmd.Flags().StringVar(&f.envoy, "envoy", "", "run an Envoy in front, at this address or the next free port")
 	cmd.Flags().Lookup("envoy").NoOptDefVal = "127.0.0.1:10000"
+	cmd.Flags().BoolVar(&f.history, "history", false, "begin with a week of calls; needs the emulator and the store of the demo itself")
 	return cmd
 }
 
@@ -70,9 +76,20 @@ func demoAccounts() []platform.Account {
 }
 
 func demo(ctx context.Context, f demoFlags, stdout, stderr io.Writer) error {
+	var past *history
+	if f.history {
+		if f.platform != "" || f.redis != "" {
+			return errors.New("--history needs the emulator and the store of the demo itself: leave --platform and --redis out")
+		}
+		past = newHistory(time.Now())
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	if f.platform == "" {
-		emulator, err := newEmulator(platform.Options{Accounts: demoAccounts(), Worker: f.worker})
+		opts := platform.Options{Accounts: demoAccounts(), Worker: f.worker}
+		if past != nil {
+			opts.Clock = past.clock
+		}
+		emulator, err := newEmulator(opts)
 		if err != nil {
 			return err
 		}
@@ -83,12 +100,12 @@ func demo(ctx context.Context, f demoFlags, stdout, stderr io.Writer) error {
 		f.platform = "http://" + upstream.Addr().String()
 		group.Go(func() error { return serveUntil(ctx, upstream, emulator.CombinedHandler(), emulator.Close) })
 	}
-	group.Go(func() error { return demoGateway(ctx, f, stdout, stderr) })
+	group.Go(func() error { return demoGateway(ctx, f, past, stdout, stderr) })
 	return group.Wait()
 }
 
-// demoGateway runs the demo's gateway.
-func demoGateway(ctx context.Context, f demoFlags, stdout, stderr io.Writer) error {
+// demoGateway runs the demo's gateway, after the calls of the past, if there is one.
+func demoGateway(ctx context.Context, f demoFlags, past *history, stdout, stderr io.Writer) error {
 	data, err := listenNear(f.listen, stdout)
 	if err != nil {
 		return err
@@ -110,6 +127,17 @@ func demoGateway(ctx context.Context, f demoFlags, stdout, stderr io.Writer) err
 		open.envoy, change = envoy.door, envoy.configure
 		front = func(ctx context.Context) error { return envoy.run(ctx, stderr) }
 	}
+	if past != nil {
+		directory, err := os.MkdirTemp("", "tollgate-demo-")
+		if err != nil {
+			return fmt.Errorf("the directory of the audit log: %w", err)
+		}
+		defer func() { _ = os.RemoveAll(directory) }()
+		plain := change
+		change = func(text string) string {
+			return plain(text) + "audit: {file: {path: " + strconv.Quote(filepath.Join(directory, "audit.jsonl")) + "}}\n"
+		}
+	}
 	loaded, err := demoConfig(f, "http://"+data.Addr().String(), change)
 	if err != nil {
 		return err
@@ -120,7 +148,11 @@ func demoGateway(ctx context.Context, f demoFlags, stdout, stderr io.Writer) err
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return front(ctx) })
 	group.Go(func() error {
-		return runGateway(ctx, loaded, runOptions{logger: newLogger(stderr, loaded.Config.Log, new(slog.LevelVar)), sockets: open})
+		o := runOptions{logger: newLogger(stderr, loaded.Config.Log, new(slog.LevelVar)), sockets: open}
+		if past != nil {
+			o.now, o.before = past.clock.Now, past.fill
+		}
+		return runGateway(ctx, loaded, o)
 	})
 	return group.Wait()
 }
@@ -183,7 +215,8 @@ func listenNear(addr string, stdout io.Writer) (net.Listener, error) {
 func greet(w io.Writer, data, admin, emulator string) error {
 	_, err := fmt.Fprintf(w, `tollgate demo
 
-  console   http://%[2]s/ui/   (spend, decisions, approvals and keys, in a browser)
+  console   http://%[2]s/ui/   (spend, decisions, approvals and keys, in a browser; no login)
+  my team   http://%[1]s/tollgate/ui/   (the same for callers: log in with a key below)
   gateway   http://%[1]s   (v2 and the run interface at /v2, v1 at /v1, GraphQL at /graphql)
   admin     http://%[2]s   (readyz, metrics, admin/status, admin/limits?org=acme, admin/spend?org=acme)
   platform  %[3]s   (the emulator; callers never need it)

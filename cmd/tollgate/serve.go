@@ -118,6 +118,10 @@ type runOptions struct {
 	stdout io.Writer
 	// sockets are used instead of the configured addresses if not nil.
 	sockets
+	// now is the clock, nil for that of the machine.
+	now func() time.Time
+	// before is called with the gateway and the embedded store, if there is one, before the gateway serves; nil is not.
+	before func(ctx context.Context, g *gateway.Gateway, store *miniredis.Miniredis) error
 	// reload watches for changes until ctx ends; nil watches nothing.
 	reload func(ctx context.Context, g *gateway.Gateway, logger *slog.Logger)
 }
@@ -160,13 +164,16 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 	redis.SetLogger(redisLog{o.logger})
 	log.SetFlags(0)
 	log.SetOutput(telemetry.StandardLog(o.logger).Writer())
-	client, stop, err := openRedis(&loaded.Config)
+	client, store, stop, err := openRedis(&loaded.Config)
 	if err != nil {
 		return err
 	}
 	defer stop()
+	if o.now == nil {
+		o.now = time.Now
+	}
 	g, err := gateway.New(loaded.Config, gateway.Deps{
-		Redis: client, Logger: o.logger, LogLevel: o.level, Providers: providers, Now: time.Now, Version: version(), Instance: instance, Stdout: o.stdout,
+		Redis: client, Logger: o.logger, LogLevel: o.level, Providers: providers, Now: o.now, Version: version(), Instance: instance, Stdout: o.stdout,
 		Data: o.data, Admin: o.admin, Envoy: o.envoy,
 		Serving: func() { notifyManager(o.logger, daemon.SdNotifyReady) },
 	})
@@ -181,6 +188,12 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 		debug.FreeOSMemory()
 	}()
 	defer func() { <-freed }()
+	if o.before != nil {
+		if err := o.before(ctx, g, store); err != nil {
+			g.Close()
+			return err
+		}
+	}
 	if o.reload == nil {
 		return g.Run(ctx)
 	}
@@ -215,25 +228,25 @@ func (l redisLog) Printf(ctx context.Context, format string, args ...any) {
 	l.logger.DebugContext(ctx, "redis client", "message", fmt.Sprintf(format, args...))
 }
 
-// openRedis opens the shared store, or the embedded one.
-func openRedis(f *settings.Config) (client redis.UniversalClient, stop func(), err error) {
+// openRedis opens the shared store, or the embedded one, which it returns besides.
+func openRedis(f *settings.Config) (client redis.UniversalClient, embedded *miniredis.Miniredis, stop func(), err error) {
 	if f.Redis.Embedded {
 		m := miniredis.NewMiniRedis()
 		if err := m.StartAddr("127.0.0.1:0"); err != nil {
-			return nil, nil, fmt.Errorf("embedded store: %w", err)
+			return nil, nil, nil, fmt.Errorf("embedded store: %w", err)
 		}
 		client, err := dialRedis("redis://"+m.Addr(), f.Limits.Timeout)
 		if err != nil {
 			m.Close()
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
-		return client, func() { _ = client.Close(); m.Close() }, nil
+		return client, m, func() { _ = client.Close(); m.Close() }, nil
 	}
 	client, err = dialRedis(f.Redis.URL.Reveal(), f.Limits.Timeout)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	return client, func() { _ = client.Close() }, nil
+	return client, nil, func() { _ = client.Close() }, nil
 }
 
 // dialRedis makes a client that never retries: a script sent twice counts

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/test/platform"
+)
+
+// history is a week of calls of the demo's callers. They are made through the gateway's own doors, at a clock that the emulator, the store
+// and the gateway share: each amount has its resource, and each decision its call.
+type history struct {
+	clock *platform.Clock
+	store *miniredis.Miniredis
+	// data and admin are the listeners.
+	data, admin http.Handler
+	// running are the ids of pods by name.
+	running map[string]string
+}
+
+// weekHours is the length of the history.
+const weekHours = 7 * 24
+
+// newHistory returns a history that has not begun, with a clock that stands at its begin.
+func newHistory(now time.Time) *history {
+	return &history{clock: platform.NewClock(now.Add(-weekHours*time.Hour), 1), running: make(map[string]string)}
+}
+
+// made is a call of a caller.
+type made struct {
+	hour, days      int // days is a set of days of the history, by bits
+	key, name, body string
+	// ends is the hour at which the pod is deleted, 0 for one that stays.
+	ends int
+}
+
+const (
+	everyDay = 1<<7 - 1
+	lastDay  = 1 << 6
+)
+
+// story returns the calls of each day. Hours are those since the beginning of the history.
+func story() []made {
+	pod := func(gpu string, count int) string {
+		return fmt.Sprintf(`{"name":"NAME","image":"acme/train:3","gpu":{"id":%q,"count":%d}}`, gpu, count)
+	}
+	const l4, rtx, h100 = "NVIDIA L4", "NVIDIA GeForce RTX 4090", "NVIDIA H100 80GB HBM3"
+	return []made{
+		{hour: 1, days: everyDay, key: "tg_demo_research", name: "train", body: pod(rtx, 2), ends: 11},
+		{hour: 2, days: everyDay &^ 4, key: "tg_demo_research", name: "notebook", body: pod(l4, 1), ends: 9},
+		{hour: 3, days: everyDay, key: "tg_demo_ml", name: "embed", body: pod(l4, 2), ends: 14},
+		{hour: 4, days: everyDay, key: "tg_demo_ml", name: "one-more", body: pod(l4, 2), ends: 5},
+		{hour: 5, days: everyDay, key: "tg_demo_research", name: "dear", body: pod(h100, 1), ends: 6},
+		{hour: 6, days: 1<<3 | lastDay, key: "tg_demo_research", name: "sweep", body: pod(l4, 4), ends: 20},
+		{hour: 7, days: 1<<1 | 1<<4, key: "tg_demo_platform", name: "eval", body: pod(h100, 1), ends: 22},
+		{hour: 8, days: lastDay, key: "tg_demo_platform", name: "gateway-test", body: pod(l4, 1)},
+	}
+}
+
+// fill makes the calls of the week. The clock stands at the present then.
+func (h *history) fill(ctx context.Context, g *gateway.Gateway, store *miniredis.Miniredis) error {
+	h.store, h.data, h.admin = store, g.Handler(), g.AdminHandler()
+	defer store.SetTime(time.Time{}) // that of the machine
+	begin := h.clock.Now()
+	if err := h.operate(ctx, "spend/reconcile", nil); err != nil {
+		return err
+	}
+	for hour := range weekHours {
+		h.turn(begin.Add(time.Duration(hour) * time.Hour))
+		if err := h.hour(ctx, hour/24, hour%24); err != nil {
+			return err
+		}
+	}
+	h.turn(begin.Add(weekHours * time.Hour))
+	return h.operate(ctx, "spend/reconcile", nil)
+}
+
+// turn turns the clocks to a time.
+func (h *history) turn(at time.Time) {
+	before := h.clock.Now()
+	if h.clock.AdvanceTo(at) {
+		h.store.FastForward(at.Sub(before)) // what has a time to live ages
+	}
+	h.store.SetTime(h.clock.Now())
+}
+
+// hour makes the calls of one hour of a day.
+func (h *history) hour(ctx context.Context, day, hour int) error {
+	for _, m := range story() {
+		switch {
+		case m.days&(1<<day) == 0:
+		case m.hour == hour:
+			if err := h.create(ctx, &m); err != nil {
+				return err
+			}
+			if m.name == "sweep" && day == 3 {
+				if err := h.approve(ctx, &m); err != nil {
+					return err
+				}
+			}
+		case m.ends == hour && h.running[m.name] != "":
+			if _, err := h.call(ctx, http.MethodDelete, "/v2/pods/"+h.running[m.name], m.key, ""); err != nil {
+				return err
+			}
+			delete(h.running, m.name)
+		}
+	}
+	switch {
+	case hour == 12: // a program that still speaks v1
+		_, err := h.call(ctx, http.MethodGet, "/v1/pods", "tg_demo_platform", "")
+		return err
+	case hour == 13 && day == 2:
+		return h.operate(ctx, "keys/create", url.Values{"spec": {`{"id":"nightly","team":"platform","owner":"mara@acme.example","roles":["viewer"]}`}})
+	case hour == 23:
+		return h.operate(ctx, "spend/reconcile", nil)
+	}
+	return nil
+}
+
+// create rents a pod, or is refused.
+func (h *history) create(ctx context.Context, m *made) error {
+	answer, err := h.call(ctx, http.MethodPost, "/v2/pods", m.key, strings.Replace(m.body, "NAME", m.name, 1))
+	if err != nil {
+		return err
+	}
+	var pod struct {
+		ID string `json:"id"`
+	}
+	if answer.status == http.StatusCreated {
+		if err := json.Unmarshal(answer.body.Bytes(), &pod); err != nil {
+			return fmt.Errorf("the history of the demo: %w", err)
+		}
+		h.running[m.name] = pod.ID
+	}
+	return nil
+}
+
+// approve grants the newest request for approval, and makes the refused call again.
+func (h *history) approve(ctx context.Context, m *made) error {
+	answer, err := h.ask(ctx, h.admin, http.MethodGet, "/admin/approvals?org=acme", "", "")
+	if err != nil {
+		return err
+	}
+	var list struct {
+		Approvals []struct {
+			ID string `json:"id"`
+		} `json:"approvals"`
+	}
+	if err := json.Unmarshal(answer.body.Bytes(), &list); err != nil || len(list.Approvals) == 0 {
+		return fmt.Errorf("the history of the demo has no request for approval: %s", answer.body.Bytes())
+	}
+	grant := url.Values{"id": {list.Approvals[0].ID}, "by": {"mara"}, "for": {"1h"}, "reason": {"the sweep for the paper"}}
+	if err := h.operate(ctx, "approvals/grant", grant); err != nil {
+		return err
+	}
+	return h.create(ctx, m)
+}
+
+// call makes a call with a key. The error is that of an answer that no caller gets.
+func (h *history) call(ctx context.Context, method, path, key, body string) (*reply, error) {
+	answer, err := h.ask(ctx, h.data, method, path, key, body)
+	if err == nil && answer.status >= http.StatusInternalServerError {
+		err = fmt.Errorf("the history of the demo: %s %s: %d %s", method, path, answer.status, answer.body.Bytes())
+	}
+	return answer, err
+}
+
+// operate changes something of acme as an operator.
+func (h *history) operate(ctx context.Context, row string, values url.Values) error {
+	query := url.Values{"org": {"acme"}}
+	for name, v := range values {
+		query[name] = v
+	}
+	answer, err := h.ask(ctx, h.admin, http.MethodPost, "/admin/"+row+"?"+query.Encode(), "", "")
+	if err == nil && answer.status >= http.StatusBadRequest {
+		err = fmt.Errorf("the history of the demo: %s: %d %s", row, answer.status, answer.body.Bytes())
+	}
+	return err
+}
+
+// ask sends a request to a listener, without a connection.
+func (h *history) ask(ctx context.Context, to http.Handler, method, target, key, body string) (*reply, error) {
+	r, err := http.NewRequestWithContext(ctx, method, "http://127.0.0.1"+target, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.RequestURI, r.RemoteAddr = target, "127.0.0.1:1"
+	if key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	} else {
+		r.Body, r.ContentLength = http.NoBody, 0
+	}
+	w := &reply{header: make(http.Header), status: http.StatusOK}
+	to.ServeHTTP(w, r)
+	return w, nil
+}
+
+// reply is an answer that is kept.
+type reply struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (w *reply) Header() http.Header { return w.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *reply) WriteHeader(status int) { w.status = status }
+
+// Write implements http.ResponseWriter.
+func (w *reply) Write(p []byte) (int, error) { return w.body.Write(p) }
