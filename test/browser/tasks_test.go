@@ -1,0 +1,313 @@
+package browser
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/chromedp/chromedp"
+
+	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/test/platform"
+	"github.com/tollgate-dev/tollgate/test/world"
+)
+
+// town is a house whose time passes by hand.
+type town struct {
+	*house
+
+	platform *platform.Instance
+	clock    *platform.Clock
+	store    *miniredis.Miniredis
+}
+
+// serveTown runs a gateway with two teams, a policy that is tried out, and a sweep of idle pods.
+func serveTown(t *testing.T) *town {
+	t.Helper()
+	c := &town{clock: platform.ManualClock(time.Date(2026, 11, 10, 0, 0, 0, 0, time.UTC)), store: miniredis.RunT(t)}
+	c.store.SetTime(c.clock.Now())
+	c.platform = platform.RunT(t, platform.WithClock(c.clock))
+	cfg := world.Configuration(t, `
+platform: {base_url: "`+c.platform.URL+`"}
+redis: {embedded: true}
+admin: {admins: [{name: root, sha256: SHA256(token_of_root), roles: [admin]}]}
+orgs:
+  - id: acme
+    credential: {env: KEY}
+    idle: {for: 10m, action: stop, notice: 5m}
+    teams: [{id: research, budget: {per_month: 40}, grants: {per_hour: 4}}, {id: ml}]
+    policies:
+      - {policy: gpu_allow_list, mode: shadow, params: {gpus: [NVIDIA H100 80GB HBM3]}}
+      - {policy: gpu_count, approvable: true, params: {max_per_pod: 2}}
+    keys:
+      - {id: ann, team: research, owner: ann@acme.example, sha256: SHA256(key_of_ann), limits: {minute: 600}}
+      - {id: lena, team: research, owner: lena@acme.example, roles: [operator, lead], sha256: SHA256(key_of_lena), limits: {minute: 600}}
+      - {id: mel, team: ml, sha256: SHA256(key_of_mel), limits: {minute: 600}}
+`, map[string]string{"KEY": platform.DefaultKey})
+	g := world.Gateway(t, cfg, gateway.Deps{Redis: world.Redis(t, c.store.Addr()), Now: c.clock.Now, Data: world.Listen(t), Admin: world.Listen(t)})
+	world.Run(t, g) // which writes down who calls the retired interfaces
+	c.house = &house{httptest.NewServer(g.Handler()), httptest.NewServer(g.AdminHandler())}
+	t.Cleanup(c.data.Close)
+	t.Cleanup(c.admin.Close)
+	return c
+}
+
+// pass lets time pass, and looks at the platform then.
+func (c *town) pass(t *testing.T, by time.Duration) {
+	t.Helper()
+	c.clock.Advance(by)
+	c.store.SetTime(c.clock.Now())
+	c.operator(t, http.MethodPost, "/admin/spend/reconcile?org=acme", nil)
+}
+
+// operator asks a row as root, and reads the answer.
+func (c *town) operator(t *testing.T, method, target string, answer any) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, c.admin.URL+target, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer token_of_root")
+	res, err := c.admin.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK {
+		t.Fatalf("%s %s: %d", method, target, res.StatusCode)
+	}
+	if answer != nil {
+		if err := json.NewDecoder(res.Body).Decode(answer); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// status returns the state of a pod, as a caller sees it.
+func (c *town) status(t *testing.T, id string) string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.data.URL+"/v2/pods/"+id, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer key_of_mel")
+	res, err := c.data.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	var pod struct{ Status string }
+	if err := json.NewDecoder(res.Body).Decode(&pod); err != nil {
+		t.Fatal(err)
+	}
+	return pod.Status
+}
+
+// pods returns the ids of what counts against budgets, by name.
+func (c *town) pods(t *testing.T) map[string]string {
+	t.Helper()
+	var ledger struct {
+		Resources []struct{ ID, Name string }
+	}
+	c.operator(t, http.MethodGet, "/admin/spend?org=acme", &ledger)
+	out := make(map[string]string)
+	for _, r := range ledger.Resources {
+		out[r.Name] = r.ID
+	}
+	return out
+}
+
+// The tasks of people who look at money over time, and at programs, with scripts and without.
+func TestTasksOverTime(t *testing.T) {
+	for name, actions := range map[string][]chromedp.Action[chromedp.Void]{"with scripts": nil, "without scripts": {withoutScripts()}} {
+		t.Run(name, func(t *testing.T) {
+			c := serveTown(t)
+			for key, pod := range map[string]string{"key_of_ann": "train", "key_of_mel": "sleeper"} {
+				gpus := map[string]string{"train": "2", "sleeper": "1"}[pod]
+				if got := c.pod(t, key, pod, gpus); got != http.StatusCreated {
+					t.Fatalf("%s: %d, want 201", pod, got)
+				}
+			}
+			b := c.login(t, actions...)
+			c.stillSpeaksV1(t, b)
+			c.shadowed(t, b)
+			c.pass(t, 24*time.Hour)
+			c.whoSpendsMost(t, b)
+			c.lastDay(t, b)
+			c.stopTheSweep(t, b)
+			c.quiet(t, b)
+		})
+	}
+}
+
+// stillSpeaksV1 finds a script that calls a retired interface, and what it is to call instead.
+func (c *town) stillSpeaksV1(t *testing.T, b *tab) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.data.URL+"/v1/pods", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer key_of_mel")
+	r.Header.Set("User-Agent", "nightly-script/1.0")
+	res, err := c.data.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	visit(t, b, "Legacy", `location.pathname === "/ui/legacy"`)
+	world.Until(t, "the script is on the page", func() bool {
+		b.do(t, chromedp.Navigate(c.admin.URL+"/ui/legacy"))
+		return eval[bool](t, b, `document.querySelector("main").textContent.includes("nightly-script")`)
+	})
+	row := eval[string](t, b, `[...document.querySelectorAll("tbody tr")].find(e => e.textContent.includes("nightly-script")).textContent`)
+	if !strings.Contains(row, "mel") || !strings.Contains(row, "listPods") {
+		t.Errorf("the row of the script: %q", row)
+	}
+}
+
+// shadowed finds what a policy that is tried out would refuse.
+func (c *town) shadowed(t *testing.T, b *tab) {
+	t.Helper()
+	world.Until(t, "the effect of the policy is on the page", func() bool {
+		b.do(t, chromedp.Navigate(c.admin.URL+"/ui/policies"))
+		return eval[bool](t, b, `[...document.querySelectorAll("tbody tr")].some(e => e.textContent.includes("gpu_allow_list") && e.textContent.includes("would deny") && e.textContent.includes("ml"))`)
+	})
+}
+
+// whoSpendsMost finds the dearest of the week, its team and its machine.
+func (c *town) whoSpendsMost(t *testing.T, b *tab) {
+	t.Helper()
+	b.do(t, chromedp.Navigate(c.admin.URL+"/ui/"))
+	first := eval[string](t, b, `document.querySelector('section[aria-labelledby="dearest"] tbody tr').textContent`)
+	for _, want := range []string{"train", "research", "NVIDIA L4", "20."} { // two L4 for a day
+		if !strings.Contains(first, want) {
+			t.Errorf("the dearest is %q, want %q in it", first, want)
+		}
+	}
+}
+
+// lastDay finds the day on which a budget will be used up.
+func (c *town) lastDay(t *testing.T, b *tab) {
+	t.Helper()
+	var ledger struct {
+		Scopes []struct {
+			Scope   string
+			Budgets []struct{ Name, UsedUp string }
+		}
+	}
+	c.operator(t, http.MethodGet, "/admin/spend?org=acme", &ledger)
+	day := ""
+	for _, s := range ledger.Scopes {
+		for _, budget := range s.Budgets {
+			if s.Scope == "team research" && budget.Name == "per_month" {
+				day = budget.UsedUp
+			}
+		}
+	}
+	if day < "2026-11-11" || day > "2026-11-13" { // 20 USD a day, of 40
+		t.Errorf("the budget is used up on %q, want the 11th to the 13th", day)
+	}
+	b.do(t, chromedp.Navigate(c.admin.URL+"/ui/"))
+	shows(t, b, day)
+}
+
+// stopTheSweep keeps an idle pod: the sweep leaves it alone, and takes the other.
+func (c *town) stopTheSweep(t *testing.T, b *tab) {
+	t.Helper()
+	if got := c.pod(t, "key_of_mel", "forgotten", "1"); got != http.StatusCreated {
+		t.Fatalf("another pod: %d, want 201", got)
+	}
+	ids, none, few := c.pods(t), 0, 3
+	busy := 90
+	for name, use := range map[string]*int{"sleeper": &none, "forgotten": &none, "train": &busy} {
+		if err := c.platform.ChangePod(ids[name], platform.PodChange{GPUUtil: use, CPUUtil: &few}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 12 {
+		c.pass(t, time.Minute)
+	}
+	visit(t, b, "Resources", `location.pathname === "/ui/resources"`)
+	const row = `[...document.querySelectorAll("tbody tr")].find(e => e.textContent.includes("sleeper"))`
+	b.until(t, row+`.textContent.includes("stopped at")`)
+	eval[any](t, b, row+`.querySelector("details").open = true`)
+	eval[any](t, b, row+`.querySelector('form[action="/ui/spend/keep"] button').click()`)
+	shows(t, b, "Done: Leave an idle resource alone")
+	b.until(t, row+`.textContent.includes("kept until")`)
+	for range 8 {
+		c.pass(t, time.Minute)
+	}
+	for name, want := range map[string]string{"sleeper": "RUNNING", "train": "RUNNING", "forgotten": "EXITED"} {
+		if got := c.status(t, ids[name]); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+	b.do(t, chromedp.Navigate(c.admin.URL+"/ui/decisions?org=acme&own=true"))
+	shows(t, b, "stopped")
+}
+
+// Callers and leads do theirs at their own pages, with scripts and without.
+func TestTasksOfCallers(t *testing.T) {
+	script := axe(t)
+	for name, actions := range map[string][]chromedp.Action[chromedp.Void]{"with scripts": nil, "without scripts": {withoutScripts()}} {
+		t.Run(name, func(t *testing.T) {
+			c := serveTown(t)
+			if got := c.pod(t, "key_of_ann", "fine", "1"); got != http.StatusCreated {
+				t.Fatalf("one GPU: %d, want 201", got)
+			}
+			if got := c.pod(t, "key_of_ann", "<b>big</b>", "3"); got != http.StatusForbidden {
+				t.Fatalf("three GPUs: %d, want 403", got)
+			}
+			c.pass(t, 3*time.Hour)
+			own := &house{data: c.data, admin: c.data} // quiet holds it to its own listener
+			b := openTab(t)
+			b.do(t, actions...)
+			b.do(t, chromedp.Navigate(c.data.URL+"/tollgate/ui/"))
+			b.until(t, `location.pathname === "/tollgate/ui/login"`)
+			b.do(t, chromedp.SendKeys(chromedp.CSS("#token"), "key_of_lena\r"))
+			b.until(t, `location.pathname === "/tollgate/ui/" && document.querySelector("nav") !== null`)
+			shows(t, b, "team research")
+			visit(t, b, "Spend", `location.pathname === "/tollgate/ui/spend"`)
+			shows(t, b, "NVIDIA L4")
+			visit(t, b, "Decisions", `location.pathname === "/tollgate/ui/decisions"`)
+			click(t, b, `input[name="refused"]`)
+			click(t, b, `form.filter button`)
+			b.until(t, `location.search.includes("refused=true")`)
+			click(t, b, `tbody a[href^="/tollgate/ui/decisions/"]`)
+			shows(t, b, "What would have to change")
+			visit(t, b, "Request for approval", `location.pathname === "/tollgate/ui/approvals"`)
+			click(t, b, `form[action="/tollgate/ui/approvals/grant"] button`)
+			shows(t, b, "Answered by lena")
+			if got := c.pod(t, "key_of_ann", "<b>big</b>", "3"); got != http.StatusCreated {
+				t.Errorf("the granted call: %d, want 201", got)
+			}
+			visit(t, b, "Resources", `location.pathname === "/tollgate/ui/resources"`)
+			shows(t, b, "<b>big</b>")
+			visit(t, b, "Keys", `location.pathname === "/tollgate/ui/keys"`)
+			click(t, b, `summary`)
+			b.do(t, chromedp.SendKeys(chromedp.CSS(`form[action="/tollgate/ui/keys/create"] input[name="id"]`), "batch"))
+			click(t, b, `form[action="/tollgate/ui/keys/create"] button`)
+			b.until(t, `document.querySelector("#secret") !== null`)
+			if got := c.pod(t, eval[string](t, b, `document.querySelector("#secret").value`), "small", "1"); got != http.StatusCreated {
+				t.Errorf("a call with the new key: %d, want 201", got)
+			}
+			for _, page := range []string{"", "spend", "resources", "decisions", "approvals", "keys"} {
+				b.do(t, chromedp.EmulateViewport(1300, 1000), chromedp.Navigate(c.data.URL+"/tollgate/ui/"+page))
+				if actions == nil { // the checker is a script
+					check(t, b, script, "/tollgate/ui/"+page)
+				}
+				b.do(t, chromedp.EmulateViewport(320, 800))
+				if width := eval[int](t, b, `document.documentElement.scrollWidth`); width > 320 {
+					t.Errorf("/tollgate/ui/%s is %d pixels wide on a screen of 320", page, width)
+				}
+			}
+			click(t, b, `form[action="/tollgate/ui/logout"] button`)
+			b.until(t, `location.pathname === "/tollgate/ui/login"`)
+			own.quiet(t, b)
+		})
+	}
+}
