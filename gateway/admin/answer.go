@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
@@ -17,12 +18,7 @@ const maxBody = 1 << 20
 // refusal.
 func (d Deps) answered(r *row.Row) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
-		values := req.URL.Query()
-		for _, p := range r.Parameters() {
-			if v := req.PathValue(p.Name); v != "" {
-				values[p.Name] = []string{v}
-			}
-		}
+		values := valuesOf(r, req)
 		var body []byte
 		if r.Body != nil {
 			var err error
@@ -44,6 +40,17 @@ func (d Deps) answered(r *row.Row) http.HandlerFunc {
 			write(w, cmp.Or(r.Status, http.StatusOK), v)
 		}
 	}
+}
+
+// valuesOf returns the parameters of a request, those of its path among them.
+func valuesOf(r *row.Row, req *http.Request) url.Values {
+	values := req.URL.Query()
+	for _, p := range r.Parameters() {
+		if v := req.PathValue(p.Name); v != "" {
+			values[p.Name] = []string{v}
+		}
+	}
+	return values
 }
 
 // begun is an answer that knows whether anything of it was written.

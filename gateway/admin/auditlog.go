@@ -26,6 +26,7 @@ type changed struct {
 	By        string    `query:"by" doc:"only those by this key, subject of a token, or admin"`
 	Operation string    `query:"operation" doc:"only this operation, by its operationId or as method and path of the admin API"`
 	Resource  string    `query:"resource" doc:"only those of a resource, by its id or name"`
+	Reads     bool      `query:"reads" doc:"who looked at decisions, costs, keys and other records of callers, in the place of changes"`
 	Since     row.Since `query:"since" doc:"only what is no older than a duration, such as 24h, or than a time"`
 	Before    int       `query:"before" doc:"only what has a lower number: next of a list leads to the next list"`
 	Limit     int       `query:"limit" min:"1" max:"500" default:"50" doc:"how many at most"`
@@ -36,7 +37,7 @@ func (d Deps) auditLog(ctx context.Context, _ row.Scope, p changed) (*AuditLog, 
 		return nil, row.RefusedError{Status: http.StatusConflict, Reason: "this gateway keeps no audit log: audit.file is not set"}
 	}
 	page, err := d.Audit.List(ctx, audit.Query{
-		Org: string(p.Org), By: p.By, Operation: p.Operation, Resource: p.Resource, Since: time.Time(p.Since), Before: int64(p.Before), Limit: p.Limit,
+		Org: string(p.Org), By: p.By, Operation: p.Operation, Resource: p.Resource, Reads: p.Reads, Since: time.Time(p.Since), Before: int64(p.Before), Limit: p.Limit,
 	})
 	if errors.Is(err, audit.ErrNoFile) {
 		return nil, row.RefusedError{Status: http.StatusConflict, Reason: err.Error()}

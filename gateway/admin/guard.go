@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -44,6 +45,7 @@ func (d Deps) guarded(r *row.Row, next http.HandlerFunc) http.HandlerFunc {
 			req.URL.RawQuery = q.Encode()
 		}
 		s.Still = d.still(r, req, org)
+		d.watch(req.Context(), r, s.Name, peerOf(req), valuesOf(r, req))
 		next(w, attach(req, s))
 	}
 }
@@ -173,6 +175,21 @@ func (d Deps) recorded(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
+// watch records who looks at the records of callers. A log that cannot be written refuses no look: that would hide the records from those
+// who mend it.
+func (d Deps) watch(ctx context.Context, r *row.Row, who string, peer netip.Addr, values url.Values) {
+	if !r.Watched || d.Audit == nil {
+		return
+	}
+	values = maps.Clone(values)
+	for _, part := range []string{"before", "cursor", "limit", "sort"} { // of one view
+		values.Del(part)
+	}
+	if err := d.Audit.Read(audit.Record{Who: who, Peer: peer.String(), Operation: r.Pattern, Query: values.Encode()}); err != nil {
+		d.Logger.ErrorContext(ctx, "the audit log cannot be written", "error", err)
+	}
+}
+
 // change names the author, the subject and the address of a change.
 type change struct{ who, peer, method, path, query string }
 
@@ -207,11 +224,12 @@ func (d Deps) Ask(ctx context.Context, r *row.Row, s row.Scope, peer netip.Addr,
 	if err != nil {
 		return nil, err
 	}
-	if !r.Changes {
-		return r.Reply(ctx, s, values, body)
-	}
-	if org != "" {
+	if org != "" && r.About == row.OfOrg {
 		values.Set("org", org)
+	}
+	if !r.Changes {
+		d.watch(ctx, r, s.Name, peer, values)
+		return r.Reply(ctx, s, values, body)
 	}
 	c := change{who: s.Name, peer: peer.String(), method: r.Method(), path: r.Path(), query: values.Encode()}
 	if unrecorded := d.record(ctx, c, func() int {

@@ -25,7 +25,7 @@ func (d Deps) Rows() []row.Row {
 		{Pattern: "GET /admin/openapi.json", Summary: "This document", Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.openAPI)},
 		{Pattern: "GET /admin/status", Summary: "The configuration in force", Role: row.Viewer, Ask: row.Do(d.status)},
 		{
-			Pattern: "GET /admin/overview", Summary: "What wants a look: gateways, budgets, refusals, idle money, drift", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.overview),
+			Pattern: "GET /admin/overview", Summary: "What wants a look: gateways, budgets, refusals, idle money, drift", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.overview),
 			Commands: []row.Command{{
 				Use: "status", Short: "Show the entries that need attention: gateways, budgets, refusals, idle money, drift", Example: "tollgate status\ntollgate status --org acme -o json",
 				Long: `Shows the gateways that share a Redis, with their versions and revisions; budgets
@@ -38,7 +38,7 @@ resources; and where a ledger may differ from the platform.`,
 			Commands: []row.Command{{Use: "orgs", Example: "tollgate orgs"}},
 		},
 		{
-			Pattern: "GET /admin/limits", Summary: "Windows in use of the quotas of an organisation", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.limits),
+			Pattern: "GET /admin/limits", Summary: "Windows in use of the quotas of an organisation", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.limits),
 			Commands: []row.Command{{Use: "limits show ORG", Short: "Show the windows in use, the rest of each, and the holders of leases", Example: "tollgate limits show acme"}},
 		},
 		{
@@ -46,7 +46,7 @@ resources; and where a ledger may differ from the platform.`,
 			Commands: []row.Command{{Use: "limits reset ORG", Example: "tollgate limits reset acme --scope key:ann"}},
 		},
 		{
-			Pattern: "GET /admin/spend", Summary: "The ledger of an organisation", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.spend),
+			Pattern: "GET /admin/spend", Summary: "The ledger of an organisation", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.spend),
 			Commands: []row.Command{{Use: "spend show ORG", Short: "Show budgets, spend, and the resources that count", Example: "tollgate spend show acme --team research --watch 5s"}},
 		},
 		{
@@ -55,7 +55,7 @@ resources; and where a ledger may differ from the platform.`,
 		},
 		{Pattern: "POST /admin/spend/adopt", Summary: "Give a resource an owner", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(d.adopt)},
 		{
-			Pattern: "GET /admin/spend/holds", Summary: "Reservations of an organisation", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.holds),
+			Pattern: "GET /admin/spend/holds", Summary: "Reservations of an organisation", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.holds),
 			Commands: []row.Command{{Use: "spend holds ORG", Short: "Show reservations whose call has not ended, or whose end is not known", Example: "tollgate spend holds acme"}},
 		},
 		{
@@ -63,22 +63,22 @@ resources; and where a ledger may differ from the platform.`,
 			Commands: []row.Command{{Use: "spend holds release ORG ID", Short: "End a reservation whose call has left nothing", Example: "tollgate spend holds release acme 01M84TG8488HTPRJ2EYM7Q01FJ --reason 'the platform made nothing'"}},
 		},
 		{
-			Pattern: "GET /admin/spend/history", Summary: "What resources have cost", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.costs),
+			Pattern: "GET /admin/spend/history", Summary: "What resources have cost", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.costs),
 			Commands: []row.Command{
 				{Use: "spend history ORG", Short: "Show the costs of resources, by time and group", Example: "tollgate spend history acme --by team,gpu --bucket day --from 2026-11-01", Defaults: map[string]string{"by": "team"}},
 				{Use: "spend top ORG", Short: "Show the highest costs", Example: "tollgate spend top acme --by resource,team --limit 5", Defaults: map[string]string{"by": "resource,team", "limit": "10"}, Fixed: map[string]string{"bucket": "total"}},
 			},
 		},
 		{
-			Pattern: "GET /admin/spend/forecast", Summary: "What each scope is likely to spend", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.forecast),
+			Pattern: "GET /admin/spend/forecast", Summary: "What each scope is likely to spend", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.forecast),
 			Commands: []row.Command{{Use: "spend forecast ORG", Short: "Estimate the spend by the end of the day and of the month", Example: "tollgate spend forecast acme --team research"}},
 		},
 		{
-			Pattern: "GET /admin/spend/export", Summary: "What resources have cost, in the columns of FOCUS 1.2", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.export), Media: "text/csv; charset=utf-8",
+			Pattern: "GET /admin/spend/export", Summary: "What resources have cost, in the columns of FOCUS 1.2", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.export), Media: "text/csv; charset=utf-8",
 			Commands: []row.Command{{Use: "spend export ORG", Short: "Write the costs of resources as CSV with the columns of FOCUS 1.2", Example: "tollgate spend export acme --from 2026-11-01 --to 2026-12-01 > november.csv"}},
 		},
 		{
-			Pattern: "GET /admin/spend/idle", Summary: "What costs money and does not work", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.idle),
+			Pattern: "GET /admin/spend/idle", Summary: "What costs money and does not work", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.idle),
 			Commands: []row.Command{{Use: "spend idle ORG", Short: "Show resources that cost money and do not work, with owner, beginning, and cost a month", Example: "tollgate spend idle acme"}},
 		},
 		{
@@ -86,7 +86,7 @@ resources; and where a ledger may differ from the platform.`,
 			Commands: []row.Command{{Use: "spend keep ORG ID", Short: "Leave a resource alone for a time although it is idle", Example: "tollgate spend keep acme k2n5x8 --for 24h", Defaults: map[string]string{"for": "24h"}}},
 		},
 		{
-			Pattern: "GET /admin/approvals", Summary: "Requests for approval", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.approvals), Answer: row.List("approvals", d.Shapes.Approval),
+			Pattern: "GET /admin/approvals", Summary: "Requests for approval", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.approvals), Answer: row.List("approvals", d.Shapes.Approval),
 			Commands: []row.Command{{Use: "approvals list ORG", Short: "Show the requests that wait for an answer, and recent answers", Example: "tollgate approvals list acme"}},
 		},
 		{
@@ -102,7 +102,7 @@ else: other policies, budgets and limits hold.`,
 			Pattern: "POST /admin/approvals/deny", Summary: "Deny a request for approval", Role: row.Approver, About: row.OfOrg, Changes: true, Ask: row.Do(d.deny), Answer: row.TypeOf(d.Shapes.Approval),
 			Commands: []row.Command{{Use: "approvals deny ORG ID", Short: "Refuse a request, or take back a grant that was not used", Example: "tollgate approvals deny acme ap-01M84TG8488H --by ada --reason 'one is enough'"}},
 		},
-		{Pattern: "GET /admin/keys", Summary: "Keys of an organisation, those of the configuration among them", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.keys), Answer: row.List("keys", d.Shapes.Key)},
+		{Pattern: "GET /admin/keys", Summary: "Keys of an organisation, those of the configuration among them", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.keys), Answer: row.List("keys", d.Shapes.Key)},
 		{Pattern: "POST /admin/keys/create", Summary: "Make a key", Role: row.Admin, About: row.OfOrg, Changes: true, Ask: row.Do(d.createKey), Status: http.StatusCreated, Answer: row.TypeOf(d.Shapes.Made), Fails: ofKeys()},
 		{Pattern: "POST /admin/keys/rotate", Summary: "Give a key another secret", Role: row.Admin, About: row.OfOrg, Changes: true, Ask: row.Do(d.rotateKey), Answer: row.TypeOf(d.Shapes.Made), Fails: ofKeys()},
 		{
@@ -125,7 +125,7 @@ issuer is accepted again with a new one: to keep it out, lock it there.`,
 			}},
 		},
 		{
-			Pattern: "GET /admin/legacy", Summary: "Who calls the retired interfaces", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.legacy),
+			Pattern: "GET /admin/legacy", Summary: "Who calls the retired interfaces", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.legacy),
 			Commands: []row.Command{{
 				Use: "migrate report", Short: "List the callers of v1 and GraphQL, how often they call, and the v2 operation to call instead", Example: "tollgate migrate report --org acme -o csv",
 				Long: `Lists the remaining callers of the retired interfaces at a running gateway: one line
@@ -144,7 +144,7 @@ Envoys that are connected to this gateway, with the versions that they have.`,
 		},
 		{Pattern: "GET /admin/envoy/snapshot", Summary: "What a group of Envoys is served", Role: row.Viewer, Ask: row.Do(d.envoySnapshot)},
 		{
-			Pattern: "GET /admin/decisions", Summary: "The latest exchanges", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.decisions), Answer: row.List("decisions", d.Shapes.Summary, "incomplete"),
+			Pattern: "GET /admin/decisions", Summary: "The latest exchanges", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.decisions), Answer: row.List("decisions", d.Shapes.Summary, "incomplete"),
 			Commands: []row.Command{{
 				Use: "decisions", Short: "List decisions, of any gateway", Example: "tollgate decisions --org acme --team research --refused --since 24h",
 				Long: `Lists the latest exchanges, newest first: those of the gateway that is asked, and
@@ -152,9 +152,9 @@ of all that share its Redis those that were refused, warned of or excepted, or
 changed something (decisions.shared). "tollgate explain ID" tells how each came about.`,
 			}},
 		},
-		{Pattern: "GET /admin/decisions/stream", Summary: "What is decided, as server-sent events", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.stream), Media: "text/event-stream"},
+		{Pattern: "GET /admin/decisions/stream", Summary: "What is decided, as server-sent events", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.stream), Media: "text/event-stream"},
 		{
-			Pattern: "GET /admin/policies/counts", Summary: "On how many calls policies said what", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.counts),
+			Pattern: "GET /admin/policies/counts", Summary: "On how many calls policies said what", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.counts),
 			Commands: []row.Command{{
 				Use: "policy counts ORG", Short: "Show on how many calls policies denied, warned, or would have denied", Example: "tollgate policy counts acme --since 7d\ntollgate policy counts acme --policy gpu_count --verdict 'would deny' --bucket hour",
 				Long: `Shows on how many calls each policy denied, warned, would have denied (mode shadow),
@@ -162,18 +162,18 @@ was lifted by an exception or changed something, by team: so you see the effect 
 policy before you enforce it. Counts are kept for 30 days, by whole hours.`,
 			}},
 		},
-		{Pattern: "GET /admin/decisions/log", Summary: "The decision log of this gateway, an event per line", Role: row.Operator, About: row.OfOrg, Ask: row.Do(d.decisionLog), Media: "application/x-ndjson", Fails: []int{http.StatusConflict}},
-		{Pattern: "GET /admin/decisions/{id}", Summary: "What became of an exchange, stage by stage", Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.decision), Answer: row.TypeOf(d.Shapes.Report), Fails: []int{http.StatusNotFound}},
+		{Pattern: "GET /admin/decisions/log", Summary: "The decision log of this gateway, an event per line", Watched: true, Role: row.Operator, About: row.OfOrg, Ask: row.Do(d.decisionLog), Media: "application/x-ndjson", Fails: []int{http.StatusConflict}},
+		{Pattern: "GET /admin/decisions/{id}", Summary: "What became of an exchange, stage by stage", Watched: true, Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.decision), Answer: row.TypeOf(d.Shapes.Report), Fails: []int{http.StatusNotFound}},
 		{Pattern: "POST /admin/explain", Summary: "What would become of a request", Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.explain), Body: reflect.TypeFor[question](), Answer: row.TypeOf(d.Shapes.Report), Fails: []int{http.StatusInternalServerError}},
-		{Pattern: "GET /admin/audit", Summary: "What an organisation has, held against its policies", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.audit), Answer: row.TypeOf(d.Shapes.Audit), Fails: []int{http.StatusBadGateway}},
+		{Pattern: "GET /admin/audit", Summary: "What an organisation has, held against its policies", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.audit), Answer: row.TypeOf(d.Shapes.Audit), Fails: []int{http.StatusBadGateway}},
 		{
-			Pattern: "GET /admin/audit/log", Summary: "What was changed, by whom and with which end: the audit log of this gateway", Role: row.Operator, About: row.OfOrg, Ask: row.Do(d.auditLog), Fails: []int{http.StatusConflict},
+			Pattern: "GET /admin/audit/log", Summary: "What was changed, by whom and with which end: the audit log of this gateway", Watched: true, Role: row.Operator, About: row.OfOrg, Ask: row.Do(d.auditLog), Fails: []int{http.StatusConflict},
 			Commands: []row.Command{{
 				Use: "audit list", Short: "List what was changed, by whom and with which end", Example: "tollgate audit list --org acme --since 24h\ntollgate audit list --by ada --operation 'POST /admin/keys/revoke'",
 				Long: `Lists the audit log of the gateway that is asked, newest first, a line for each
 change with its end, through rotated files. A list reads 8 MiB of the log at most;
-"--before" with the number that it names goes on. "tollgate audit verify" holds the
-chain of the files.`,
+"--before" with the number that it names goes on. "--reads" lists who looked at
+records of callers instead. "tollgate audit verify" holds the chain of the files.`,
 			}},
 		},
 		{

@@ -45,6 +45,8 @@ type Query struct {
 	Since time.Time
 	// Before selects what has a lower number.
 	Before int64
+	// Reads selects looks at the records of callers in the place of changes.
+	Reads bool
 	// Limit bounds how many there are, the newest.
 	Limit int
 }
@@ -200,6 +202,9 @@ func (s *search) take(l line) (done bool) {
 		return false
 	}
 	c := Change{Seq: l.Seq, Time: l.Time, Record: l.Record}
+	if l.Phase == Read {
+		c.Ended = l.Time
+	}
 	if r, ok := s.results[l.Seq]; ok {
 		delete(s.results, l.Seq)
 		c.Ended, c.Status, c.Carried = r.Time, r.Status, r.Carried
@@ -212,7 +217,7 @@ func (s *search) take(l line) (done bool) {
 		return false
 	case l.Time.Before(s.Since):
 		return true
-	case s.selects(&c):
+	case s.Reads == (l.Phase == Read) && s.selects(&c):
 		s.page.Changes = append(s.page.Changes, c)
 	}
 	if len(s.page.Changes) == s.Limit && s.Limit > 0 {

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
@@ -216,5 +219,41 @@ func TestListRefuses(t *testing.T) {
 	}
 	if _, err := l.List(t.Context(), audit.Query{Limit: 1}); !errors.Is(err, audit.ErrNoFile) {
 		t.Errorf("a pipe: %v", err)
+	}
+}
+
+// A look is written once in a quarter of an hour for each who, what and about whom, and is listed apart from changes.
+func TestLooksAreBounded(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	l, err := audit.Open(audit.Config{File: &logfile.File{Path: filepath.Join(t.TempDir(), "audit.log")}}, func() time.Time { return now }, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(t, l, "pod-1")
+	look := func(who, query string) {
+		t.Helper()
+		if err := l.Read(audit.Record{Who: who, Operation: "GET /admin/decisions", Query: query}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 100 {
+		look("ada", "org=acme")
+		now = now.Add(time.Second)
+	}
+	look("ada", "key=ann&org=acme")
+	look("bob", "org=acme")
+	now = now.Add(15 * time.Minute)
+	look("ada", "org=acme")
+	p := list(t, l, audit.Query{Org: "acme", Reads: true, Limit: 10})
+	var got []string
+	for _, c := range p.Changes {
+		got = append(got, c.Who+" "+c.Query)
+	}
+	if diff := cmp.Diff([]string{"ada org=acme", "bob org=acme", "ada key=ann&org=acme", "ada org=acme"}, got); diff != "" {
+		t.Errorf("looks (-want +got):\n%s", diff)
+	}
+	if p := list(t, l, audit.Query{Limit: 10}); len(p.Changes) != 1 || p.Changes[0].Name != "pod-1" {
+		t.Errorf("changes: %+v, want the one", p.Changes)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
@@ -26,6 +28,8 @@ const (
 	Result Phase = "result"
 	// Loaded says that a configuration came into force.
 	Loaded Phase = "loaded"
+	// Read says that somebody looked at the records of callers.
+	Read Phase = "read"
 )
 
 // Record is what happens, without secrets and without bodies.
@@ -93,12 +97,17 @@ type Log struct {
 	seq      int64  // of the last line
 	head     string // its sum
 	shippers []*Shipper
+	looks    *lru.Cache[look, time.Time]
 }
 
 // Open opens the log to write on behind its last line. A line that a crash left
 // incomplete is ended, and stays in the chain as it is.
 func Open(cfg Config, now func() time.Time, logger *slog.Logger) (*Log, error) {
-	l := &Log{config: *cfg.File, sync: cfg.Sync, now: now}
+	looks, err := lru.New[look, time.Time](maxLooks)
+	if err != nil {
+		return nil, err
+	}
+	l := &Log{config: *cfg.File, sync: cfg.Sync, now: now, looks: looks}
 	end, err := tail(cfg.File.Path)
 	if err == nil && !bytes.Contains(end, []byte("\n")) { // the one before was put aside just now
 		var before []byte
@@ -191,6 +200,28 @@ func (l *Log) Result(of int64, r Record) error {
 // Loaded writes that a configuration came into force.
 func (l *Log) Loaded(revision string) error {
 	_, err := l.write(Loaded, 0, Record{Revision: revision})
+	return err
+}
+
+// look is a question about records of callers, and who asks it.
+type look struct{ who, operation, query string }
+
+const (
+	// lookEvery is the least distance of two lines of one look, and maxLooks the number of looks that are remembered.
+	lookEvery, maxLooks = 15 * time.Minute, 4096
+)
+
+// Read writes that somebody looked at the records of callers: once in 15 minutes for each who, operation and query, so that a page that
+// asks again and again does not fill the log.
+func (l *Log) Read(r Record) error {
+	this, now := look{r.Who + r.Key, r.Operation, r.Query}, l.now()
+	if at, ok := l.looks.Get(this); ok && now.Sub(at) < lookEvery {
+		return nil
+	}
+	_, err := l.write(Read, 0, r)
+	if err == nil {
+		l.looks.Add(this, now)
+	}
 	return err
 }
 

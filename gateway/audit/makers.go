@@ -80,7 +80,7 @@ func (m *makers) take(text []byte) {
 			m.ended(r, l.Record)
 		}
 		delete(m.intents, l.Of)
-	case Loaded:
+	case Loaded, Read:
 	}
 }
 

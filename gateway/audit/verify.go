@@ -89,7 +89,7 @@ func (c *Chain) next(text []byte) (reason string) {
 		c.open[l.Seq] = true
 	case Result:
 		delete(c.open, l.Of)
-	case Loaded:
+	case Loaded, Read:
 	}
 	return ""
 }

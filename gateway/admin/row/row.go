@@ -24,6 +24,8 @@ type Row struct {
 	About About
 	// Changes marks questions that change something. Each is logged, and recorded in the audit log.
 	Changes bool
+	// Watched marks questions about the records of callers: the audit log has who looks.
+	Watched bool
 	// Ask answers. It is the zero Func where Handle does.
 	Ask Func
 	// Answer is the type of the answer as JSON where the function returns an interface.
