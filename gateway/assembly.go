@@ -198,7 +198,10 @@ func (g *Gateway) newMoney(cfg *settings.Config) {
 		Config: g.config, Now: g.deps.Now, Refused: g.refusedWhatever,
 		Update: func(kind operation.Kind) *schema.Operation { return explain.UpdatesOf(g.api)[kind] },
 	}
-	g.alerts = &alerts.Alerts{Config: g.config, Logger: g.deps.Logger, Now: g.deps.Now, Go: g.late.Go, Meter: g.meter(), KeepLink: g.keep.Link}
+	g.alerts = &alerts.Alerts{
+		Config: g.config, Logger: g.deps.Logger, Now: g.deps.Now, Go: g.late.Go, Meter: g.meter(), KeepLink: g.keep.Link,
+		Approvals: g.approvals, Notices: func() spend.Notices { return g.money.Notices }, Told: alerts.NewTold(g.deps.Redis, cfg.Redis.Prefix),
+	}
 	g.money = money.New(cfg, spend.Holder{Incarnation: ulid.Make().String(), Gateway: cmp.Or(cfg.Instance, g.deps.Instance)}, money.Deps{
 		Scripts: g.scripts, Now: g.deps.Now, Logger: g.deps.Logger, Meter: g.meter(), Go: g.late.Go, Gateway: g.name, Limits: g.store, Catalog: g.catalog,
 		Audit: g.audit.Log, Alerts: g.alerts, Did: g.decisions.Did, Job: g.job,

@@ -100,6 +100,7 @@ func (g *Gateway) adminDeps() admin.Deps {
 		Keys:      g.keys.Rows(),
 		Tokens:    g.tokens.Rows(),
 		Envoys:    g.envoys,
+		Alerts:    g.alerts,
 
 		Policies:  g.policyStatus,
 		Decisions: decisionRows{g.decisions.Rows(), g.questions.Rows()},

@@ -41,6 +41,8 @@ type Deps struct {
 	// Tokens revokes tokens of issuers.
 	Tokens Tokens
 	Envoys Envoys
+	// Alerts knows what was told, and what ends.
+	Alerts Alerts
 	// Policies returns how each organisation's policies are doing.
 	Policies  func() []PolicyStatus
 	Decisions Decisions

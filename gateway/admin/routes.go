@@ -86,6 +86,24 @@ resources; and where a ledger may differ from the platform.`,
 			Commands: []row.Command{{Use: "spend keep ORG ID", Short: "Leave a resource alone for a time although it is idle", Example: "tollgate spend keep acme k2n5x8 --for 24h", Defaults: map[string]string{"for": "24h"}}},
 		},
 		{
+			Pattern: "GET /admin/alerts", Summary: "What receivers of alerts were told", Role: row.Viewer, About: row.OfOrg, Watched: true, Ask: row.Do(d.alerts),
+			Commands: []row.Command{{
+				Use: "alerts ORG", Short: "List the alerts that were told, and whether a receiver took them", Example: "tollgate alerts acme --since 7d",
+				Long: `Lists what was told of an organisation, the newest first: budgets that reached a
+threshold, unusual hours, idle resources, stops, changes without the gateway,
+exceptions that end, and weekly reports. The latest 1,000 are kept, for 90 days.`,
+			}},
+		},
+		{
+			Pattern: "GET /admin/exceptions", Summary: "What is let pass or left alone until a time", Role: row.Viewer, About: row.OfOrg, Watched: true, Ask: row.Do(d.exceptions),
+			Commands: []row.Command{{
+				Use: "exceptions ORG", Short: "List exceptions with their ends: to policies, approvals, kept resources, brownouts", Example: "tollgate exceptions acme --within 7d",
+				Long: `Lists whatever of an organisation has an end, the next end first: exceptions to
+policies, grants that wait for their call, idle resources that their owners keep,
+and scheduled brownouts of the retired interfaces.`,
+			}},
+		},
+		{
 			Pattern: "GET /admin/approvals", Summary: "Requests for approval", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.approvals), Answer: row.List("approvals", d.Shapes.Approval),
 			Commands: []row.Command{{Use: "approvals list ORG", Short: "Show the requests that wait for an answer, and recent answers", Example: "tollgate approvals list acme"}},
 		},

@@ -7,12 +7,15 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/journal"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
@@ -33,6 +36,14 @@ type Alerts struct {
 	Meter metric.Meter
 	// KeepLink returns a link by which its owner can keep a resource, "" for none.
 	KeepLink func(org, id string) string
+	// Approvals and Notices have what ends, beside the configuration.
+	Approvals *approval.Store
+	Notices   func() spend.Notices
+	// Told keeps what was told, by organisation.
+	Told *journal.Journal
+
+	mu     sync.Mutex      // guards failed
+	failed map[string]bool // ids of alerts that were not delivered, which the list has
 }
 
 // Thresholds tells of budgets that reach a threshold and of unusual hours: by a line of
@@ -210,10 +221,20 @@ type budgetAlert struct {
 	Name     string     `json:"name,omitempty"`
 }
 
-// deliver sends an event to the receiver of an organisation, if it has one.
+// deliver sends an event to the receiver of an organisation, if it has one, and keeps it for operators.
 func (t *Alerts) deliver(ctx context.Context, org, id, kind string, at time.Time, data any) error {
 	o := t.Config().Org(org)
-	if o == nil || o.Alerts.Webhook.URL == "" {
+	if o == nil {
+		return nil
+	}
+	err := t.send(ctx, o, id, kind, at, data)
+	t.keep(ctx, org, admin.Alert{ID: id, Kind: kind, At: at.UTC(), Delivered: o.Alerts.Webhook.URL != "" && err == nil}, data, err)
+	return err
+}
+
+// send sends an event to the receiver of an organisation, if it has one.
+func (t *Alerts) send(ctx context.Context, o *settings.Org, id, kind string, at time.Time, data any) error {
+	if o.Alerts.Webhook.URL == "" {
 		return nil
 	}
 	sender, err := webhook.New(&o.Alerts.Webhook, t.Now)

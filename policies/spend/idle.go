@@ -221,6 +221,18 @@ func (i *Idle) List(noticed map[string]string) (at time.Time, list []IdleResourc
 	return s.At, i.list(&s, noticed), nil
 }
 
+// KeptUntil returns until when resources are kept, by id, out of the notices of an organisation.
+func KeptUntil(noticed map[string]string) map[string]time.Time {
+	out := make(map[string]time.Time)
+	for name, text := range noticed {
+		id, is := strings.CutPrefix(name, keepPrefix)
+		if until, err := time.Parse(time.RFC3339, text); is && err == nil {
+			out[id] = until
+		}
+	}
+	return out
+}
+
 func (i *Idle) list(s *sightings, noticed map[string]string) (list []IdleResource) {
 	for _, id := range slices.Sorted(maps.Keys(s.Idle)) {
 		r := s.Idle[id]

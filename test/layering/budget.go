@@ -27,7 +27,7 @@ func Budgets() []Budget {
 		{"callers", []string{"gateway/identity", "gateway/oidc", "gateway/keystore", "gateway/trie"}, 2547},
 		{"Envoy", []string{"gateway/xds", "gateway/extproc/..."}, 3062},
 		{"leaves of the gateway", []string{
-			"gateway/balancer", "gateway/connlimit", "gateway/egress", "gateway/groupcommit", "gateway/overload", "gateway/problem", "gateway/reverseproxy",
+			"gateway/balancer", "gateway/connlimit", "gateway/egress", "gateway/groupcommit", "gateway/journal", "gateway/overload", "gateway/problem", "gateway/reverseproxy",
 			"gateway/route", "gateway/schema/...", "gateway/strictjson", "gateway/tally", "gateway/tasks", "gateway/upstream/...", "gateway/webhook", "gateway/wire",
 		}, 10721},
 		{"explanations, archive, audit, telemetry, operators' listener, pages of callers", []string{

@@ -113,7 +113,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/alerts",
-			May:     []string{"gateway/admin", "gateway/settings", "gateway/telemetry", "gateway/webhook", "policies", "policies/catalog", "policies/operation", "policies/spend"},
+			May:     []string{"gateway/admin", "gateway/approval", "gateway/journal", "gateway/settings", "gateway/telemetry", "gateway/webhook", "policies", "policies/catalog", "policies/operation", "policies/spend"},
 			Why:     "a feature: receivers are told, whoever finds out",
 		},
 		{
@@ -195,6 +195,7 @@ func Table() []Row {
 			Why:     "a feature: who may call, by the configuration and by keys made at run time",
 		},
 		leaf("gateway/tally", "a leaf: counts in Redis"),
+		leaf("gateway/journal", "a leaf: bounded lists in Redis"),
 		leaf("gateway/xds/...", "a leaf: Envoy's configuration is a function of ours, as data"),
 		{
 			Package: "gateway/admin/...",

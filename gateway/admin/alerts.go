@@ -1,0 +1,113 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+)
+
+// Alerts knows what receivers of an organisation were told, and what ends there by itself. Both return ErrNoOrg for an organisation that is
+// not configured.
+type Alerts interface {
+	// List returns the alerts that are kept, the newest first.
+	List(ctx context.Context, org string) ([]Alert, error)
+	// Exceptions returns what is let pass, or left alone, until a time, the next end first.
+	Exceptions(ctx context.Context, org string) ([]Exception, error)
+}
+
+// Alert is what was told once.
+type Alert struct {
+	ID string `json:"id"`
+	// Kind is that of the event, such as budget.threshold.
+	Kind string    `json:"kind"`
+	At   time.Time `json:"at"`
+	// Delivered reports whether a receiver took it. Failure is why none did, absent for an organisation without one: then the log alone was
+	// told.
+	Delivered bool   `json:"delivered"`
+	Failure   string `json:"failure,omitempty"`
+	// Data is that of the event.
+	Data json.RawMessage `json:"data"`
+}
+
+// alertList is alerts as they are answered.
+type alertList struct {
+	Alerts []Alert `json:"alerts"`
+	// Next is the parameter cursor of the next list, absent behind the last.
+	Next string `json:"next,omitempty"`
+}
+
+// telling says which alerts are listed.
+type telling struct {
+	scoped
+	paging
+
+	Kind  string    `query:"kind" doc:"only alerts of this kind, such as budget.threshold"`
+	Since row.Since `query:"since" doc:"only what is no older than a duration, such as 24h, or than a time"`
+}
+
+func (d Deps) alerts(ctx context.Context, _ row.Scope, p telling) (*alertList, error) {
+	list, err := d.Alerts.List(ctx, string(p.Org))
+	if err != nil {
+		return nil, err
+	}
+	kept := list[:0]
+	for _, a := range list {
+		if (p.Kind == "" || p.Kind == a.Kind) && !a.At.Before(time.Time(p.Since)) {
+			kept = append(kept, a)
+		}
+	}
+	out := new(alertList)
+	out.Alerts, out.Next, err = pageOf(kept, &p.paging, func(a *Alert) string { return a.ID })
+	return out, err
+}
+
+// Exception is what is let pass, or left alone, until a time.
+type Exception struct {
+	Org string `json:"org"`
+	// Kind is policy for an exception of the configuration, approval for a grant that waits for its call, kept for an idle resource that its
+	// owner keeps, and brownout for a time in which retired interfaces are refused.
+	Kind string `json:"kind"`
+	ID   string `json:"id"`
+	// About is what it is an exception to: a policy, the refusals of a call, idleness, or the interfaces.
+	About string `json:"about"`
+	// For is whom it is for.
+	For    string     `json:"for,omitempty"`
+	By     string     `json:"by,omitempty"`
+	Reason string     `json:"reason,omitempty"`
+	From   *time.Time `json:"from,omitempty"`
+	Until  time.Time  `json:"until"`
+}
+
+// exceptionList is exceptions as they are answered.
+type exceptionList struct {
+	Exceptions []Exception `json:"exceptions"`
+	// Next is the parameter cursor of the next list, absent behind the last.
+	Next string `json:"next,omitempty"`
+}
+
+// excepting says which exceptions are listed.
+type excepting struct {
+	scoped
+	paging
+
+	Kind   string   `query:"kind" oneof:"policy,approval,kept,brownout" doc:"only this kind"`
+	Within row.Span `query:"within" doc:"only what ends in this time from now, such as 7d"`
+}
+
+func (d Deps) exceptions(ctx context.Context, s row.Scope, p excepting) (*exceptionList, error) {
+	list, err := d.Alerts.Exceptions(ctx, string(p.Org))
+	if err != nil {
+		return nil, err
+	}
+	kept := list[:0]
+	for _, x := range list {
+		if (p.Kind == "" || p.Kind == x.Kind) && (p.Within == 0 || !x.Until.After(s.Now.Add(time.Duration(p.Within)))) {
+			kept = append(kept, x)
+		}
+	}
+	out := new(exceptionList)
+	out.Exceptions, out.Next, err = pageOf(kept, &p.paging, func(x *Exception) string { return x.Kind + " " + x.ID })
+	return out, err
+}

@@ -1,0 +1,78 @@
+package alerts
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/journal"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+)
+
+// Alerts of an organisation are kept in this number and for this time.
+const (
+	maxTold = 1000
+	toldFor = 90 * 24 * time.Hour
+)
+
+// keepTimeout bounds the writing of what was told.
+const keepTimeout = 2 * time.Second
+
+// NewTold returns what keeps the alerts that were told. It does not dial.
+func NewTold(client redis.UniversalClient, prefix settings.Prefix) *journal.Journal {
+	return &journal.Journal{Client: client, Prefix: prefix.Decisions() + "told:", Most: maxTold, For: toldFor}
+}
+
+// keep keeps an alert that was told, or could not be. An alert whose delivery is tried again and again is kept as failed once.
+func (t *Alerts) keep(ctx context.Context, org string, a admin.Alert, data any, failure error) {
+	if failure != nil {
+		a.Failure = failure.Error()
+	}
+	if !t.news(a.ID, failure != nil) {
+		return
+	}
+	a.Data = telemetry.Must(json.Marshal(data))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
+	defer cancel()
+	if err := t.Told.Add(ctx, org, telemetry.Must(json.Marshal(a))); err != nil {
+		t.Logger.WarnContext(ctx, "an alert was not kept for operators", "org", org, "event", a.Kind, "error", err.Error())
+	}
+}
+
+// news reports whether the list does not have this end of an alert yet, as far as this gateway knows.
+func (t *Alerts) news(id string, failed bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !failed {
+		delete(t.failed, id)
+		return true
+	}
+	if t.failed[id] {
+		return false
+	}
+	if t.failed == nil || len(t.failed) >= maxTold {
+		t.failed = make(map[string]bool)
+	}
+	t.failed[id] = true
+	return true
+}
+
+// List implements admin.Alerts. An alert that was delivered after all is listed once.
+func (t *Alerts) List(ctx context.Context, org string) ([]admin.Alert, error) {
+	if t.Config().Org(org) == nil {
+		return nil, admin.ErrNoOrg
+	}
+	list, err := t.Told.List(ctx, org)
+	seen, out := make(map[string]bool), []admin.Alert{}
+	for _, text := range list {
+		var a admin.Alert
+		if json.Unmarshal([]byte(text), &a) == nil && !seen[a.ID] { // others are of another version
+			seen[a.ID], out = true, append(out, a)
+		}
+	}
+	return out, err
+}

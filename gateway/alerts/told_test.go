@@ -1,0 +1,128 @@
+package alerts_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel/metric/noop"
+
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/alerts"
+	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/webhook"
+	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
+	"github.com/tollgate-dev/tollgate/translate/brownout"
+)
+
+// notices are those of one organisation.
+type notices map[string]string
+
+func (n notices) Noticed(context.Context, string) (map[string]string, error) { return n, nil }
+
+func (n notices) Notice(_ context.Context, _, name, value string) error {
+	n[name] = value
+	return nil
+}
+
+var now = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+
+// newAlerts returns alerts over a store of their own.
+func newAlerts(t *testing.T, o settings.Org, n notices) *alerts.Alerts {
+	t.Helper()
+	server := miniredis.RunT(t)
+	server.SetTime(now)
+	client := redistest.Client(t, redis.Options{Addr: server.Addr(), MaxRetries: -1})
+	return &alerts.Alerts{
+		Config: func() *settings.Config { return &settings.Config{Orgs: []settings.Org{o}} }, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
+		Go: func(f func()) { f() }, Meter: noop.Meter{}, KeepLink: func(string, string) string { return "" },
+		Approvals: approval.New(groupcommit.New(client), "approvals:"), Notices: func() spend.Notices { return n }, Told: alerts.NewTold(client, ""),
+	}
+}
+
+// An alert is kept with its end. One that fails again and again, and passes at last, is listed once.
+func TestToldAlertsAreKept(t *testing.T) {
+	t.Parallel()
+	status := http.StatusBadRequest
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+	t.Cleanup(receiver.Close)
+	o := settings.Org{ID: "acme", Alerts: settings.Alerts{Webhook: webhook.Config{
+		URL: receiver.URL, Secret: strictyaml.NewSecret("a secret of at least 24 bytes"), Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+	}}}
+	a := newAlerts(t, o, notices{})
+	lost := &admin.Loss{Lost: "all", At: now}
+	ends := func() (out []string) {
+		list, err := a.List(t.Context(), "acme")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, alert := range list {
+			out = append(out, alert.Kind+" "+map[bool]string{true: "delivered", false: alert.Failure}[alert.Delivered])
+		}
+		return out
+	}
+	for range 3 {
+		a.Lost(t.Context(), "acme", lost)
+	}
+	if diff := cmp.Diff([]string{"ledger.lost webhook: the receiver answered 400"}, ends()); diff != "" {
+		t.Errorf("while the receiver refuses (-want +got):\n%s", diff)
+	}
+	status = http.StatusOK
+	a.Lost(t.Context(), "acme", lost)
+	if diff := cmp.Diff([]string{"ledger.lost delivered"}, ends()); diff != "" {
+		t.Errorf("after it has taken it (-want +got):\n%s", diff)
+	}
+	list, err := a.Told.List(t.Context(), "acme")
+	if err != nil || len(list) != 2 {
+		t.Errorf("%d entries are kept (%v), want one failure and its end", len(list), err)
+	}
+	var kept admin.Alert
+	if err := json.Unmarshal([]byte(list[0]), &kept); err != nil || !json.Valid(kept.Data) {
+		t.Errorf("kept: %s (%v)", list[0], err)
+	}
+}
+
+// Whatever has an end is in one list, the next end first; what has ended is not.
+func TestExceptionsWithTheirEnds(t *testing.T) {
+	t.Parallel()
+	in := func(d time.Duration) time.Time { return now.Add(d) }
+	o := settings.Org{
+		ID:        "acme",
+		Policies:  section.Config{Exceptions: []policies.Exception{{ID: "x1", Policy: "gpu_count", Teams: []string{"research"}, Until: in(3 * time.Hour), GrantedBy: "ada"}, {ID: "x0", Policy: "disk", Keys: []string{"ann"}, Until: now}}},
+		Brownouts: []brownout.Config{{Dialects: []brownout.Dialect{"v1"}, From: now, Until: in(4 * time.Hour)}},
+	}
+	a := newAlerts(t, o, notices{"keep:pod-1": in(2 * time.Hour).Format(time.RFC3339), "keep:pod-0": in(-time.Hour).Format(time.RFC3339)})
+	grant := approval.Record{ID: "ap-1", State: approval.Granted, Key: "ann", Team: "research", Until: in(time.Hour), Refusals: []approval.Refusal{{By: "budget team research per_hour"}}, Answer: &approval.Answer{By: "bob", At: now}}
+	if _, _, err := a.Approvals.Swap(t.Context(), "acme", approval.Entry{ID: "ap-1"}, &grant); err != nil {
+		t.Fatal(err)
+	}
+	list, err := a.Exceptions(t.Context(), "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, x := range list {
+		got = append(got, x.Kind+" "+x.About+" for "+x.For+" by "+x.By+" until "+x.Until.Format("15:04"))
+	}
+	want := []string{
+		"approval budget team research per_hour for research/ann by bob until 13:00", "kept idle for  by  until 14:00",
+		"policy gpu_count for team research by ada until 15:00", "brownout v1 for  by  until 16:00",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("exceptions (-want +got):\n%s", diff)
+	}
+}
