@@ -6,12 +6,11 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
-	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // AdminRows returns the rows of any gateway for their descriptions. None of them can be asked.
 func AdminRows() []row.Row { return admin.Deps{Shapes: adminShapes()}.Rows() }
 
 func adminShapes() admin.Shapes {
-	return admin.Shapes{Report: explain.Report{}, Summary: explain.Summary{}, Audit: explain.Audit{}, Approval: approval.Record{}, Key: settings.KeyRecord{}, Made: callers.KeyAnswer{}}
+	return admin.Shapes{Report: explain.Report{}, Summary: explain.Summary{}, Audit: explain.Audit{}, Approval: approval.Record{}, Made: callers.KeyAnswer{}}
 }

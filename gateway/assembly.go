@@ -31,6 +31,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/questions"
 	"github.com/tollgate-dev/tollgate/gateway/retired"
+	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
@@ -159,7 +160,12 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 func (g *Gateway) newDecisions(cfg *settings.Config) (err error) {
 	g.fleet = &fleet.Fleet{
 		Redis: g.deps.Redis, Key: cfg.Redis.Prefix.Running(), Instance: g.name, Version: g.deps.Version, Report: g.status.Report,
+		Since: g.deps.Now(), Envoys: func() int { return len(g.envoys.Nodes()) },
 		Timeout: func() time.Duration { return g.config().Limits.Timeout }, Now: g.deps.Now,
+	}
+	g.revisions = &revisions.Revisions{
+		Journal: revisions.NewJournal(g.deps.Redis, cfg.Redis.Prefix), Gateway: g.name, Version: g.deps.Version,
+		Config: g.config, Loaded: func() time.Time { return g.status.Report().Loaded }, File: g.deps.File,
 	}
 	g.decisions, err = decisions.New(cfg, decisions.Deps{
 		Redis: g.deps.Redis, Now: g.deps.Now, Logger: g.deps.Logger, Meter: g.meter(), PolicyMeter: g.deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/policies"),

@@ -107,6 +107,7 @@ func (g *Gateway) adminDeps() admin.Deps {
 		Fleet:     fleetRows{g.fleet, g.decisions.Rows()},
 		Shapes:    adminShapes(),
 		Config:    g.inForce,
+		Revisions: g.revisions,
 		Orgs:      func() []row.Tenant { return tenants.List(g.config()) },
 	}
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/questions"
 	"github.com/tollgate-dev/tollgate/gateway/retired"
+	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
@@ -71,6 +72,8 @@ type Deps struct {
 	Decisions filter.Decisions
 	// API is the v2 API's description; nil loads the embedded one.
 	API *schema.API
+	// File reads the configuration file anew, without secrets; nil for a gateway without one.
+	File func() (*settings.Config, error)
 	// Data, Admin and Envoy are used instead of the configured addresses when
 	// not nil.
 	Data, Admin, Envoy net.Listener
@@ -116,6 +119,7 @@ type Gateway struct {
 	decisions    *decisions.Decisions
 	questions    *questions.Questions
 	fleet        *fleet.Fleet
+	revisions    *revisions.Revisions
 	audit        *ship.Shipping
 	envoys       *xds.Server
 	listeners    *listen.Listeners

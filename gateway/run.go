@@ -163,6 +163,7 @@ func (g *Gateway) drainLedger(over context.Context) {
 // turns to the next one after a swap.
 func (g *Gateway) follow(ctx context.Context) error {
 	for ctx.Err() == nil {
+		g.late.Go(func() { g.keepRevision(ctx) })
 		run, cancel := context.WithCancel(ctx)
 		ended := make(chan error, 1)
 		go func() { ended <- g.current.Load().engine.Run(run) }()
@@ -176,6 +177,15 @@ func (g *Gateway) follow(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// keepRevision keeps the configuration in force for operators.
+func (g *Gateway) keepRevision(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, g.config().Limits.Timeout)
+	defer cancel()
+	if err := g.revisions.Keep(ctx); err != nil && ctx.Err() == nil {
+		g.deps.Logger.WarnContext(ctx, "the configuration was not kept among the revisions", "error", err.Error())
+	}
 }
 
 // background turns the end of a context into a clean end.

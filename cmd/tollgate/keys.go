@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -109,14 +110,16 @@ func rotate(w io.Writer, k settings.Key, now time.Time, overlap time.Duration) e
 func newKeysList() *cobra.Command {
 	var c *adminClient
 	var out *output
-	var path string
+	var path, search, order string
 	cmd := &cobra.Command{
 		Use:   "list ORG | list -c FILE",
 		Short: "List keys, and whether they are in force",
 		Long: `Lists the keys of an organisation, those made at run time and then those of the
-configuration, which are by "configuration"; with -c, those of a configuration file
+configuration, which are by "configuration", each with its last use and what its
+resources have cost; with -c, those of a configuration file
 and when each of their secrets is accepted.`,
 		Example: `  tollgate keys list acme
+  tollgate keys list acme --search batch --sort unused
   tollgate keys list -c tollgate.yaml -o json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
@@ -124,7 +127,7 @@ and when each of their secrets is accepted.`,
 				return errors.New("name an organisation, or a configuration file with -c")
 			}
 			if path == "" {
-				return listMade(cmd, c, args[0], out)
+				return listMade(cmd, c, url.Values{"org": {args[0]}, "search": {search}, "sort": {order}}, out)
 			}
 			loaded, err := config.Load(path, config.Sources{WithoutSecrets: true}, gateway.Judge{})
 			if err != nil {
@@ -133,6 +136,8 @@ and when each of their secrets is accepted.`,
 			return listKeys(cmd.OutOrStdout(), out, loaded.Config.Orgs, time.Now())
 		}),
 	}
+	cmd.Flags().StringVar(&search, "search", "", "only keys with this text in their id, team or owner")
+	cmd.Flags().StringVar(&order, "sort", "", "made, id, used, unused, expires or spend (default made)")
 	cmd.Flags().StringVarP(&path, "config", "c", "", "configuration file")
 	out = outputFlag(cmd)
 	c = newAdminClient(cmd)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -161,19 +162,33 @@ func rotateMade(cmd *cobra.Command, c *adminClient, name string, overlap time.Du
 	return showSecret(cmd, made)
 }
 
-func listMade(cmd *cobra.Command, c *adminClient, org string, out *output) error {
-	var answer struct {
-		Keys []settings.KeyRecord `json:"keys"`
+// keysAtOnce is the number of keys that are asked for at once.
+const keysAtOnce = "1000"
+
+// listMade lists the keys that a question selects, through all parts of the answer.
+func listMade(cmd *cobra.Command, c *adminClient, q url.Values, out *output) error {
+	var all struct {
+		Keys []admin.Key `json:"keys"`
 	}
-	if err := c.get(cmd.Context(), "/admin/keys", url.Values{"org": {org}}, &answer); err != nil {
-		return err
+	for q.Set("limit", keysAtOnce); ; {
+		var part struct {
+			Keys []admin.Key
+			Next string
+		}
+		if err := c.get(cmd.Context(), "/admin/keys", q, &part); err != nil {
+			return err
+		}
+		if all.Keys = append(all.Keys, part.Keys...); part.Next == "" {
+			break
+		}
+		q.Set("cursor", part.Next)
 	}
-	t := sheet{{"key", "team", "roles", "owner", "from", "created", "by", "expires", "last used", "state"}}
-	for _, k := range answer.Keys {
+	t := sheet{{"key", "team", "roles", "owner", "from", "created", "by", "expires", "last used", "usd this month", "state"}}
+	for _, k := range all.Keys {
 		t.add(k.ID, cmp.Or(k.Team, "-"), cmp.Or(joined(k.Roles), "-"), cmp.Or(k.Owner, "-"), cmp.Or(joined(k.Addresses), "-"),
-			instant(k.Created), k.By, instant(k.Expires), instant(k.Used), k.State)
+			instant(k.Created), k.By, instant(k.Expires), instant(k.Used), cmp.Or(k.ThisMonth, "-"), k.State)
 	}
-	return out.write(cmd.OutOrStdout(), answer, t)
+	return out.write(cmd.OutOrStdout(), all, t)
 }
 
 func instant(t time.Time) string {

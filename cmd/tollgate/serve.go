@@ -64,6 +64,13 @@ func serve(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	warn(loaded, logger)
 	return runGateway(ctx, loaded, runOptions{
 		logger: logger, level: level, stdout: stdout, sockets: inherited,
+		file: func() (*settings.Config, error) {
+			now, err := config.Load(path, config.Sources{WithoutSecrets: true}, gateway.Judge{})
+			if err != nil {
+				return nil, err
+			}
+			return &now.Config, nil
+		},
 		reload: func(ctx context.Context, g *gateway.Gateway, logger *slog.Logger) {
 			config.Watch(ctx, loaded.Inputs, hup, logger, func() config.Inputs {
 				notifyManager(logger, reloading())
@@ -116,6 +123,8 @@ type runOptions struct {
 	level *slog.LevelVar
 	// stdout is where a decision log on standard output goes.
 	stdout io.Writer
+	// file reads the configuration anew, without secrets; nil for none.
+	file func() (*settings.Config, error)
 	// sockets are used instead of the configured addresses if not nil.
 	sockets
 	// now is the clock, nil for that of the machine.
@@ -174,7 +183,7 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 	}
 	g, err := gateway.New(loaded.Config, gateway.Deps{
 		Redis: client, Logger: o.logger, LogLevel: o.level, Providers: providers, Now: o.now, Version: version(), Instance: instance, Stdout: o.stdout,
-		Data: o.data, Admin: o.admin, Envoy: o.envoy,
+		Data: o.data, Admin: o.admin, Envoy: o.envoy, File: o.file,
 		Serving: func() { notifyManager(o.logger, daemon.SdNotifyReady) },
 	})
 	if err != nil {

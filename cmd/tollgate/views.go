@@ -82,9 +82,21 @@ func views() map[string]view {
 		"config show": told(func(c *admin.InForce) string {
 			return fmt.Sprintf("# Revision %s, in force since %s\n%s", c.Revision, moment(&c.Loaded), strings.TrimSuffix(c.YAML, "\n"))
 		}),
+		"config diff":    told(diffText),
 		"migrate report": of(legacyPage),
 		"envoy status":   of(envoysPage),
 	}
+}
+
+// diffText is the difference of two configurations.
+func diffText(d *admin.ConfigDiff) string {
+	switch {
+	case d.Fault != "":
+		return "The file would not be taken: " + d.Fault
+	case d.Diff == "":
+		return "Nothing that is shown differs between " + d.From + " and " + d.To + "."
+	}
+	return strings.TrimSuffix(d.Diff, "\n")
 }
 
 // overviewPage has a table for each list with entries, and a sentence for each without.

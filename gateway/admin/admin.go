@@ -50,6 +50,8 @@ type Deps struct {
 	Shapes    Shapes
 	// Config returns the configuration in force, or the section of an organisation. It returns ErrNoOrg for one that is not configured.
 	Config func(org string) (*InForce, error)
+	// Revisions knows the configurations that were in force.
+	Revisions Revisions
 	// Orgs lists the organisations that are configured.
 	Orgs func() []row.Tenant
 

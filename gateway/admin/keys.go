@@ -1,17 +1,21 @@
 package admin
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // Keys makes and withdraws keys at run time. Its errors are ErrNoOrg, a RefusedError or
 // those of the store.
 type Keys interface {
-	// List returns the keys of an organisation.
-	List(ctx context.Context, org string) (any, error)
+	// List returns the keys of an organisation, those made at run time first.
+	List(ctx context.Context, org string) ([]settings.KeyRecord, error)
 	// Create makes a key of a specification in JSON, which has the members of a key in
 	// the configuration, and returns it with its secret, unless that is known by its
 	// digest alone. by names the maker.
@@ -23,9 +27,87 @@ type Keys interface {
 	Revoke(ctx context.Context, org, id, by string) error
 }
 
-func (d Deps) keys(ctx context.Context, _ row.Scope, p scoped) (any, error) {
-	keys, err := d.Keys.List(ctx, string(p.Org))
-	return map[string]any{"keys": keys}, err
+// Key is a key as it is listed.
+type Key struct {
+	settings.KeyRecord
+
+	// Today and ThisMonth are what its resources have cost, in USD, absent for an organisation without budgets and for a key that has spent
+	// nothing.
+	Today     string `json:"today,omitempty"`
+	ThisMonth string `json:"thisMonth,omitempty"`
+}
+
+// keyList is keys as they are answered.
+type keyList struct {
+	Keys []Key `json:"keys"`
+	// All is the number of keys that are selected.
+	All int `json:"all"`
+	// Next is the parameter cursor of the next list, absent behind the last.
+	Next string `json:"next,omitempty"`
+}
+
+// listedKeys selects keys.
+type listedKeys struct {
+	scoped
+	paging
+
+	Search string   `query:"search" max:"200" doc:"only keys with this text in their id, team or owner"`
+	Team   row.Team `query:"team" doc:"only keys of this team"`
+	State  string   `query:"state" oneof:"in force,expired,revoked,not in force" doc:"only keys in this state"`
+	Sort   string   `query:"sort" oneof:"made,id,used,unused,expires,spend" default:"made" doc:"made is those made at run time and then those of the configuration, used the latest use first, unused the longest without one, expires the next end, spend the dearest this month"`
+}
+
+func (p *listedKeys) selects(k *Key) bool {
+	has := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(p.Search)) }
+	return (p.Team == "" || string(p.Team) == k.Team) && (p.State == "" || k.State == p.State || p.State == "not in force" && strings.HasPrefix(k.State, "not in force")) &&
+		(p.Search == "" || has(k.ID) || has(k.Team) || has(k.Owner))
+}
+
+// compare orders keys as they are asked for.
+func (p *listedKeys) compare(a, b *Key) int {
+	switch p.Sort {
+	case "id":
+		return cmp.Compare(a.ID, b.ID)
+	case "used":
+		return b.Used.Compare(a.Used)
+	case "unused":
+		return a.Used.Compare(b.Used)
+	case "expires":
+		if a.Expires.IsZero() != b.Expires.IsZero() {
+			return map[bool]int{true: 1, false: -1}[a.Expires.IsZero()]
+		}
+		return a.Expires.Compare(b.Expires)
+	case "spend":
+		return cmp.Compare(decimal(b.ThisMonth), decimal(a.ThisMonth))
+	}
+	return 0
+}
+
+func (d Deps) keys(ctx context.Context, _ row.Scope, p listedKeys) (*keyList, error) {
+	records, err := d.Keys.List(ctx, string(p.Org))
+	if err != nil {
+		return nil, err
+	}
+	spent := make(map[string]*Balance)
+	if l, err := d.Spend.Show(ctx, string(p.Org)); err == nil { // without it, the keys are told all the same
+		for i := range l.Scopes {
+			spent[l.Scopes[i].Scope] = &l.Scopes[i]
+		}
+	}
+	var list []Key
+	for i := range records {
+		k := Key{KeyRecord: records[i]}
+		if b := spent["key "+k.ID]; b != nil {
+			k.Today, k.ThisMonth = b.Day, b.Month
+		}
+		if p.selects(&k) {
+			list = append(list, k)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Key) int { return p.compare(&a, &b) })
+	out := &keyList{All: len(list)}
+	out.Keys, out.Next, err = pageOf(list, &p.paging, func(k *Key) string { return k.By + " " + k.ID })
+	return out, err
 }
 
 // made is a key to be made. The whole specification is a parameter, so that it is recorded with the intent.

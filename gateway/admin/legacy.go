@@ -12,6 +12,18 @@ type Legacy interface {
 	// Calls returns the legacy calls of an organisation, or of all for "". It
 	// returns ErrNoOrg for one that is not configured.
 	Calls(ctx context.Context, org string) ([]LegacyCall, error)
+	// Brownouts returns the times in which retired interfaces of an organisation, or of all for "", are refused, from now on for a week.
+	Brownouts(org string) []Brownout
+}
+
+// Brownout is a time in which a retired interface is refused.
+type Brownout struct {
+	Org     string    `json:"org"`
+	Dialect string    `json:"dialect"`
+	From    time.Time `json:"from"`
+	Until   time.Time `json:"until"`
+	// Now reports whether it has begun.
+	Now bool `json:"now"`
 }
 
 // LegacyCall is the calls of one caller, with one program, of one operation.
@@ -34,6 +46,8 @@ type LegacyCall struct {
 	Became map[string]int64 `json:"became,omitempty"`
 	// Lost counts, by field, the calls of which v2 has no place for something.
 	Lost map[string]int64 `json:"lost,omitempty"`
+	// Refused is the next time in which the interface is refused, or the one under way.
+	Refused *Brownout `json:"refused,omitempty"`
 }
 
 // anyOrg are parameters that may name an organisation.
@@ -44,9 +58,11 @@ type anyOrg struct {
 // legacyList is the calls as they are answered.
 type legacyList struct {
 	Calls []LegacyCall `json:"calls"`
+	// Brownouts are those of a week, the next first.
+	Brownouts []Brownout `json:"brownouts"`
 }
 
 func (d Deps) legacy(ctx context.Context, _ row.Scope, p anyOrg) (legacyList, error) {
 	calls, err := d.Legacy.Calls(ctx, string(p.Org))
-	return legacyList{calls}, err
+	return legacyList{calls, d.Legacy.Brownouts(string(p.Org))}, err
 }

@@ -30,6 +30,10 @@ func (c census) Calls(_ context.Context, org string) ([]admin.LegacyCall, error)
 	}}, nil
 }
 
+func (census) Brownouts(string) []admin.Brownout {
+	return []admin.Brownout{{Org: "acme", Dialect: "v1", From: time.Unix(3, 0).UTC(), Until: time.Unix(4, 0).UTC(), Now: true}}
+}
+
 func TestLegacyCalls(t *testing.T) {
 	d := deps("operators-only", nil)
 	d.Legacy = census{}
@@ -51,7 +55,7 @@ func TestLegacyCalls(t *testing.T) {
 		"org": "acme", "key": "ann", "dialect": "v1", "operation": "createPod", "agent": "launcher/1", "count": 2.0,
 		"first": "1970-01-01T00:00:01Z", "last": "1970-01-01T00:00:02Z", "statuses": map[string]any{"2xx": 2.0},
 		"v2": []any{"createPod"}, "lost": map[string]any{"minUploadMbps": 1.0},
-	}}}
+	}}, "brownouts": []any{map[string]any{"org": "acme", "dialect": "v1", "from": "1970-01-01T00:00:03Z", "until": "1970-01-01T00:00:04Z", "now": true}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("answer (-want +got):\n%s", diff)
 	}

@@ -16,7 +16,7 @@ import (
 // each with a summary, and asks for the token where the listener does.
 func TestOpenAPI(t *testing.T) {
 	d := deps("operators-only", nil)
-	d.Shapes = admin.Shapes{Report: 0, Summary: 0, Audit: 0, Approval: 0, Key: 0, Made: 0}
+	d.Shapes = admin.Shapes{Report: 0, Summary: 0, Audit: 0, Approval: 0, Made: 0}
 	w := get(d, "/admin/openapi.json", "Bearer operators-only")
 	var doc struct {
 		OpenAPI string

@@ -28,6 +28,9 @@ type Instance struct {
 	Loaded   time.Time `json:"loaded"`
 	// Fault is why the newest configuration was not taken, empty when it was.
 	Fault string `json:"fault,omitempty"`
+	// Since is when the process began, and Envoys the number that are connected to it.
+	Since  time.Time `json:"since"`
+	Envoys int       `json:"envoys"`
 	// At is when the gateway said so.
 	At time.Time `json:"at"`
 }
@@ -47,6 +50,22 @@ type NearBudget struct {
 	Scope   string `json:"scope"`
 	Percent int    `json:"percent"`
 	Budget
+}
+
+// gatewayList is gateways as they are answered.
+type gatewayList struct {
+	Gateways []Instance `json:"gateways"`
+	// Incomplete is why there may be others.
+	Incomplete string `json:"incomplete,omitempty"`
+}
+
+func (d Deps) gateways(ctx context.Context, _ row.Scope, _ row.None) (gatewayList, error) {
+	list, err := d.Fleet.Gateways(ctx)
+	out := gatewayList{Gateways: list}
+	if err != nil {
+		out.Incomplete = "the shared store does not answer: this is the gateway that was asked"
+	}
+	return out, nil
 }
 
 // nearPercent is the share of a budget, in percent, from which it is near its end.

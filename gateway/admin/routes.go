@@ -11,7 +11,7 @@ import (
 )
 
 // Shapes are zero values of the results of Decisions, Approvals and Keys, for the description of the API.
-type Shapes struct{ Report, Summary, Audit, Approval, Key, Made any }
+type Shapes struct{ Report, Summary, Audit, Approval, Made any }
 
 // Rows returns the whole of the operators' listener. Those of the zero Deps can be read, and not be asked.
 func (d Deps) Rows() []row.Row {
@@ -34,6 +34,10 @@ resources; and where a ledger may differ from the platform.`,
 			}},
 		},
 		{
+			Pattern: "GET /admin/gateways", Summary: "The gateways that share a store", Role: row.Viewer, Ask: row.Do(d.gateways),
+			Commands: []row.Command{{Use: "gateways", Short: "List the gateways that share a store, with version, revision, age and Envoys", Example: "tollgate gateways"}},
+		},
+		{
 			Pattern: "GET /admin/orgs", Summary: "Organisations, their teams and policies", Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.orgs),
 			Commands: []row.Command{{Use: "orgs", Example: "tollgate orgs"}},
 		},
@@ -48,6 +52,10 @@ resources; and where a ledger may differ from the platform.`,
 		{
 			Pattern: "GET /admin/spend", Summary: "The ledger of an organisation", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.spend),
 			Commands: []row.Command{{Use: "spend show ORG", Short: "Show budgets, spend, and the resources that count", Example: "tollgate spend show acme --team research --watch 5s"}},
+		},
+		{
+			Pattern: "GET /admin/spend/resources", Summary: "Resources that count, in parts", Role: row.Viewer, About: row.OfOrg, Watched: true, Ask: row.Do(d.resources),
+			Commands: []row.Command{{Use: "spend resources ORG", Short: "List the resources that count, the dearest first, in parts", Example: "tollgate spend resources acme --search train --sort oldest --limit 20"}},
 		},
 		{
 			Pattern: "POST /admin/spend/reconcile", Summary: "Compare the ledger with the platform", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(d.reconcile),
@@ -120,7 +128,7 @@ else: other policies, budgets and limits hold.`,
 			Pattern: "POST /admin/approvals/deny", Summary: "Deny a request for approval", Role: row.Approver, About: row.OfOrg, Changes: true, Ask: row.Do(d.deny), Answer: row.TypeOf(d.Shapes.Approval),
 			Commands: []row.Command{{Use: "approvals deny ORG ID", Short: "Refuse a request, or take back a grant that was not used", Example: "tollgate approvals deny acme ap-01M84TG8488H --by ada --reason 'one is enough'"}},
 		},
-		{Pattern: "GET /admin/keys", Summary: "Keys of an organisation, those of the configuration among them", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.keys), Answer: row.List("keys", d.Shapes.Key)},
+		{Pattern: "GET /admin/keys", Summary: "Keys of an organisation, those of the configuration among them", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.keys)},
 		{Pattern: "POST /admin/keys/create", Summary: "Make a key", Role: row.Admin, About: row.OfOrg, Changes: true, Ask: row.Do(d.createKey), Status: http.StatusCreated, Answer: row.TypeOf(d.Shapes.Made), Fails: ofKeys()},
 		{Pattern: "POST /admin/keys/rotate", Summary: "Give a key another secret", Role: row.Admin, About: row.OfOrg, Changes: true, Ask: row.Do(d.rotateKey), Answer: row.TypeOf(d.Shapes.Made), Fails: ofKeys()},
 		{
@@ -201,6 +209,23 @@ records of callers instead. "tollgate audit verify" holds the chain of the files
 				Long: `Shows the configuration that the gateway works by, with its defaults, its revision
 and when it was loaded. Secrets show where they come from; the digests of keys and
 tokens are masked. With --org it is the section of the organisation.`,
+			}},
+		},
+		{
+			Pattern: "GET /admin/config/revisions", Summary: "Configurations that were in force", Role: row.Admin, Ask: row.Do(d.revisions),
+			Commands: []row.Command{{
+				Use: "config revisions", Short: "List the configurations that were in force, of all gateways", Example: "tollgate config revisions",
+				Long: `Lists the configurations that were in force at any gateway that shares the store,
+the latest first. The latest 50 are kept for a year, without secrets.`,
+			}},
+		},
+		{
+			Pattern: "GET /admin/config/diff", Summary: "What differs between the configuration in force and another", Role: row.Admin, About: row.OfOrg, Ask: row.Do(d.configDiff), Fails: []int{http.StatusNotFound, http.StatusConflict},
+			Commands: []row.Command{{
+				Use: "config diff", Short: "Compare the configuration in force with the revision before, another one, or the file", Example: "tollgate config diff\ntollgate config diff --with file",
+				Long: `Compares the configuration in force with the revision before it, with any that
+"tollgate config revisions" lists, or with the file as it is now at the gateway that
+is asked: so you see what a reload changes, or the fault that prevents it.`,
 			}},
 		},
 		{Pattern: "GET /debug/pprof/", Summary: "Profiles of the process", Role: row.Operator, Handle: pprof.Index, Media: "text/html"},

@@ -1,8 +1,11 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
@@ -197,6 +200,49 @@ func (p *shown) keep(l *Ledger) error {
 	})
 	l.Holds = slices.DeleteFunc(l.Holds, func(h Hold) bool { return unlike(team, h.Team) || unlike(p.Key, h.Key) })
 	return nil
+}
+
+// resourceList is resources as they are answered.
+type resourceList struct {
+	Resources []Resource `json:"resources"`
+	// All is the number of resources that are selected, and PerHour their cost, in USD.
+	All     int    `json:"all"`
+	PerHour string `json:"perHour"`
+	// Next is the parameter cursor of the next list, absent behind the last.
+	Next string `json:"next,omitempty"`
+}
+
+// listedResources selects resources.
+type listedResources struct {
+	shown
+	paging
+
+	Search string `query:"search" max:"200" doc:"only resources with this text in their id, name, team or key"`
+	Sort   string `query:"sort" oneof:"dearest,newest,oldest,name" default:"dearest" doc:"which are first"`
+}
+
+func (d Deps) resources(ctx context.Context, s row.Scope, p listedResources) (*resourceList, error) {
+	l, err := d.spend(ctx, s, p.shown)
+	if err != nil {
+		return nil, err
+	}
+	has := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(p.Search)) }
+	list := slices.DeleteFunc(l.Resources, func(r Resource) bool {
+		return p.Search != "" && !has(r.ID) && !has(r.Name) && !has(r.Team) && !has(r.Key)
+	})
+	slices.SortStableFunc(list, func(a, b Resource) int {
+		first := map[string]int{
+			"dearest": cmp.Compare(decimal(b.Takes.PerHour), decimal(a.Takes.PerHour)), "newest": b.Since.Compare(a.Since), "oldest": a.Since.Compare(b.Since), "name": cmp.Compare(a.Name, b.Name),
+		}[p.Sort]
+		return cmp.Or(first, cmp.Compare(a.ID, b.ID))
+	})
+	var sum float64
+	for i := range list {
+		sum += decimal(list[i].Takes.PerHour)
+	}
+	out := &resourceList{All: len(list), PerHour: strconv.FormatFloat(sum, 'f', -1, 64)}
+	out.Resources, out.Next, err = pageOf(list, &p.paging, func(r *Resource) string { return r.ID })
+	return out, err
 }
 
 // holdList is reservations as they are answered.

@@ -42,6 +42,14 @@ type organisation struct {
 
 // Callers compiles who may call.
 func (s *Keys) Callers(cfg *settings.Config) (*Callers, error) {
+	for i := range cfg.Orgs {
+		o := &cfg.Orgs[i]
+		for j := range o.Keys {
+			if k := &o.Keys[j]; k.Used == nil { // a section that stays is in force
+				k.Used = &s.ring.usage(o.ID, k.ID).seen
+			}
+		}
+	}
 	keys, err := s.directory(cfg)
 	if err != nil {
 		return nil, err

@@ -188,9 +188,8 @@ func (s *Keys) revokeKey(ctx context.Context, org string, m madeKey, by string) 
 }
 
 // listKeys returns the keys made at run time of an organisation, by id.
-func (s *Keys) listKeys(ctx context.Context, org string) []settings.KeyRecord {
+func (s *Keys) listKeys(org string, used map[string]time.Time) []settings.KeyRecord {
 	known, now, callers := s.ring.ring(org).records, s.deps.Now(), s.deps.Callers()
-	used := s.ring.lastUsed(ctx, org)
 	list := make([]settings.KeyRecord, 0, known.Len())
 	for id, m := range known.All() {
 		r := m.record()
@@ -213,13 +212,13 @@ func (s *Keys) listKeys(ctx context.Context, org string) []settings.KeyRecord {
 
 // configuredKeys returns the keys that an organisation has in the configuration, in its
 // order.
-func (s *Keys) configuredKeys(org string) []settings.KeyRecord {
+func (s *Keys) configuredKeys(org string, used map[string]time.Time) []settings.KeyRecord {
 	o, now := s.org(org), s.deps.Now()
 	list := make([]settings.KeyRecord, 0, len(o.Keys))
 	for i := range o.Keys {
 		k := &o.Keys[i]
 		r := k.Record()
-		r.By, r.State = "configuration", "expired"
+		r.By, r.State, r.Used = "configuration", "expired", used[k.ID]
 		for _, d := range k.Accepted() {
 			switch {
 			case !d.NotAfter.IsZero() && !now.Before(d.NotAfter):
@@ -250,11 +249,12 @@ func refused(err error) error {
 }
 
 // List implements admin.Keys.
-func (a Rows) List(ctx context.Context, org string) (any, error) {
+func (a Rows) List(ctx context.Context, org string) ([]settings.KeyRecord, error) {
 	if a.s.org(org) == nil {
 		return nil, admin.ErrNoOrg
 	}
-	return append(a.s.listKeys(ctx, org), a.s.configuredKeys(org)...), nil
+	used := a.s.ring.lastUsed(ctx, org)
+	return append(a.s.listKeys(org, used), a.s.configuredKeys(org, used)...), nil
 }
 
 // Create implements admin.Keys.

@@ -154,7 +154,7 @@ func (s *Keys) Answer(ctx context.Context, ex *filter.Exchange) (*filter.Answer,
 	}
 	switch ex.Route.ID {
 	case listKeysID:
-		list := slices.DeleteFunc(s.listKeys(ctx, ex.Caller.Org), func(r settings.KeyRecord) bool { return r.Team != l.caller.Team })
+		list := slices.DeleteFunc(s.listKeys(ex.Caller.Org, s.ring.lastUsed(ctx, ex.Caller.Org)), func(r settings.KeyRecord) bool { return r.Team != l.caller.Team })
 		return filter.AnswerJSON(map[string]any{"keys": list})
 	case makeKeyID:
 		return s.leadCreates(ctx, ex, l)

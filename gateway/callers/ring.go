@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -304,13 +305,18 @@ func (k *keyring) swap(ctx context.Context, org string, next madeKey) (bool, err
 
 // flush tells the store of keys that were used.
 func (k *keyring) flush(ctx context.Context, orgs []string) error {
-	for _, org := range orgs {
-		used := make(map[string]time.Time)
-		for id, m := range k.ring(org).records.All() {
-			if seen := m.use.seen.Load(); seen > m.use.stored.Load() {
-				used[id] = time.Unix(seen, 0)
+	byOrg := make(map[string]map[string]time.Time)
+	for name, u := range k.used.Range {
+		if seen := u.(*keyUse).seen.Load(); seen > u.(*keyUse).stored.Load() {
+			org, id, _ := strings.Cut(name.(string), "/")
+			if byOrg[org] == nil {
+				byOrg[org] = make(map[string]time.Time)
 			}
+			byOrg[org][id] = time.Unix(seen, 0)
 		}
+	}
+	for _, org := range orgs {
+		used := byOrg[org]
 		if len(used) == 0 {
 			continue
 		}
@@ -331,8 +337,9 @@ func (k *keyring) lastUsed(ctx context.Context, org string) map[string]time.Time
 	if err != nil {
 		used = make(map[string]time.Time)
 	}
-	for id, m := range k.ring(org).records.All() {
-		if at := time.Unix(m.use.seen.Load(), 0).UTC(); at.Unix() > 0 && at.After(used[id]) {
+	for name, u := range k.used.Range {
+		id, of := strings.CutPrefix(name.(string), org+"/")
+		if at := time.Unix(u.(*keyUse).seen.Load(), 0).UTC(); of && at.Unix() > 0 && at.After(used[id]) {
 			used[id] = at
 		}
 	}

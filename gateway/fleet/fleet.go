@@ -23,6 +23,10 @@ type Fleet struct {
 	Key string
 	// Instance and Version are this gateway's.
 	Instance, Version string
+	// Since is when this process began.
+	Since time.Time
+	// Envoys counts those that are connected to this gateway.
+	Envoys func() int
 	// Report describes the configuration in force.
 	Report func() admin.Report
 	// Timeout bounds one question to the store.
@@ -33,7 +37,7 @@ type Fleet struct {
 // self describes this gateway.
 func (f *Fleet) self() admin.Instance {
 	r := f.Report()
-	return admin.Instance{Instance: f.Instance, Version: f.Version, Revision: r.Revision, Loaded: r.Loaded.UTC(), Fault: r.Why(), At: f.Now().UTC()}
+	return admin.Instance{Instance: f.Instance, Version: f.Version, Revision: r.Revision, Loaded: r.Loaded.UTC(), Fault: r.Why(), Since: f.Since.UTC(), Envoys: f.Envoys(), At: f.Now().UTC()}
 }
 
 // Gateways implements admin.Fleet.

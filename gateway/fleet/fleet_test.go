@@ -19,7 +19,7 @@ func running(t *testing.T, store *miniredis.Miniredis, name, version string, now
 	t.Cleanup(func() { _ = client.Close() })
 	report := admin.Report{Revision: "r-" + name, Loaded: *now}
 	return &Fleet{
-		Redis: client, Key: "running", Instance: name, Version: version, Report: func() admin.Report { return report },
+		Redis: client, Key: "running", Instance: name, Version: version, Since: *now, Envoys: func() int { return 3 }, Report: func() admin.Report { return report },
 		Timeout: func() time.Duration { return 10 * time.Second }, Now: func() time.Time { return *now },
 	}
 }
@@ -33,6 +33,9 @@ func names(t *testing.T, f *Fleet) (out []string) {
 	}
 	for _, i := range list {
 		out = append(out, i.Instance+" "+i.Version+" "+i.Revision)
+		if i.Envoys != 3 || i.Since.IsZero() {
+			t.Errorf("%s has %d Envoys, since %s", i.Instance, i.Envoys, i.Since)
+		}
 	}
 	return out
 }

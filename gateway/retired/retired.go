@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/translate/brownout"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
@@ -26,6 +27,7 @@ type Calls struct {
 	store  *usage.Store
 	config func() *settings.Config
 	moves  func() map[string][]string
+	now    func() time.Time
 }
 
 // Deps are the dependencies of Calls. All are required.
@@ -41,7 +43,7 @@ type Deps struct {
 
 // New makes what notes the calls of retired interfaces.
 func New(prefix settings.Prefix, deps Deps) (*Calls, error) {
-	c := &Calls{store: usage.NewStore(deps.Redis, prefix.Usage()), config: deps.Config, moves: deps.Moves}
+	c := &Calls{store: usage.NewStore(deps.Redis, prefix.Usage()), config: deps.Config, moves: deps.Moves, now: deps.Now}
 	var err error
 	c.Recorder, err = usage.NewRecorder(usage.Deps{Writer: c.store, Now: deps.Now, Logger: deps.Logger, Meter: deps.Meter})
 	return c, err
@@ -84,7 +86,7 @@ func (l Rows) Calls(ctx context.Context, org string) ([]admin.LegacyCall, error)
 	if err := l.c.Recorder.Flush(ctx); err != nil {
 		return nil, err
 	}
-	calls := []admin.LegacyCall{}
+	calls, refused := []admin.LegacyCall{}, l.Brownouts(org)
 	for _, id := range known {
 		rows, err := l.c.store.Rows(ctx, id)
 		if err != nil {
@@ -92,14 +94,37 @@ func (l Rows) Calls(ctx context.Context, org string) ([]admin.LegacyCall, error)
 		}
 		slices.SortStableFunc(rows, func(a, b usage.Row) int { return cmp.Compare(b.Count, a.Count) })
 		for _, r := range rows {
+			var next *admin.Brownout
+			if i := slices.IndexFunc(refused, func(b admin.Brownout) bool { return b.Org == id && b.Dialect == r.Dialect }); i >= 0 {
+				next = &refused[i]
+			}
 			calls = append(calls, admin.LegacyCall{
-				Org: id, Key: r.Key, Dialect: r.Dialect, Operation: r.Operation, Agent: r.Agent,
+				Refused: next,
+				Org:     id, Key: r.Key, Dialect: r.Dialect, Operation: r.Operation, Agent: r.Agent,
 				Count: r.Count, First: r.First, Last: r.Last, Statuses: r.Statuses,
 				V2: successors(r.Who, l.c.moves()), Became: r.V2, Lost: r.Lost,
 			})
 		}
 	}
 	return calls, nil
+}
+
+// Brownouts implements admin.Legacy.
+func (l Rows) Brownouts(org string) []admin.Brownout {
+	now, out := l.c.now(), []admin.Brownout{}
+	for _, o := range l.c.config().Orgs {
+		for _, dialect := range brownout.Dialect("").Values() {
+			s := brownout.New(o.Brownouts, brownout.Dialect(dialect))
+			if s == nil || org != "" && o.ID != org {
+				continue
+			}
+			for _, span := range s.Spans(now) {
+				out = append(out, admin.Brownout{Org: o.ID, Dialect: dialect, From: span.From.UTC(), Until: span.Until.UTC(), Now: !span.From.After(now)})
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b admin.Brownout) int { return a.From.Compare(b.From) })
+	return out
 }
 
 // successors lists the v2 operations a caller should move to, never nil.

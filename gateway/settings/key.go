@@ -43,7 +43,7 @@ type Key struct {
 	Expires   time.Time      `yaml:"expires" doc:"when the key ceases to be accepted, whatever its digests say, RFC 3339; absent is never"`
 	Owner     string         `yaml:"owner" doc:"who answers for the key, for people to read; at most 200 bytes"`
 
-	// Used is where the last use of a key made at run time is noted, nil for others.
+	// Used is where the last use of the key is noted, nil before it is in force.
 	Used *atomic.Int64 `yaml:"-"`
 }
 
@@ -128,7 +128,7 @@ type KeyRecord struct {
 	RevokedBy string    `json:"revoked_by,omitempty"`
 
 	// Used is when the key was last used, to a few minutes; zero for never, or not for
-	// long, and for keys of the configuration. State is "in force", "revoked", "expired", or why it is not in force. Both
+	// long. State is "in force", "revoked", "expired", or why it is not in force. Both
 	// are shown and not stored.
 	Used  time.Time `json:"used,omitzero"`
 	State string    `json:"state,omitempty"`

@@ -127,8 +127,14 @@ func Table() []Row {
 			Why:     "a feature: what operators ask of quotas",
 		},
 		{
+			Package: "gateway/revisions",
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/journal", "gateway/settings"},
+			Tests:   []string{"config/strictyaml"},
+			Why:     "a feature: configurations that were in force, for operators",
+		},
+		{
 			Package: "gateway/retired",
-			May:     []string{"gateway/admin", "gateway/route", "gateway/settings", "translate/graphql", "translate/usage"},
+			May:     []string{"gateway/admin", "gateway/route", "gateway/settings", "translate/brownout", "translate/graphql", "translate/usage"},
 			Why:     "a feature: who calls the retired interfaces",
 		},
 		{

@@ -1,0 +1,176 @@
+package revisions
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/journal"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+)
+
+// Revisions are kept in this number and for this time.
+const (
+	maxRevisions = 50
+	keptFor      = 365 * 24 * time.Hour
+)
+
+// list is the one list of revisions.
+const list = "all"
+
+// Revisions keeps and compares. All fields are required but File.
+type Revisions struct {
+	Journal *journal.Journal
+	// Gateway and Version are this gateway's.
+	Gateway, Version string
+	// Config is the configuration in force, and Loaded when it was loaded.
+	Config func() *settings.Config
+	Loaded func() time.Time
+	// File reads the configuration anew, without its secrets; nil for a gateway without a file.
+	File func() (*settings.Config, error)
+}
+
+// NewJournal returns where revisions are kept. It does not dial.
+func NewJournal(client redis.UniversalClient, prefix settings.Prefix) *journal.Journal {
+	return &journal.Journal{Client: client, Prefix: prefix.Decisions() + "revisions:", Most: maxRevisions, For: keptFor}
+}
+
+// List implements admin.Revisions.
+func (r *Revisions) List(ctx context.Context) ([]admin.Revision, error) {
+	entries, err := r.Journal.List(ctx, list)
+	out := []admin.Revision{}
+	for _, text := range entries {
+		var one admin.Revision
+		if json.Unmarshal([]byte(text), &one) != nil || len(out) > 0 && out[len(out)-1].Revision == one.Revision {
+			continue // of another version, or two gateways were as fast
+		}
+		out = append(out, one)
+	}
+	return out, err
+}
+
+// Keep keeps the configuration in force, unless the latest one that was kept has its revision.
+func (r *Revisions) Keep(ctx context.Context) error {
+	cfg := r.Config()
+	known, err := r.List(ctx)
+	if err != nil {
+		return err
+	}
+	if len(known) > 0 && known[0].Revision == cfg.Revision {
+		return nil
+	}
+	text, err := cfg.Show("")
+	if err != nil {
+		return err
+	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write(text); err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	one, err := json.Marshal(admin.Revision{Revision: cfg.Revision, Loaded: r.Loaded().UTC(), Gateway: r.Gateway, Version: r.Version})
+	if err != nil {
+		return err
+	}
+	if err := r.Journal.Put(ctx, list, cfg.Revision, packed.Bytes()); err != nil {
+		return err
+	}
+	if len(known) >= maxRevisions { // the list forgets the last one
+		last := known[len(known)-1].Revision
+		if last != cfg.Revision && !slices.ContainsFunc(known[:len(known)-1], func(k admin.Revision) bool { return k.Revision == last }) {
+			if err := r.Journal.Drop(ctx, list, last); err != nil {
+				return err
+			}
+		}
+	}
+	return r.Journal.Add(ctx, list, one)
+}
+
+// Diff implements admin.Revisions.
+func (r *Revisions) Diff(ctx context.Context, org, to string) (*admin.ConfigDiff, error) {
+	cfg := r.Config()
+	now, err := cfg.Show(org)
+	if err != nil {
+		return nil, err
+	}
+	if now == nil {
+		return nil, admin.ErrNoOrg
+	}
+	out := &admin.ConfigDiff{To: cfg.Revision}
+	var other []byte
+	if to == admin.AgainstFile {
+		other, err = r.file(org, out)
+	} else {
+		other, err = r.revision(ctx, org, to, out)
+	}
+	if err != nil || other == nil {
+		return out, err
+	}
+	if to == admin.AgainstFile { // the file is to be in force next
+		out.Diff = string(diff.Diff(out.To, now, out.From, other))
+		out.From, out.To = out.To, out.From
+		return out, nil
+	}
+	out.Diff = string(diff.Diff(out.From, other, out.To, now))
+	return out, nil
+}
+
+// file returns the text of the file; nil and a fault if it cannot be read.
+func (r *Revisions) file(org string, out *admin.ConfigDiff) ([]byte, error) {
+	out.From = admin.AgainstFile
+	if r.File == nil {
+		return nil, row.RefusedError{Status: http.StatusConflict, Reason: "this gateway was started without a configuration file"}
+	}
+	cfg, err := r.File()
+	if err != nil {
+		out.Fault = err.Error()
+		return nil, nil
+	}
+	text, err := cfg.Show(org)
+	if err == nil && text == nil {
+		text = []byte{} // the file has the organisation no longer
+	}
+	return text, err
+}
+
+// revision returns the text of a revision, or of the one before that in force for "".
+func (r *Revisions) revision(ctx context.Context, org, revision string, out *admin.ConfigDiff) ([]byte, error) {
+	if org != "" {
+		return nil, row.Bad("org", "revisions are kept as a whole: compare with to=file, or without org")
+	}
+	known, err := r.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(known, func(k admin.Revision) bool {
+		return revision == "" && k.Revision != out.To || revision != "" && k.Revision == revision
+	})
+	if at < 0 {
+		return nil, row.RefusedError{Status: http.StatusNotFound, Reason: cmp.Or(revision, "a revision before the one in force") + " is not kept"}
+	}
+	out.From = known[at].Revision
+	packed, err := r.Journal.Get(ctx, list, out.From)
+	if err != nil {
+		return nil, err
+	}
+	in, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("revision %s: %w", out.From, err)
+	}
+	return io.ReadAll(in)
+}

@@ -1,0 +1,85 @@
+package revisions_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/revisions"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
+)
+
+// configured is a configuration of a revision with an address.
+func configured(revision, listen string) *settings.Config {
+	cfg := &settings.Config{Revision: revision, Listen: listen, Orgs: []settings.Org{{ID: "acme", Credential: strictyaml.NewSecret("rpa_hush")}}}
+	return cfg
+}
+
+// Of the configurations that were in force each is listed once for each time, with the difference to the one in force, and secrets are in none.
+func TestRevisionsAndTheirDifferences(t *testing.T) {
+	t.Parallel()
+	server := miniredis.RunT(t)
+	now := configured("r1", ":1")
+	r := &revisions.Revisions{
+		Journal: revisions.NewJournal(redistest.Client(t, redis.Options{Addr: server.Addr(), MaxRetries: -1}), ""), Gateway: "blue", Version: "v1",
+		Config: func() *settings.Config { return now }, Loaded: func() time.Time { return time.Unix(1e9, 0) },
+	}
+	keep := func(cfg *settings.Config) {
+		t.Helper()
+		now = cfg
+		for range 2 { // another gateway loads it, too
+			if err := r.Keep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	keep(now)
+	if _, err := r.Diff(t.Context(), "", ""); err == nil || !strings.Contains(err.Error(), "is not kept") {
+		t.Errorf("without a revision before: %v", err)
+	}
+	keep(configured("r2", ":2"))
+	keep(configured("r1", ":1"))
+	list, err := r.List(t.Context())
+	var got []string
+	for _, one := range list {
+		got = append(got, one.Revision)
+	}
+	if diff := cmp.Diff([]string{"r1", "r2", "r1"}, got); diff != "" || err != nil {
+		t.Errorf("revisions (%v, -want +got):\n%s", err, diff)
+	}
+	d, err := r.Diff(t.Context(), "", "")
+	if err != nil || d.From != "r2" || d.To != "r1" || !strings.Contains(d.Diff, "\n-listen: ") || !strings.Contains(d.Diff, "\n+listen: ") {
+		t.Errorf("to the one before: %+v (%v)", d, err)
+	}
+	for _, key := range server.Keys() {
+		if text := server.Dump(); strings.Contains(text, "rpa_hush") {
+			t.Errorf("a secret is kept under %s", key)
+		}
+	}
+	r.File = func() (*settings.Config, error) { return configured("", ":3"), nil }
+	if d, err = r.Diff(t.Context(), "", admin.AgainstFile); err != nil || d.From != "r1" || !strings.Contains(d.Diff, "\n+listen: ") || strings.Contains(d.Diff, "hush") {
+		t.Errorf("to the file: %+v (%v)", d, err)
+	}
+	if d, err = r.Diff(t.Context(), "acme", admin.AgainstFile); err != nil || d.Diff != "" {
+		t.Errorf("of an organisation to the file: %+v (%v), want no difference", d, err)
+	}
+	r.File = func() (*settings.Config, error) { return nil, errors.New("tollgate.yaml:3: limit: unknown") }
+	if d, err = r.Diff(t.Context(), "", admin.AgainstFile); err != nil || d.Fault == "" {
+		t.Errorf("to a file with a fault: %+v (%v)", d, err)
+	}
+	for i := range 60 {
+		keep(configured(fmt.Sprint("r", 10+i), ":1"))
+	}
+	if keys := len(server.Keys()); keys > 51 {
+		t.Errorf("%d keys of 60 revisions, want the list and 50", keys)
+	}
+}
