@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/rogpeppe/go-internal/diff"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
@@ -104,7 +105,7 @@ func (r *Revisions) Keep(ctx context.Context) error {
 // Diff implements admin.Revisions.
 func (r *Revisions) Diff(ctx context.Context, org, to string) (*admin.ConfigDiff, error) {
 	cfg := r.Config()
-	now, err := cfg.Show(org)
+	now, err := shown(cfg, org)
 	if err != nil {
 		return nil, err
 	}
@@ -141,18 +142,54 @@ func (r *Revisions) file(org string, out *admin.ConfigDiff) ([]byte, error) {
 		out.Fault = err.Error()
 		return nil, nil
 	}
-	text, err := cfg.Show(org)
-	if err == nil && text == nil {
-		text = []byte{} // the file has the organisation no longer
+	text, err := shown(cfg, org)
+	return orNone(text), err
+}
+
+// orNone is the text of an organisation, empty for one that is not configured there.
+func orNone(text []byte) []byte {
+	if text == nil {
+		return []byte{}
 	}
-	return text, err
+	return text
+}
+
+// shown is the configuration as it is compared, or the section of an organisation, nil if it has none.
+func shown(cfg *settings.Config, org string) ([]byte, error) {
+	text, err := cfg.Show("")
+	if err != nil {
+		return nil, err
+	}
+	return section(text, org)
+}
+
+// section returns the section of an organisation, or the whole for "".
+func section(text []byte, org string) ([]byte, error) {
+	if org == "" {
+		return text, nil
+	}
+	var all struct {
+		Orgs []yaml.Node `yaml:"orgs"`
+	}
+	if err := yaml.Unmarshal(text, &all); err != nil {
+		return nil, err
+	}
+	for i := range all.Orgs {
+		var one struct {
+			ID string `yaml:"id"`
+		}
+		if err := all.Orgs[i].Decode(&one); err != nil {
+			return nil, err
+		}
+		if one.ID == org {
+			return yaml.Marshal(&all.Orgs[i])
+		}
+	}
+	return nil, nil
 }
 
 // revision returns the text of a revision, or of the one before that in force for "".
 func (r *Revisions) revision(ctx context.Context, org, revision string, out *admin.ConfigDiff) ([]byte, error) {
-	if org != "" {
-		return nil, row.Bad("org", "revisions are kept as a whole: compare with to=file, or without org")
-	}
 	known, err := r.List(ctx)
 	if err != nil {
 		return nil, err
@@ -172,5 +209,9 @@ func (r *Revisions) revision(ctx context.Context, org, revision string, out *adm
 	if err != nil {
 		return nil, fmt.Errorf("revision %s: %w", out.From, err)
 	}
-	return io.ReadAll(in)
+	text, err := io.ReadAll(in)
+	if err == nil {
+		text, err = section(text, org)
+	}
+	return orNone(text), err
 }

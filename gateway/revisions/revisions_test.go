@@ -65,6 +65,12 @@ func TestRevisionsAndTheirDifferences(t *testing.T) {
 			t.Errorf("a secret is kept under %s", key)
 		}
 	}
+	if d, err = r.Diff(t.Context(), "acme", ""); err != nil || d.Diff != "" || d.From != "r2" {
+		t.Errorf("of an organisation to the one before: %+v (%v), want no difference", d, err)
+	}
+	if _, err = r.Diff(t.Context(), "globex", ""); !errors.Is(err, admin.ErrNoOrg) {
+		t.Errorf("of an unknown organisation: %v", err)
+	}
 	r.File = func() (*settings.Config, error) { return configured("", ":3"), nil }
 	if d, err = r.Diff(t.Context(), "", admin.AgainstFile); err != nil || d.From != "r1" || !strings.Contains(d.Diff, "\n+listen: ") || strings.Contains(d.Diff, "hush") {
 		t.Errorf("to the file: %+v (%v)", d, err)

@@ -18,7 +18,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
-	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // hostile is markup that would run in an element, in an attribute with any quotes or without, and in a template.
@@ -118,28 +117,32 @@ func TestHostileNames(t *testing.T) {
 	costs.Is.Rows[0].USD, costs.Is.Rows[1].USD = "2", "1"
 	sums := groups(&costs.Is, "team,label:x")
 	held := of[explain.Audit]()
-	keys := filled[[]settings.KeyRecord]().([]settings.KeyRecord)
-	keys[0].Revoked = time.Time{}
+	keys := filled[keyData]().(keyData)
+	keys.Keys[0].Revoked = time.Time{}
+	told, ends := of[alertList](), of[exceptionList]()
+	config := configData{InForce: filled[admin.InForce]().(admin.InForce), File: of[admin.ConfigDiff](), Before: of[admin.ConfigDiff](), Revisions: filled[[]admin.Revision]().([]admin.Revision)}
+	config.Before.Is.Fault = ""
 	requests := filled[[]approval.Record]().([]approval.Record)
 	requests[0].State, requests[1].State = approval.Pending, approval.Granted
 	ledger := of[admin.Ledger]()
 	resources := resourceData{Ledger: ledger, Shown: excerpt[admin.Resource]{Rows: ledger.Is.Resources, Before: hostile, After: hostile}, Holds: excerpt[admin.Hold]{Rows: ledger.Is.Holds}, Idle: of[admin.IdleList](), idle: map[string]admin.IdleResource{hostile: filled[admin.IdleResource]().(admin.IdleResource)}}
 	dry := filled[dryRun]().(dryRun)
 	shown := map[string]any{
-		"now":           nowData{Overview: of[admin.Overview](), Ledger: ledger, Dearest: costs, Forecasts: of[admin.Forecasts]()},
+		"now":           nowData{Overview: of[admin.Overview](), Ledger: ledger, Dearest: costs, Forecasts: of[admin.Forecasts](), Refused: of[decisionData](), Alerts: told, Exceptions: ends},
+		"alerts":        alertData{told.Is, ends},
 		"spend":         spendData{Costs: costs, Before: costs, Forecasts: of[admin.Forecasts](), Groups: sums, Chart: newChart(&costs.Is, "team,label:x", sums), By: hostile, Bucket: hostile, CSV: "/ui/spend.csv?" + hostile},
 		"resources":     resources,
 		"decisions":     filled[decisionData](),
 		"decision":      filled[explain.Report](),
 		"explain":       dry,
 		"approvals":     excerpt[approval.Record]{Rows: requests},
-		"keys":          excerpt[settings.KeyRecord]{Rows: keys},
+		"keys":          keys,
 		"secret":        filled[secret](),
 		"limits":        excerpt[admin.Window]{Rows: filled[[]admin.Window]().([]admin.Window)},
 		"policies":      policyData{Policies: []string{hostile}, Refused: of[admin.Overview](), Counts: of[policyCounts](), Held: &held},
-		"configuration": filled[admin.InForce](),
+		"configuration": config,
 		"audit":         filled[admin.AuditLog](),
-		"legacy":        excerpt[admin.LegacyCall]{Rows: filled[[]admin.LegacyCall]().([]admin.LegacyCall)},
+		"legacy":        legacyData{excerpt[admin.LegacyCall]{Rows: filled[[]admin.LegacyCall]().([]admin.LegacyCall)}, filled[[]admin.Brownout]().([]admin.Brownout)},
 		"fleet":         filled[fleetData](),
 		"login":         filled[loginData](),
 		"fault":         nil,

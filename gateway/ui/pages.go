@@ -11,7 +11,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
-	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
@@ -47,8 +46,9 @@ func pages() []*page {
 		{name: "decisions", title: "Decisions", asks: decisionList, nav: true, load: decisions},
 		{name: "decision", title: "Decision", at: "decisions/{id}", under: "decisions", asks: "GET /admin/decisions/{id}", load: decision},
 		{name: "explain", title: "Dry run", asks: explainRow, nav: true, load: blank},
+		{name: "alerts", title: "Alerts", asks: alertRow, nav: true, load: alerts},
 		{name: "approvals", title: "Approvals", asks: "GET /admin/approvals", nav: true, load: approvals},
-		{name: "keys", title: "Keys", asks: "GET /admin/keys", nav: true, load: keys},
+		{name: "keys", title: "Keys", asks: keyRow, nav: true, load: keys},
 		{name: "limits", title: "Limits", asks: "GET /admin/limits", nav: true, load: limits},
 		{name: "policies", title: "Policies", asks: "GET /admin/orgs", nav: true, load: policies},
 		{name: "legacy", title: "Legacy", asks: "GET /admin/legacy", nav: true, load: legacy},
@@ -67,6 +67,9 @@ const (
 	decisionList = "GET /admin/decisions"
 	auditLog     = "GET /admin/audit/log"
 	configRow    = "GET /admin/config"
+	keyRow       = "GET /admin/keys"
+	alertRow     = "GET /admin/alerts"
+	exceptionRow = "GET /admin/exceptions"
 	explainRow   = "POST /admin/explain"
 )
 
@@ -96,6 +99,33 @@ type nowData struct {
 	// Dearest are the greatest costs of seven days.
 	Dearest   part[admin.Costs]
 	Forecasts part[admin.Forecasts]
+	// Refused are refusals of the last hour, and Alerts and Exceptions what was told in a week and what ends in the next one.
+	Refused    part[decisionData]
+	Alerts     part[alertList]
+	Exceptions part[exceptionList]
+}
+
+// alertList and exceptionList are lists as the rows answer them.
+type alertList struct {
+	Alerts []admin.Alert `json:"alerts"`
+	Next   string        `json:"next"`
+}
+
+type exceptionList struct {
+	Exceptions []admin.Exception `json:"exceptions"`
+	Next       string            `json:"next"`
+}
+
+// alertData is the data of the page of alerts.
+type alertData struct {
+	alertList
+
+	Exceptions part[exceptionList]
+}
+
+func alerts(v *visit) (any, int, string) {
+	list := ask[alertList](v, alertRow, v.query(alertRow))
+	return alertData{list.Is, ask[exceptionList](v, exceptionRow, url.Values{"limit": {"1000"}})}, list.Status, list.Fault
 }
 
 // withoutKeys leaves keys out: an organisation can have thousands. A key whose budget is nearly used up is on the overview.
@@ -108,6 +138,8 @@ func now(v *visit) (any, int, string) {
 		Overview:  ask[admin.Overview](v, overview, nil),
 		Ledger:    ask[admin.Ledger](v, ledger, nil),
 		Forecasts: ask[admin.Forecasts](v, "GET /admin/spend/forecast", nil),
+		Refused:   ask[decisionData](v, decisionList, url.Values{"refused": {"true"}, "since": {"1h"}, "limit": {"20"}}),
+		Alerts:    ask[alertList](v, alertRow, url.Values{"since": {"7d"}, "limit": {"10"}}), Exceptions: ask[exceptionList](v, exceptionRow, url.Values{"within": {"7d"}, "limit": {"10"}}),
 		Dearest: ask[admin.Costs](v, history, url.Values{
 			"by": {"resource,team"}, "bucket": {"total"}, "limit": {"10"}, "from": {v.deps.Now().UTC().AddDate(0, 0, -7).Format("2006-01-02")},
 		}),
@@ -165,11 +197,16 @@ func approvals(v *visit) (any, int, string) {
 	return cut(v, list.Is.Approvals), list.Status, list.Fault
 }
 
+// keyData is keys as the row answers them.
+type keyData struct {
+	Keys []admin.Key `json:"keys"`
+	All  int         `json:"all"`
+	Next string      `json:"next"`
+}
+
 func keys(v *visit) (any, int, string) {
-	list := ask[struct {
-		Keys []settings.KeyRecord `json:"keys"`
-	}](v, "GET /admin/keys", nil)
-	return cut(v, list.Is.Keys), list.Status, list.Fault
+	list := ask[keyData](v, keyRow, v.query(keyRow))
+	return list.Is, list.Status, list.Fault
 }
 
 func limits(v *visit) (any, int, string) {
@@ -227,16 +264,41 @@ func changes(v *visit) (any, int, string) {
 	return list.Is, list.Status, list.Fault
 }
 
+// configData is the data of the page of the configuration.
+type configData struct {
+	admin.InForce
+
+	// File and Before are the differences to the file, and to the revision before or the one that the page names.
+	File, Before part[admin.ConfigDiff]
+	// Revisions are those that can be named, none for admins of an organisation.
+	Revisions []admin.Revision
+}
+
 func configuration(v *visit) (any, int, string) {
+	const diffs, revisions = "GET /admin/config/diff", "GET /admin/config/revisions"
 	c := ask[admin.InForce](v, configRow, nil)
-	return c.Is, c.Status, c.Fault
+	d := configData{InForce: c.Is, File: ask[admin.ConfigDiff](v, diffs, url.Values{"with": {admin.AgainstFile}}), Before: ask[admin.ConfigDiff](v, diffs, v.query(diffs))}
+	if v.may(revisions) {
+		d.Revisions = ask[struct {
+			Revisions []admin.Revision `json:"revisions"`
+		}](v, revisions, nil).Is.Revisions
+	}
+	return d, c.Status, c.Fault
+}
+
+// legacyData is the data of the page of legacy callers.
+type legacyData struct {
+	excerpt[admin.LegacyCall]
+
+	Brownouts []admin.Brownout
 }
 
 func legacy(v *visit) (any, int, string) {
 	list := ask[struct {
-		Calls []admin.LegacyCall `json:"calls"`
+		Calls     []admin.LegacyCall `json:"calls"`
+		Brownouts []admin.Brownout   `json:"brownouts"`
 	}](v, "GET /admin/legacy", nil)
-	return cut(v, list.Is.Calls), list.Status, list.Fault
+	return legacyData{cut(v, list.Is.Calls), list.Is.Brownouts}, list.Status, list.Fault
 }
 
 // fleetData is the data of the page of the fleet.
