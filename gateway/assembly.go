@@ -206,6 +206,9 @@ func (g *Gateway) newMoney(cfg *settings.Config) {
 	}
 	g.alerts = &alerts.Alerts{
 		Config: g.config, Logger: g.deps.Logger, Now: g.deps.Now, Go: g.late.Go, Meter: g.meter(), KeepLink: g.keep.Link,
+		Weekly: func(ctx context.Context, org, team string, to time.Time) (*admin.Weekly, error) {
+			return g.adminDeps().Weekly(ctx, org, team, to)
+		},
 		Approvals: g.approvals, Notices: func() spend.Notices { return g.money.Notices }, Told: alerts.NewTold(g.deps.Redis, cfg.Redis.Prefix),
 	}
 	g.money = money.New(cfg, spend.Holder{Incarnation: ulid.Make().String(), Gateway: cmp.Or(cfg.Instance, g.deps.Instance)}, money.Deps{

@@ -89,6 +89,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	})
 	group.Go(func() error { return background(g.money.Images.Run(ctx)) })
 	group.Go(func() error { return background(g.alerts.WatchExceptions(ctx, g.money.Notices, g.money.Books.Lead)) })
+	group.Go(func() error { return background(g.alerts.WatchReports(ctx)) })
 	group.Go(func() error { return g.follow(ctx) })
 	group.Go(func() error { return g.fleet.Announce(watch) })
 	group.Go(func() error { g.issuerKeys.Run(watch); return nil })

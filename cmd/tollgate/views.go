@@ -83,6 +83,7 @@ func views() map[string]view {
 			return fmt.Sprintf("# Revision %s, in force since %s\n%s", c.Revision, moment(&c.Loaded), strings.TrimSuffix(c.YAML, "\n"))
 		}),
 		"config diff":    told(diffText),
+		"report":         told(func(w *admin.Weekly) string { return strings.ReplaceAll(w.Text(), "*", "") }),
 		"migrate report": of(legacyPage),
 		"envoy status":   of(envoysPage),
 	}

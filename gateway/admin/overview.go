@@ -145,13 +145,18 @@ func (o *Overview) add(ctx context.Context, d *Deps, org string) {
 	o.Refused = append(o.Refused, refused...)
 }
 
+func newNearBudget(org, scope string, budget Budget) NearBudget {
+	n := NearBudget{org, scope, 100, budget}
+	if limit := decimal(budget.Limit); limit > 0 {
+		n.Percent = int(100 * (decimal(budget.Used) + decimal(budget.Reserved)) / limit)
+	}
+	return n
+}
+
 func (o *Overview) near(org string, l *Ledger) {
 	for _, b := range l.Scopes {
 		for _, budget := range b.Budgets {
-			n := NearBudget{org, b.Scope, 100, budget}
-			if limit := decimal(budget.Limit); limit > 0 {
-				n.Percent = int(100 * (decimal(budget.Used) + decimal(budget.Reserved)) / limit)
-			}
+			n := newNearBudget(org, b.Scope, budget)
 			if n.Percent >= nearPercent || budget.UsedUp != "" {
 				o.Budgets = append(o.Budgets, n)
 			}

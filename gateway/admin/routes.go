@@ -103,6 +103,15 @@ exceptions that end, and weekly reports. The latest 1,000 are kept, for 90 days.
 			}},
 		},
 		{
+			Pattern: "GET /admin/report", Summary: "The report of seven days on an organisation or a team", Role: row.Viewer, About: row.OfOrg, Watched: true, Ask: row.Do(d.report),
+			Commands: []row.Command{{
+				Use: "report ORG", Short: "Show the report of seven days on an organisation or a team", Example: "tollgate report acme\ntollgate report acme --team research --to 2026-11-23",
+				Long: `Shows the report that alerts.report sends each week: the cost of seven days and of
+the seven before, by team or key; the dearest resources; budgets as they are now;
+idle money; and the refusals of policies.`,
+			}},
+		},
+		{
 			Pattern: "GET /admin/exceptions", Summary: "What is let pass or left alone until a time", Role: row.Viewer, About: row.OfOrg, Watched: true, Ask: row.Do(d.exceptions),
 			Commands: []row.Command{{
 				Use: "exceptions ORG", Short: "List exceptions with their ends: to policies, approvals, kept resources, brownouts", Example: "tollgate exceptions acme --within 7d",

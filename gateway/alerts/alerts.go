@@ -39,6 +39,8 @@ type Alerts struct {
 	// Approvals and Notices have what ends, beside the configuration.
 	Approvals *approval.Store
 	Notices   func() spend.Notices
+	// Weekly makes the report of the seven days before a time.
+	Weekly func(ctx context.Context, org, team string, to time.Time) (*admin.Weekly, error)
 	// Told keeps what was told, by organisation.
 	Told *journal.Journal
 

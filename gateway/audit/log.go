@@ -28,7 +28,7 @@ const (
 	Result Phase = "result"
 	// Loaded says that a configuration came into force.
 	Loaded Phase = "loaded"
-	// Read says that somebody looked at the records of callers.
+	// Read says that an admin looked at the records of callers.
 	Read Phase = "read"
 )
 
@@ -211,7 +211,7 @@ const (
 	lookEvery, maxLooks = 15 * time.Minute, 4096
 )
 
-// Read writes that somebody looked at the records of callers: once in 15 minutes for each who, operation and query, so that a page that
+// Read writes that an admin looked at the records of callers: once in 15 minutes for each who, operation and query, so that a page that
 // asks again and again does not fill the log.
 func (l *Log) Read(r Record) error {
 	this, now := look{r.Who + r.Key, r.Operation, r.Query}, l.now()

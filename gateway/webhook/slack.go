@@ -8,10 +8,13 @@ import (
 	"strings"
 )
 
-// body writes an event in the format.
+// body writes an event in the format. Data with a method Text writes itself for Slack.
 func (f Format) body(e event) ([]byte, error) {
 	if f != FormatSlack {
 		return json.Marshal(e)
+	}
+	if t, ok := e.Data.(interface{ Text() string }); ok {
+		return json.Marshal(map[string]string{"text": escaped.Replace(t.Text())})
 	}
 	data, err := json.Marshal(e.Data)
 	if err != nil {

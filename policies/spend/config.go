@@ -12,6 +12,7 @@ type Config struct {
 	Reconcile  time.Duration `yaml:"reconcile" doc:"time between two comparisons of the ledger with the platform's lists"`
 	Unresolved time.Duration `yaml:"unresolved" doc:"how long the resource of a call without an answer is looked for before its reservation is released"`
 	Bills      time.Duration `yaml:"bills" doc:"how long after the end of an hour the platform's bill of it is complete: the counted amount is then corrected to the billed one; 0 corrects nothing"`
+	Reports    string        `yaml:"reports" doc:"directory that weekly reports are written to, a JSON file for each; empty writes none. See orgs[].alerts.report"`
 	History    Retention     `yaml:"history" doc:"how long it is kept what each resource has cost"`
 }
 

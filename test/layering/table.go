@@ -114,6 +114,7 @@ func Table() []Row {
 		{
 			Package: "gateway/alerts",
 			May:     []string{"gateway/admin", "gateway/approval", "gateway/journal", "gateway/settings", "gateway/telemetry", "gateway/webhook", "policies", "policies/catalog", "policies/operation", "policies/spend"},
+			Tests:   []string{"config/strictyaml", "gateway/groupcommit", "policies/section", "translate/brownout"}, // to make configurations and grants
 			Why:     "a feature: receivers are told, whoever finds out",
 		},
 		{
