@@ -37,8 +37,9 @@ func (g *Gateway) Handler() http.Handler {
 		Pipeline: g.pipeline, Recorder: g.recorder, Peer: cfg.Balancers.Client, Traced: cfg.Balancers.Traced, BodyTimeout: cfg.Timeouts.Body, WriteTimeout: cfg.Timeouts.Write,
 		Release: wire.Release, Certificates: listen.Certificates, Excess: listen.Excess,
 	}
+	next := readiness{g: g, door: door}
 	if !cfg.Console {
-		return readiness{g: g, door: door}
+		return next
 	}
 	team := ui.Team{
 		Ask: func(r *http.Request, body []byte, since time.Time) ui.Answer {
@@ -48,7 +49,18 @@ func (g *Gateway) Handler() http.Handler {
 		Logins: g.logins, Now: g.deps.Now, Logger: g.deps.Logger,
 		Encrypted: func(r *http.Request) bool { return listen.Encrypted(r) || cfg.Balancers.Forwards(r.RemoteAddr) },
 	}
-	return ui.NewTeam(team, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions(), "team")).Before(readiness{g: g, door: door})
+	pages := ui.NewTeam(team, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions(), "team"))
+	served := pages.Before(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !pages.Serves(r) || g.pipeline().Balances(r.Host) { // the paths of an endpoint are its own
+			next.ServeHTTP(w, r)
+			return
+		}
+		patience, now := http.NewResponseController(w), time.Now()
+		_ = patience.SetReadDeadline(now.Add(cfg.Timeouts.Body)) // not every ResponseWriter has deadlines; those that face a network do
+		_ = patience.SetWriteDeadline(now.Add(cfg.Timeouts.Write))
+		served.ServeHTTP(w, r)
+	})
 }
 
 // logins returns the issuers where callers log in.

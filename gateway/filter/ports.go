@@ -197,18 +197,30 @@ func (p *Pipeline) NewExchange(in Inbound) *Exchange {
 // path returns the path of a request. The host name of a load-balanced endpoint is
 // another spelling of the path that leads there.
 func (p *Pipeline) path(in *Inbound) string {
-	host := strings.ToLower(in.Host)
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	id, named := strings.CutSuffix(strings.TrimSuffix(host, "."), p.Balanced)
-	if p.Balanced == "" || !named {
+	id, named := p.endpoint(in.Host)
+	if !named {
 		return in.Path
 	}
 	if strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
 		id = "" // no endpoint has this name
 	}
 	return BalancedPath + id + in.Path
+}
+
+// Balances reports whether a host is the name of a load-balanced endpoint, which all of its paths belong to.
+func (p *Pipeline) Balances(host string) bool {
+	_, named := p.endpoint(host)
+	return named
+}
+
+// endpoint returns the id of the load-balanced endpoint that a host names.
+func (p *Pipeline) endpoint(host string) (id string, named bool) {
+	host = strings.ToLower(host)
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	id, named = strings.CutSuffix(strings.TrimSuffix(host, "."), p.Balanced)
+	return id, named && p.Balanced != ""
 }
 
 // BalancedPath is the path below which load-balanced endpoints are called, by their ids.

@@ -262,6 +262,22 @@ func TestPagesOfCallersBeyondLoopback(t *testing.T) {
 	}
 }
 
+// The host name of a load-balanced endpoint has none of the gateway's pages: all of its paths are the endpoint's.
+func TestEndpointsHaveTheirOwnPages(t *testing.T) {
+	t.Parallel()
+	c := startTeam(t, strings.Replace(teamText, `"PLATFORM"`, `"PLATFORM", run_url: "PLATFORM", lb_url: "http://{id}.localhost:1"`, 1)+"public_lb_url: http://{id}.lb.example\n", miniredis.RunT(t))
+	for host, want := range map[string]int{"tollgate.example": http.StatusOK, "e1.lb.example": http.StatusUnauthorized} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.URL+"/tollgate/ui/login", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = host
+		if status, _, body := c.visitor(t).do(r); status != want {
+			t.Errorf("%s: %d, want %d: %s", host, status, want, body)
+		}
+	}
+}
+
 func TestFormsOfOtherSitesToCallers(t *testing.T) {
 	t.Parallel()
 	c := startTeam(t, teamText, miniredis.RunT(t))

@@ -92,12 +92,17 @@ func (c *Console) serveCommon() {
 func (c *Console) Before(next http.Handler) http.Handler {
 	guarded := http.NewCrossOriginProtection().Handler(http.HandlerFunc(c.serve))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path+"/" == c.path || strings.HasPrefix(r.URL.Path, c.path) {
+		if c.Serves(r) {
 			guarded.ServeHTTP(w, r)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// Serves reports whether a request is for the console.
+func (c *Console) Serves(r *http.Request) bool {
+	return r.URL.Path+"/" == c.path || strings.HasPrefix(r.URL.Path, c.path)
 }
 
 func (c *Console) serve(w http.ResponseWriter, r *http.Request) {

@@ -66,7 +66,7 @@ type console struct {
 func start(t *testing.T, text string, store *miniredis.Miniredis) *console {
 	t.Helper()
 	p := platform.RunT(t)
-	c := &console{text: strings.Replace(text, "PLATFORM", p.URL, 1)}
+	c := &console{text: strings.ReplaceAll(text, "PLATFORM", p.URL)}
 	c.gateway = world.Gateway(t, c.config(t, c.text), gateway.Deps{
 		Redis: world.Redis(t, store.Addr()), Now: func() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) },
 	})

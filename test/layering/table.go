@@ -215,7 +215,7 @@ func Table() []Row {
 				"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/explain", "gateway/identity", "gateway/oidc", "gateway/problem",
 				"gateway/record", "gateway/reference", "gateway/selfservice", "gateway/settings", "gateway/xds",
 			},
-			Tests: []string{"gateway", "test/world"}, // the gateway whose rows they ask
+			Tests: []string{"gateway", "gateway/callers", "gateway/keep", "gateway/route", "test/world"}, // the gateway whose rows and routes they ask
 			Why:   "pages stand on the rows of the operators' listener and the routes of callers, and know no feature but by its answers",
 		},
 		{
