@@ -68,7 +68,7 @@ func persist(logger *slog.Logger, write func(ctx context.Context) error) {
 // Ended implements filter.Observer.
 func (b billed) Ended(ex *filter.Exchange) {
 	b.next.Ended(ex)
-	if ex.Dialect != route.V2 || ex.Operation == nil || ex.Input == nil || ex.Answer == nil || !ex.Answer.Relayed || ex.Answer.Status >= http.StatusMultipleChoices {
+	if ex.Dialect != route.V2 || ex.Operation == nil || ex.Judged.Input == nil || ex.Answer == nil || !ex.Answer.Relayed || ex.Answer.Status >= http.StatusMultipleChoices {
 		return
 	}
 	switch ex.Operation.ID {
@@ -79,7 +79,7 @@ func (b billed) Ended(ex *filter.Exchange) {
 		}
 	case "createEndpoint", "updateEndpoint":
 		endpoint := v2.EndpointOf(ex.Answer.Object())
-		kind := legacy.BilledType(endpoint, ex.Input.Catalog.Members)
+		kind := legacy.BilledType(endpoint, ex.Judged.Input.Catalog.Members)
 		if endpoint.ID() == "" || kind == "" {
 			return
 		}

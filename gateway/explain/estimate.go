@@ -95,7 +95,7 @@ func ending(e end) Ending {
 // estimate is what a caller may know of one of its calls.
 func (w *words) estimate(ex *filter.Exchange) EstimatedCall {
 	c := EstimatedCall{Operation: ex.Operation.ID, Method: ex.Operation.Method, Path: ex.Target(), Ending: ending(w.end(ex))}
-	if in := ex.Input; in != nil {
+	if in := ex.Judged.Input; in != nil {
 		switch {
 		case ex.Event.Priced:
 			monthly := catalog.Monthly(in.Cost.Hourly)
@@ -104,7 +104,7 @@ func (w *words) estimate(ex *filter.Exchange) EstimatedCall {
 			c.Cost = &EstimatedCost{Reason: in.Cost.Reason}
 		}
 	}
-	c.Policies = Told(spoken(&ex.Verdict))
+	c.Policies = Told(spoken(&ex.Judged.Verdict))
 	for _, b := range ex.Ceilings() {
 		number := func(n int64) json.Number { return json.Number(spend.AmountText(b.Index, n)) }
 		c.Budgets = append(c.Budgets, EstimatedBudget{

@@ -66,9 +66,9 @@ func answer(ex *filter.Exchange, status int, doc any) error {
 // pretend answers a change as the platform might. Later reads of the same run
 // see what it would have changed.
 func (s *sender) pretend(ctx context.Context, ex *filter.Exchange) error {
-	in := ex.Input
+	in := ex.Judged.Input
 	row, _ := operation.Of(ex.Operation.ID)
-	body, _ := ex.Doc.(map[string]any)
+	body, _ := ex.Body.Doc.(map[string]any)
 	verb := row.Does(body)
 	after, _ := in.Resource.After.(map[string]any)
 	if verb == operation.VerbCreate {
@@ -114,7 +114,7 @@ func (s *sender) create(ex *filter.Exchange, kind operation.Kind, after map[stri
 	object := recordOf(kind, after)
 	object["createdAt"] = ex.In.Received.UTC().Format("2006-01-02T15:04:05Z")
 	if kind == operation.KindPod {
-		object["cost"] = json.Number(ex.Input.Cost.Hourly.String())
+		object["cost"] = json.Number(ex.Judged.Input.Cost.Hourly.String())
 	}
 	s.mu.Lock()
 	id := "explained" + strconv.Itoa(len(s.made)+1)

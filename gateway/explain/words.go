@@ -67,10 +67,10 @@ func (w *words) unknown(ex *filter.Exchange) bool {
 // hangsOnPrice reports whether policies deny only because the price was not
 // read.
 func (w *words) hangsOnPrice(ex *filter.Exchange) bool {
-	if !w.dry.Offline || len(ex.Verdict.Deny) == 0 || ex.Input.Cost.Known {
+	if !w.dry.Offline || len(ex.Judged.Verdict.Deny) == 0 || ex.Judged.Input.Cost.Known {
 		return false
 	}
-	free := *ex.Input
+	free := *ex.Judged.Input
 	free.Cost = policies.Cost{Known: true}
 	d, err := w.decide(&free)
 	return err == nil && len(d.Deny) == 0
@@ -114,9 +114,9 @@ func (w *words) call(ex *filter.Exchange) Call {
 	c := Call{
 		Operation: ex.Operation.ID, Method: ex.Operation.Method, Path: ex.Target(),
 		Verdict: how.verdict, Status: how.status, Refusal: how.refusal, Detail: how.detail, Stages: w.stages(ex, stages),
-		PolicyRevision: ex.Verdict.Revision, Policies: spoken(&ex.Verdict),
+		PolicyRevision: ex.Judged.Verdict.Revision, Policies: spoken(&ex.Judged.Verdict),
 	}
-	if in := ex.Input; in != nil {
+	if in := ex.Judged.Input; in != nil {
 		switch {
 		case ex.Event.Priced:
 			c.USDPerHour, c.Basis = in.Cost.Hourly.String(), in.Cost.Basis
@@ -162,7 +162,7 @@ func (w *words) stages(ex *filter.Exchange, names []string) []Stage {
 	case e.Refusal != "" && at.Name == e.Stage:
 		at.Result = resultRefused
 		at.Notes = append(at.Notes, e.Detail)
-		if len(ex.Verdict.Deny) == 0 { // the policies are listed by themselves
+		if len(ex.Judged.Verdict.Deny) == 0 { // the policies are listed by themselves
 			at.Notes = append(at.Notes, ex.Faults...)
 		}
 		if e.Cause != nil {

@@ -36,7 +36,7 @@ func (f Admit) Request(ctx context.Context, ex *Exchange) (err error) {
 		return err
 	}
 	gate := ex.Ports.Gate
-	if gate == nil || ex.slot != nil {
+	if gate == nil || ex.Admission.Slot != nil {
 		return nil
 	}
 	org := "" // callers without a key have the part of one organisation
@@ -45,10 +45,10 @@ func (f Admit) Request(ctx context.Context, ex *Exchange) (err error) {
 	}
 	p, known := f.priority(ex)
 	var ok bool
-	if ex.slot, ok = gate.Try(org, p); ok || !known && !f.Body {
+	if ex.Admission.Slot, ok = gate.Try(org, p); ok || !known && !f.Body {
 		return nil
 	}
-	ex.slot, err = gate.Wait(ctx, org, p)
+	ex.Admission.Slot, err = gate.Wait(ctx, org, p)
 	if errors.Is(err, overload.ErrShed) {
 		return problem.Overloaded.New("the gateway has more to do than it can; try again").With("Retry-After", "1")
 	}
@@ -70,7 +70,7 @@ func (f Admit) excess(ex *Exchange) error {
 
 // Response gives the slot back; a stream goes on without one.
 func (Admit) Response(_ context.Context, ex *Exchange) error {
-	ex.slot.Leave()
+	ex.Admission.Slot.Leave()
 	return nil
 }
 
@@ -82,16 +82,16 @@ func (f Admit) priority(ex *Exchange) (p overload.Priority, known bool) {
 	}
 	if ex.Operation != nil {
 		row, _ := operation.Of(ex.Operation.ID)
-		return Urgency(row.Does(ex.Doc)), ex.HasDoc || row.Verb != operation.VerbAction
+		return Urgency(row.Does(ex.Body.Doc)), ex.Body.HasDoc || row.Verb != operation.VerbAction
 	}
 	names, ok := f.Names[ex.Dialect]
 	switch {
 	case !ok:
 		return f.Urgency(ex.Dialect, ex.Route.ID), true
-	case !ex.HasDoc:
+	case !ex.Body.HasDoc:
 		return overload.Change, false
 	}
-	in := &translate.Incoming{Header: http.Header{"Content-Type": ex.In.Header["Content-Type"]}, Body: ex.Doc, HasBody: true}
+	in := &translate.Incoming{Header: http.Header{"Content-Type": ex.In.Header["Content-Type"]}, Body: ex.Body.Doc, HasBody: true}
 	for _, name := range names.Fields(in) {
 		p = max(p, f.Urgency(ex.Dialect, name))
 	}
@@ -112,7 +112,7 @@ func Urgency(v operation.Verb) overload.Priority {
 
 // Rest says that the exchange waits for something outside the gateway, and Work that
 // this is over. A door calls them around its own waits.
-func (ex *Exchange) Rest() { ex.slot.Rest() }
+func (ex *Exchange) Rest() { ex.Admission.Slot.Rest() }
 
 // Work ends a Rest.
-func (ex *Exchange) Work() { ex.slot.Work() }
+func (ex *Exchange) Work() { ex.Admission.Slot.Work() }

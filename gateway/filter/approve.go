@@ -50,27 +50,27 @@ func (ex *Exchange) approve(ctx context.Context, refusals []approval.Refusal, p 
 			case r.State == approval.Pending || r.State == approval.Denied:
 				ex.tellApproval(p, r)
 				return nil
-			case r.State == approval.Used && ex.grant != nil && ex.grant.now.Record.Claim == r.Claim && ex.within(r):
-				return ex.grant.was
+			case r.State == approval.Used && ex.Approval.grant != nil && ex.Approval.grant.now.Record.Claim == r.Claim && ex.within(r):
+				return ex.Approval.grant.was
 			case r.State == approval.Granted && ex.within(r):
 				next := *r
 				next.State, next.UsedBy, next.Claim = approval.Used, ex.DecisionID, ulid.Make().String()
 				next.Until = e.Now.Add(approval.Waiting)
 				if e, swapped, err = ex.Ports.Approvals.Swap(ctx, ex.Caller.Org, e, &next); swapped {
-					ex.grant = &grant{was: r, now: e}
+					ex.Approval.grant = &grant{was: r, now: e}
 					return r
 				}
 				continue
 			}
 		}
 		next := ex.ask(e, refusals)
-		if r != nil && r.State == approval.Used && ex.grant == nil { // it is shown on, under its own id
+		if r != nil && r.State == approval.Used && ex.Approval.grant == nil { // it is shown on, under its own id
 			if _, _, err = ex.Ports.Approvals.Swap(ctx, ex.Caller.Org, approval.Entry{ID: r.ID}, r); err != nil {
 				break
 			}
 		}
 		if e, swapped, err = ex.Ports.Approvals.Swap(ctx, ex.Caller.Org, e, next); swapped {
-			ex.grant = nil // asked for together with the grant's own denials
+			ex.Approval.grant = nil // asked for together with the grant's own denials
 			ex.tellApproval(p, e.Record)
 		}
 	}
@@ -90,14 +90,14 @@ func (ex *Exchange) ask(e approval.Entry, refusals []approval.Refusal) *approval
 		Call: op.Method + " " + expand(op.Path, ex.Params), Asks: ex.wants(), USD: ex.costs(), Per: ex.unit(), Decision: ex.DecisionID,
 		Refusals: slices.Clone(refusals), Asked: e.Now, Until: e.Now.Add(approval.Waiting),
 	}
-	if r := e.Record; r != nil && (r.State != approval.Used || ex.grant != nil && ex.grant.now.Record.Claim == r.Claim) {
+	if r := e.Record; r != nil && (r.State != approval.Used || ex.Approval.grant != nil && ex.Approval.grant.now.Record.Claim == r.Claim) {
 		for _, was := range r.Refusals {
 			if !next.Covers([]approval.Refusal{was}) {
 				next.Refusals = append(next.Refusals, was)
 			}
 		}
 	}
-	if ex.HasDoc && len(ex.In.Body) <= maxShown {
+	if ex.Body.HasDoc && len(ex.In.Body) <= maxShown {
 		if text, err := strictjson.Append(nil, decisionlog.Masked(ex.Named())); err == nil && len(text) <= maxShown {
 			next.Body = text
 		}
@@ -108,10 +108,10 @@ func (ex *Exchange) ask(e approval.Entry, refusals []approval.Refusal) *approval
 // question names the question when the call is refused: may this caller make this
 // very call? Secrets are part of that, and do not leave the store.
 func (ex *Exchange) question() (string, error) {
-	if ex.asks != "" {
-		return ex.asks, nil
+	if ex.Approval.question != "" {
+		return ex.Approval.question, nil
 	}
-	in := ex.Input
+	in := ex.Judged.Input
 	h := sha256.New()
 	_, _ = io.WriteString(h, digest(ex.Caller.Key, ex.Caller.Team, ex.Operation.ID, expand(ex.Operation.Path, ex.Params), encodeQuery(ex.Query)))
 	docs := []any{in.Request.Body}
@@ -124,14 +124,14 @@ func (ex *Exchange) question() (string, error) {
 		}
 		_, _ = h.Write([]byte{'\n'})
 	}
-	ex.asks = hex.EncodeToString(h.Sum(nil))
-	return ex.asks, nil
+	ex.Approval.question = hex.EncodeToString(h.Sum(nil))
+	return ex.Approval.question, nil
 }
 
 // wants describes the call for people: its machines, or the parts of its price.
 func (ex *Exchange) wants() string {
-	cost := ex.Input.Cost
-	after, _ := ex.Input.Resource.After.(map[string]any)
+	cost := ex.Judged.Input.Cost
+	after, _ := ex.Judged.Input.Resource.After.(map[string]any)
 	row, _ := operation.Of(ex.Operation.ID)
 	if machine, _ := spend.Machine(row.Kind, after); machine != "" && cost.GPUs > 0 {
 		return fmt.Sprintf("%d x %s", cost.GPUs, machine)
@@ -149,9 +149,9 @@ func (ex *Exchange) unit() approval.Unit {
 
 // costs is the greatest cost of the call, in USD per hour or run, "" if that is not known.
 func (ex *Exchange) costs() string {
-	cost := ex.Input.Cost
+	cost := ex.Judged.Input.Cost
 	if ex.unit() == approval.PerRun {
-		if r := ex.held; r != nil {
+		if r := ex.Money.Held; r != nil {
 			cost.Run = max(cost.Run, catalog.Money(r.After[spend.Cost]))
 		}
 		if cost.Run == 0 {
@@ -162,7 +162,7 @@ func (ex *Exchange) costs() string {
 	if !cost.Known {
 		return ""
 	}
-	if r := ex.held; r != nil && !r.Free {
+	if r := ex.Money.Held; r != nil && !r.Free {
 		return max(cost.Hourly, catalog.Money(r.After[spend.Burn])).String()
 	}
 	return cost.Hourly.String()
@@ -246,7 +246,7 @@ func (ex *Exchange) waive(ctx context.Context, plan *spend.Plan, q *spend.Quote)
 	if r == nil {
 		return nil, p
 	}
-	d := ex.Verdict
+	d := ex.Judged.Verdict
 	d.Excepted = slices.Clone(d.Excepted)
 	for _, refusal := range refusals {
 		d.Excepted = append(d.Excepted, lifted(policies.Violation{Policy: refusal.By, Message: refusal.Message}, r))
@@ -258,7 +258,7 @@ func (ex *Exchange) waive(ctx context.Context, plan *spend.Plan, q *spend.Quote)
 
 // giveBack makes a grant that was taken usable again if the call was not carried out.
 func (ex *Exchange) giveBack(ctx context.Context) {
-	g := ex.grant
+	g := ex.Approval.grant
 	refused := ex.Sent == Answered && refuses(ex.Event.UpstreamStatus)
 	if g == nil || ex.Adopted != "" || ex.Sent != NotSent && !refused {
 		return

@@ -27,7 +27,7 @@ func (Audit) Request(_ context.Context, ex *Exchange) error {
 	if ex.Ports.Audit == nil || row.Kind == operation.KindJob {
 		return nil
 	}
-	verb := row.Does(ex.Input.Request.Body)
+	verb := row.Does(ex.Judged.Input.Request.Body)
 	if !verb.Changes() {
 		return nil
 	}
@@ -36,11 +36,11 @@ func (Audit) Request(_ context.Context, ex *Exchange) error {
 		Operation: ex.Operation.ID, Kind: string(row.Kind), Verb: string(verb), Resource: ex.Params["id"],
 		Lowers: Urgency(verb) == overload.Lower,
 	}
-	if after, ok := ex.Input.Resource.After.(map[string]any); ok {
+	if after, ok := ex.Judged.Input.Resource.After.(map[string]any); ok {
 		r.Name, _ = after["name"].(string)
 	}
-	r.Labels = string(ex.labels)
-	if h := ex.held; h != nil && !h.Free {
+	r.Labels = string(ex.Body.Labels)
+	if h := ex.Money.Held; h != nil && !h.Free {
 		r.PerHour = json.Number(catalog.Money(h.takes[spend.Burn]).String())
 	}
 	seq, err := ex.Ports.Audit.Intent(r)

@@ -76,10 +76,10 @@ func (c *Chain) RunContent(ctx context.Context, ex *Exchange) bool {
 
 func (c *Chain) run(ctx context.Context, ex *Exchange, part int) (ok bool) {
 	if part == partCall {
-		ex.call = len(ex.stages) + 1
+		ex.Path.call = len(ex.Path.stages) + 1
 	}
 	for _, f := range c.part(part) {
-		ex.entered[part]++
+		ex.Path.entered[part]++
 		ex.enter(f.Name())
 		if err := guard(ctx, ex, f.Name(), f.Request); err != nil {
 			c.refuse(ex, ex.Stage(), err)
@@ -111,7 +111,7 @@ func (c *Chain) Dispatch(ctx context.Context, ex *Exchange) (done func()) {
 // Fail makes a fault of the door, or of the platform, the exchange's answer, in
 // the caller's dialect.
 func (c *Chain) Fail(ex *Exchange, stage string, err error) {
-	if !slices.Contains(ex.stages, stage) {
+	if !slices.Contains(ex.Path.stages, stage) {
 		ex.enter(stage)
 	}
 	c.refuse(ex, stage, err)
@@ -121,7 +121,7 @@ func (c *Chain) Fail(ex *Exchange, stage string, err error) {
 // Afterwards ex.Answer is the answer that the door writes.
 func (c *Chain) RunResponse(ctx context.Context, ex *Exchange) {
 	for part := partCall; part >= partHead; part-- {
-		for _, entered := range slices.Backward(c.part(part)[:ex.entered[part]]) {
+		for _, entered := range slices.Backward(c.part(part)[:ex.Path.entered[part]]) {
 			f, ok := entered.(ResponseFilter)
 			if !ok {
 				continue
@@ -133,10 +133,10 @@ func (c *Chain) RunResponse(ctx context.Context, ex *Exchange) {
 				c.refuse(ex, f.Name(), err)
 			}
 		}
-		ex.entered[part] = 0
+		ex.Path.entered[part] = 0
 	}
 	ex.Event.Complete(ex.Answer.Status, len(ex.Answer.Body))
-	if o := ex.Ports.Observer; o != nil && !ex.nested {
+	if o := ex.Ports.Observer; o != nil && !ex.Path.Nested {
 		o.Ended(ex)
 	}
 }

@@ -50,8 +50,8 @@ func (f *Reserve) working(ctx context.Context, ex *Exchange, r *reservation) int
 func (f *Reserve) confirm(ctx context.Context, ex *Exchange, op *schema.Operation) (map[string]any, *Answer) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTime)
 	defer cancel()
-	ex.slot.Rest()
-	defer ex.slot.Work()
+	ex.Admission.Slot.Rest()
+	defer ex.Admission.Slot.Work()
 	doc, refusal, err := f.Reader.Read(ctx, ex, op, ex.Params)
 	if err != nil && ex.Event.Cause == nil {
 		ex.Event.Cause = err

@@ -29,11 +29,11 @@ func (*Count) Name() string { return "count" }
 // Request refuses with 429 when a window is full, and with 503 when the call
 // may not pass uncounted and cannot be counted.
 func (f *Count) Request(ctx context.Context, ex *Exchange) error {
-	if ex.Caller == nil || ex.Caller.Exempt || !ex.nested && ex.counted {
+	if ex.Caller == nil || ex.Caller.Exempt || !ex.Path.Nested && ex.Admission.counted {
 		return nil
 	}
 	// A call that passed for a read while the store was away is counted again if it is a change.
-	own := !ex.counted || ex.uncounted && ex.Operation.Mutates
+	own := !ex.Admission.counted || ex.Admission.uncounted && ex.Operation.Mutates
 	var scopes []ratelimit.Scope
 	if own {
 		scopes = ex.Tenant.Scopes(ex.Caller)
@@ -43,7 +43,7 @@ func (f *Count) Request(ctx context.Context, ex *Exchange) error {
 		scopes = append(scopes, ex.Tenant.classes(ex.Operation, ex.Caller)...)
 		mutates = ex.Operation.Mutates
 	}
-	ex.counted = true
+	ex.Admission.counted = true
 	if len(scopes) == 0 {
 		return nil
 	}
@@ -58,7 +58,7 @@ func (f *Count) Request(ctx context.Context, ex *Exchange) error {
 		return err
 	}
 	if own || !d.Allowed {
-		ex.Limit, ex.uncounted = &d, d.Degraded
+		ex.Limit, ex.Admission.uncounted = &d, d.Degraded
 	}
 	ex.Event.LimitSource, ex.Event.Degraded = string(d.Source), d.Degraded
 	if d.Allowed {
@@ -112,7 +112,7 @@ func (*Count) Notes(ex *Exchange, _ string) []string {
 // Response puts the limits on the answer; on a refusal Retry-After too. Those of a v2
 // call that a legacy request became are told only when it was refused.
 func (f *Count) Response(_ context.Context, ex *Exchange) error {
-	if ex.Limit != nil && (!ex.nested || !ex.Limit.Allowed) {
+	if ex.Limit != nil && (!ex.Path.Nested || !ex.Limit.Allowed) {
 		ex.Limit.WriteHeaders(ex.Answer.Header)
 	}
 	return nil

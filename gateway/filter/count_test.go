@@ -58,7 +58,7 @@ func TestClassesCountWhomTheySay(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var asked takes
 			ex := &Exchange{
-				Tenant: tenant, Ports: &Ports{Counter: &asked}, Event: &telemetry.Event{}, Operation: &schema.Operation{ID: tt.operation, Mutates: true}, nested: tt.nested, counted: tt.nested,
+				Tenant: tenant, Ports: &Ports{Counter: &asked}, Event: &telemetry.Event{}, Operation: &schema.Operation{ID: tt.operation, Mutates: true}, Path: Path{Nested: tt.nested}, Admission: Admission{counted: tt.nested},
 				Caller: &identity.Caller{Org: "acme", Key: "ann", Team: "research", Exempt: tt.exempt},
 			}
 			if err := f.Request(t.Context(), ex); err != nil {

@@ -51,7 +51,7 @@ func (f Decode) Request(_ context.Context, ex *Exchange) error {
 		}
 	case route.GraphQL:
 		if isGraphQLDocument(ex) {
-			ex.Doc, ex.HasDoc = map[string]any{"query": string(body)}, true
+			ex.Body.Doc, ex.Body.HasDoc = map[string]any{"query": string(body)}, true
 			return nil
 		}
 	case route.V1:
@@ -64,10 +64,10 @@ func (f Decode) Request(_ context.Context, ex *Exchange) error {
 	if err != nil {
 		return err
 	}
-	if ex.Doc, err = asObject(ex, doc); err != nil {
+	if ex.Body.Doc, err = asObject(ex, doc); err != nil {
 		return err
 	}
-	ex.HasDoc = true
+	ex.Body.HasDoc = true
 	return nil
 }
 

@@ -59,10 +59,10 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 	status := 0
 	defer func() { end(status, err) }()
 	if row.Kind == operation.KindJob {
-		ex.slot.Leave() // it may take its time: its body and its connection are bounded otherwise
+		ex.Admission.Slot.Leave() // it may take its time: its body and its connection are bounded otherwise
 	}
-	ex.slot.Rest()
-	defer ex.slot.Work()
+	ex.Admission.Slot.Rest()
+	defer ex.Admission.Slot.Work()
 	if ex.Out.Tunnel {
 		if !d.WebSockets.TryAcquire(1) {
 			return nil, problem.Overloaded.New("too many WebSockets are open").With("Retry-After", "1")

@@ -50,11 +50,11 @@ func (in Inbound) Dry() Inbound {
 // Ceilings returns the budgets that a call was held against and that concern its
 // caller.
 func (ex *Exchange) Ceilings() []*spend.Ceiling {
-	if ex.held == nil {
+	if ex.Money.Held == nil {
 		return nil
 	}
 	var out []*spend.Ceiling
-	for _, c := range ex.held.quote.Ceilings {
+	for _, c := range ex.Money.Held.quote.Ceilings {
 		if c.Scope.Kind == spend.KindOrg || c.Scope == (spend.Scope{Kind: spend.KindTeam, ID: ex.Caller.Team}) || c.Scope == (spend.Scope{Kind: spend.KindKey, ID: ex.Caller.Key}) {
 			out = append(out, c)
 		}

@@ -11,14 +11,11 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
-	"github.com/tollgate-dev/tollgate/translate"
 )
 
 // The doors, as events name them.
@@ -108,7 +105,8 @@ const (
 )
 
 // Exchange is one request and its answer on their way through the chain. It
-// belongs to one goroutine at a time.
+// belongs to one goroutine at a time. Each field, and each field of its parts, is
+// assigned by one package.
 type Exchange struct {
 	In  Inbound
 	Out Outbound
@@ -134,22 +132,11 @@ type Exchange struct {
 	// that answers it, nil for none.
 	Tenant *Tenant
 	Limit  *ratelimit.Decision
-	// Doc is the decoded body, meaningful when HasDoc.
-	Doc    any
-	HasDoc bool
-	// Origin is the template a translator wrote into Doc, nil for none.
-	Origin *translate.Origin
-	// Input and Verdict are the policies' input and decision; unpriced is why there was no
-	// price list to see.
-	Input    *policies.Input
-	Verdict  policies.Decision
-	unpriced error
 
 	Answer *Answer
 	Event  *telemetry.Event
 	// Faults are the located messages of a refusal, if it has any.
 	Faults []string
-
 	// Sent says whether the call has left.
 	Sent Sent
 	// Adopted is the id of the resource that a create made although its answer was
@@ -159,65 +146,18 @@ type Exchange struct {
 	// ended, at most maxCalls of them.
 	Calls []*Exchange
 
-	// hidden maps the absent ids that were put in the place of others to those; foreign
-	// says why, for operators.
-	hidden  map[string]string
-	foreign []string
-	// wish is the common part of repeats of a legacy create, "" for its body.
-	wish string
-	// labels are those of the resource that the call makes.
-	labels spend.Labels
-	// once is the state of the call if it must not be made twice, nil if it may.
-	once *once
-	// grant is the approval of the call, nil for nothing; asks names the question
-	// that its refusal is, "" before that was asked.
-	grant *grant
-	asks  string
-	// owner is the owner of the object, nil while that was not asked.
-	owner *spend.Owner
+	Path        Path
+	Admission   Admission
+	Translation Translation
+	Body        Body
+	Access      Access
+	Judged      Judged
+	Approval    Approval
+	Money       Money
+	// Once is the state of the call if it must not be made twice, nil if it may.
+	Once *once
 	// audited is the number of the call's intent in the audit log, 0 without one.
 	audited int64
-	// held is the ledger's reservation for the call, nil for nothing.
-	held *reservation
-	// ran is the answer's account of a run, nil before it was read to its end.
-	ran *ran
-	// usageAsked says that the gateway, and not the caller, has asked for its account.
-	usageAsked bool
-	// unknown are the members of the body that were set aside, nil for none.
-	unknown map[string]any
-	// named is the body before its template's values were written into it,
-	// nil when none were.
-	named any
-	// checks counts how often a body was held against the schema.
-	checks int
-	// asked names the operations of a legacy request, nil before its translator has read
-	// it.
-	asked []string
-	// badToken says that the caller's token was not accepted.
-	badToken bool
-	// lost are the fields of a legacy request that v2 has no place for.
-	lost []string
-	// misrouted is why the request matched nothing; raised only after the
-	// caller was identified and counted.
-	misrouted error
-	// withheld are the variables that OwnKeys took out of the body.
-	withheld []string
-	// nested says that the exchange is part of another one, counted that it was taken
-	// from the caller's quotas with that one, and uncounted that the store was away
-	// then. Calls under way at once begin with uncounted: Limit changes as each ends.
-	nested, counted, uncounted bool
-	// slot is its place in the concurrent work, nil without one.
-	slot *overload.Slot
-	// memory is that of a body that was read behind the head, nil without one.
-	memory *held
-	// shared says that the call was admitted to the account's fair share.
-	shared bool
-	// entered counts the filters entered in each part of the chain.
-	entered [parts]int
-	// stages names the stages entered, in order. call is one more than how many
-	// of them came before the call part, 0 until that began.
-	stages []string
-	call   int
 }
 
 // Rooms for stages, with which those of one v2 call need no other.
@@ -233,7 +173,7 @@ func newExchange(stages int) *Exchange {
 		ex    Exchange
 		event telemetry.Event
 	})
-	x.ex.Event, x.ex.stages = &x.event, make([]string, 0, stages)
+	x.ex.Event, x.ex.Path.stages = &x.event, make([]string, 0, stages)
 	return &x.ex
 }
 
@@ -241,31 +181,31 @@ func newExchange(stages int) *Exchange {
 func (ex *Exchange) child(op *schema.Operation, caller *identity.Caller, params map[string]string) *Exchange {
 	c := newExchange(stagesOfCall)
 	c.In, c.Ports, c.RequestID, c.DecisionID, c.Dialect = ex.In, ex.Ports, ex.RequestID, ex.DecisionID, route.V2
-	c.Operation, c.Caller, c.Tenant, c.callers, c.Params, c.nested, c.slot = op, caller, ex.Tenant, ex.callers, params, true, ex.slot
+	c.Operation, c.Caller, c.Tenant, c.callers, c.Params, c.Path.Nested, c.Admission.Slot = op, caller, ex.Tenant, ex.callers, params, true, ex.Admission.Slot
 	c.Event.Dialect, c.Event.Operation = ex.Event.Dialect, op.ID
-	c.uncounted = ex.uncounted
+	c.Admission.uncounted = ex.Admission.uncounted
 	c.Out.Whole = true
 	return c
 }
 
 // enter makes a stage the one the exchange is in.
-func (ex *Exchange) enter(stage string) { ex.stages = append(ex.stages, stage) }
+func (ex *Exchange) enter(stage string) { ex.Path.stages = append(ex.Path.stages, stage) }
 
 // Stage returns the name of the stage entered last, "" before the first.
 func (ex *Exchange) Stage() string {
-	if len(ex.stages) == 0 {
+	if len(ex.Path.stages) == 0 {
 		return ""
 	}
-	return ex.stages[len(ex.stages)-1]
+	return ex.Path.stages[len(ex.Path.stages)-1]
 }
 
 // Stages returns the names of the stages entered so far: those of the request as
 // a whole, and those of the v2 call it is.
 func (ex *Exchange) Stages() (request, call []string) {
-	if ex.call == 0 {
-		return ex.stages, nil
+	if ex.Path.call == 0 {
+		return ex.Path.stages, nil
 	}
-	return ex.stages[:ex.call-1], ex.stages[ex.call-1:]
+	return ex.Path.stages[:ex.Path.call-1], ex.Path.stages[ex.Path.call-1:]
 }
 
 // Target returns path and query of the v2 call that ex is.
@@ -280,10 +220,10 @@ func (ex *Exchange) Target() string {
 // Named returns the body of a v2 call as it names its template; in Doc, values that the
 // template supplied may stand in its place.
 func (ex *Exchange) Named() any {
-	if ex.named != nil {
-		return ex.named
+	if ex.Body.named != nil {
+		return ex.Body.named
 	}
-	return ex.Doc
+	return ex.Body.Doc
 }
 
 // Record returns an exchange with the fields that explanations read and no others. It
@@ -296,9 +236,10 @@ func (ex *Exchange) Record() *Exchange {
 	}{event: *ex.Event}
 	r.ex = Exchange{
 		In: Inbound{Path: clip(ex.In.Path)}, Dialect: ex.Dialect, Operation: ex.Operation, Params: ex.Params, Caller: ex.Caller,
-		Limit: ex.Limit, Input: ex.inputForRecord(), Verdict: ex.Verdict, Event: &r.event, Sent: ex.Sent, Adopted: ex.Adopted,
-		labels: ex.labels, foreign: ex.foreign, held: ex.held.forRecord(), withheld: ex.withheld,
-		stages: slices.Clip(ex.stages), call: ex.call,
+		Limit: ex.Limit, Event: &r.event, Sent: ex.Sent, Adopted: ex.Adopted,
+		Path: Path{stages: slices.Clip(ex.Path.stages), call: ex.Path.call}, Body: Body{Labels: ex.Body.Labels, withheld: ex.Body.withheld},
+		Access: Access{foreign: ex.Access.foreign}, Judged: Judged{Input: ex.inputForRecord(), Verdict: ex.Judged.Verdict},
+		Money: Money{Held: ex.Money.Held.forRecord()},
 	}
 	e := &r.event
 	e.Agent = clip(e.Agent)
@@ -317,7 +258,7 @@ func (ex *Exchange) Record() *Exchange {
 // inputForRecord is the part of the policies' input to keep: the cost and the template, nil
 // for neither.
 func (ex *Exchange) inputForRecord() *policies.Input {
-	in := ex.Input
+	in := ex.Judged.Input
 	if in == nil || in.Resource.Template == nil && !ex.Event.Priced && in.Cost == (policies.Cost{Known: true}) {
 		return nil
 	}

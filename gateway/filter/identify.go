@@ -69,7 +69,7 @@ func (f Identify) find(ctx context.Context, ex *Exchange) error {
 	}
 	caller, err := directory.Find(ctx, identity.Credentials{Key: key, Chain: chain, Peer: ex.In.Peer, Presented: ex.In.Presented}, ex.In.Received)
 	if err != nil {
-		ex.badToken = identity.IsToken(key) && !errors.Is(err, identity.ErrUnavailable)
+		ex.Admission.badToken = identity.IsToken(key) && !errors.Is(err, identity.ErrUnavailable)
 		return f.refuse(ex, key, err)
 	}
 	caller.Use(ex.In.Received)
@@ -102,7 +102,7 @@ func (f Identify) refuse(ex *Exchange, key string, err error) error {
 func (f Identify) Response(_ context.Context, ex *Exchange) error {
 	if ex.Answer.Status == http.StatusUnauthorized {
 		challenge := "Bearer"
-		if ex.badToken {
+		if ex.Admission.badToken {
 			challenge += ` error="invalid_token"`
 		}
 		ex.Answer.Header.Set("WWW-Authenticate", challenge)

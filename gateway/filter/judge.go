@@ -102,7 +102,7 @@ func (f *Judge) Request(ctx context.Context, ex *Exchange) error {
 // returns was made on ex.Input as it then is; its Mutate lists the changes made on
 // the way.
 func (f *Judge) decide(ctx context.Context, ex *Exchange) (policies.Decision, error) {
-	given := ex.Doc
+	given := ex.Body.Doc
 	var done []policies.Mutation
 	revision := ""
 	for range maxRounds + 1 {
@@ -120,7 +120,7 @@ func (f *Judge) decide(ctx context.Context, ex *Exchange) (policies.Decision, er
 			d.Mutate = done
 			return d, nil
 		default:
-			if doc, err = policies.Apply(ex.Doc, d.Mutate); err != nil {
+			if doc, err = policies.Apply(ex.Body.Doc, d.Mutate); err != nil {
 				return d, noVerdict(err)
 			}
 			done, revision = append(done, d.Mutate...), d.Revision
@@ -135,7 +135,7 @@ func (f *Judge) decide(ctx context.Context, ex *Exchange) (policies.Decision, er
 // change gives the exchange another body, which is validated and resolved like
 // the caller's own.
 func (f *Judge) change(ctx context.Context, ex *Exchange, doc any) error {
-	ex.Doc, ex.HasDoc = doc, doc != nil
+	ex.Body.Doc, ex.Body.HasDoc = doc, doc != nil
 	if err := validate(ex); err != nil {
 		p := problemOf(err)
 		out := problem.PolicyUnavailable.New("the body as the organisation's policies changed it is not valid: " + p.Detail).Because(fmt.Errorf("%w: %s", err, strings.Join(p.Errors, "; ")))
@@ -155,8 +155,8 @@ func (f *Judge) ask(ctx context.Context, ex *Exchange) (policies.Decision, error
 		var sent policies.Decision
 		var err error
 		if twice {
-			in := *ex.Input
-			in.Request.Body = named(ex, ex.Doc)
+			in := *ex.Judged.Input
+			in.Request.Body = named(ex, ex.Body.Doc)
 			if sent, err = f.Policies.Decide(ctx, ex.Caller.Org, &in); err != nil {
 				return sent, noVerdict(err)
 			}
@@ -164,13 +164,13 @@ func (f *Judge) ask(ctx context.Context, ex *Exchange) (policies.Decision, error
 				return sent, nil
 			}
 		}
-		d, err := f.Policies.Decide(ctx, ex.Caller.Org, ex.Input)
+		d, err := f.Policies.Decide(ctx, ex.Caller.Org, ex.Judged.Input)
 		if err != nil {
 			return d, noVerdict(err)
 		}
-		if ex.unpriced != nil && f.byPrice(ex.Caller.Org, d.Deny) {
+		if ex.Judged.Unpriced != nil && f.byPrice(ex.Caller.Org, d.Deny) {
 			return policies.Decision{}, problem.PriceUnavailable.New("the platform's price list cannot be read at the moment").
-				With("Retry-After", "5").Because(ex.unpriced)
+				With("Retry-After", "5").Because(ex.Judged.Unpriced)
 		}
 		if !twice || d.Revision == sent.Revision {
 			return d, nil
@@ -186,7 +186,7 @@ func (f *Judge) byPrice(org string, denied []policies.Violation) bool {
 
 // authorized notes the policies' decision.
 func (ex *Exchange) authorized(d policies.Decision) {
-	ex.Verdict = d
+	ex.Judged.Verdict = d
 	e := ex.Event
 	e.PolicyRevision = d.Revision
 	e.Denied, e.Warned, e.Shadowed = names(d.Deny), names(d.Warn), names(d.Shadow)
@@ -212,7 +212,7 @@ func (ex *Exchange) logDecision(ctx context.Context, d policies.Decision, err er
 	}
 	e := decisionlog.Event{
 		DecisionID: ex.DecisionID, RequestID: ex.RequestID, RequestedBy: ex.In.Peer,
-		Org: ex.Caller.Org, Size: int64(len(ex.In.Body)), Input: ex.Input, Err: err, Took: took,
+		Org: ex.Caller.Org, Size: int64(len(ex.In.Body)), Input: ex.Judged.Input, Err: err, Took: took,
 	}
 	if err == nil {
 		e.Decision = &d
@@ -244,10 +244,10 @@ func (*Judge) Notes(ex *Exchange, stage string) []string {
 	switch {
 	case stage == stageValidate && len(ex.Event.Unknown) > 0:
 		return []string{"not in the description of the API, and forwarded: " + strings.Join(ex.Event.Unknown, ", ")}
-	case stage == stageResolve && ex.Input != nil:
-		return resolveNotes(ex.Input)
-	case stage == stageAuthorize && ex.Verdict.Revision != "":
-		return []string{"policies " + ex.Verdict.Revision}
+	case stage == stageResolve && ex.Judged.Input != nil:
+		return resolveNotes(ex.Judged.Input)
+	case stage == stageAuthorize && ex.Judged.Verdict.Revision != "":
+		return []string{"policies " + ex.Judged.Verdict.Revision}
 	}
 	return nil
 }
@@ -255,7 +255,7 @@ func (*Judge) Notes(ex *Exchange, stage string) []string {
 // Response tells the caller of warnings and changes, gives an approval back that was
 // not needed, and forgets objects that the call may have changed.
 func (f *Judge) Response(ctx context.Context, ex *Exchange) error {
-	tell(ex.Answer, &ex.Verdict)
+	tell(ex.Answer, &ex.Judged.Verdict)
 	tellUnknown(ex)
 	ex.giveBack(ctx)
 	if !ex.Operation.Mutates || ex.Sent == NotSent {

@@ -94,12 +94,12 @@ func TestBodiesAreHeldAgainstTheSchemaOnce(t *testing.T) {
 			p := &Pipeline{Chain: &Chain{Call: []Filter{judge}}, Ports: Ports{Sender: shelf{}, Recent: recent, Prices: unpriced{}}}
 			ex := p.NewExchange(Inbound{Method: http.MethodPost, Path: "/v2/pods"})
 			ex.Operation, ex.Caller, ex.Tenant = api.Operation("createPod"), &identity.Caller{Org: "acme"}, &Tenant{ChangesBodies: tc.judge.changes}
-			ex.Doc, ex.HasDoc = decoded(t, tc.body), true
+			ex.Body.Doc, ex.Body.HasDoc = decoded(t, tc.body), true
 			if passed := p.Chain.run(t.Context(), ex, partCall); passed == tc.fails {
 				t.Fatalf("passed: %t, %s", passed, ex.Event.Detail)
 			}
-			if ex.checks != tc.checks {
-				t.Errorf("the schema was asked %d times, want %d", ex.checks, tc.checks)
+			if ex.Body.checks != tc.checks {
+				t.Errorf("the schema was asked %d times, want %d", ex.Body.checks, tc.checks)
 			}
 			if _, got := ex.Stages(); !cmp.Equal(got, tc.stages) {
 				t.Errorf("stages %q, want %q", got, tc.stages)

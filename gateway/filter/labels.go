@@ -37,7 +37,7 @@ func (Labels) Request(_ context.Context, ex *Exchange) error {
 		p.Errors = faults
 		return p
 	}
-	ex.labels, ex.Event.Labels = labels, string(labels)
+	ex.Body.Labels, ex.Event.Labels = labels, string(labels)
 	return nil
 }
 
@@ -59,10 +59,10 @@ func bound(c *identity.Caller, given string) []string {
 
 // Notes implements Noter.
 func (Labels) Notes(ex *Exchange, _ string) []string {
-	if ex.labels == "" {
+	if ex.Body.Labels == "" {
 		return nil
 	}
-	return []string{string(ex.labels)}
+	return []string{string(ex.Body.Labels)}
 }
 
 // labels are those that a caller may set.

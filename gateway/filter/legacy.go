@@ -74,7 +74,7 @@ func (f *Legacy) Response(ctx context.Context, ex *Exchange) error {
 	}
 	ex.Ports.Usage.Note(ctx, usage.Call{
 		Org: ex.Tenant.ID, Key: key, Dialect: string(ex.Dialect), Operations: f.operations(ex),
-		Agent: ex.Event.Agent, Status: ex.Answer.Status, V2: ex.Event.Calls, Lost: ex.lost,
+		Agent: ex.Event.Agent, Status: ex.Answer.Status, V2: ex.Event.Calls, Lost: ex.Translation.lost,
 	})
 	return nil
 }
@@ -83,15 +83,15 @@ func (f *Legacy) Response(ctx context.Context, ex *Exchange) error {
 func (f *Legacy) operations(ex *Exchange) []string {
 	names, ok := f.Names[ex.Dialect]
 	switch {
-	case ex.asked != nil:
-		return ex.asked
+	case ex.Translation.asked != nil:
+		return ex.Translation.asked
 	case !ok || ex.Route == nil:
 		return []string{ex.Event.Operation}
-	case !ex.HasDoc:
+	case !ex.Body.HasDoc:
 		return []string{unread}
 	}
 	return names.Fields(&translate.Incoming{
-		Header: http.Header{"Content-Type": ex.In.Header["Content-Type"]}, Body: ex.Doc, HasBody: true,
+		Header: http.Header{"Content-Type": ex.In.Header["Content-Type"]}, Body: ex.Body.Doc, HasBody: true,
 	})
 }
 

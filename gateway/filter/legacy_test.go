@@ -194,7 +194,7 @@ func TestLegacyCallsAreNoted(t *testing.T) {
 			}}
 			ex := exchange(tc.path)
 			ex.Ports.Usage = r
-			ex.Event.Agent, ex.Route, ex.Doc, ex.HasDoc = "launcher/1.2", tc.route, tc.doc, tc.doc != nil
+			ex.Event.Agent, ex.Route, ex.Body.Doc, ex.Body.HasDoc = "launcher/1.2", tc.route, tc.doc, tc.doc != nil
 			if tc.route != nil {
 				ex.Event.Operation = tc.route.ID
 			}

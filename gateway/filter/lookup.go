@@ -25,7 +25,7 @@ func (*Lookup) Name() string { return "lookup" }
 
 // Request refuses with 503 a call that may have been taken for one of a dead gateway.
 func (*Lookup) Request(_ context.Context, ex *Exchange) error {
-	if o := ex.once; o != nil && o.noted && !ex.Ports.Intents.MaySend(o.intent.ID) {
+	if o := ex.Once; o != nil && o.noted && !ex.Ports.Intents.MaySend(o.intent.ID) {
 		return problem.RepeatsUnavailable.New("the gateway was held up: nothing was sent").With("Retry-After", "1").Because(errHeldUp)
 	}
 	return nil
@@ -34,7 +34,7 @@ func (*Lookup) Request(_ context.Context, ex *Exchange) error {
 // Response replaces an answer that leaves a create open, by the new resource or by
 // 504.
 func (f *Lookup) Response(ctx context.Context, ex *Exchange) error {
-	o := ex.once
+	o := ex.Once
 	row, _ := operation.Of(ex.Operation.ID)
 	if o == nil || !o.noted || row.Verb != operation.VerbCreate {
 		return nil
@@ -69,13 +69,13 @@ func (f *Lookup) Response(ctx context.Context, ex *Exchange) error {
 // await looks for the resource of a call while its time lasts, and so often at most, unless
 // that is negative.
 func (f *Lookup) await(ctx context.Context, ex *Exchange, o *once, looks int) (found map[string]any, err error) {
-	if f.Finder.Time == 0 && !ex.nested {
+	if f.Finder.Time == 0 && !ex.Path.Nested {
 		return nil, nil
 	}
 	ctx, cancel := context.WithDeadline(ctx, f.Finder.until(ctx, ex))
 	defer cancel()
-	ex.slot.Rest()
-	defer ex.slot.Work()
+	ex.Admission.Slot.Rest()
+	defer ex.Admission.Slot.Work()
 	for wait := firstPause; looks != 0; looks-- {
 		goes := sleep(ctx, wait)
 		found, err = f.Finder.Find(ctx, ex, &o.wish, &o.intent, f.Now().Sub(ex.In.Received))

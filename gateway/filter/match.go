@@ -29,7 +29,7 @@ func (Match) Name() string { return "match" }
 
 // Request fills in Route, Params, Query and, unless it is legacy, Operation.
 func (m Match) Request(_ context.Context, ex *Exchange) error {
-	ex.misrouted = m.find(ex)
+	ex.Path.misrouted = m.find(ex)
 	return nil
 }
 
@@ -95,7 +95,7 @@ func (Routed) Name() string { return "routed" }
 // Request refuses with 404, 405 or 400.
 func (r Routed) Request(_ context.Context, ex *Exchange) error {
 	switch {
-	case ex.misrouted != nil:
+	case ex.Path.misrouted != nil:
 		return r.forward(ex)
 	case ex.Operation != nil && ex.Operation.ID == modelCall && (catalog.Public(ex.Params["id"]) || !slices.Contains(ex.Tenant.ModelPaths, ex.Params["path"])):
 		return route.ErrNotFound

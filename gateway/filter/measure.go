@@ -83,7 +83,7 @@ func (m *metered) note() {
 	if m.events {
 		ran = usageOf(m.end[max(0, len(m.end)-maxEnd):])
 	}
-	m.ex.ran, m.ex.Event.Job = ran, told(&ran.Job)
+	m.ex.Money.ran, m.ex.Event.Job = ran, told(&ran.Job)
 }
 
 // usageOf reads the account of tokens that stands last in a text.

@@ -73,12 +73,12 @@ func (*Once) Name() string { return stageOnce }
 // that is under way, and with 503 a key while the store cannot be asked.
 func (f *Once) Request(ctx context.Context, ex *Exchange) error {
 	row, _ := operation.Of(ex.Operation.ID)
-	if !row.Once(ex.Doc) {
+	if !row.Once(ex.Body.Doc) {
 		return nil
 	}
 	var key string
 	var err error
-	if !ex.nested { // the old dialects have no such header
+	if !ex.Path.Nested { // the old dialects have no such header
 		if key, err = idempotencyKey(ex.In.Header[HeaderIdempotencyKey]); err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (f *Once) Request(ctx context.Context, ex *Exchange) error {
 		err = f.keyed(ctx, ex, o)
 	}
 	if err == nil && (ex.Answer == nil || o.noted) {
-		ex.once = o
+		ex.Once = o
 	}
 	return err
 }
@@ -138,19 +138,19 @@ func underWay(text string) error { return problem.UnderWay.New(text).With("Retry
 
 // prepare fills in the intent of a call that passed the judge.
 func (f *Once) prepare(ctx context.Context, ex *Exchange) error {
-	o := ex.once
+	o := ex.Once
 	ex.Out.Whole = true
 	row, _ := operation.Of(ex.Operation.ID)
 	o.intent = intent.Intent{ID: ulid.Make().String(), Print: o.print}
 	if row.Verb == operation.VerbCreate {
-		after, _ := ex.Input.Resource.After.(map[string]any)
+		after, _ := ex.Judged.Input.Resource.After.(map[string]any)
 		o.intent.Name, _ = after["name"].(string)
 		o.intent.Shape = spend.Print(row.Kind, after)
 	}
 	if err := ctx.Err(); err != nil && !o.keyed {
 		return err // the request's time is over
 	}
-	if o.keyed || ex.nested {
+	if o.keyed || ex.Path.Nested {
 		o.intent.Known = f.Finder.known(ctx, ex, row.Kind)
 	}
 	o.wish.Like = ex.Ports.Intents.Like(ex.Caller.Org, looks(row.Kind, o.intent.Name, o.intent.Shape))
@@ -166,14 +166,14 @@ func looks(kind operation.Kind, name, shape string) string {
 // repeat that is answered. Without the store, a call without a key goes on: as without
 // a gateway, its repeat may make a second one.
 func (f *Once) note(ctx context.Context, ex *Exchange) error {
-	o := ex.once
+	o := ex.Once
 	defer ex.Ports.Intents.Come(ctx, &o.wish, o.intent.ID)()
 	for {
 		at := time.Now()
 		seen, err := ex.Ports.Intents.Try(ctx, &o.wish, &o.intent, o.passed(ex.Ports.Intents))
 		switch {
 		case err != nil:
-			ex.once = nil // the store may have noted it, and not have said so: nothing is made under it
+			ex.Once = nil // the store may have noted it, and not have said so: nothing is made under it
 			ex.Ports.Intents.EndLate(&o.wish, &o.intent, &intent.End{Unlike: true})
 			if o.keyed {
 				return noKeys(err)
@@ -193,15 +193,15 @@ func (f *Once) note(ctx context.Context, ex *Exchange) error {
 // join answers a request that has found other intents of its wish. Without an answer and an
 // error, it is no repeat of those.
 func (f *Once) join(ctx context.Context, ex *Exchange, seen intent.Seen) error {
-	if ex.once.keyed {
-		return f.keyed(ctx, ex, ex.once)
+	if ex.Once.keyed {
+		return f.keyed(ctx, ex, ex.Once)
 	}
 	return f.wait(ctx, ex, seen)
 }
 
 // others returns the intents of the wish; none if the store cannot be asked.
 func (ex *Exchange) others(ctx context.Context) intent.Seen {
-	seen, err := ex.Ports.Intents.Try(ctx, &ex.once.wish, &intent.Intent{}, nil)
+	seen, err := ex.Ports.Intents.Try(ctx, &ex.Once.wish, &intent.Intent{}, nil)
 	if err != nil {
 		return intent.Seen{}
 	}
@@ -211,14 +211,14 @@ func (ex *Exchange) others(ctx context.Context) intent.Seen {
 // repeats reports whether a call without a key that was not noted yet may be the repeat
 // of another.
 func (ex *Exchange) repeats(ctx context.Context) bool {
-	o := ex.once
+	o := ex.Once
 	return o != nil && !o.keyed && !o.noted && len(ex.others(ctx).Intents) > 0
 }
 
 // begin takes the intent in hand, which was noted at a time by the store's clock, and
 // not before another by this gateway's.
 func (*Once) begin(ctx context.Context, ex *Exchange, noted, at time.Time) {
-	o := ex.once
+	o := ex.Once
 	o.noted, o.intent.Began = true, noted
 	o.intent = o.intent.Stored()
 	ex.Ports.Intents.Begin(ctx, &o.wish, o.intent, at)
@@ -227,8 +227,8 @@ func (*Once) begin(ctx context.Context, ex *Exchange, noted, at time.Time) {
 // unnoted has the exchange go on without its intent, which the store may have noted
 // although it did not say so. It returns the ending of that, nil without an intent.
 func (ex *Exchange) unnoted() *spend.Ending {
-	o := ex.once
-	if ex.once = nil; o == nil {
+	o := ex.Once
+	if ex.Once = nil; o == nil {
 		return nil
 	}
 	return ex.Ports.Intents.Ending(&o.wish, &o.intent, &intent.End{Unlike: true})
@@ -240,7 +240,7 @@ var errHeldUp = errors.New("the gateway stood still, and may have been taken for
 // Response has the intent end. A call refused before it was noted may be a repeat:
 // an allowed call stays done.
 func (f *Once) Response(ctx context.Context, ex *Exchange) error {
-	o := ex.once
+	o := ex.Once
 	if o == nil {
 		return nil
 	}
@@ -255,7 +255,7 @@ func (f *Once) Response(ctx context.Context, ex *Exchange) error {
 	case !o.noted:
 	case o.keyed:
 		f.keep(ctx, ex)
-	case ex.held == nil:
+	case ex.Money.Held == nil:
 		f.end(ctx, ex)
 	}
 	return nil
@@ -264,7 +264,7 @@ func (f *Once) Response(ctx context.Context, ex *Exchange) error {
 // keep writes the answer to a request with a key. A call that the gateway refused, or that
 // the platform has certainly not begun, is forgotten, so that it can be tried again.
 func (*Once) keep(ctx context.Context, ex *Exchange) {
-	o := ex.once
+	o := ex.Once
 	e := o.goesOn(ctx, ex)
 	if settled(ex) {
 		if e.Answer = kept(ex.Answer, o.print); e.Answer != nil {
@@ -283,7 +283,7 @@ func (*Once) keep(ctx context.Context, ex *Exchange) {
 // end tells the store how the intent ends: behind the answer, if that is all there is
 // to say.
 func (*Once) end(ctx context.Context, ex *Exchange) {
-	o := ex.once
+	o := ex.Once
 	e := o.goesOn(ctx, ex)
 	if e.Next == nil {
 		ex.Ports.Intents.EndLate(&o.wish, &o.intent, e)
@@ -310,7 +310,7 @@ func (o *once) goesOn(ctx context.Context, ex *Exchange) *intent.End {
 		if row.Verb == operation.VerbCreate {
 			e.Resource = claimOf(row.Kind, o.intent.Resource)
 			next.Left = ctx.Err() != nil
-			if next.Left || ex.nested || o.keyed { // its caller has yet to be told
+			if next.Left || ex.Path.Nested || o.keyed { // its caller has yet to be told
 				e.Next = &next
 			}
 		}
@@ -323,7 +323,7 @@ func (o *once) goesOn(ctx context.Context, ex *Exchange) *intent.End {
 // told has the intent of a legacy request's call end with that request, if its caller
 // was told, and otherwise leaves it to a repeat.
 func (ex *Exchange) told(ctx context.Context, answered bool) {
-	o := ex.once
+	o := ex.Once
 	if o == nil || o.end != endMade || o.keyed {
 		return
 	}
@@ -403,14 +403,14 @@ func idempotencyKey(values []string) (string, error) {
 
 // fingerprint is the same for requests of an operation that ask for the same.
 func fingerprint(ex *Exchange) string {
-	if ex.wish != "" {
-		return digest(ex.Event.Dialect, ex.wish, string(ex.labels))
+	if ex.Translation.Wish != "" {
+		return digest(ex.Event.Dialect, ex.Translation.Wish, string(ex.Body.Labels))
 	}
-	body, err := strictjson.Append(ex.room(), ex.Doc)
+	body, err := strictjson.Append(ex.room(), ex.Body.Doc)
 	if err != nil { // of a decoded body
 		panic(err)
 	}
-	return digest(expand(ex.Operation.Path, ex.Params), encodeQuery(ex.Query), string(body), string(ex.labels))
+	return digest(expand(ex.Operation.Path, ex.Params), encodeQuery(ex.Query), string(body), string(ex.Body.Labels))
 }
 
 func digest(parts ...string) string {

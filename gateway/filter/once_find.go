@@ -30,7 +30,7 @@ func (f *Finder) over(age time.Duration) bool { return age > f.Patience+f.Unreso
 // until is when a request ends that finds out about a create: a legacy one with its
 // time.
 func (f *Finder) until(ctx context.Context, ex *Exchange) time.Time {
-	if end, ok := ctx.Deadline(); ex.nested && ok {
+	if end, ok := ctx.Deadline(); ex.Path.Nested && ok {
 		return end
 	}
 	return time.Now().Add(max(f.Time, 2*grace))
@@ -70,8 +70,8 @@ func (f *Finder) Find(ctx context.Context, ex *Exchange, w *intent.Wish, i *inte
 // get reads the resource with an id. Only a 404 says that it is gone: then both results
 // are nil.
 func (f *Finder) get(ctx context.Context, ex *Exchange, kind operation.Kind, id string) (map[string]any, error) {
-	ex.slot.Rest()
-	defer ex.slot.Work()
+	ex.Admission.Slot.Rest()
+	defer ex.Admission.Slot.Work()
 	doc, refusal, err := f.Reader.Read(ctx, ex, f.Reader.Gets[kind], map[string]string{"id": id})
 	switch record, _ := doc.(map[string]any); {
 	case err != nil:
@@ -87,8 +87,8 @@ func (f *Finder) get(ctx context.Context, ex *Exchange, kind operation.Kind, id 
 
 // list lists the resources there are of a kind.
 func (f *Finder) list(ctx context.Context, ex *Exchange, kind operation.Kind) ([]Listed, error) {
-	ex.slot.Rest()
-	defer ex.slot.Work()
+	ex.Admission.Slot.Rest()
+	defer ex.Admission.Slot.Work()
 	return f.Reader.resources(ctx, ex.Caller.Org, func(k operation.Kind) bool { return k == kind })
 }
 

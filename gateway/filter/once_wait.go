@@ -24,15 +24,15 @@ const (
 // wait has a request wait until it is known of every other intent of its wish whether
 // its caller waits, too. It is answered with the resource of one whose caller does not.
 func (f *Once) wait(ctx context.Context, ex *Exchange, seen intent.Seen) error {
-	o := ex.once
+	o := ex.Once
 	if o.asked.IsZero() {
 		o.asked = seen.Now
 	}
 	o.until = f.Finder.until(ctx, ex)
 	nap, cancel := context.WithDeadline(ctx, o.until)
 	defer cancel()
-	ex.slot.Rest()
-	defer ex.slot.Work()
+	ex.Admission.Slot.Rest()
+	defer ex.Admission.Slot.Work()
 	for look := newPause(o.until); ; {
 		waits, err := f.turn(ctx, ex, seen, look)
 		if !waits || err != nil || ex.Answer != nil {
@@ -58,7 +58,7 @@ func (o *once) passed(in Intents) []string {
 
 // turn looks at the other intents once, and reports whether there is one to wait for.
 func (f *Once) turn(ctx context.Context, ex *Exchange, seen intent.Seen, look *pause) (waits bool, err error) {
-	o := ex.once
+	o := ex.Once
 	due := sync.OnceValue(look.due)
 	for i := range seen.Intents {
 		it := &seen.Intents[i]

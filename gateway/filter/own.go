@@ -63,7 +63,7 @@ func (f *Own) Request(ctx context.Context, ex *Exchange) error {
 	ids, jobs := ex.split(named)
 	owners, err := f.owners(ctx, ex, ids, jobs...)
 	if err != nil {
-		if row.Does(ex.Doc) == operation.VerbStop {
+		if row.Does(ex.Body.Doc) == operation.VerbStop {
 			ex.Event.Cause = err
 			return nil
 		}
@@ -98,11 +98,11 @@ func (f *Own) keep(ctx context.Context, ex *Exchange, n naming, owner spend.Owne
 		}
 	}
 	if n.In == operation.InPath && n.Kind != operation.KindJob {
-		ex.owner = &owner
+		ex.Access.owner = &owner
 	}
 	if !admitted {
 		ex.hide(n)
-		ex.foreign = append(ex.foreign, fmt.Sprintf("%s %s belongs to %s, so it does not exist for this caller", n.Kind, n.id, owner))
+		ex.Access.foreign = append(ex.Access.foreign, fmt.Sprintf("%s %s belongs to %s, so it does not exist for this caller", n.Kind, n.id, owner))
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (ex *Exchange) names(row operation.Row) []naming {
 				note(id)
 			}
 		default:
-			ref.Replace(ex.Doc, note)
+			ref.Replace(ex.Body.Doc, note)
 		}
 	}
 	return named
@@ -190,7 +190,7 @@ func (f *Own) unrecorded(ctx context.Context, ex *Exchange, n naming) (owner spe
 		}
 		return owners[0], false, nil
 	case n.Kind == operation.KindJob:
-		return *ex.owner, false, nil
+		return *ex.Access.owner, false, nil
 	case !ex.Tenant.Isolation.Unowned:
 		return owner, false, nil
 	case n.Kind == operation.KindTemplate:
@@ -218,11 +218,11 @@ func (f *Own) object(ctx context.Context, ex *Exchange, n naming) (map[string]an
 
 // hide puts an absent id in the place of one.
 func (ex *Exchange) hide(n naming) {
-	if ex.hidden == nil {
-		ex.hidden = make(map[string]string)
+	if ex.Access.hidden == nil {
+		ex.Access.hidden = make(map[string]string)
 	}
 	other := absent(n.id)
-	ex.hidden[other] = n.id
+	ex.Access.hidden[other] = n.id
 	ex.Out.Whole = true
 	swap := func(id string) string {
 		if id == n.id {
@@ -241,7 +241,7 @@ func (ex *Exchange) hide(n naming) {
 			ex.Query[n.Name][i] = swap(id)
 		}
 	case operation.InBody:
-		ex.Doc = n.Replace(ex.Doc, swap)
+		ex.Body.Doc = n.Replace(ex.Body.Doc, swap)
 	}
 }
 
@@ -256,7 +256,7 @@ func absent(id string) string {
 // a job.
 func (f *Own) Response(ctx context.Context, ex *Exchange) error {
 	a := ex.Answer
-	for other, id := range ex.hidden {
+	for other, id := range ex.Access.hidden {
 		if quoted, err := strictjson.Append(nil, id); err == nil && bytes.Contains(a.Body, []byte(other)) {
 			a.Body = bytes.ReplaceAll(a.Body, []byte(other), quoted[1:len(quoted)-1])
 			a.Header.Del("Content-Length")
@@ -315,4 +315,4 @@ func (f *Own) Response(ctx context.Context, ex *Exchange) error {
 }
 
 // Notes implements Noter.
-func (*Own) Notes(ex *Exchange, _ string) []string { return ex.foreign }
+func (*Own) Notes(ex *Exchange, _ string) []string { return ex.Access.foreign }

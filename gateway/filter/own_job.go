@@ -20,7 +20,7 @@ const (
 
 // ttl is how long the platform keeps the job of a call that has not ended.
 func (ex *Exchange) ttl() time.Duration {
-	body, _ := ex.Doc.(map[string]any)
+	body, _ := ex.Body.Doc.(map[string]any)
 	policy, _ := body["policy"].(map[string]any)
 	if ms, said := number(policy["ttl"]); said {
 		return milliseconds(ms)
@@ -39,7 +39,7 @@ func (f *Own) submitted(ctx context.Context, ex *Exchange) {
 }
 
 func (*Own) note(ctx context.Context, ex *Exchange) {
-	if ex.ran == nil || ex.ran.id == "" || len(ex.ran.id) >= maxToken {
+	if ex.Money.ran == nil || ex.Money.ran.id == "" || len(ex.Money.ran.id) >= maxToken {
 		return
 	}
 	life := ex.ttl() + resultLife
@@ -48,7 +48,7 @@ func (*Own) note(ctx context.Context, ex *Exchange) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
-	job := spend.Job{Endpoint: ex.Params["id"], ID: ex.ran.id}
+	job := spend.Job{Endpoint: ex.Params["id"], ID: ex.Money.ran.id}
 	owner := spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
 	if err := ex.Ports.Ledger.NoteJob(ctx, ex.Caller.Org, job, owner, life); err != nil && ex.Event.Cause == nil {
 		ex.Event.Cause = err // on a public model, the job is nobody's

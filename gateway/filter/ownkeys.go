@@ -22,7 +22,7 @@ func (OwnKeys) Name() string { return "own keys" }
 // a key anywhere else in a body; also in the environment, where the organisation wants
 // that. Inputs of jobs belong to their workers and are not looked at.
 func (OwnKeys) Request(_ context.Context, ex *Exchange) error {
-	body, ok := ex.Doc.(map[string]any)
+	body, ok := ex.Body.Doc.(map[string]any)
 	if !ok || ex.Dialect.Runs() {
 		return nil
 	}
@@ -31,16 +31,16 @@ func (OwnKeys) Request(_ context.Context, ex *Exchange) error {
 	if !ex.Tenant.RefuseKeys {
 		for name, v := range env {
 			if text, isText := v.(string); isText && holds(text) {
-				ex.withheld = append(ex.withheld, name)
+				ex.Body.withheld = append(ex.Body.withheld, name)
 			}
 		}
 	}
-	if len(ex.withheld) > 0 {
-		slices.Sort(ex.withheld)
+	if len(ex.Body.withheld) > 0 {
+		slices.Sort(ex.Body.withheld)
 		kept := maps.Clone(env)
-		maps.DeleteFunc(kept, func(name string, _ any) bool { return slices.Contains(ex.withheld, name) })
+		maps.DeleteFunc(kept, func(name string, _ any) bool { return slices.Contains(ex.Body.withheld, name) })
 		body = maps.Clone(body)
-		body["env"], ex.Doc = kept, body
+		body["env"], ex.Body.Doc = kept, body
 	}
 	if at := placeOf(body, "$", holds); at != "" {
 		p := problem.Invalid.New("the body holds a key of this gateway, which the platform must not get")
@@ -82,19 +82,19 @@ func (OwnKeys) Response(_ context.Context, ex *Exchange) error {
 
 // tellWithheld names on an answer the keys taken out of the body of a call.
 func tellWithheld(a *Answer, call *Exchange) {
-	if len(call.withheld) > 0 {
+	if len(call.Body.withheld) > 0 {
 		a.Header.Add(HeaderWarning, headerText("own_keys: "+call.withheldText()))
 	}
 }
 
 // Notes implements Noter.
 func (OwnKeys) Notes(ex *Exchange, _ string) []string {
-	if len(ex.withheld) == 0 {
+	if len(ex.Body.withheld) == 0 {
 		return nil
 	}
 	return []string{ex.withheldText()}
 }
 
 func (ex *Exchange) withheldText() string {
-	return strings.Join(ex.withheld, ", ") + " of env held a key of this gateway and was taken out"
+	return strings.Join(ex.Body.withheld, ", ") + " of env held a key of this gateway and was taken out"
 }

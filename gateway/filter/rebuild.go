@@ -39,7 +39,7 @@ func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 	row, _ := operation.Of(op.ID)
 	// The gateway remembers a new resource by its record, in either door.
 	out.Whole = out.Whole || row.Kind != operation.KindCluster && row.Price != operation.PriceFree && (row.Verb == operation.VerbCreate || row.Verb == operation.VerbUpdate)
-	out.Stream = op.Streams && (!op.HasBody || asksToStream(ex.Doc))
+	out.Stream = op.Streams && (!op.HasBody || asksToStream(ex.Body.Doc))
 	out.Header = http.Header{
 		"Accept":          {"application/json, application/problem+json"},
 		"Accept-Encoding": {"identity"},
@@ -53,29 +53,29 @@ func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 			out.Header["Last-Event-Id"] = []string{last}
 		}
 	}
-	if !ex.HasDoc {
+	if !ex.Body.HasDoc {
 		out.Body = nil
 		return nil
 	}
 	out.Header["Content-Type"] = []string{"application/json"}
 	if name := ex.listed(); name != "" {
-		body, _ := ex.Doc.(map[string]any)
-		ex.Doc = body[name]
+		body, _ := ex.Body.Doc.(map[string]any)
+		ex.Body.Doc = body[name]
 	}
-	if ex.memory != nil && len(ex.In.Body) >= largeBody {
+	if ex.Admission.memory != nil && len(ex.In.Body) >= largeBody {
 		var err error
-		if out.Source, out.Length, err = newCanonical(ex.Doc, ex.memory.free); err != nil {
+		if out.Source, out.Length, err = newCanonical(ex.Body.Doc, ex.Admission.memory.free); err != nil {
 			return fmt.Errorf("encode the outbound body: %w", err)
 		}
 		ex.letGo()
 		return nil
 	}
-	if body, isObject := ex.Doc.(map[string]any); isObject && ex.unknown != nil {
+	if body, isObject := ex.Body.Doc.(map[string]any); isObject && ex.Body.Unknown != nil {
 		whole := maps.Clone(body)
-		maps.Copy(whole, ex.unknown)
-		ex.Doc = whole
+		maps.Copy(whole, ex.Body.Unknown)
+		ex.Body.Doc = whole
 	}
-	body, err := strictjson.Append(ex.room(), ex.Doc)
+	body, err := strictjson.Append(ex.room(), ex.Body.Doc)
 	if err != nil {
 		return fmt.Errorf("encode the outbound body: %w", err)
 	}

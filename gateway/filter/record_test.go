@@ -19,7 +19,7 @@ import (
 func TestARecordStandsByItself(t *testing.T) {
 	p := &Pipeline{Chain: new(Chain), Callers: new(Callers)}
 	ex := p.NewExchange(Inbound{Method: http.MethodPost, Path: "/v2/pods", Query: "secret=1", Header: http.Header{"Authorization": {"Bearer s"}}})
-	ex.Tenant, ex.Doc, ex.Input = new(Tenant), "body", &policies.Input{Cost: policies.Cost{Known: true, GPUs: 2}, Request: policies.Request{Body: "body"}}
+	ex.Tenant, ex.Body.Doc, ex.Judged.Input = new(Tenant), "body", &policies.Input{Cost: policies.Cost{Known: true, GPUs: 2}, Request: policies.Request{Body: "body"}}
 	ex.enter("size")
 	r := ex.Record()
 	ex.enter("late")
@@ -31,15 +31,15 @@ func TestARecordStandsByItself(t *testing.T) {
 	if request, _ := ex.Stages(); !cmp.Equal(request, []string{"size", "late"}) {
 		t.Errorf("the exchange has the stages %q", request)
 	}
-	if r.callers != nil || r.Ports != nil || r.Tenant != nil || r.Doc != nil || r.In.Header != nil || r.In.Query != "" || r.Input.Request.Body != nil {
+	if r.callers != nil || r.Ports != nil || r.Tenant != nil || r.Body.Doc != nil || r.In.Header != nil || r.In.Query != "" || r.Judged.Input.Request.Body != nil {
 		t.Errorf("the record holds more than it is to: %+v", r)
 	}
-	if r.Input.Cost.GPUs != 2 {
-		t.Errorf("the record has lost the cost: %+v", r.Input.Cost)
+	if r.Judged.Input.Cost.GPUs != 2 {
+		t.Errorf("the record has lost the cost: %+v", r.Judged.Input.Cost)
 	}
-	ex.Input = &policies.Input{Cost: policies.Cost{Known: true}}
-	if r := ex.Record(); r.Input != nil {
-		t.Errorf("there is nothing to tell of %+v", r.Input)
+	ex.Judged.Input = &policies.Input{Cost: policies.Cost{Known: true}}
+	if r := ex.Record(); r.Judged.Input != nil {
+		t.Errorf("there is nothing to tell of %+v", r.Judged.Input)
 	}
 }
 
@@ -51,8 +51,8 @@ func TestARecordHasTheFieldsThatExplanationsRead(t *testing.T) {
 	fill(t, reflect.ValueOf(ex).Elem())
 	fill(t, reflect.ValueOf(event).Elem())
 	ex.Event, ex.Calls = event, []*Exchange{newExchange(stagesOfCall)}
-	ex.held = new(reservation)
-	fill(t, reflect.ValueOf(ex.held).Elem())
+	ex.Money.Held = new(reservation)
+	fill(t, reflect.ValueOf(ex.Money.Held).Elem())
 	r := ex.Record()
 	for _, c := range []struct {
 		name      string
@@ -60,13 +60,17 @@ func TestARecordHasTheFieldsThatExplanationsRead(t *testing.T) {
 		want      []string
 	}{
 		{"exchange", *r, *ex, []string{
-			"In", "Dialect", "Operation", "Params", "Caller", "Limit", "Input", "Verdict", "Event", "Sent", "Adopted", "Calls", "labels", "foreign",
-			"held", "withheld", "stages", "call",
+			"In", "Dialect", "Operation", "Params", "Caller", "Limit", "Event", "Sent", "Adopted", "Calls", "Path", "Body", "Access", "Judged", "Money",
 		}},
+		{"path", r.Path, ex.Path, []string{"stages", "call"}},
+		{"body", r.Body, ex.Body, []string{"Labels", "withheld"}},
+		{"access", r.Access, ex.Access, []string{"foreign"}},
+		{"judged", r.Judged, ex.Judged, []string{"Input", "Verdict"}},
+		{"money", r.Money, ex.Money, []string{"Held"}},
 		{"request", r.In, ex.In, []string{"Path"}},
-		{"reservation", *r.held, *ex.held, []string{"Reservation", "quote", "kind", "known", "takes"}},
-		{"reservation in the ledger", r.held.Reservation, ex.held.Reservation, []string{"After", "Free", "Waived"}},
-		{"quote", r.held.quote, ex.held.quote, []string{"Refused", "Tightest"}},
+		{"reservation", *r.Money.Held, *ex.Money.Held, []string{"Reservation", "quote", "kind", "known", "takes"}},
+		{"reservation in the ledger", r.Money.Held.Reservation, ex.Money.Held.Reservation, []string{"After", "Free", "Waived"}},
+		{"quote", r.Money.Held.quote, ex.Money.Held.quote, []string{"Refused", "Tightest"}},
 	} {
 		if empty := fields(c.from, true); len(empty) > 0 {
 			t.Errorf("%s: the test has not filled %q", c.name, empty)

@@ -88,17 +88,17 @@ func (*Reserve) Name() string { return stageReserve }
 func (f *Reserve) Request(ctx context.Context, ex *Exchange) error {
 	plan := ex.Tenant.Budgets
 	row, _ := operation.Of(ex.Operation.ID)
-	verb := row.Does(ex.Input.Request.Body)
+	verb := row.Does(ex.Judged.Input.Request.Body)
 	if row.Kind == operation.KindJob {
 		return f.requestRun(ctx, ex, &row)
 	}
-	if ex.once != nil {
+	if ex.Once != nil {
 		if err := f.Once.prepare(ctx, ex); err != nil {
 			return err
 		}
 	}
 	switch {
-	case !reserved(ex, row, verb) && ex.once != nil:
+	case !reserved(ex, row, verb) && ex.Once != nil:
 		return f.Once.note(ctx, ex)
 	case !reserved(ex, row, verb):
 		return nil
@@ -108,14 +108,14 @@ func (f *Reserve) Request(ctx context.Context, ex *Exchange) error {
 	if err != nil {
 		return err
 	}
-	ex.held = r
+	ex.Money.Held = r
 	return f.admit(ctx, ex, plan, raises)
 }
 
 // admit asks the ledger for room, and refuses with 402 a call without room that was not
 // approved.
 func (f *Reserve) admit(ctx context.Context, ex *Exchange, plan *spend.Plan, raises bool) error {
-	r := ex.held
+	r := ex.Money.Held
 	if err := f.reserve(ctx, ex, plan, raises); err != nil || ex.Answer != nil || r.quote.Refused == nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (f *Reserve) admit(ctx context.Context, ex *Exchange, plan *spend.Plan, rai
 // reserve asks the ledger for room, unless the call turns out to be a repeat that is
 // answered.
 func (f *Reserve) reserve(ctx context.Context, ex *Exchange, plan *spend.Plan, raises bool) (err error) {
-	r, o := ex.held, ex.once
+	r, o := ex.Money.Held, ex.Once
 	if o != nil {
 		defer ex.Ports.Intents.Come(ctx, &o.wish, o.intent.ID)()
 	}
@@ -152,7 +152,7 @@ func (f *Reserve) reserve(ctx context.Context, ex *Exchange, plan *spend.Plan, r
 			break
 		}
 		if err := f.repeated(ctx, ex); err != nil || ex.Answer != nil {
-			ex.held = nil
+			ex.Money.Held = nil
 			return err
 		}
 	}
@@ -173,7 +173,7 @@ func (f *Reserve) reserve(ctx context.Context, ex *Exchange, plan *spend.Plan, r
 
 // repeated answers a create for which the ledger has found others of its wish.
 func (f *Reserve) repeated(ctx context.Context, ex *Exchange) error {
-	o := ex.once
+	o := ex.Once
 	seen, err := ex.Ports.Intents.Try(ctx, &o.wish, &intent.Intent{}, nil)
 	if err != nil {
 		return unknown(ex, o)
@@ -211,7 +211,7 @@ func (f *Reserve) asks(ex *Exchange, plan *spend.Plan, kind operation.Kind, verb
 		r.Free = true
 		return r, false, nil
 	}
-	in := ex.Input
+	in := ex.Judged.Input
 	after, _ := in.Resource.After.(map[string]any)
 	current, _ := in.Resource.Current.(map[string]any)
 	before := &r.before
@@ -222,16 +222,16 @@ func (f *Reserve) asks(ex *Exchange, plan *spend.Plan, kind operation.Kind, verb
 	if r.After, priced = plan.Footprint(kind, after, 0, in.Catalog); r.After[spend.Burn] < before[spend.Burn] && !priced {
 		r.After[spend.Burn] = before[spend.Burn]
 	}
-	priced = priced && ex.unknown == nil
+	priced = priced && ex.Body.Unknown == nil
 	r.takes = r.After
 	raises = r.After.Above(*before) || !priced
 	r.Free = current != nil && !raises && r.After != *before
-	if o := ex.once; o != nil {
+	if o := ex.Once; o != nil {
 		r.Hold = o.intent.ID
 	}
 	if verb == operation.VerbCreate {
 		r.About.Name, _ = after["name"].(string)
-		r.About.Print, r.About.Labels = spend.Print(kind, after), ex.labels
+		r.About.Print, r.About.Labels = spend.Print(kind, after), ex.Body.Labels
 		r.About.GPU, r.About.DataCenter = spend.Machine(kind, after)
 	}
 	if !spend.Counts(kind) {
@@ -239,9 +239,9 @@ func (f *Reserve) asks(ex *Exchange, plan *spend.Plan, kind operation.Kind, verb
 		return r, true, nil // it takes nothing, but it must be known whose it is
 	}
 	if !priced && !r.Free && plan.Money(r.Owner) {
-		if ex.unpriced != nil {
+		if ex.Judged.Unpriced != nil {
 			return nil, false, problem.PriceUnavailable.New("the platform's price list cannot be read at the moment, and a budget in money applies").
-				With("Retry-After", "5").Because(ex.unpriced)
+				With("Retry-After", "5").Because(ex.Judged.Unpriced)
 		}
 		return nil, false, problem.PriceUnknown.New("the price of this call is unknown, and a budget in money applies: " + in.Cost.Reason)
 	}
@@ -267,7 +267,7 @@ func overBudget(c *spend.Ceiling) *problem.Problem {
 
 // Notes implements Noter.
 func (*Reserve) Notes(ex *Exchange, _ string) []string {
-	r := ex.held
+	r := ex.Money.Held
 	if r == nil || r.quote.Refused != nil {
 		return nil
 	}
@@ -282,7 +282,7 @@ func (*Reserve) Notes(ex *Exchange, _ string) []string {
 		notes = append(notes, fmt.Sprintf("takes %s USD per hour", catalog.Money(r.takes[spend.Burn])))
 	}
 	if len(r.Waived) > 0 {
-		notes = append(notes, "passes by approval "+ex.Verdict.Excepted[len(ex.Verdict.Excepted)-1].Exception+": "+strings.Join(r.Waived, ", "))
+		notes = append(notes, "passes by approval "+ex.Judged.Verdict.Excepted[len(ex.Judged.Verdict.Excepted)-1].Exception+": "+strings.Join(r.Waived, ", "))
 	}
 	if c := r.quote.Tightest; c != nil {
 		notes = append(notes, fmt.Sprintf("tightest budget: %s, %s of %s left", c.Name(), spend.AmountText(c.Index, c.Left()), spend.AmountText(c.Index, c.Limit)))
@@ -293,7 +293,7 @@ func (*Reserve) Notes(ex *Exchange, _ string) []string {
 // Response ends the reservation, or opens it when the outcome of the
 // call is not known, and tells the caller of its budgets.
 func (f *Reserve) Response(ctx context.Context, ex *Exchange) error {
-	r := ex.held
+	r := ex.Money.Held
 	row, _ := operation.Of(ex.Operation.ID)
 	switch {
 	case r != nil && r.quote.Refused != nil:
@@ -318,10 +318,10 @@ func (f *Reserve) Response(ctx context.Context, ex *Exchange) error {
 // end carries a settlement out, and ends the intent with it. That of a request with a
 // key ends when its answer is kept.
 func (*Reserve) end(ctx context.Context, ex *Exchange, s *spend.Settlement) {
-	o := ex.once
+	o := ex.Once
 	var e *intent.End
-	if ex.held != nil { // not so for a read of a job
-		s.Intent = ex.held.unsure
+	if ex.Money.Held != nil { // not so for a read of a job
+		s.Intent = ex.Money.Held.unsure
 	}
 	if o != nil && o.noted && !o.keyed {
 		e = o.goesOn(ctx, ex)

@@ -50,7 +50,7 @@ func (f *Reserve) requestRun(ctx context.Context, ex *Exchange, row *operation.R
 			r.About.Most, r.After = r.After[spend.Cost], expected
 		}
 	}
-	r.takes, ex.held = r.After, r
+	r.takes, ex.Money.Held = r.After, r
 	return f.admit(ctx, ex, plan, plan.Accrues(owner))
 }
 
@@ -87,7 +87,7 @@ func (f *Reserve) unpriced(ctx context.Context, ex *Exchange) error {
 // mostOf is the most that a call can cost: a run, or all that are added to a batch and
 // the dearest of them.
 func mostOf(ex *Exchange, price catalog.Run) (most, dearest catalog.Money, known bool) {
-	body, _ := ex.Doc.(map[string]any)
+	body, _ := ex.Body.Doc.(map[string]any)
 	switch {
 	case ex.opaque():
 		body = map[string]any{} // it is priced as an empty body
@@ -122,8 +122,8 @@ func sizeOf(ex *Exchange) int64 {
 	if ex.opaque() && ex.In.Length < 0 && ex.In.Source != nil {
 		size = ex.bodyLimit()
 	}
-	if len(ex.Verdict.Mutate) > 0 {
-		if text, err := strictjson.Append(nil, ex.Doc); err == nil {
+	if len(ex.Judged.Verdict.Mutate) > 0 {
+		if text, err := strictjson.Append(nil, ex.Body.Doc); err == nil {
 			size = max(size, int64(len(text)))
 		}
 	}
@@ -133,7 +133,7 @@ func sizeOf(ex *Exchange) int64 {
 // responseRun settles the cost of a run, or the cost that the answer about a job
 // states. Of an answer that streams it does so at the end.
 func (f *Reserve) responseRun(ctx context.Context, ex *Exchange, row *operation.Row) {
-	r, a := ex.held, ex.Answer
+	r, a := ex.Money.Held, ex.Answer
 	price := priceOf(ex)
 	switch {
 	case r == nil && (!price.Known() || ex.Sent != Answered || !a.Relayed || ex.Params["jobId"] == ""):
@@ -187,8 +187,8 @@ func (s *settling) Close() error {
 // refused it, or its answer says otherwise. Of a job that has not ended, the hold stays
 // open under the job's id.
 func (f *Reserve) settlementRun(ex *Exchange, row *operation.Row, price catalog.Run) *spend.Settlement {
-	s := &spend.Settlement{Hold: ex.held.Hold, End: spend.Commit, Full: true}
-	status, ran := ex.Event.UpstreamStatus, ex.ran
+	s := &spend.Settlement{Hold: ex.Money.Held.Hold, End: spend.Commit, Full: true}
+	status, ran := ex.Event.UpstreamStatus, ex.Money.ran
 	switch {
 	case ex.Sent == NotSent:
 		s.End = spend.Release
@@ -211,18 +211,18 @@ func (f *Reserve) settlementRun(ex *Exchange, row *operation.Row, price catalog.
 // they have ended teach nothing: a caller that asks for one again and again would choose the
 // expected cost.
 func (f *Reserve) learn(ex *Exchange, row *operation.Row, amounts spend.Amounts) {
-	if amounts[spend.Cost] > 0 && ex.ran.succeeded() && expectable(ex, row) {
+	if amounts[spend.Cost] > 0 && ex.Money.ran.succeeded() && expectable(ex, row) {
 		f.Costs.Add(ex.Caller.Org, ex.Caller.Key, ex.Params["id"], catalog.Money(amounts[spend.Cost]))
 	}
 }
 
 // saw settles the cost of a job when an answer about it says that it has ended.
 func (f *Reserve) saw(ctx context.Context, ex *Exchange, price catalog.Run) {
-	if ex.ran == nil || !ex.ran.final() {
+	if ex.Money.ran == nil || !ex.Money.ran.final() {
 		return
 	}
 	whole := ex.Operation.ID == "jobStatus" || ex.Operation.ID == "jobStatusSync"
-	amounts, known := ex.ran.cost(ex.Params["id"], price, whole)
+	amounts, known := ex.Money.ran.cost(ex.Params["id"], price, whole)
 	if known || whole {
 		f.end(ctx, ex, &spend.Settlement{Hold: jobHold(ex.Params["id"], ex.Params["jobId"]), End: spend.Commit, Amounts: amounts, Full: !known})
 	}

@@ -35,11 +35,11 @@ func ReadsOf(api *schema.API) map[string]*schema.Operation {
 // judged of it is sent; see seal.
 func (f *Judge) resolve(ctx context.Context, ex *Exchange) error {
 	op := ex.Operation
-	before := ex.Input // resolved before a policy changed the body
+	before := ex.Judged.Input // resolved before a policy changed the body
 	in := &policies.Input{
 		Request: policies.Request{
 			Operation: op.ID, Method: op.Method, Path: expand(op.Path, ex.Params),
-			Params: ex.Params, Dialect: ex.Event.Dialect, Unknown: ex.unknown, Labels: ex.labels.Map(),
+			Params: ex.Params, Dialect: ex.Event.Dialect, Unknown: ex.Body.Unknown, Labels: ex.Body.Labels.Map(),
 		},
 		Caller: policies.Caller{Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Roles: ex.Caller.RoleNames()},
 		Time:   f.Recorder.Now(),
@@ -50,10 +50,10 @@ func (f *Judge) resolve(ctx context.Context, ex *Exchange) error {
 		}
 		in.Request.Query[name] = strings.Join(values, ",")
 	}
-	if ex.HasDoc {
-		in.Request.Body = op.FillDefaults(ex.Doc)
+	if ex.Body.HasDoc {
+		in.Request.Body = op.FillDefaults(ex.Body.Doc)
 	}
-	ex.Input = in
+	ex.Judged.Input = in
 	row, ok := operation.Of(op.ID)
 	if !ok {
 		return problem.PolicyUnavailable.New("no policy can judge this operation").
@@ -124,14 +124,14 @@ func (f *Judge) look(ctx context.Context, ex *Exchange, verb operation.Verb) err
 	if err != nil {
 		return err
 	}
-	ex.Answer, ex.Input.Resource.Current = refusal, current
+	ex.Answer, ex.Judged.Input.Resource.Current = refusal, current
 	return nil
 }
 
 // price fills in the worst case of the state after. Without a price list it is not
 // known, which concerns the calls that policies judge by it.
 func (f *Judge) price(ctx context.Context, ex *Exchange, verb operation.Verb) error {
-	in := ex.Input
+	in := ex.Judged.Input
 	ctx, span := f.Recorder.Stage(ctx, "price")
 	defer span.End()
 	snap, err := ex.prices(ctx)
@@ -141,7 +141,7 @@ func (f *Judge) price(ctx context.Context, ex *Exchange, verb operation.Verb) er
 	in.Catalog = snap
 	after, _ := in.Resource.After.(map[string]any)
 	in.Cost = snap.Price(ex.Operation.ID, verb, after)
-	ex.unpriced = err
+	ex.Judged.Unpriced = err
 	if in.Cost.Known {
 		ex.Event.Priced, ex.Event.Hourly = true, float64(in.Cost.Hourly)/1e6
 	}
@@ -151,7 +151,7 @@ func (f *Judge) price(ctx context.Context, ex *Exchange, verb operation.Verb) er
 // prices returns the price list of the caller's organisation, which may have to be
 // read first.
 func (ex *Exchange) prices(ctx context.Context) (*catalog.Snapshot, error) {
-	ex.slot.Rest()
-	defer ex.slot.Work()
+	ex.Admission.Slot.Rest()
+	defer ex.Admission.Slot.Work()
 	return ex.Ports.Prices.Snapshot(ctx, ex.Caller.Org)
 }

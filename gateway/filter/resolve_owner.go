@@ -14,7 +14,7 @@ import (
 // it: whose the object is, and the spend of the caller's scopes. Each is one
 // question to the store.
 func (f *Judge) ledger(ctx context.Context, ex *Exchange, row operation.Row, verb operation.Verb) error {
-	org, in := ex.Caller.Org, ex.Input
+	org, in := ex.Caller.Org, ex.Judged.Input
 	if operation.Owned(row.Kind) && len(f.Policies.Readers(org, "resource", "owner")) > 0 {
 		if err := f.owner(ctx, ex, verb); err != nil {
 			return err
@@ -39,10 +39,10 @@ func (*Judge) owner(ctx context.Context, ex *Exchange, verb operation.Verb) erro
 	switch {
 	case verb == operation.VerbCreate:
 		owner = spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
-	case id == "" || ex.hidden[id] != "":
+	case id == "" || ex.Access.hidden[id] != "":
 		return nil
-	case ex.owner != nil:
-		owner = *ex.owner
+	case ex.Access.owner != nil:
+		owner = *ex.Access.owner
 	case ex.Tenant.Budgets != nil:
 		owners, err := ex.Ports.Ledger.Owners(ctx, ex.Caller.Org, []string{id})
 		if err != nil {
@@ -50,7 +50,7 @@ func (*Judge) owner(ctx context.Context, ex *Exchange, verb operation.Verb) erro
 		}
 		owner = owners[0]
 	}
-	ex.Input.Resource.Owner = &policies.Owner{Team: owner.Team, Key: owner.Key}
+	ex.Judged.Input.Resource.Owner = &policies.Owner{Team: owner.Team, Key: owner.Key}
 	return nil
 }
 

@@ -16,9 +16,9 @@ import (
 // settle fills in the state before and after. before is the input of an
 // earlier round of the same exchange, nil in the first.
 func (f *Judge) settle(ctx context.Context, ex *Exchange, verb operation.Verb, before *policies.Input) error {
-	in := ex.Input
-	body, isObject := ex.Doc.(map[string]any)
-	if ex.HasDoc && !isObject {
+	in := ex.Judged.Input
+	body, isObject := ex.Body.Doc.(map[string]any)
+	if ex.Body.HasDoc && !isObject {
 		in.Resource.After = in.Request.Body
 		return nil
 	}
@@ -45,7 +45,7 @@ func (f *Judge) settle(ctx context.Context, ex *Exchange, verb operation.Verb, b
 		return fmt.Errorf("state after %s: %w", ex.Operation.ID, err)
 	}
 	in.Resource.After = after
-	if ex.Origin != nil && needs.Template == "" {
+	if ex.Translation.origin != nil && needs.Template == "" {
 		return f.origin(ctx, ex)
 	}
 	return nil
@@ -54,10 +54,10 @@ func (f *Judge) settle(ctx context.Context, ex *Exchange, verb operation.Verb, b
 // origin shows policies the template a body was made from as if it was named.
 // The state after is that of the body, which holds all that was taken of it.
 func (f *Judge) origin(ctx context.Context, ex *Exchange) error {
-	in, id := ex.Input, ex.Origin.TemplateID
+	in, id := ex.Judged.Input, ex.Translation.origin.TemplateID
 	in.Request.Body = named(ex, in.Request.Body)
-	if ex.Origin.Record != nil {
-		in.Resource.Template = &policies.Template{ID: id, Own: true, Record: ex.Origin.Record}
+	if ex.Translation.origin.Record != nil {
+		in.Resource.Template = &policies.Template{ID: id, Own: true, Record: ex.Translation.origin.Record}
 		return nil
 	}
 	return f.template(ctx, ex, id)
@@ -66,11 +66,11 @@ func (f *Judge) origin(ctx context.Context, ex *Exchange) error {
 // named is a body as policies see it: with the template it was made from.
 func named(ex *Exchange, doc any) any {
 	body, isObject := doc.(map[string]any)
-	if ex.Origin == nil || !isObject || body["templateId"] != nil {
+	if ex.Translation.origin == nil || !isObject || body["templateId"] != nil {
 		return doc
 	}
 	body = maps.Clone(body)
-	body["templateId"] = ex.Origin.TemplateID
+	body["templateId"] = ex.Translation.origin.TemplateID
 	return body
 }
 
@@ -91,7 +91,7 @@ func stateAfter(in *policies.Input, body, template map[string]any, verb operatio
 // current reads the object that is changed: once for an exchange, but for each
 // exchange anew.
 func (f *Judge) current(ctx context.Context, ex *Exchange, before *policies.Input) error {
-	in := ex.Input
+	in := ex.Judged.Input
 	if before != nil && before.Resource.Current != nil {
 		in.Resource.Current = before.Resource.Current
 		return nil
@@ -132,7 +132,7 @@ func (f *Judge) template(ctx context.Context, ex *Exchange, id string) error {
 			return err
 		}
 	}
-	ex.Input.Resource.Template = t
+	ex.Judged.Input.Resource.Template = t
 	return nil
 }
 

@@ -29,12 +29,12 @@ import (
 //
 // The command of anything but a pod leaves as args, see joinCommand.
 func seal(ex *Exchange) error {
-	body, isObject := ex.Doc.(map[string]any)
+	body, isObject := ex.Body.Doc.(map[string]any)
 	if !isObject {
 		return nil
 	}
-	after, _ := ex.Input.Resource.After.(map[string]any)
-	t := ex.Input.Resource.Template
+	after, _ := ex.Judged.Input.Resource.After.(map[string]any)
+	t := ex.Judged.Input.Resource.Template
 	if body["templateId"] == nil {
 		t = nil // nothing of a template is left to take
 	}
@@ -46,7 +46,7 @@ func seal(ex *Exchange) error {
 	}
 	splits := splitCommand(row.Kind, sealed)
 	if splits {
-		current, _ := ex.Input.Resource.Current.(map[string]any)
+		current, _ := ex.Judged.Input.Resource.Current.(map[string]any)
 		sealed = joinCommand(sealed, current, row.Verb)
 	}
 	costs := ex.Operation.ID == "updateEndpoint" && (body["gpu"] != nil || body["cpu"] != nil || body["workers"] != nil)
@@ -66,9 +66,9 @@ func seal(ex *Exchange) error {
 		return violations(problem.RuleBroken.Newf("what the template %s supplies contradicts the body", t.ID), broken)
 	}
 	if t != nil {
-		ex.named = body
+		ex.Body.named = body
 	}
-	ex.Doc = sealed
+	ex.Body.Doc = sealed
 	return nil
 }
 

@@ -60,11 +60,11 @@ func TestWholeSaysAllOfWhatCosts(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ex := &Exchange{Operation: api.Operation(tc.op), Doc: tc.body, HasDoc: true, Input: &policies.Input{Resource: policies.Resource{After: tc.after}}}
+			ex := &Exchange{Operation: api.Operation(tc.op), Body: Body{Doc: tc.body, HasDoc: true}, Judged: Judged{Input: &policies.Input{Resource: policies.Resource{After: tc.after}}}}
 			if err := seal(ex); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(any(tc.want), ex.Doc); diff != "" {
+			if diff := cmp.Diff(any(tc.want), ex.Body.Doc); diff != "" {
 				t.Errorf("body (-want +got):\n%s", diff)
 			}
 		})

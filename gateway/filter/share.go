@@ -29,16 +29,16 @@ func (Share) Request(_ context.Context, ex *Exchange) error {
 		return problem.RateLimited.New("the organisation's platform account is near its own limit and the team has used its share").
 			With("Retry-After", strconv.FormatInt(seconds, 10))
 	}
-	ex.shared = true
+	ex.Admission.shared = true
 	return nil
 }
 
 // Response learns from the platform's answer the remaining quota.
 func (Share) Response(_ context.Context, ex *Exchange) error {
-	if !ex.shared {
+	if !ex.Admission.shared {
 		return nil
 	}
-	ex.shared = false
+	ex.Admission.shared = false
 	status, header := 0, http.Header(nil)
 	if ex.Answer.Relayed {
 		status, header = ex.Answer.Status, ex.Answer.Header

@@ -115,9 +115,9 @@ func (f Size) receive(ex *Exchange, source io.Reader, limit int64) error {
 	if in.Oversize = in.Length > limit; in.Oversize {
 		return nil
 	}
-	ex.memory = f.bound(ex)
-	ex.slot.Rest()
-	defer ex.slot.Work()
+	ex.Admission.memory = f.bound(ex)
+	ex.Admission.Slot.Rest()
+	defer ex.Admission.Slot.Work()
 	defer func() { ex.Event.BytesIn = int64(len(in.Body)) }()
 	most := limit + 1 // one more byte shows that there are too many
 	if in.Length >= 0 {
@@ -130,7 +130,7 @@ func (f Size) receive(ex *Exchange, source io.Reader, limit int64) error {
 			if len(b) >= earnest && in.Length >= 0 {
 				grown = most
 			}
-			if !ex.memory.grow(grown - int64(cap(b))) {
+			if !ex.Admission.memory.grow(grown - int64(cap(b))) {
 				return problem.Overloaded.New("too many bodies are under way").With("Retry-After", "1").With("Connection", "close")
 			}
 			b = append(make([]byte, 0, grown), b...)
@@ -155,10 +155,10 @@ func (f Size) receive(ex *Exchange, source io.Reader, limit int64) error {
 // refused before it was read, and whose length was not declared, is counted: its size
 // comes before all else.
 func (f Size) Response(_ context.Context, ex *Exchange) error {
-	if ex.memory != nil {
+	if ex.Admission.memory != nil {
 		ex.letGo()
 		ex.Out.Body = nil
-		ex.memory.free()
+		ex.Admission.memory.free()
 	}
 	source := ex.In.Source
 	if source == nil || f.Memory != nil || ex.In.Length >= 0 || ex.Dialect.Runs() {
@@ -176,10 +176,10 @@ func (f Size) Response(_ context.Context, ex *Exchange) error {
 
 // letGo forgets the body, which nothing looks at once Out is made.
 func (ex *Exchange) letGo() {
-	ex.In.Body, ex.Doc = nil, nil
-	if ex.Input != nil {
-		in := *ex.Input
+	ex.In.Body, ex.Body.Doc = nil, nil
+	if ex.Judged.Input != nil {
+		in := *ex.Judged.Input
 		in.Request.Body = nil
-		ex.Input = &in
+		ex.Judged.Input = &in
 	}
 }

@@ -54,8 +54,8 @@ func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 		Params:  ex.Params,
 		Query:   ex.Query,
 		Header:  http.Header{"User-Agent": ex.In.Header["User-Agent"], "Content-Type": ex.In.Header["Content-Type"]},
-		Body:    ex.Doc,
-		HasBody: ex.HasDoc,
+		Body:    ex.Body.Doc,
+		HasBody: ex.Body.HasDoc,
 	}
 	if ex.Caller != nil {
 		in.Account, in.Caller = ex.Caller.Org, ex.Caller.Key
@@ -68,16 +68,16 @@ func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 	calls.over = true
 	ex.Answer = answerOf(out)
 	for _, c := range ex.Calls {
-		tell(ex.Answer, &c.Verdict)
+		tell(ex.Answer, &c.Judged.Verdict)
 		tellWithheld(ex.Answer, c)
-		if r := c.held; r != nil {
+		if r := c.Money.Held; r != nil {
 			r.tell(ex.Answer)
 		}
 	}
 	for _, c := range calls.made {
 		c.told(ctx, out.Status < http.StatusInternalServerError && !out.Failed)
 	}
-	ex.Event.Calls, ex.asked, ex.lost = out.V2, out.Asked, out.Lost
+	ex.Event.Calls, ex.Translation.asked, ex.Translation.lost = out.V2, out.Asked, out.Lost
 	if out.Status >= http.StatusBadRequest || out.Failed {
 		ex.Event.Outcome = telemetry.OutcomeRefused // unless one of the calls says otherwise
 	}
@@ -129,15 +129,15 @@ func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 		caller = &identity.Caller{Org: c.parent.Tenant.ID, Key: anonymousKey, Roles: []identity.Role{identity.RoleViewer}}
 	}
 	ex := c.parent.child(op, caller, r.Params)
-	ex.Query, ex.Doc, ex.HasDoc, ex.Origin = r.Query, r.Body, r.Body != nil, r.Origin
+	ex.Query, ex.Body.Doc, ex.Body.HasDoc, ex.Translation.origin = r.Query, r.Body, r.Body != nil, r.Origin
 	c.mu.Lock()
-	ex.counted, c.begun = !c.begun || c.parent.Caller == nil, true // without a key, limits are those of its address
+	ex.Admission.counted, c.begun = !c.begun || c.parent.Caller == nil, true // without a key, limits are those of its address
 	c.mu.Unlock()
 	row, _ := operation.Of(op.ID)
 	if row.Verb != operation.VerbCreate {
 		return c.run(ctx, ex, r.Read)
 	}
-	ex.wish = r.Wish
+	ex.Translation.Wish = r.Wish
 	return c.create(ctx, ex, r.Late)
 }
 
@@ -217,7 +217,7 @@ func (c *calls) end(ex *Exchange) (outlived bool) {
 	if len(c.parent.Calls) < maxCalls {
 		c.parent.Calls = append(c.parent.Calls, ex)
 	}
-	if ex.once != nil {
+	if ex.Once != nil {
 		c.made = append(c.made, ex)
 	}
 	return false

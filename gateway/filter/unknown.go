@@ -34,8 +34,8 @@ const maxUnknown = 16
 // Rebuild puts them back. Names that resemble a known one stay in the body, and the
 // schema refuses them.
 func setAside(ex *Exchange) {
-	body, isObject := ex.Doc.(map[string]any)
-	if !isObject || !ex.Tenant.Unknown.Members || ex.Dialect != route.V2 || ex.nested {
+	body, isObject := ex.Body.Doc.(map[string]any)
+	if !isObject || !ex.Tenant.Unknown.Members || ex.Dialect != route.V2 || ex.Path.Nested {
 		return
 	}
 	known, unknown := make(map[string]any, len(body)), make(map[string]any)
@@ -49,7 +49,7 @@ func setAside(ex *Exchange) {
 	if len(unknown) == 0 || len(unknown) > maxUnknown {
 		return
 	}
-	ex.Doc, ex.unknown = known, unknown
+	ex.Body.Doc, ex.Body.Unknown = known, unknown
 	for name := range unknown {
 		ex.Event.Unknown = append(ex.Event.Unknown, "/"+name)
 	}
@@ -59,7 +59,7 @@ func setAside(ex *Exchange) {
 // uncosted returns why unknown members leave the cost of a call unknown, "" if they
 // do not.
 func (ex *Exchange) uncosted(kind operation.Kind) string {
-	if ex.unknown == nil || !spend.Counts(kind) {
+	if ex.Body.Unknown == nil || !spend.Counts(kind) {
 		return ""
 	}
 	return "the body has members whose effect is not known: " + strings.Join(ex.Event.Unknown, ", ")
@@ -69,18 +69,18 @@ func (ex *Exchange) uncosted(kind operation.Kind) string {
 // does not have, if it may be one and the organisation has those forwarded. A path below
 // one thing is a read of that; a possible call of the run interface stays refused.
 func (r Routed) forward(ex *Exchange) (err error) {
-	if ex.Tenant == nil || !ex.Tenant.Unknown.Reads || ex.Dialect != route.V2 || ex.In.Method != http.MethodGet || !errors.Is(ex.misrouted, route.ErrNotFound) {
-		return ex.misrouted
+	if ex.Tenant == nil || !ex.Tenant.Unknown.Reads || ex.Dialect != route.V2 || ex.In.Method != http.MethodGet || !errors.Is(ex.Path.misrouted, route.ErrNotFound) {
+		return ex.Path.misrouted
 	}
 	op, of := r.API.UnknownRead(ex.In.Path, r.Run)
 	if op == nil || of == nil && ex.Tenant.Isolation.Applies() {
-		return ex.misrouted
+		return ex.Path.misrouted
 	}
 	if of != nil {
 		row, _ := operation.Of(of.ID)
 		op.ID += "." + string(row.Kind)
 		if _, ok := operation.Of(op.ID); !ok {
-			return ex.misrouted
+			return ex.Path.misrouted
 		}
 		ex.Params = map[string]string{"id": strings.Split(ex.In.Path, "/")[len(strings.Split(of.Path, "/"))-1]}
 	}
@@ -99,7 +99,7 @@ func tellUnknown(ex *Exchange) {
 		return
 	}
 	told := httpsfv.NewDictionary()
-	if ex.unknown == nil {
+	if ex.Body.Unknown == nil {
 		told.Add("read", httpsfv.NewItem(true))
 	} else {
 		members := httpsfv.InnerList{Params: httpsfv.NewParams()}

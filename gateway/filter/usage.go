@@ -20,8 +20,8 @@ const modelCall = "modelCall"
 // askUsage has the body of a stream that a budget pays by token ask for its account.
 func (ex *Exchange) askUsage() {
 	row, _ := operation.Of(ex.Operation.ID)
-	body, isObject := ex.Doc.(map[string]any)
-	if row.Kind != operation.KindJob || row.ID == modelCall || ex.held == nil || priceOf(ex).PerTokens == 0 || !isObject {
+	body, isObject := ex.Body.Doc.(map[string]any)
+	if row.Kind != operation.KindJob || row.ID == modelCall || ex.Money.Held == nil || priceOf(ex).PerTokens == 0 || !isObject {
 		return
 	}
 	const member, flag = "stream_options", "include_usage"
@@ -35,13 +35,13 @@ func (ex *Exchange) askUsage() {
 	}
 	options[flag] = true
 	body[member] = options
-	ex.Doc, ex.usageAsked = body, true
+	ex.Body.Doc, ex.Money.usageAsked = body, true
 }
 
 // withoutUsage takes the account that only the gateway has asked for out of an answer.
 func (ex *Exchange) withoutUsage() error {
 	a := ex.Answer
-	if !ex.usageAsked || !isEvents(a) {
+	if !ex.Money.usageAsked || !isEvents(a) {
 		return nil
 	}
 	a.Header.Del("Content-Length")

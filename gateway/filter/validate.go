@@ -30,17 +30,17 @@ func validate(ex *Exchange) error {
 		return violations(p, faults)
 	}
 	ex.Query = query
-	if !ex.HasDoc {
+	if !ex.Body.HasDoc {
 		return nil
 	}
-	invalid, broken := ex.check(ex.Doc)
+	invalid, broken := ex.check(ex.Body.Doc)
 	switch {
 	case len(invalid) > 0:
 		return violations(problem.Invalid.New("Request validation failed."), invalid)
 	case len(broken) > 0:
 		return violations(problem.RuleBroken.New("members of the body contradict each other"), broken)
 	}
-	ex.Doc = schema.CanonicalBody(ex.Doc)
+	ex.Body.Doc = schema.CanonicalBody(ex.Body.Doc)
 	return nil
 }
 
@@ -52,7 +52,7 @@ const scaleAt = json.Number("4")
 // platform's description requires: its type, which a template may supply, and how it
 // scales.
 func assume(ex *Exchange) {
-	body, isObject := ex.Doc.(map[string]any)
+	body, isObject := ex.Body.Doc.(map[string]any)
 	if ex.Operation.ID != "createEndpoint" || !isObject {
 		return
 	}
@@ -70,13 +70,13 @@ func assume(ex *Exchange) {
 	if !given("type") && !given("templateId") {
 		body["type"] = "QUEUE"
 	}
-	ex.Doc = body
+	ex.Body.Doc = body
 }
 
 // check holds a body against the schema of its operation and, when it fits,
 // against the rules across members.
 func (ex *Exchange) check(body any) (invalid, broken []schema.Violation) {
-	ex.checks++
+	ex.Body.checks++
 	if invalid = ex.Operation.ValidateBody(body); len(invalid) == 0 {
 		broken = ex.Operation.CheckRules(body)
 	}

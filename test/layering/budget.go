@@ -67,7 +67,7 @@ const (
 	// MaxSettings is the number of settings in docs/configuration.md; sections, and lists and mappings with settings of their own, do not count.
 	MaxSettings = 389
 	// MaxExchangeFields is the number of fields of filter.Exchange.
-	MaxExchangeFields = 55
+	MaxExchangeFields = 30
 	// LargeLines is the number of lines above which a package is listed in [Large].
 	LargeLines = 5500
 	// WideImports is the number of imports of ours above which a package is listed in [Wide].
