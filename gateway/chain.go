@@ -70,7 +70,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	admit := filter.Admit{Names: names, Urgency: legacy.Urgency()}
 	finder := filter.Finder{Reader: reader, Time: cfg.Timeouts.Lookup, Patience: cfg.Timeouts.Call + money.Answering, Unresolved: g.started.Spend.Unresolved}
 	addresses := filter.Addresses{Public: platform.PublicRuns(cfg), Balanced: platform.PublicBalanced(cfg)}
-	made := &filter.Once{Finder: finder, Addresses: addresses}
+	made := &filter.Repeats{Finder: finder, Addresses: addresses}
 	chain := new(filter.Chain)
 
 	// The order of the pipeline. Cheap before dear, identity before quota,
@@ -93,7 +93,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		filter.Decode{Limits: strictjson.DefaultLimits(), Run: strictjson.RunLimits()},
 		filter.Admit{Names: names, Urgency: admit.Urgency, Body: true},
 		&filter.Brownout{Now: g.deps.Now},
-		&filter.Translate{API: g.api, Chain: chain, Late: g.late.Go},
+		&filter.Translate{API: g.api, Chain: chain, Late: g.late.Go, Told: made.Told, Untold: made.Untold},
 	}
 	chain.Call = []filter.Filter{
 		count,
@@ -102,7 +102,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		made,
 		&filter.Own{Reader: reader},
 		judge,
-		&filter.Reserve{Once: made, Reader: reader, Endpoint: g.api.Operation("getEndpoint"), Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.started.Spend.Unresolved, Costs: g.money.Ledger.Costs},
+		&filter.Reserve{Repeats: made, Reader: reader, Endpoint: g.api.Operation("getEndpoint"), Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.started.Spend.Unresolved, Costs: g.money.Ledger.Costs},
 		filter.Audit{},
 		filter.Rebuild{Agent: agent(g.deps.Version)},
 		filter.Relay{Upstream: client, Run: runs.Client},

@@ -7,6 +7,13 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 )
 
+// Headers that tell a caller the cost of its call, in USD per hour, or of a run in USD, and
+// how full the tightest of its budgets is then (an RFC 9651 item).
+const (
+	HeaderCost   = "X-Tollgate-Cost"
+	HeaderBudget = "X-Tollgate-Budget"
+)
+
 // Answer is the response: a refusal, a local or translated answer, or the
 // platform's.
 type Answer struct {
@@ -39,6 +46,14 @@ func (a *Answer) document() (any, error) {
 		a.read.doc, a.read.err = strictjson.DecodeLenient(a.Body)
 	}
 	return a.read.doc, a.read.err
+}
+
+// Record is the object in the platform's answer, nil if there is none.
+func (a *Answer) Record() map[string]any {
+	if !a.Relayed {
+		return nil
+	}
+	return a.Object()
 }
 
 // Object returns the body as a JSON object, nil for anything else.

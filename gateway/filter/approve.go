@@ -34,7 +34,7 @@ const maxShown = 4 << 10
 // Otherwise, the refusals become a request for approval, which is told on p. Without
 // a store, p remains as it is.
 func (ex *Exchange) approve(ctx context.Context, refusals []approval.Refusal, p *problem.Problem) *approval.Record {
-	if ex.repeats(ctx) {
+	if (*Repeats).Repeats(nil, ctx, ex) {
 		return nil // Once answers it on the way out: the repeated call was allowed
 	}
 	question, err := ex.question()
@@ -113,7 +113,7 @@ func (ex *Exchange) question() (string, error) {
 	}
 	in := ex.Judged.Input
 	h := sha256.New()
-	_, _ = io.WriteString(h, digest(ex.Caller.Key, ex.Caller.Team, ex.Operation.ID, expand(ex.Operation.Path, ex.Params), encodeQuery(ex.Query)))
+	_, _ = io.WriteString(h, Digest(ex.Caller.Key, ex.Caller.Team, ex.Operation.ID, expand(ex.Operation.Path, ex.Params), encodeQuery(ex.Query)))
 	docs := []any{in.Request.Body}
 	if row, _ := operation.Of(ex.Operation.ID); row.Does(in.Request.Body) == operation.VerbCreate {
 		docs = append(docs, in.Resource.After) // with its template as it is now
@@ -259,11 +259,11 @@ func (ex *Exchange) waive(ctx context.Context, plan *spend.Plan, q *spend.Quote)
 // giveBack makes a grant that was taken usable again if the call was not carried out.
 func (ex *Exchange) giveBack(ctx context.Context) {
 	g := ex.Approval.grant
-	refused := ex.Sent == Answered && refuses(ex.Event.UpstreamStatus)
+	refused := ex.Sent == Answered && Refuses(ex.Event.UpstreamStatus)
 	if g == nil || ex.Adopted != "" || ex.Sent != NotSent && !refused {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), SettleTimeout)
 	defer cancel()
 	if _, _, err := ex.Ports.Approvals.Swap(ctx, ex.Caller.Org, g.now, g.was); err != nil && ex.Event.Cause == nil {
 		ex.Event.Cause = err // it is used up, and has to be asked for again

@@ -61,7 +61,7 @@ func (Audit) Response(_ context.Context, ex *Exchange) error {
 	}
 	r := audit.Record{Decision: ex.DecisionID, Resource: ex.Adopted, Status: ex.Answer.Status, Carried: [...]string{"not sent", "sent", "answered"}[ex.Sent]}
 	if r.Resource == "" && ex.Sent == Answered && ex.Answer.Status < http.StatusMultipleChoices {
-		r.Resource, _ = recordIn(ex.Answer)["id"].(string)
+		r.Resource, _ = ex.Answer.Record()["id"].(string)
 	}
 	if err := ex.Ports.Audit.Result(ex.audited, r); err != nil && ex.Event.Cause == nil {
 		ex.Event.Cause = err // the intent is there

@@ -7,6 +7,10 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
+// HeaderIdempotencyKey is the key of a request that must not be carried out twice
+// (draft-ietf-httpapi-idempotency-key-header-07).
+const HeaderIdempotencyKey = "Idempotency-Key"
+
 // HeaderDryRun asks for the outcome of a request without making it.
 const HeaderDryRun = "Tollgate-Dry-Run"
 

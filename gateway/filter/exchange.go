@@ -155,7 +155,7 @@ type Exchange struct {
 	Approval    Approval
 	Money       Money
 	// Once is the state of the call if it must not be made twice, nil if it may.
-	Once *once
+	Once *Once
 	// audited is the number of the call's intent in the audit log, 0 without one.
 	audited int64
 }
@@ -210,11 +210,16 @@ func (ex *Exchange) Stages() (request, call []string) {
 
 // Target returns path and query of the v2 call that ex is.
 func (ex *Exchange) Target() string {
-	path := expand(ex.Operation.Path, ex.Params)
-	if len(ex.Query) == 0 {
+	path, query := ex.Place()
+	if query == "" {
 		return path
 	}
-	return path + "?" + encodeQuery(ex.Query)
+	return path + "?" + query
+}
+
+// Place returns the path of the v2 call that ex is, escaped, and its query, encoded.
+func (ex *Exchange) Place() (path, query string) {
+	return expand(ex.Operation.Path, ex.Params), encodeQuery(ex.Query)
 }
 
 // Named returns the body of a v2 call as it names its template; in Doc, values that the
@@ -279,6 +284,9 @@ func clip(s string) string {
 	}
 	return strings.Clone(s[:maxText])
 }
+
+// Hold has the platform's answer seen whole before it leaves.
+func (ex *Exchange) Hold() { ex.Out.Whole = true }
 
 // Leave notes that the call is on its way to the platform.
 func (ex *Exchange) Leave() {

@@ -49,7 +49,7 @@ func (r *Reader) Inventory(ctx context.Context, org string, plan *spend.Plan, ki
 
 // Resources is Inventory, with the platform's records.
 func (r *Reader) Resources(ctx context.Context, org string, plan *spend.Plan, kinds func(operation.Kind) bool, prices *catalog.Snapshot) ([]Listed, error) {
-	all, err := r.resources(ctx, org, kinds)
+	all, err := r.Records(ctx, org, kinds)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (r *Reader) workers(ctx context.Context, org, endpoint string) (all, busy i
 }
 
 // resources lists everything of some kinds, with the platform's records.
-func (r *Reader) resources(ctx context.Context, org string, kinds func(operation.Kind) bool) ([]Listed, error) {
+func (r *Reader) Records(ctx context.Context, org string, kinds func(operation.Kind) bool) ([]Listed, error) {
 	var all []Listed
 	mounted := make(map[any]bool)
 	for _, op := range r.Kept {

@@ -2,13 +2,12 @@ package filter
 
 import (
 	"context"
-	"fmt"
 	"mime"
 	"net/http"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/once/intent"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
-	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
@@ -25,7 +24,7 @@ func (*Lookup) Name() string { return "lookup" }
 
 // Request refuses with 503 a call that may have been taken for one of a dead gateway.
 func (*Lookup) Request(_ context.Context, ex *Exchange) error {
-	if o := ex.Once; o != nil && o.noted && !ex.Ports.Intents.MaySend(o.intent.ID) {
+	if o := ex.Once; o != nil && o.Noted && !ex.Ports.Intents.MaySend(o.Intent.ID) {
 		return problem.RepeatsUnavailable.New("the gateway was held up: nothing was sent").With("Retry-After", "1").Because(errHeldUp)
 	}
 	return nil
@@ -36,39 +35,39 @@ func (*Lookup) Request(_ context.Context, ex *Exchange) error {
 func (f *Lookup) Response(ctx context.Context, ex *Exchange) error {
 	o := ex.Once
 	row, _ := operation.Of(ex.Operation.ID)
-	if o == nil || !o.noted || row.Verb != operation.VerbCreate {
+	if o == nil || !o.Noted || row.Verb != operation.VerbCreate {
 		return nil
 	}
 	looks := -1
-	switch o.end = ex.end(); o.end {
-	case endNone, endRefused:
+	switch o.End = outcome(ex); o.End {
+	case intent.OutcomeNone, intent.OutcomeRefused:
 		return nil
-	case endMade:
-		o.intent.Resource, _ = recordIn(ex.Answer)["id"].(string)
+	case intent.OutcomeMade:
+		o.Intent.Resource, _ = ex.Answer.Record()["id"].(string)
 		return nil
-	case endFailed:
+	case intent.OutcomeFailed:
 		looks = 1
-	case endUnknown:
+	case intent.OutcomeUnknown:
 	}
 	found, err := f.await(ctx, ex, o, looks)
 	switch {
 	case found != nil:
-		o.end = endMade
-		o.intent.Resource, _ = found["id"].(string)
-		return ex.adopt(found)
+		o.End = intent.OutcomeMade
+		o.Intent.Resource, _ = found["id"].(string)
+		return ex.Adopt(found)
 	case err == nil && looks == 1:
 		return nil // the platform says that it failed, and nothing is there
 	}
-	o.end = endUnknown
+	o.End = intent.OutcomeUnknown
 	if err != nil && ex.Event.Cause == nil {
 		ex.Event.Cause = err
 	}
-	return unknown(ex, o)
+	return unknown(ex)
 }
 
 // await looks for the resource of a call while its time lasts, and so often at most, unless
 // that is negative.
-func (f *Lookup) await(ctx context.Context, ex *Exchange, o *once, looks int) (found map[string]any, err error) {
+func (f *Lookup) await(ctx context.Context, ex *Exchange, o *Once, looks int) (found map[string]any, err error) {
 	if f.Finder.Time == 0 && !ex.Path.Nested {
 		return nil, nil
 	}
@@ -78,7 +77,7 @@ func (f *Lookup) await(ctx context.Context, ex *Exchange, o *once, looks int) (f
 	defer ex.Admission.Slot.Work()
 	for wait := firstPause; looks != 0; looks-- {
 		goes := sleep(ctx, wait)
-		found, err = f.Finder.Find(ctx, ex, &o.wish, &o.intent, f.Now().Sub(ex.In.Received))
+		found, err = f.Finder.Find(ctx, ex, &o.Wish, &o.Intent, f.Now().Sub(ex.In.Received))
 		if found != nil || !goes {
 			break
 		}
@@ -87,70 +86,26 @@ func (f *Lookup) await(ctx context.Context, ex *Exchange, o *once, looks int) (f
 	return found, err
 }
 
-// end is the outcome of a create by the platform's answer.
-type end uint8
-
-const (
-	// endNone means that the platform has seen nothing of it.
-	endNone end = iota
-	// endMade and endRefused mean that it has made the resource, or refused to.
-	endMade
-	endRefused
-	// endFailed means that it says it failed, by a problem document.
-	endFailed
-	// endUnknown is everything else.
-	endUnknown
-)
-
-// end reads the platform's answer to a create, before any stage has rewritten it.
-func (ex *Exchange) end() end {
+// outcome reads the platform's answer to a create, before any stage has rewritten it.
+func outcome(ex *Exchange) intent.Outcome {
 	switch ex.Sent {
 	case NotSent:
-		return endNone
+		return intent.OutcomeNone
 	case SentOut:
-		return endUnknown
+		return intent.OutcomeUnknown
 	case Answered:
 	}
 	status := ex.Answer.Status
-	switch id, _ := recordIn(ex.Answer)["id"].(string); {
-	case refuses(status):
-		return endRefused
+	switch id, _ := ex.Answer.Record()["id"].(string); {
+	case Refuses(status):
+		return intent.OutcomeRefused
 	case status >= http.StatusOK && status < http.StatusMultipleChoices && id != "":
-		return endMade
-	case fails(status):
+		return intent.OutcomeMade
+	case Fails(status):
 		media, _, _ := mime.ParseMediaType(ex.Answer.Header.Get("Content-Type"))
-		if media == problem.ContentType && recordIn(ex.Answer) != nil {
-			return endFailed
+		if media == problem.ContentType && ex.Answer.Record() != nil {
+			return intent.OutcomeFailed
 		}
 	}
-	return endUnknown
-}
-
-// fails reports whether the platform says by a status that a call failed, or that it came
-// too late or too early: the gateway looks for its effect once.
-func fails(status int) bool {
-	switch status {
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusInternalServerError, http.StatusServiceUnavailable:
-		return true
-	}
-	return false
-}
-
-// refuses reports whether the platform says by a status that it has done nothing.
-func refuses(status int) bool {
-	return status >= http.StatusBadRequest && status < http.StatusInternalServerError && !fails(status)
-}
-
-// adopt makes a resource that was found the answer to its create.
-func (ex *Exchange) adopt(found map[string]any) error {
-	body, err := strictjson.Append(nil, found)
-	if err != nil {
-		return fmt.Errorf("encode what was found: %w", err)
-	}
-	ex.Adopted, _ = found["id"].(string)
-	ex.Answer = &Answer{Status: http.StatusCreated, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Relayed: true}
-	ex.Faults = nil
-	e := ex.Event
-	e.Outcome, e.Refusal, e.Stage, e.Detail = "", "", "", ""
-	return nil
+	return intent.OutcomeUnknown
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/once/intent"
@@ -79,7 +78,7 @@ func (f *Finder) get(ctx context.Context, ex *Exchange, kind operation.Kind, id 
 	case refusal != nil && refusal.Status == http.StatusNotFound:
 		return nil, nil
 	case record == nil:
-		return nil, fmt.Errorf("%w: %s %s cannot be read", upstream.ErrUnreachable, noun(kind), id)
+		return nil, fmt.Errorf("%w: %s %s cannot be read", upstream.ErrUnreachable, kind.Noun(), id)
 	default:
 		return record, nil
 	}
@@ -89,7 +88,7 @@ func (f *Finder) get(ctx context.Context, ex *Exchange, kind operation.Kind, id 
 func (f *Finder) list(ctx context.Context, ex *Exchange, kind operation.Kind) ([]Listed, error) {
 	ex.Admission.Slot.Rest()
 	defer ex.Admission.Slot.Work()
-	return f.Reader.resources(ctx, ex.Caller.Org, func(k operation.Kind) bool { return k == kind })
+	return f.Reader.Records(ctx, ex.Caller.Org, func(k operation.Kind) bool { return k == kind })
 }
 
 // known lists the resources there are of a kind that do not say when they were made,
@@ -112,14 +111,6 @@ func (f *Finder) known(ctx context.Context, ex *Exchange, kind operation.Kind) [
 // dated reports whether resources of a kind say when they were made.
 func dated(kind operation.Kind) bool {
 	return kind == operation.KindPod || kind == operation.KindCluster || kind == operation.KindEndpoint
-}
-
-// noun is the common name of a kind of resource.
-func noun(kind operation.Kind) string {
-	if kind == operation.KindRegistry {
-		return "container registry auth"
-	}
-	return strings.ReplaceAll(string(kind), "_", " ")
 }
 
 // claimOf names a resource for claims.

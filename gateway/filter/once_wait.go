@@ -23,47 +23,47 @@ const (
 
 // wait has a request wait until it is known of every other intent of its wish whether
 // its caller waits, too. It is answered with the resource of one whose caller does not.
-func (f *Once) wait(ctx context.Context, ex *Exchange, seen intent.Seen) error {
+func (f *Repeats) wait(ctx context.Context, ex *Exchange, seen intent.Seen) error {
 	o := ex.Once
-	if o.asked.IsZero() {
-		o.asked = seen.Now
+	if o.Asked.IsZero() {
+		o.Asked = seen.Now
 	}
-	o.until = f.Finder.until(ctx, ex)
-	nap, cancel := context.WithDeadline(ctx, o.until)
+	o.Until = f.Finder.until(ctx, ex)
+	nap, cancel := context.WithDeadline(ctx, o.Until)
 	defer cancel()
 	ex.Admission.Slot.Rest()
 	defer ex.Admission.Slot.Work()
-	for look := newPause(o.until); ; {
+	for look := newPause(o.Until); ; {
 		waits, err := f.turn(ctx, ex, seen, look)
 		if !waits || err != nil || ex.Answer != nil {
 			return err
 		}
 		if !sleep(nap, glance) {
-			return unknown(ex, o)
+			return unknown(ex)
 		}
-		if seen, err = ex.Ports.Intents.Try(ctx, &o.wish, &intent.Intent{}, nil); err != nil {
-			return unknown(ex, o)
+		if seen, err = ex.Ports.Intents.Try(ctx, &o.Wish, &intent.Intent{}, nil); err != nil {
+			return unknown(ex)
 		}
 	}
 }
 
 // passed lists the intents that do not stand in the way of this one: their callers are
 // known to wait, too.
-func (o *once) passed(in Intents) []string {
-	if o.keyed || time.Since(o.came) < grace {
-		return o.past
+func passed(o *Once, in Intents) []string {
+	if o.Keyed || time.Since(o.Came) < grace {
+		return o.Past
 	}
-	return append(slices.Clip(o.past), in.Beside(&o.wish)...)
+	return append(slices.Clip(o.Past), in.Beside(&o.Wish)...)
 }
 
 // turn looks at the other intents once, and reports whether there is one to wait for.
-func (f *Once) turn(ctx context.Context, ex *Exchange, seen intent.Seen, look *pause) (waits bool, err error) {
+func (f *Repeats) turn(ctx context.Context, ex *Exchange, seen intent.Seen, look *pause) (waits bool, err error) {
 	o := ex.Once
 	due := sync.OnceValue(look.due)
 	for i := range seen.Intents {
 		it := &seen.Intents[i]
 		switch {
-		case slices.Contains(o.past, it.ID):
+		case slices.Contains(o.Past, it.ID):
 		case f.gone(ctx, ex, o, it, seen.Now):
 			if !due() {
 				waits = true
@@ -74,8 +74,8 @@ func (f *Once) turn(ctx context.Context, ex *Exchange, seen intent.Seen, look *p
 				return false, err
 			}
 			waits = waits || !over
-		case time.Since(o.came) >= grace && ex.Ports.Intents.Fate(ctx, ex.Caller.Org, it, o.asked) == intent.There:
-			o.past = append(o.past, it.ID)
+		case time.Since(o.Came) >= grace && ex.Ports.Intents.Fate(ctx, ex.Caller.Org, it, o.Asked) == intent.There:
+			o.Past = append(o.Past, it.ID)
 		default:
 			waits = true
 		}
@@ -85,29 +85,29 @@ func (f *Once) turn(ctx context.Context, ex *Exchange, seen intent.Seen, look *p
 
 // gone reports whether an intent has no caller any more who waits, or nobody who would
 // tell. A call that takes longer than one can has been lost with its gateway.
-func (f *Once) gone(ctx context.Context, ex *Exchange, o *once, i *intent.Intent, now time.Time) bool {
+func (f *Repeats) gone(ctx context.Context, ex *Exchange, o *Once, i *intent.Intent, now time.Time) bool {
 	return i.Age(now) > f.Finder.Patience ||
-		ex.Ports.Intents.Fate(ctx, ex.Caller.Org, i, o.asked) == intent.Gone
+		ex.Ports.Intents.Fate(ctx, ex.Caller.Org, i, o.Asked) == intent.Gone
 }
 
 // settle looks once for the resource of an intent whose caller has gone, and answers with
 // it. over says that there is no such intent any more: it has made nothing, or another
 // request was answered with that.
-func (f *Once) settle(ctx context.Context, ex *Exchange, o *once, i *intent.Intent, now time.Time) (over bool, err error) {
+func (f *Repeats) settle(ctx context.Context, ex *Exchange, o *Once, i *intent.Intent, now time.Time) (over bool, err error) {
 	f.recall(ex, o, i)
 	look, cancel := context.WithCancel(ctx)
-	if !o.until.IsZero() {
-		look, cancel = context.WithDeadline(ctx, o.until)
+	if !o.Until.IsZero() {
+		look, cancel = context.WithDeadline(ctx, o.Until)
 	}
 	defer cancel()
-	found, err := f.Finder.Find(look, ex, &o.wish, i, i.Age(now))
+	found, err := f.Finder.Find(look, ex, &o.Wish, i, i.Age(now))
 	ports := ex.Ports.Intents
 	switch {
 	case err != nil:
 		ex.Event.Cause = err
 		return false, nil
 	case found == nil && (i.Resource != "" && i.Age(now) > fresh || i.Resource == "" && f.Finder.over(i.Age(now))):
-		if err := ports.End(ctx, &o.wish, i, &intent.End{Unlike: true}); err != nil {
+		if err := ports.End(ctx, &o.Wish, i, &intent.End{Unlike: true}); err != nil {
 			return false, nil // it is tried again
 		}
 		return true, nil
@@ -115,24 +115,24 @@ func (f *Once) settle(ctx context.Context, ex *Exchange, o *once, i *intent.Inte
 		return false, nil
 	}
 	id, _ := found["id"].(string)
-	mine, taken, err := ports.Take(ctx, &o.wish, i, id)
+	mine, taken, err := ports.Take(ctx, &o.Wish, i, id)
 	if err != nil || !taken {
 		return err == nil, nil
 	}
-	o.intent, o.noted, o.end = mine, true, endMade
+	o.Intent, o.Noted, o.End = mine, true, intent.OutcomeMade
 	return true, f.give(ctx, ex, found)
 }
 
 // recall gives a wish the looks of an intent: a request that was not judged does not
 // know its own.
-func (f *Once) recall(ex *Exchange, o *once, i *intent.Intent) {
+func (f *Repeats) recall(ex *Exchange, o *Once, i *intent.Intent) {
 	row, _ := operation.Of(ex.Operation.ID)
-	o.wish.Like = ex.Ports.Intents.Like(ex.Caller.Org, looks(row.Kind, i.Name, i.Shape))
+	o.Wish.Like = ex.Ports.Intents.Like(ex.Caller.Org, looks(row.Kind, i.Name, i.Shape))
 }
 
 // give answers with the resource of an earlier call.
-func (f *Once) give(ctx context.Context, ex *Exchange, found map[string]any) error {
-	if err := ex.adopt(found); err != nil {
+func (f *Repeats) give(ctx context.Context, ex *Exchange, found map[string]any) error {
+	if err := ex.Adopt(found); err != nil {
 		return err
 	}
 	ex.Answer.Header.Set(HeaderReplayed, "true")
@@ -140,13 +140,14 @@ func (f *Once) give(ctx context.Context, ex *Exchange, found map[string]any) err
 }
 
 // unknown refuses with 504 a call that may have been done.
-func unknown(ex *Exchange, o *once) error {
+func unknown(ex *Exchange) error {
+	o := ex.Once
 	again := "Send the same request again to get it."
-	if o.keyed {
+	if o.Keyed {
 		again = "Send the same request again with the same " + HeaderIdempotencyKey + " to get it."
 	}
 	row, _ := operation.Of(ex.Operation.ID)
-	return problem.OutcomeUnknown.Newf("The platform has not said what became of the %s: it may have been created. %s", noun(row.Kind), again).
+	return problem.OutcomeUnknown.Newf("The platform has not said what became of the %s: it may have been created. %s", row.Kind.Noun(), again).
 		With("Retry-After", "5").Because(ex.Event.Cause)
 }
 

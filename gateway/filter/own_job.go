@@ -46,7 +46,7 @@ func (*Own) note(ctx context.Context, ex *Exchange) {
 	if ex.Operation.ID == "createBatch" {
 		life = batchLife
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), SettleTimeout)
 	defer cancel()
 	job := spend.Job{Endpoint: ex.Params["id"], ID: ex.Money.ran.id}
 	owner := spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}

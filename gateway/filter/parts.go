@@ -1,6 +1,9 @@
 package filter
 
 import (
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/once/intent"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -103,4 +106,26 @@ type Money struct {
 	ran *ran
 	// usageAsked says that the gateway, and not the caller, has asked for its account.
 	usageAsked bool
+}
+
+// Once is the state of a call that must not be made twice.
+type Once struct {
+	Wish intent.Wish
+	// Print is the fingerprint of the request.
+	Print string
+	// Keyed says that the caller sent a key.
+	Keyed bool
+	// Intent is the call's own; it has an id once it is about to be noted.
+	Intent intent.Intent
+	// Past are other intents of the wish whose callers wait, too: this is another.
+	Past []string
+	// Came is when the request was known to be one that may be a repeat, and Asked the same
+	// by the store's clock, once that is known.
+	Came, Asked time.Time
+	// Until is when a wait for other intents ends.
+	Until time.Time
+	// Noted says that the intent is in the store.
+	Noted bool
+	// End is how the platform's answer ended the call.
+	End intent.Outcome
 }

@@ -75,7 +75,7 @@ func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 		maps.Copy(whole, ex.Body.Unknown)
 		ex.Body.Doc = whole
 	}
-	body, err := strictjson.Append(ex.room(), ex.Body.Doc)
+	body, err := ex.Encode()
 	if err != nil {
 		return fmt.Errorf("encode the outbound body: %w", err)
 	}
@@ -86,8 +86,10 @@ func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// room is for the canonical form of the body, which is seldom longer than the body was.
-func (ex *Exchange) room() []byte { return make([]byte, 0, len(ex.In.Body)) }
+// Encode returns the canonical form of the body, which is seldom longer than the body was.
+func (ex *Exchange) Encode() ([]byte, error) {
+	return strictjson.Append(make([]byte, 0, len(ex.In.Body)), ex.Body.Doc)
+}
 
 // asksToStream reports whether a body wants its answer in events.
 func asksToStream(doc any) bool {

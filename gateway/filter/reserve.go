@@ -3,7 +3,6 @@ package filter
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/dunglas/httpsfv"
 	"github.com/oklog/ulid/v2"
 
-	"github.com/tollgate-dev/tollgate/gateway/once/intent"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -25,8 +23,8 @@ import (
 // committed or released. It stands behind the judge, which knows the state that the call
 // leads to.
 type Reserve struct {
-	// Once answers creates that are repeats of earlier ones.
-	Once *Once
+	// Repeats keeps the intents of calls, and answers those that are repeats of others.
+	Repeats Noting
 	// Reader and Endpoint read an endpoint of the organisation, Workers its workers.
 	Reader   *Reader
 	Endpoint *schema.Operation
@@ -38,19 +36,23 @@ type Reserve struct {
 	Costs *spend.RunCosts
 }
 
+// Noting keeps the intents of calls that must not be made twice. Its methods do nothing
+// for other calls.
+type Noting interface {
+	// Prepare fills in the intent of a call that passed the judge.
+	Prepare(ctx context.Context, ex *Exchange) error
+	// Note notes the intent of a call without a reservation, and NoteWith together with one.
+	// Both may answer the exchange, as a repeat of another.
+	Note(ctx context.Context, ex *Exchange) error
+	NoteWith(ctx context.Context, ex *Exchange, step func(n *spend.Note) (noted time.Time, err error)) error
+	// Drop has the call go on without its intent, and returns the ending of that.
+	Drop(ex *Exchange) *spend.Ending
+	// EndWith ends the intent together with a settlement.
+	EndWith(ctx context.Context, ex *Exchange, write func(e *spend.Ending) error) error
+}
+
 // stageReserve is the name of the stage.
 const stageReserve = "reserve"
-
-// Headers that tell a caller the cost of its call, in USD per hour, or of a run in USD, and
-// how full the tightest of its budgets is then (an RFC 9651 item).
-const (
-	HeaderCost   = "X-Tollgate-Cost"
-	HeaderBudget = "X-Tollgate-Budget"
-)
-
-// settleTimeout bounds the settlement of a call, which its caller does not wait for
-// to be made: it is made even when the caller has left.
-const settleTimeout = 5 * time.Second
 
 // reservation is the ledger's reservation for an exchange.
 type reservation struct {
@@ -92,18 +94,13 @@ func (f *Reserve) Request(ctx context.Context, ex *Exchange) error {
 	if row.Kind == operation.KindJob {
 		return f.requestRun(ctx, ex, &row)
 	}
-	if ex.Once != nil {
-		if err := f.Once.prepare(ctx, ex); err != nil {
-			return err
-		}
+	if err := f.Repeats.Prepare(ctx, ex); err != nil {
+		return err
 	}
-	switch {
-	case !reserved(ex, row, verb) && ex.Once != nil:
-		return f.Once.note(ctx, ex)
-	case !reserved(ex, row, verb):
-		return nil
+	if !reserved(ex, row, verb) {
+		return f.Repeats.Note(ctx, ex)
 	}
-	ex.Out.Whole = true
+	ex.Hold()
 	r, raises, err := f.asks(ex, plan, row.Kind, verb)
 	if err != nil {
 		return err
@@ -134,51 +131,33 @@ func (f *Reserve) admit(ctx context.Context, ex *Exchange, plan *spend.Plan, rai
 
 // reserve asks the ledger for room, unless the call turns out to be a repeat that is
 // answered.
-func (f *Reserve) reserve(ctx context.Context, ex *Exchange, plan *spend.Plan, raises bool) (err error) {
-	r, o := ex.Money.Held, ex.Once
-	if o != nil {
-		defer ex.Ports.Intents.Come(ctx, &o.wish, o.intent.ID)()
-	}
-	for {
-		if o != nil {
-			r.Note = ex.Ports.Intents.Note(&o.wish, &o.intent, o.passed(ex.Ports.Intents))
-		}
-		at := time.Now()
+func (f *Reserve) reserve(ctx context.Context, ex *Exchange, plan *spend.Plan, raises bool) error {
+	r := ex.Money.Held
+	var err error
+	answered := f.Repeats.NoteWith(ctx, ex, func(n *spend.Note) (noted time.Time, _ error) {
+		r.Note = n
 		r.quote, err = ex.Ports.Ledger.Reserve(ctx, ex.Caller.Org, plan, r.Reservation)
-		if err == nil && o != nil && r.quote.Refused == nil {
-			f.Once.begin(ctx, ex, r.quote.Now, at)
+		if r.quote.Refused == nil {
+			noted = r.quote.Now
 		}
-		if !errors.Is(err, spend.ErrRepeated) {
-			break
-		}
-		if err := f.repeated(ctx, ex); err != nil || ex.Answer != nil {
-			ex.Money.Held = nil
-			return err
-		}
-	}
+		return noted, err
+	})
 	switch {
+	case answered != nil, ex.Answer != nil:
+		ex.Money.Held = nil
+		return answered
 	case err == nil:
 		r.known = true
 		r.Owner = r.quote.Owner
 	case raises:
-		r.unsure = ex.unnoted()
+		r.unsure = f.Repeats.Drop(ex)
 		return problem.LedgerUnavailable.New("the ledger of spending cannot be asked at the moment, and this call raises what is spent").
 			With("Retry-After", "1").Because(err)
 	default:
 		ex.Event.Cause = err
-		r.unsure = ex.unnoted() // as where repeats cannot be told
+		r.unsure = f.Repeats.Drop(ex) // as where repeats cannot be told
 	}
 	return nil
-}
-
-// repeated answers a create for which the ledger has found others of its wish.
-func (f *Reserve) repeated(ctx context.Context, ex *Exchange) error {
-	o := ex.Once
-	seen, err := ex.Ports.Intents.Try(ctx, &o.wish, &intent.Intent{}, nil)
-	if err != nil {
-		return unknown(ex, o)
-	}
-	return f.Once.join(ctx, ex, seen)
 }
 
 // reserved reports whether the ledger is asked before a call is made.
@@ -227,7 +206,7 @@ func (f *Reserve) asks(ex *Exchange, plan *spend.Plan, kind operation.Kind, verb
 	raises = r.After.Above(*before) || !priced
 	r.Free = current != nil && !raises && r.After != *before
 	if o := ex.Once; o != nil {
-		r.Hold = o.intent.ID
+		r.Hold = o.Intent.ID
 	}
 	if verb == operation.VerbCreate {
 		r.About.Name, _ = after["name"].(string)
@@ -315,30 +294,20 @@ func (f *Reserve) Response(ctx context.Context, ex *Exchange) error {
 	return nil
 }
 
-// end carries a settlement out, and ends the intent with it. That of a request with a
-// key ends when its answer is kept.
-func (*Reserve) end(ctx context.Context, ex *Exchange, s *spend.Settlement) {
-	o := ex.Once
-	var e *intent.End
+// end carries a settlement out, and ends the intent with it.
+func (f *Reserve) end(ctx context.Context, ex *Exchange, s *spend.Settlement) {
 	if ex.Money.Held != nil { // not so for a read of a job
 		s.Intent = ex.Money.Held.unsure
 	}
-	if o != nil && o.noted && !o.keyed {
-		e = o.goesOn(ctx, ex)
-		s.Intent = ex.Ports.Intents.Ending(&o.wish, &o.intent, e)
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
-	defer cancel()
-	err := ex.Ports.Ledger.Settle(ctx, ex.Caller.Org, s)
-	switch {
-	case err == nil && e != nil:
-		ex.Ports.Intents.Ended(&o.intent, e)
-	case e != nil:
-		ex.Ports.Intents.EndLate(&o.wish, &o.intent, e)
-	}
-	if err != nil && ex.Event.Cause == nil {
-		ex.Event.Cause = err // it is queued, and delivered when the store answers
-	}
+	err := f.Repeats.EndWith(ctx, ex, func(e *spend.Ending) error {
+		if e != nil {
+			s.Intent = e
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), SettleTimeout)
+		defer cancel()
+		return ex.Ports.Ledger.Settle(ctx, ex.Caller.Org, s)
+	})
+	ex.Failed(err) // it is queued, and delivered when the store answers
 }
 
 // tell puts cost and budget on the answer to a call that has taken something.
@@ -383,10 +352,10 @@ func (f *Reserve) settlement(ctx context.Context, ex *Exchange, r *reservation) 
 		return &spend.Settlement{End: spend.Release}
 	case ex.Sent != Answered:
 		return open
-	case fails(status):
+	case Fails(status):
 		open.Wait = 0 // it is looked for once
 		return open
-	case refuses(status):
+	case Refuses(status):
 		return &spend.Settlement{End: spend.Release}
 	case status < http.StatusOK || status >= http.StatusMultipleChoices:
 		return open
@@ -395,7 +364,7 @@ func (f *Reserve) settlement(ctx context.Context, ex *Exchange, r *reservation) 
 		return f.removed(ctx, ex, r)
 	}
 	s := &spend.Settlement{End: spend.Commit, Kind: r.Kind, Resource: r.Resource}
-	record := recordIn(ex.Answer)
+	record := ex.Answer.Record()
 	id, _ := record["id"].(string)
 	if id == "" || s.Resource != "" && id != s.Resource {
 		return open
@@ -403,14 +372,6 @@ func (f *Reserve) settlement(ctx context.Context, ex *Exchange, r *reservation) 
 	s.Resource = id
 	s.Amounts = f.takes(ctx, ex, r, record, f.working(ctx, ex, r))
 	return s
-}
-
-// recordIn is the object in the platform's answer, nil if there is none.
-func recordIn(a *Answer) map[string]any {
-	if !a.Relayed {
-		return nil
-	}
-	return a.Object()
 }
 
 // takes are the amounts of a resource by the platform's answer, with the present workers of

@@ -39,6 +39,9 @@ type Translate struct {
 	// Late runs creates beside their requests, which they can outlive, and sees to it
 	// that they end with the process.
 	Late func(f func())
+	// Told and Untold end the intent of a call when its request ends, with an answer and
+	// without.
+	Told, Untold func(ctx context.Context, call *Exchange)
 }
 
 // Name implements Filter.
@@ -75,7 +78,11 @@ func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 		}
 	}
 	for _, c := range calls.made {
-		c.told(ctx, out.Status < http.StatusInternalServerError && !out.Failed)
+		if out.Status < http.StatusInternalServerError && !out.Failed {
+			f.Told(ctx, c)
+		} else {
+			f.Untold(ctx, c)
+		}
 	}
 	ex.Event.Calls, ex.Translation.asked, ex.Translation.lost = out.V2, out.Asked, out.Lost
 	if out.Status >= http.StatusBadRequest || out.Failed {
@@ -151,12 +158,12 @@ func (c *calls) run(ctx context.Context, ex *Exchange, read bool) (*translate.Re
 	done()
 	answer, err := response(ex, read)
 	if c.end(ex) {
-		ex.told(ctx, false)
+		c.translate.Untold(ctx, ex)
 	}
 	row, _ := operation.Of(ex.Operation.ID)
 	switch {
 	case ex.Event.Refusal == string(problem.OutcomeUnknown):
-		return nil, &translate.UnfinishedError{Noun: noun(row.Kind)}
+		return nil, &translate.UnfinishedError{Noun: row.Kind.Noun()}
 	case ex.Operation.Mutates && ex.Sent == SentOut && ex.Adopted == "":
 		return nil, errors.Join(translate.ErrAmbiguous, ex.Event.Cause, err, ctx.Err())
 	case ctx.Err() != nil && ex.Sent != Answered && ex.Adopted == "":
@@ -192,7 +199,7 @@ func (c *calls) create(ctx context.Context, ex *Exchange, late func(context.Cont
 	case <-ctx.Done():
 	}
 	outlived <- true
-	return nil, &translate.UnfinishedError{Noun: noun(row.Kind)}
+	return nil, &translate.UnfinishedError{Noun: row.Kind.Noun()}
 }
 
 var _ translate.Record = (*strictjson.Node)(nil)

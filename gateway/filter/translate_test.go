@@ -68,7 +68,7 @@ func TestFoundResources(t *testing.T) {
 		t.Errorf("notes %q, want %q", got, want)
 	}
 	given := &Exchange{Adopted: "p1", Event: &telemetry.Event{}}
-	if got, want := new(Once).Notes(given, stageOnce), []string{"p1 was made by an earlier request whose answer was lost"}; !cmp.Equal(got, want) {
+	if got, want := new(Repeats).Notes(given, stageOnce), []string{"p1 was made by an earlier request whose answer was lost"}; !cmp.Equal(got, want) {
 		t.Errorf("notes %q, want %q", got, want)
 	}
 }

@@ -1,7 +1,17 @@
 package operation
 
+import "strings"
+
 // Kind is the sort of resource an operation is about.
 type Kind string
+
+// Noun is the common name of a kind of resource.
+func (k Kind) Noun() string {
+	if k == KindRegistry {
+		return "container registry auth"
+	}
+	return strings.ReplaceAll(string(k), "_", " ")
+}
 
 // The kinds of resources.
 const (

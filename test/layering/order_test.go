@@ -116,12 +116,12 @@ func TestOrderIsRead(t *testing.T) {
 	got := stages(t, []byte(`package gateway
 func f() {
 	chain := new(filter.Chain)
-	once := &filter.Once{Finder: finder}
+	once := &once.Repeats{Finder: finder}
 	chain.Head = []filter.Filter{filter.Size{}, &filter.Count{Recorder: r}}
 	chain.Call = []filter.Filter{once, &filter.Judge{Reader: &filter.Reader{}}, filter.Size{}}
 	other.Call = []filter.Filter{filter.Share{}}
 }`))
-	if want := []string{"Head.Size", "Head.Count", "Call.Once", "Call.Judge", "Call.Size"}; !slices.Equal(got, want) {
+	if want := []string{"Head.Size", "Head.Count", "Call.Repeats", "Call.Judge", "Call.Size"}; !slices.Equal(got, want) {
 		t.Fatalf("stages %q, want %q", got, want)
 	}
 	for _, c := range []struct {
@@ -129,13 +129,13 @@ func f() {
 		before, after string
 		want          int
 	}{
-		{"kept", "Call.Once", "Call.Judge", 0},
-		{"turned round", "Call.Judge", "Call.Once", 1},
+		{"kept", "Call.Repeats", "Call.Judge", 0},
+		{"turned round", "Call.Judge", "Call.Repeats", 1},
 		{"across parts", "Head.Size", "Call.Size", 0},
 		{"across parts, turned round", "Call.Size", "Head.Size", 1},
 		{"last", "Call.*", "Call.Size", 0},
 		{"not last", "Call.*", "Call.Judge", 1},
-		{"first", "Call.Once", "Call.*", 0},
+		{"first", "Call.Repeats", "Call.*", 0},
 		{"no such stage", "Call.Count", "Call.Size", 1},
 	} {
 		row := layering.Order{Before: []string{c.before}, After: []string{c.after}}

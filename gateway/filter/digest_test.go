@@ -11,7 +11,7 @@ func TestDigest(t *testing.T) {
 		"8818224f8878426d3e612d1f7e6fa79d": {"a", "", "bc d"},
 		"b7a602eedb3010a73659372e9940b8c1": {"/v2/pods", "", strings.Repeat("é", 300)},
 	} {
-		if got := digest(parts...); got != want {
+		if got := Digest(parts...); got != want {
 			t.Errorf("digest(%q) = %s, want %s", parts, got, want)
 		}
 	}
