@@ -28,6 +28,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/listen"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
+	"github.com/tollgate-dev/tollgate/gateway/once"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/questions"
 	"github.com/tollgate-dev/tollgate/gateway/retired"
@@ -211,9 +212,11 @@ func (g *Gateway) newMoney(cfg *settings.Config) {
 		},
 		Approvals: g.approvals, Notices: func() spend.Notices { return g.money.Notices }, Told: alerts.NewTold(g.deps.Redis, cfg.Redis.Prefix),
 	}
-	g.money = money.New(cfg, spend.Holder{Incarnation: ulid.Make().String(), Gateway: cmp.Or(cfg.Instance, g.deps.Instance)}, money.Deps{
+	self := spend.Holder{Incarnation: ulid.Make().String(), Gateway: cmp.Or(cfg.Instance, g.deps.Instance)}
+	g.intents = once.NewDesk(g.scripts, cfg.Redis.Prefix.Repeats(), self.Incarnation, g.late.Go, g.deps.Logger)
+	g.money = money.New(cfg, self, money.Deps{
 		Scripts: g.scripts, Now: g.deps.Now, Logger: g.deps.Logger, Meter: g.meter(), Go: g.late.Go, Gateway: g.name, Limits: g.store, Catalog: g.catalog,
-		Audit: g.audit.Log, Alerts: g.alerts, Did: g.decisions.Did, Job: g.job,
+		Audit: g.audit.Log, Alerts: g.alerts, Did: g.decisions.Did, Job: g.job, Claim: once.ClaimFor(g.intents),
 		Config: g.config, Org: g.org, Plan: g.plan,
 		Reader: g.reader,
 		Zone:   g.zone,

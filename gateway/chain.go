@@ -4,11 +4,14 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/tollgate-dev/tollgate/gateway/approval/grants"
 	"github.com/tollgate-dev/tollgate/gateway/check"
 	"github.com/tollgate-dev/tollgate/gateway/coverage"
 	"github.com/tollgate-dev/tollgate/gateway/dialects"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/money"
+	"github.com/tollgate-dev/tollgate/gateway/money/charge"
+	"github.com/tollgate-dev/tollgate/gateway/once"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -61,16 +64,17 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		return nil, err
 	}
 	reader := &filter.Reader{Upstream: client, Recorder: g.recorder, Agent: agent(g.deps.Version), Kept: filter.ListsOf(g.api), Gets: filter.GetsOf(g.api)}
+	finder := once.Finder{Reader: reader, Time: cfg.Timeouts.Lookup, Patience: cfg.Timeouts.Call + money.Answering, Unresolved: g.started.Spend.Unresolved}
+	addresses := filter.Addresses{Public: platform.PublicRuns(cfg), Balanced: platform.PublicBalanced(cfg)}
+	made := &once.Repeats{Finder: finder, Addresses: addresses}
+	approvals := &grants.Grants{Repeats: made.Repeats}
 	judge := &filter.Judge{
 		Policies: engine, Reads: filter.ReadsOf(g.api), Template: g.api.Operation("getTemplate"), Templates: g.api.Operation("listTemplates"),
-		Reader: reader, Recorder: g.recorder,
+		Reader: reader, Recorder: g.recorder, Approvals: approvals,
 	}
 	count := &filter.Count{Recorder: g.recorder}
 	names := legacy.Names()
 	admit := filter.Admit{Names: names, Urgency: legacy.Urgency()}
-	finder := filter.Finder{Reader: reader, Time: cfg.Timeouts.Lookup, Patience: cfg.Timeouts.Call + money.Answering, Unresolved: g.started.Spend.Unresolved}
-	addresses := filter.Addresses{Public: platform.PublicRuns(cfg), Balanced: platform.PublicBalanced(cfg)}
-	made := &filter.Repeats{Finder: finder, Addresses: addresses}
 	chain := new(filter.Chain)
 
 	// The order of the pipeline. Cheap before dear, identity before quota,
@@ -93,7 +97,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		filter.Decode{Limits: strictjson.DefaultLimits(), Run: strictjson.RunLimits()},
 		filter.Admit{Names: names, Urgency: admit.Urgency, Body: true},
 		&filter.Brownout{Now: g.deps.Now},
-		&filter.Translate{API: g.api, Chain: chain, Late: g.late.Go, Told: made.Told, Untold: made.Untold},
+		&filter.Translate{API: g.api, Chain: chain, Late: g.late.Go, Tell: charge.Tell, Told: made.Told, Untold: made.Untold},
 	}
 	chain.Call = []filter.Filter{
 		count,
@@ -102,17 +106,17 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		made,
 		&filter.Own{Reader: reader},
 		judge,
-		&filter.Reserve{Repeats: made, Reader: reader, Endpoint: g.api.Operation("getEndpoint"), Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.started.Spend.Unresolved, Costs: g.money.Ledger.Costs},
+		&charge.Reserve{Repeats: made, Approvals: approvals, Reader: reader, Endpoint: g.api.Operation("getEndpoint"), Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.started.Spend.Unresolved, Costs: g.money.Ledger.Costs},
 		filter.Audit{},
 		filter.Rebuild{Agent: agent(g.deps.Version)},
 		filter.Relay{Upstream: client, Run: runs.Client},
-		filter.Measure{},
+		charge.Measure{},
 		addresses,
-		&filter.Lookup{Finder: finder, Now: g.deps.Now},
+		&once.Lookup{Finder: finder, Now: g.deps.Now},
 		filter.Share{},
 	}
 	ports := filter.Ports{
-		Gate: g.gate, Counter: g.limiter, Shares: g.shares, Ledger: g.money.Ledger, Intents: g.money.Intents, Approvals: g.approvals, Keeper: g.money.Keeper, Recent: recent, Prices: g.catalog, Usage: g.retired.Recorder, Observer: g.billTypes.Observer(g.decisions.History),
+		Gate: g.gate, Counter: g.limiter, Shares: g.shares, Ledger: g.money.Ledger, Intents: g.intents, Approvals: g.approvals, Keeper: g.money.Keeper, Recent: recent, Prices: g.catalog, Usage: g.retired.Recorder, Observer: g.billTypes.Observer(g.decisions.History),
 		Translators: legacy.Translators(),
 		Sender: &filter.Dispatcher{
 			Upstream: client, Run: runs.Client, Balanced: runs.Balanced, Recorder: g.recorder, Deadline: cfg.Timeouts.Call,

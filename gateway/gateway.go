@@ -26,7 +26,9 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/keep"
 	"github.com/tollgate-dev/tollgate/gateway/listen"
 	"github.com/tollgate-dev/tollgate/gateway/money"
+	"github.com/tollgate-dev/tollgate/gateway/money/charge"
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
+	"github.com/tollgate-dev/tollgate/gateway/once"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/questions"
@@ -107,6 +109,7 @@ type Gateway struct {
 	dialects     translate.Deps
 	late         tasks.Group // creates that outlived their requests
 	money        *money.Money
+	intents      *once.Desk // calls that must not be made twice
 	alerts       *alerts.Alerts
 	billTypes    *billtypes.Types
 	keep         *keep.Keep
@@ -155,7 +158,7 @@ func (g *Gateway) job(ctx context.Context, org string, h *spend.Hold) (*spend.Se
 	if o == nil || client == nil {
 		return nil, nil //nolint:nilnil // nothing is known of it
 	}
-	return filter.JobEnd(ctx, client, agent(g.deps.Version), org, h, o.Prices.Runs.Of(h.About.Name))
+	return charge.JobEnd(ctx, client, agent(g.deps.Version), org, h, o.Prices.Runs.Of(h.About.Name))
 }
 
 // engine is that of the configuration in force, nil before the first.

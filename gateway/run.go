@@ -81,7 +81,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		defer g.limitMetrics.Stop()
 		return background(g.limiter.Run(limit))
 	})
-	group.Go(func() error { return g.money.Intents.Run(limit) })
+	group.Go(func() error { return g.intents.Run(limit) })
 	group.Go(func() error { return background(g.money.Outbox.Run(limit)) })
 	group.Go(func() error {
 		g.money.WarnOfStore(ctx)

@@ -60,8 +60,7 @@ func (r *DryRun) Run(ctx context.Context, in filter.Inbound, caller *identity.Ca
 // holds.
 func (r *DryRun) exchange(ctx context.Context, in filter.Inbound, caller *identity.Caller, ports *filter.Ports) (ex *filter.Exchange, done func()) {
 	in.Received = r.Now()
-	ex = r.Pipeline.NewExchange(in)
-	ex.Ports, ex.Caller = ports, caller
+	ex = r.Pipeline.NewDryRun(in, ports, caller)
 	return ex, r.Pipeline.Run(ctx, ex)
 }
 

@@ -50,8 +50,7 @@ func (s *sender) Send(ctx context.Context, ex *filter.Exchange) (done func(), er
 
 // answer makes an object the platform's answer, nil what is gone.
 func answer(ex *filter.Exchange, status int, doc any) error {
-	ex.Sent = filter.Answered
-	ex.Answer = &filter.Answer{Status: status, Header: http.Header{"Content-Type": {"application/json"}}, Relayed: true}
+	ex.Pretend(&filter.Answer{Status: status, Header: http.Header{"Content-Type": {"application/json"}}, Relayed: true})
 	if doc == nil {
 		ex.Answer.Status, ex.Answer.Body = http.StatusNotFound, problem.NotFound.New("it is gone by then").JSON()
 		return nil
@@ -81,7 +80,7 @@ func (s *sender) pretend(ctx context.Context, ex *filter.Exchange) error {
 		// sent that could show whether the object exists.
 		doc, refusal, _ := s.Reader.Read(ctx, ex, get, ex.Params) // without it the answer is vaguer, that is all
 		if refusal != nil {
-			ex.Sent, ex.Answer = filter.Answered, refusal
+			ex.Pretend(refusal)
 			return nil
 		}
 		current, _ = doc.(map[string]any)
@@ -103,7 +102,7 @@ func (s *sender) pretend(ctx context.Context, ex *filter.Exchange) error {
 		left = map[string]any{} // every answer of the run interface is JSON
 	}
 	if left == nil {
-		ex.Sent, ex.Answer = filter.Answered, &filter.Answer{Status: http.StatusNoContent, Header: http.Header{}, Relayed: true}
+		ex.Pretend(&filter.Answer{Status: http.StatusNoContent, Header: http.Header{}, Relayed: true})
 		return nil
 	}
 	return answer(ex, ex.Operation.SuccessStatus, left)

@@ -120,8 +120,7 @@ func headersOnly(have http.Header) *extprocv3.ProcessingResponse {
 // whole all the same, since checkFilter has seen to that: trailers follow, which
 // are not read.
 func (se *session) requestBody(b *extprocv3.HttpBody) (*extprocv3.ProcessingResponse, error) {
-	se.ex.In.Body = b.Body
-	se.ex.Event.BytesIn = int64(len(b.Body))
+	se.ex.Arrived(b.Body)
 	if !se.headed && !se.pipeline.Chain.RunHead(se.ctx, se.ex) {
 		return se.immediate(), nil
 	}
@@ -239,7 +238,7 @@ func (se *session) responseBody(b *extprocv3.HttpBody) (*extprocv3.ProcessingRes
 	ex := se.ex
 	ex.Answer.Body = se.pipeline.Credential(ex.Caller.Org).Scrub(b.Body)
 	if ex.Answer.Status < http.StatusBadRequest && !b.EndOfStream {
-		ex.Sent = filter.SentOut
+		ex.Broke()
 		se.pipeline.Chain.Fail(ex, filter.StageDispatch, fmt.Errorf("the answer exceeds Envoy's buffer: %w", context.Canceled))
 	}
 	se.pipeline.Chain.RunResponse(se.ctx, se.ex)

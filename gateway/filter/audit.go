@@ -41,7 +41,7 @@ func (Audit) Request(_ context.Context, ex *Exchange) error {
 	}
 	r.Labels = string(ex.Body.Labels)
 	if h := ex.Money.Held; h != nil && !h.Free {
-		r.PerHour = json.Number(catalog.Money(h.takes[spend.Burn]).String())
+		r.PerHour = json.Number(catalog.Money(h.Takes[spend.Burn]).String())
 	}
 	seq, err := ex.Ports.Audit.Intent(r)
 	if err != nil {

@@ -26,7 +26,7 @@ func (Decode) Name() string { return "decode" }
 // or stands where none belongs.
 func (f Decode) Request(_ context.Context, ex *Exchange) error {
 	body := ex.In.Body
-	if ex.opaque() || ex.Route != nil && ex.Route.Bodiless {
+	if ex.Opaque() || ex.Route != nil && ex.Route.Bodiless {
 		return nil
 	}
 	if err := plainCoding(ex); err != nil {

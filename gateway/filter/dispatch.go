@@ -119,7 +119,7 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 	}
 	defer cancel()
 	if err := ex.readAnswer(res); err != nil {
-		ex.Answer, ex.Sent = nil, SentOut
+		ex.Broke()
 		return nil, fmt.Errorf("%w: the answer's body: %w", upstream.ErrUnreachable, err)
 	}
 	return func() {}, nil

@@ -58,7 +58,7 @@ func (ex *Exchange) Ceilings() []*spend.Ceiling {
 		return nil
 	}
 	var out []*spend.Ceiling
-	for _, c := range ex.Money.Held.quote.Ceilings {
+	for _, c := range ex.Money.Held.Quote.Ceilings {
 		if c.Scope.Kind == spend.KindOrg || c.Scope == (spend.Scope{Kind: spend.KindTeam, ID: ex.Caller.Team}) || c.Scope == (spend.Scope{Kind: spend.KindKey, ID: ex.Caller.Key}) {
 			out = append(out, c)
 		}

@@ -300,6 +300,18 @@ func (ex *Exchange) Receive(status int, header http.Header) {
 	ex.Answer = &Answer{Status: status, Header: header, Relayed: true}
 }
 
+// Pretend makes an answer that of the platform, which was not asked.
+func (ex *Exchange) Pretend(a *Answer) { ex.Sent, ex.Answer = Answered, a }
+
+// Broke notes that the platform's answer has broken off.
+func (ex *Exchange) Broke() { ex.Answer, ex.Sent = nil, SentOut }
+
+// Await has the body read from where it comes, once the head has passed.
+func (ex *Exchange) Await(body io.Reader) { ex.In.Source = body }
+
+// Arrived completes the request with its whole body.
+func (ex *Exchange) Arrived(body []byte) { ex.In.Body, ex.Event.BytesIn = body, int64(len(body)) }
+
 // methodLabel keeps caller-chosen words out of metrics.
 func methodLabel(m string) string {
 	switch m {

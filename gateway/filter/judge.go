@@ -32,6 +32,17 @@ type Judge struct {
 	Template, Templates *schema.Operation
 	Reader              *Reader
 	Recorder            *telemetry.Recorder
+	Approvals           Excuses
+}
+
+// Excuses lets calls pass that were approved.
+type Excuses interface {
+	// Excuse takes the denials out of a decision if all of them were approved, and otherwise
+	// returns the refusal.
+	Excuse(ctx context.Context, ex *Exchange, d *policies.Decision) error
+	// GiveBack makes an approval usable again that a call has taken and that was not
+	// carried out.
+	GiveBack(ctx context.Context, ex *Exchange)
 }
 
 // Policies is implemented by *policies.Engine.
@@ -85,7 +96,7 @@ func (f *Judge) Request(ctx context.Context, ex *Exchange) error {
 	took := f.Recorder.Now().Sub(began)
 	var refusal error
 	if err == nil && len(d.Deny) > 0 {
-		refusal = ex.excuse(ctx, &d)
+		refusal = f.Approvals.Excuse(ctx, ex, &d)
 	}
 	ex.logDecision(ctx, d, err, took)
 	if err != nil {
@@ -198,6 +209,17 @@ func (ex *Exchange) authorized(d policies.Decision) {
 	}
 }
 
+// Rewrite changes the body that was judged, to one that is as good.
+func (ex *Exchange) Rewrite(body any) { ex.Body.Doc = body }
+
+// Except lets the call pass violations that were found behind the policies' decision.
+func (ex *Exchange) Except(ctx context.Context, lifted []policies.Excepted) {
+	d := ex.Judged.Verdict
+	d.Excepted = slices.Concat(d.Excepted, lifted)
+	ex.authorized(d)
+	ex.logDecision(ctx, d, nil, 0)
+}
+
 func noVerdict(err error) error {
 	if errors.Is(err, strictjson.ErrLong) {
 		return problem.BadSyntax.New("a list of numbers in the input is too long: a policy reads it").Because(err)
@@ -223,8 +245,8 @@ func (ex *Exchange) logDecision(ctx context.Context, d policies.Decision, err er
 	ex.Ports.Decisions.Record(e)
 }
 
-// forbidden is the refusal that lists every denial.
-func forbidden(d *policies.Decision) *problem.Problem {
+// Forbidden is the refusal that lists every denial.
+func Forbidden(d *policies.Decision) *problem.Problem {
 	p := problem.Forbidden.New("")
 	texts := make([]string, len(d.Deny))
 	for i, v := range d.Deny {
@@ -257,7 +279,7 @@ func (*Judge) Notes(ex *Exchange, stage string) []string {
 func (f *Judge) Response(ctx context.Context, ex *Exchange) error {
 	tell(ex.Answer, &ex.Judged.Verdict)
 	tellUnknown(ex)
-	ex.giveBack(ctx)
+	f.Approvals.GiveBack(ctx, ex)
 	if !ex.Operation.Mutates || ex.Sent == NotSent {
 		return nil
 	}

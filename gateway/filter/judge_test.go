@@ -89,7 +89,7 @@ func TestBodiesAreHeldAgainstTheSchemaOnce(t *testing.T) {
 			}
 			judge := &Judge{
 				Policies: &tc.judge, Template: api.Operation("getTemplate"), Templates: api.Operation("listTemplates"),
-				Reader: &Reader{Recorder: recorder}, Recorder: recorder,
+				Reader: &Reader{Recorder: recorder}, Recorder: recorder, Approvals: unapproved{},
 			}
 			p := &Pipeline{Chain: &Chain{Call: []Filter{judge}}, Ports: Ports{Sender: shelf{}, Recent: recent, Prices: unpriced{}}}
 			ex := p.NewExchange(Inbound{Method: http.MethodPost, Path: "/v2/pods"})
@@ -107,3 +107,12 @@ func TestBodiesAreHeldAgainstTheSchemaOnce(t *testing.T) {
 		})
 	}
 }
+
+// unapproved is an Excuses without approvals.
+type unapproved struct{}
+
+func (unapproved) Excuse(_ context.Context, _ *Exchange, d *policies.Decision) error {
+	return Forbidden(d)
+}
+
+func (unapproved) GiveBack(context.Context, *Exchange) {}

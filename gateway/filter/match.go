@@ -97,8 +97,12 @@ func (r Routed) Request(_ context.Context, ex *Exchange) error {
 	switch {
 	case ex.Path.misrouted != nil:
 		return r.forward(ex)
-	case ex.Operation != nil && ex.Operation.ID == modelCall && (catalog.Public(ex.Params["id"]) || !slices.Contains(ex.Tenant.ModelPaths, ex.Params["path"])):
+	case ex.Operation != nil && ex.Operation.ID == ModelCall && (catalog.Public(ex.Params["id"]) || !slices.Contains(ex.Tenant.ModelPaths, ex.Params["path"])):
 		return route.ErrNotFound
 	}
 	return nil
 }
+
+// ModelCall is the operation of paths that an organisation has named for its endpoints'
+// model servers: nothing is known of their bodies but their counts of tokens.
+const ModelCall = "modelCall"

@@ -43,7 +43,7 @@ func passUnread(ex *Exchange) error {
 	}
 	out.Body = in.Body
 	if in.Source != nil {
-		out.Source, out.Length = &bounded{Reader: in.Source, left: ex.bodyLimit()}, in.Length
+		out.Source, out.Length = &bounded{Reader: in.Source, left: ex.BodyLimit()}, in.Length
 	}
 	return nil
 }

@@ -18,12 +18,12 @@ const (
 	batchLife = 7 * 24 * time.Hour
 )
 
-// ttl is how long the platform keeps the job of a call that has not ended.
-func (ex *Exchange) ttl() time.Duration {
+// JobLife is how long the platform keeps the job of a call that has not ended.
+func (ex *Exchange) JobLife() time.Duration {
 	body, _ := ex.Body.Doc.(map[string]any)
 	policy, _ := body["policy"].(map[string]any)
-	if ms, said := number(policy["ttl"]); said {
-		return milliseconds(ms)
+	if ms, said := Number(policy["ttl"]); said {
+		return time.Duration(ms * float64(time.Millisecond))
 	}
 	return defaultLife
 }
@@ -35,20 +35,20 @@ func (f *Own) submitted(ctx context.Context, ex *Exchange) {
 		f.note(ctx, ex)
 		return
 	}
-	a.Stream = &settling{ReadCloser: a.Stream, end: func() { f.note(ctx, ex) }}
+	a.AtEnd(func() { f.note(ctx, ex) })
 }
 
 func (*Own) note(ctx context.Context, ex *Exchange) {
-	if ex.Money.ran == nil || ex.Money.ran.id == "" || len(ex.Money.ran.id) >= maxToken {
+	if !ex.Money.Ran.Named() {
 		return
 	}
-	life := ex.ttl() + resultLife
+	life := ex.JobLife() + resultLife
 	if ex.Operation.ID == "createBatch" {
 		life = batchLife
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), SettleTimeout)
 	defer cancel()
-	job := spend.Job{Endpoint: ex.Params["id"], ID: ex.Money.ran.id}
+	job := spend.Job{Endpoint: ex.Params["id"], ID: ex.Money.Ran.ID}
 	owner := spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
 	if err := ex.Ports.Ledger.NoteJob(ctx, ex.Caller.Org, job, owner, life); err != nil && ex.Event.Cause == nil {
 		ex.Event.Cause = err // on a public model, the job is nobody's

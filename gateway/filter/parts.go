@@ -3,9 +3,12 @@ package filter
 import (
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/once/intent"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/translate"
 )
@@ -92,20 +95,26 @@ type Judged struct {
 
 // Approval is the approval of a call that was refused.
 type Approval struct {
-	// grant is the approval of the call, nil for nothing.
-	grant *grant
-	// question names the question that its refusal is, "" before that was asked.
-	question string
+	// Grant is the approval of the call, nil for nothing.
+	Grant *Grant
+	// Question names the question that its refusal is, "" before that was asked.
+	Question string
+}
+
+// Grant is one that an exchange has taken: the record as it was, and as it is now.
+type Grant struct {
+	Was *approval.Record
+	Now approval.Entry
 }
 
 // Money is the cost of a call.
 type Money struct {
 	// Held is the ledger's reservation for the call, nil for nothing.
-	Held *reservation
-	// ran is the answer's account of a run, nil before it was read to its end.
-	ran *ran
-	// usageAsked says that the gateway, and not the caller, has asked for its account.
-	usageAsked bool
+	Held *Reservation
+	// Ran is the answer's account of a run, nil before it was read to its end.
+	Ran *Ran
+	// UsageAsked says that the gateway, and not the caller, has asked for its account.
+	UsageAsked bool
 }
 
 // Once is the state of a call that must not be made twice.
@@ -129,3 +138,45 @@ type Once struct {
 	// End is how the platform's answer ended the call.
 	End intent.Outcome
 }
+
+// Reservation is the ledger's reservation for an exchange.
+type Reservation struct {
+	spend.Reservation
+	Quote spend.Quote
+	// Of is the kind of the resource, Verb what the call does with it.
+	Of   operation.Kind
+	Verb operation.Verb
+	// Known says that the ledger admitted the call; a call that lowers cost goes on
+	// without. Taken says that the call has taken, or may have, the amounts it was admitted for.
+	Known, Taken bool
+	// Unsure ends the intent of a call that the store may have noted and not have said so;
+	// nothing is made under it.
+	Unsure *spend.Ending
+	// Takes are the amounts of the resource as known now, Before those when it
+	// was read for the call.
+	Takes, Before spend.Amounts
+}
+
+// forRecord returns a reservation with the fields that notes read, nil for nil.
+func (r *Reservation) forRecord() *Reservation {
+	if r == nil {
+		return nil
+	}
+	kept := &Reservation{Of: r.Of, Known: r.Known, Takes: r.Takes, Quote: spend.Quote{Refused: r.Quote.Refused, Tightest: r.Quote.Tightest}}
+	kept.After, kept.Free, kept.Waived = r.After, r.Free, r.Waived
+	return kept
+}
+
+// Ran is an answer's account of a run.
+type Ran struct {
+	telemetry.Job
+
+	// ID and Status are those of the job; "" of a completion.
+	ID, Status string
+}
+
+// MaxID is the length below which the id of a job is whole, in bytes.
+const MaxID = 256
+
+// Named reports whether an answer names its job; nil is no answer.
+func (r *Ran) Named() bool { return r != nil && r.ID != "" && len(r.ID) < MaxID }

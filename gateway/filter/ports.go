@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/once/intent"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/route"
@@ -191,6 +192,13 @@ func (p *Pipeline) NewExchange(in Inbound) *Exchange {
 		Start: in.Received, Revision: p.Revision, Door: in.Door, Dialect: string(dialect), Method: methodLabel(in.Method),
 		Operation: unmatched, Peer: in.Peer, Agent: in.Header.Get("User-Agent"), BytesIn: int64(len(in.Body)),
 	}
+	return ex
+}
+
+// NewDryRun begins the exchange of a request that a caller might make, with other ports.
+func (p *Pipeline) NewDryRun(in Inbound, ports *Ports, caller *identity.Caller) *Exchange {
+	ex := p.NewExchange(in)
+	ex.Ports, ex.Caller = ports, caller
 	return ex
 }
 

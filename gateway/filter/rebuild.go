@@ -30,7 +30,7 @@ func (Rebuild) Name() string { return "rebuild" }
 func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 	op := ex.Operation
 	out := &ex.Out
-	if ex.opaque() {
+	if ex.Opaque() {
 		return passUnread(ex)
 	}
 	out.Method = op.Method
@@ -47,7 +47,6 @@ func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 		HeaderRequestID:   {ex.RequestID},
 	}
 	if out.Stream {
-		ex.askUsage()
 		out.Header["Accept"] = []string{"text/event-stream, application/problem+json"}
 		if last := ex.In.Header.Get("Last-Event-ID"); last != "" && len(last) <= 128 {
 			out.Header["Last-Event-Id"] = []string{last}
@@ -79,8 +78,8 @@ func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 	if err != nil {
 		return fmt.Errorf("encode the outbound body: %w", err)
 	}
-	if int64(len(body)) > ex.bodyLimit() { // of a template, or of the settings that a policy adds
-		return problem.TooLarge.Newf("the body that the request becomes exceeds %d bytes", ex.bodyLimit())
+	if int64(len(body)) > ex.BodyLimit() { // of a template, or of the settings that a policy adds
+		return problem.TooLarge.Newf("the body that the request becomes exceeds %d bytes", ex.BodyLimit())
 	}
 	out.Body = body
 	return nil

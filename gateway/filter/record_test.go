@@ -51,7 +51,7 @@ func TestARecordHasTheFieldsThatExplanationsRead(t *testing.T) {
 	fill(t, reflect.ValueOf(ex).Elem())
 	fill(t, reflect.ValueOf(event).Elem())
 	ex.Event, ex.Calls = event, []*Exchange{newExchange(stagesOfCall)}
-	ex.Money.Held = new(reservation)
+	ex.Money.Held = new(Reservation)
 	fill(t, reflect.ValueOf(ex.Money.Held).Elem())
 	r := ex.Record()
 	for _, c := range []struct {
@@ -68,9 +68,9 @@ func TestARecordHasTheFieldsThatExplanationsRead(t *testing.T) {
 		{"judged", r.Judged, ex.Judged, []string{"Input", "Verdict"}},
 		{"money", r.Money, ex.Money, []string{"Held"}},
 		{"request", r.In, ex.In, []string{"Path"}},
-		{"reservation", *r.Money.Held, *ex.Money.Held, []string{"Reservation", "quote", "kind", "known", "takes"}},
+		{"reservation", *r.Money.Held, *ex.Money.Held, []string{"Reservation", "Quote", "Of", "Known", "Takes"}},
 		{"reservation in the ledger", r.Money.Held.Reservation, ex.Money.Held.Reservation, []string{"After", "Free", "Waived"}},
-		{"quote", r.Money.Held.quote, ex.Money.Held.quote, []string{"Refused", "Tightest"}},
+		{"quote", r.Money.Held.Quote, ex.Money.Held.Quote, []string{"Refused", "Tightest"}},
 	} {
 		if empty := fields(c.from, true); len(empty) > 0 {
 			t.Errorf("%s: the test has not filled %q", c.name, empty)

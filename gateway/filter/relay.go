@@ -37,7 +37,7 @@ func (f Relay) Response(_ context.Context, ex *Exchange) error {
 	if !a.Relayed {
 		return nil
 	}
-	if ex.opaque() {
+	if ex.Opaque() {
 		showUnread(a)
 		return nil
 	}
@@ -87,11 +87,11 @@ func (f Relay) Response(_ context.Context, ex *Exchange) error {
 // sound reports whether a successful answer of the run interface has the form that its callers
 // read: JSON, or events. Of one that streams no more is known than its head.
 func sound(a *Answer) bool {
-	return isEvents(a) || json.Valid(a.Body)
+	return a.Events() || json.Valid(a.Body)
 }
 
-// isEvents reports whether an answer is an event stream.
-func isEvents(a *Answer) bool {
+// Events reports whether an answer is an event stream.
+func (a *Answer) Events() bool {
 	media, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
 	return strings.EqualFold(strings.TrimSpace(media), "text/event-stream")
 }

@@ -68,7 +68,7 @@ func (f *Judge) resolve(ctx context.Context, ex *Exchange) error {
 	if !verb.HasAfter() {
 		in.Cost = policies.Cost{Known: true}
 		if price := ex.Tenant.Runs.Of(ex.Params["id"]); row.Kind == operation.KindJob && verb == operation.VerbRun && price.Known() {
-			_, in.Cost.Run, _ = mostOf(ex, price)
+			_, in.Cost.Run, _ = ex.MostOf(price)
 		}
 		return f.look(ctx, ex, verb)
 	}
@@ -134,7 +134,7 @@ func (f *Judge) price(ctx context.Context, ex *Exchange, verb operation.Verb) er
 	in := ex.Judged.Input
 	ctx, span := f.Recorder.Stage(ctx, "price")
 	defer span.End()
-	snap, err := ex.prices(ctx)
+	snap, err := ex.Prices(ctx)
 	if err != nil && !errors.Is(err, catalog.ErrUnavailable) {
 		return fmt.Errorf("price list: %w", err)
 	}
@@ -148,9 +148,9 @@ func (f *Judge) price(ctx context.Context, ex *Exchange, verb operation.Verb) er
 	return nil
 }
 
-// prices returns the price list of the caller's organisation, which may have to be
+// Prices returns the price list of the caller's organisation, which may have to be
 // read first.
-func (ex *Exchange) prices(ctx context.Context) (*catalog.Snapshot, error) {
+func (ex *Exchange) Prices(ctx context.Context) (*catalog.Snapshot, error) {
 	ex.Admission.Slot.Rest()
 	defer ex.Admission.Slot.Work()
 	return ex.Ports.Prices.Snapshot(ctx, ex.Caller.Org)

@@ -30,9 +30,9 @@ func (Size) Name() string { return "size" }
 // Request refuses with 413, with 400 a body that broke off, and with 503 one
 // that there is no memory for.
 func (f Size) Request(_ context.Context, ex *Exchange) error {
-	limit := ex.bodyLimit()
+	limit := ex.BodyLimit()
 	in := &ex.In
-	if source := in.Source; source != nil && f.Memory != nil && !ex.opaque() {
+	if source := in.Source; source != nil && f.Memory != nil && !ex.Opaque() {
 		in.Source = nil
 		if err := f.receive(ex, source, limit); err != nil || in.Oversize {
 			discard(source)
@@ -70,8 +70,8 @@ func (f Size) bound(ex *Exchange) *held {
 	return nil
 }
 
-// opaque reports whether the call passes unread.
-func (ex *Exchange) opaque() bool {
+// Opaque reports whether the call passes unread.
+func (ex *Exchange) Opaque() bool {
 	if ex.Operation == nil {
 		return false
 	}
@@ -79,9 +79,9 @@ func (ex *Exchange) opaque() bool {
 	return row.Opaque
 }
 
-// bodyLimit is how many bytes the body may have: before the operation of a
+// BodyLimit is how many bytes the body may have: before the operation of a
 // request to the run interface is known, as many as any of them takes.
-func (ex *Exchange) bodyLimit() int64 {
+func (ex *Exchange) BodyLimit() int64 {
 	switch {
 	case !ex.Dialect.Runs():
 		return MaxBody

@@ -39,6 +39,8 @@ type Translate struct {
 	// Late runs creates beside their requests, which they can outlive, and sees to it
 	// that they end with the process.
 	Late func(f func())
+	// Tell puts the cost of a call on the answer to its request.
+	Tell func(call *Exchange, a *Answer)
 	// Told and Untold end the intent of a call when its request ends, with an answer and
 	// without.
 	Told, Untold func(ctx context.Context, call *Exchange)
@@ -73,9 +75,7 @@ func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 	for _, c := range ex.Calls {
 		tell(ex.Answer, &c.Judged.Verdict)
 		tellWithheld(ex.Answer, c)
-		if r := c.Money.Held; r != nil {
-			r.tell(ex.Answer)
-		}
+		f.Tell(c, ex.Answer)
 	}
 	for _, c := range calls.made {
 		if out.Status < http.StatusInternalServerError && !out.Failed {

@@ -61,14 +61,10 @@ func TestCallsAfterTheAnswer(t *testing.T) {
 	}
 }
 
-// A found resource is noted on the call that made it, or on the call that got it.
+// A found resource is noted on the call that made it; see also package once.
 func TestFoundResources(t *testing.T) {
 	made := &Exchange{Adopted: "p1", Sent: SentOut, Event: &telemetry.Event{}}
 	if got, want := Noters(nil).Notes(made, StageDispatch), []string{"p1 was made all the same and found afterwards"}; !cmp.Equal(got, want) {
-		t.Errorf("notes %q, want %q", got, want)
-	}
-	given := &Exchange{Adopted: "p1", Event: &telemetry.Event{}}
-	if got, want := new(Repeats).Notes(given, stageOnce), []string{"p1 was made by an earlier request whose answer was lost"}; !cmp.Equal(got, want) {
 		t.Errorf("notes %q, want %q", got, want)
 	}
 }

@@ -32,7 +32,7 @@ func checkUpgrade(ex *Exchange) error {
 	if !asks(in.Header) {
 		return nil
 	}
-	if !ex.opaque() {
+	if !ex.Opaque() {
 		return problem.BadRequest.New("upgrades are not supported").With("Connection", "close")
 	}
 	only := func(name string) string {
@@ -88,7 +88,7 @@ func openTunnel(ctx context.Context, ex *Exchange, body io.ReadCloser) error {
 		slices.Equal(h["Sec-Websocket-Accept"], []string{base64.StdEncoding.EncodeToString(sum[:])})
 	if !fits {
 		_ = body.Close()
-		ex.Answer, ex.Sent = nil, SentOut
+		ex.Broke()
 		return fmt.Errorf("%w: the answer switches to a protocol that was not asked for", upstream.ErrUnreachable)
 	}
 	a.Tunnel = &tunnel{conn, ctx}

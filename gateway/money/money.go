@@ -12,7 +12,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
-	"github.com/tollgate-dev/tollgate/gateway/once"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -62,6 +61,8 @@ type Deps struct {
 	Did func(org string, of spend.Owner, operation, resource, text string)
 	// Job asks the platform for the end of a hold's job, nil for an unknown one.
 	Job func(ctx context.Context, org string, h *spend.Hold) (*spend.Settlement, error)
+	// Claim makes a resource that of a hold's call, and reports whether it is.
+	Claim func(ctx context.Context, org string, f *spend.Found, h *spend.Hold) (bool, error)
 
 	// Config, Reader and Zone are of the configuration in force: itself, nil before the first, what reads at the
 	// platform, and when the days of an organisation begin.
@@ -75,8 +76,7 @@ type Deps struct {
 
 // Money is the ledger and what keeps it.
 type Money struct {
-	Ledger  *spend.Ledger
-	Intents *once.Desk
+	Ledger *spend.Ledger
 	// Outbox is the ledger's store.
 	Outbox *spend.Outbox
 	// Books keeps the ledger in line with the platform.
@@ -96,7 +96,6 @@ func New(cfg *settings.Config, self spend.Holder, deps Deps) *Money {
 	m := &Money{deps: deps, accounts: spendstore.New(deps.Scripts, cfg.Redis.Prefix.Spend(), deps.Zone)}
 	m.accounts.Now = deps.Now
 	m.accounts.Watch(deps.Limits.Server())
-	m.Intents = once.NewDesk(deps.Scripts, cfg.Redis.Prefix.Repeats(), self.Incarnation, deps.Go, deps.Logger)
 	store := m.accounts
 	history := &spend.History{Archive: store, Keep: cfg.Spend.History}
 	alerts, passes := deps.Alerts.Thresholds(store, history, m.plan), newPasses(m.deps.Meter, m.deps.Now, 2*cfg.Spend.Reconcile)
@@ -105,7 +104,7 @@ func New(cfg *settings.Config, self spend.Holder, deps Deps) *Money {
 	images := m.newImages(store)
 	remembered := images.Remember(store)
 	reconciler := &spend.Reconciler{
-		Store: remembered, Images: images, Repaired: passes.repaired, List: m.inventory, Get: m.resource, Claim: filter.ClaimFor(m.Intents), Job: m.deps.Job, Lock: store.Lock, Logger: m.deps.Logger,
+		Store: remembered, Images: images, Repaired: passes.repaired, List: m.inventory, Get: m.resource, Claim: m.deps.Claim, Job: m.deps.Job, Lock: store.Lock, Logger: m.deps.Logger,
 		History: history,
 		Seen: func(ctx context.Context, org string, s *spend.State) {
 			balances.saw(org, s)

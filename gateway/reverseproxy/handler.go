@@ -111,7 +111,7 @@ func (h *Handler) receive(w http.ResponseWriter, r *http.Request, ex *filter.Exc
 	}
 	d := &deadline{w: w, patience: h.BodyTimeout}
 	d.set()
-	ex.In.Source = &source{body: r.Body, deadline: d}
+	ex.Await(&source{body: r.Body, deadline: d})
 }
 
 // deadline is the time by which a body must have come. It is lifted only when it

@@ -119,8 +119,16 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/money",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/groupcommit", "gateway/once", "gateway/settings", "gateway/telemetry", "gateway/tenants", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit", "ratelimit/redisstore"},
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/groupcommit", "gateway/settings", "gateway/telemetry", "gateway/tenants", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit", "ratelimit/redisstore"},
 			Why:     "a feature: the ledger and what keeps it, for the chain and for operators",
+		},
+		{
+			Package: "gateway/money/charge",
+			May: []string{
+				"gateway/filter", "gateway/problem", "gateway/schema", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "policies", "policies/catalog",
+				"policies/operation", "policies/spend",
+			},
+			Why: "a feature: the stages of the chain that know what a call costs",
 		},
 		{
 			Package: "gateway/limits",
@@ -137,6 +145,14 @@ func Table() []Row {
 			Package: "gateway/retired",
 			May:     []string{"gateway/admin", "gateway/route", "gateway/settings", "translate/brownout", "translate/graphql", "translate/usage"},
 			Why:     "a feature: who calls the retired interfaces",
+		},
+		{
+			Package: "gateway/approval/grants",
+			May: []string{
+				"gateway/approval", "gateway/filter", "gateway/problem", "gateway/strictjson", "policies", "policies/catalog", "policies/decisionlog", "policies/operation",
+				"policies/spend",
+			},
+			Why: "a feature: calls that pass because they were approved",
 		},
 		{
 			Package: "gateway/approval/answers",
@@ -236,7 +252,14 @@ func Table() []Row {
 		leaf("gateway/tasks", "a leaf: work behind answers, whatever it is"),
 		{Package: "gateway/webhook/...", May: []string{"config/fault", "config/strictyaml", "gateway/egress"}, Why: "a leaf: deliveries to receivers outside"},
 		{Package: "gateway/approval", May: []string{"gateway/record"}, Why: "a leaf: what was asked of operators, and answered"},
-		{Package: "gateway/once", May: []string{"gateway/once/intent", "policies/spend/..."}, Why: "intents in hand, in the ledger's store"},
+		{
+			Package: "gateway/once",
+			May: []string{
+				"gateway/filter", "gateway/once/intent", "gateway/problem", "gateway/strictjson", "gateway/upstream", "policies/operation", "policies/spend/...",
+			},
+			Tests: []string{"gateway/telemetry"}, // for the event of an exchange
+			Why:   "a feature: intents in hand, in the ledger's store, and their stages in the chain",
+		},
 		leaf("gateway/once/intent", "a leaf: what is known of a thing that is being made"),
 		{Package: "gateway/groupcommit", May: []string{"ratelimit/group"}, Why: "a leaf: how scripts get to Redis"},
 		leaf("gateway/record", "a leaf: compare and swap in Redis"),

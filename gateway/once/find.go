@@ -1,4 +1,4 @@
-package filter
+package once
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/once/intent"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -15,7 +16,7 @@ import (
 
 // Finder looks for the resources of creates whose answer was lost.
 type Finder struct {
-	Reader *Reader
+	Reader *filter.Reader
 	// Time is how long a request may look, 0 for not at all.
 	Time time.Duration
 	// Patience is how long a call may take, and Unresolved how much longer the gateway
@@ -28,7 +29,7 @@ func (f *Finder) over(age time.Duration) bool { return age > f.Patience+f.Unreso
 
 // until is when a request ends that finds out about a create: a legacy one with its
 // time.
-func (f *Finder) until(ctx context.Context, ex *Exchange) time.Time {
+func (f *Finder) until(ctx context.Context, ex *filter.Exchange) time.Time {
 	if end, ok := ctx.Deadline(); ex.Path.Nested && ok {
 		return end
 	}
@@ -38,7 +39,7 @@ func (f *Finder) until(ctx context.Context, ex *Exchange) time.Time {
 // Find looks once for the resource of an intent of this age, and makes it the intent's own.
 // A known id decides. Otherwise it is a resource that matches the request and was not
 // there before; nil means that there is nothing such.
-func (f *Finder) Find(ctx context.Context, ex *Exchange, w *intent.Wish, i *intent.Intent, age time.Duration) (map[string]any, error) {
+func (f *Finder) Find(ctx context.Context, ex *filter.Exchange, w *intent.Wish, i *intent.Intent, age time.Duration) (map[string]any, error) {
 	row, _ := operation.Of(ex.Operation.ID)
 	if i.Resource != "" {
 		return f.get(ctx, ex, row.Kind, i.Resource)
@@ -68,7 +69,7 @@ func (f *Finder) Find(ctx context.Context, ex *Exchange, w *intent.Wish, i *inte
 
 // get reads the resource with an id. Only a 404 says that it is gone: then both results
 // are nil.
-func (f *Finder) get(ctx context.Context, ex *Exchange, kind operation.Kind, id string) (map[string]any, error) {
+func (f *Finder) get(ctx context.Context, ex *filter.Exchange, kind operation.Kind, id string) (map[string]any, error) {
 	ex.Admission.Slot.Rest()
 	defer ex.Admission.Slot.Work()
 	doc, refusal, err := f.Reader.Read(ctx, ex, f.Reader.Gets[kind], map[string]string{"id": id})
@@ -85,7 +86,7 @@ func (f *Finder) get(ctx context.Context, ex *Exchange, kind operation.Kind, id 
 }
 
 // list lists the resources there are of a kind.
-func (f *Finder) list(ctx context.Context, ex *Exchange, kind operation.Kind) ([]Listed, error) {
+func (f *Finder) list(ctx context.Context, ex *filter.Exchange, kind operation.Kind) ([]filter.Listed, error) {
 	ex.Admission.Slot.Rest()
 	defer ex.Admission.Slot.Work()
 	return f.Reader.Records(ctx, ex.Caller.Org, func(k operation.Kind) bool { return k == kind })
@@ -93,7 +94,7 @@ func (f *Finder) list(ctx context.Context, ex *Exchange, kind operation.Kind) ([
 
 // known lists the resources there are of a kind that do not say when they were made,
 // nil if they do or cannot be listed.
-func (f *Finder) known(ctx context.Context, ex *Exchange, kind operation.Kind) []string {
+func (f *Finder) known(ctx context.Context, ex *filter.Exchange, kind operation.Kind) []string {
 	if dated(kind) {
 		return nil
 	}
@@ -117,7 +118,7 @@ func dated(kind operation.Kind) bool {
 func claimOf(kind operation.Kind, id string) string { return string(kind) + "/" + id }
 
 // ClaimFor makes a resource that of a hold's call; see [spend.Reconciler].
-func ClaimFor(in Intents) func(ctx context.Context, org string, f *spend.Found, h *spend.Hold) (bool, error) {
+func ClaimFor(in filter.Intents) func(ctx context.Context, org string, f *spend.Found, h *spend.Hold) (bool, error) {
 	return func(ctx context.Context, org string, f *spend.Found, h *spend.Hold) (bool, error) {
 		w := intent.Wish{Org: org, Owner: h.Owner.Key, Like: in.Like(org, looks(f.Kind, h.About.Name, h.About.Print))}
 		return in.Claim(ctx, &w, &intent.Intent{ID: h.ID, Name: h.About.Name}, claimOf(f.Kind, f.ID))

@@ -1,10 +1,11 @@
-package filter
+package charge
 
 import (
 	"bytes"
 	"io"
 	"maps"
 
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
@@ -13,15 +14,12 @@ import (
 // budget cannot do without: so the gateway asks, and takes the answer out of the stream
 // again if the caller has not asked as well.
 
-// modelCall is the operation of paths that an organisation has named for its endpoints'
-// model servers: nothing is known of their bodies but their counts of tokens.
-const modelCall = "modelCall"
-
 // askUsage has the body of a stream that a budget pays by token ask for its account.
-func (ex *Exchange) askUsage() {
+func askUsage(ex *filter.Exchange) {
 	row, _ := operation.Of(ex.Operation.ID)
 	body, isObject := ex.Body.Doc.(map[string]any)
-	if row.Kind != operation.KindJob || row.ID == modelCall || ex.Money.Held == nil || priceOf(ex).PerTokens == 0 || !isObject {
+	if row.Kind != operation.KindJob || row.ID == filter.ModelCall || ex.Money.Held == nil || priceOf(ex).PerTokens == 0 || !isObject ||
+		!ex.Operation.Streams || body["stream"] != true {
 		return
 	}
 	const member, flag = "stream_options", "include_usage"
@@ -35,13 +33,14 @@ func (ex *Exchange) askUsage() {
 	}
 	options[flag] = true
 	body[member] = options
-	ex.Body.Doc, ex.Money.usageAsked = body, true
+	ex.Rewrite(body)
+	ex.Money.UsageAsked = true
 }
 
 // withoutUsage takes the account that only the gateway has asked for out of an answer.
-func (ex *Exchange) withoutUsage() error {
+func withoutUsage(ex *filter.Exchange) error {
 	a := ex.Answer
-	if !ex.Money.usageAsked || !isEvents(a) {
+	if !ex.Money.UsageAsked || !a.Events() {
 		return nil
 	}
 	a.Header.Del("Content-Length")

@@ -1,25 +1,17 @@
-package filter
+package charge
 
 import (
 	"bytes"
 	"encoding/json"
 	"strings"
 
-	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 )
-
-// ran is an answer's account of a run.
-type ran struct {
-	telemetry.Job
-
-	// id and status are those of the job; "" of a completion.
-	id, status string
-}
 
 // scan reads the figures of a run from a JSON document as it passes, in memory
 // that does not grow with it. Of a document that is not JSON it reads nonsense.
 type scan struct {
-	ran
+	filter.Ran
 
 	// depth counts the containers that are open. Of the outer ones, names holds the
 	// name of the member at hand, and objects which of them are objects.
@@ -37,7 +29,7 @@ const (
 	// scanDepth is how deep the figures may lie: a list of outputs with their usage.
 	scanDepth = 4
 	// maxToken bounds the kept part of a string.
-	maxToken = 256
+	maxToken = filter.MaxID
 )
 
 // Write implements io.Writer. It does not fail.
@@ -135,12 +127,12 @@ func (s *scan) found() {
 		}
 	}
 	value := string(s.token)
-	n, isNumber := number(json.Number(value))
+	n, isNumber := filter.Number(json.Number(value))
 	switch place := strings.Join(path, "."); {
 	case place == "id":
-		s.id = value
+		s.ID = value
 	case place == "status":
-		s.status = value
+		s.Status = value
 	case !isNumber:
 	case place == "executionTime":
 		s.Finished, s.Executed = true, milliseconds(n)
@@ -156,9 +148,9 @@ func (s *scan) found() {
 }
 
 // result returns the figures read.
-func (s *scan) result() *ran {
+func (s *scan) result() *filter.Ran {
 	if !s.Finished {
 		s.Queued = 0 // it waits still
 	}
-	return &s.ran
+	return &s.Ran
 }

@@ -1,4 +1,4 @@
-package filter
+package once
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/dunglas/httpsfv"
 	"github.com/oklog/ulid/v2"
 
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/once/intent"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -29,7 +30,7 @@ const maxIdempotencyKey = 255
 type Repeats struct {
 	Finder Finder
 	// Addresses rewrites found resources, as Addresses does answers.
-	Addresses Addresses
+	Addresses filter.Addresses
 }
 
 // stageOnce is the name of the stage.
@@ -41,7 +42,7 @@ func (*Repeats) Name() string { return stageOnce }
 // Request answers a repeat of a request with a key. It refuses with 400 a key that is
 // none, with 422 one that was used for another request, with 409 the repeat of a call
 // that is under way, and with 503 a key while the store cannot be asked.
-func (f *Repeats) Request(ctx context.Context, ex *Exchange) error {
+func (f *Repeats) Request(ctx context.Context, ex *filter.Exchange) error {
 	row, _ := operation.Of(ex.Operation.ID)
 	if !row.Once(ex.Body.Doc) {
 		return nil
@@ -49,17 +50,17 @@ func (f *Repeats) Request(ctx context.Context, ex *Exchange) error {
 	var key string
 	var err error
 	if !ex.Path.Nested { // the old dialects have no such header
-		if key, err = idempotencyKey(ex.In.Header[HeaderIdempotencyKey]); err != nil {
+		if key, err = idempotencyKey(ex.In.Header[filter.HeaderIdempotencyKey]); err != nil {
 			return err
 		}
 	}
 	if key == "" && row.Verb != operation.VerbCreate {
 		return nil
 	}
-	o := &Once{Keyed: key != "", Print: fingerprint(ex), Came: time.Now()}
-	o.Wish = ex.Ports.Intents.Wish(ex.Caller.Org, ex.Caller.Key, Digest(ex.Caller.Key, ex.Operation.ID, o.Print))
+	o := &filter.Once{Keyed: key != "", Print: fingerprint(ex), Came: time.Now()}
+	o.Wish = ex.Ports.Intents.Wish(ex.Caller.Org, ex.Caller.Key, filter.Digest(ex.Caller.Key, ex.Operation.ID, o.Print))
 	if o.Keyed {
-		o.Wish = ex.Ports.Intents.Keyed(ex.Caller.Org, ex.Caller.Key, Digest(ex.Caller.Key, ex.Operation.ID, key))
+		o.Wish = ex.Ports.Intents.Keyed(ex.Caller.Org, ex.Caller.Key, filter.Digest(ex.Caller.Key, ex.Operation.ID, key))
 		err = f.keyed(ctx, ex, o)
 	}
 	if err == nil && (ex.Answer == nil || o.Noted) {
@@ -70,7 +71,7 @@ func (f *Repeats) Request(ctx context.Context, ex *Exchange) error {
 
 // keyed answers the repeat of a request with a key. Without an answer and an error,
 // the call may be made: the one before has made nothing.
-func (f *Repeats) keyed(ctx context.Context, ex *Exchange, o *Once) error {
+func (f *Repeats) keyed(ctx context.Context, ex *filter.Exchange, o *filter.Once) error {
 	seen, err := ex.Ports.Intents.Try(ctx, &o.Wish, &intent.Intent{}, nil)
 	switch {
 	case err != nil:
@@ -81,7 +82,7 @@ func (f *Repeats) keyed(ctx context.Context, ex *Exchange, o *Once) error {
 		a := seen.Answer
 		header := a.Header.Clone()
 		header.Set(HeaderReplayed, "true")
-		ex.Reply(&Answer{Status: a.Status, Header: header, Body: a.Body})
+		ex.Reply(&filter.Answer{Status: a.Status, Header: header, Body: a.Body})
 		return nil
 	case len(seen.Intents) == 0:
 		return nil
@@ -108,7 +109,7 @@ func noKeys(err error) error {
 func underWay(text string) error { return problem.UnderWay.New(text).With("Retry-After", "2") }
 
 // Prepare fills in the intent of a call that passed the judge.
-func (f *Repeats) Prepare(ctx context.Context, ex *Exchange) error {
+func (f *Repeats) Prepare(ctx context.Context, ex *filter.Exchange) error {
 	o := ex.Once
 	if o == nil {
 		return nil
@@ -133,13 +134,13 @@ func (f *Repeats) Prepare(ctx context.Context, ex *Exchange) error {
 
 // looks names the features that identify a resource.
 func looks(kind operation.Kind, name, shape string) string {
-	return Digest(string(kind), name, strings.ToLower(shape))
+	return filter.Digest(string(kind), name, strings.ToLower(shape))
 }
 
 // Note notes the intent of a call without a reservation, unless it turns out to be a
 // repeat that is answered. Without the store, a call without a key goes on: as without
 // a gateway, its repeat may make a second one.
-func (f *Repeats) Note(ctx context.Context, ex *Exchange) error {
+func (f *Repeats) Note(ctx context.Context, ex *filter.Exchange) error {
 	o := ex.Once
 	if o == nil {
 		return nil
@@ -169,7 +170,7 @@ func (f *Repeats) Note(ctx context.Context, ex *Exchange) error {
 
 // join answers a request that has found other intents of its wish. Without an answer and an
 // error, it is no repeat of those.
-func (f *Repeats) join(ctx context.Context, ex *Exchange, seen intent.Seen) error {
+func (f *Repeats) join(ctx context.Context, ex *filter.Exchange, seen intent.Seen) error {
 	if ex.Once.Keyed {
 		return f.keyed(ctx, ex, ex.Once)
 	}
@@ -177,7 +178,7 @@ func (f *Repeats) join(ctx context.Context, ex *Exchange, seen intent.Seen) erro
 }
 
 // others returns the intents of the wish; none if the store cannot be asked.
-func others(ctx context.Context, ex *Exchange) intent.Seen {
+func others(ctx context.Context, ex *filter.Exchange) intent.Seen {
 	seen, err := ex.Ports.Intents.Try(ctx, &ex.Once.Wish, &intent.Intent{}, nil)
 	if err != nil {
 		return intent.Seen{}
@@ -187,7 +188,7 @@ func others(ctx context.Context, ex *Exchange) intent.Seen {
 
 // Repeats reports whether a call without a key that was not noted yet may be the repeat
 // of another.
-func (*Repeats) Repeats(ctx context.Context, ex *Exchange) bool {
+func (*Repeats) Repeats(ctx context.Context, ex *filter.Exchange) bool {
 	o := ex.Once
 	return o != nil && !o.Keyed && !o.Noted && len(others(ctx, ex).Intents) > 0
 }
@@ -195,7 +196,7 @@ func (*Repeats) Repeats(ctx context.Context, ex *Exchange) bool {
 // NoteWith has a step write the intent together with something else, again until the
 // store has it, or the request is answered as a repeat of another. The step gets no note
 // without an intent; it returns when the store has noted it, zero for not at all.
-func (f *Repeats) NoteWith(ctx context.Context, ex *Exchange, step func(n *spend.Note) (noted time.Time, err error)) error {
+func (f *Repeats) NoteWith(ctx context.Context, ex *filter.Exchange, step func(n *spend.Note) (noted time.Time, err error)) error {
 	o := ex.Once
 	if o == nil {
 		_, _ = step(nil) // it keeps its error
@@ -223,7 +224,7 @@ func (f *Repeats) NoteWith(ctx context.Context, ex *Exchange, step func(n *spend
 
 // EndWith has the intent end together with something else that is written; the entry is
 // nil without an intent. That of a request with a key ends when its answer is kept.
-func (*Repeats) EndWith(ctx context.Context, ex *Exchange, write func(e *spend.Ending) error) error {
+func (*Repeats) EndWith(ctx context.Context, ex *filter.Exchange, write func(e *spend.Ending) error) error {
 	o := ex.Once
 	if o == nil || !o.Noted || o.Keyed {
 		return write(nil)
@@ -240,7 +241,7 @@ func (*Repeats) EndWith(ctx context.Context, ex *Exchange, write func(e *spend.E
 
 // begin takes the intent in hand, which was noted at a time by the store's clock, and
 // not before another by this gateway's.
-func (*Repeats) begin(ctx context.Context, ex *Exchange, noted, at time.Time) {
+func (*Repeats) begin(ctx context.Context, ex *filter.Exchange, noted, at time.Time) {
 	o := ex.Once
 	o.Noted, o.Intent.Began = true, noted
 	o.Intent = o.Intent.Stored()
@@ -249,7 +250,7 @@ func (*Repeats) begin(ctx context.Context, ex *Exchange, noted, at time.Time) {
 
 // Drop has the exchange go on without its intent, which the store may have noted
 // although it did not say so. It returns the ending of that, nil without an intent.
-func (*Repeats) Drop(ex *Exchange) *spend.Ending {
+func (*Repeats) Drop(ex *filter.Exchange) *spend.Ending {
 	o := ex.Once
 	if ex.Once = nil; o == nil {
 		return nil
@@ -262,7 +263,7 @@ var errHeldUp = errors.New("the gateway stood still, and may have been taken for
 
 // Response has the intent end. A call refused before it was noted may be a repeat:
 // an allowed call stays done.
-func (f *Repeats) Response(ctx context.Context, ex *Exchange) error {
+func (f *Repeats) Response(ctx context.Context, ex *filter.Exchange) error {
 	o := ex.Once
 	if o == nil {
 		return nil
@@ -286,7 +287,7 @@ func (f *Repeats) Response(ctx context.Context, ex *Exchange) error {
 
 // keep writes the answer to a request with a key. A call that the gateway refused, or that
 // the platform has certainly not begun, is forgotten, so that it can be tried again.
-func (*Repeats) keep(ctx context.Context, ex *Exchange) {
+func (*Repeats) keep(ctx context.Context, ex *filter.Exchange) {
 	o := ex.Once
 	e := goesOn(ctx, ex)
 	if settled(ex) {
@@ -296,28 +297,28 @@ func (*Repeats) keep(ctx context.Context, ex *Exchange) {
 			e.Next.Left = true // it is too long: the resource is kept
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), SettleTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), filter.SettleTimeout)
 	defer cancel()
 	ex.Failed(ex.Ports.Intents.End(ctx, &o.Wish, &o.Intent, e))
 }
 
 // end tells the store how the intent ends: behind the answer, if that is all there is
 // to say.
-func (*Repeats) end(ctx context.Context, ex *Exchange) {
+func (*Repeats) end(ctx context.Context, ex *filter.Exchange) {
 	o := ex.Once
 	e := goesOn(ctx, ex)
 	if e.Next == nil {
 		ex.Ports.Intents.EndLate(&o.Wish, &o.Intent, e)
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), SettleTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), filter.SettleTimeout)
 	defer cancel()
 	ex.Failed(ex.Ports.Intents.End(ctx, &o.Wish, &o.Intent, e))
 }
 
 // goesOn is how the intent goes on, by how its call has ended and whether its caller
 // waits for the answer.
-func goesOn(ctx context.Context, ex *Exchange) *intent.End {
+func goesOn(ctx context.Context, ex *filter.Exchange) *intent.End {
 	o := ex.Once
 	next := o.Intent
 	switch o.End {
@@ -342,7 +343,7 @@ func goesOn(ctx context.Context, ex *Exchange) *intent.End {
 
 // Told has the intent of a legacy request's call end with that request, whose caller was
 // told if it is still there.
-func (f *Repeats) Told(ctx context.Context, ex *Exchange) {
+func (f *Repeats) Told(ctx context.Context, ex *filter.Exchange) {
 	switch o := ex.Once; {
 	case ctx.Err() != nil:
 		f.Untold(ctx, ex)
@@ -352,21 +353,21 @@ func (f *Repeats) Told(ctx context.Context, ex *Exchange) {
 }
 
 // Untold leaves the intent of a legacy request's call to a repeat.
-func (*Repeats) Untold(ctx context.Context, ex *Exchange) {
+func (*Repeats) Untold(ctx context.Context, ex *filter.Exchange) {
 	o := ex.Once
 	if o == nil || o.End != intent.OutcomeMade || o.Keyed {
 		return
 	}
 	next := o.Intent
 	next.Left = true
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), SettleTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), filter.SettleTimeout)
 	defer cancel()
 	ex.Failed(ex.Ports.Intents.End(ctx, &o.Wish, &o.Intent, &intent.End{Next: &next}))
 }
 
 // Notes implements Noter.
-func (*Repeats) Notes(ex *Exchange, _ string) []string {
-	if ex.Adopted == "" || ex.Sent != NotSent {
+func (*Repeats) Notes(ex *filter.Exchange, _ string) []string {
+	if ex.Adopted == "" || ex.Sent != filter.NotSent {
 		return nil
 	}
 	return []string{ex.Adopted + " was made by an earlier request whose answer was lost"}
@@ -374,11 +375,11 @@ func (*Repeats) Notes(ex *Exchange, _ string) []string {
 
 // settled reports whether the platform has decided about a call: an answer that says
 // to come again decides nothing.
-func settled(ex *Exchange) bool {
+func settled(ex *filter.Exchange) bool {
 	switch s := ex.Answer.Status; {
 	case ex.Adopted != "":
 		return true
-	case ex.Sent != Answered || !ex.Answer.Relayed || s >= http.StatusInternalServerError:
+	case ex.Sent != filter.Answered || !ex.Answer.Relayed || s >= http.StatusInternalServerError:
 		return false
 	default:
 		return s != http.StatusRequestTimeout && s != http.StatusTooEarly && s != http.StatusTooManyRequests
@@ -386,12 +387,12 @@ func settled(ex *Exchange) bool {
 }
 
 // kept is an answer as it is kept, nil if it is too long.
-func kept(a *Answer, print string) *intent.Answer {
+func kept(a *filter.Answer, print string) *intent.Answer {
 	if len(a.Body) > intent.MaxAnswer {
 		return nil
 	}
 	h := make(http.Header)
-	for _, name := range []string{"Content-Type", HeaderCost, HeaderBudget, HeaderWarning, HeaderMutation} {
+	for _, name := range []string{"Content-Type", filter.HeaderCost, filter.HeaderBudget, filter.HeaderWarning, filter.HeaderMutation} {
 		if v := a.Header[name]; v != nil {
 			h[name] = v
 		}
@@ -406,34 +407,34 @@ func idempotencyKey(values []string) (string, error) {
 	case len(values) == 0:
 		return "", nil
 	case len(values) > 1:
-		return "", problem.BadRequest.New("more than one " + HeaderIdempotencyKey)
+		return "", problem.BadRequest.New("more than one " + filter.HeaderIdempotencyKey)
 	}
 	key := strings.TrimSpace(values[0])
 	if strings.HasPrefix(key, `"`) {
 		item, err := httpsfv.UnmarshalItem(values)
 		text, ok := item.Value.(string)
 		if err != nil || !ok {
-			return "", problem.BadRequest.New("the " + HeaderIdempotencyKey + " is not a string of RFC 9651")
+			return "", problem.BadRequest.New("the " + filter.HeaderIdempotencyKey + " is not a string of RFC 9651")
 		}
 		key = text
 	} else if strings.ContainsAny(key, "\", \t;") {
-		return "", problem.BadRequest.New("the " + HeaderIdempotencyKey + " is not a string of RFC 9651")
+		return "", problem.BadRequest.New("the " + filter.HeaderIdempotencyKey + " is not a string of RFC 9651")
 	}
 	if key == "" || len(key) > maxIdempotencyKey {
-		return "", problem.BadRequest.Newf("the %s must have 1 to %d bytes", HeaderIdempotencyKey, maxIdempotencyKey)
+		return "", problem.BadRequest.Newf("the %s must have 1 to %d bytes", filter.HeaderIdempotencyKey, maxIdempotencyKey)
 	}
 	return key, nil
 }
 
 // fingerprint is the same for requests of an operation that ask for the same.
-func fingerprint(ex *Exchange) string {
+func fingerprint(ex *filter.Exchange) string {
 	if ex.Translation.Wish != "" {
-		return Digest(ex.Event.Dialect, ex.Translation.Wish, string(ex.Body.Labels))
+		return filter.Digest(ex.Event.Dialect, ex.Translation.Wish, string(ex.Body.Labels))
 	}
 	body, err := ex.Encode()
 	if err != nil { // of a decoded body
 		panic(err)
 	}
 	path, query := ex.Place()
-	return Digest(path, query, string(body), string(ex.Body.Labels))
+	return filter.Digest(path, query, string(body), string(ex.Body.Labels))
 }

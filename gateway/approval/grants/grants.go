@@ -1,4 +1,4 @@
-package filter
+package grants
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/policies"
@@ -21,23 +22,40 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// grant is one that an exchange has taken: the record as it was, and as it is now.
-type grant struct {
-	was *approval.Record
-	now approval.Entry
+// Grants lets calls pass that were refused and that operators have approved.
+type Grants struct {
+	// Repeats reports whether a call may be the repeat of another, which was allowed.
+	Repeats func(ctx context.Context, ex *filter.Exchange) bool
 }
 
 // maxShown bounds the body that operators are shown of a request for approval.
 const maxShown = 4 << 10
 
-// approve takes the grant that lets the call pass some refusals and returns it.
-// Otherwise, the refusals become a request for approval, which is told on p. Without
+// Approve takes the grant that lets the call pass some violations and returns what it
+// lifts. Otherwise, they become a request for approval, which is told on p. Without
 // a store, p remains as it is.
-func (ex *Exchange) approve(ctx context.Context, refusals []approval.Refusal, p *problem.Problem) *approval.Record {
-	if (*Repeats).Repeats(nil, ctx, ex) {
+func (f *Grants) Approve(ctx context.Context, ex *filter.Exchange, violations []policies.Violation, p *problem.Problem) []policies.Excepted {
+	refusals := make([]approval.Refusal, len(violations))
+	for i, v := range violations {
+		refusals[i] = approval.Refusal{By: v.Policy, Message: v.Message}
+	}
+	r := f.take(ctx, ex, refusals, p)
+	if r == nil {
+		return nil
+	}
+	lifted := make([]policies.Excepted, len(violations))
+	for i, v := range violations {
+		lifted[i] = policies.Excepted{Violation: v, Exception: r.ID, Until: r.Until, Reason: r.Answer.Reason, GrantedBy: r.Answer.By}
+	}
+	return lifted
+}
+
+// take returns the grant that covers some refusals, or asks for one and returns nil.
+func (f *Grants) take(ctx context.Context, ex *filter.Exchange, refusals []approval.Refusal, p *problem.Problem) *approval.Record {
+	if f.Repeats(ctx, ex) {
 		return nil // Once answers it on the way out: the repeated call was allowed
 	}
-	question, err := ex.question()
+	question, err := question(ex)
 	if err != nil {
 		ex.Event.Cause = err
 		return nil
@@ -48,30 +66,30 @@ func (ex *Exchange) approve(ctx context.Context, refusals []approval.Refusal, p 
 		if r != nil && r.Covers(refusals) {
 			switch {
 			case r.State == approval.Pending || r.State == approval.Denied:
-				ex.tellApproval(p, r)
+				tell(ex, p, r)
 				return nil
-			case r.State == approval.Used && ex.Approval.grant != nil && ex.Approval.grant.now.Record.Claim == r.Claim && ex.within(r):
-				return ex.Approval.grant.was
-			case r.State == approval.Granted && ex.within(r):
+			case r.State == approval.Used && ex.Approval.Grant != nil && ex.Approval.Grant.Now.Record.Claim == r.Claim && within(ex, r):
+				return ex.Approval.Grant.Was
+			case r.State == approval.Granted && within(ex, r):
 				next := *r
 				next.State, next.UsedBy, next.Claim = approval.Used, ex.DecisionID, ulid.Make().String()
 				next.Until = e.Now.Add(approval.Waiting)
 				if e, swapped, err = ex.Ports.Approvals.Swap(ctx, ex.Caller.Org, e, &next); swapped {
-					ex.Approval.grant = &grant{was: r, now: e}
+					ex.Approval.Grant = &filter.Grant{Was: r, Now: e}
 					return r
 				}
 				continue
 			}
 		}
-		next := ex.ask(e, refusals)
-		if r != nil && r.State == approval.Used && ex.Approval.grant == nil { // it is shown on, under its own id
+		next := ask(ex, e, refusals)
+		if r != nil && r.State == approval.Used && ex.Approval.Grant == nil { // it is shown on, under its own id
 			if _, _, err = ex.Ports.Approvals.Swap(ctx, ex.Caller.Org, approval.Entry{ID: r.ID}, r); err != nil {
 				break
 			}
 		}
 		if e, swapped, err = ex.Ports.Approvals.Swap(ctx, ex.Caller.Org, e, next); swapped {
-			ex.Approval.grant = nil // asked for together with the grant's own denials
-			ex.tellApproval(p, e.Record)
+			ex.Approval.Grant = nil // asked for together with the grant's own denials
+			tell(ex, p, e.Record)
 		}
 	}
 	if errors.Is(err, approval.ErrFull) {
@@ -83,14 +101,15 @@ func (ex *Exchange) approve(ctx context.Context, refusals []approval.Refusal, p 
 }
 
 // ask returns the request for approval of some refusals and of those asked about before.
-func (ex *Exchange) ask(e approval.Entry, refusals []approval.Refusal) *approval.Record {
+func ask(ex *filter.Exchange, e approval.Entry, refusals []approval.Refusal) *approval.Record {
 	op := ex.Operation
+	path, _ := ex.Place()
 	next := &approval.Record{
 		ID: "ap-" + ulid.Make().String(), State: approval.Pending, Key: ex.Caller.Key, Team: ex.Caller.Team, Operation: op.ID,
-		Call: op.Method + " " + expand(op.Path, ex.Params), Asks: ex.wants(), USD: ex.costs(), Per: ex.unit(), Decision: ex.DecisionID,
+		Call: op.Method + " " + path, Asks: wants(ex), USD: costs(ex), Per: unit(ex), Decision: ex.DecisionID,
 		Refusals: slices.Clone(refusals), Asked: e.Now, Until: e.Now.Add(approval.Waiting),
 	}
-	if r := e.Record; r != nil && (r.State != approval.Used || ex.Approval.grant != nil && ex.Approval.grant.now.Record.Claim == r.Claim) {
+	if r := e.Record; r != nil && (r.State != approval.Used || ex.Approval.Grant != nil && ex.Approval.Grant.Now.Record.Claim == r.Claim) {
 		for _, was := range r.Refusals {
 			if !next.Covers([]approval.Refusal{was}) {
 				next.Refusals = append(next.Refusals, was)
@@ -107,13 +126,14 @@ func (ex *Exchange) ask(e approval.Entry, refusals []approval.Refusal) *approval
 
 // question names the question when the call is refused: may this caller make this
 // very call? Secrets are part of that, and do not leave the store.
-func (ex *Exchange) question() (string, error) {
-	if ex.Approval.question != "" {
-		return ex.Approval.question, nil
+func question(ex *filter.Exchange) (string, error) {
+	if ex.Approval.Question != "" {
+		return ex.Approval.Question, nil
 	}
 	in := ex.Judged.Input
 	h := sha256.New()
-	_, _ = io.WriteString(h, Digest(ex.Caller.Key, ex.Caller.Team, ex.Operation.ID, expand(ex.Operation.Path, ex.Params), encodeQuery(ex.Query)))
+	path, query := ex.Place()
+	_, _ = io.WriteString(h, filter.Digest(ex.Caller.Key, ex.Caller.Team, ex.Operation.ID, path, query))
 	docs := []any{in.Request.Body}
 	if row, _ := operation.Of(ex.Operation.ID); row.Does(in.Request.Body) == operation.VerbCreate {
 		docs = append(docs, in.Resource.After) // with its template as it is now
@@ -124,12 +144,12 @@ func (ex *Exchange) question() (string, error) {
 		}
 		_, _ = h.Write([]byte{'\n'})
 	}
-	ex.Approval.question = hex.EncodeToString(h.Sum(nil))
-	return ex.Approval.question, nil
+	ex.Approval.Question = hex.EncodeToString(h.Sum(nil))
+	return ex.Approval.Question, nil
 }
 
 // wants describes the call for people: its machines, or the parts of its price.
-func (ex *Exchange) wants() string {
+func wants(ex *filter.Exchange) string {
 	cost := ex.Judged.Input.Cost
 	after, _ := ex.Judged.Input.Resource.After.(map[string]any)
 	row, _ := operation.Of(ex.Operation.ID)
@@ -140,7 +160,7 @@ func (ex *Exchange) wants() string {
 }
 
 // unit is the unit of the call's price.
-func (ex *Exchange) unit() approval.Unit {
+func unit(ex *filter.Exchange) approval.Unit {
 	if row, _ := operation.Of(ex.Operation.ID); row.Kind == operation.KindJob {
 		return approval.PerRun
 	}
@@ -148,9 +168,9 @@ func (ex *Exchange) unit() approval.Unit {
 }
 
 // costs is the greatest cost of the call, in USD per hour or run, "" if that is not known.
-func (ex *Exchange) costs() string {
+func costs(ex *filter.Exchange) string {
 	cost := ex.Judged.Input.Cost
-	if ex.unit() == approval.PerRun {
+	if unit(ex) == approval.PerRun {
 		if r := ex.Money.Held; r != nil {
 			cost.Run = max(cost.Run, catalog.Money(r.After[spend.Cost]))
 		}
@@ -169,11 +189,11 @@ func (ex *Exchange) costs() string {
 }
 
 // within reports whether the call costs no more than was granted.
-func (ex *Exchange) within(r *approval.Record) bool {
+func within(ex *filter.Exchange, r *approval.Record) bool {
 	if r.Answer == nil {
 		return false
 	}
-	costs, most := ex.costs(), r.Answer.MaxUSD
+	costs, most := costs(ex), r.Answer.MaxUSD
 	if costs == "" || most == "" {
 		return costs == most
 	}
@@ -182,8 +202,8 @@ func (ex *Exchange) within(r *approval.Record) bool {
 	return errors.Join(err1, err2) == nil && price <= limit
 }
 
-// tellApproval tells on a refusal how it can be approved, or that it was not.
-func (ex *Exchange) tellApproval(p *problem.Problem, r *approval.Record) {
+// tell tells on a refusal how it can be approved, or that it was not.
+func tell(ex *filter.Exchange, p *problem.Problem, r *approval.Record) {
 	switch {
 	case r.State == approval.Denied:
 		p.Detail += fmt.Sprintf("; approval %s was denied by %s", r.ID, r.Answer.By)
@@ -199,73 +219,30 @@ func (ex *Exchange) tellApproval(p *problem.Problem, r *approval.Record) {
 	p.Approval = &problem.Approval{ID: r.ID, State: string(r.State), Until: r.Until}
 }
 
-// excuse lets a call pass that policies deny, if all denials are approvable and were
+// Excuse lets a call pass that policies deny, if all denials are approvable and were
 // approved. Otherwise it returns the refusal.
-func (ex *Exchange) excuse(ctx context.Context, d *policies.Decision) error {
-	p := forbidden(d)
-	var refusals []approval.Refusal
-	for _, v := range d.Deny {
-		if !v.Approvable {
-			return p
-		}
-		refusals = append(refusals, approval.Refusal{By: v.Policy, Message: v.Message})
-	}
-	r := ex.approve(ctx, refusals, p)
-	if r == nil {
+func (f *Grants) Excuse(ctx context.Context, ex *filter.Exchange, d *policies.Decision) error {
+	p := filter.Forbidden(d)
+	if slices.ContainsFunc(d.Deny, func(v policies.Violation) bool { return !v.Approvable }) {
 		return p
 	}
-	excepted := slices.Clone(d.Excepted) // it may be a remembered one
-	for _, v := range d.Deny {
-		excepted = append(excepted, lifted(v, r))
+	lifted := f.Approve(ctx, ex, d.Deny, p)
+	if lifted == nil {
+		return p
 	}
-	d.Deny, d.Excepted = nil, excepted
+	d.Deny, d.Excepted = nil, slices.Concat(d.Excepted, lifted)
 	return nil
 }
 
-// lifted is a violation that a grant lets pass.
-func lifted(v policies.Violation, r *approval.Record) policies.Excepted {
-	return policies.Excepted{Violation: v, Exception: r.ID, Until: r.Until, Reason: r.Answer.Reason, GrantedBy: r.Answer.By}
-}
-
-// waive lets a call pass the ceilings it would pass over, if the budgets of all are
-// approvable and it was approved: it returns their names, and otherwise the refusal.
-func (ex *Exchange) waive(ctx context.Context, plan *spend.Plan, q *spend.Quote) (waived []string, err error) {
-	p := overBudget(q.Refused)
-	var refusals []approval.Refusal
-	for _, c := range q.Ceilings {
-		if !c.Passed() {
-			continue
-		}
-		if !plan.Budget(c.Scope).Approvable {
-			return nil, p
-		}
-		waived = append(waived, c.Name())
-		refusals = append(refusals, approval.Refusal{By: "budget " + c.Name(), Message: overBudget(c).Detail})
-	}
-	r := ex.approve(ctx, refusals, p)
-	if r == nil {
-		return nil, p
-	}
-	d := ex.Judged.Verdict
-	d.Excepted = slices.Clone(d.Excepted)
-	for _, refusal := range refusals {
-		d.Excepted = append(d.Excepted, lifted(policies.Violation{Policy: refusal.By, Message: refusal.Message}, r))
-	}
-	ex.authorized(d)
-	ex.logDecision(ctx, d, nil, 0)
-	return waived, nil
-}
-
-// giveBack makes a grant that was taken usable again if the call was not carried out.
-func (ex *Exchange) giveBack(ctx context.Context) {
-	g := ex.Approval.grant
-	refused := ex.Sent == Answered && Refuses(ex.Event.UpstreamStatus)
-	if g == nil || ex.Adopted != "" || ex.Sent != NotSent && !refused {
+// GiveBack makes a grant that was taken usable again if the call was not carried out.
+func (*Grants) GiveBack(ctx context.Context, ex *filter.Exchange) {
+	g := ex.Approval.Grant
+	refused := ex.Sent == filter.Answered && filter.Refuses(ex.Event.UpstreamStatus)
+	if g == nil || ex.Adopted != "" || ex.Sent != filter.NotSent && !refused {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), SettleTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), filter.SettleTimeout)
 	defer cancel()
-	if _, _, err := ex.Ports.Approvals.Swap(ctx, ex.Caller.Org, g.now, g.was); err != nil && ex.Event.Cause == nil {
-		ex.Event.Cause = err // it is used up, and has to be asked for again
-	}
+	_, _, err := ex.Ports.Approvals.Swap(ctx, ex.Caller.Org, g.Now, g.Was)
+	ex.Failed(err) // it is used up, and has to be asked for again
 }

@@ -1,17 +1,14 @@
-package filter
+package charge
 
 import (
 	"context"
-	"errors"
-	"io"
 	"net/http"
 	"strconv"
-	"sync"
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
-	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -19,7 +16,7 @@ import (
 
 // priceOf is the price of runs on the endpoint or model of a call, if the ledger keeps
 // account of them.
-func priceOf(ex *Exchange) catalog.Run {
+func priceOf(ex *filter.Exchange) catalog.Run {
 	if ex.Tenant.Budgets == nil {
 		return catalog.Run{}
 	}
@@ -27,9 +24,11 @@ func priceOf(ex *Exchange) catalog.Run {
 }
 
 // requestRun reserves the most that a run can cost, or its expected cost.
-func (f *Reserve) requestRun(ctx context.Context, ex *Exchange, row *operation.Row) error {
+func (f *Reserve) requestRun(ctx context.Context, ex *filter.Exchange, row *operation.Row) error {
 	price := priceOf(ex)
-	ex.Out.Whole = price.Known() && row.Verb.Changes() && !row.Waits // such answers are short
+	if price.Known() && row.Verb.Changes() && !row.Waits {
+		ex.Hold() // such answers are short
+	}
 	switch {
 	case row.Verb != operation.VerbRun, ex.Operation.ID == "updateBatch", ex.Operation.ID == "finalizeBatch":
 		return nil // requests added to a batch were reserved then
@@ -37,11 +36,11 @@ func (f *Reserve) requestRun(ctx context.Context, ex *Exchange, row *operation.R
 		return f.unpriced(ctx, ex)
 	}
 	plan, owner := ex.Tenant.Budgets, spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
-	most, _, known := mostOf(ex, price)
+	most, _, known := ex.MostOf(price)
 	if !known && plan.Accrues(owner) {
 		return problem.PriceUnknown.New("what this run costs at most cannot be determined, and a budget per day or month applies")
 	}
-	r := &reservation{kind: operation.KindJob, verb: row.Verb, Reservation: spend.Reservation{
+	r := &filter.Reservation{Of: operation.KindJob, Verb: row.Verb, Reservation: spend.Reservation{
 		Hold: ulid.Make().String(), Kind: string(operation.KindJob), Owner: owner, After: onceOf(most),
 		About: spend.About{Operation: ex.Operation.ID, Decision: ex.DecisionID, Name: ex.Params["id"]},
 	}}
@@ -50,8 +49,12 @@ func (f *Reserve) requestRun(ctx context.Context, ex *Exchange, row *operation.R
 			r.About.Most, r.After = r.After[spend.Cost], expected
 		}
 	}
-	r.takes, ex.Money.Held = r.After, r
-	return f.admit(ctx, ex, plan, plan.Accrues(owner))
+	r.Takes, ex.Money.Held = r.After, r
+	if err := f.admit(ctx, ex, plan, plan.Accrues(owner)); err != nil {
+		return err
+	}
+	askUsage(ex)
+	return nil
 }
 
 // onceOf are the amounts of a one-time cost.
@@ -61,14 +64,14 @@ func onceOf(cost catalog.Money) spend.Amounts {
 
 // expectable reports whether a call is one run, whose cost others like it
 // predict: not a batch, nor a call to a load-balanced endpoint.
-func expectable(ex *Exchange, row *operation.Row) bool { return !row.Opaque && !fillsBatch(ex) }
+func expectable(ex *filter.Exchange, row *operation.Row) bool { return !row.Opaque && !ex.FillsBatch() }
 
 // unpriced refuses a run without a known price where a budget of a day or month
 // applies, unless it is on an endpoint of the organisation: its cost is that of the
 // endpoint's workers.
-func (f *Reserve) unpriced(ctx context.Context, ex *Exchange) error {
+func (f *Reserve) unpriced(ctx context.Context, ex *filter.Exchange) error {
 	id, plan := ex.Params["id"], ex.Tenant.Budgets
-	if plan == nil || !plan.Accrues(spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}) || ex.opaque() {
+	if plan == nil || !plan.Accrues(spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}) || ex.Opaque() {
 		return nil // load-balanced endpoints are not public
 	}
 	if !catalog.Public(id) {
@@ -84,125 +87,56 @@ func (f *Reserve) unpriced(ctx context.Context, ex *Exchange) error {
 	return problem.PriceUnknown.New("what runs of this model cost is not known, and a budget per day or month applies")
 }
 
-// mostOf is the most that a call can cost: a run, or all that are added to a batch and
-// the dearest of them.
-func mostOf(ex *Exchange, price catalog.Run) (most, dearest catalog.Money, known bool) {
-	body, _ := ex.Body.Doc.(map[string]any)
-	switch {
-	case ex.opaque():
-		body = map[string]any{} // it is priced as an empty body
-	case ex.Operation.ID == "retryJob":
-		body = nil // that of the job is not known
-	}
-	if !fillsBatch(ex) {
-		most, known = price.Most(body, sizeOf(ex))
-		return most, most, known
-	}
-	requests, _ := body["requests"].([]any)
-	for _, item := range requests {
-		request, _ := item.(map[string]any)
-		text, err := strictjson.Append(nil, request)
-		one, ok := price.Most(request, int64(len(text)))
-		if err != nil || !ok {
-			return 0, 0, false
-		}
-		most, dearest = most+one, max(dearest, one)
-	}
-	return most, dearest, true
-}
-
-// fillsBatch reports whether a call adds requests to a batch.
-func fillsBatch(ex *Exchange) bool {
-	return ex.Operation.ID == "createBatch" || ex.Operation.ID == "addBatchRequests"
-}
-
-// sizeOf is the length of the body that is sent, at least.
-func sizeOf(ex *Exchange) int64 {
-	size := max(ex.In.Length, int64(len(ex.In.Body)))
-	if ex.opaque() && ex.In.Length < 0 && ex.In.Source != nil {
-		size = ex.bodyLimit()
-	}
-	if len(ex.Judged.Verdict.Mutate) > 0 {
-		if text, err := strictjson.Append(nil, ex.Body.Doc); err == nil {
-			size = max(size, int64(len(text)))
-		}
-	}
-	return size
-}
-
 // responseRun settles the cost of a run, or the cost that the answer about a job
 // states. Of an answer that streams it does so at the end.
-func (f *Reserve) responseRun(ctx context.Context, ex *Exchange, row *operation.Row) {
+func (f *Reserve) responseRun(ctx context.Context, ex *filter.Exchange, row *operation.Row) {
 	r, a := ex.Money.Held, ex.Answer
 	price := priceOf(ex)
 	switch {
-	case r == nil && (!price.Known() || ex.Sent != Answered || !a.Relayed || ex.Params["jobId"] == ""):
+	case r == nil && (!price.Known() || ex.Sent != filter.Answered || !a.Relayed || ex.Params["jobId"] == ""):
 		return
 	case r == nil && a.Stream == nil:
 		f.saw(ctx, ex, price)
 	case r == nil:
-		a.Stream = &settling{ReadCloser: a.Stream, end: func() { f.saw(ctx, ex, price) }}
+		a.AtEnd(func() { f.saw(ctx, ex, price) })
 	case a.Stream != nil && a.Relayed && a.Status < http.StatusBadRequest:
-		a.Stream = &settling{ReadCloser: a.Stream, end: func() { f.end(ctx, ex, f.settlementRun(ex, row, price)) }}
-		r.taken = true
-		r.tell(a)
+		a.AtEnd(func() { f.end(ctx, ex, f.settlementRun(ex, row, price)) })
+		r.Taken = true
+		tell(r, a)
 	default:
 		s := f.settlementRun(ex, row, price)
 		f.end(ctx, ex, s)
 		switch {
 		case s.End == spend.Commit && s.Full:
-			r.takes[spend.Cost] = max(r.takes[spend.Cost], r.About.Most)
+			r.Takes[spend.Cost] = max(r.Takes[spend.Cost], r.About.Most)
 		case s.End == spend.Commit:
-			r.takes = s.Amounts
+			r.Takes = s.Amounts
 		}
-		r.taken = s.End != spend.Release
-		r.tell(a)
+		r.Taken = s.End != spend.Release
+		tell(r, a)
 	}
-}
-
-// settling is the body of an answer at whose end something is settled.
-type settling struct {
-	io.ReadCloser
-	end  func()
-	once sync.Once
-}
-
-// Read implements io.Reader.
-func (s *settling) Read(p []byte) (int, error) {
-	n, err := s.ReadCloser.Read(p)
-	if errors.Is(err, io.EOF) {
-		s.once.Do(s.end)
-	}
-	return n, err
-}
-
-// Close implements io.Closer. A stream closed early is settled without
-// the rest of the answer.
-func (s *settling) Close() error {
-	s.once.Do(s.end)
-	return s.ReadCloser.Close()
 }
 
 // settlementRun returns the cost of a run: the most that it can be, unless the platform
 // refused it, or its answer says otherwise. Of a job that has not ended, the hold stays
 // open under the job's id.
-func (f *Reserve) settlementRun(ex *Exchange, row *operation.Row, price catalog.Run) *spend.Settlement {
+func (f *Reserve) settlementRun(ex *filter.Exchange, row *operation.Row, price catalog.Run) *spend.Settlement {
 	s := &spend.Settlement{Hold: ex.Money.Held.Hold, End: spend.Commit, Full: true}
-	status, ran := ex.Event.UpstreamStatus, ex.Money.ran
+	status, ran := ex.Event.UpstreamStatus, ex.Money.Ran
 	switch {
-	case ex.Sent == NotSent:
+	case ex.Sent == filter.NotSent:
 		s.End = spend.Release
-	case ex.Sent != Answered:
+	case ex.Sent != filter.Answered:
 	case status >= http.StatusBadRequest && status <= http.StatusInternalServerError, status == http.StatusServiceUnavailable:
 		s.End = spend.Release
-	case status >= http.StatusMultipleChoices, ran == nil, row.Opaque, fillsBatch(ex):
-	case ran.status == "" || ran.final():
-		if amounts, known := ran.cost(ex.Params["id"], price, true); known {
+	case status >= http.StatusMultipleChoices, ran == nil, row.Opaque, ex.FillsBatch():
+	case ran.Status == "" || final(ran):
+		if amounts, known := costOf(ran, ex.Params["id"], price, true); known {
 			s.Amounts, s.Full = amounts, false
 			f.learn(ex, row, amounts)
 		}
-	case ran.id != "" && len(ran.id) < maxToken:
-		s.End, s.As, s.Wait = spend.Open, jobHold(ex.Params["id"], ran.id), ex.ttl()+f.Unresolved
+	case ran.Named():
+		s.End, s.As, s.Wait = spend.Open, jobHold(ex.Params["id"], ran.ID), ex.JobLife()+f.Unresolved
 	}
 	return s
 }
@@ -210,19 +144,19 @@ func (f *Reserve) settlementRun(ex *Exchange, row *operation.Row, price catalog.
 // learn remembers the cost of a run that was carried out. Jobs that are answered before
 // they have ended teach nothing: a caller that asks for one again and again would choose the
 // expected cost.
-func (f *Reserve) learn(ex *Exchange, row *operation.Row, amounts spend.Amounts) {
-	if amounts[spend.Cost] > 0 && ex.Money.ran.succeeded() && expectable(ex, row) {
+func (f *Reserve) learn(ex *filter.Exchange, row *operation.Row, amounts spend.Amounts) {
+	if amounts[spend.Cost] > 0 && succeeded(ex.Money.Ran) && expectable(ex, row) {
 		f.Costs.Add(ex.Caller.Org, ex.Caller.Key, ex.Params["id"], catalog.Money(amounts[spend.Cost]))
 	}
 }
 
 // saw settles the cost of a job when an answer about it says that it has ended.
-func (f *Reserve) saw(ctx context.Context, ex *Exchange, price catalog.Run) {
-	if ex.Money.ran == nil || !ex.Money.ran.final() {
+func (f *Reserve) saw(ctx context.Context, ex *filter.Exchange, price catalog.Run) {
+	if ex.Money.Ran == nil || !final(ex.Money.Ran) {
 		return
 	}
 	whole := ex.Operation.ID == "jobStatus" || ex.Operation.ID == "jobStatusSync"
-	amounts, known := ex.Money.ran.cost(ex.Params["id"], price, whole)
+	amounts, known := costOf(ex.Money.Ran, ex.Params["id"], price, whole)
 	if known || whole {
 		f.end(ctx, ex, &spend.Settlement{Hold: jobHold(ex.Params["id"], ex.Params["jobId"]), End: spend.Commit, Amounts: amounts, Full: !known})
 	}
@@ -232,8 +166,8 @@ func (f *Reserve) saw(ctx context.Context, ex *Exchange, price catalog.Run) {
 func jobHold(endpoint, job string) string { return "job " + endpoint + " " + job }
 
 // final reports whether a job has ended.
-func (r *ran) final() bool {
-	switch r.status {
+func final(r *filter.Ran) bool {
+	switch r.Status {
 	case "COMPLETED", "FAILED", "CANCELLED", "TIMED_OUT":
 		return true
 	}
@@ -241,19 +175,19 @@ func (r *ran) final() bool {
 }
 
 // succeeded reports whether a run has ended well. A completion has no status.
-func (r *ran) succeeded() bool { return r.status == "" || r.status == "COMPLETED" }
+func succeeded(r *filter.Ran) bool { return r.Status == "" || r.Status == "COMPLETED" }
 
 // maxRunCost bounds the cost of one run that an answer is believed to state.
 const maxRunCost catalog.Money = 1000 * 1_000_000 // USD
 
-// cost is the cost of a run of a public model or on an endpoint by its price, once it
+// costOf is the cost of a run of a public model or on an endpoint by its price, once it
 // has ended; known is false if that does not follow from the answer, which is
 // all there is to say if it is whole. A run that has failed costs the time that it
 // took, and nothing otherwise (reference platform-v2, section 12.9). Of a public model
 // the answer may say the cost; of an endpoint the output is its worker's word.
-func (r *ran) cost(id string, price catalog.Run, whole bool) (a spend.Amounts, known bool) {
+func costOf(r *filter.Ran, id string, price catalog.Run, whole bool) (a spend.Amounts, known bool) {
 	var cost catalog.Money
-	failed := !r.succeeded()
+	failed := !succeeded(r)
 	switch {
 	case failed && !whole && !r.Finished:
 		return a, false
@@ -261,7 +195,7 @@ func (r *ran) cost(id string, price catalog.Run, whole bool) (a spend.Amounts, k
 		known = r.Finished || failed
 		cost = price.OfTime(r.Executed)
 	case failed:
-		known = r.status == "FAILED" || r.Executed == 0
+		known = r.Status == "FAILED" || r.Executed == 0
 	case r.Cost > 0 && catalog.Public(id):
 		said, err := catalog.ParseMoney(strconv.FormatFloat(r.Cost, 'f', -1, 64))
 		cost, known = said, err == nil && said <= maxRunCost

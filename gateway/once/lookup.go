@@ -1,4 +1,4 @@
-package filter
+package once
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/once/intent"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -23,7 +24,7 @@ type Lookup struct {
 func (*Lookup) Name() string { return "lookup" }
 
 // Request refuses with 503 a call that may have been taken for one of a dead gateway.
-func (*Lookup) Request(_ context.Context, ex *Exchange) error {
+func (*Lookup) Request(_ context.Context, ex *filter.Exchange) error {
 	if o := ex.Once; o != nil && o.Noted && !ex.Ports.Intents.MaySend(o.Intent.ID) {
 		return problem.RepeatsUnavailable.New("the gateway was held up: nothing was sent").With("Retry-After", "1").Because(errHeldUp)
 	}
@@ -32,7 +33,7 @@ func (*Lookup) Request(_ context.Context, ex *Exchange) error {
 
 // Response replaces an answer that leaves a create open, by the new resource or by
 // 504.
-func (f *Lookup) Response(ctx context.Context, ex *Exchange) error {
+func (f *Lookup) Response(ctx context.Context, ex *filter.Exchange) error {
 	o := ex.Once
 	row, _ := operation.Of(ex.Operation.ID)
 	if o == nil || !o.Noted || row.Verb != operation.VerbCreate {
@@ -67,7 +68,7 @@ func (f *Lookup) Response(ctx context.Context, ex *Exchange) error {
 
 // await looks for the resource of a call while its time lasts, and so often at most, unless
 // that is negative.
-func (f *Lookup) await(ctx context.Context, ex *Exchange, o *Once, looks int) (found map[string]any, err error) {
+func (f *Lookup) await(ctx context.Context, ex *filter.Exchange, o *filter.Once, looks int) (found map[string]any, err error) {
 	if f.Finder.Time == 0 && !ex.Path.Nested {
 		return nil, nil
 	}
@@ -87,21 +88,21 @@ func (f *Lookup) await(ctx context.Context, ex *Exchange, o *Once, looks int) (f
 }
 
 // outcome reads the platform's answer to a create, before any stage has rewritten it.
-func outcome(ex *Exchange) intent.Outcome {
+func outcome(ex *filter.Exchange) intent.Outcome {
 	switch ex.Sent {
-	case NotSent:
+	case filter.NotSent:
 		return intent.OutcomeNone
-	case SentOut:
+	case filter.SentOut:
 		return intent.OutcomeUnknown
-	case Answered:
+	case filter.Answered:
 	}
 	status := ex.Answer.Status
 	switch id, _ := ex.Answer.Record()["id"].(string); {
-	case Refuses(status):
+	case filter.Refuses(status):
 		return intent.OutcomeRefused
 	case status >= http.StatusOK && status < http.StatusMultipleChoices && id != "":
 		return intent.OutcomeMade
-	case Fails(status):
+	case filter.Fails(status):
 		media, _, _ := mime.ParseMediaType(ex.Answer.Header.Get("Content-Type"))
 		if media == problem.ContentType && ex.Answer.Record() != nil {
 			return intent.OutcomeFailed

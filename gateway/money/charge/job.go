@@ -1,4 +1,4 @@
-package filter
+package charge
 
 import (
 	"context"
@@ -42,9 +42,9 @@ func JobEnd(ctx context.Context, runs *upstream.Client, agent, org string, h *sp
 		return nil, err
 	}
 	ran := s.result()
-	if ran.id != id || !ran.final() {
+	if ran.ID != id || !final(ran) {
 		return nil, nil //nolint:nilnil // it goes on
 	}
-	amounts, known := ran.cost(h.About.Name, price, true)
+	amounts, known := costOf(ran, h.About.Name, price, true)
 	return &spend.Settlement{Hold: h.ID, End: spend.Commit, Amounts: amounts, Full: !known}, nil
 }

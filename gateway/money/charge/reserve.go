@@ -1,4 +1,4 @@
-package filter
+package charge
 
 import (
 	"context"
@@ -11,8 +11,10 @@ import (
 	"github.com/dunglas/httpsfv"
 	"github.com/oklog/ulid/v2"
 
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -25,8 +27,10 @@ import (
 type Reserve struct {
 	// Repeats keeps the intents of calls, and answers those that are repeats of others.
 	Repeats Noting
+	// Approvals lets calls pass a budget that were approved.
+	Approvals Approving
 	// Reader and Endpoint read an endpoint of the organisation, Workers its workers.
-	Reader   *Reader
+	Reader   *filter.Reader
 	Endpoint *schema.Operation
 	Workers  *schema.Operation
 	// Unresolved is how long the gateway searches for a resource that a call with an unknown outcome may have
@@ -40,46 +44,24 @@ type Reserve struct {
 // for other calls.
 type Noting interface {
 	// Prepare fills in the intent of a call that passed the judge.
-	Prepare(ctx context.Context, ex *Exchange) error
+	Prepare(ctx context.Context, ex *filter.Exchange) error
 	// Note notes the intent of a call without a reservation, and NoteWith together with one.
 	// Both may answer the exchange, as a repeat of another.
-	Note(ctx context.Context, ex *Exchange) error
-	NoteWith(ctx context.Context, ex *Exchange, step func(n *spend.Note) (noted time.Time, err error)) error
+	Note(ctx context.Context, ex *filter.Exchange) error
+	NoteWith(ctx context.Context, ex *filter.Exchange, step func(n *spend.Note) (noted time.Time, err error)) error
 	// Drop has the call go on without its intent, and returns the ending of that.
-	Drop(ex *Exchange) *spend.Ending
+	Drop(ex *filter.Exchange) *spend.Ending
 	// EndWith ends the intent together with a settlement.
-	EndWith(ctx context.Context, ex *Exchange, write func(e *spend.Ending) error) error
+	EndWith(ctx context.Context, ex *filter.Exchange, write func(e *spend.Ending) error) error
+}
+
+// Approving takes the approval of a call. It returns what that lifts, nil without one.
+type Approving interface {
+	Approve(ctx context.Context, ex *filter.Exchange, violations []policies.Violation, p *problem.Problem) []policies.Excepted
 }
 
 // stageReserve is the name of the stage.
 const stageReserve = "reserve"
-
-// reservation is the ledger's reservation for an exchange.
-type reservation struct {
-	spend.Reservation
-	quote spend.Quote
-	kind  operation.Kind
-	verb  operation.Verb
-	// known says that the ledger admitted the call; a call that lowers cost goes on
-	// without. taken says that the call has taken, or may have, the amounts it was admitted for.
-	known, taken bool
-	// unsure ends the intent of a call that the store may have noted and not have said so;
-	// nothing is made under it.
-	unsure *spend.Ending
-	// takes are the amounts of the resource as known now, before those when it
-	// was read for the call.
-	takes, before spend.Amounts
-}
-
-// forRecord returns a reservation with the fields that Notes reads, nil for nil.
-func (r *reservation) forRecord() *reservation {
-	if r == nil {
-		return nil
-	}
-	kept := &reservation{kind: r.kind, known: r.known, takes: r.takes, quote: spend.Quote{Refused: r.quote.Refused, Tightest: r.quote.Tightest}}
-	kept.After, kept.Free, kept.Waived = r.After, r.Free, r.Waived
-	return kept
-}
 
 // Name implements Filter.
 func (*Reserve) Name() string { return stageReserve }
@@ -87,7 +69,7 @@ func (*Reserve) Name() string { return stageReserve }
 // Request refuses with 402 a call that no budget has room for unless it was approved, with 403 one without a known
 // price while a budget in money applies, and with 503 one that raises cost while the
 // ledger cannot be asked. A call that lowers cost is never refused.
-func (f *Reserve) Request(ctx context.Context, ex *Exchange) error {
+func (f *Reserve) Request(ctx context.Context, ex *filter.Exchange) error {
 	plan := ex.Tenant.Budgets
 	row, _ := operation.Of(ex.Operation.ID)
 	verb := row.Does(ex.Judged.Input.Request.Body)
@@ -111,34 +93,34 @@ func (f *Reserve) Request(ctx context.Context, ex *Exchange) error {
 
 // admit asks the ledger for room, and refuses with 402 a call without room that was not
 // approved.
-func (f *Reserve) admit(ctx context.Context, ex *Exchange, plan *spend.Plan, raises bool) error {
+func (f *Reserve) admit(ctx context.Context, ex *filter.Exchange, plan *spend.Plan, raises bool) error {
 	r := ex.Money.Held
-	if err := f.reserve(ctx, ex, plan, raises); err != nil || ex.Answer != nil || r.quote.Refused == nil {
+	if err := f.reserve(ctx, ex, plan, raises); err != nil || ex.Answer != nil || r.Quote.Refused == nil {
 		return err
 	}
 	var err error
-	if r.Waived, err = ex.waive(ctx, plan, &r.quote); err != nil {
+	if r.Waived, err = f.waive(ctx, ex, plan, &r.Quote); err != nil {
 		return err
 	}
 	if err := f.reserve(ctx, ex, plan, raises); err != nil {
 		return err
 	}
-	if r.quote.Refused != nil {
-		return overBudget(r.quote.Refused) // a ceiling that was not approved is passed by now
+	if r.Quote.Refused != nil {
+		return overBudget(r.Quote.Refused) // a ceiling that was not approved is passed by now
 	}
 	return nil
 }
 
 // reserve asks the ledger for room, unless the call turns out to be a repeat that is
 // answered.
-func (f *Reserve) reserve(ctx context.Context, ex *Exchange, plan *spend.Plan, raises bool) error {
+func (f *Reserve) reserve(ctx context.Context, ex *filter.Exchange, plan *spend.Plan, raises bool) error {
 	r := ex.Money.Held
 	var err error
 	answered := f.Repeats.NoteWith(ctx, ex, func(n *spend.Note) (noted time.Time, _ error) {
 		r.Note = n
-		r.quote, err = ex.Ports.Ledger.Reserve(ctx, ex.Caller.Org, plan, r.Reservation)
-		if r.quote.Refused == nil {
-			noted = r.quote.Now
+		r.Quote, err = ex.Ports.Ledger.Reserve(ctx, ex.Caller.Org, plan, r.Reservation)
+		if r.Quote.Refused == nil {
+			noted = r.Quote.Now
 		}
 		return noted, err
 	})
@@ -147,21 +129,21 @@ func (f *Reserve) reserve(ctx context.Context, ex *Exchange, plan *spend.Plan, r
 		ex.Money.Held = nil
 		return answered
 	case err == nil:
-		r.known = true
-		r.Owner = r.quote.Owner
+		r.Known = true
+		r.Owner = r.Quote.Owner
 	case raises:
-		r.unsure = f.Repeats.Drop(ex)
+		r.Unsure = f.Repeats.Drop(ex)
 		return problem.LedgerUnavailable.New("the ledger of spending cannot be asked at the moment, and this call raises what is spent").
 			With("Retry-After", "1").Because(err)
 	default:
 		ex.Event.Cause = err
-		r.unsure = f.Repeats.Drop(ex) // as where repeats cannot be told
+		r.Unsure = f.Repeats.Drop(ex) // as where repeats cannot be told
 	}
 	return nil
 }
 
 // reserved reports whether the ledger is asked before a call is made.
-func reserved(ex *Exchange, row operation.Row, verb operation.Verb) bool {
+func reserved(ex *filter.Exchange, row operation.Row, verb operation.Verb) bool {
 	return ex.Tenant.Budgets != nil && (counted(row, verb) || ex.Tenant.Isolation.Applies() && entered(row, verb))
 }
 
@@ -180,8 +162,8 @@ func entered(row operation.Row, verb operation.Verb) bool {
 }
 
 // asks is the reservation of a call, and whether it raises its resource's amounts.
-func (f *Reserve) asks(ex *Exchange, plan *spend.Plan, kind operation.Kind, verb operation.Verb) (r *reservation, raises bool, err error) {
-	r = &reservation{kind: kind, verb: verb, Reservation: spend.Reservation{
+func (f *Reserve) asks(ex *filter.Exchange, plan *spend.Plan, kind operation.Kind, verb operation.Verb) (r *filter.Reservation, raises bool, err error) {
+	r = &filter.Reservation{Of: kind, Verb: verb, Reservation: spend.Reservation{
 		Hold: ulid.Make().String(), Kind: string(kind), Resource: ex.Params["id"],
 		Owner: spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key},
 		About: spend.About{Operation: ex.Operation.ID, Decision: ex.DecisionID},
@@ -193,7 +175,7 @@ func (f *Reserve) asks(ex *Exchange, plan *spend.Plan, kind operation.Kind, verb
 	in := ex.Judged.Input
 	after, _ := in.Resource.After.(map[string]any)
 	current, _ := in.Resource.Current.(map[string]any)
-	before := &r.before
+	before := &r.Before
 	if current != nil {
 		*before, _ = plan.Footprint(kind, current, 0, in.Catalog)
 	}
@@ -202,7 +184,7 @@ func (f *Reserve) asks(ex *Exchange, plan *spend.Plan, kind operation.Kind, verb
 		r.After[spend.Burn] = before[spend.Burn]
 	}
 	priced = priced && ex.Body.Unknown == nil
-	r.takes = r.After
+	r.Takes = r.After
 	raises = r.After.Above(*before) || !priced
 	r.Free = current != nil && !raises && r.After != *before
 	if o := ex.Once; o != nil {
@@ -227,6 +209,29 @@ func (f *Reserve) asks(ex *Exchange, plan *spend.Plan, kind operation.Kind, verb
 	return r, raises, nil
 }
 
+// waive lets a call pass the ceilings it would pass over, if the budgets of all are
+// approvable and it was approved: it returns their names, and otherwise the refusal.
+func (f *Reserve) waive(ctx context.Context, ex *filter.Exchange, plan *spend.Plan, q *spend.Quote) (waived []string, err error) {
+	p := overBudget(q.Refused)
+	var passed []policies.Violation
+	for _, c := range q.Ceilings {
+		if !c.Passed() {
+			continue
+		}
+		if !plan.Budget(c.Scope).Approvable {
+			return nil, p
+		}
+		waived = append(waived, c.Name())
+		passed = append(passed, policies.Violation{Policy: "budget " + c.Name(), Message: overBudget(c).Detail})
+	}
+	lifted := f.Approvals.Approve(ctx, ex, passed, p)
+	if lifted == nil {
+		return nil, p
+	}
+	ex.Except(ctx, lifted)
+	return waived, nil
+}
+
 // overBudget is the refusal that names a budget.
 func overBudget(c *spend.Ceiling) *problem.Problem {
 	unit := map[int]string{spend.PerHour: " USD per hour", spend.PerDay: " USD", spend.PerMonth: " USD"}[c.Index]
@@ -245,25 +250,25 @@ func overBudget(c *spend.Ceiling) *problem.Problem {
 }
 
 // Notes implements Noter.
-func (*Reserve) Notes(ex *Exchange, _ string) []string {
+func (*Reserve) Notes(ex *filter.Exchange, _ string) []string {
 	r := ex.Money.Held
-	if r == nil || r.quote.Refused != nil {
+	if r == nil || r.Quote.Refused != nil {
 		return nil
 	}
-	if !r.known {
+	if !r.Known {
 		return []string{"the ledger could not be asked"}
 	}
 	var notes []string
 	switch {
-	case r.kind == operation.KindJob:
+	case r.Of == operation.KindJob:
 		notes = append(notes, fmt.Sprintf("costs %s USD at most", catalog.Money(r.After[spend.Cost])))
 	case !r.Free:
-		notes = append(notes, fmt.Sprintf("takes %s USD per hour", catalog.Money(r.takes[spend.Burn])))
+		notes = append(notes, fmt.Sprintf("takes %s USD per hour", catalog.Money(r.Takes[spend.Burn])))
 	}
 	if len(r.Waived) > 0 {
 		notes = append(notes, "passes by approval "+ex.Judged.Verdict.Excepted[len(ex.Judged.Verdict.Excepted)-1].Exception+": "+strings.Join(r.Waived, ", "))
 	}
-	if c := r.quote.Tightest; c != nil {
+	if c := r.Quote.Tightest; c != nil {
 		notes = append(notes, fmt.Sprintf("tightest budget: %s, %s of %s left", c.Name(), spend.AmountText(c.Index, c.Left()), spend.AmountText(c.Index, c.Limit)))
 	}
 	return notes
@@ -271,11 +276,11 @@ func (*Reserve) Notes(ex *Exchange, _ string) []string {
 
 // Response ends the reservation, or opens it when the outcome of the
 // call is not known, and tells the caller of its budgets.
-func (f *Reserve) Response(ctx context.Context, ex *Exchange) error {
+func (f *Reserve) Response(ctx context.Context, ex *filter.Exchange) error {
 	r := ex.Money.Held
 	row, _ := operation.Of(ex.Operation.ID)
 	switch {
-	case r != nil && r.quote.Refused != nil:
+	case r != nil && r.Quote.Refused != nil:
 		return nil
 	case row.Kind == operation.KindJob:
 		f.responseRun(ctx, ex, &row)
@@ -287,38 +292,45 @@ func (f *Reserve) Response(ctx context.Context, ex *Exchange) error {
 	s.Hold, s.Owner, s.About = r.Hold, r.Owner, r.About
 	f.end(ctx, ex, s)
 	if s.End == spend.Commit && !s.Gone {
-		r.takes = s.Amounts
+		r.Takes = s.Amounts
 	}
-	r.taken = s.End == spend.Commit || s.Wait > 0
-	r.tell(ex.Answer)
+	r.Taken = s.End == spend.Commit || s.Wait > 0
+	tell(r, ex.Answer)
 	return nil
 }
 
 // end carries a settlement out, and ends the intent with it.
-func (f *Reserve) end(ctx context.Context, ex *Exchange, s *spend.Settlement) {
+func (f *Reserve) end(ctx context.Context, ex *filter.Exchange, s *spend.Settlement) {
 	if ex.Money.Held != nil { // not so for a read of a job
-		s.Intent = ex.Money.Held.unsure
+		s.Intent = ex.Money.Held.Unsure
 	}
 	err := f.Repeats.EndWith(ctx, ex, func(e *spend.Ending) error {
 		if e != nil {
 			s.Intent = e
 		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), SettleTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), filter.SettleTimeout)
 		defer cancel()
 		return ex.Ports.Ledger.Settle(ctx, ex.Caller.Org, s)
 	})
 	ex.Failed(err) // it is queued, and delivered when the store answers
 }
 
+// Tell puts cost and budget of a call on the answer that it is a part of.
+func Tell(call *filter.Exchange, a *filter.Answer) {
+	if r := call.Money.Held; r != nil {
+		tell(r, a)
+	}
+}
+
 // tell puts cost and budget on the answer to a call that has taken something.
-func (r *reservation) tell(a *Answer) {
-	if !r.known || !r.taken {
+func tell(r *filter.Reservation, a *filter.Answer) {
+	if !r.Known || !r.Taken {
 		return
 	}
 	if !r.Free {
-		a.Header.Set(HeaderCost, catalog.Money(r.takes[spend.Burn]+r.takes[spend.Cost]).String())
+		a.Header.Set(filter.HeaderCost, catalog.Money(r.Takes[spend.Burn]+r.Takes[spend.Cost]).String())
 	}
-	c := r.quote.Tightest
+	c := r.Quote.Tightest
 	if c == nil {
 		return
 	}
@@ -337,30 +349,30 @@ func (r *reservation) tell(a *Answer) {
 		item.Params.Add("reached", c.Reached)
 	}
 	if text, err := httpsfv.Marshal(item); err == nil { // a name in ASCII and two numbers
-		a.Header.Set(HeaderBudget, text)
+		a.Header.Set(filter.HeaderBudget, text)
 	}
 }
 
 // settlement returns the outcome of a call, by how far it came and by the
 // platform's answer.
-func (f *Reserve) settlement(ctx context.Context, ex *Exchange, r *reservation) *spend.Settlement {
+func (f *Reserve) settlement(ctx context.Context, ex *filter.Exchange, r *filter.Reservation) *spend.Settlement {
 	open := &spend.Settlement{End: spend.Open, Wait: f.Unresolved}
 	status := ex.Event.UpstreamStatus
 	switch {
 	case ex.Adopted != "":
-	case ex.Sent == NotSent:
+	case ex.Sent == filter.NotSent:
 		return &spend.Settlement{End: spend.Release}
-	case ex.Sent != Answered:
+	case ex.Sent != filter.Answered:
 		return open
-	case Fails(status):
+	case filter.Fails(status):
 		open.Wait = 0 // it is looked for once
 		return open
-	case Refuses(status):
+	case filter.Refuses(status):
 		return &spend.Settlement{End: spend.Release}
 	case status < http.StatusOK || status >= http.StatusMultipleChoices:
 		return open
 	}
-	if r.verb == operation.VerbDelete {
+	if r.Verb == operation.VerbDelete {
 		return f.removed(ctx, ex, r)
 	}
 	s := &spend.Settlement{End: spend.Commit, Kind: r.Kind, Resource: r.Resource}
@@ -376,15 +388,15 @@ func (f *Reserve) settlement(ctx context.Context, ex *Exchange, r *reservation) 
 
 // takes are the amounts of a resource by the platform's answer, with the present workers of
 // an endpoint.
-func (*Reserve) takes(ctx context.Context, ex *Exchange, r *reservation, record map[string]any, workers int64) spend.Amounts {
-	if r.verb != operation.VerbStop && r.verb != operation.VerbUpdate && catalog.Stopped(record) {
+func (*Reserve) takes(ctx context.Context, ex *filter.Exchange, r *filter.Reservation, record map[string]any, workers int64) spend.Amounts {
+	if r.Verb != operation.VerbStop && r.Verb != operation.VerbUpdate && catalog.Stopped(record) {
 		return r.After // it was started, and will say so
 	}
-	prices, err := ex.prices(ctx)
+	prices, err := ex.Prices(ctx)
 	if err != nil {
 		prices = nil
 	}
-	amounts, priced := ex.Tenant.Budgets.Footprint(r.kind, record, workers, prices)
+	amounts, priced := ex.Tenant.Budgets.Footprint(r.Of, record, workers, prices)
 	if !priced {
 		amounts[spend.Burn] = r.After[spend.Burn]
 	}

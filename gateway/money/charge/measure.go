@@ -1,14 +1,13 @@
-package filter
+package charge
 
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
-	"math"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -24,30 +23,30 @@ type Measure struct{}
 func (Measure) Name() string { return "measure" }
 
 // Request implements Filter; there is nothing to do on the way in.
-func (Measure) Request(context.Context, *Exchange) error { return nil }
+func (Measure) Request(context.Context, *filter.Exchange) error { return nil }
 
 // Response looks at the answer, or at its stream as it passes.
-func (Measure) Response(_ context.Context, ex *Exchange) error {
+func (Measure) Response(_ context.Context, ex *filter.Exchange) error {
 	row, _ := operation.Of(ex.Operation.ID)
 	a := ex.Answer
 	if row.Kind != operation.KindJob || row.Opaque || !a.Relayed {
 		return nil
 	}
-	m := &metered{ReadCloser: a.Stream, ex: ex, events: isEvents(a)}
+	m := &metered{ReadCloser: a.Stream, ex: ex, events: a.Events()}
 	if a.Stream != nil {
 		a.Stream = m
 	} else {
 		m.see(a.Body)
 		m.note()
 	}
-	return ex.withoutUsage()
+	return withoutUsage(ex)
 }
 
 // metered is the body of an answer that is looked at: as a whole, or, of events, at
 // the end.
 type metered struct {
 	io.ReadCloser
-	ex     *Exchange
+	ex     *filter.Exchange
 	events bool
 	end    []byte
 	scan   scan
@@ -83,15 +82,15 @@ func (m *metered) note() {
 	if m.events {
 		ran = usageOf(m.end[max(0, len(m.end)-maxEnd):])
 	}
-	m.ex.Money.ran, m.ex.Event.Job = ran, told(&ran.Job)
+	m.ex.Money.Ran, m.ex.Event.Job = ran, told(&ran.Job)
 }
 
 // usageOf reads the account of tokens that stands last in a text.
-func usageOf(text []byte) *ran {
+func usageOf(text []byte) *filter.Ran {
 	const name = `"usage":`
 	at := bytes.LastIndex(text, []byte(name))
 	if at < 0 {
-		return new(ran)
+		return new(filter.Ran)
 	}
 	// The account ends at the first brace that closes it; it has few objects inside.
 	account, end := text[at+len(name):], 0
@@ -102,12 +101,12 @@ func usageOf(text []byte) *ran {
 		}
 		end += brace + 1
 		if usage, err := strictjson.DecodeLenient(account[:end]); err == nil {
-			r := new(ran)
-			r.addUsage(usage)
+			r := new(filter.Ran)
+			addUsage(r, usage)
 			return r
 		}
 	}
-	return new(ran)
+	return new(filter.Ran)
 }
 
 // maxInside is how many objects an account of tokens may have inside.
@@ -122,13 +121,13 @@ func told(j *telemetry.Job) *telemetry.Job {
 }
 
 // addUsage adds an account of tokens, in the words of chat or of jobs.
-func (r *ran) addUsage(given any) {
+func addUsage(r *filter.Ran, given any) {
 	usage, _ := given.(map[string]any)
 	for name, to := range map[string]*int64{
 		"prompt_tokens": &r.Prompt, "input_tokens": &r.Prompt, "input": &r.Prompt,
 		"completion_tokens": &r.Completion, "output_tokens": &r.Completion, "output": &r.Completion,
 	} {
-		if n, ok := number(usage[name]); ok {
+		if n, ok := filter.Number(usage[name]); ok {
 			*to += int64(n)
 		}
 	}
@@ -136,17 +135,4 @@ func (r *ran) addUsage(given any) {
 
 func milliseconds(n float64) time.Duration {
 	return time.Duration(n * float64(time.Millisecond))
-}
-
-// maxNumber bounds the numbers that are believed of an answer.
-const maxNumber = 1e12
-
-// number reads a number that is not negative and not absurd.
-func number(v any) (float64, bool) {
-	text, ok := v.(json.Number)
-	if !ok {
-		return 0, false
-	}
-	n, err := text.Float64()
-	return n, err == nil && n >= 0 && n <= maxNumber && !math.IsNaN(n)
 }

@@ -1,4 +1,4 @@
-package filter
+package once
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/once/intent"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -23,7 +24,7 @@ const (
 
 // wait has a request wait until it is known of every other intent of its wish whether
 // its caller waits, too. It is answered with the resource of one whose caller does not.
-func (f *Repeats) wait(ctx context.Context, ex *Exchange, seen intent.Seen) error {
+func (f *Repeats) wait(ctx context.Context, ex *filter.Exchange, seen intent.Seen) error {
 	o := ex.Once
 	if o.Asked.IsZero() {
 		o.Asked = seen.Now
@@ -49,7 +50,7 @@ func (f *Repeats) wait(ctx context.Context, ex *Exchange, seen intent.Seen) erro
 
 // passed lists the intents that do not stand in the way of this one: their callers are
 // known to wait, too.
-func passed(o *Once, in Intents) []string {
+func passed(o *filter.Once, in filter.Intents) []string {
 	if o.Keyed || time.Since(o.Came) < grace {
 		return o.Past
 	}
@@ -57,7 +58,7 @@ func passed(o *Once, in Intents) []string {
 }
 
 // turn looks at the other intents once, and reports whether there is one to wait for.
-func (f *Repeats) turn(ctx context.Context, ex *Exchange, seen intent.Seen, look *pause) (waits bool, err error) {
+func (f *Repeats) turn(ctx context.Context, ex *filter.Exchange, seen intent.Seen, look *pause) (waits bool, err error) {
 	o := ex.Once
 	due := sync.OnceValue(look.due)
 	for i := range seen.Intents {
@@ -85,7 +86,7 @@ func (f *Repeats) turn(ctx context.Context, ex *Exchange, seen intent.Seen, look
 
 // gone reports whether an intent has no caller any more who waits, or nobody who would
 // tell. A call that takes longer than one can has been lost with its gateway.
-func (f *Repeats) gone(ctx context.Context, ex *Exchange, o *Once, i *intent.Intent, now time.Time) bool {
+func (f *Repeats) gone(ctx context.Context, ex *filter.Exchange, o *filter.Once, i *intent.Intent, now time.Time) bool {
 	return i.Age(now) > f.Finder.Patience ||
 		ex.Ports.Intents.Fate(ctx, ex.Caller.Org, i, o.Asked) == intent.Gone
 }
@@ -93,7 +94,7 @@ func (f *Repeats) gone(ctx context.Context, ex *Exchange, o *Once, i *intent.Int
 // settle looks once for the resource of an intent whose caller has gone, and answers with
 // it. over says that there is no such intent any more: it has made nothing, or another
 // request was answered with that.
-func (f *Repeats) settle(ctx context.Context, ex *Exchange, o *Once, i *intent.Intent, now time.Time) (over bool, err error) {
+func (f *Repeats) settle(ctx context.Context, ex *filter.Exchange, o *filter.Once, i *intent.Intent, now time.Time) (over bool, err error) {
 	f.recall(ex, o, i)
 	look, cancel := context.WithCancel(ctx)
 	if !o.Until.IsZero() {
@@ -125,13 +126,13 @@ func (f *Repeats) settle(ctx context.Context, ex *Exchange, o *Once, i *intent.I
 
 // recall gives a wish the looks of an intent: a request that was not judged does not
 // know its own.
-func (f *Repeats) recall(ex *Exchange, o *Once, i *intent.Intent) {
+func (f *Repeats) recall(ex *filter.Exchange, o *filter.Once, i *intent.Intent) {
 	row, _ := operation.Of(ex.Operation.ID)
 	o.Wish.Like = ex.Ports.Intents.Like(ex.Caller.Org, looks(row.Kind, i.Name, i.Shape))
 }
 
 // give answers with the resource of an earlier call.
-func (f *Repeats) give(ctx context.Context, ex *Exchange, found map[string]any) error {
+func (f *Repeats) give(ctx context.Context, ex *filter.Exchange, found map[string]any) error {
 	if err := ex.Adopt(found); err != nil {
 		return err
 	}
@@ -140,11 +141,11 @@ func (f *Repeats) give(ctx context.Context, ex *Exchange, found map[string]any) 
 }
 
 // unknown refuses with 504 a call that may have been done.
-func unknown(ex *Exchange) error {
+func unknown(ex *filter.Exchange) error {
 	o := ex.Once
 	again := "Send the same request again to get it."
 	if o.Keyed {
-		again = "Send the same request again with the same " + HeaderIdempotencyKey + " to get it."
+		again = "Send the same request again with the same " + filter.HeaderIdempotencyKey + " to get it."
 	}
 	row, _ := operation.Of(ex.Operation.ID)
 	return problem.OutcomeUnknown.Newf("The platform has not said what became of the %s: it may have been created. %s", row.Kind.Noun(), again).

@@ -1,10 +1,11 @@
-package filter
+package charge
 
 import (
 	"context"
 	"net/http"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -17,13 +18,13 @@ const confirmTime = 2 * time.Second
 // removed settles a delete that the platform has accepted, by one GET: the room comes
 // back if that is answered 404, or shows a pod that has stopped. Otherwise the hold
 // stays open, and the reconciler looks further.
-func (f *Reserve) removed(ctx context.Context, ex *Exchange, r *reservation) *spend.Settlement {
-	record, refusal := f.confirm(ctx, ex, f.Reader.Gets[r.kind])
+func (f *Reserve) removed(ctx context.Context, ex *filter.Exchange, r *filter.Reservation) *spend.Settlement {
+	record, refusal := f.confirm(ctx, ex, f.Reader.Gets[r.Of])
 	s := &spend.Settlement{End: spend.Commit, Kind: r.Kind, Resource: r.Resource}
 	switch {
 	case refusal != nil && refusal.Status == http.StatusNotFound:
 		s.Gone = true
-	case r.kind == operation.KindPod && record["id"] == r.Resource && catalog.Stopped(record):
+	case r.Of == operation.KindPod && record["id"] == r.Resource && catalog.Stopped(record):
 		s.Amounts = f.takes(ctx, ex, r, record, 0)
 	default:
 		return &spend.Settlement{End: spend.Open, Wait: f.Unresolved}
@@ -33,21 +34,21 @@ func (f *Reserve) removed(ctx context.Context, ex *Exchange, r *reservation) *sp
 
 // working returns how many workers an endpoint has that is to have fewer from now on.
 // Those it had count until that is known.
-func (f *Reserve) working(ctx context.Context, ex *Exchange, r *reservation) int64 {
-	if r.kind != operation.KindEndpoint || r.takes[spend.Workers] >= r.before[spend.Workers] {
+func (f *Reserve) working(ctx context.Context, ex *filter.Exchange, r *filter.Reservation) int64 {
+	if r.Of != operation.KindEndpoint || r.Takes[spend.Workers] >= r.Before[spend.Workers] {
 		return 0
 	}
 	answer, _ := f.confirm(ctx, ex, f.Workers)
 	workers, ok := answer["workers"].([]any)
 	if !ok {
-		return r.before[spend.Workers]
+		return r.Before[spend.Workers]
 	}
 	return int64(len(workers))
 }
 
 // confirm reads, behind an answer, the state of the resource: its record, or the
 // refusal; neither, if there was no answer.
-func (f *Reserve) confirm(ctx context.Context, ex *Exchange, op *schema.Operation) (map[string]any, *Answer) {
+func (f *Reserve) confirm(ctx context.Context, ex *filter.Exchange, op *schema.Operation) (map[string]any, *filter.Answer) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTime)
 	defer cancel()
 	ex.Admission.Slot.Rest()

@@ -1,0 +1,52 @@
+package filter
+
+import (
+	"github.com/tollgate-dev/tollgate/gateway/strictjson"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+)
+
+// MostOf is the most that a call can cost: a run, or all that are added to a batch and
+// the dearest of them.
+func (ex *Exchange) MostOf(price catalog.Run) (most, dearest catalog.Money, known bool) {
+	body, _ := ex.Body.Doc.(map[string]any)
+	switch {
+	case ex.Opaque():
+		body = map[string]any{} // it is priced as an empty body
+	case ex.Operation.ID == "retryJob":
+		body = nil // that of the job is not known
+	}
+	if !ex.FillsBatch() {
+		most, known = price.Most(body, ex.size())
+		return most, most, known
+	}
+	requests, _ := body["requests"].([]any)
+	for _, item := range requests {
+		request, _ := item.(map[string]any)
+		text, err := strictjson.Append(nil, request)
+		one, ok := price.Most(request, int64(len(text)))
+		if err != nil || !ok {
+			return 0, 0, false
+		}
+		most, dearest = most+one, max(dearest, one)
+	}
+	return most, dearest, true
+}
+
+// FillsBatch reports whether a call adds requests to a batch.
+func (ex *Exchange) FillsBatch() bool {
+	return ex.Operation.ID == "createBatch" || ex.Operation.ID == "addBatchRequests"
+}
+
+// size is the length of the body that is sent, at least.
+func (ex *Exchange) size() int64 {
+	size := max(ex.In.Length, int64(len(ex.In.Body)))
+	if ex.Opaque() && ex.In.Length < 0 && ex.In.Source != nil {
+		size = ex.BodyLimit()
+	}
+	if len(ex.Judged.Verdict.Mutate) > 0 {
+		if text, err := strictjson.Append(nil, ex.Body.Doc); err == nil {
+			size = max(size, int64(len(text)))
+		}
+	}
+	return size
+}
