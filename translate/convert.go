@@ -21,21 +21,33 @@ func Env(v any) (map[string]string, error) {
 		return nil, errors.New("expected object")
 	}
 	env := make(map[string]string, len(object))
-	for key, value := range object {
-		switch value := value.(type) {
-		case string:
-			env[key] = value
-		case json.Number:
-			env[key] = value.String()
-		case bool:
-			env[key] = strconv.FormatBool(value)
-		case nil:
-			env[key] = ""
-		default:
+	for key := range object {
+		if env[key], ok = Variable(object, key); !ok {
 			return nil, fmt.Errorf("%q: expected string", Clip(key, 64))
 		}
 	}
 	return env, nil
+}
+
+// Variable returns a variable of an environment as Env does; ok is false for a nested
+// value.
+func Variable(env any, name string) (value string, ok bool) {
+	if r, isRecord := env.(Record); isRecord {
+		if value = r.Text(name); value != "" { // as a value it would be an allocation
+			return value, true
+		}
+	}
+	switch v := At(env, name).(type) {
+	case string:
+		return v, true
+	case json.Number:
+		return v.String(), true
+	case bool:
+		return strconv.FormatBool(v), true
+	case nil:
+		return "", true
+	}
+	return "", false
 }
 
 // EnvObject is the JSON form of an environment; nil becomes an empty object.
@@ -92,15 +104,25 @@ func FormatTime(s, layout string) string {
 	if layout == LegacyTime && spelledLike(s, LegacyTime) {
 		return s // whether or not it is a time
 	}
+	return string(AppendTime(nil, s, layout))
+}
+
+// AppendTime appends FormatTime.
+func AppendTime(buf []byte, s, layout string) []byte {
 	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil {
-		return s
+	if err != nil || layout == LegacyTime && spelledLike(s, LegacyTime) {
+		return append(buf, s...)
 	}
 	const seconds = "2006-01-02T15:04:05"
 	if layout == ScriptTime && strings.HasSuffix(s, "Z") && spelledLike(s[:min(len(s), len(seconds))], seconds) {
-		return t.Weekday().String()[:3] + " " + t.Month().String()[:3] + " " + s[8:10] + " " + s[:4] + " " + s[11:19] + ScriptTime[len("Mon Jan 02 2006 15:04:05"):]
+		for _, part := range [...]string{
+			t.Weekday().String()[:3], " ", t.Month().String()[:3], " ", s[8:10], " ", s[:4], " ", s[11:19], ScriptTime[len("Mon Jan 02 2006 15:04:05"):],
+		} {
+			buf = append(buf, part...)
+		}
+		return buf
 	}
-	return t.UTC().Format(layout)
+	return t.UTC().AppendFormat(buf, layout)
 }
 
 // spelledLike reports whether a string has digits where the other one has them, and is the

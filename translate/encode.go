@@ -37,10 +37,10 @@ func AppendJSON(buf []byte, v any) ([]byte, error) {
 		}
 	case map[string]any:
 		if v != nil {
-			return AppendMembers(buf, v, nil)
+			return AppendMembers(buf, v, nil, nil)
 		}
 	case Record:
-		return AppendMembers(buf, v, nil)
+		return AppendMembers(buf, v, nil, nil)
 	case SelfWriter:
 		return v.AppendTo(buf)
 	}
@@ -80,9 +80,9 @@ func appendArray(buf []byte, items []any) ([]byte, error) {
 }
 
 // AppendText is AppendJSON for a string.
-func AppendText(buf []byte, s string) ([]byte, error) {
+func AppendText[T string | []byte](buf []byte, s T) ([]byte, error) {
 	if !plain(s) {
-		return appendOther(buf, s)
+		return appendOther(buf, string(s))
 	}
 	return appendPlain(buf, s), nil
 }
@@ -95,17 +95,22 @@ func AppendNumber(buf []byte, n json.Number) ([]byte, error) {
 	return append(buf, n...), nil
 }
 
-// AppendMembers writes an object but for the members that are hidden.
-func AppendMembers(buf []byte, object any, hidden []string) ([]byte, error) {
-	var room [32]string // as many as an endpoint has
-	names := room[:0]
-	switch object := object.(type) {
-	case map[string]any:
-		for name := range object {
+// AppendMembers writes an object but for the members that are hidden. For the names of a
+// Record it uses room, which it enlarges; nil makes room each time.
+func AppendMembers(buf []byte, object any, hidden []string, room *[]string) ([]byte, error) {
+	var few [32]string // as many as an endpoint has
+	names := few[:0]
+	record, _ := object.(Record)
+	switch members, _ := object.(map[string]any); {
+	case record == nil:
+		for name := range members {
 			names = append(names, name)
 		}
-	case Record:
-		names = object.Names()
+	case room == nil:
+		names = record.AppendNames(nil)
+	default:
+		*room = record.AppendNames((*room)[:0])
+		names = *room
 	}
 	slices.Sort(names)
 	buf = append(buf, '{')
@@ -122,12 +127,22 @@ func AppendMembers(buf []byte, object any, hidden []string) ([]byte, error) {
 		if buf, err = AppendText(buf, name); err != nil {
 			return nil, err
 		}
-		buf = append(buf, ':')
-		if buf, err = AppendJSON(buf, At(object, name)); err != nil {
+		if buf, err = appendMember(append(buf, ':'), object, record, name); err != nil {
 			return nil, err
 		}
 	}
 	return append(buf, '}'), nil
+}
+
+// appendMember writes a member's value. As a value, a string of a Record would be an
+// allocation.
+func appendMember(buf []byte, object any, record Record, name string) ([]byte, error) {
+	if record != nil {
+		if s := record.Text(name); s != "" {
+			return AppendText(buf, s)
+		}
+	}
+	return AppendJSON(buf, At(object, name))
 }
 
 // appendOther leaves rare types to encoding/json.
@@ -148,7 +163,7 @@ const (
 )
 
 // plain reports whether a string is written as it is.
-func plain(s string) bool {
+func plain[T string | []byte](s T) bool {
 	for ; len(s) >= 8; s = s[8:] {
 		// The highest bit of a byte is set if that is below 0x20 or a quote, which are
 		// those that differ from 0x02 by less than 0x21, a backslash, or above 0x7e. Carries
@@ -166,7 +181,7 @@ func plain(s string) bool {
 	return true
 }
 
-func appendPlain(buf []byte, s string) []byte {
+func appendPlain[T string | []byte](buf []byte, s T) []byte {
 	buf = append(buf, '"')
 	buf = append(buf, s...)
 	return append(buf, '"')

@@ -3,6 +3,7 @@ package translate
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -17,12 +18,12 @@ type Record interface {
 	Get(name string) (value any, ok bool)
 	// Text returns a member that is a string, "" for any other.
 	Text(name string) string
-	// Texts returns the strings of a member that is an array, none for any other.
-	Texts(name string) []string
+	// AppendTexts appends the strings of a member that is an array, none for any other.
+	AppendTexts(texts []string, name string) []string
 	// Number returns a member that is a number, "" for any other.
 	Number(name string) json.Number
-	// Names returns the names of the members.
-	Names() []string
+	// AppendNames appends the names of the members.
+	AppendNames(names []string) []string
 	// Map returns it as a map, with no Records in it.
 	Map() map[string]any
 }
@@ -85,6 +86,14 @@ func Members(v any, path ...string) map[string]any {
 	return nil
 }
 
+// Empty reports whether v is no object, or one without members.
+func Empty(v any) bool {
+	if r, ok := v.(Record); ok {
+		return len(r.AppendNames(nil)) == 0
+	}
+	return len(Members(v)) == 0
+}
+
 // Items returns the array at path, nil when there is none. The slice belongs to
 // v and must not be changed.
 func Items(v any, path ...string) []any {
@@ -93,13 +102,16 @@ func Items(v any, path ...string) []any {
 }
 
 // Texts returns the strings of the array at path, other elements left out.
-func Texts(v any, path ...string) []string {
+func Texts(v any, path ...string) []string { return AppendTexts([]string{}, v, path...) }
+
+// AppendTexts appends the strings of the array at path, other elements left out.
+func AppendTexts(texts []string, v any, path ...string) []string {
 	v, r, name := above(v, path)
 	if r != nil {
-		return r.Texts(name)
+		return r.AppendTexts(texts, name)
 	}
 	items, _ := v.([]any)
-	texts := make([]string, 0, len(items))
+	texts = slices.Grow(texts, len(items))
 	for _, item := range items {
 		if s, ok := item.(string); ok {
 			texts = append(texts, s)
@@ -115,7 +127,7 @@ func Whole(v any, path ...string) int64 {
 	var f float64
 	var ok bool
 	if r != nil {
-		f, ok = parsed(r.Number(name)) // as a value it would be an allocation
+		f, ok = Float(r.Number(name)) // as a value it would be an allocation
 	} else {
 		f, ok = Number(v)
 	}
@@ -126,8 +138,18 @@ func Whole(v any, path ...string) int64 {
 	return int64(f)
 }
 
-// parsed returns n as a float64; ok is false when it is no finite number.
-func parsed(n json.Number) (f float64, ok bool) {
+// Decimal returns the number at path as it was written, "" when there is none.
+func Decimal(v any, path ...string) json.Number {
+	v, r, name := above(v, path)
+	if r != nil {
+		return r.Number(name)
+	}
+	n, _ := v.(json.Number)
+	return n
+}
+
+// Float returns n as a float64; ok is false when it is no finite number.
+func Float(n json.Number) (f float64, ok bool) {
 	if n == "" {
 		return 0, false
 	}
@@ -150,7 +172,7 @@ const maxExact = 1 << 53
 func Number(v any) (f float64, ok bool) {
 	switch n := v.(type) {
 	case json.Number:
-		return parsed(n)
+		return Float(n)
 	case float64:
 		return n, !math.IsNaN(n) && !math.IsInf(n, 0)
 	case int64:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"slices"
 	"unsafe"
 )
 
@@ -196,13 +197,13 @@ func (n *Node) at(name string, c byte) *Node {
 	return nil
 }
 
-// Texts returns the strings of a member that is an array, none for any other.
-func (n *Node) Texts(name string) []string {
+// AppendTexts appends the strings of a member that is an array, none for any other.
+func (n *Node) AppendTexts(texts []string, name string) []string {
 	list := n.at(name, '[')
 	if list == nil {
-		return []string{}
+		return texts
 	}
-	texts := make([]string, 0, list.parts())
+	texts = slices.Grow(texts, list.parts())
 	for i := list.self + 1; i < list.next; i = n.doc.nodes[i].next {
 		if item := &n.doc.nodes[i]; n.doc.text[item.from] == '"' {
 			texts = append(texts, item.string())
@@ -222,9 +223,9 @@ func (n *Node) Number(name string) json.Number {
 	return ""
 }
 
-// Names returns the names of the members.
-func (n *Node) Names() []string {
-	names := make([]string, 0, n.parts())
+// AppendNames appends the names of the members.
+func (n *Node) AppendNames(names []string) []string {
+	names = slices.Grow(names, n.parts())
 	for i := n.self + 1; i < n.next; i = n.doc.nodes[i].next {
 		names = append(names, n.doc.nodes[i].spelled())
 	}

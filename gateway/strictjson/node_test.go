@@ -35,11 +35,11 @@ func TestDecodeListed(t *testing.T) {
 		}
 	}
 	for name, want := range map[string][]string{"l": {"a", `"`}, "e": {}, "s": {}, "none": {}} {
-		if diff := cmp.Diff(want, node(t, `{"l":["a",1,null,["b"],"\""],"e":[],"s":"x"}`).Texts(name)); diff != "" {
+		if diff := cmp.Diff(want, node(t, `{"l":["a",1,null,["b"],"\""],"e":[],"s":"x"}`).AppendTexts([]string{}, name)); diff != "" {
 			t.Errorf("texts of %s (-want +got):\n%s", name, diff)
 		}
 	}
-	if diff := cmp.Diff([]string{"b", "a", "d"}, o.Names()); diff != "" {
+	if diff := cmp.Diff([]string{"b", "a", "d"}, o.AppendNames(nil)); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(map[string]any{

@@ -158,7 +158,7 @@ func endpointFields() objectType {
 		"flashBootType":      of(func(e *endpoint) any { return e.Flashboot() }),
 		"env":                of(func(e *endpoint) any { return variables(any(e.Env())) }),
 		"version":            field(endpointVersion),
-		"createdAt":          of(func(e *endpoint) any { return instant(e.CreatedAt()) }),
+		"createdAt":          of(func(e *endpoint) any { return orNull(instant(e.CreatedAt())) }),
 		"aiKey":              always(nil),
 		"activeBuildid":      always(nil),
 		"idePodId":           always(nil),

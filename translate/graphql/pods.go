@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,7 +36,7 @@ func (p *pod) desiredStatus() string {
 // runtime is the live part of a running pod, nil otherwise: orchestrators poll
 // until it is there.
 func (p *pod) runtime() any {
-	if r := p.Runtime(); len(r) > 0 && p.status != translate.Exited && p.Status() == v2.StatusRunning {
+	if r := p.Runtime(); r != nil && p.status != translate.Exited && p.Status() == v2.StatusRunning {
 		return r
 	}
 	return nil
@@ -55,26 +54,35 @@ func number(v any, path ...string) float64 {
 	return f
 }
 
-// pairs is an environment as sorted KEY=value lines.
-func pairs(v any) []any {
-	env, err := translate.Env(v)
-	if err != nil {
-		return []any{}
+// pairs appends an environment as sorted KEY=value lines, none for one with a value
+// that is no leaf.
+func pairs(lines []string, env any) []string {
+	switch vars := env.(type) {
+	case translate.Record:
+		lines = vars.AppendNames(lines)
+	case map[string]any:
+		for name := range vars {
+			lines = append(lines, name)
+		}
 	}
-	lines := make([]string, 0, len(env))
-	for key, value := range env {
-		lines = append(lines, key+"="+value)
+	for i, name := range lines {
+		value, ok := translate.Variable(env, name)
+		if !ok {
+			return lines[:0]
+		}
+		lines[i] = name + "=" + value
 	}
 	slices.Sort(lines)
-	return translate.List(lines)
+	return lines
 }
 
-// instant rewrites a time of v2; null when there is none.
-func instant(s string) any {
-	if s == "" {
-		return nil
-	}
-	return translate.FormatTime(s, translate.LegacyTime)
+// instant rewrites a time of v2.
+func instant(s string) string { return translate.FormatTime(s, translate.LegacyTime) }
+
+// rate is the price per hour, 0 when there is none.
+func (p *pod) rate() float64 {
+	f, _ := translate.Float(p.Cost())
+	return f
 }
 
 func podByID(ctx context.Context, x *exchange, in input) (any, error) {
@@ -91,14 +99,14 @@ func podByID(ctx context.Context, x *exchange, in input) (any, error) {
 
 // pods lists every pod of the account, cluster members included.
 func (x *exchange) pods(ctx context.Context) ([]any, error) {
-	return x.list(ctx, "listPods", "pods", url.Values{"includeClusterPods": {"true"}}, legacy.NounPod)
+	return x.AllPods(ctx, "listPods")
 }
 
 func wrapPods(bodies []any) []any {
-	out, g := make([]any, len(bodies)), &podGroup{ids: make([]string, len(bodies))}
+	out, pods, g := make([]any, len(bodies)), make([]pod, len(bodies)), &podGroup{ids: make([]string, len(bodies))}
 	for i, b := range bodies {
-		p := &pod{Pod: v2.PodOf(b), group: g}
-		out[i], g.ids[i] = p, p.ID()
+		pods[i] = pod{Pod: v2.PodOf(b), group: g}
+		out[i], g.ids[i] = &pods[i], pods[i].ID()
 	}
 	return out
 }
@@ -140,40 +148,42 @@ func podTypes() map[string]objectType {
 
 func podFields() objectType {
 	fields := objectType{
-		"id":                      get(func(p *pod) any { return p.ID() }),
-		"name":                    get(func(p *pod) any { return p.Name() }),
-		"desiredStatus":           get(func(p *pod) any { return p.desiredStatus() }),
-		"podType":                 always("RESERVED"),
-		"imageName":               get(func(p *pod) any { return p.Image() }),
-		"dockerArgs":              get(func(p *pod) any { return p.Shell() }),
-		"dockerId":                always(nil),
-		"env":                     get(func(p *pod) any { return pairs(any(p.Env())) }),
-		"port":                    always(nil),
-		"ports":                   get(func(p *pod) any { return strings.Join(p.Ports(), ",") }),
-		"containerDiskInGb":       get(func(p *pod) any { return p.Disk() }),
-		"volumeInGb":              get(func(p *pod) any { return p.SizeOfPersistent() }),
-		"volumeMountPath":         get(func(p *pod) any { return p.MountPath() }),
+		"id":            text(func(p *pod) string { return p.ID() }),
+		"name":          text(func(p *pod) string { return p.Name() }),
+		"desiredStatus": text(func(p *pod) string { return p.desiredStatus() }),
+		"podType":       always("RESERVED"),
+		"imageName":     text(func(p *pod) string { return p.Image() }),
+		"dockerArgs":    text(func(p *pod) string { return p.Shell() }),
+		"dockerId":      always(nil),
+		"env":           texts(func(list []string, p *pod) []string { return pairs(list, p.Variables()) }),
+		"port":          always(nil),
+		"ports": field(func(_ context.Context, _ *exchange, p *pod, in input) (any, error) {
+			return in.Text(strings.Join(p.AppendPorts(in.Room()), ",")), nil
+		}),
+		"containerDiskInGb":       whole(func(p *pod) int64 { return p.Disk() }),
+		"volumeInGb":              whole(func(p *pod) int64 { return p.SizeOfPersistent() }),
+		"volumeMountPath":         text(func(p *pod) string { return p.MountPath() }),
 		"volumeKey":               always(nil),
 		"volumeEncrypted":         always(false),
-		"networkVolumeId":         get(func(p *pod) any { return orNull(p.volume()) }),
-		"containerRegistryAuthId": get(func(p *pod) any { return orNull(p.Registry()) }),
-		"gpuCount":                get(func(p *pod) any { return p.GPUCount() }),
-		"vcpuCount":               get(func(p *pod) any { return p.VCPUs() }),
-		"memoryInGb":              get(func(p *pod) any { return p.Memory() }),
-		"costPerHr":               get(func(p *pod) any { return number(p.Cost()) }),
-		"adjustedCostPerHr":       get(func(p *pod) any { return number(p.Cost()) }),
-		"uptimeSeconds":           get(func(p *pod) any { return translate.Whole(p.runtime(), "uptime") }),
-		"createdAt":               get(func(p *pod) any { return instant(p.CreatedAt()) }),
-		"lastStartedAt":           get(func(p *pod) any { return instant(p.StartedAt()) }),
-		"lastStatusChange":        get(func(p *pod) any { return legacy.LastStatusChange(p.Pod) }),
+		"networkVolumeId":         textOrNull(func(p *pod) string { return p.volume() }),
+		"containerRegistryAuthId": textOrNull(func(p *pod) string { return p.Registry() }),
+		"gpuCount":                whole(func(p *pod) int64 { return p.GPUCount() }),
+		"vcpuCount":               whole(func(p *pod) int64 { return p.VCPUs() }),
+		"memoryInGb":              whole(func(p *pod) int64 { return p.Memory() }),
+		"costPerHr":               float((*pod).rate),
+		"adjustedCostPerHr":       float((*pod).rate),
+		"uptimeSeconds":           whole(func(p *pod) int64 { return translate.Whole(p.runtime(), "uptime") }),
+		"createdAt":               textOrNull(func(p *pod) string { return instant(p.CreatedAt()) }),
+		"lastStartedAt":           textOrNull(func(p *pod) string { return instant(p.StartedAt()) }),
+		"lastStatusChange":        text(func(p *pod) string { return legacy.LastStatusChange(p.Pod) }),
 		"locked":                  get(func(p *pod) any { return p.Locked() }),
-		"machineId":               get(func(p *pod) any { return orNull(second(p.Host())) }),
+		"machineId":               textOrNull(func(p *pod) string { return second(p.Host()) }),
 		"machine":                 get(func(p *pod) any { return p }),
-		"clusterIp":               get(func(p *pod) any { return orNull(second(p.Cluster())) }),
-		"clusterId":               get(func(p *pod) any { return orNull(first(p.Cluster())) }),
-		"endpointId":              get(func(p *pod) any { return orNull(p.endpoint) }),
+		"clusterIp":               textOrNull(func(p *pod) string { return second(p.Cluster()) }),
+		"clusterId":               textOrNull(func(p *pod) string { return first(p.Cluster()) }),
+		"endpointId":              textOrNull(func(p *pod) string { return p.endpoint }),
 		"aiApiId":                 always(nil),
-		"cpuFlavorId":             get(func(p *pod) any { return orNull(p.CPU()) }),
+		"cpuFlavorId":             textOrNull(func(p *pod) string { return p.CPU() }),
 		"latestTelemetry":         always(nil),
 		"runtime": get(func(p *pod) any {
 			if p.runtime() == nil {
@@ -200,19 +210,19 @@ func second(_, b string) string { return b }
 
 func machineFields() objectType {
 	return objectType{
-		"podHostId":      get(func(p *pod) any { return orNull(first(p.Host())) }),
+		"podHostId":      textOrNull(func(p *pod) string { return first(p.Host()) }),
 		"gpuDisplayName": field(machineGPUName),
-		"gpuTypeId":      get(func(p *pod) any { return orNull(p.GPU()) }),
+		"gpuTypeId":      textOrNull(func(p *pod) string { return p.GPU() }),
 		"gpuType": field(func(ctx context.Context, x *exchange, p *pod, _ input) (any, error) {
 			return x.gpuByID(ctx, p.GPU())
 		}),
-		"cpuCount":        get(func(p *pod) any { return p.VCPUs() }),
+		"cpuCount":        whole(func(p *pod) int64 { return p.VCPUs() }),
 		"cpuTypeId":       always(nil),
-		"location":        get(func(p *pod) any { return translate.Location(p.DataCenter()) }),
-		"dataCenterId":    get(func(p *pod) any { return orNull(p.DataCenter()) }),
+		"location":        text(func(p *pod) string { return translate.Location(p.DataCenter()) }),
+		"dataCenterId":    textOrNull(func(p *pod) string { return p.DataCenter() }),
 		"secureCloud":     get(func(p *pod) any { return p.Cloud() == "SECURE" }),
 		"supportPublicIp": get(func(p *pod) any { return slices.ContainsFunc(p.reachable(), isPublic) }),
-		"costPerHr":       get(func(p *pod) any { return number(p.Cost()) }),
+		"costPerHr":       float((*pod).rate),
 		"currentPricePerGpu": field(func(ctx context.Context, x *exchange, p *pod, _ input) (any, error) {
 			entry, err := x.gpuEntry(ctx, p.GPU())
 			if err != nil || entry == nil {
@@ -247,7 +257,7 @@ func machineGPUName(ctx context.Context, x *exchange, p *pod, _ input) (any, err
 
 func runtimeFields() objectType {
 	return objectType{
-		"uptimeInSeconds": get(func(p *pod) any { return translate.Whole(p.runtime(), "uptime") }),
+		"uptimeInSeconds": whole(func(p *pod) int64 { return translate.Whole(p.runtime(), "uptime") }),
 		"container":       get(func(p *pod) any { return p }),
 		"gpus": get(func(p *pod) any {
 			items := translate.Items(p.runtime(), "gpus")

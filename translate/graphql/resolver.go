@@ -44,6 +44,36 @@ func get[T any](f func(source T) any) resolver {
 	return field(func(_ context.Context, _ *exchange, s T, _ input) (any, error) { return f(s), nil })
 }
 
+// text, whole and float adapt looks into the source for a leaf, without an allocation.
+func text[T any](f func(source T) string) resolver {
+	return field(func(_ context.Context, _ *exchange, s T, in input) (any, error) { return in.Text(f(s)), nil })
+}
+
+func whole[T any](f func(source T) int64) resolver {
+	return field(func(_ context.Context, _ *exchange, s T, in input) (any, error) { return in.Whole(f(s)), nil })
+}
+
+func float[T any](f func(source T) float64) resolver {
+	return field(func(_ context.Context, _ *exchange, s T, in input) (any, error) { return in.Float(f(s)), nil })
+}
+
+// textOrNull is text that is null for "".
+func textOrNull[T any](f func(source T) string) resolver {
+	return field(func(_ context.Context, _ *exchange, s T, in input) (any, error) {
+		if value := f(s); value != "" {
+			return in.Text(value), nil
+		}
+		return nil, nil
+	})
+}
+
+// texts adapts a look for a list of strings, which f appends.
+func texts[T any](f func(list []string, source T) []string) resolver {
+	return field(func(_ context.Context, _ *exchange, s T, in input) (any, error) {
+		return in.Texts(f(in.Room(), s)), nil
+	})
+}
+
 // always is a field whose value v2 cannot tell, or that is the same everywhere.
 func always(v any) resolver {
 	return func(context.Context, *exchange, any, engine.Input) (any, error) { return v, nil }

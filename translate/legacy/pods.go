@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"net/url"
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/v2"
@@ -29,6 +30,11 @@ func TemplateIDOfPod(p v2.Pod, note translate.PodNote) string {
 // LastStatusChange is the sentence the retired interfaces showed to people, ""
 // for a worker of which no time is known.
 func LastStatusChange(p v2.Pod) string {
+	return string(AppendLastStatusChange(make([]byte, 0, 96), p))
+}
+
+// AppendLastStatusChange appends LastStatusChange.
+func AppendLastStatusChange(buf []byte, p v2.Pod) []byte {
 	what, when := "Rented by User: ", cmp.Or(p.CreatedAt(), p.StartedAt())
 	switch p.Status() {
 	case v2.StatusExited:
@@ -37,14 +43,20 @@ func LastStatusChange(p v2.Pod) string {
 		what, when = "Exited with error: ", cmp.Or(p.StartedAt(), when)
 	}
 	if when == "" {
-		return ""
+		return buf
 	}
-	return what + translate.FormatTime(when, translate.ScriptTime)
+	return translate.AppendTime(append(buf, what...), when, translate.ScriptTime)
 }
 
 // Pods lists the account's pods, which are Records or maps.
 func (s *Session) Pods(ctx context.Context) ([]any, error) {
 	return s.list(ctx, About{Verb: "list pods", Noun: NounPod}, &translate.Request{Operation: "listPods", Read: true}, "pods")
+}
+
+// AllPods is Pods with the members of clusters. verb is for the words of a refusal.
+func (s *Session) AllPods(ctx context.Context, verb string) ([]any, error) {
+	all := &translate.Request{Operation: "listPods", Query: url.Values{"includeClusterPods": {"true"}}, Read: true}
+	return s.list(ctx, About{Verb: verb, Noun: NounPod}, all, "pods")
 }
 
 // Pod reads one pod.

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -60,6 +61,28 @@ func (s *Store) record(key translate.Key) string {
 
 // recordOf is the key of the record with the id, beside its index.
 func recordOf(index, id string) string { return index + ":" + id }
+
+// recordsOf is recordOf for each of the ids. The keys are parts of one string.
+func recordsOf(index string, ids []string) []string {
+	size := len(ids) * (len(index) + 1)
+	for _, id := range ids {
+		size += len(id)
+	}
+	var all strings.Builder
+	all.Grow(size)
+	for _, id := range ids {
+		all.WriteString(index)
+		all.WriteByte(':')
+		all.WriteString(id)
+	}
+	keys := make([]string, len(ids))
+	text, from := all.String(), 0
+	for i, id := range ids {
+		to := from + len(index) + 1 + len(id)
+		keys[i], from = text[from:to], to
+	}
+	return keys
+}
 
 // Get implements translate.Store.
 func (s *Store) Get(ctx context.Context, key translate.Key) (json.RawMessage, bool, error) {
@@ -131,11 +154,7 @@ func (s *Store) Find(ctx context.Context, account, kind string, ids []string) ([
 	values := make([]string, 0, len(ids))
 	index := s.index(account, kind)
 	for batch := range slices.Chunk(ids, findBatch) {
-		keys := make([]string, len(batch))
-		for i, id := range batch {
-			keys[i] = recordOf(index, id)
-		}
-		found, err := s.client.MGet(ctx, keys...).Result()
+		found, err := s.client.MGet(ctx, recordsOf(index, batch)...).Result()
 		if err != nil {
 			return nil, fmt.Errorf("find %s records: %w", kind, err)
 		}
@@ -176,10 +195,7 @@ func (s *Store) collect(ctx context.Context, index string, ids []string, values 
 	if len(ids) == 0 {
 		return nil
 	}
-	keys := make([]string, len(ids))
-	for i, id := range ids {
-		keys[i] = recordOf(index, id)
-	}
+	keys := recordsOf(index, ids)
 	found, err := s.client.MGet(ctx, keys...).Result()
 	if err != nil {
 		return err

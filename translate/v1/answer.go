@@ -19,9 +19,11 @@ func encode(out *translate.Outgoing, body any) {
 }
 
 // money returns the number at path as it was written, 0 when there is none.
-func money(v any, path ...string) json.Number {
-	n, ok := translate.At(v, path...).(json.Number)
-	if _, isNumber := translate.Number(n); !ok || !isNumber {
+func money(v any, path ...string) json.Number { return amount(translate.Decimal(v, path...)) }
+
+// amount returns n, 0 when that is no number.
+func amount(n json.Number) json.Number {
+	if _, ok := translate.Float(n); !ok {
 		return "0"
 	}
 	return n

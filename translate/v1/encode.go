@@ -13,6 +13,10 @@ import (
 type objectWriter struct {
 	buf []byte
 	err error // the first
+	// room is for strings that are read from a Record and written at once, scratch for a
+	// string that is put together.
+	room    []string
+	scratch []byte
 }
 
 // begin begins the object a writer is for, which end ends.
@@ -40,6 +44,13 @@ func (w *objectWriter) object(name string) {
 func (w *objectWriter) text(name, s string) {
 	w.name(name)
 	w.keep(translate.AppendText(w.buf, s))
+}
+
+// made writes a string that f puts together.
+func (w *objectWriter) made(name string, f func(buf []byte) []byte) {
+	w.scratch = f(w.scratch[:0])
+	w.name(name)
+	w.keep(translate.AppendText(w.buf, w.scratch))
 }
 
 // texts writes a list, never null.
@@ -79,7 +90,7 @@ func (w *objectWriter) value(name string, v any) {
 // none.
 func (w *objectWriter) members(name string, v any, hidden []string) {
 	w.name(name)
-	w.keep(translate.AppendMembers(w.buf, v, hidden))
+	w.keep(translate.AppendMembers(w.buf, v, hidden, &w.room))
 }
 
 func (w *objectWriter) keep(buf []byte, err error) {

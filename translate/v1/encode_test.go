@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/storetest"
 )
 
 // reference is what encoding/json writes.
@@ -128,45 +129,6 @@ func TestWhatCannotBeWrittenIsA500(t *testing.T) {
 	}
 }
 
-// record is a translate.Record that tests make of a map.
-type record map[string]any
-
-func (r record) Get(name string) (any, bool) {
-	value, ok := r[name]
-	return recorded(value), ok
-}
-
-func (r record) Text(name string) string {
-	s, _ := r[name].(string)
-	return s
-}
-
-func (r record) Texts(name string) []string { return translate.Texts(map[string]any(r), name) }
-
-func (r record) Number(name string) json.Number {
-	n, _ := r[name].(json.Number)
-	return n
-}
-
-func (r record) Names() []string { return slices.Collect(maps.Keys(r)) }
-
-func (r record) Map() map[string]any { return r }
-
-// recorded returns a decoded value with Records in place of maps.
-func recorded(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		return record(v)
-	case []any:
-		items := make([]any, len(v))
-		for i := range v {
-			items[i] = recorded(v[i])
-		}
-		return items
-	}
-	return v
-}
-
 // TestListsOfRecords: a list is the same whether its pods are maps or Records.
 func TestListsOfRecords(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -193,7 +155,7 @@ func TestListsOfRecords(t *testing.T) {
 		if pods == nil {
 			body["pods"] = rapid.SampledFrom([]any{nil, "", []any{}, map[string]any{}}).Draw(rt, "none")
 		}
-		want, got := list(body), list(recorded(body))
+		want, got := list(body), list(storetest.Recorded(body))
 		if got.Status != want.Status || string(got.Body) != string(want.Body) {
 			rt.Fatalf("of Records:\n%d %s\nof maps:\n%d %s", got.Status, got.Body, want.Status, want.Body)
 		}

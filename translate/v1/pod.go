@@ -3,6 +3,7 @@ package v1
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/tollgate-dev/tollgate/translate"
@@ -41,12 +42,63 @@ func (r *request) pod(body any, view podView) *shownPod {
 	return &shownPod{podView: view, Pod: v2.PodOf(body), user: r.user()}
 }
 
+// shownPods is a list of pods, which are written one by one.
+type shownPods struct {
+	// listed are v2 pods, behind which workers are shown.
+	listed, workers []any
+	filter          podFilter
+	notes           map[string]translate.PodNote
+	extras          podExtras
+	// one has what the listed pods have in common.
+	one shownPod
+}
+
+// AppendTo writes the pods that the filter lets through, but for terminated ones, which v1
+// did not list either.
+func (l *shownPods) AppendTo(buf []byte) ([]byte, error) {
+	w := objectWriter{buf: append(buf, '[')}
+	begin := len(w.buf)
+	write := func(p *shownPod) {
+		if !l.filter.matches(p) {
+			return
+		}
+		first := len(w.buf) == begin
+		if !first {
+			w.buf = append(w.buf, ',')
+		}
+		p.write(&w)
+		if first { // the others are much alike
+			w.buf = slices.Grow(w.buf, min((len(w.buf)-begin)*(len(l.listed)+len(l.workers)), roomForList))
+		}
+	}
+	for _, body := range l.listed {
+		p := &l.one
+		if p.Pod = v2.PodOf(body); p.Status() == v2.StatusTerminated {
+			continue
+		}
+		p.note = l.notes[p.ID()]
+		p.volume, p.template = l.extras.volumes[p.volumeID()], l.extras.templates[p.templateID()]
+		write(p)
+	}
+	for _, worker := range l.workers {
+		write(worker.(*shownPod))
+	}
+	return append(w.buf, ']'), w.err
+}
+
+// roomForList bounds the room that is made for a list by its first pod.
+const roomForList = 1 << 20
+
 func (p *shownPod) AppendTo(buf []byte) ([]byte, error) {
 	w := objectWriter{buf: buf}
-	w.begin()
-	p.members(&w)
-	w.end()
+	p.write(&w)
 	return w.buf, w.err
+}
+
+func (p *shownPod) write(w *objectWriter) {
+	w.begin()
+	p.members(w)
+	w.end()
 }
 
 // members writes the pod's members, by name.
@@ -86,7 +138,7 @@ func (p *shownPod) members(w *objectWriter) {
 	w.text("imageName", p.Image())
 	w.flag("interruptible", false)
 	w.text("lastStartedAt", translate.FormatTime(cmp.Or(p.StartedAt(), p.CreatedAt()), translate.LegacyTime))
-	w.text("lastStatusChange", legacy.LastStatusChange(p.Pod))
+	w.made("lastStatusChange", func(buf []byte) []byte { return legacy.AppendLastStatusChange(buf, p.Pod) })
 	w.flag("locked", p.Locked())
 	w.object("machine")
 	p.machineMembers(w, gpu, ports)
@@ -102,7 +154,8 @@ func (p *shownPod) members(w *objectWriter) {
 		w.text("networkVolumeId", volume)
 	}
 	w.value("portMappings", p.portMappings(ports))
-	w.texts("ports", p.Ports())
+	w.room = p.AppendPorts(w.room[:0])
+	w.texts("ports", w.room)
 	w.text("publicIp", publicIP(ports))
 	w.texts("savingsPlans", nil)
 	if p.worker != nil {
@@ -175,7 +228,7 @@ func (p *shownPod) cost() json.Number {
 	case v2.StatusExited, v2.StatusTerminated:
 		return "0"
 	}
-	return money(p.Cost())
+	return amount(p.Cost())
 }
 
 func (p *shownPod) volumeID() string {
@@ -254,7 +307,7 @@ func publicIP(ports []v2.Port) string {
 // portMappings maps private to public TCP ports; null while the pod has no
 // runtime.
 func (p *shownPod) portMappings(ports []v2.Port) any {
-	if len(ports) == 0 && len(p.Runtime()) == 0 {
+	if len(ports) == 0 && p.Runtime() == nil {
 		return nil
 	}
 	out := map[string]any{}

@@ -61,27 +61,13 @@ func listPods(ctx context.Context, r *request) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	notes := r.PodNotes(ctx, listed)
-	gpus := r.cards(ctx, listed...)
-	extras := r.podExtras(ctx, include, listed, notes)
-	pods := []any{}
-	for _, body := range listed {
-		shown := r.pod(body, podView{cards: gpus, machine: include.machine})
-		if shown.Status() == v2.StatusTerminated {
-			continue // v1 did not list them either
-		}
-		shown.note = notes[shown.ID()]
-		shown.volume, shown.template = extras.volumes[shown.volumeID()], extras.templates[shown.templateID()]
-		if filter.matches(shown) {
-			pods = append(pods, shown)
-		}
-	}
+	pods := &shownPods{listed: listed, filter: filter, notes: r.PodNotes(ctx, listed)}
+	pods.one = *r.pod(nil, podView{cards: r.cards(ctx, listed...), machine: include.machine})
+	pods.extras = r.podExtras(ctx, include, listed, pods.notes)
 	if include.workers {
-		workers, err := r.allWorkers(ctx, filter.endpoint)
-		if err != nil {
+		if pods.workers, err = r.allWorkers(ctx, filter.endpoint); err != nil {
 			return nil, err
 		}
-		pods = append(pods, slices.DeleteFunc(workers, func(w any) bool { return !filter.matches(w.(*shownPod)) })...)
 	}
 	return ok(pods), nil
 }

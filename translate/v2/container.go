@@ -50,6 +50,11 @@ func (c Container) SetDisk(gb int64) { c.set(translate.Int(gb), "disk") }
 // Ports returns the open ports as "<port>/<protocol>".
 func (c Container) Ports() []string { return c.texts("ports") }
 
+// AppendPorts appends the open ports.
+func (c Container) AppendPorts(ports []string) []string {
+	return translate.AppendTexts(ports, c.body(), "ports")
+}
+
 // SetPorts sets the open ports.
 func (c Container) SetPorts(ports []string) { c.set(translate.List(ports), "ports") }
 

@@ -1,6 +1,7 @@
 package v2
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
@@ -151,8 +152,8 @@ func (p Pod) MountPath() string {
 	return path
 }
 
-// Cost returns the price per hour, a number as it was written.
-func (p Pod) Cost() any { return p.at("cost") }
+// Cost returns the price per hour as it was written, "" when there is none.
+func (p Pod) Cost() json.Number { return translate.Decimal(p.body(), "cost") }
 
 // CreatedAt returns the time of creation (RFC 3339).
 func (p Pod) CreatedAt() string { return p.text("createdAt") }
@@ -171,8 +172,13 @@ func (p Pod) Host() (user, machine string) {
 	return user, machine
 }
 
-// Runtime returns the live part, empty of a pod that has none.
-func (p Pod) Runtime() map[string]any { return translate.Members(p.at("runtime")) }
+// Runtime returns the live part, nil of a pod that has none.
+func (p Pod) Runtime() any {
+	if r := p.at("runtime"); !translate.Empty(r) {
+		return r
+	}
+	return nil
+}
 
 // Port is an open port of a running pod.
 type Port struct {

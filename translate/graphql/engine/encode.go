@@ -28,8 +28,11 @@ func appendScalar(buf []byte, typ string, v any) []byte {
 		}
 		return append(buf, "null"...)
 	}
-	if s, ok := v.(string); ok {
+	switch s := v.(type) {
+	case string:
 		return appendString(buf, s)
+	case *string:
+		return appendString(buf, *s)
 	}
 	return append(buf, "null"...)
 }
@@ -38,6 +41,8 @@ func whole(v any) (int64, bool) {
 	switch v := v.(type) {
 	case int64:
 		return v, true
+	case *int64:
+		return *v, true
 	case int:
 		return int64(v), true
 	case json.Number:
@@ -88,11 +93,17 @@ func number(v any) (float64, bool) {
 		f, err := v.Float64()
 		return f, err == nil
 	case float64:
-		return v, !math.IsNaN(v) && !math.IsInf(v, 0)
+		return v, finite(v)
+	case *float64:
+		return *v, finite(*v)
 	case int64:
 		return float64(v), true
+	case *int64:
+		return float64(*v), true
 	case int:
 		return float64(v), true
 	}
 	return 0, false
 }
+
+func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }

@@ -15,7 +15,7 @@ import (
 )
 
 // Resolver yields the value of one field of source: nil, a leaf (string, bool,
-// integer, json.Number, float64), []any, or for an object whatever the resolvers
+// integer, json.Number, float64, or one made by Input), []any, or for an object whatever the resolvers
 // of its type expect. It runs only when the field is selected. x is what
 // [Operation.Execute] was given.
 type Resolver[X any] func(ctx context.Context, x X, source any, in Input) (any, error)

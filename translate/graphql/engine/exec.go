@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"golang.org/x/sync/errgroup"
@@ -114,12 +113,29 @@ type execution[X any] struct {
 	x    X
 	most int
 	Result
-	path []any
+	path []step
+}
+
+// step is a response key, or the index of an item in a list.
+type step struct {
+	key   string
+	index int // if the key is ""
+}
+
+// place is the path as it is told in a failure.
+func (e *execution[X]) place() []any {
+	place := make([]any, len(e.path))
+	for i, s := range e.path {
+		if place[i] = s.key; s.key == "" {
+			place[i] = s.index
+		}
+	}
+	return place
 }
 
 // member writes one field of an object. The only error is errTooLong.
 func (e *execution[X]) member(ctx context.Context, parent string, source any, n *node[X]) error {
-	e.path = append(e.path, n.key)
+	e.path = append(e.path, step{key: n.key})
 	defer func() { e.path = e.path[:len(e.path)-1] }()
 	e.Data = appendString(e.Data, n.key)
 	e.Data = append(e.Data, ':')
@@ -129,7 +145,7 @@ func (e *execution[X]) member(ctx context.Context, parent string, source any, n 
 	}
 	v, err := e.resolve(ctx, source, n)
 	if err != nil {
-		e.Failures = append(e.Failures, Failure{err, slices.Clone(e.path)})
+		e.Failures = append(e.Failures, Failure{err, e.place()})
 		v = nil
 	}
 	return e.value(ctx, n.typ, v, n)
@@ -147,7 +163,10 @@ func (e *execution[X]) value(ctx context.Context, t *ast.Type, v any, n *node[X]
 		return errTooLong
 	}
 	list, isList := v.([]any)
+	texts, isTexts := v.(*[]string)
 	switch {
+	case t.Elem != nil && isTexts:
+		return e.texts(*texts)
 	case v == nil || t.Elem != nil && !isList:
 		e.Data = append(e.Data, "null"...)
 		return nil
@@ -170,13 +189,29 @@ func (e *execution[X]) value(ctx context.Context, t *ast.Type, v any, n *node[X]
 	return nil
 }
 
+// texts writes a list of strings.
+func (e *execution[X]) texts(items []string) error {
+	e.Data = append(e.Data, '[')
+	for i, item := range items {
+		if i > 0 {
+			e.Data = append(e.Data, ',')
+		}
+		if len(e.Data) > e.most {
+			return errTooLong
+		}
+		e.Data = appendString(e.Data, item)
+	}
+	e.Data = append(e.Data, ']')
+	return nil
+}
+
 func (e *execution[X]) list(ctx context.Context, of *ast.Type, items []any, n *node[X]) error {
 	e.Data = append(e.Data, '[')
 	for i, item := range items {
 		if i > 0 {
 			e.Data = append(e.Data, ',')
 		}
-		e.path = append(e.path, i)
+		e.path = append(e.path, step{index: i})
 		err := e.value(ctx, of, item, n)
 		e.path = e.path[:len(e.path)-1]
 		if err != nil {

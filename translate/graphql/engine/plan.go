@@ -252,12 +252,45 @@ type selection interface{ selects(path []string) bool }
 func (in Input) Selects(path ...string) bool { return in.below.selects(path) }
 
 // memo is what a resolver worked out from the arguments of one field of the
-// document, for all the objects that have the field.
+// document, for all the objects that have the field, and room for the field's value.
 type memo struct {
 	done  bool
 	value any
 	err   error
+
+	text  string
+	whole int64
+	float float64
+	texts []string
 }
+
+// Text is a leaf, Whole and Float are others, and Texts is a list of strings: values
+// without an allocation, good until the field is resolved for the next object.
+func (in Input) Text(s string) any {
+	in.memo.text = s
+	return &in.memo.text
+}
+
+// Whole is Text for an integer.
+func (in Input) Whole(n int64) any {
+	in.memo.whole = n
+	return &in.memo.whole
+}
+
+// Float is Text for a number.
+func (in Input) Float(f float64) any {
+	in.memo.float = f
+	return &in.memo.float
+}
+
+// Texts is Text for a list of strings, which may be made in Room.
+func (in Input) Texts(list []string) any {
+	in.memo.texts = list
+	return &in.memo.texts
+}
+
+// Room is an empty list with room for strings.
+func (in Input) Room() []string { return in.memo.texts[:0] }
 
 // Once works something out the first time a field of the document is resolved,
 // its failure included. A field belongs to one root, so it is not resolved
