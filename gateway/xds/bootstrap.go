@@ -92,8 +92,8 @@ func (c *Bootstrap) control() *corev3.GrpcService {
 	return s
 }
 
-// impatient has Envoy begin to listen without what is not there after a second;
-// what comes later is taken all the same.
+// impatient has Envoy begin to listen after a second without the parts that are missing;
+// later ones are taken all the same.
 func impatient(c *corev3.ConfigSource) *corev3.ConfigSource {
 	c.InitialFetchTimeout = seconds(1)
 	return c

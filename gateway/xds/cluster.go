@@ -19,8 +19,8 @@ import (
 const (
 	// ReadyPath is where the HTTP door says whether a gateway takes requests.
 	ReadyPath = "/tollgate/ready"
-	// bufferSize is what Envoy holds of a message: more than the platform's limit
-	// of 102400 bytes for a body, so that tollgate refuses what is little above it.
+	// bufferSize is what Envoy holds of a message: more than the platform's limit of 102400
+	// bytes for a body, so that tollgate refuses a body that is little above it.
 	bufferSize = 128 << 10
 	// upstreamIdle is shorter than the time after which a gateway closes an idle
 	// connection, so that no request meets a connection that is being closed.

@@ -1,9 +1,9 @@
 // Package xds makes Envoy's configuration from tollgate's and serves it.
 //
 // [Group.Snapshot] is a pure function: the same group and gateways give the same
-// resources, byte for byte, and the versions are digests of their content. What
-// it returns is consistent and has passed Envoy's own validators, those of the
-// messages packed into others included. docs/envoy.md explains every setting.
+// resources, byte for byte, and the versions are digests of their content. Its result is
+// consistent and has passed Envoy's own validators, those of the messages packed into
+// others included. docs/envoy.md explains every setting.
 //
 // A [Server] serves snapshots by the aggregated discovery service, incremental
 // variant only: the state-of-the-world variant of go-control-plane v0.14 loses

@@ -312,8 +312,8 @@ const (
 	unanswered = "connect-failure,refused-stream,reset"
 )
 
-// What is sent again goes to another gateway than before: the balancer, which draws by
-// lot, is asked again until it names one.
+// A repeated call goes to another gateway than before: the balancer, which draws by lot,
+// is asked again until it names one.
 const (
 	retries       = 2
 	hostAttempts  = 32

@@ -18,8 +18,8 @@ const requestID = "%REQ(X-REQUEST-ID):128%"
 const refused = "response.code_details != 'tollgate'"
 
 // localReplies words Envoy's own errors as gateways word theirs (RFC 9457). Envoy's words
-// name hosts and connections. By ext_proc, what a gateway refuses is a local reply, too,
-// and stays as it is.
+// name hosts and connections. By ext_proc, a gateway's refusal is a local reply, too, and
+// stays as it is.
 func localReplies(b *builder, t Topology) *managerv3.LocalReplyConfig {
 	c := new(managerv3.LocalReplyConfig)
 	if t == InLine {

@@ -12,12 +12,12 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
-// Merge has merge patches (RFC 7396) for what a group is told, by the names of
-// resources: the way out where there is no setting. Fields have the names of Envoy's
-// protocol buffers, in snake_case.
+// Merge has merge patches (RFC 7396) for the resources of a group, by their names: the way
+// out where there is no setting. Fields have the names of Envoy's protocol buffers, in
+// snake_case.
 type Merge struct{ Listeners, Clusters map[string]any }
 
-// PatchError is what is wrong with a merge patch.
+// PatchError is a fault of a merge patch.
 type PatchError struct {
 	Kind, Name string // "listeners" or "clusters", and the resource
 	Err        error

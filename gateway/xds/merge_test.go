@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
-// A patch changes what it names and nothing else.
+// A patch changes the members that it names and nothing else.
 func TestMerge(t *testing.T) {
 	g := group(xds.InLine)
 	before := snapshot(t, g)
@@ -39,8 +39,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// What does not merge, and what Envoy's validators refuse, is an error that names the
-// resource.
+// A patch that does not merge, or that Envoy's validators refuse, is an error that names
+// the resource.
 func TestMergeRefuses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		merge xds.Merge

@@ -29,11 +29,11 @@ type Refusal struct {
 	typeURL string
 }
 
-// maxSaid bounds what is kept of an Envoy's words, in bytes: they go to the log, to Redis and
-// to other gateways.
+// maxSaid bounds the kept words of an Envoy, in bytes: they go to the log, to Redis and to
+// other gateways.
 const maxSaid = 1000
 
-// said is what is kept of an Envoy's words.
+// said is the kept part of an Envoy's words.
 func said(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxSaid)], "")
 }

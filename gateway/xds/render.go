@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Render writes each resource of a snapshot as indented JSON, by type and name.
-// Private keys and what the receiver of spans is shown are left out.
+// Render writes each resource of a snapshot as indented JSON, by type and name. Private
+// keys and the credentials for the receiver of spans are left out.
 func Render(snapshot cache.ResourceSnapshot) (map[string]string, error) {
 	out := make(map[string]string)
 	for i := range types.UnknownType {

@@ -35,8 +35,8 @@ type Deps struct {
 	Logger *slog.Logger
 	Meter  metric.Meter
 	Now    func() time.Time
-	// Token returns what Envoys must show besides what the connection demands of them,
-	// "" for nothing; nil is always nothing.
+	// Token returns the secret that Envoys must show besides the connection's own demands, ""
+	// for nothing; nil is always nothing.
 	Token func() string
 }
 
@@ -212,8 +212,8 @@ func (s *Server) serve() error {
 // back.
 func (s *Server) Withdrawn() <-chan struct{} { return s.withdrawn }
 
-// Withdraw puts back in force what was there before a configuration that an Envoy
-// refused. Without anything before, what is there stays.
+// Withdraw puts back in force the configuration before the one that an Envoy refused.
+// Without one before, the refused one stays.
 func (s *Server) Withdraw() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -246,8 +246,7 @@ func (s *Server) version(group, typeURL string) string {
 	return snapshot.GetVersion(typeURL)
 }
 
-// Served returns what a group is served, as [Render] writes it, with the gateways
-// in it.
+// Served returns the resources of a group, as [Render] writes it, with the gateways in it.
 func (s *Server) Served(group string) (resources map[string]string, gateways []Gateway, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -115,8 +115,9 @@ func on(address string) xds.Group {
 	return g
 }
 
-// What an Envoy refuses is withdrawn, and what it has is served again, with the
-// gateways as they are then. It is tried again when it is configured again.
+// A configuration that an Envoy refuses is withdrawn, and the one that it has is served
+// again, with the gateways as they are then. It is tried again when it is configured
+// again.
 func TestARefusedConfigurationIsWithdrawn(t *testing.T) {
 	good, bad := on("127.0.0.1:1"), on("127.0.0.1:2")
 	s, connect := serve(t, good)

@@ -105,7 +105,7 @@ func TestVersionsFollowContent(t *testing.T) {
 	}
 }
 
-// Envoy's validators see what is packed into other messages, too.
+// Envoy's validators see messages that are packed into others, too.
 func TestWhatEnvoyWouldRefuseIsNotServed(t *testing.T) {
 	for name, change := range map[string]func(*xds.Group){
 		"a time-out within a filter within a listener": func(g *xds.Group) { g.Call = -time.Hour },
@@ -148,7 +148,7 @@ func TestRenderLeavesPrivateKeysOut(t *testing.T) {
 	}
 }
 
-// What a receiver of spans is shown reaches Envoys, and is not rendered.
+// The credentials for a receiver of spans reach Envoys, and is not rendered.
 func TestRenderLeavesTokensOut(t *testing.T) {
 	g := group(xds.ExtProc)
 	g.Tracing = xds.Tracing{
