@@ -33,7 +33,7 @@ type Operation struct {
 	Path string
 	// Tag names the group of operations, e.g. "Pods".
 	Tag string
-	// Summary says in a few words what the operation does.
+	// Summary names the operation's effect in a few words.
 	Summary string
 	// Query, PathParams and Headers are the parameters in the order described.
 	Query, PathParams, Headers []Parameter

@@ -60,7 +60,7 @@ func worstPod() string {
 	return b.String() + "}"
 }
 
-// BenchmarkWorstBody is what the worst body costs; the bound to keep is a few
+// BenchmarkWorstBody is the cost of the worst body; the bound to keep is a few
 // milliseconds, or refusals become a way to wear the gateway down.
 func BenchmarkWorstBody(b *testing.B) {
 	op, body := operation(b, "createPod"), parse(b, worstPod())

@@ -226,7 +226,7 @@ func (f *factFinder) operation(name string, op, shared any) {
 	}
 }
 
-// flatten says what is under a node: scalars as values, lists of names as sets.
+// flatten lists the members under a node: scalars as values, lists of names as sets.
 func (f *factFinder) flatten(path string, node any) {
 	switch node := node.(type) {
 	case map[string]any:

@@ -13,11 +13,10 @@ type defaultTree struct {
 	children map[string]*defaultTree // by member; elements of arrays alike
 }
 
-// FillDefaults returns a create request with the platform's defaults in the
-// members that were left out: what the request amounts to, for policies to judge.
-// It is not what is sent. For every other operation it returns doc itself,
-// because there a member left out keeps its old value. It does not change doc;
-// what is the same in both may be shared.
+// FillDefaults returns a create request with the platform's defaults in the members that
+// were left out: the whole request, for policies to judge. It is not sent. For every other
+// operation it returns doc itself, because there a member left out keeps its old value. It
+// does not change doc; equal parts of both may be shared.
 //
 // A default is not filled in where the platform would take the value from a
 // template (startSsh and startJupyter of a pod beside templateId), nor where the

@@ -72,7 +72,7 @@ func TestFillDefaults(t *testing.T) {
 	}
 }
 
-// FillDefaults changes neither the body nor what the next call returns.
+// FillDefaults changes neither the body nor the next call's result.
 func TestFillDefaultsChangesNothing(t *testing.T) {
 	op := operation(t, "createEndpoint")
 	for _, text := range []string{

@@ -11,9 +11,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// explainer turns the validator's tree of errors into violations: leaves only,
-// one for each fault. What a fault is, is read from the description at the
-// place the error names, not from the error's text.
+// explainer turns the validator's tree of errors into violations: leaves only, one for
+// each fault. The kind of a fault is read from the description at the place the error
+// names, not from the error's text.
 type explainer struct {
 	src   *source
 	marks func() *marks
@@ -39,7 +39,7 @@ func newExplainer(src *source) *explainer {
 	})}
 }
 
-// scan collects them from a node and what is under it.
+// scan collects them from a node and those under it.
 func (m *marks) scan(src *source, pointer string, node any) {
 	switch node := node.(type) {
 	case []any:

@@ -13,9 +13,9 @@ import (
 // GB of memory, as in cpu5c-4-8.
 var sizedFlavor = regexp.MustCompile(`^([A-Za-z0-9]+)-([0-9]+)-[0-9]+$`)
 
-// checkFlavorSize: the size in the name of a CPU flavor and vcpuCount are one
-// size. Otherwise what is judged could be the smaller and what is rented the
-// larger. The memory in the name is not looked at: CanonicalBody takes it away.
+// checkFlavorSize: the size in the name of a CPU flavor and vcpuCount are one size.
+// Otherwise the judged flavor could be the smaller and the rented one the larger. The
+// memory in the name is not looked at: CanonicalBody takes it away.
 func checkFlavorSize(body map[string]any, report reporter) {
 	one := func(shape map[string]any, tokens ...any) {
 		id := text(shape, "id")

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzBody sends every body to every operation: nothing panics, refusals have a
-// place and a message, and what passes still passes with its defaults.
+// FuzzBody sends every body to every operation: nothing panics, refusals have a place and
+// a message, and a body that passes still passes with its defaults.
 func FuzzBody(f *testing.F) {
 	for _, seed := range []string{
 		pod(``), endpoint(``), gpuEndpoint(`"workers":{"min":1}`), `{"action":"stop"}`, `{"keys":["ssh-rsa AAAA"]}`, `null`, `[]`,

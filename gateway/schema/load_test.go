@@ -60,8 +60,8 @@ func TestLoadRefusesBrokenDescriptions(t *testing.T) {
 	}
 }
 
-// A schema that does not compile, which TestEverySchemaCompiles keeps out of what is
-// embedded, refuses everything, and reads nothing outside the description.
+// A schema that does not compile, which TestEverySchemaCompiles keeps out of the embedded
+// ones, refuses everything, and reads nothing outside the description.
 func TestBrokenSchemasRefuse(t *testing.T) {
 	for name, broken := range map[string]string{
 		"local file": `{"$ref": "file:///etc/passwd"}`, "broken schema": `{"type": "integral"}`, "broken pattern": `{"pattern": "("}`,

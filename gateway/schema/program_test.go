@@ -233,8 +233,8 @@ func TestProgramsAgree(t *testing.T) {
 	}
 }
 
-// Accepting allocates nothing, but for what the race detector makes regular
-// expressions do.
+// Accepting allocates nothing, but for the allocations that the race detector adds to
+// regular expressions.
 func TestAcceptingAllocatesNothing(t *testing.T) {
 	api := loaded(t)
 	for id, text := range bodies() {
@@ -270,8 +270,8 @@ func FuzzCompiled(f *testing.F) {
 	})
 }
 
-// mutator changes JSON values a little, so that what was valid is at the border
-// of it.
+// mutator changes JSON values a little, so that a valid value comes to the border of
+// validity.
 type mutator struct{ *rand.Rand }
 
 func (m mutator) change(v any) any {

@@ -64,8 +64,8 @@ func (op *Operation) checkParameter(p *Parameter, value string) []Violation {
 	return vs
 }
 
-// typed reads a value as the JSON type a parameter has; what is not of that
-// type stays a string, which the schema then refuses.
+// typed reads a value as the JSON type a parameter has; a value of another type stays a
+// string, which the schema then refuses.
 func typed(kind, value string) any {
 	switch {
 	case kind == "integer" && isPlainInteger(value):

@@ -14,7 +14,7 @@ type bodyRule struct {
 	check func(body map[string]any, report reporter)
 }
 
-// reporter takes one fault: what is wrong and the way to the value at fault.
+// reporter takes one fault: the fault and the way to its value.
 type reporter func(message string, tokens ...any)
 
 // queryRule is one rule between the parameters of a query.
@@ -27,8 +27,8 @@ type queryRule struct {
 // cannot express and that the body alone decides. Call it with a body that
 // ValidateBody passed. It returns at most 50 violations in a fixed order.
 //
-// What depends on more than the body (flavor ranges, data centers, what a
-// template supplies, sizes a volume has now) is judged elsewhere.
+// Rules that depend on more than the body (flavor ranges, data centers, values of a
+// template, the present size of a volume) are judged elsewhere.
 func (op *Operation) CheckRules(doc any) []Violation {
 	body, ok := doc.(map[string]any)
 	if !ok {

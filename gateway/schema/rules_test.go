@@ -228,8 +228,8 @@ func TestCheckRulesOnForeignShapes(t *testing.T) {
 	}
 }
 
-// TestCanonicalBody: a size in the name of a flavor goes, and the body given
-// stays what it was.
+// TestCanonicalBody: a size in the name of a flavor goes, and the given body stays as it
+// was.
 func TestCanonicalBody(t *testing.T) {
 	for _, tc := range []struct{ body, want string }{
 		{`{"cpu":{"id":"cpu5c-4-8","vcpuCount":4},"name":"a"}`, `{"cpu":{"id":"cpu5c","vcpuCount":4},"name":"a"}`},

@@ -17,7 +17,7 @@ import (
 //nolint:gochecknoglobals // a flag of the test binary
 var update = flag.Bool("update", false, "rewrite policies/operation/shapes.json")
 
-// What policies are told of bodies and resources is what the description says.
+// The shapes of bodies and resources that policies get are those of the description.
 func TestShapesAreCurrent(t *testing.T) {
 	const file = "../../policies/operation/shapes.json"
 	text, err := os.ReadFile("openapi.json")

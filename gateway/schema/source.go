@@ -32,7 +32,7 @@ func newCompiler(text []byte) *jsonschema.Compiler {
 	return c
 }
 
-// source is the description as a tree, for finding what the validator's errors
+// source is the description as a tree, for finding the places that the validator's errors
 // point at.
 type source struct{ root any }
 
@@ -161,10 +161,10 @@ func index(token string) (int, bool) {
 	return n, token != "" && (token == "0" || token[0] != '0')
 }
 
-// Numbers are judged by their spelling as well as by their value, so that every
-// reader of a body sees the same number: an integer is plain digits within what
-// a float64 holds exactly, any other number has at most six decimals and no
-// exponent. The validator by itself takes 1.0, 1e0 and 80e-1 for integers.
+// Numbers are judged by their spelling as well as by their value, so that every reader of
+// a body sees the same number: an integer is plain digits within the range that a float64
+// holds exactly, any other number has at most six decimals and no exponent. The validator
+// by itself takes 1.0, 1e0 and 80e-1 for integers.
 const (
 	maxInteger  = 1<<53 - 1
 	maxDecimals = 6
@@ -225,7 +225,7 @@ func isPlainInteger(s string) bool {
 	return digits == "0" || digits != "" && digits[0] != '0'
 }
 
-// integerFault says what is wrong with n where an integer is wanted, or "".
+// integerFault words the fault of n where an integer is wanted, or "".
 func integerFault(n json.Number) string {
 	s := string(n)
 	if !isPlainInteger(s) || s == "-0" {
@@ -237,7 +237,7 @@ func integerFault(n json.Number) string {
 	return ""
 }
 
-// numberFault says what is wrong with n where a number is wanted, or "".
+// numberFault words the fault of n where a number is wanted, or "".
 func numberFault(n json.Number) string {
 	s := string(n)
 	whole, decimals, _ := strings.Cut(s, ".")

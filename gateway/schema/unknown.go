@@ -154,10 +154,9 @@ func wordsOf(name string) []string {
 // folded is what two spellings of a name have in common.
 func folded(words []string) string { return strings.Join(words, "") }
 
-// Foreign reports whether a member of the operation's body is one that the
-// description says nothing about: no schema has a member of that name in any
-// spelling (gpu, GPU, gpus), and no word of it is what a request body has as a
-// member (gpu_count, extraEnv).
+// Foreign reports whether a member of the operation's body is one that the description
+// says nothing about: no schema has a member of that name in any spelling (gpu, GPU,
+// gpus), and no word of it is a member of a request body (gpu_count, extraEnv).
 func (op *Operation) Foreign(member string) bool {
 	return op.body != nil && op.names().foreign(member)
 }
@@ -205,7 +204,7 @@ func (a *API) UnknownRead(path string, run *API) (op, of *Operation) {
 	return op, of
 }
 
-// UnknownRead is the id of the operations that read what is not described.
+// UnknownRead is the id of the operations that read undescribed paths.
 const UnknownRead = "unknownRead"
 
 // plainQuery returns a query of which only the names are known to be parameters: each

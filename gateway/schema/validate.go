@@ -31,8 +31,8 @@ func (c *compiler) judge(pointer string) *judge {
 	return &judge{schema: s, program: fastcheck.Compile(c.all, s)}
 }
 
-// judge is one schema in two forms: the program accepts what is valid, quickly;
-// whatever it leaves open the schema decides, and explains.
+// judge is one schema in two forms: the program accepts valid bodies, quickly; all others
+// the schema decides, and explains.
 type judge struct {
 	schema  *jsonschema.Schema
 	program *fastcheck.Program
@@ -51,8 +51,8 @@ func (op *Operation) ValidateBody(doc any) []Violation {
 	return op.explain.validate(op.body, doc)
 }
 
-// validate never passes what the validators did not pass: a panic inside them, or
-// an error that cannot be explained, is a violation of its own.
+// validate passes no body that the validators did not pass: a panic inside them, or an
+// error that cannot be explained, is a violation of its own.
 func (x *explainer) validate(judge func() *judge, doc any) (vs []Violation) {
 	defer func() {
 		if recover() != nil {

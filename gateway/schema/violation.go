@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits on what is said about one body.
+// Limits on the words about one body.
 const (
 	maxViolations = 50
 	maxFaults     = 200 // errors of the validator that are looked into
@@ -26,10 +26,9 @@ type Violation struct {
 	// Location is the same place as a reader writes it: "$", "$.gpu.count",
 	// "$.ports[0]", or "query.tail" for a parameter.
 	Location string
-	// Keyword is what was violated: a JSON Schema keyword, or the name of a
-	// rule.
+	// Keyword is the violated rule: a JSON Schema keyword, or the name of a rule.
 	Keyword string
-	// Message says what the value must be. It never repeats the value.
+	// Message describes a right value. It never repeats the value.
 	Message string
 	// Status is the HTTP status the fault calls for: 422 for what can never
 	// pass, 400 for a broken rule between fields.
