@@ -34,7 +34,7 @@ func ruleOfTheManual(t *testing.T) []any {
 	return rule
 }
 
-// A user that may do what the manual says can do all that is done.
+// A user with the manual's rights can do all that is done.
 func TestTheManualsRuleIsEnough(t *testing.T) {
 	addr := redistest.Start(t)
 	admin := redistest.Client(t, redis.Options{Addr: addr})

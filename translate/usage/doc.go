@@ -1,16 +1,16 @@
-// Package usage counts the calls of retired interfaces: who makes them, with
-// which program, what they ask for, how that ends and what of it v2 has no
-// place for. From it operators see who must still migrate.
+// Package usage counts the calls of retired interfaces: their callers, programs,
+// operations and results, and the fields that v2 has no place for. From it operators see
+// who must still migrate.
 //
 // A Recorder sums calls up in memory and writes the sums every few seconds, so
 // a request never waits for the store and a busy script costs one write, not
 // one for each call. Store keeps the sums in Redis, shared by all gateways, for
 // 400 days after a caller was last seen.
 //
-// Invariants: what is kept is bounded whatever callers send (names of programs
-// are cut to a product token, and only so many different ones are told apart
-// in an organisation); a batch that was written twice is counted once; what
-// must be dropped is counted in the metric tollgate.legacy.dropped.
+// Invariants: the kept rows are bounded for all calls (names of programs are cut to a
+// product token, and only so many different ones are told apart in an organisation); a
+// batch that was written twice is counted once; what must be dropped is counted in the
+// metric tollgate.legacy.dropped.
 //
 //	r, err := usage.NewRecorder(usage.Deps{Writer: usage.NewStore(client, "tollgate:usage"), ...})
 //	...

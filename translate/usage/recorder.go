@@ -112,8 +112,7 @@ func (r *Recorder) sumLocked(org string, who Who) *Sum {
 	return s
 }
 
-// Run writes every Interval until ctx ends, and then what is left. It returns
-// nil.
+// Run writes every Interval until ctx ends, and then the rest. It returns nil.
 func (r *Recorder) Run(ctx context.Context) error {
 	r.dropped.Add(ctx, 0) // so that the series exists before its first increase
 	ticker := time.NewTicker(Interval)
@@ -172,7 +171,7 @@ func (r *Recorder) Flush(ctx context.Context) error {
 	return nil
 }
 
-// collect turns what is pending into batches. Only Flush may call it.
+// collect turns the pending sums into batches. Only Flush may call it.
 func (r *Recorder) collect() {
 	r.mu.Lock()
 	taken := r.pending

@@ -115,7 +115,7 @@ func (r *Row) counters() []any {
 	return list
 }
 
-// Rows returns what is kept of an organisation, the latest callers first.
+// Rows returns the kept rows of an organisation, the latest callers first.
 func (s *Store) Rows(ctx context.Context, org string) ([]Row, error) {
 	base := s.base(org)
 	ids, err := s.client.ZRevRange(ctx, base+":rows", 0, -1).Result()

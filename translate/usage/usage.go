@@ -15,9 +15,9 @@ type Call struct {
 	Org, Key string
 	// Dialect is "v1" or "graphql".
 	Dialect string
-	// Operations is what was asked for: one operation of v1, or the root fields
-	// of a GraphQL document. Each is a row of its own. They are names the
-	// gateway knows, never the caller's text.
+	// Operations are the requested operations: one operation of v1, or the root fields of a
+	// GraphQL document. Each is a row of its own. They are names the gateway knows, never the
+	// caller's text.
 	Operations []string
 	// Agent is the User-Agent header as it came.
 	Agent string
@@ -29,7 +29,7 @@ type Call struct {
 	Lost []string
 }
 
-// Who names one row: what is counted together.
+// Who names one row: the calls that are counted together.
 type Who struct {
 	Key       string `json:"key"`
 	Dialect   string `json:"dialect"`
@@ -39,7 +39,7 @@ type Who struct {
 	Agent string `json:"agent"`
 }
 
-// Sum is what is known of the calls of a row.
+// Sum is the sum of the calls of a row.
 type Sum struct {
 	Count int64     `json:"count"`
 	First time.Time `json:"first"`
@@ -58,7 +58,7 @@ type Row struct {
 	Sum
 }
 
-// Batch is sums to be added to what is kept.
+// Batch is sums to be added to the kept ones.
 type Batch struct {
 	Org string
 	// Source and Seq name the batch: those of one source are written in order,
@@ -82,7 +82,7 @@ const (
 	OtherAgent = "other"
 )
 
-// Bounds of what callers can make us keep.
+// Bounds of the rows that callers can cause.
 const (
 	// MaxAgents is how many programs are told apart in one organisation.
 	MaxAgents = 32
