@@ -40,7 +40,7 @@ func (p Prices) Equal(o Prices) bool {
 	return p.Discount == o.Discount && maps.Equal(p.GPUs, o.GPUs) && maps.Equal(p.CPUs, o.CPUs) && maps.EqualFunc(p.Runs, o.Runs, func(a, b Run) bool { return reflect.DeepEqual(a, b) })
 }
 
-// Apply puts what was agreed into a price list.
+// Apply puts the agreed prices into a price list.
 func (p Prices) Apply(l Lists) Lists {
 	if p.Equal(Prices{Runs: p.Runs}) {
 		return l // runs are not on the list

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// What was agreed takes the place of the list's prices, of types that are unknown
-// there, too, and of what the platform says that a pod costs.
+// Agreed prices take the place of the list's, for types that are unknown there, too, and
+// of the platform's cost of a pod.
 func TestAgreedPrices(t *testing.T) {
 	price := func(m Money) Price { return Price{Known: true, PerHour: m} }
 	lists := func() Lists {

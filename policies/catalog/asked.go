@@ -6,14 +6,14 @@ import (
 	"strconv"
 )
 
-// Asked is what a run asks of a language model: the one account of it, which budgets and
-// policies go by.
+// Asked is the request of a run to a language model: the one account of it, which budgets
+// and policies go by.
 type Asked struct {
 	// Tokens is the most that each choice may have, 0 if the body does not say. Choices is
 	// how many there are at most, of all prompts.
 	Tokens, Choices int64
-	// At is the JSON Pointer (RFC 6901) of what says Tokens, or of what is Wrong. Of a body
-	// that does not say it is where it would, "" where models do not look for it.
+	// At is the JSON Pointer (RFC 6901) of the member that says Tokens, or that is Wrong. Of
+	// a body that does not say it is where it would, "" where models do not look for it.
 	At string
 	// Wrong says that the body says one of them by something else than a number above 0.
 	Wrong bool
@@ -91,7 +91,7 @@ func (p *place) pointer(name string) string {
 	return at + p.below + "/" + name
 }
 
-// see takes note of what a place says.
+// see takes note of the value at a place.
 func (a *Asked) see(p place) {
 	if len(p.in) == 0 {
 		return
@@ -106,7 +106,7 @@ func (a *Asked) see(p place) {
 	}
 }
 
-// count raises most to what a member says, and reports whether it did.
+// count raises most to the value of a member, and reports whether it did.
 func (a *Asked) count(p *place, name string, most *int64) (raised bool) {
 	given := member(p.in, name)
 	if given == nil || a.Wrong {

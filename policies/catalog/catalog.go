@@ -47,7 +47,7 @@ type Catalog struct {
 	orgs map[string]*record // guarded by mu
 }
 
-// record is what is known of one organisation's list.
+// record is the state of one organisation's list.
 type record struct {
 	last    *Snapshot // nil until the first good read
 	tried   time.Time // when the last read began
@@ -139,7 +139,7 @@ func (c *Catalog) look(org string) (snap *Snapshot, known bool, err error) {
 	}
 }
 
-// wait gets the list by read, sharing what it does with all who ask meanwhile. It
+// wait gets the list by read, sharing its call with all others that ask meanwhile. It
 // outlives the caller that began it, under its own deadline.
 func (c *Catalog) wait(ctx context.Context, org string, read func(context.Context) (*Snapshot, error)) (*Snapshot, error) {
 	done := c.flight.DoChan(org, func() (any, error) {

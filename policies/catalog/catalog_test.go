@@ -175,8 +175,8 @@ func TestSnapshotReadsOnceForAll(t *testing.T) {
 	})
 }
 
-// TestSnapshotLooksAgain lets a read begin and end while a caller, who has seen that
-// there is no list, looks at the clock.
+// TestSnapshotLooksAgain lets a read begin and end while a caller that has seen no list
+// looks at the clock.
 func TestSnapshotLooksAgain(t *testing.T) {
 	for name, fails := range map[string]error{"a list": nil, "an error": errors.New("down")} {
 		t.Run(name, func(t *testing.T) {

@@ -68,8 +68,8 @@ func (c Config) Validate() error {
 
 // Rates are the parsed storage rates, per GB and month.
 type Rates struct {
-	// Standard and HighPerformance are of network volumes; 0 is unknown.
-	// StandardAbove is of what a standard one has above firstTier; 0 is Standard.
+	// Standard and HighPerformance are of network volumes; 0 is unknown. StandardAbove is of
+	// the size of a standard one above firstTier; 0 is Standard.
 	Standard, StandardAbove, HighPerformance Money
 	// Container, Persistent and PersistentStopped are of disks; 0 costs nothing.
 	Container, Persistent, PersistentStopped Money
@@ -112,9 +112,9 @@ func (s Storage) rates() (Rates, error) {
 // terabyte.
 const firstTier = 1000
 
-// volume is what a network volume of a kind costs per month, and at what rates. One
-// that is left to a data centre of which nothing is known could be either kind, so the
-// dearer counts.
+// volume is the cost per month of a network volume of a kind, and its rates. One that is
+// left to a data centre of which nothing is known could be either kind, so the dearer
+// counts.
 func (r Rates) volume(kind string, size int64) (monthly Money, basis string, known bool) {
 	switch kind {
 	case "STANDARD":

@@ -4,7 +4,7 @@ package catalog
 // model or id of the endpoint.
 type Runs map[string]Run
 
-// Of is what a run of a public model or on an endpoint costs: as declared, or as the
+// Of is the price of a run of a public model or on an endpoint: as declared, or as the
 // platform publishes it, or unknown.
 func (r Runs) Of(id string) Run {
 	if declared, ok := r[id]; ok {
@@ -22,7 +22,7 @@ func Public(id string) bool {
 // usd makes amounts of dollars, which are exact as constants.
 const usd = microPerUSD
 
-// models holds what the platform publishes about its public models: prices and the
+// models holds the platform's published facts about its public models: prices and the
 // defaults that they go by (reference platform-v2, section 12.9). Of a range it is the
 // upper end; where that is open, the price is unknown.
 var models = map[string]Run{

@@ -113,7 +113,7 @@ func TestNoBodyIsHeldTooCheap(t *testing.T) {
 	}
 }
 
-// What a run can cost at most grows with each number that it says.
+// The most that a run can cost grows with each number in it.
 func TestMostIsMonotone(t *testing.T) {
 	slugs := make([]string, 0, len(models))
 	for slug := range models {
@@ -146,7 +146,7 @@ func TestMostIsMonotone(t *testing.T) {
 // hand.
 const reference = "../../../shared/reference/platform-v2.md"
 
-// listed reads the list: of each model, what it costs and the members it may have.
+// listed reads the list: of each model, its price and the members it may have.
 func listed(t *testing.T) map[string][2]string {
 	t.Helper()
 	text, err := os.ReadFile(reference)

@@ -9,12 +9,12 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Cost is what a call could cost per hour once it was carried out.
+// Cost is the most that a call could cost per hour once it was carried out.
 type Cost struct {
 	// Known is false when the price could not be established; every other
 	// amount is then meaningless, and a call that could cost must be refused.
 	Known bool
-	// Hourly is the worst case of the whole resource per hour; 0 for what costs
+	// Hourly is the worst case of the whole resource per hour; 0 for a call that costs
 	// nothing by the hour.
 	Hourly Money
 	// PerGPU is the dearest GPU-hour the call allows; 0 when no GPU is involved.
@@ -24,22 +24,21 @@ type Cost struct {
 	Run Money
 	// GPUs is how many GPUs the resource could hold at once.
 	GPUs int64
-	// Basis says how Hourly came about, for people and for the decision log,
-	// e.g. "2 x NVIDIA L4 (SECURE) at 0.43". Empty for what is free.
+	// Basis says how Hourly came about, for people and for the decision log, e.g. "2 x NVIDIA
+	// L4 (SECURE) at 0.43". Empty for a free call.
 	Basis string
 	// Reason says why Known is false.
 	Reason string
-	// AsOf is when the prices were read; zero for what is free.
+	// AsOf is when the prices were read; zero for a free call.
 	AsOf time.Time
 }
 
-// Price is the worst case per hour of an operation whose resource will look
-// like after: the body with defaults filled in for a create, the merged object
-// for an update, the current pod for an action. verb is what the call does; see
-// operation.Row.Does.
+// Price is the worst case per hour of an operation whose resource will look like after:
+// the body with defaults filled in for a create, the merged object for an update, the
+// current pod for an action. verb is the effect of the call; see operation.Row.Does.
 //
-// What does not make sense is unknown, never free: a missing or mistyped
-// count, a GPU type the cloud does not offer, an unknown pool.
+// A value that makes no sense is unknown, never free: a missing or mistyped count, a GPU
+// type the cloud does not offer, an unknown pool.
 func (s *Snapshot) Price(id string, verb operation.Verb, after map[string]any) Cost {
 	row, ok := operation.Of(id)
 	rule := row.Price

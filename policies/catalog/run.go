@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Run is what runs of one public model or endpoint cost, by exactly one of its prices.
+// Run is the cost of runs of one public model or endpoint, by exactly one of its prices.
 // The zero Run is an unknown price. Its members are called as those of the policy
 // run_cost.
 type Run struct {
@@ -110,8 +110,8 @@ func (r Run) Most(body map[string]any, size int64) (most Money, known bool) {
 	return 0, false
 }
 
-// at is a price by the resolution of what is made. Whatever is not on the list is the
-// dearest.
+// at is a price by the resolution of the result. A resolution that is not on the list is
+// the dearest.
 func (r Run) at(price Money, input map[string]any) Money {
 	if len(r.ByResolution) == 0 {
 		return price
@@ -138,7 +138,7 @@ func (r Run) resolution(text string, other Money) Money {
 	return other
 }
 
-// images is how many images a run makes: the product of what it says by any name.
+// images is how many images a run makes: the product of its numbers by any name.
 func images(input map[string]any) (n int64, known bool) {
 	n = 1
 	for _, name := range []string{"num_images", "num_outputs", "batch_size", "n"} {
@@ -167,7 +167,7 @@ func (r Run) pixels(input map[string]any) (n int64, known bool) {
 	return n, true
 }
 
-// sides reads a size, "1024*768" for instance. What is not said has none.
+// sides reads a size, "1024*768" for instance. A missing one has none.
 func sides(size any) (width, height int64, ok bool) {
 	if size == nil {
 		return 0, 0, true
@@ -179,7 +179,7 @@ func sides(size any) (width, height int64, ok bool) {
 	return width, height, ok1 && ok2
 }
 
-// length is a length in millionths of a second. What a body says may be a fraction.
+// length is a length in millionths of a second. A number of a body may be a fraction.
 func (r Run) length(given any) (micro int64, known bool) {
 	least := r.DefaultSeconds * microPerUSD
 	switch n, isNumber := given.(json.Number); {

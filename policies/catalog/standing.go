@@ -2,10 +2,10 @@ package catalog
 
 import "github.com/tollgate-dev/tollgate/policies/operation"
 
-// Standing is what a resource costs per hour as it stands: the platform's record of
-// it, or the state that a call leads to. A pod that is stopped costs its storage,
-// and one that runs what the platform says it is billed, if it says so and nothing
-// else was agreed.
+// Standing is the cost per hour of a resource as it stands: the platform's record of it,
+// or the state that a call leads to. A pod that is stopped costs its storage, and one that
+// runs its billed price by the platform's word, if there is one and nothing else was
+// agreed.
 func (s *Snapshot) Standing(kind operation.Kind, resource map[string]any) Cost {
 	if s == nil && kind != operation.KindVolume {
 		return unknown("the price list is not available")
@@ -40,8 +40,8 @@ func Stopped(pod map[string]any) bool {
 	return pod["status"] == "EXITED" || pod["status"] == "TERMINATED"
 }
 
-// Holds is what a resource holds besides money, whatever its price: the GPUs, pods
-// and workers it may have at once, and the size of a network volume in GB. What
+// Holds are the counts that a resource holds besides money, at any price: the GPUs, pods
+// and workers it may have at once, and the size of a network volume in GB. A value that
 // cannot be read counts for nothing.
 func Holds(kind operation.Kind, resource map[string]any) (gpus, pods, workers, volumeGB int64) {
 	perUnit := func(section, count string, def int64) int64 {

@@ -27,8 +27,8 @@ func (s *Snapshot) volume(after map[string]any) Cost {
 	return Cost{Known: true, Hourly: perHour(monthly), Basis: basis}
 }
 
-// perHour is the hourly part of a monthly amount, rounded to the nearest: what it
-// comes to in a month over many resources is then neither more nor less than is billed.
+// perHour is the hourly part of a monthly amount, rounded to the nearest: the sum of a
+// month over many resources is then neither more nor less than the bill.
 func perHour(monthly Money) Money { return (monthly + hoursPerMonth/2) / hoursPerMonth }
 
 // Monthly is what an hourly amount comes to in a month of 730 hours.
@@ -65,8 +65,8 @@ func (s *Snapshot) disksOf(after map[string]any) (d disks, reason string) {
 	return d, ""
 }
 
-// withDisks adds to a price what the disks of a number of machines cost while
-// these run. What GPUs cost stays as it is.
+// withDisks adds to a price the cost of the disks of a number of machines while these run.
+// What GPUs cost stays as it is.
 func (s *Snapshot) withDisks(c Cost, after map[string]any, machines int64) Cost {
 	if !c.Known {
 		return c

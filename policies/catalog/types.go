@@ -1,6 +1,6 @@
 package catalog
 
-// Lists is what the platform's catalog says.
+// Lists are the platform's catalog.
 type Lists struct {
 	GPUs []GPU
 	CPUs []CPU
@@ -8,7 +8,7 @@ type Lists struct {
 	// data centre; that of a centre without network volumes is "".
 	Tiers map[string]string
 	// Listed is the platform's own list where the prices are those agreed with the
-	// organisation, which the platform may not know where it says what a pod costs; nil
+	// organisation, which the platform may not know where it states the cost of a pod; nil
 	// where nothing was agreed.
 	Listed *Lists
 }
@@ -31,7 +31,7 @@ type GPU struct {
 	Serverless Price
 }
 
-// Offer is what a cloud asks for a GPU type.
+// Offer is the price of a cloud for a GPU type.
 type Offer struct {
 	// Offered reports whether the cloud has the type at all.
 	Offered bool
