@@ -25,9 +25,9 @@ func (c Config) Known() string { return cmp.Or(c.Brand, registered(c.Host)) }
 // Name is Known, and always a name.
 func (c Config) Name() string { return cmp.Or(c.Known(), defaultName) }
 
-// registered returns the name of the domain that a host was registered under, in
-// letters and digits: AcmeCloud for api.acme-cloud.co.uk, "" for what the public
-// suffix list does not know, such as addresses and names of a private network.
+// registered returns the name of the domain that a host was registered under, in letters
+// and digits: AcmeCloud for api.acme-cloud.co.uk, "" for names that the public suffix list
+// does not know, such as addresses and names of a private network.
 func registered(host string) string {
 	host = strings.ToLower(host)
 	suffix, icann := publicsuffix.PublicSuffix(host)

@@ -82,7 +82,7 @@ func IDs(records []any) []string {
 	return ids
 }
 
-// FlavourWishes are what a caller says about CPU flavours.
+// FlavourWishes are a caller's wishes about CPU flavours.
 type FlavourWishes struct {
 	// IDs are the flavours in the caller's order, none for the cheapest in stock.
 	// Field and VCPUsField are the caller's names.

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// ClusterCreate is what a caller says about a cluster that shall be made.
+// ClusterCreate holds a caller's wishes for a new cluster.
 type ClusterCreate struct {
 	// PodCreate is what all its pods have in common.
 	PodCreate

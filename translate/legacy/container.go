@@ -6,8 +6,8 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// Container is what a caller wishes of the settings that templates, endpoints and
-// pods share.
+// Container holds a caller's wishes for the settings that templates, endpoints and pods
+// share.
 type Container struct {
 	Image Wish[string]
 	// Args is the command as one line; Entrypoint and Cmd are its halves in split
@@ -21,8 +21,7 @@ type Container struct {
 	Registry Wish[string]
 }
 
-// Create writes the wishes into a body that makes something; what is empty is
-// left out.
+// Create writes the wishes into a body that makes something; empty ones are left out.
 func (w *Container) Create(b v2.Container) {
 	w.Change(b, v2.Container{})
 	if b.Shell() == "" {

@@ -1,6 +1,6 @@
-// Package legacy holds the rules that the platform's retired interfaces share:
-// what a template, a volume or an endpoint of theirs becomes in v2, what must be
-// remembered beside it, and how a change is merged with what is there.
+// Package legacy holds the rules that the platform's retired interfaces share: the v2 form
+// of a template, a volume or an endpoint of theirs, the note that must be kept beside it,
+// and how a change is merged with the present resource.
 //
 // A dialect reads its input into wishes (TemplateWishes, EndpointWishes), in
 // which absent, null and given differ; it words the errors (InvalidError, RefusedError)

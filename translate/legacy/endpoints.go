@@ -13,15 +13,15 @@ import (
 
 func aboutEndpoint(verb string) About { return About{Verb: verb + " endpoint", Noun: NounEndpoint} }
 
-// EndpointNote reads what is remembered of an endpoint.
+// EndpointNote reads the note of an endpoint.
 func (s *Session) EndpointNote(ctx context.Context, id string) translate.EndpointNote {
 	note, _, _ := translate.LoadNote[translate.EndpointNote](ctx, s.Dialogue, s.Key(translate.KindEndpoint, id))
 	return note
 }
 
-// EndpointNotes returns what is remembered of listed endpoints by id, never nil.
-// What is seen for the first time is remembered: billing asks for the GPU types of
-// endpoints after they are gone.
+// EndpointNotes returns the notes of listed endpoints by id, never nil. An endpoint that
+// is seen for the first time gets a note: billing asks for the GPU types of endpoints
+// after they are gone.
 func (s *Session) EndpointNotes(ctx context.Context, listed []any) map[string]translate.EndpointNote {
 	notes, err := translate.FindNotes[translate.EndpointNote](ctx, s.Dialogue, translate.KindEndpoint, IDs(listed))
 	fresh := make(map[string]translate.EndpointNote)

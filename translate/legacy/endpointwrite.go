@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// EndpointWishes are what a caller says about a serverless endpoint.
+// EndpointWishes are a caller's wishes about a serverless endpoint.
 type EndpointWishes struct {
 	// Container are settings of the caller's own, which win over the template's.
 	Container
@@ -29,8 +29,7 @@ type EndpointWishes struct {
 	Scaler, Flashboot                                           Wish[string]
 	// FlashbootOn is Flashboot for those who know only on and off.
 	FlashbootOn Wish[bool]
-	// Remember changes what is remembered beside the endpoint; nil changes
-	// nothing more.
+	// Remember changes the note beside the endpoint; nil changes nothing more.
 	Remember func(note *translate.EndpointNote, body v2.Endpoint)
 }
 
@@ -103,8 +102,8 @@ func (e *endpointWrite) create(ctx context.Context) (v2.Endpoint, error) {
 	return v2.EndpointOf(made), e.misplaced(ctx, about.Verb, err, b.DataCenters()...)
 }
 
-// UpdateEndpoint changes an endpoint. What the caller does not mention stays, and
-// what v2 takes only whole is filled up from the endpoint as it is.
+// UpdateEndpoint changes an endpoint. Members that the caller does not mention stay, and
+// objects that v2 takes only whole are filled up from the endpoint as it is.
 func (s *Session) UpdateEndpoint(ctx context.Context, id string, w *EndpointWishes) (v2.Endpoint, translate.EndpointNote, error) {
 	e := &endpointWrite{Session: s, w: w, body: v2.NewEndpoint(), note: s.EndpointNote(ctx, id)}
 	var err error
@@ -132,8 +131,8 @@ func (s *Session) UpdateEndpoint(ctx context.Context, id string, w *EndpointWish
 	return now, e.note, nil
 }
 
-// followsAnother reports whether the wish names a template, and not the virtual one
-// of the endpoint itself: clients write back what they read.
+// followsAnother reports whether the wish names a template, and not the virtual one of the
+// endpoint itself: clients write back the answers that they read.
 func (e *endpointWrite) followsAnother(id string) bool {
 	template := e.w.TemplateID.Value()
 	return template != "" && template != VirtualPrefix+id

@@ -26,11 +26,11 @@ const (
 	NounTerminated Noun = "pod to terminate"
 )
 
-// About says what a v2 call was made for, so that a dialect can word its failure.
+// About tells the purpose of a v2 call, so that a dialect can word its failure.
 type About struct {
 	// Verb is the operation, e.g. "create template".
 	Verb string
-	// Noun is what a 404 says is missing.
+	// Noun is the missing thing in a 404.
 	Noun Noun
 	// Given is the id of the missing thing when it stands in the caller's body and
 	// not in the path; "" otherwise.
@@ -60,10 +60,10 @@ func (r *RefusedError) Error() string {
 // Unwrap returns Err.
 func (r *RefusedError) Unwrap() error { return r.Err }
 
-// TextBroken is what callers are told of a fault; it must not change.
+// TextBroken is the text of a fault for callers; it must not change.
 const TextBroken = "Something went wrong. Please try again later or contact support."
 
-// Broken is what callers are told of a server error. Words of the gateway's own are for
+// Broken is the text of a server error for callers. Words of the gateway's own are for
 // them; the platform's are not, and a fault has none. Clients look for "try again later".
 func Broken(r *translate.Response) string {
 	if r == nil || r.Kind == "" || r.Kind == "internal" || r.Detail() == "" {

@@ -43,7 +43,7 @@ func Selection(e v2.Endpoint) string {
 	return strings.Join(tokens, ",")
 }
 
-// IsSelected reports whether the tokens still mean what the endpoint has.
+// IsSelected reports whether the tokens still mean the endpoint's GPUs.
 func (s *Session) IsSelected(ctx context.Context, tokens []string, e v2.Endpoint) bool {
 	matches := func(p pools) bool { return sameSet(p.ids, e.Pools()) && sameSet(p.excluded, e.Excluded()) }
 	if p, unknown := selectPools(nil, tokens); len(unknown) == 0 && matches(p) {

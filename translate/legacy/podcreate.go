@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// PodCreate is what a caller says about a pod that shall be made.
+// PodCreate holds a caller's wishes for a new pod.
 type PodCreate struct {
 	PodWishes
 	Placement
@@ -259,7 +259,7 @@ func (c *podCreate) failed(out *translate.Outcome) error {
 	return &RefusedError{about, out.Response, out.Err}
 }
 
-// missing is what a 404 of the create is about.
+// missing is the subject of a 404 of the create.
 func (c *podCreate) missing(detail string) (Noun, string) {
 	detail = strings.ToLower(detail)
 	registry := c.want.Registry.Value()

@@ -15,8 +15,8 @@ func aboutPod(verb string) About { return About{Verb: verb + " pod", Noun: NounP
 // injectable are the variables that the platform adds to pods by itself.
 var injectable = []string{"JUPYTER_PASSWORD", "PUBLIC_KEY"}
 
-// PodNote reads what is remembered of a pod; known is false when nothing is. An
-// error means that the store cannot tell.
+// PodNote reads the note of a pod; known is false when nothing is. An error means that the
+// store cannot tell.
 func (s *Session) PodNote(ctx context.Context, id string) (note translate.PodNote, known bool, err error) {
 	return translate.LoadNote[translate.PodNote](ctx, s.Dialogue, s.Key(translate.KindPod, id))
 }
@@ -65,9 +65,8 @@ func (s *Session) Pod(ctx context.Context, id string) (v2.Pod, error) {
 	return v2.PodOf(body), err
 }
 
-// PodNotes returns what is remembered of listed pods by id, never nil. What is
-// seen for the first time is remembered: billing asks for the GPU types of pods
-// after they are gone.
+// PodNotes returns the notes of listed pods by id, never nil. A pod that is seen for the
+// first time gets a note: billing asks for the GPU types of pods after they are gone.
 func (s *Session) PodNotes(ctx context.Context, listed []any) map[string]translate.PodNote {
 	notes, err := translate.FindNotes[translate.PodNote](ctx, s.Dialogue, translate.KindPod, IDs(listed))
 	fresh := make(map[string]translate.PodNote)
@@ -84,13 +83,12 @@ func (s *Session) PodNotes(ctx context.Context, listed []any) map[string]transla
 	return notes
 }
 
-// DeletePod deletes a pod. What is remembered of it stays: billing asks for its
-// GPU type later.
+// DeletePod deletes a pod. Its note stays: billing asks for its GPU type later.
 func (s *Session) DeletePod(ctx context.Context, id string) error {
 	return s.Remove(ctx, About{Verb: "delete pod", Noun: NounTerminated}, "deletePod", id)
 }
 
-// Action is what a pod can be told to do.
+// Action is an action on a pod.
 type Action string
 
 // The actions of v2.
@@ -159,8 +157,8 @@ func (s *Session) act(ctx context.Context, about About, id string, a Action) (v2
 	return p, refusal
 }
 
-// ResetPod wipes the container disk and keeps volume and GPU, which is what a
-// restart does in v2; stop and start would give the GPU away.
+// ResetPod wipes the container disk and keeps volume and GPU, as a restart does in v2;
+// stop and start would give the GPU away.
 func (s *Session) ResetPod(ctx context.Context, id string) (v2.Pod, error) {
 	about := aboutPod("reset")
 	body, err := s.Read(ctx, about, "getPod", id)
@@ -178,8 +176,8 @@ func (s *Session) ResetPod(ctx context.Context, id string) (v2.Pod, error) {
 	return s.act(ctx, about, id, Restart)
 }
 
-// FirstSight is what is remembered of a pod that was made elsewhere: billing asks
-// for its GPU type after it is gone.
+// FirstSight is the note of a pod that was made elsewhere: billing asks for its GPU type
+// after it is gone.
 func FirstSight(p v2.Pod) translate.PodNote {
 	note := translate.PodNote{GPUTypeID: p.GPU(), GPUCount: p.GPUCount()}
 	if p.IsCPU() {

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// PodWishes are what a caller says about a pod.
+// PodWishes are a caller's wishes about a pod.
 type PodWishes struct {
 	Container
 	Name, MountPath                                  Wish[string]
@@ -24,7 +24,7 @@ func (w *PodWishes) recreates() bool {
 		w.Registry.Said() || w.VolumeGB.Said() || w.MountPath.Said()
 }
 
-// UpdatePod changes a pod. What the caller does not mention stays.
+// UpdatePod changes a pod. Members that the caller does not mention stay.
 func (s *Session) UpdatePod(ctx context.Context, id string, w *PodWishes) (v2.Pod, error) {
 	p := patch{about: aboutPod("update"), read: "getPod", update: "updatePod", id: id}
 	var current map[string]any
@@ -108,8 +108,8 @@ func (s *Session) changeMount(w *PodWishes, b, now v2.Pod) error {
 	return nil
 }
 
-// recreated reports whether a change makes something of the container different
-// from what it was: clients that write everything back change nothing.
+// recreated reports whether a change changes a setting of the container: clients that
+// write everything back change nothing.
 func recreated(b, now v2.Pod) bool {
 	for name, value := range b.Members {
 		switch name {

@@ -17,8 +17,8 @@ type Quirks struct {
 	PicksPools bool
 	// DefaultIdle is the idle timeout in seconds of endpoints made without one.
 	DefaultIdle int64
-	// StrictFamily refuses any GPU option for a CPU endpoint: v1 did; GraphQL's
-	// clients write back all options whatever the endpoint runs on.
+	// StrictFamily refuses any GPU option for a CPU endpoint: v1 did; GraphQL's clients write
+	// back all options, for CPU and GPU endpoints alike.
 	StrictFamily bool
 	// DataCentersField, CountriesField and VCPUsField are the dialect's names.
 	DataCentersField, CountriesField, VCPUsField string

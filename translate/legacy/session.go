@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// Session is one legacy request under way: its conversation with v2, and what was
-// read there. It may be used from several goroutines at once.
+// Session is one legacy request under way: its conversation with v2, and the answers that
+// were read there. It may be used from several goroutines at once.
 type Session struct {
 	*translate.Dialogue
 	Quirks *Quirks
@@ -37,8 +37,7 @@ func NewSession(d *translate.Dialogue, q *Quirks) *Session {
 // lastingPrefix begins the keys of what writes do not change.
 const lastingPrefix = "lasting\x00"
 
-// Once calls f once per key until the session forgets, and returns what it
-// returned.
+// Once calls f once per key until the session forgets, and returns its result.
 func (s *Session) Once(key string, f func() (any, error)) (any, error) {
 	s.mu.Lock()
 	r := s.reads[key]
@@ -56,7 +55,7 @@ func (s *Session) Lasting(key string, f func() (any, error)) (any, error) {
 	return s.Once(lastingPrefix+key, f)
 }
 
-// Forget drops what was read: after a write it may be out of date.
+// Forget drops the answers that were read: after a write it may be out of date.
 func (s *Session) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +102,7 @@ func (s *Session) Read(ctx context.Context, about About, operation, id string) (
 	return translate.Members(body), nil
 }
 
-// Unusable is a success that is not what the operation answers.
+// Unusable is a success in another shape than the operation's answer.
 func Unusable(about About) *RefusedError {
 	return &RefusedError{about, &translate.Response{Status: http.StatusOK}, nil}
 }
@@ -123,8 +122,8 @@ func (s *Session) list(ctx context.Context, about About, call *translate.Request
 	return items, err
 }
 
-// Change sends a change and returns what the resource is afterwards. An answer that is
-// no record is a RefusedError too.
+// Change sends a change and returns the resource afterwards. An answer that is no record
+// is a RefusedError too.
 func (s *Session) Change(ctx context.Context, about About, call *translate.Request) (map[string]any, error) {
 	resp, err := s.Send(ctx, call, translate.Change)
 	s.Forget()
@@ -158,8 +157,7 @@ type patch struct {
 	origin       *translate.Origin
 }
 
-// before reads the resource when the change needs what it is now, else it returns
-// nil.
+// before reads the resource when the change needs its present state, else it returns nil.
 func (s *Session) before(ctx context.Context, p *patch, needed bool) (map[string]any, error) {
 	if !needed && !s.Quirks.ReadFirst {
 		return nil, nil
@@ -167,8 +165,8 @@ func (s *Session) before(ctx context.Context, p *patch, needed bool) (map[string
 	return s.Read(ctx, p.about, p.read, p.id)
 }
 
-// apply sends the change and returns what the resource is then. v2 refuses a
-// change without members: there the resource is what it was.
+// apply sends the change and returns the resource then. v2 refuses a change without
+// members: there the resource is as before.
 func (s *Session) apply(ctx context.Context, p *patch, body, now map[string]any) (map[string]any, error) {
 	switch {
 	case len(body) > 0:

@@ -29,14 +29,13 @@ type Template struct {
 // IsVirtual reports whether a template's id stands for an endpoint.
 func IsVirtual(id string) bool { return strings.HasPrefix(id, VirtualPrefix) }
 
-// TemplateWishes are what a caller says about a template.
+// TemplateWishes are a caller's wishes about a template.
 type TemplateWishes struct {
 	Container
 	Name, Category, MountPath                  Wish[string]
 	VolumeGB                                   Wish[int64]
 	Public, Serverless, StartSSH, StartJupyter Wish[bool]
-	// Remember changes what is remembered beside the template; nil changes
-	// nothing.
+	// Remember changes the note beside the template; nil changes nothing.
 	Remember func(note *translate.TemplateNote)
 }
 
@@ -45,7 +44,7 @@ var aboutTemplate = About{Verb: "get template", Noun: NounTemplate}
 // GivenTemplate is the look-up of a template that the caller's body names.
 func GivenTemplate(verb, id string) About { return About{Verb: verb, Noun: NounTemplate, Given: id} }
 
-// TemplateNote reads what is remembered of a template.
+// TemplateNote reads the note of a template.
 func (s *Session) TemplateNote(ctx context.Context, id string) translate.TemplateNote {
 	note, _, _ := translate.LoadNote[translate.TemplateNote](ctx, s.Dialogue, s.Key(translate.KindTemplate, id))
 	return note
@@ -195,8 +194,8 @@ func textOr(w Wish[string], other string) string {
 	return other
 }
 
-// UpdateTemplate changes a template, or the endpoint behind a virtual one. What
-// the caller does not mention stays.
+// UpdateTemplate changes a template, or the endpoint behind a virtual one. Members that
+// the caller does not mention stay.
 func (s *Session) UpdateTemplate(ctx context.Context, id string, w *TemplateWishes) (Template, error) {
 	about := About{Verb: "update template", Noun: NounTemplate}
 	if endpoint, ok := strings.CutPrefix(id, VirtualPrefix); ok {

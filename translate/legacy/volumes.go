@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// VolumeWishes are what a caller says about a network volume.
+// VolumeWishes are a caller's wishes about a network volume.
 type VolumeWishes struct {
 	Name, DataCenter Wish[string]
 	SizeGB           Wish[int64]

@@ -1,7 +1,7 @@
 package legacy
 
-// Wish is what a caller says about one setting: nothing (the zero value), that
-// it shall have no value (Null), or a value (Given).
+// Wish is a caller's wish about one setting: nothing (the zero value), that it shall have
+// no value (Null), or a value (Given).
 type Wish[T any] struct {
 	value       T
 	said, given bool
@@ -44,7 +44,7 @@ func (w Wish[T]) To(set func(T)) {
 	}
 }
 
-// SaidTo hands on whatever was said, null as the zero value.
+// SaidTo hands on every given value, null as the zero value.
 func (w Wish[T]) SaidTo(set func(T)) {
 	if w.said {
 		set(w.value)
