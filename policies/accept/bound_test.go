@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/accept"
 )
 
-// What a run does is bounded: what would take longer is left to the evaluation.
+// The work of a run is bounded: what would take longer is left to the evaluation.
 func TestRunsAreBounded(t *testing.T) {
 	compiler := ast.MustCompileModules(map[string]string{"test.rego": `package test
 loops := {x | some x in input.list; some y in input.list; x == y + 1000}

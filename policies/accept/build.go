@@ -28,7 +28,7 @@ type builder struct {
 type outcome int
 
 const (
-	// next goes on behind what was done.
+	// next goes on behind the last step.
 	next outcome = -1 - iota
 	// returned leaves the function; its value is in the run.
 	returned
@@ -56,7 +56,7 @@ func (b block) do(r *Run, f frame) outcome {
 	return next
 }
 
-// within is what the outcome of a nested block is outside it.
+// within is the outcome of a nested block, as seen outside it.
 func within(o outcome) outcome {
 	if o == leave {
 		return next
@@ -154,7 +154,7 @@ func (b *builder) local(l ir.Local) int {
 	return int(l)
 }
 
-// operand is what a statement reads.
+// operand is a value that a statement reads.
 type operand struct {
 	constant *ast.Term // or
 	local    int

@@ -8,7 +8,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
-// call builds a call. What it comes to is put down; undefined leaves the block.
+// call builds a call. Its result is put down; undefined leaves the block.
 func (b *builder) call(s *ir.CallStmt) (step, error) {
 	to := b.local(s.Result)
 	if f := b.functions[s.Func]; f != nil {

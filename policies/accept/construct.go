@@ -25,7 +25,7 @@ func settled(f frame, l int) *ast.Term {
 	return f[l]
 }
 
-// construction builds what makes a composite value; nil is something else.
+// construction builds the maker of a composite value; nil is something else.
 func (b *builder) construction(stmt ir.Stmt) step {
 	switch s := stmt.(type) {
 	case *ir.MakeArrayStmt:

@@ -54,8 +54,8 @@ func corpus(t *testing.T) []cases.TestCase {
 	return out
 }
 
-// TestCorpus: of every rule that OPA's cases ask for, a run says what the evaluation
-// says, or that it cannot tell. It can tell of most.
+// TestCorpus: of every rule that OPA's cases ask for, a run says the same as the
+// evaluation, or that it cannot tell. It can tell of most.
 func TestCorpus(t *testing.T) {
 	sure, unsure := 0, 0
 	for _, c := range corpus(t) {
@@ -128,7 +128,7 @@ func prepared(t *testing.T, c *cases.TestCase, rule string) (*ast.Compiler, *ast
 	return compiler, nil
 }
 
-// evaluated is what a rule of a case comes to, nil if it is undefined.
+// evaluated is the value of a rule of a case, nil if it is undefined.
 func evaluated(t *testing.T, c *cases.TestCase, compiler *ast.Compiler, rule string, input *ast.Term) (*ast.Term, error) {
 	t.Helper()
 	data := map[string]any{}

@@ -6,9 +6,9 @@
 // into closures, which work on the values of package ast by the built-in functions of
 // topdown.
 //
-// It is no authority. It answers whether what a rule says is the empty set or list;
-// whatever else a rule says, an error, a conflict, something undefined, is left to
-// the evaluation of the Rego, which words the refusal. What a run does is bounded,
-// whatever the input: more is left to the evaluation, too. Regular expressions are
-// matched by automata, some other functions without the call of topdown.
+// It is no authority. It answers whether the value of a rule is the empty set or list;
+// whatever else a rule says, an error, a conflict, something undefined, is left to the
+// evaluation of the Rego, which words the refusal. The work of a run is bounded for every
+// input: more is left to the evaluation, too. Regular expressions are matched by automata,
+// some other functions without the call of topdown.
 package accept

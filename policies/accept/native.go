@@ -8,8 +8,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// native is what a built-in function comes to with operands that are all there; nil is
-// left to the function itself.
+// native is the result of a built-in function whose operands are all there; nil is left to
+// the function itself.
 type native func(r *Run, operands []*ast.Term) *ast.Term
 
 // natives are the functions that runs spend their time on.
@@ -81,7 +81,7 @@ func newAutomata() *lru.Cache[string, *automaton] {
 	return c
 }
 
-// maxMade bounds what a native makes, in bytes. What would make more checks that first.
+// maxMade bounds the result of a native, in bytes. What would make more checks that first.
 const maxMade = 1 << 14
 
 // parted splits a text at each separator.

@@ -36,7 +36,8 @@ func (planTaker) PrepareForEval(ctx context.Context, p *ir.Policy, _ ...rego.Pre
 
 var register = sync.OnceFunc(func() { rego.RegisterPlugin(target, planTaker{}) })
 
-// planOf is the plan of what the rules, references below data, depend on.
+// planOf is the plan of the rules, references below data, and of those that they depend
+// on.
 func planOf(ctx context.Context, c *ast.Compiler, rules []string) (*ir.Policy, error) {
 	register()
 	var query strings.Builder

@@ -43,7 +43,7 @@ type function struct {
 	value    atomic.Pointer[known]
 }
 
-// known is what a function came to with arguments: the same, not equal ones.
+// known is the result of a function with arguments: the same, not equal ones.
 type known struct {
 	set  bool
 	args [2]*ast.Term
@@ -120,5 +120,5 @@ func (b *builder) constants() {
 	}
 }
 
-// depends reports whether what a function comes to may depend on the input.
+// depends reports whether the result of a function may depend on the input.
 func (b *builder) depends(name string) bool { return !b.functions[name].constant }

@@ -9,8 +9,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown/cache"
 )
 
-// Run asks the rules of a program about one input. It is for one goroutine. What a
-// function came to is not worked out again for the same arguments.
+// Run asks the rules of a program about one input. It is for one goroutine. The result of
+// a function is not worked out again for the same arguments.
 type Run struct {
 	program  *Program
 	builtins topdown.BuiltinContext
@@ -26,9 +26,9 @@ type Run struct {
 // stackSize is how many locals a run has room for before it allocates.
 const stackSize = 512
 
-// maxWork is how much a run does before it leaves the rest to the evaluation: rounds
-// of loops, and what is given to built-in functions, items and eight bytes being one
-// each. All in all that takes a few milliseconds.
+// maxWork is how much a run does before it leaves the rest to the evaluation: rounds of
+// loops, and the operands of built-in functions, items and eight bytes being one each. All
+// in all that takes a few milliseconds.
 const maxWork = 1 << 16
 
 func newRun(memos int) *Run {
@@ -79,8 +79,8 @@ func (r *Run) Silent(rule *Rule, args ...*ast.Term) bool {
 	return false
 }
 
-// Value is what a rule with arguments comes to, nil if it is undefined; sure is false
-// if the run cannot tell.
+// Value is the value of a rule with arguments, nil if it is undefined; sure is false if
+// the run cannot tell.
 func (r *Run) Value(rule *Rule, args ...*ast.Term) (t *ast.Term, sure bool) {
 	f := rule.function
 	if len(args) != len(f.params)-2 {

@@ -21,7 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
-// What a bundle may weigh.
+// The largest bundle.
 const (
 	maxBundleBytes   = 32 << 20 // as sent
 	maxUnpackedBytes = 64 << 20 // all files together
@@ -54,8 +54,8 @@ func (b *Config) parse(org string, raw []byte) (load.Own, string, error) {
 	return mine, got.Manifest.Revision, err
 }
 
-// checkArchive bounds what a bundle unpacks to, and refuses what has no place
-// in one: links, devices, the same path twice, paths that lead out.
+// checkArchive bounds the unpacked size of a bundle, and refuses entries that have no
+// place in one: links, devices, the same path twice, paths that lead out.
 func checkArchive(raw []byte) error {
 	zip, err := gzip.NewReader(bytes.NewReader(raw))
 	if err != nil {

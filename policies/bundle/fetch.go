@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/load"
 )
 
-// look is what a place answered.
+// look is the answer of a place.
 type look struct {
 	raw       []byte
 	etag      string

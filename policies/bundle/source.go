@@ -48,8 +48,8 @@ func Open(org string, cfg Config) (*Source, error) {
 	}
 	s.persisted = kept.Digest()
 	if cfg.File != "" {
-		// Beside the file, what was kept only tells which policies there were; one
-		// that cannot be read any more tells nothing.
+		// Beside the file, the kept bundle only tells which policies there were; one that cannot
+		// be read any more tells nothing.
 		last := kept
 		if kept, revision, err = cfg.open(org, cfg.File); err == nil {
 			err = cfg.admit(org, last, kept)
@@ -95,8 +95,8 @@ func (s *Source) Current() (mine load.Own, ok bool) {
 	return s.mine, s.have
 }
 
-// Follows returns the source for a section: s itself if it gets its bundle from
-// the same place, with what it has; nil if it does not. s may be nil.
+// Follows returns the source for a section: s itself if it gets its bundle from the same
+// place, with its present one; nil if it does not. s may be nil.
 func (s *Source) Follows(cfg Config) *Source {
 	if s == nil {
 		return nil
@@ -128,7 +128,7 @@ func samePlace(a, b Config) bool {
 	return a == b && ka == kb && hadKeys
 }
 
-// Found is what a look brought.
+// Found is the result of a look.
 type Found struct {
 	// Own is the Rego, and New whether it is not that of the last good bundle.
 	Own load.Own
@@ -155,9 +155,9 @@ func (s *Source) Look(ctx context.Context, client *http.Client) (*Found, error) 
 	return &Found{Own: mine, New: mine.Digest() != last.Digest(), look: got, revision: revision}, err
 }
 
-// Took ends a look: with err, what was found is not in force. It keeps a new
-// bundle and sets when to look again. It returns how the look before ended, how
-// this one did, and whether the bundle was sent.
+// Took ends a look: with err, the found bundle is not in force. It keeps a new bundle and
+// sets when to look again. It returns how the look before ended, how this one did, and
+// whether the bundle was sent.
 func (s *Source) Took(found *Found, err error, now time.Time) (before, after error, sent bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

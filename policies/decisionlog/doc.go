@@ -1,5 +1,5 @@
-// Package decisionlog writes what the policies decided, in the event format of
-// OPA's decision logs, to a file, to a stream and to an HTTP service.
+// Package decisionlog writes the decisions of policies, in the event format of OPA's
+// decision logs, to a file, to a stream and to an HTTP service.
 //
 // Recording never waits: events go into a bounded ring, and when it is full the
 // oldest is dropped and counted. Masking, encoding and sending are the business

@@ -19,9 +19,9 @@ type Event struct {
 	Org string
 	// Size is the length of the body in Input, as it was sent.
 	Size int64
-	// Input is what was decided on. It must not change any more.
+	// Input is the judged input. It must not change any more.
 	Input *policies.Input
-	// Decision is what was decided; nil when Err is set.
+	// Decision is the decision; nil when Err is set.
 	Decision *policies.Decision
 	// Err is why nothing could be decided.
 	Err error

@@ -197,9 +197,9 @@ func (l *Log) popLocked() *Event {
 // grace is how long Run goes on writing after its context has ended.
 const grace = 3 * time.Second
 
-// Run writes events until the context ends, then finishes the batch it is at
-// and writes what is left, for a few seconds at most, and closes the sinks. Its
-// error is the context's cause.
+// Run writes events until the context ends, then finishes the batch it is at and writes
+// the rest, for a few seconds at most, and closes the sinks. Its error is the context's
+// cause.
 func (l *Log) Run(ctx context.Context) error {
 	writing, release := outlive(ctx, grace)
 	defer release()

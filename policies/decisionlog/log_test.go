@@ -131,7 +131,8 @@ func TestErrorsAndUnfitInputs(t *testing.T) {
 }
 
 // TestApply: which events are written, with what masked and labelled, changes while the log
-// is open; what was recorded before and is written later is masked by the newer rules.
+// is open; an event that was recorded before and is written later is masked by the newer
+// rules.
 func TestApply(t *testing.T) {
 	cfg := section.DefaultDecisionLog()
 	cfg.Stdout, cfg.SampleAllowed = true, 1

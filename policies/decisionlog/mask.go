@@ -12,17 +12,17 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
-// hidden replaces what is masked.
+// hidden replaces a masked value.
 const hidden = "***"
 
 // body is where the body of a call is in an event.
 const body = "/input/request/body"
 
-// inputs are the members of bodies that hold what a job or a language model is
-// given: people's words and pictures, and most of the bytes.
+// inputs are the members of bodies that hold the input of a job or a language model:
+// people's words and pictures, and most of the bytes.
 var inputs = []string{"input", "messages", "prompt", "requests"}
 
-// builtinMasks are always on: what is a secret by its place, and the inputs of
+// builtinMasks are always on: values that are secret by their place, and the inputs of
 // jobs unless they are wanted.
 func builtinMasks(withInputs bool) []string {
 	var out []string
@@ -57,8 +57,8 @@ func roots() []string {
 	return []string{body, "/input/resource/after", "/input/resource/current", "/input/resource/template/record"}
 }
 
-// Masked returns the body of a call as operators may see it: without what is a secret
-// by its place, and without the inputs of jobs.
+// Masked returns the body of a call as operators may see it: without values that are
+// secret by their place, and without the inputs of jobs.
 func Masked(given any) any {
 	var whole any = map[string]any{"input": map[string]any{"request": map[string]any{"body": given}}}
 	var masked []string
@@ -74,8 +74,8 @@ func Masked(given any) any {
 	return whole
 }
 
-// masksSomething reports whether an event may have something at a path. What is
-// below the result, and bodies, which may be those of jobs, are not judged.
+// masksSomething reports whether an event may have something at a path. Values below the
+// result, and bodies, which may be those of jobs, are not judged.
 func masksSomething(path []string) bool {
 	if path[0] == "result" {
 		return true
@@ -101,8 +101,8 @@ func masksSomething(path []string) bool {
 	return true
 }
 
-// mask returns v with what the path leads to hidden; only the way there is
-// copied. at collects the pointers of what was hidden.
+// mask returns v with the values at the path hidden; only the way there is copied. at
+// collects the pointers of hidden values.
 func mask(v any, path []string, at string, masked *[]string) any {
 	if len(path) == 0 {
 		*masked = append(*masked, at)
@@ -131,8 +131,8 @@ func mask(v any, path []string, at string, masked *[]string) any {
 	}
 }
 
-// light returns an event without the inputs of jobs, which are masked anyway, and
-// with memory of its own: what a large body was decoded from must not wait with it.
+// light returns an event without the inputs of jobs, which are masked anyway, and with
+// memory of its own: the bytes of a large body must not wait with it.
 func light(e *Event) {
 	given, ok := e.Input.Request.Body.(map[string]any)
 	if !ok || !slices.ContainsFunc(inputs, func(name string) bool { return given[name] != nil }) {

@@ -15,8 +15,8 @@ import (
 const maxLine = 32 << 20
 
 // Copy writes the events of an organisation that a log and the files put aside hold, and
-// that are no older than since, oldest first, as they are: one JSON object per line. What
-// is no event is left out. The file may be written and put aside meanwhile.
+// that are no older than since, oldest first, as they are: one JSON object per line. Lines
+// of another form are left out. The file may be written and put aside meanwhile.
 func Copy(ctx context.Context, f *logfile.File, w io.Writer, org string, since time.Time) error {
 	files, err := f.Open()
 	defer func() {

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
-// What a log holds is read over all its files, oldest first, of one organisation and time.
+// A log is read over all its files, oldest first, of one organisation and time.
 func TestCopyOfALog(t *testing.T) {
 	f := logfile.File{Path: filepath.Join(t.TempDir(), "log"), Keep: 3}
 	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)

@@ -115,8 +115,8 @@ func TestEndKeepsTheBatchInHand(t *testing.T) {
 	})
 }
 
-// TestEndIsBounded: a service that is down does not hold up the end for longer
-// than a few seconds, and what it did not take is counted.
+// TestEndIsBounded: a service that is down does not hold up the end for longer than a few
+// seconds, and events that it did not take are counted.
 func TestEndIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &collector{t: t, failures: 1000}

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/document"
 )
 
-// What is exported is enough for OPA's own compiler and test runner.
+// The export is enough for OPA's own compiler and test runner.
 func TestExportServesOPA(t *testing.T) {
 	dir := t.TempDir()
 	files, err := document.Export()

@@ -9,10 +9,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/load"
 )
 
-// Own renders the reference of an organisation's own policies from their
-// METADATA: a Markdown page per policy, named <policy>.md, and README.md that
-// lists them. A policy without METADATA has a page too, with what the Rego itself
-// says.
+// Own renders the reference of an organisation's own policies from their METADATA: a
+// Markdown page per policy, named <policy>.md, and README.md that lists them. A policy
+// without METADATA has a page too, with the facts of the Rego itself.
 func Own(w *load.Workspace) (map[string][]byte, error) {
 	own, err := w.Policies()
 	if err != nil {

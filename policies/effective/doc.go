@@ -1,9 +1,8 @@
-// Package effective computes what a resource will look like after a call, by
-// the platform's own rules: defaults of a create, the one-time copy of a
-// template, the merge of an update, the outcome of an action. Policies and
-// prices judge that state, never the request alone, so that a small create
-// followed by a large update, or a harmless body with a hostile template,
-// gains nothing.
+// Package effective computes a resource as it will be after a call, by the platform's own
+// rules: defaults of a create, the one-time copy of a template, the merge of an update,
+// the outcome of an action. Policies and prices judge that state, never the request alone,
+// so that a small create followed by a large update, or a harmless body with a hostile
+// template, gains nothing.
 //
 // Everything here is a pure function over decoded JSON (map[string]any, []any,
 // string, bool, nil, json.Number). Arguments are never changed; results share

@@ -19,7 +19,7 @@ type Needs struct {
 	Template string
 }
 
-// NeedsOf returns what a call must be merged with. body may be nil.
+// NeedsOf returns the resources that a call must be merged with. body may be nil.
 func NeedsOf(id string, body map[string]any) Needs {
 	row, _ := operation.Of(id)
 	n := Needs{Current: row.Merges()}
@@ -29,9 +29,9 @@ func NeedsOf(id string, body map[string]any) Needs {
 	return n
 }
 
-// Defaults returns body with the platform's defaults for absent members filled
-// in. A body that names a template leaves to it what the template supplies.
-// Operations without defaults return body itself.
+// Defaults returns body with the platform's defaults for absent members filled in. A body
+// that names a template leaves to it the values that the template supplies. Operations
+// without defaults return body itself.
 func Defaults(id string, body map[string]any) map[string]any {
 	row, _ := operation.Of(id)
 	if row.Verb != operation.VerbCreate {

@@ -2,14 +2,14 @@ package effective
 
 import "fmt"
 
-// Fault is a call that the platform refuses because of what it would be merged
-// with.
+// Fault is a call that the platform refuses because of the resource or template that it
+// would be merged with.
 type Fault struct { //nolint:errname // a fault is what it is called everywhere
 	// Status is the platform's status for it: 400, 409 or 422.
 	Status int
 	// Pointer is the offending field of the body (RFC 6901), "" for the whole.
 	Pointer string
-	// Detail says what is wrong, for people.
+	// Detail words the fault for people.
 	Detail string
 }
 

@@ -58,7 +58,7 @@ func (l *linked) bind(calls []Call) (map[string]any, error) {
 func (c *Compiled) Quick() bool { return c.program != nil }
 
 // Silent finds the calls among some that say nothing about an input. Of those it leaves
-// out, only an evaluation can tell. What it does is bounded, whatever the input.
+// out, only an evaluation can tell. Its work is bounded for every input.
 func (c *Compiled) Silent(input *ast.Term, among func(call int) bool, silent func(call int)) {
 	run := c.program.Begin(input, c.patterns)
 	defer run.End()

@@ -44,7 +44,7 @@ type Compiled struct {
 	patterns cache.InterQueryValueCache // compiled regular expressions and globs
 }
 
-// Section is what is compiled for one organisation.
+// Section is the compiled section of one organisation.
 type Section struct {
 	Org     string
 	Entries []section.Entry
@@ -103,9 +103,8 @@ func (o Own) beside(lib *library, files []string) map[string]*ast.Module {
 	return modules
 }
 
-// Evaluation is one evaluation of compiled policies. Its queries share what they
-// work out on the way; evaluating them apart keeps the stack shallow and shows
-// which one failed.
+// Evaluation is one evaluation of compiled policies. Its queries share their results on
+// the way; evaluating them apart keeps the stack shallow and shows which one failed.
 type Evaluation struct {
 	*Compiled
 

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
-// maxDirectoryBytes bounds what a policy directory may hold.
+// maxDirectoryBytes bounds the files of a policy directory.
 const maxDirectoryBytes = 8 << 20
 
 // ReadDirectory reads an organisation's own Rego and data. "" is no directory.
@@ -81,8 +81,8 @@ func isPolicyFile(base string) bool {
 	}
 }
 
-// parseOwn parses what a directory held. Data files are mounted by the path of
-// their directory, as OPA does. Beside an error it returns what could be parsed.
+// parseOwn parses the files of a directory. Data files are mounted by the path of their
+// directory, as OPA does. Beside an error it returns what could be parsed.
 func parseOwn(org string, shown func(string) string, files map[string][]byte) (Own, error) {
 	o := newOwn()
 	h := sha256.New()

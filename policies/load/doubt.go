@@ -17,7 +17,7 @@ import (
 type Value struct {
 	// Path is its place below the organisation's section.
 	Path string
-	// Format is what the schema names, Text the value.
+	// Format is the schema's name of it, Text the value.
 	Format, Text string
 }
 
@@ -38,8 +38,8 @@ func Values(entries []section.Entry) []Value {
 	return out
 }
 
-// Warnings reports parameters that cannot mean what they say and yet do no harm, or
-// that leave a policy nothing to let pass. Each has its path below the section.
+// Warnings reports parameters that contradict themselves and yet do no harm, or that leave
+// a policy nothing to let pass. Each has its path below the section.
 func Warnings(entries []section.Entry) []error {
 	var out []error
 	for i, e := range entries {
@@ -56,7 +56,7 @@ func Warnings(entries []section.Entry) []error {
 	return out
 }
 
-// doubtful says why a text of a format cannot be what it should, "" if it can.
+// doubtful says why a text of a format is not one, "" if it can.
 func doubtful(format, text string) string {
 	switch {
 	case format == "repository" && strings.Contains(text, "://"):

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
-// policyName is what a policy may be called: a Rego package element.
+// policyName is the form of a policy's name: a Rego package element.
 var policyName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
 // Scope is where the policies of an organisation may come from.

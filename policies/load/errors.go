@@ -45,11 +45,11 @@ func located(org string, err error, policyOf func(file string) string) error {
 	return errors.Join(out...)
 }
 
-// maxWanted bounds what a fault says of types, some of which are large.
+// maxWanted bounds the types that a fault lists, some of which are large.
 const maxWanted = 300
 
-// wanted says of a fault of types what was there and what would be right; "" where that
-// is not known.
+// wanted words a fault of types, the found type and the right ones; "" where that is not
+// known.
 func wanted(e *ast.Error) string {
 	var parts []string
 	switch d := e.Details.(type) {

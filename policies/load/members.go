@@ -20,7 +20,7 @@ import (
 // resources that are taken for something of another type: bodies and resources are as the
 // platform's API describes them. OPA's type checker finds them with a schema of the input
 // of its own, because null, which it cannot express beside another type, is compared with
-// things for good reasons: what is about null does not count. What may be absent is still
+// things for good reasons: a fault about null does not count. What may be absent is still
 // asked for with object.get.
 //
 // Members of a body itself may have any name, since those of jobs do. modules are
@@ -77,8 +77,8 @@ func moot(e *ast.Error) bool {
 	return true
 }
 
-// described is the schema of the input with what is known of bodies and resources. It is
-// shared, and not changed.
+// described is the schema of the input with the known shapes of bodies and resources. It
+// is shared, and not changed.
 var described = sync.OnceValue(func() *ast.SchemaSet {
 	schema := record.Described(operation.AnyBody().Schema(), operation.States().Schema())
 	set := ast.NewSchemaSet()

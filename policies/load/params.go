@@ -21,7 +21,7 @@ import (
 type Param struct {
 	// Name is the parameter's name below params.
 	Name string
-	// Description says what it does.
+	// Description says it in words.
 	Description string
 	// Required reports whether it must be given.
 	Required bool
@@ -234,8 +234,8 @@ func eachFormat(path string, schema map[string]any, v any, visit func(path, form
 	}
 }
 
-// bodyPointer reports a pointer to what the body of an operation cannot have. Those of
-// jobs may have anything.
+// bodyPointer reports a pointer to a member that the body of an operation cannot have.
+// Those of jobs may have anything.
 func bodyPointer(id, pointer string) error {
 	path, err := record.Split(pointer)
 	if err != nil {

@@ -28,8 +28,8 @@ type planner struct {
 type ownPolicy struct {
 	at    *ast.Location // of its package
 	rules []string
-	// custom is what the METADATA of the package says about parameters; nil for
-	// nothing, which takes any.
+	// custom is the part of the package's METADATA about parameters; nil for nothing, which
+	// takes any.
 	custom map[string]any
 }
 
@@ -76,7 +76,7 @@ func defines(m *ast.Module, name string, function bool) bool {
 	})
 }
 
-// fault records what is wrong with the organisation's section.
+// fault records a fault of the organisation's section.
 func (p *planner) fault(policy string, err error) {
 	for _, f := range fault.List(err) {
 		p.faults = append(p.faults, &section.Error{Org: p.org, Policy: policy, Path: f.Path, Message: f.Err.Error()})

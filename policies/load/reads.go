@@ -31,8 +31,8 @@ func readsOf(c *ast.Compiler, calls int) (each []*record.Projection, together *r
 	return each, record.Reading(all)
 }
 
-// ratchets reports entries with ratchet whose policies do not read the state after a
-// call: whatever they deny, they deny before it as well.
+// ratchets reports entries with ratchet whose policies do not read the state after a call:
+// they deny the same before it as well.
 func ratchets(org string, calls []Call) error {
 	var faults []error
 	for _, c := range calls {

@@ -36,8 +36,8 @@ func (f File) Aside(n int) string {
 	return fmt.Sprintf("%s.%d", f.Path, n)
 }
 
-// Open opens the file and those put aside to read, oldest first. The newest is opened first: what
-// is put aside meanwhile is met again, and known.
+// Open opens the file and those put aside to read, oldest first. The newest is opened first: a
+// file that is put aside meanwhile is met again, and known.
 func (f File) Open() (files []*os.File, err error) {
 	var known []os.FileInfo
 	for n := range f.Kept() + 1 {

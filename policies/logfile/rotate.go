@@ -42,7 +42,7 @@ func (r *Writer) open() error {
 // uses, if the file system can: a disk that is full has it still. Readers do not see it.
 func (r *Writer) Reserve(n int64) { r.reserve = n }
 
-// WriteLines writes whole lines. What was written of them when it fails is taken
+// WriteLines writes whole lines. A part of them that was written before a failure is taken
 // back, as far as the file lets it. It fails where only the reserve has room for them.
 func (r *Writer) WriteLines(text []byte) error {
 	err := r.follow()
@@ -112,7 +112,7 @@ func (r *Writer) append(text []byte) error {
 	return err
 }
 
-// Sync waits until what was written is on the disk.
+// Sync waits until all written lines are on the disk.
 func (r *Writer) Sync() error { return r.f.Sync() }
 
 // follow opens the file anew if Path no longer names the one that is open.

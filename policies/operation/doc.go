@@ -1,7 +1,7 @@
-// Package operation describes every operation that the gateway knows, of the
-// v2 API and of the run interface, by one [Row] each: what it is about, what
-// it does, how it is priced, and what must be read before it can be judged.
-// Whatever differs between operations follows from their rows.
+// Package operation describes every operation that the gateway knows, of the v2 API and of
+// the run interface, by one [Row] each: its subject, its effect, its price, and the
+// resources that must be read before it can be judged. All differences between operations
+// follow from their rows.
 //
 // The rows of v2 are compared with the API's description at start-up and by
 // tollgate check --coverage; neither may have an operation that the other

@@ -23,14 +23,14 @@ const (
 	KindRegistry   Kind = "registry"
 	KindDelegation Kind = "delegation"
 	KindAccount    Kind = "account"
-	// KindCatalog is what is for rent and its prices.
+	// KindCatalog are the offers and their prices.
 	KindCatalog Kind = "catalog"
 	KindBilling Kind = "billing"
 	// KindJob is a run on an endpoint: the operations of the run interface.
 	KindJob Kind = "job"
-	// KindGateway is what the gateway answers itself.
+	// KindGateway are the gateway's own answers.
 	KindGateway Kind = "gateway"
-	// KindUnknown is what the API's description does not know.
+	// KindUnknown are paths that the API's description does not know.
 	KindUnknown Kind = "unknown"
 )
 

@@ -23,12 +23,12 @@ type Reference struct {
 	// "*" for each item of a list: "mounts.network.*.volumeId".
 	Name string
 	Kind Kind
-	// Changes is set if the call changes the resource, or lets what it makes do so;
-	// it reads or uses it otherwise.
+	// Changes is set if the call changes the resource, or lets its result do so; it reads or
+	// uses it otherwise.
 	Changes bool
 }
 
-// Owned reports whether resources of a kind belong to whoever made them.
+// Owned reports whether resources of a kind belong to their makers.
 func Owned(kind Kind) bool {
 	switch kind { //nolint:exhaustive // the others are the account's
 	case KindPod, KindCluster, KindEndpoint, KindVolume, KindTemplate, KindRegistry:
@@ -74,8 +74,8 @@ func (r Row) References() []Reference {
 	return out
 }
 
-// Replace returns a body with each id at the reference replaced by what to returns
-// for it. What does not change is shared with the body.
+// Replace returns a body with each id at the reference replaced by what to returns for it.
+// Unchanged parts are shared with the body.
 func (r Reference) Replace(body any, to func(id string) string) any {
 	return replace(body, strings.Split(r.Name, "."), to)
 }
@@ -107,9 +107,9 @@ func replace(v any, path []string, to func(string) string) any {
 	return v
 }
 
-// RecordOwner returns the id of the resource whose owner a record of a list belongs
-// to: the cluster of a pod that is a member of one, what a record of billing is
-// about, and otherwise the record's own.
+// RecordOwner returns the id of the resource whose owner a record of a list belongs to:
+// the cluster of a pod that is a member of one, the subject of a record of billing, and
+// otherwise the record's own.
 func (r Row) RecordOwner(record map[string]any) string {
 	if r.Kind == KindBilling {
 		for name := range queries {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Row is what the gateway knows about one operation.
+// Row is the gateway's knowledge of one operation.
 type Row struct {
 	// ID is the operationId of the v2 API, or the gateway's name for an
 	// operation of the run interface.

@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// Shape is what is known of a JSON value: which members it may have. The zero Shape
-// is that of a value of which nothing is known, or that has no parts.
+// Shape is the known form of a JSON value: which members it may have. The zero Shape is
+// that of a value of which nothing is known, or that has no parts.
 type Shape struct {
 	// Members are those of an object, by name, if it has no others.
 	Members map[string]*Shape `json:"members,omitempty"`
@@ -27,7 +27,7 @@ type Shape struct {
 //go:embed shapes.json
 var shapesFile []byte
 
-// shapes are what the description of the platform's API says; see the test of
+// shapes are those of the description of the platform's API; see the test of
 // gateway/schema that writes the file.
 var shapes = sync.OnceValue(func() (out struct {
 	Bodies map[string]*Shape `json:"bodies"`
@@ -76,8 +76,8 @@ func (s *Shape) Has(path []string) bool {
 	return next != nil && next.Has(path[1:])
 }
 
-// next returns the shape of what a value of the shape may have under a name, nil if it
-// may have nothing there.
+// next returns the shape of the member that a value may have under a name, nil if it may
+// have none.
 func (s *Shape) next(name string) *Shape {
 	if next := s.Members[name]; next != nil {
 		return next
@@ -101,7 +101,7 @@ func (s *Shape) HasSome(path []string) bool {
 	return false
 }
 
-// Typed returns a JSON Schema of what is known of the value, which may be null. Members
+// Typed returns a JSON Schema of the known form of the value, which may be null. Members
 // that are not known are left open: the platform may add some.
 func (s *Shape) Typed() map[string]any {
 	known := s.Types

@@ -68,7 +68,7 @@ var v2 = []Row{
 }
 
 // Undescribed returns the rows of reads of what neither the API nor the run interface
-// describes: of a collection, and of what is below one thing of a kind that has owners.
+// describes: of a collection, and of the paths below one thing of a kind that has owners.
 func Undescribed() []Row {
 	all := []Row{{ID: "unknownRead", Kind: KindUnknown, Verb: VerbRead, Price: PriceFree}}
 	for _, kind := range []Kind{KindPod, KindCluster, KindEndpoint, KindVolume, KindTemplate, KindRegistry} {

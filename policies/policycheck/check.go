@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
-// Report is what a check found besides faults.
+// Report has the findings of a check besides faults.
 type Report struct {
 	// Policies are the organisation's own policies that were found.
 	Policies []load.OwnPolicy
@@ -42,7 +42,7 @@ func Directory(dir string) (*Report, error) {
 	return report, Join(faults)
 }
 
-// Faults takes a joined error apart. What is no *section.Error becomes one
+// Faults takes a joined error apart. An error of another type becomes a *section.Error
 // without a place.
 func Faults(err error) []*section.Error {
 	if err == nil {

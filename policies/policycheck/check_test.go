@@ -144,7 +144,7 @@ func TestManyFaults(t *testing.T) {
 	}
 }
 
-// TestPolicies: what was found, with the rules it answers with.
+// TestPolicies: the findings, with the rules of its answer.
 func TestPolicies(t *testing.T) {
 	write(t, map[string]string{"a.rego": good, "b.rego": "package lib\n\nx := 1\n"})
 	r, err := policycheck.Directory(".")

@@ -88,7 +88,7 @@ type File struct {
 // Percent is the share of lines covered; 100 for a file without any.
 func (f File) Percent() float64 { return percent(f.Covered, f.Missed) }
 
-// Report is what a run came to.
+// Report is the result of a run.
 type Report struct {
 	// Results are the tests by place.
 	Results []Result `json:"results"`

@@ -130,7 +130,7 @@ test_cases[note] if {
 	}
 }
 
-// TestRunSelects runs only what is asked for.
+// TestRunSelects runs only the selected tests.
 func TestRunSelects(t *testing.T) {
 	files := map[string]string{"a.rego": "package policies.a\n\ndeny contains \"x\" if false\n", "a_test.rego": `package policies.a_test
 
@@ -172,7 +172,7 @@ test_endless if {
 	}
 }
 
-// TestRunRefuses: what the engine would not load is not tested either.
+// TestRunRefuses: a file that the engine would not load is not tested either.
 func TestRunRefuses(t *testing.T) {
 	for _, tt := range []struct{ name, file, rego, want string }{
 		{"syntax", "a.rego", "package policies.a\n\ndeny contains", "a.rego:4:"},

@@ -57,7 +57,7 @@ func TestSchemaIsCurrent(t *testing.T) {
 	}
 }
 
-// What policies are given is of the schema, and has every member of it.
+// The input of policies is of the schema, and has every member of it.
 func TestDocumentsAreOfTheSchema(t *testing.T) {
 	compiled, err := jsonschema.CompileString("input.json", string(Schema()))
 	if err != nil {
@@ -107,7 +107,7 @@ func complete(t *testing.T, at string, s *shape, doc any) {
 	}
 }
 
-// What is written down is read back, but for the price list.
+// A written record is read back, but for the price list.
 func TestDecodedDocumentsAreReadBack(t *testing.T) {
 	in := full()
 	written, err := in.Decoded()

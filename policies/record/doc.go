@@ -1,5 +1,5 @@
-// Package record holds what a policy may know about a call, as an [Input], as
-// the document that policies see, and as it is written down and read back.
+// Package record holds the facts of a call that a policy may know, as an [Input], as the
+// document that policies see, and as it is written down and read back.
 //
 // One description (describe.go) gives the members of the document. From it
 // follow the conversion to values of OPA, the keys under which verdicts are

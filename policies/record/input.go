@@ -15,27 +15,26 @@ type Cost = catalog.Cost
 // Money is an amount in micro-USD; see catalog.Money.
 type Money = catalog.Money
 
-// Input is everything a policy may know about a call. The gateway fills it
-// from what it parsed itself; nothing of it is taken from a place the caller
-// controls except Request and Resource.After.
+// Input is everything a policy may know about a call. The gateway fills it from values
+// that it parsed itself; nothing of it is taken from a place the caller controls except
+// Request and Resource.After.
 //
-// Bodies are decoded JSON: map[string]any, []any, string, bool, nil,
-// json.Number, and Deferred for values that are decoded when a policy reads them.
-// An Input and what it refers to must not change while it is
-// being decided on.
+// Bodies are decoded JSON: map[string]any, []any, string, bool, nil, json.Number, and
+// Deferred for values that are decoded when a policy reads them. An Input and the values
+// in it must not change while it is being decided on.
 type Input struct {
 	// Request is the call, in v2 terms.
 	Request Request
-	// Caller is who makes it.
+	// Caller is its caller.
 	Caller Caller
-	// Resource is what it is about.
+	// Resource is its subject.
 	Resource Resource
 	// Catalog is the organisation's price list; nil when there is none that may
 	// be believed.
 	Catalog *catalog.Snapshot
 	// Cost is the worst case of the call.
 	Cost Cost
-	// Spend is what runs and was spent already.
+	// Spend is the running and past spending.
 	Spend Spend
 	// Time is when the call is judged. The zero time is refused.
 	Time time.Time
@@ -57,13 +56,13 @@ type Request struct {
 	// Unknown are the members that the caller's body has beside, and the gateway's
 	// description of the API has not. They are sent.
 	Unknown map[string]any
-	// Labels are those of what the call makes.
+	// Labels are those of the call's new resource.
 	Labels map[string]string
 	// Dialect is the interface the caller spoke: v2, v1, graphql, run, or chat.
 	Dialect string
 }
 
-// Caller is who makes the call.
+// Caller is the caller.
 type Caller struct {
 	// Org, Team and Key identify the caller; Key is the public identifier of the
 	// key, never the secret.
@@ -73,7 +72,7 @@ type Caller struct {
 	Roles []string
 }
 
-// Resource is what the call is about.
+// Resource is the subject of the call.
 type Resource struct {
 	// Current is the object as it is; nil for a create or when not read.
 	Current any
@@ -83,14 +82,14 @@ type Resource struct {
 	After any
 	// Template is the template the body names; nil for none.
 	Template *Template
-	// Owner is who made the object, or makes it; nil if it is not known.
+	// Owner is the object's maker, past or present; nil if it is not known.
 	Owner *Owner
 }
 
-// Owner is who made a resource; both are "" for the organisation.
+// Owner is the maker of a resource; both are "" for the organisation.
 type Owner struct{ Team, Key string }
 
-// Template is what the gateway found out about a template a call names.
+// Template is the gateway's knowledge of a template that a call names.
 type Template struct {
 	// ID is its id.
 	ID string
@@ -124,8 +123,8 @@ type Account struct {
 // ErrInput is wrapped by errors about an Input that cannot be judged.
 var ErrInput = errors.New("unfit policy input")
 
-// Document returns the input as policies see it. It finds what the call does,
-// and checks that what policies rely on is there.
+// Document returns the input as policies see it. It finds the effect of the call, and
+// checks that the members that policies rely on are there.
 func (in *Input) Document() (*Document, error) {
 	row, ok := operation.Of(in.Request.Operation)
 	if !ok {

@@ -20,7 +20,7 @@ type Memory[V any] struct {
 	size     int
 }
 
-// Key is the SHA-256 digest of an injective encoding of what policies read.
+// Key is the SHA-256 digest of an injective encoding of the members that policies read.
 type Key [sha256.Size]byte
 
 // NewMemory returns a memory of up to size verdicts, which is positive.

@@ -69,7 +69,7 @@ func (p *Projection) Touches(path ...string) bool {
 	return true
 }
 
-// Paths lists what is read: sorted, dotted; the empty path is the whole input.
+// Paths lists the paths that are read: sorted, dotted; the empty path is the whole input.
 func (p *Projection) Paths() []string {
 	if p.whole {
 		return []string{""}

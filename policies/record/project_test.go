@@ -38,8 +38,8 @@ func anyJSON(t *rapid.T, depth int) any {
 	}
 }
 
-// TestEqualKeysMeanEqualValues: what has one key is one value to a policy that
-// reads it through the same projection.
+// TestEqualKeysMeanEqualValues: two inputs of one key are one value to a policy that reads
+// them through the same projection.
 func TestEqualKeysMeanEqualValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var paths [][]string

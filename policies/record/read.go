@@ -49,8 +49,8 @@ func Read(doc map[string]any, masked []string) (*Recorded, error) {
 	return &Recorded{Input: in, Hidden: slices.Compact(r.pointers)}, nil
 }
 
-// reader reads documents and keeps the first fault. What is hidden reads as the
-// zero value, unless the stand-in has the right type.
+// reader reads documents and keeps the first fault. A hidden value reads as the zero
+// value, unless the stand-in has the right type.
 type reader struct {
 	hidden   hiddenPaths
 	pointers []string
@@ -142,7 +142,7 @@ func (r *reader) catalog(at string, given any) *catalog.Snapshot {
 // hiddenPaths are the places of a document that are not known.
 type hiddenPaths [][]string
 
-// touched lists those that a look at path sees: what is above, at or below it.
+// touched lists those that a look at path sees: the values above, at or below it.
 func (h hiddenPaths) touched(path []string) []int {
 	var out []int
 	for i, p := range h {

@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
-// runs lists what the runs of a call ask of language models, as budgets have it; see
+// runs lists the requests of a call's runs to language models, as budgets have it; see
 // [catalog.AskedOf].
 func (d *Document) runs() []any {
 	body, _ := Decoded(d.in.Request.Body).(map[string]any)

@@ -295,8 +295,8 @@ type Member struct {
 // Members lists the members of the document, each object before its members.
 func Members() []Member { return documentShape.list("") }
 
-// StateMembers lists what is known of the members of resources, of all kinds together, by
-// paths in them; [] stands for any item of a list.
+// StateMembers lists the known members of resources, of all kinds together, by paths in
+// them; [] stands for any item of a list.
 func StateMembers() []Member {
 	var out []Member
 	for path, s := range operation.States().All() {

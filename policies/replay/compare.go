@@ -16,7 +16,7 @@ func (p *player) compare(e *event, now outcome) {
 	was := e.old
 	switch {
 	case len(now.missing) > 0, !now.refused() && len(missing) > 0:
-		// What is certain refuses nothing, and what is open might.
+		// Certain members refuse nothing, and open ones might.
 		add(NotJudged, openNames(now.open, policies.ModeEnforce), e.example(was.refusal(), nil, missing))
 		return
 	case now.refused() && !was.refused():

@@ -25,7 +25,7 @@ type event struct {
 	operation   string
 }
 
-// verdict is what was decided, as far as replay compares it.
+// verdict is the decision, as far as replay compares it.
 type verdict struct {
 	deny, warn, shadow []reason
 	failed             string // why there was no decision
@@ -129,7 +129,7 @@ func (e *event) describe(doc map[string]any) {
 	e.operation, _ = request["operation"].(string)
 }
 
-// verdict reads what was decided.
+// verdict reads the decision.
 func (e *event) verdict(m map[string]any) error {
 	if fault, ok := m["error"].(map[string]any); ok {
 		text, _ := fault["message"].(string)
@@ -160,8 +160,8 @@ func (e *event) verdict(m map[string]any) error {
 	return nil
 }
 
-// hiddenBelowInput lists what the log hides of the input, as pointers below it:
-// what was masked, and what OPA calls erased. Masked parts of the result are
+// hiddenBelowInput lists the members of the input that the log hides, as pointers below
+// it: the masked ones, and those that OPA calls erased. Masked parts of the result are
 // texts of reasons at most, and compared as they are.
 func hiddenBelowInput(m map[string]any) ([]string, error) {
 	var out []string

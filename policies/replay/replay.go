@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/record"
 )
 
-// Options say what is replayed.
+// Options select the replayed calls.
 type Options struct {
 	// Org leaves out the calls of other organisations. Default: all are judged,
 	// each by its own policies.
@@ -100,7 +100,7 @@ func (p *player) play(ctx context.Context, at string, raw []byte) error {
 	return nil
 }
 
-// outcome is what the policies say now.
+// outcome is the verdict of the policies now.
 type outcome struct {
 	verdict
 	open    []policies.Open

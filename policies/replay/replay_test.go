@@ -80,7 +80,7 @@ func input(tb testing.TB, org, key, id, body string) *policies.Input {
 	}
 }
 
-// pods are calls that differ in what the policies of these tests look at.
+// pods are calls that differ in the members that the policies of these tests read.
 func pods(tb testing.TB) []*policies.Input {
 	tb.Helper()
 	const pod = `{"gpu":{"id":%q,"count":%d},"image":%q,"env":{"TOKEN":"secret"}}`
@@ -93,7 +93,7 @@ func pods(tb testing.TB) []*policies.Input {
 	}
 }
 
-// logOf decides calls and gives back what the decision log writes of it.
+// logOf decides calls and gives back the decision log's lines.
 func logOf(tb testing.TB, e *policies.Engine, masks []string, calls ...*policies.Input) []byte {
 	tb.Helper()
 	var out bytes.Buffer
@@ -186,7 +186,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestReport: what is told of one kind.
+// TestReport: the findings of one kind.
 func TestReport(t *testing.T) {
 	log := logOf(t, engine(t, acme(most(8))), nil, pods(t)...)
 	r, err := replay.Run(t.Context(), bytes.NewReader(log), engine(t, acme(most(1), ceiling(1))), replay.Options{Examples: 1})

@@ -16,8 +16,8 @@ const (
 	NewlyAllowed Kind = "newly_allowed"
 	// ChangedReasons: it was refused, and would be for other reasons.
 	ChangedReasons Kind = "changed_reasons"
-	// ChangedAdvice: the verdict stays; what policies in mode warn and shadow
-	// say of it does not.
+	// ChangedAdvice: the verdict stays; the advice of policies in mode warn and shadow does
+	// not.
 	ChangedAdvice Kind = "changed_advice"
 	// NotJudged: the verdict may depend on something the log does not hold.
 	NotJudged Kind = "not_judged"
@@ -45,15 +45,15 @@ type Example struct {
 	Team       string `json:"team,omitempty"`
 	Key        string `json:"key,omitempty"`
 	Operation  string `json:"operation"`
-	// Was and Now are the reasons for refusing it; for ChangedAdvice, what
-	// policies in mode warn and shadow said.
+	// Was and Now are the reasons for refusing it; for ChangedAdvice, the advice of policies
+	// in mode warn and shadow.
 	Was []Reason `json:"was,omitempty"`
 	Now []Reason `json:"now,omitempty"`
 	// Missing says why it is not judged, or what of it is not.
 	Missing []string `json:"missing,omitempty"`
 }
 
-// Caller is who made calls.
+// Caller is a caller.
 type Caller struct {
 	Org  string `json:"org"`
 	Team string `json:"team,omitempty"`
@@ -66,7 +66,7 @@ type CallerCount struct {
 	Calls int `json:"calls"`
 }
 
-// Group is what is told of one kind.
+// Group has the findings of one kind.
 type Group struct {
 	Kind  Kind `json:"kind"`
 	Calls int  `json:"calls"`
@@ -84,7 +84,7 @@ type Group struct {
 	callers map[Caller]int
 }
 
-// Report is what a replay came to.
+// Report is the result of a replay.
 type Report struct {
 	// Read counts the events read, of them Skipped those of other organisations
 	// and Other those that are no decisions of a gateway.
@@ -100,7 +100,7 @@ type Report struct {
 	Groups []*Group `json:"groups"`
 }
 
-// Group finds what is told of a kind.
+// Group finds the findings of a kind.
 func (r *Report) Group(k Kind) *Group {
 	i := slices.IndexFunc(r.Groups, func(g *Group) bool { return g.Kind == k })
 	return r.Groups[i]

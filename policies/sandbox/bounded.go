@@ -19,13 +19,13 @@ import (
 // one step of a policy could take all memory. They are replaced by functions that
 // check first.
 
-// maxWritten bounds what such a function makes, in bytes. It is far above what a
-// call's input can hold.
+// maxWritten bounds what such a function makes, in bytes. It is far above the size of a
+// call's input.
 const maxWritten = 4 << 20
 
 const (
-	// perPart is what a value costs beside its string: a list of many short ones
-	// takes memory too.
+	// perPart is the cost of a value beside its string: a list of many short ones takes
+	// memory too.
 	perPart = 16
 	// maxPattern bounds a pattern, in bytes and in steps of its program. Compiled
 	// ones are kept.
@@ -42,8 +42,8 @@ const boundedPrefix = "tollgate.bounded."
 type bound struct {
 	*ast.Builtin
 
-	// left is what is left of maxWritten after a call; below zero it is refused.
-	// Operands of a wrong type are left to the function itself.
+	// left is the rest of maxWritten after a call; below zero it is refused. Operands of a
+	// wrong type are left to the function itself.
 	left func(operands []*ast.Term) int
 }
 
@@ -85,7 +85,7 @@ func bounded() []bound {
 		{ast.RegexIsValid, func(o []*ast.Term) int { return pattern(str(o, 0)) }},
 		{ast.RegexSplit, func(o []*ast.Term) int { return min(pattern(str(o, 0)), maxWritten-perPart*len(str(o, 1))) }},
 		{ast.GlobMatch, func(o []*ast.Term) int { return maxPattern - len(str(o, 0)) }},
-		// What they look up by is built of every letter, and kept.
+		// Their index is built of every letter, and kept.
 		{ast.AnyPrefixMatch, allWritten(perPart)},
 		{ast.AnySuffixMatch, allWritten(perPart)},
 	}
@@ -147,7 +147,7 @@ func times(a, b int) int {
 	return a * b
 }
 
-// perItem is what is left of the bound for concat after its delimiters.
+// perItem is the rest of the bound for concat after its delimiters.
 func perItem(operands []*ast.Term) int {
 	items := 0
 	switch v := operands[1].Value.(type) {
@@ -196,8 +196,8 @@ func parsed(operands []*ast.Term) int {
 // looked at in every call.
 var fitting, _ = lru.New[string, bool](1024) //nolint:gochecknoglobals // its content follows from the keys alone
 
-// pattern is what is left of the bound after a regular expression. A short one
-// may stand for a long program: its repetitions are written out in that.
+// pattern is the rest of the bound after a regular expression. A short one may stand for a
+// long program: its repetitions are written out in that.
 func pattern(expr string) int {
 	if len(expr) > maxPattern {
 		return -1
@@ -229,8 +229,8 @@ func steps(re *syntax.Regexp) int {
 	return n
 }
 
-// written takes the size of a value, written out, from what is left; below zero
-// it gives up. Every part counts, so it ends whatever the parts share.
+// written takes the size of a value, written out, from the rest; below zero it gives up.
+// Every part counts, so it ends even if parts are shared.
 func written(t *ast.Term, left int) int {
 	if left < 0 {
 		return left
@@ -263,8 +263,8 @@ func written(t *ast.Term, left int) int {
 	return left
 }
 
-// Bind makes compiled modules call functions that check the size of what they
-// would make, in place of OPA's own.
+// Bind makes compiled modules call functions that check the size of their result first, in
+// place of OPA's own.
 func Bind(modules map[string]*ast.Module) {
 	replaced := map[string]*ast.Term{}
 	for _, b := range bounded() {

@@ -6,10 +6,9 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// builtins lists the built-in functions a policy may call. What is not here
-// fails at load; [SwitchedOff] says why. Functions that
-// make more than they are given, such as longer texts, or many values of one
-// text, look at sizes first; see bounded.
+// builtins lists the built-in functions a policy may call. Functions that are not here
+// fail at load; [SwitchedOff] says why. Functions that make more than they are given, such
+// as longer texts, or many values of one text, look at sizes first; see bounded.
 func builtins() []string {
 	return []string{
 		"abs", "and", "array.concat", "array.flatten", "array.reverse", "array.slice", "assign",

@@ -8,10 +8,10 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// sprintf makes a lot out of a little by its format alone, in a single step that
-// no deadline can end: a width of a million per verb, or an argument repeated by
-// its index. So formats must be constants without either; what they come to is
-// then bounded by the file and the arguments.
+// sprintf makes a lot out of a little by its format alone, in a single step that no
+// deadline can end: a width of a million per verb, or an argument repeated by its index.
+// So formats must be constants without either; their result is then bounded by the file
+// and the arguments.
 const sprintf = "sprintf"
 
 // wideVerb finds verbs with a width or precision of four digits or more, or

@@ -72,7 +72,7 @@ func Guarded(q *topdown.Query, cancel topdown.Cancel) *topdown.Query {
 	return q.WithQueryTracer(&guard{cancel: cancel})
 }
 
-// stop is what a guard panics with.
+// stop is the value that a guard panics with.
 type stop string
 
 // guard watches an evaluation of Rego that is not the library's. The evaluator
@@ -95,11 +95,10 @@ func (*guard) Config() topdown.TraceConfig { return topdown.TraceConfig{} }
 // not grow by much between them.
 const glance = 1 << 12
 
-// maxDepth is how many calls deep an evaluation may be when it is looked at: more
-// than comparing any two request bodies takes (three for each element), and a small
-// part of what a stack may grow to (about 64 MB of a gigabyte, see
-// runtime/debug.SetMaxStack). It is the evaluation's own depth: what the rest of the
-// process does is nothing to it.
+// maxDepth is how many calls deep an evaluation may be when it is looked at: more than
+// comparing any two request bodies takes (three for each element), and a small part of the
+// bound of a stack (about 64 MB of a gigabyte, see runtime/debug.SetMaxStack). It is the
+// evaluation's own depth: the rest of the process does not count.
 const maxDepth = 1 << 18
 
 // TraceEvent implements topdown.QueryTracer.

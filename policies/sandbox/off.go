@@ -13,7 +13,7 @@ import (
 type Off struct {
 	// Names are those of the functions; one that ends with * is of all that begin so.
 	Names []string
-	// Why says what they would bring in, Instead what to use.
+	// Why names their harm, Instead the function to use.
 	Why, Instead string
 }
 

@@ -17,7 +17,7 @@ type Error struct {
 	// Path is the setting at fault, below the organisation's section; "" for a
 	// fault of its Rego. With a File it is the setting that names the file.
 	Path string
-	// Message says what is wrong.
+	// Message words the fault.
 	Message string
 }
 

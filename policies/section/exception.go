@@ -2,9 +2,9 @@ package section
 
 import "time"
 
-// Exception allows some callers what a policy refuses, for a time and for a
-// reason. It is an object of its own, never a hole in a policy: a decision
-// names it, and it ends by itself.
+// Exception allows some callers the calls that a policy refuses, for a time and for a
+// reason. It is an object of its own, never a hole in a policy: a decision names it, and
+// it ends by itself.
 type Exception struct {
 	ID            string           `yaml:"id" doc:"its name in decisions and logs, unique in the organisation"`
 	Policy        string           `yaml:"policy" doc:"the policy it overrides"`

@@ -13,7 +13,7 @@ type Config struct {
 	Directory string  `yaml:"rego" doc:"directory with the organisation's own policies (*.rego) and data (data.json, data.yaml); files ending in _test.rego are left out"`
 	MayDrop   bool    `yaml:"rego_may_drop" doc:"take an edited directory although a policy that was in force is gone from it"`
 	Bundle    *Bundle `yaml:"bundle" doc:"OPA bundle with the organisation's own policies, instead of rego"`
-	// Stands says that what is in force stays where this cannot be compiled.
+	// Stands says that the section in force stays where this one cannot be compiled.
 	Stands     bool        `yaml:"-"`
 	Exceptions []Exception `yaml:"exceptions" doc:"what some callers may do although a policy denies it, until when, and who allowed it"`
 }
