@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 }
 
 // A run of the built binary, so small that its figures mean nothing, has a sample of
-// everything and leaves out only what is not there.
+// everything and leaves out only absent programs.
 func TestSmallRun(t *testing.T) {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		if os.Getenv("TOLLGATE_REQUIRE_REDIS") != "" {
@@ -147,7 +147,7 @@ func TestRequestsDiffer(t *testing.T) {
 	}
 }
 
-// Ratios are taken within the round, and what has no base has none.
+// Ratios are taken within the round, and a kind without a base has none.
 func TestRatios(t *testing.T) {
 	r := &report{}
 	for _, s := range []sample{

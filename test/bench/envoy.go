@@ -35,7 +35,7 @@ const (
 type front struct {
 	// filters stand before the router; nil are those of the bootstrap.
 	filters []any
-	// rateLimits are what is counted of every request, if anything.
+	// rateLimits are the descriptors that are counted for every request, if any.
 	rateLimits []any
 	// clusters are the addresses of the bootstrap's clusters; those without one are
 	// left out. Further ones, that speak gRPC, are grpc.
@@ -137,7 +137,7 @@ func (f front) shape(doc object, addr, admin string) error {
 	return nil
 }
 
-// at follows keys and indices; nil is what is not there.
+// at follows keys and indices; nil stands for an absent value.
 func at(v any, path ...any) any {
 	for _, step := range path {
 		switch s := step.(type) {

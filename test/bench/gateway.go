@@ -50,7 +50,7 @@ const plenty = "{minute: 100000000, hour: 100000000, day: 100000000}"
 // ample are budgets that do not bite.
 const ample = "budget: {per_month: 1000000000, pods: 1000000000}"
 
-// addresses are where a gateway listens and what it calls.
+// addresses are those of a gateway's listeners and of the servers that it calls.
 type addresses struct {
 	data, admin, extproc string
 	platform, secure     string
@@ -60,9 +60,9 @@ type addresses struct {
 	certificate, key string
 }
 
-// configuration is the gateway's file. It says little beside what a measurement
-// needs, so that older binaries take it too: patience, because a machine that is
-// measured is busy, and no bound per address, because all callers share one.
+// configuration is the gateway's file. It says little beside the needs of a measurement,
+// so that older binaries take it too: patience, because a machine that is measured is
+// busy, and no bound per address, because all callers share one.
 func (g gateway) configuration(a addresses) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }

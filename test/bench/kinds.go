@@ -26,9 +26,9 @@ type kind struct {
 	live bool
 }
 
-// kinds lists what is measured. To add one, add a row: where an answer is not the
-// one expected, as when an interface does not exist yet, the kind is left out and
-// the report says so.
+// kinds lists the measured requests. To add one, add a row: where an answer is not the one
+// expected, as when an interface does not exist yet, the kind is left out and the report
+// says so.
 func kinds() []kind {
 	create := rest("POST", "/v2/pods", podBody("run-"+requestMark, "NVIDIA L4", ""))
 	const bearer = "bench-caller-" + callerMark

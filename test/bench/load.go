@@ -23,17 +23,17 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// task is what the load is told. It opens its connections, sends Warm on each,
-// says that it is warm and waits until it is told to go on.
+// task is the input of the load. It opens its connections, sends Warm on each, says that
+// it is warm and waits until it is told to go on.
 type task struct {
 	Addr string `json:"addr"`
 	// CA is the file of the certificate that the server's is held against; without
 	// one there is no TLS.
 	CA string `json:"ca,omitempty"`
-	// Request is the bytes of one request, with marks for what differs from one to
+	// Request is the bytes of one request, with marks for the parts that differ from one to
 	// the next.
 	Request string `json:"request"`
-	// Status is what is expected; others are counted as failures.
+	// Status is the expected one; others are counted as failures.
 	Status int `json:"status"`
 	// Live says that the answer is events that do not end: each counts as a request
 	// that was due when it was sent.
@@ -53,7 +53,7 @@ type task struct {
 	Rate int `json:"rate,omitempty"`
 }
 
-// outcome is what the load measured.
+// outcome has the figures of the load.
 type outcome struct {
 	Requests int           `json:"requests"`
 	Failed   int           `json:"failed"`
@@ -130,7 +130,7 @@ type client struct {
 	callers []int
 	numbers []int
 	done    []time.Duration
-	// events is what is read of a live answer, nil before it began.
+	// events reads a live answer, nil before it began.
 	events  *bufio.Reader
 	failed  int
 	example string
@@ -254,7 +254,7 @@ func (l *load) sum(took time.Duration) outcome {
 	return o
 }
 
-// bodies are buffers for what is read only to be counted.
+// bodies are buffers for bytes that are read only to be counted.
 var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // number makes the request that of a number.
@@ -336,8 +336,8 @@ func digits(to []byte, n int64) {
 	}
 }
 
-// run starts the load, lets it become warm, and returns what it measured. around
-// is called when it is warm, and its result when the measurement is over.
+// run starts the load, lets it become warm, and returns its figures. around is called when
+// it is warm, and its result when the measurement is over.
 func (m machine) run(ctx context.Context, t task, around func() (after func() error, err error)) (o outcome, err error) {
 	return o, m.hold(ctx, t, func(in *json.Encoder, out *json.Decoder) error {
 		after, err := around()

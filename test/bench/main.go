@@ -1,7 +1,6 @@
-// Command bench measures what the gateway costs as users run it: the built
-// binary with its listeners, its log in a file and a real Redis, beside a bare
-// httputil.ReverseProxy and Envoy, in one run. docs/benchmarks.md says what each
-// row means.
+// Command bench measures the cost of the gateway as users run it: the built binary with
+// its listeners, its log in a file and a real Redis, beside a bare httputil.ReverseProxy
+// and Envoy, in one run. docs/benchmarks.md says what each row means.
 //
 // A run is several rounds. In each, every target is started anew, in random
 // order, with a Redis of its own; ratios are taken within the round. Samples are
@@ -61,7 +60,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return err
 }
 
-// settings is what the command line says of a run.
+// settings is the command line of a run.
 type settings struct {
 	// Tollgate are the binaries measured: name=path, or path alone.
 	Tollgate []string `json:"tollgate"`
@@ -80,7 +79,7 @@ type settings struct {
 	// Targets and Kinds choose by name; empty are all.
 	Targets []string `json:"targets,omitempty"`
 	Kinds   []string `json:"kinds,omitempty"`
-	// Pin gives what is measured a core of its own.
+	// Pin gives the measured processes a core of their own.
 	Pin bool `json:"pin"`
 	// Envoy is deploy/envoy.yaml.
 	Envoy string `json:"envoy"`

@@ -32,8 +32,7 @@ type runner struct {
 	stderr io.Writer
 }
 
-// measure does a run. What it returns beside an error is what was measured until
-// then.
+// measure does a run. The report beside an error has the samples until then.
 func measure(ctx context.Context, s settings, stderr io.Writer) (*report, error) {
 	ts, ks, err := chosen(s)
 	if err != nil {
@@ -163,8 +162,8 @@ func (t turn) key(kind string) string {
 	return strings.Join([]string{t.target.name, t.Name, kind}, "/")
 }
 
-// leave notes what cannot be measured, for the rest of the run: a program or an
-// interface that is not there. Other errors end the run.
+// leave notes a target or kind that cannot be measured, for the rest of the run: a program
+// or an interface that is not there. Other errors end the run.
 func (r *runner) leave(ctx context.Context, t turn, kind string, err error) error {
 	_, unexpected := errors.AsType[*unexpectedError](err)
 	if ctx.Err() != nil || kind != "" && !unexpected {
@@ -224,8 +223,8 @@ func (r *runner) kind(ctx context.Context, t turn, i *instance, k kind, place in
 	return nil
 }
 
-// cpu is the CPU time used so far, by unit. What is on the way of a request counts
-// as the target's; Redis and, once more, Envoy and all gateways apart.
+// cpu is the CPU time used so far, by unit. Processes on the way of a request count as the
+// target's; Redis and, once more, Envoy and all gateways apart.
 func (i *instance) cpu() (map[string]time.Duration, error) {
 	sum := map[string]time.Duration{}
 	add := func(unit string, ps ...*process) error {
@@ -262,7 +261,7 @@ type held struct {
 	all, each string
 }
 
-// holds are what a target holds, in turn.
+// holds are the connections that a target holds, in turn.
 func (r *runner) holds(t turn) (all []held) {
 	if !t.idle {
 		return nil

@@ -129,8 +129,7 @@ func chatStream() string {
 	return b.String()
 }
 
-// servePlatform is the role platform: it answers what it was told until its input
-// ends.
+// servePlatform is the role platform: it gives its fixed answers until its input ends.
 func servePlatform(ctx context.Context, stdin io.Reader, _ io.Writer) error {
 	var r recording
 	ctx, err := told(ctx, stdin, &r)

@@ -34,7 +34,7 @@ type machine struct {
 // place is the cores of a process.
 type place int
 
-// What is measured has one core, and what serves the measurement the others.
+// The measured processes have one core, and those around them the others.
 const (
 	measured place = iota
 	around
@@ -69,8 +69,8 @@ type process struct {
 	stdin   io.WriteCloser
 }
 
-// start starts a program that logs to a file. What it reads, if anything, is
-// written to its standard input, which stays open as long as the process runs.
+// start starts a program that logs to a file. Its input, if any, is written to its
+// standard input, which stays open as long as the process runs.
 func (m machine) start(name string, cmd *exec.Cmd, input any) (*process, error) {
 	p := &process{name: name, cmd: cmd, log: filepath.Join(m.dir, name+".log"), ended: make(chan struct{})}
 	log, err := os.Create(p.log)
@@ -191,9 +191,9 @@ func split(addr string) (host, port string) {
 	return host, port
 }
 
-// host is the address of loopback that the servers of this process listen on. It is
-// no other process's: what another program opens meanwhile, a test that runs beside
-// this one say, can neither take a server's port nor answer in its place.
+// host is the address of loopback that the servers of this process listen on. It is no
+// other process's: another program, such as a test that runs beside this one, can neither
+// take a server's port nor answer in its place.
 func host() net.IP {
 	pid := os.Getpid()
 	return net.IPv4(127, byte(1+pid>>16%254), byte(pid>>8), byte(1+pid%254))

@@ -11,7 +11,7 @@ import (
 	"net/url"
 )
 
-// bareProxy is what the proxy is told.
+// bareProxy is the input of the proxy.
 type bareProxy struct {
 	Addr     string `json:"addr"`
 	Upstream string `json:"upstream"`
@@ -56,8 +56,8 @@ func serveProxy(ctx context.Context, stdin io.Reader, _ io.Writer) error {
 	return err
 }
 
-// told reads what a role is told. The context it returns ends with the input, so
-// that no server outlives the run that started it.
+// told reads the input of a role. The context it returns ends with the input, so that no
+// server outlives the run that started it.
 func told(ctx context.Context, stdin io.Reader, to any) (context.Context, error) {
 	in := json.NewDecoder(stdin)
 	if err := in.Decode(to); err != nil {

@@ -42,7 +42,7 @@ const (
 // lifeKind is the kind of samples of a process, not of requests.
 const lifeKind = "process"
 
-// sample is what was measured of one target in one round.
+// sample has the figures of one target in one round.
 type sample struct {
 	Round  int                `json:"round"`
 	Target string             `json:"target"`
@@ -51,7 +51,7 @@ type sample struct {
 	Values map[string]float64 `json:"values"`
 }
 
-// left is what was not measured, and why.
+// left is a target or kind that was not measured, and the reason.
 type left struct {
 	Target string `json:"target"`
 	Binary string `json:"binary,omitempty"`

@@ -24,7 +24,7 @@ type target struct {
 	envoy   envoy
 	// further are as many gateways beside the first, on the same Redis.
 	further int
-	// kinds are what is sent; nil is all kinds.
+	// kinds are the requests that are sent; nil is all kinds.
 	kinds []string
 	// idle measures connections that are held.
 	idle bool
@@ -38,7 +38,7 @@ const (
 	tlsProxy   = "proxy-tls"
 )
 
-// targets lists what is measured.
+// targets lists the measured targets.
 func targets() []target {
 	few := []string{"read", "create", "create-open"}
 	over := []string{"read", "list-1MB", "create"}
@@ -126,7 +126,7 @@ func (i *instance) took() (slowest time.Duration) {
 	return slowest
 }
 
-// memory is what they occupy together.
+// memory is their resident memory together.
 func (i *instance) memory() (sum int64, err error) {
 	for _, p := range i.way {
 		n, err := p.memory()

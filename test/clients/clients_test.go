@@ -120,7 +120,7 @@ func drive[T any](t *testing.T, s *stack, interpreter, script string, env ...str
 	return report
 }
 
-// report is what a script tells of the calls it made.
+// report is a script's account of its calls.
 type report struct {
 	Calls map[string]struct {
 		Result any
@@ -129,11 +129,11 @@ type report struct {
 	Missing []string
 }
 
-// check holds the report against a file of testdata, which says for each call what
-// it must return: an object of values by the path that leads to them (list items
-// by index, "#" for the length of a list), or a string that its error contains. A
-// call of the file that was not made, one that was made and is not in the file, and
-// public calls that the script does not know are faults.
+// check holds the report against a file of testdata, which has the right result of each
+// call: an object of values by the path that leads to them (list items by index, "#" for
+// the length of a list), or a string that its error contains. A call of the file that was
+// not made, one that was made and is not in the file, and public calls that the script
+// does not know are faults.
 func (r report) check(t *testing.T, file string) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", file))

@@ -1,10 +1,9 @@
-// Package clients runs public client programs, unmodified and of pinned versions,
-// through the gateway over the emulator: the Python SDK, flash, the MCP server, the
-// price collector and the OpenAI client. Their key has no roles, as the README writes
-// one. Each is driven by a small script beside the
-// tests that makes every call the program has and prints what it returned; the
-// tests say what that must be. An OpenID Connect issuer, oidc-provider, gives callers
-// and admins their tokens.
+// Package clients runs public client programs, unmodified and of pinned versions, through
+// the gateway over the emulator: the Python SDK, flash, the MCP server, the price
+// collector and the OpenAI client. Their key has no roles, as the README writes one. Each
+// is driven by a small script beside the tests that makes every call the program has and
+// prints its result; the tests say what that must be. An OpenID Connect issuer,
+// oidc-provider, gives callers and admins their tokens.
 //
 // .ci/install-tools clients installs the programs. Without them the tests are
 // skipped, unless TOLLGATE_REQUIRE_CLIENTS is set.

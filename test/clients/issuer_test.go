@@ -170,7 +170,7 @@ func (s *issued) expect(t *testing.T, what, token string, want int) {
 	}
 }
 
-// people are the clients of the issuer and what it says of them.
+// people are the clients of the issuer and its claims about them.
 func people() map[string]any {
 	return map[string]any{
 		"ann":   map[string]any{"department": "ml", "realm": map[string]any{"roles": []string{"gpu-users", "other"}}},
@@ -181,8 +181,8 @@ func people() map[string]any {
 	}
 }
 
-// Access tokens of a real issuer create in every dialect, whatever they are signed
-// with; not those for another audience, of another client, or that have expired.
+// Access tokens of a real issuer create in every dialect, with each way to sign them; not
+// those for another audience, of another client, or that have expired.
 func TestTokensOfARealIssuer(t *testing.T) {
 	t.Parallel()
 	p := issues(t, people())

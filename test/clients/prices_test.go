@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/platform"
 )
 
-// offer is what the collector says of one machine in one place.
+// offer is the collector's row of one machine in one place.
 type offer struct {
 	Name     string   `json:"instance_name"`
 	Location string   `json:"location"`
@@ -26,10 +26,10 @@ func (o offer) String() string {
 	return fmt.Sprintf("%d x %s with %v GB, %d vCPU in %s: %.3f USD/h", o.GPUs, o.Name, o.Memory, o.CPU, o.Location, o.Price)
 }
 
-// The collector asks without a key, and finds exactly what the platform's catalog
-// offers: types by data center in the SECURE cloud and by country in the COMMUNITY
-// one, with as many cards as one machine has. It asks for hosts of CUDA 12.8, but
-// the v2 catalog tells stock for all hosts of a type together.
+// The collector asks without a key, and finds exactly the offers of the platform's
+// catalog: types by data center in the SECURE cloud and by country in the COMMUNITY one,
+// with as many cards as one machine has. It asks for hosts of CUDA 12.8, but the v2
+// catalog tells stock for all hosts of a type together.
 func TestPriceCollector(t *testing.T) {
 	python := installed(t, "gpuhunt-0.1.34/bin/python")
 	got, clusters := map[string]bool{}, 0
@@ -57,7 +57,7 @@ func TestPriceCollector(t *testing.T) {
 	}
 }
 
-// catalogOffers is what the collector should find in a catalog.
+// catalogOffers are the offers that the collector should find in a catalog.
 func catalogOffers(c *platform.Catalog) map[string]bool {
 	country := map[string]string{}
 	for _, dc := range c.DataCenters {

@@ -12,8 +12,8 @@ func hurried() *platform.Clock {
 	return platform.NewClock(time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC), 60)
 }
 
-// The OpenAI client calls a language model behind an endpoint by the run
-// interface, and raises of each refusal what it has for it.
+// The OpenAI client calls a language model behind an endpoint by the run interface, and
+// raises its own error for each refusal.
 func TestOpenAI(t *testing.T) {
 	t.Parallel()
 	python := installed(t, "openai-3.54.0/bin/python")

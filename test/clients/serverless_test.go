@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// The gateway and the platform agree on what a create of an endpoint needs: no
+// The gateway and the platform agree on the needed members of a create of an endpoint: no
 // type, and beside a template no name and no image.
 func TestEndpointBodies(t *testing.T) {
 	s := newStack(t, standing())
@@ -50,7 +50,7 @@ func TestEndpointBodies(t *testing.T) {
 			}
 		}
 	}
-	// What the platform requires and the gateway knows, it says in the caller's place.
+	// The gateway fills in the members that the platform requires and it knows.
 	body := `{"templateId":"tplworker1",` + gpu + "}"
 	if got := world.Ask(t, host(s.platform.URL), world.Request("POST", "/v2/serverless", platform.DefaultKey, body)); got.Status != 422 || !strings.Contains(got.Body, "scaling") {
 		t.Errorf("platform: %s: got %d %s, want 422 with scaling", body, got.Status, got.Body)

@@ -31,9 +31,9 @@ func redisIn(t *testing.T, dir string, args ...string) (addr string, p *process)
 	return fmt.Sprintf("127.0.0.1:%d", port), p
 }
 
-// What docs/backup.md says of a restore holds when Redis and all gateways are gone: a
-// key that was made at run time is accepted, one that was revoked is not, and budgets
-// count what there was. What was read is in the append-only file, too.
+// What docs/backup.md says of a restore holds when Redis and all gateways are gone: a key
+// that was made at run time is accepted, one that was revoked is not, and budgets count
+// what there was. The read value is in the append-only file, too.
 func TestRestoreOfASnapshot(t *testing.T) {
 	t.Parallel()
 	upstream := platform.RunT(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/built"
 )
 
-// patience bounds waiting for what is about to happen.
+// patience bounds waiting for an event that is about to happen.
 const patience = time.Minute
 
 // callerKey is the key of the one caller of the tests' configuration.
@@ -99,7 +99,7 @@ func start(t *testing.T, cmd *exec.Cmd) *process {
 	return p
 }
 
-// written returns what the process has written so far.
+// written returns the process's output so far.
 func (p *process) written() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

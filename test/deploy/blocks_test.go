@@ -26,7 +26,7 @@ type block struct {
 	// above the block: <!-- not run: REASON -->.
 	reason string
 	text   string
-	// output reports whether the block shows what the one above it prints.
+	// output reports whether the block shows the output of the one above it.
 	output bool
 }
 
@@ -170,8 +170,8 @@ func checkConfiguration(t *testing.T, path string, b block) {
 	}
 }
 
-// whole completes what a page shows of a configuration: the members of an organisation
-// may stand alone, and what every configuration needs may be left out.
+// whole completes the part of a configuration that a page shows: the members of an
+// organisation may stand alone, and what every configuration needs may be left out.
 func whole(t *testing.T, dir string, config map[string]any) {
 	t.Helper()
 	org := map[string]any{"id": "acme"}

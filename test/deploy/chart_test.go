@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// everything is what the chart is given to do all it can.
+// everything has the values with which the chart does all it can.
 const everything = chart + "/ci/everything-values.yaml"
 
 // routeFault holds an HTTPRoute against its definition, in which members that are
@@ -108,8 +108,8 @@ func TestChartDoesEverything(t *testing.T) {
 	}
 }
 
-// A configuration that nothing would reach is none for a pod, and what the chart
-// cannot do is said.
+// A configuration that nothing would reach is none for a pod, and the chart says so where
+// it cannot follow.
 func TestChartRefuses(t *testing.T) {
 	t.Parallel()
 	config := func(text string) []string {

@@ -136,7 +136,7 @@ func (c composed) write(t *testing.T, name, text string) (path string) {
 	return path
 }
 
-// The bootstrap of compose.yaml is what the command beside it makes.
+// The bootstrap of compose.yaml is the output of the command beside it.
 func TestBootstrapIsMade(t *testing.T) {
 	t.Parallel()
 	tool(t, "openssl")
@@ -164,7 +164,7 @@ func TestBootstrapIsMade(t *testing.T) {
 	}
 }
 
-// checkPodCommands runs what the chart asks an Envoy and tells it, by commands of its
+// checkPodCommands runs the chart's questions and orders to an Envoy, by commands of its
 // container.
 func (c composed) checkPodCommands(t *testing.T) {
 	t.Helper()

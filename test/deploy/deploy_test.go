@@ -168,7 +168,7 @@ func TestImageIsBuiltWithOurToolchain(t *testing.T) {
 // linker keeps them all beside html/template, which the console's pages are made with.
 const maxProgram = 75_500_000
 
-// What make and the image stamp is what the binary says it is, and its size is bounded.
+// The binary reports the version that make and the image stamp, and its size is bounded.
 func TestBuild(t *testing.T) {
 	t.Parallel()
 	binary := filepath.Join(t.TempDir(), "tollgate")

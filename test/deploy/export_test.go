@@ -24,7 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// auditSecret signs what the webhook of these tests is sent.
+// auditSecret signs the deliveries to the webhook of these tests.
 const auditSecret = "a secret of twenty-four bytes"
 
 // auditHook takes lines of the audit log.
@@ -79,10 +79,10 @@ func auditBodies(r *otlptest.Receiver) (bodies []string) {
 	return bodies
 }
 
-// What a gateway records while its receiver of OTLP is away arrives from the next
-// process, in files that were put aside, too: each line as it stands in the file, so that
-// the chain of what arrived is whole. The webhook has it all meanwhile. The log and
-// metrics arrive likewise, by either protocol.
+// The records of a gateway whose receiver of OTLP is away arrive from the next process, in
+// files that were put aside, too: each line as it stands in the file, so that the chain of
+// what arrived is whole. The webhook has it all meanwhile. The log and metrics arrive
+// likewise, by either protocol.
 func TestExportsOfTheProgram(t *testing.T) {
 	t.Parallel()
 	t.Run("http", func(t *testing.T) {

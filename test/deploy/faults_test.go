@@ -32,8 +32,8 @@ func ample(t *testing.T) *platform.Instance {
 	return platform.RunT(t, platform.WithAccounts(platform.Account{ID: "acme", Key: platform.DefaultKey, Exempt: true}))
 }
 
-// serve starts the program on a configuration, behind what a shell does first, and
-// returns the address of its data listener.
+// serve starts the program on a configuration, behind the shell commands that come first,
+// and returns the address of its data listener.
 func serve(t *testing.T, first, config string, env ...string) (p *process, addr string) {
 	t.Helper()
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "sh", "-c", first+` exec "$0" serve -c "$1"`, binary(t), config)
@@ -45,9 +45,10 @@ func serve(t *testing.T, first, config string, env ...string) (p *process, addr 
 	return p, addr
 }
 
-// A gateway that has no descriptors left takes no connections until it has some again.
-// What it still serves it judges and records, probes and scrapes are answered, and it does
-// not end. That it may have fewer connections than are configured, it says at its start.
+// A gateway that has no descriptors left takes no connections until it has some again. It
+// judges and records the calls that it still serves, probes and scrapes are answered, and
+// it does not end. That it may have fewer connections than are configured, it says at its
+// start.
 func TestDescriptorsRunOut(t *testing.T) {
 	t.Parallel()
 	upstream := platform.RunT(t)
@@ -214,9 +215,8 @@ func greet(addr string, cfg *tls.Config, n int) error {
 	return nil
 }
 
-// At twenty times what it may do at once the program goes on doing about as much as it
-// can, in bounded memory; what it refuses it refuses with a time to come back, and
-// what lowers cost it never does.
+// At twenty times its bound of work the program goes on doing about as much as it can, in
+// bounded memory; it refuses with a time to come back, and never a call that lowers cost.
 func TestOverloadOfTheProgram(t *testing.T) {
 	t.Parallel()
 	const open, latency, most = 16, 50 * time.Millisecond, 256 << 10 // KiB

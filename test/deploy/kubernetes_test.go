@@ -28,8 +28,8 @@ func render(t *testing.T, args ...string) string {
 	return runTool(t, "helm", append([]string{"template", "tollgate", chart, "--namespace", "tollgate"}, args...)...)
 }
 
-// The plain manifests are what the chart makes by default. make deploy-check runs
-// this; without Helm it is skipped.
+// The plain manifests are the chart's output by default. make deploy-check runs this;
+// without Helm it is skipped.
 func TestManifestsAreTheCharts(t *testing.T) {
 	t.Parallel()
 	runTool(t, "helm", "lint", "--strict", "--quiet", chart)
@@ -49,7 +49,7 @@ func TestManifestsAreTheCharts(t *testing.T) {
 	}
 }
 
-// What the chart makes of other values is valid, too.
+// The chart's output for other values is valid, too.
 func TestChartIsValidWithOtherValues(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{

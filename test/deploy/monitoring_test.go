@@ -53,7 +53,7 @@ func panels(t *testing.T) (d dashboard) {
 	return d
 }
 
-// query is an expression of PromQL, where it is, and what is made of its labels.
+// query is an expression of PromQL, its place, and the use of its labels.
 type query struct{ place, expr, labels string }
 
 func queries(t *testing.T) (all []query) {
@@ -73,8 +73,8 @@ func queries(t *testing.T) (all []query) {
 	return all
 }
 
-// unseen are metrics of what does not happen while tests scrape: their labels are those of
-// their page.
+// unseen are metrics of events that do not happen while tests scrape: their labels are
+// those of their page.
 func unseen() []string {
 	return []string{
 		"tollgate_budget_alerts_total", "tollgate_envoy_refusals_total", "tollgate_job_executed_seconds", "tollgate_job_queued_seconds",
@@ -105,7 +105,7 @@ func documented(t *testing.T) map[string][]string {
 	return all
 }
 
-// What a gateway measures is looked at: by a panel, an alert or a variable.
+// Every metric of a gateway is looked at: by a panel, an alert or a variable.
 func TestMetricsAreLookedAt(t *testing.T) {
 	t.Parallel()
 	var asked strings.Builder

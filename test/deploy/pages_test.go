@@ -14,14 +14,14 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
 )
 
-// step is a block of commands of a page and what the page says it prints; "..." stands
+// step is a block of commands of a page and the output that the page shows; "..." stands
 // for anything. Without output, anything may be printed.
 type step struct {
 	line             int
 	commands, output string
 }
 
-// steps reads what is to be run of a page.
+// steps reads the commands of a page.
 func steps(page string) (all []step) {
 	for _, b := range fences(page) {
 		switch {
@@ -35,9 +35,9 @@ func steps(page string) (all []step) {
 	return all
 }
 
-// installed is what stands before pages that do not begin from nothing: a platform, a
-// gateway that has done something, and a key for a caller. Commands that ask the
-// operators' listener find it.
+// installed stands before pages that do not begin from nothing: a platform, a gateway that
+// has done something, and a key for a caller. Commands that ask the operators' listener
+// find it.
 const installed = `
 tollgate-new() { tollgate "$@"; }
 cat > tollgate.yaml <<EOF
@@ -71,9 +71,9 @@ head -n 2 audit.log > audit.log.1
 tail -n +3 audit.log > rest; mv rest audit.log
 `
 
-// ended makes what a page starts end with it. A job may be a function, with the program
-// below it, which may write to the page's directory until it is gone: all of its group is
-// waited for.
+// ended makes the programs that a page starts end with it. A job may be a function, with
+// the program below it, which may write to the page's directory until it is gone: all of
+// its group is waited for.
 const ended = `
 set -m 2> /dev/null
 trap 'for job in $(jobs -p); do
@@ -83,7 +83,7 @@ trap 'for job in $(jobs -p); do
 done 2> /dev/null' EXIT
 `
 
-// scenes are the pages whose commands are run, by path, and what stands before each.
+// scenes are the pages whose commands are run, by path, and the script before each.
 func scenes() map[string]string {
 	return map[string]string{
 		"README.md": demonstrated, "docs/dev.md": developed, "docs/spend.md": budgeted(),
@@ -96,16 +96,16 @@ func scenes() map[string]string {
 	}
 }
 
-// budgeted is what stands before the page of the ledger: the same with budgets, labels
-// and a look at what idles.
+// budgeted stands before the page of the ledger: the same with budgets, labels and a look
+// at what idles.
 func budgeted() string {
 	return strings.NewReplacer(
 		"teams: [{id: research}]", "teams: [{id: research, budget: {per_hour: 1.50, per_month: 300}}]\n    idle: {for: 30m}\n    labels: [{name: project, values: [llm, vision]}, {name: cost_center}]",
 	).Replace(installed)
 }
 
-// developed is what stands before the page of tollgate dev: its example, and commands that
-// find the ports there are.
+// developed stands before the page of tollgate dev: its example, and commands that find
+// the ports there are.
 const developed = `
 cp -r "$EXAMPLES" docs
 mv bin/tollgate bin/built
@@ -119,8 +119,8 @@ tollgate() {
 }
 `
 
-// demonstrated is what stands before the README: the demo runs. Commands ask the
-// listeners that it has here.
+// demonstrated stands before the README: the demo runs. Commands ask the listeners that it
+// has here.
 const demonstrated = `
 mv bin/tollgate bin/built
 cat > bin/tollgate <<'EOF'
@@ -135,8 +135,8 @@ bin/built demo --listen 127.0.0.1:8080 --admin-listen 127.0.0.1:8081 > demo.log 
 until grep -q Ctrl-C demo.log; do sleep 0.1; done
 `
 
-// What the demo says to try works in that order: nothing meets a budget but the fifty
-// pods that are meant to.
+// The demo's calls to try work in that order: nothing meets a budget but the fifty pods
+// that are meant to.
 func TestDemoFromTopToBottom(t *testing.T) {
 	t.Parallel()
 	tool(t, "curl")
@@ -198,8 +198,9 @@ func TestPagesThatAreWrong(t *testing.T) {
 // mark ends the output of a block, before the commands of it that failed.
 const mark = "---- failed: "
 
-// script is what a shell runs for a page: its blocks as they are pasted, and behind each a
-// mark. A command that fails is remembered, and the next one is run, as when they are pasted.
+// script has the shell's commands for a page: its blocks as they are pasted, and behind each
+// a mark. A command that fails is remembered, and the next one is run, as when they are
+// pasted.
 func script(before string, all []step) string {
 	var text strings.Builder
 	text.WriteString(ended + "make() { test -e Makefile || test \"$1\" = build; }\n")

@@ -23,7 +23,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// pod is what a kubelet reads of a Deployment's pod with one container.
+// pod is the part of a Deployment's pod, with one container, that a kubelet reads.
 type pod struct {
 	Containers []struct {
 		Args  []string
@@ -113,8 +113,8 @@ func mount(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// runPod starts what manifests describe. What they refer to, by name, is in outside;
-// env are the variables of its Secret.
+// runPod starts what manifests describe. The objects that they refer to, by name, are in
+// outside; env are the variables of its Secret.
 func runPod(t *testing.T, manifests string, outside map[string]map[string]string, env ...string) *kubelet {
 	t.Helper()
 	k := &kubelet{ports: map[string]int{}}
@@ -170,7 +170,7 @@ func runPod(t *testing.T, manifests string, outside map[string]map[string]string
 	return k
 }
 
-// asks is what the kubelet gets from a probe. It looks at no certificate.
+// asks is the result of a probe for the kubelet. It looks at no certificate.
 func (k *kubelet) asks(t *testing.T, p probe) int {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{
@@ -239,8 +239,8 @@ func TestProbesOfTheKubelet(t *testing.T) {
 	}
 }
 
-// What the pod's configuration names is where the chart mounts it: without a mount,
-// the gateway does not start.
+// The files that the pod's configuration names are where the chart mounts them: without a
+// mount, the gateway does not start.
 func TestAMissingMountIsFound(t *testing.T) {
 	t.Parallel()
 	manifests := render(t, "--values", everything, "--set-json", `mounts={"tls": {"secret": "tollgate-tls"}}`)

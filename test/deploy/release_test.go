@@ -178,7 +178,7 @@ func TestPackageInstalls(t *testing.T) {
 	}
 	installed := filepath.Join(work, "root")
 	runTool(t, "dpkg-deb", "--extract", deb, installed)
-	// What a system has beside the package.
+	// The parts of a system beside the package.
 	for _, name := range []string{"bin/kill", "bin/sleep", "usr/bin/curl", "usr/bin/envoy"} {
 		path := filepath.Join(installed, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
@@ -219,8 +219,8 @@ func TestChangelogHasTheRelease(t *testing.T) {
 	}
 }
 
-// The image is given what it is stamped and labelled with, and its sources are whole
-// without what the recipe leaves out.
+// The image is given its stamp and labels, and its sources are whole without the files
+// that the recipe leaves out.
 func TestImageRecipe(t *testing.T) {
 	t.Parallel()
 	line := runTool(t, "make", "--dry-run", "--no-print-directory", "image", "VERSION=v9.9.9", "DOCKER=podman")

@@ -24,9 +24,9 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// manager is the part of a service manager that a restart needs: it holds the
-// sockets, starts processes with them as sd_listen_fds(3) says, and receives
-// what they say by sd_notify(3).
+// manager is the part of a service manager that a restart needs: it holds the sockets,
+// starts processes with them as sd_listen_fds(3) says, and receives their messages by
+// sd_notify(3).
 type manager struct {
 	config string
 	names  []string
@@ -200,7 +200,7 @@ func (l *traffic) more(t *testing.T, n int64) {
 	}
 }
 
-// finish ends the calls and returns what was lost.
+// finish ends the calls and returns the lost ones.
 func (l *traffic) finish() []string {
 	l.end()
 	l.group.Wait()

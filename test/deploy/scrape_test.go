@@ -51,7 +51,7 @@ func certificate(t *testing.T) (path string) {
 	return path
 }
 
-// scrape runs a gateway that does what it has metrics for, and returns the labels of
+// scrape runs a gateway that does everything that has metrics, and returns the labels of
 // each of them by name.
 func scrape(t *testing.T) map[string][]string {
 	t.Helper()

@@ -26,7 +26,7 @@ func units(t *testing.T) (names []string) {
 	return names
 }
 
-// program is what a unit runs.
+// program is the command of a unit.
 var program = regexp.MustCompile(`(?m)^(Exec\w+=)\S+ `)
 
 // installUnits writes the units to where a package would put them, below root; the
@@ -87,7 +87,8 @@ func TestServiceIsHardened(t *testing.T) {
 	}
 }
 
-// The units say what the gateway must find: its paths, its names, its times.
+// The units provide the things that the gateway must find: its paths, its names, its
+// times.
 func TestUnitsFitTheGateway(t *testing.T) {
 	t.Parallel()
 	service := read(t, "deploy/systemd/tollgate.service")

@@ -138,8 +138,8 @@ func TestTerraformPinsProviders(t *testing.T) {
 	}
 }
 
-// What the module gives to the chart is what the chart's schema admits, and
-// becomes what the caller asked for.
+// The module's values for the chart fit the chart's schema, and become the resources that
+// the caller asked for.
 func TestTerraformValuesFitTheChart(t *testing.T) {
 	t.Parallel()
 	given := map[string]cty.Value{

@@ -22,7 +22,7 @@ func tool(t *testing.T, name string) string {
 	return ""
 }
 
-// runTool runs a program in the repository's root and returns what it wrote.
+// runTool runs a program in the repository's root and returns its output.
 func runTool(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), tool(t, name), args...)
@@ -34,7 +34,7 @@ func runTool(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// failing runs a program that must fail and returns what it wrote.
+// failing runs a program that must fail and returns its output.
 func failing(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), tool(t, name), args...)

@@ -124,8 +124,8 @@ func (p *pair) run(t *testing.T, i int, program string) {
 	p.running[i].wait(t, `"msg":"serving"`)
 }
 
-// load has both gateways asked by several callers at once: each creates what the
-// budgets let it, deletes when they do not, through either gateway, and reads.
+// load has both gateways asked by several callers at once: each creates as many as the
+// budgets allow, deletes when they do not, through either gateway, and reads.
 func (p *pair) load(t *testing.T) {
 	t.Helper()
 	var callers sync.WaitGroup

@@ -85,7 +85,7 @@ func Wide() map[string]int {
 	return map[string]int{"cmd/tollgate": 31, "gateway": 60, "gateway/filter": 21, "gateway/settings": 22}
 }
 
-// Hold returns what is wrong with the size of a part that has so many lines, "" for nothing.
+// Hold words the fault of the size of a part that has so many lines, "" for nothing.
 func Hold(b Budget, lines int) string {
 	slack := b.Lines * BudgetSlack / 100
 	switch {

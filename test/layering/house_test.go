@@ -151,7 +151,7 @@ func TestLooseDecodingIsFound(t *testing.T) {
 	}
 }
 
-// Phrases that read translated, and metaphors that were renamed to what the thing is; docs/vocabulary.md has the words instead.
+// Phrases that read translated, and metaphors that were renamed to plain words; docs/vocabulary.md has the words instead.
 func TestLanguage(t *testing.T) {
 	t.Parallel()
 	phrases := regexp.MustCompile(`(?i)\btells? whether\b|\btakes? a restart\b|\bno answer was had\b|\b(has|have) it read again\b|\bin spite of\b|` +

@@ -39,8 +39,8 @@ func pages(t *testing.T) map[string]string {
 	return all
 }
 
-// anchors returns what a page's links may lead to: its headings as GitHub names them,
-// a repeated one with a number, and explicit anchors.
+// anchors returns the targets of a page's links: its headings as GitHub names them, a
+// repeated one with a number, and explicit anchors.
 func anchors(page string) map[string]bool {
 	all := make(map[string]bool)
 	for _, m := range header.FindAllStringSubmatch(page, -1) {

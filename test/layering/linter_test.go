@@ -21,7 +21,8 @@ const (
 	end        = "\n\n  exclusions:"
 )
 
-// The linter tells while typing what the other tests tell when run: the same table, as depguard's rules.
+// The linter tells while typing the same as the other tests when run: the same table, as depguard's
+// rules.
 func TestLinterHoldsTheSameTable(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile(linterFile)
@@ -47,8 +48,8 @@ func TestLinterHoldsTheSameTable(t *testing.T) {
 	}
 }
 
-// depguard writes the table as rules of the linter. What a row allows is more specific than the module, which is denied. Of two patterns
-// where one covers the other, depguard would look at one only.
+// depguard writes the table as rules of the linter. The packages that a row allows are more specific than the module, which is denied.
+// Of two patterns where one covers the other, depguard would look at one only.
 func depguard() string {
 	var rules []string
 	for _, row := range layering.Table() {

@@ -34,7 +34,7 @@ func literal(e ast.Expr) string {
 }
 
 // fields are the names of fields of the log that a call writes: those of slog's
-// attributes, the pairs that a logger takes, and what the event of an exchange has.
+// attributes, the pairs that a logger takes, and the members of an exchange's event.
 func fields(call *ast.CallExpr) (names []string) {
 	switch fun := call.Fun.(type) {
 	case *ast.Ident:

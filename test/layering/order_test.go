@@ -52,7 +52,8 @@ func stages(t *testing.T, source []byte) []string {
 	return all
 }
 
-// literalOf returns the type of filter.Judge{...} and &filter.Judge{...}, "" for what is neither.
+// literalOf returns the type of filter.Judge{...} and &filter.Judge{...}, "" for another
+// expression.
 func literalOf(e ast.Expr) string {
 	if ref, ok := e.(*ast.UnaryExpr); ok {
 		e = ref.X

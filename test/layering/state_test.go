@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// State of a package outlives requests, reloads and tests. Variables of packages are read-only tables: nothing assigns to them or to what
-// they hold, nothing takes their address, and their types are not made to be changed.
+// State of a package outlives requests, reloads and tests. Variables of packages are read-only tables: nothing assigns to them or to
+// their members, nothing takes their address, and their types are not made to be changed.
 func TestPackageVariablesNeverChange(t *testing.T) {
 	t.Parallel()
 	for _, p := range list(t) {
@@ -81,7 +81,7 @@ func stateful(typ ast.Expr) string {
 	return ""
 }
 
-// changes finds what a file does to the package's variables, by name.
+// changes finds a file's changes of the package's variables, by name.
 func changes(f *ast.File, globals map[string]bool) map[string]string {
 	found := map[string]string{}
 	note := func(e ast.Expr, how string) {
@@ -144,7 +144,7 @@ func global(f *ast.File, id *ast.Ident) bool {
 }
 
 // A call such as Swap(cfg, true, false) tells its reader nothing: exported functions take no bools, unless one is all they take
-// or they say what they do If it is set.
+// or their comment explains it with If it is set.
 func TestExportedFunctionsTakeNoBareBools(t *testing.T) {
 	t.Parallel()
 	for _, p := range list(t) {
@@ -184,7 +184,7 @@ func TestTestsSleepInBubblesOnly(t *testing.T) {
 	}
 }
 
-// The finder itself, on what it must and must not find.
+// The finder itself, on changes that it must find and others that it must not.
 func TestChangesToPackageVariables(t *testing.T) {
 	t.Parallel()
 	cases := []struct {

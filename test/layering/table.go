@@ -2,12 +2,13 @@ package layering
 
 import "strings"
 
-// Row is what the packages at one place of the tree may import of ours, and why. Patterns are paths below the module; one that ends in
-// /... names a package and everything below it.
+// Row lists our packages that those at one place of the tree may import, and the reason. Patterns are paths below the module; one that
+// ends in /... names a package and everything below it.
 type Row struct {
 	// Package is a pattern. The longest that matches a package decides, and a package's name before a tree.
 	Package string
-	// May lists what they may import. Packages may always import others of the same row.
+	// May lists the packages that they may import. Packages may always import others of the
+	// same row.
 	May []string
 	// Tests lists what their tests may import besides; see also [TestMay].
 	Tests []string
@@ -340,7 +341,8 @@ func Table() []Row {
 // leaf is a row that imports nothing of ours.
 func leaf(pkg, why string) Row { return Row{Package: pkg, Why: why} }
 
-// TestMay lists what the tests of any package may import beside what the package may: servers and suites made for tests.
+// TestMay lists the packages that the tests of any package may import beside the package's own: servers and suites made
+// for tests.
 func TestMay() []string {
 	return []string{"test/platform/...", "test/envoytest/...", "test/issuer", "test/otlptest/...", "ratelimit/redistest", "ratelimit/storetest", "translate/storetest"}
 }

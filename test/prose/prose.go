@@ -131,7 +131,7 @@ func headlessClauses(words []string) (n int) {
 	return n
 }
 
-// noun reports whether a word before "who" can be what it relates to.
+// noun reports whether "who" can relate to the word before it.
 func noun(word string) bool {
 	return slices.Contains(strings.Fields("caller callers user users operator operators admin admins person people anybody everybody reader readers owner owners"), word)
 }

@@ -86,8 +86,7 @@ func URI(t testing.TB, text string) *url.URL {
 	return u
 }
 
-// Revoked returns a list of what the authority has revoked, which is current until a
-// time.
+// Revoked returns a list of the revoked certificates, which is current until a time.
 func (a *Authority) Revoked(t testing.TB, until time.Time, revoked ...*tls.Certificate) string {
 	t.Helper()
 	list := &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: a.now.Add(-time.Hour), NextUpdate: until}
@@ -107,7 +106,7 @@ func (a *Authority) List(t testing.TB, list *x509.RevocationList) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der}))
 }
 
-// sign signs what template says for the holder of a key. What is absent of its time is a
+// sign signs what template says for the holder of a key. An absent part of its time is a
 // day around now.
 func (a *Authority) sign(t testing.TB, template, parent *x509.Certificate, holder crypto.Signer) *x509.Certificate {
 	t.Helper()

@@ -32,7 +32,7 @@ func (b *Buffer) String() string {
 }
 
 // Last returns the last n lines that are no events of exchanges which went as they should:
-// what a reader of a failed test looks for, and not a flood.
+// enough for the reader of a failed test, and not a flood.
 func (b *Buffer) Last(n int) string {
 	var lines []string
 	for line := range strings.Lines(b.String()) {

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
-// inputSchema is what is published for the inputs of policies.
+// inputSchema is the published schema of the inputs of policies.
 var inputSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
 	return jsonschema.CompileString("input.schema.json", string(record.Schema()))
 })

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// complaints is a test that counts what it is told.
+// complaints is a test that counts its complaints.
 type complaints struct {
 	testing.TB
 	n int

@@ -8,6 +8,6 @@
 //	t.Cleanup(s.Close)
 //	answer := world.Ask(t, s.Listener.Addr().String(), world.Request("GET", "/v2/pods", "key_a", ""))
 //
-// It knows neither a platform nor a case: those are the tests' own. What it starts
-// ends with the test, and its bounds are there only to end a test that hangs.
+// It knows neither a platform nor a case: those are the tests' own. Its programs end with
+// the test, and its bounds are there only to end a test that hangs.
 package world

@@ -81,10 +81,9 @@ const version = "test"
 // description is compiled once for all gateways.
 var description = sync.OnceValues(schema.Load)
 
-// Gateway compiles a configuration. Of deps only Redis is required: without
-// Providers the gateway has its own, without Now the machine's clock, and without a
-// Logger it logs nowhere. What is decided must be fit for the decision log: without
-// Decisions, an input that is not of the schema published for it fails the test. What listens, if anything, is up to the caller; see [Run].
+// Gateway compiles a configuration. Of deps only Redis is required: without Providers the gateway has its own, without Now the machine's
+// clock, and without a Logger it logs nowhere. Decisions must be fit for the decision log: without Decisions, an input that is not of the
+// schema published for it fails the test. What listens, if anything, is up to the caller; see [Run].
 func Gateway(t testing.TB, cfg settings.Config, deps gateway.Deps) *gateway.Gateway {
 	t.Helper()
 	if deps.Providers == nil {

@@ -9,7 +9,7 @@ import (
 // with other tests.
 const longest = 2 * time.Minute
 
-// Until waits for what a program does by itself, and fails the test when it never does.
+// Until waits for an act of a program by itself, and fails the test when it never comes.
 func Until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
