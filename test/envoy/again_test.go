@@ -11,15 +11,15 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// mute is a gateway's gRPC listener that can keep back what the gateway says, as a process
-// does that is killed when it has done its work and before it has said so.
+// mute is a gateway's gRPC listener that can keep back the gateway's messages, as a
+// process does that is killed when it has done its work and before it has said so.
 type mute struct {
 	net.Listener
 
 	mu    sync.Mutex // guards what follows
 	on    bool
 	conns []net.Conn
-	// verdicts tells of what was kept back, health checks aside.
+	// verdicts tells of the kept messages, health checks aside.
 	verdicts chan struct{}
 }
 

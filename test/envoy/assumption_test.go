@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// other is an ext_proc server that is not ours. Its first reply, and nothing
-// else, is what a test says.
+// other is an ext_proc server that is not ours. A test sets its first reply, and nothing
+// else.
 type other struct {
 	extprocv3.UnimplementedExternalProcessorServer
 

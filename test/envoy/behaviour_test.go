@@ -52,7 +52,7 @@ var limits = []string{`Ratelimit: "minute";r=`, `Ratelimit-Policy: "minute";q=60
 // bodyOf makes a JSON document of n bytes.
 func bodyOf(n int) string { return `{"name":"` + strings.Repeat("x", n-len(`{"name":""}`)) + `"}` }
 
-// table is what a caller in front of Envoy may expect.
+// table has the answers that a caller in front of Envoy may expect.
 func table() []behaviour {
 	post := func(body string, header ...string) string {
 		return request("POST", "/v2/pods", "key_research", body, header...)
@@ -253,9 +253,9 @@ func checkCalls(t *testing.T, calls []platform.Call) {
 	}
 }
 
-// written writes calls without what differs by nature: where they were sent,
-// identifiers made afresh, and the length of nothing, which the Envoy door tells
-// where a body was announced and none came.
+// written writes calls without the parts that differ by nature: where they were sent,
+// identifiers made afresh, and the length of nothing, which the Envoy door tells where a
+// body was announced and none came.
 func written(calls []platform.Call) []string {
 	var out []string
 	for _, c := range calls {

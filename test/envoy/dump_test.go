@@ -79,7 +79,7 @@ func list(v any) []any {
 	return l
 }
 
-// object follows keys to an object; what is not there is an empty one.
+// object follows keys to an object; an absent one is empty.
 func object(v any, path ...string) map[string]any {
 	m, _ := v.(map[string]any)
 	for _, key := range path {

@@ -139,8 +139,9 @@ func (p *proof) envoysRestart(t *testing.T, l *load) {
 	l.nothing(t)
 }
 
-// xdsIsAway cuts Envoys off from the gateways as control plane: what they have stays, and
-// what changes meanwhile comes after. By ext_proc, the same connections are for verdicts.
+// xdsIsAway cuts Envoys off from the gateways as control plane: their configuration stays,
+// and changes of the meantime come after. By ext_proc, the same connections are for
+// verdicts.
 func (p *proof) xdsIsAway(t *testing.T, l *load) {
 	l.rotate(p.envoys[0])
 	world.Until(t, "callers have left", func() bool { return p.envoys[1].stat(t, "http.callers.downstream_cx_active") == 0 })
@@ -228,9 +229,9 @@ func (p *proof) cutNetwork(t *testing.T, l *load) {
 	l.held(t)
 }
 
-// deafNetwork keeps connections open and delivers nothing. In line, what was sent into it
-// waits until the connection ends; by ext_proc, until Envoy ends it for want of an answer
-// to its pings. Health checks keep the rest from it.
+// deafNetwork keeps connections open and delivers nothing. In line, bytes that were sent
+// into it wait until the connection ends; by ext_proc, until Envoy ends it for want of an
+// answer to its pings. Health checks keep the rest from it.
 func (p *proof) deafNetwork(t *testing.T, l *load) {
 	cure := p.members[0].network(t, `{"type": "timeout", "stream": "downstream", "attributes": {"timeout": 0}}`)
 	func() {
@@ -297,7 +298,8 @@ func (p *proof) gatewayHangs(t *testing.T, l *load) {
 	p.reload()
 	p.settle()
 	for _, c := range l.take() {
-		// A write that it held when it was killed, and by ext_proc what it had judged, is a 503.
+		// A write that it held when it was killed, and by ext_proc a call that it had judged, is
+		// a 503.
 		if c.method != http.MethodPost && c.addr == e.addr || c.status != http.StatusGatewayTimeout && c.status != http.StatusServiceUnavailable {
 			t.Errorf("lost: %v, want in line only writes, and all of them answered", c)
 		}
@@ -305,7 +307,7 @@ func (p *proof) gatewayHangs(t *testing.T, l *load) {
 }
 
 // masterIsKilled takes the master of one organisation: its callers are answered by their
-// failure policies, those of the others notice nothing, and what costs is refused.
+// failure policies, those of the others notice nothing, and calls that cost are refused.
 func (p *proof) masterIsKilled(t *testing.T, l *load) {
 	spent := p.calls(p.spender, "createPod")
 	p.nodes[0].Kill()

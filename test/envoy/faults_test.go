@@ -80,8 +80,7 @@ func TestTheProcessorBreaksOff(t *testing.T) {
 			t.Errorf("status = %d, want 504", a.Status)
 		}
 	})
-	// What the platform did cannot be undone, but its answer must not pass
-	// unfiltered.
+	// The platform's act cannot be undone, but its answer must not pass unfiltered.
 	t.Run("before the answer was seen", func(t *testing.T) {
 		asked, reply := make(chan struct{}), make(chan struct{})
 		upstream := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {

@@ -29,7 +29,7 @@ const (
 	mesh = "mesh"
 )
 
-// groups is what a fleet's configuration has beside that of the other tests.
+// groups is the part of a fleet's configuration that the other tests do not have.
 const groups = `
 balancers: {addresses: [127.0.0.1/32], forwarded_hops: 1}
 envoy:
@@ -252,8 +252,8 @@ func status(addr, raw string) int {
 	return code
 }
 
-// A configuration that Envoy refuses is withdrawn: what is in force stays, callers
-// notice nothing, and an Envoy that starts later gets what stays. Where nothing was before
+// A configuration that Envoy refuses is withdrawn: the configuration in force stays,
+// callers notice nothing, and an Envoy that starts later gets it. Where nothing was before
 // it, the Envoy serves as soon as it is mended.
 func TestEnvoyRefusesAConfiguration(t *testing.T) {
 	elsewhere := strings.Replace(groups, `{id: edge, listen: "127.0.0.1:0"}`, `{id: edge, listen: "203.0.113.7:81"}`, 1) // no address of this machine
@@ -314,7 +314,7 @@ func TestAnEnvoyFindsGatewaysByName(t *testing.T) {
 	w.settle(t)
 }
 
-// refusal is what the admin listener tells of the group edge, nil for nothing.
+// refusal is the admin listener's account of the group edge, nil for nothing.
 func (m *member) refusal(t *testing.T) *xds.Refusal {
 	t.Helper()
 	w := httptest.NewRecorder()

@@ -11,9 +11,9 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// gate is a relay between Envoy and the ext_proc server. It tells what the
-// server says, can hold it back, and can cut the connections. It knows just
-// enough of HTTP/2 to tell a gRPC message (a DATA frame) from housekeeping.
+// gate is a relay between Envoy and the ext_proc server. It reports the server's messages,
+// can hold them back, and can cut the connections. It knows just enough of HTTP/2 to tell
+// a gRPC message (a DATA frame) from housekeeping.
 type gate struct {
 	addr, target string
 	work         sync.WaitGroup
@@ -47,8 +47,8 @@ func newGate(t *testing.T, target string) *gate {
 	return g
 }
 
-// hold keeps back what the server says from now on, or no longer does. What was
-// held back is lost.
+// hold keeps back the server's messages from now on, or no longer does. Held messages are
+// lost.
 func (g *gate) hold(on bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -113,10 +113,10 @@ func (g *gate) relay(near net.Conn) {
 	_ = near.Close()
 }
 
-// back carries the frames of the server to Envoy. A frame begins with its
-// length in three bytes and its type in one, nine bytes in all (RFC 9113,
-// section 4.1). The end of a stream, which is in HEADERS, is held back as what the
-// server said before it: Envoy never gets the one without the other.
+// back carries the frames of the server to Envoy. A frame begins with its length in three
+// bytes and its type in one, nine bytes in all (RFC 9113, section 4.1). The end of a
+// stream, which is in HEADERS, is held back as the server's messages before it: Envoy
+// never gets the one without the other.
 func (g *gate) back(near, far net.Conn) {
 	const head, data, headers = 9, 0, 1
 	frame := make([]byte, head, 32<<10)

@@ -21,7 +21,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// Tests that hold a fleet under load, and tests that count what passes, are not parallel.
+// Tests that hold a fleet under load, and tests that count passing calls, are not
+// parallel.
 func TestMain(m *testing.M) {
 	world.Overlap("4")
 	// A proxy of toxiproxy leaves a goroutine behind for a connection that breaks while its toxics change.
@@ -57,7 +58,7 @@ func tollgate(t *testing.T) string {
 // canary is in every platform key of these tests. No caller may see it.
 const canary = "CANARY7f3a"
 
-// configuration is what the gateway runs under; keys are named after their id.
+// configuration is the gateway's file; keys are named after their id.
 const configuration = `
 platform: {base_url: "PLATFORM"}
 redis: {embedded: true}
@@ -87,13 +88,13 @@ orgs:
 // now is the time of every clock.
 var now = time.Date(2026, 11, 21, 10, 0, 20, 0, time.UTC)
 
-// way is what a call passes: an Envoy, a gateway behind its ext_proc filter, and a
+// way are the stations of a call: an Envoy, a gateway behind its ext_proc filter, and a
 // platform.
 type way struct {
 	*process
 	platform *platform.Instance
 	gateway  *gateway.Gateway
-	// door is the ext_proc server, gate what stands between it and Envoy.
+	// door is the ext_proc server, gate the relay between it and Envoy.
 	door *grpc.Server
 	gate *gate
 	logs *world.Buffer
@@ -101,7 +102,7 @@ type way struct {
 	plain string
 	// upstream is where Envoy and the gateway send calls.
 	upstream string
-	// configuration is what the gateway runs under.
+	// configuration is the gateway's file.
 	configuration string
 	shape         func(*bootstrap)
 }

@@ -207,7 +207,7 @@ func (l *load) nothing(t *testing.T) {
 	}
 }
 
-// held checks that no call was lost but what a process or a connection which ended had
+// held checks that no call was lost but those that an ended process or connection had
 // received, one of each caller at most: in line, creates; by ext_proc, reads too, whose
 // verdict had been given.
 func (l *load) held(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
 )
 
-// harness is what the test adds around the commands of docs/tasks/envoys.md, in one shell: it
+// harness is the test's script around the commands of docs/tasks/envoys.md, in one shell: it
 // waits where a reader looks, and kills and stops gateways while curl calls.
 const harness = `set -u
 trap 'kill $(jobs -p) 2> /dev/null; wait' EXIT

@@ -46,7 +46,7 @@ func program(t *testing.T) string {
 type process struct {
 	// addr is where callers connect, admin the admin interface.
 	addr, admin string
-	// pid names the process, end ends it; log is what it writes on standard error.
+	// pid names the process, end ends it; log is its standard error.
 	pid int
 	end func()
 	log *world.Buffer

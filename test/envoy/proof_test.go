@@ -342,7 +342,7 @@ func (p *proof) calls(org, operation string) (n int) {
 	return n
 }
 
-// judged checks that nothing reached the platform but what a gateway had judged.
+// judged checks that nothing reached the platform but calls that a gateway had judged.
 func (p *proof) judged() {
 	p.t.Helper()
 	for _, c := range p.platform.Calls() {

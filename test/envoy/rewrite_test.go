@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// What the platform gets is what the chain built, not what the caller sent.
+// The platform gets the request that the chain built, not the caller's.
 func TestThePlatformGetsWhatTheChainBuilt(t *testing.T) {
 	w := open(t)
 	noise := []string{
@@ -149,7 +149,7 @@ func (w *way) recorded(t *testing.T, n int) []map[string]any {
 	return w.logs.Exchanges(t)
 }
 
-// The peer is who connected, whatever the caller says of itself.
+// The peer is the connected address, not one that the caller names.
 func TestThePeerIsWhoConnected(t *testing.T) {
 	w := open(t)
 	w.send(t, request("GET", "/v2/pods", "key_research", "", "X-Forwarded-For: 203.0.113.7", "X-Real-Ip: 203.0.113.7"))
@@ -259,7 +259,7 @@ func TestOldDialects(t *testing.T) {
 	}
 }
 
-// What the platform does to its answers reaches callers as a clear refusal.
+// A broken answer of the platform reaches callers as a clear refusal.
 func TestAPlatformInTrouble(t *testing.T) {
 	w := open(t)
 	for _, tc := range []struct {

@@ -118,8 +118,8 @@ func TestOtherSettings(t *testing.T) {
 	}
 }
 
-// Settings that the ext_proc server cannot see and cannot make up for. These
-// tests hold docs/envoy.md to what it says of them.
+// Settings that the ext_proc server cannot see and cannot make up for. These tests hold
+// docs/envoy.md to its account of them.
 func TestSettingsThatOpenTheDoor(t *testing.T) {
 	t.Run("observability mode", func(t *testing.T) {
 		w := open(t, shaped(func(b *bootstrap) { b.filter()["observability_mode"] = true }))

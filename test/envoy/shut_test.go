@@ -149,8 +149,8 @@ func (d *dump) openRoutes(group, cluster string) []string {
 	return found
 }
 
-// What a fleet's Envoys run with keeps the door shut, by their own account; and
-// the check finds every single setting that does not.
+// The configuration of a fleet's Envoys keeps the door shut, by their own account; and the
+// check finds every single setting that does not.
 func TestTheDoorIsShut(t *testing.T) {
 	f := newFleet(t, configuration+groups)
 	m := f.run(t, nil)

@@ -53,8 +53,8 @@ func newSource(t *testing.T) *source {
 }
 
 // Two hundred chats, and two hundred log streams, pass an Envoy at once. Each event is with
-// all callers before the next is made, and what Envoy and the gateway hold does not grow
-// with what has passed.
+// all callers before the next is made, and the memory of Envoy and the gateway does not
+// grow with the bytes that have passed.
 func TestManyStreamsThroughEnvoy(t *testing.T) {
 	program(t)
 	for name, tc := range map[string]struct{ at, request string }{
@@ -70,7 +70,7 @@ func TestManyStreamsThroughEnvoy(t *testing.T) {
 	}
 }
 
-// stream reads every event of all streams, and checks what is held meanwhile.
+// stream reads every event of all streams, and checks the held memory meanwhile.
 func (w *way) stream(t *testing.T, s *source, raw string) {
 	t.Helper()
 	s.steps = nil
@@ -95,7 +95,7 @@ func (w *way) stream(t *testing.T, s *source, raw string) {
 			envoy, gateway = w.stat(t, "server.memory_allocated"), heap()
 		}
 	}
-	// What has passed since is 58 MB.
+	// 58 MB have passed since.
 	const most = 16 << 20
 	if grown := w.stat(t, "server.memory_allocated") - envoy; grown > most {
 		t.Errorf("Envoy holds %d bytes more than after the first event of each stream, want no more than %d", grown, most)

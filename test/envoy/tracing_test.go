@@ -62,7 +62,7 @@ func traceOf(t *testing.T, r *otlptest.Receiver, decision string) (all trace, ex
 }
 
 // A request is one trace, from its caller if that is trusted, over Envoy and the gateway
-// to the platform; who is not trusted neither continues a trace nor decides that there is
+// to the platform; an untrusted caller neither continues a trace nor decides that there is
 // one. No span has a path.
 func TestTracesLeadThroughEnvoy(t *testing.T) {
 	const callers, span = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"

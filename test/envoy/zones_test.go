@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// Envoys ask gateways of their zone, and others when those are gone; what a patch says is
-// in the listener that they have.
+// Envoys ask gateways of their zone, and others when those are gone; the members of a
+// patch are in the listener that they have.
 func TestZonesAndPatches(t *testing.T) {
 	t.Parallel()
 	in := func(zone string) string {

@@ -31,7 +31,7 @@ func newMessage(r *http.Request) *message {
 	if len(r.TransferEncoding) > 0 {
 		m.header.Set("Transfer-Encoding", "chunked")
 	}
-	// What a real Envoy adds at the edge, which must not travel on.
+	// The headers that a real Envoy adds at the edge, which must not travel on.
 	m.header.Set("X-Forwarded-Proto", "http")
 	m.header.Set("X-Envoy-External-Address", "192.0.2.1")
 	return m

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// bufferLimit is what a BUFFERED body may reach (per_connection_buffer_limit).
+// bufferLimit is the largest BUFFERED body (per_connection_buffer_limit).
 const bufferLimit = 128 << 10
 
 // Proxy forwards requests to Upstream the way Envoy does with an ext_proc
@@ -27,8 +27,8 @@ type Proxy struct {
 	Client extprocv3.ExternalProcessorClient
 	// Upstream is the cluster's address: scheme and host.
 	Upstream *url.URL
-	// Fault is told what the processor did wrong; such a request is answered
-	// with 500, as Envoy does.
+	// Fault receives the faults of the processor; such a request is answered with 500, as
+	// Envoy does.
 	Fault func(error)
 	// Transport sends to the upstream; required.
 	Transport http.RoundTripper
@@ -244,8 +244,8 @@ func (x *exchange) ask(req *extprocv3.ProcessingRequest) (*extprocv3.ProcessingR
 	return nil, nil
 }
 
-// end ends the stream, and waits until the processor has, so that whoever has an answer
-// finds what the processor recorded of it.
+// end ends the stream, and waits until the processor has, so that a test with an answer
+// finds the processor's record of it.
 func (x *exchange) end() {
 	_ = x.stream.CloseSend() // an error is Recv's, too
 	for {

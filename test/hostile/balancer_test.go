@@ -83,7 +83,7 @@ func TestBalancersTellTheAddress(t *testing.T) {
 	}
 }
 
-// What is told is believed of balancers only, and only in their form.
+// Addresses are believed of balancers only, and only in their form.
 func TestOthersAreNotBelieved(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

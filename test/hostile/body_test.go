@@ -10,7 +10,8 @@ func post(body string, header ...string) string {
 	return request("POST", "/v2/pods", k1, body, header...)
 }
 
-// TestBodies: what a policy did not read as the platform will, never gets there.
+// TestBodies: a body that a policy read in another way than the platform will, never gets
+// there.
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -115,8 +116,8 @@ func TestBodies(t *testing.T) {
 	refusals(t, s, table)
 }
 
-// TestBodiesAreRebuilt: what the platform gets is what was judged, in one
-// spelling, none of the stranger's bytes.
+// TestBodiesAreRebuilt: the platform gets the judged values, in one spelling, none of the
+// stranger's bytes.
 func TestBodiesAreRebuilt(t *testing.T) {
 	t.Parallel()
 	s := open(t)

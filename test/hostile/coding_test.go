@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestCodedAnswers: what the gateway did not ask for and cannot read, it does
+// TestCodedAnswers: an answer that the gateway did not ask for and cannot read, it does
 // not pass off as JSON.
 func TestCodedAnswers(t *testing.T) {
 	t.Parallel()

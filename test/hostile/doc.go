@@ -2,6 +2,6 @@
 // a gateway that serves as it does in production, in front of a platform that
 // keeps every byte it receives, and a platform that answers with malice.
 //
-// The tests hold the gateway to one promise above all: what it refuses costs
-// the platform nothing, not a connection and not a byte.
+// The tests hold the gateway to one promise above all: a refused call costs the platform
+// nothing, not a connection and not a byte.
 package hostile

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// smuggled is what a stranger would have the platform see. Nothing behind a
+// smuggled is the request that a stranger wants the platform to see. Nothing behind a
 // framing fault may ever be read as a request.
 const smuggled = "DELETE /v2/pods/victim HTTP/1.1\r\nHost: gw\r\nAuthorization: Bearer " + k1 + "\r\n\r\n"
 
@@ -163,7 +163,7 @@ func TestPipelining(t *testing.T) {
 	}
 }
 
-// TestTrailers: what comes behind a body changes nothing.
+// TestTrailers: bytes behind a body change nothing.
 func TestTrailers(t *testing.T) {
 	t.Parallel()
 	s := open(t)

@@ -79,7 +79,7 @@ FEW  - id: strict
 // start is the time of every clock that decides something.
 var start = time.Date(2026, 11, 21, 10, 0, 20, 0, time.UTC)
 
-// site is one gateway on a real listener, with what stands around it.
+// site is one gateway on a real listener, with the servers around it.
 type site struct {
 	addr, admin string
 	recorder    *recorder
@@ -89,7 +89,7 @@ type site struct {
 	config      settings.Config
 }
 
-// option changes what a site is made of.
+// option changes the parts of a site.
 type option func(*setup)
 
 type setup struct {
@@ -104,7 +104,7 @@ type setup struct {
 	data, admin  *tls.Certificate
 }
 
-// answering replaces what the platform says to calls.
+// answering replaces the platform's answers.
 func answering(h http.HandlerFunc) option { return func(s *setup) { s.platform = h } }
 
 // bodyWithin bounds how long a body may take.
@@ -395,7 +395,7 @@ func answers(t *testing.T, conn net.Conn) []answer {
 	var got []answer
 	for r := bufio.NewReader(conn); ; {
 		if _, err := r.Peek(1); err != nil {
-			// Behind the last answer the rest of what was sent may be reset.
+			// Behind the last answer the rest of the sent bytes may be reset.
 			reset := len(got) > 0 && got[len(got)-1].Last && errors.Is(err, syscall.ECONNRESET)
 			if !errors.Is(err, io.EOF) && !reset {
 				t.Errorf("after %d answers the connection ended with %v, want its orderly end", len(got), err)

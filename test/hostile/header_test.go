@@ -12,8 +12,8 @@ import (
 // names lists the headers the platform sees of a call with a body.
 func names(c call) []string { return slices.Sorted(maps.Keys(c.Header)) }
 
-// TestOnlyListedHeadersPass: whatever a stranger adds, the platform sees the
-// same list, and in it the gateway's values.
+// TestOnlyListedHeadersPass: for all that a stranger adds, the platform sees the same
+// list, and in it the gateway's values.
 func TestOnlyListedHeadersPass(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -59,8 +59,8 @@ func TestOnlyListedHeadersPass(t *testing.T) {
 	}
 }
 
-// TestHopByHopNames: no order or case of the names in Connection takes away
-// what the gateway sends.
+// TestHopByHopNames: no order or case of the names in Connection takes away the gateway's
+// own headers.
 func TestHopByHopNames(t *testing.T) {
 	t.Parallel()
 	s := open(t)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// changes counts what the platform was asked to change.
+// changes counts the changes that the platform was asked for.
 func changes(calls []call) (n int) {
 	for _, c := range calls {
 		if c.Method != http.MethodGet {

@@ -18,8 +18,8 @@ const (
 	strangersMemory = 24 << 20
 )
 
-// TestBodiesOfStrangersTakeNoMemory: who is not known is refused before the body is
-// read, however much of it has come, and those who are known get through.
+// TestBodiesOfStrangersTakeNoMemory: an unknown caller is refused before the body is read,
+// however much of it has come, and known ones get through.
 func TestBodiesOfStrangersTakeNoMemory(t *testing.T) {
 	s := open(t)
 	if grown := s.crowd(t, "/v2/pods", "unauthorized", strangers); grown > strangersMemory {

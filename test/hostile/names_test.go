@@ -79,8 +79,8 @@ func (n *nameServer) serve(conn io.ReadWriter) error {
 	return err
 }
 
-// The platform moves to another address: once the old one is gone calls go to the new
-// one, without a restart, whatever the name's answer says of how long it holds.
+// The platform moves to another address: once the old one is gone calls go to the new one,
+// without a restart, for every lifetime in the name's answer.
 func TestThePlatformMoves(t *testing.T) {
 	t.Parallel()
 	const name = "moving.platform.test"

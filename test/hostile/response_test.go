@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAnswersAreFiltered: what a platform may put into an answer reaches the
-// caller only if it is on the list.
+// TestAnswersAreFiltered: a header of the platform's answer reaches the caller only if it
+// is on the list.
 func TestAnswersAreFiltered(t *testing.T) {
 	t.Parallel()
 	s := open(t, answering(func(w http.ResponseWriter, _ *http.Request) {
@@ -89,8 +89,8 @@ func TestAnswersThatBreakOff(t *testing.T) {
 	}
 }
 
-// TestEveryAnswerOfAMaliciousPlatform: whatever it says, callers are told
-// nothing of the credential, are not sent elsewhere, and get JSON.
+// TestEveryAnswerOfAMaliciousPlatform: with every answer, callers learn nothing of the
+// credential, are not sent elsewhere, and get JSON.
 func TestEveryAnswerOfAMaliciousPlatform(t *testing.T) {
 	t.Parallel()
 	evil := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestSlowBodies: whoever does not send its body is answered in time, and its
+// TestSlowBodies: a caller that does not send its body is answered in time, and its
 // connection is not kept waiting for the rest.
 func TestSlowBodies(t *testing.T) {
 	t.Parallel()
@@ -41,8 +41,8 @@ func TestSlowBodies(t *testing.T) {
 	s.recorder.untouched(t)
 }
 
-// TestSlowReaders: whoever does not take its answer does not keep a connection
-// to the platform.
+// TestSlowReaders: a caller that does not take its answer keeps no connection to the
+// platform.
 func TestSlowReaders(t *testing.T) {
 	t.Parallel()
 	left := make(chan struct{})

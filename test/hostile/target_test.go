@@ -70,7 +70,7 @@ func TestPaths(t *testing.T) {
 		"/v2/pods/a,b":                            400,
 		"/v2/pods/a:b":                            400,
 
-		// What is not there, or not here.
+		// Paths that do not exist, or not here.
 		"/v2/sandboxes":             404,
 		"/v2/account/secrets":       404,
 		"/v3/pods":                  404,

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTemplatesAreJudged: what a template supplies is judged as if it stood in
-// the body, in every dialect, and what is sent names no template any more.
+// TestTemplatesAreJudged: the values of a template are judged as if they stood in the
+// body, in every dialect, and the sent request names no template any more.
 func TestTemplatesAreJudged(t *testing.T) {
 	t.Parallel()
 	const (

@@ -126,8 +126,8 @@ func TestTLS(t *testing.T) {
 	s.recorder.untouched(t)
 }
 
-// TestCertificatesAreRenewed: another certificate is served at once, open
-// connections stay, and what cannot be done without a restart is said.
+// TestCertificatesAreRenewed: another certificate is served at once, open connections
+// stay, and a change that requires a restart is reported.
 func TestCertificatesAreRenewed(t *testing.T) {
 	t.Parallel()
 	first, second := selfSigned(t, 1), selfSigned(t, 2)
@@ -156,7 +156,7 @@ func TestCertificatesAreRenewed(t *testing.T) {
 	}
 	operator := &http.Client{Transport: &http.Transport{TLSClientConfig: trusting(second)}}
 	defer operator.CloseIdleConnections()
-	// What net/http says of a stranger is in the log, but not what the stranger sent.
+	// The words of net/http about a stranger are in the log, but not the stranger's bytes.
 	stranger := world.Dial(t, s.admin)
 	if _, err := io.WriteString(stranger, "GET /"+canary+" HTTP/1.0\r\n\r\n"); err != nil {
 		t.Fatal(err)

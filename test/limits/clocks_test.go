@@ -49,9 +49,9 @@ func (h *held) ask(t *testing.T, g int) answer {
 	return read(t, w.Code, w.Header(), w.Body.String())
 }
 
-// TestRetryAfterIsTrue shows, on clocks that a test moves, that who comes back a
-// second before the time told is refused still, by both gateways, and who comes
-// back when told is answered.
+// TestRetryAfterIsTrue shows, on clocks that a test moves, that a caller that comes back a
+// second before the given time is refused still, by both gateways, and one that comes back
+// on time is answered.
 func TestRetryAfterIsTrue(t *testing.T) {
 	for _, tt := range []struct {
 		name, limits string

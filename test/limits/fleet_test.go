@@ -146,7 +146,7 @@ func serve(t *testing.T, n int, file, redisURL string) (url string, p *process) 
 	return "", nil
 }
 
-// journal keeps what a gateway logs, and tells when it serves.
+// journal keeps a gateway's log, and tells when it serves.
 type journal struct {
 	serving chan string
 	ended   chan struct{}
@@ -175,7 +175,7 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
-// answer is what a caller is told.
+// answer is a caller's answer.
 type answer struct {
 	Status int
 	// Remaining and Reset are those of the one window told.
@@ -255,8 +255,8 @@ func (f *fleet) now(t *testing.T) time.Time {
 }
 
 // within plays a case with one key, and once more with another if a window turned
-// meanwhile, which is then too young to turn again. What the case found wrong is
-// told only if none turned.
+// meanwhile, which is then too young to turn again. Faults of the case are reported only
+// if none turned.
 func (f *fleet) within(t *testing.T, size time.Duration, keys [2]string, play func(key string) []string) {
 	t.Helper()
 	for _, key := range keys {

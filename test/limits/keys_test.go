@@ -66,7 +66,7 @@ orgs: [{id: acme, credential: {env: ACME}}]
 	runtime.KeepAlive(loaded)
 }
 
-// heap is what is in use after a collection, in bytes.
+// heap is the memory in use after a collection, in bytes.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats

@@ -307,7 +307,7 @@ func (h *holder) arm(b []byte, armed *sync.WaitGroup) {
 	})
 }
 
-// relay copies what comes, once it was seen.
+// relay copies the bytes that come, once they were seen.
 func relay(to, from net.Conn, see func([]byte)) {
 	defer func() { _ = to.Close(); _ = from.Close() }()
 	for buf := make([]byte, 64<<10); ; {

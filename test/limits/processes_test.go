@@ -37,8 +37,8 @@ func TestFiveAMinute(t *testing.T) {
 	})
 }
 
-// inTurn asks the gateways one after the other, so many calls at each at a time,
-// and returns what is wrong.
+// inTurn asks the gateways one after the other, so many calls at each at a time, and
+// returns the faults.
 func (f *fleet) inTurn(t *testing.T, key string, each int) []string {
 	t.Helper()
 	var wrong []string
@@ -155,9 +155,8 @@ func (f *fleet) use(t *testing.T, g int, key string, quota int64, admitted *atom
 	}
 }
 
-// TestKilledGatewayTakesItsShare kills a gateway after a burst: what it had leased
-// and not spent is no more than the configured share of what is left of the day, a
-// fifth.
+// TestKilledGatewayTakesItsShare kills a gateway after a burst: its leased and unspent
+// calls are no more than the configured share of the rest of the day, a fifth.
 func TestKilledGatewayTakesItsShare(t *testing.T) {
 	const quota, burst, callers = 2000, 1000, 8
 	f := newFleet(t, "leased", 2, fmt.Sprintf("a {day: %d}", quota), fmt.Sprintf("b {day: %d}", quota))
@@ -174,7 +173,7 @@ func TestKilledGatewayTakesItsShare(t *testing.T) {
 		}
 		wg.Wait()
 		f.kill(t, 0)
-		// The other gateway knows only what is charged.
+		// The other gateway knows the charged calls alone.
 		left := f.ask(t, 1, key).Remaining + 1
 		lost, most := quota-burst-left, (quota-burst)/5
 		t.Logf("%d permits are lost", lost)

@@ -51,7 +51,7 @@ func TestManyKeysSurviveARestart(t *testing.T) {
 // a replica that was behind is promoted, admits none of them a second time, although
 // no connection tells that anything has happened.
 func TestAReplicaBehindOpensNothing(t *testing.T) {
-	// What is left is too little for a gateway to admit a part of it by itself.
+	// The rest is too little for a gateway to admit a part of it by itself.
 	const quota, kept, lost = 40, 12, 24
 	f := newFleet(t, "exact", 2, "ann {day: 40}", "bob {day: 40}")
 	f.within(t, 24*time.Hour, [2]string{"ann", "bob"}, func(key string) (wrong []string) {
@@ -78,8 +78,8 @@ func TestAReplicaBehindOpensNothing(t *testing.T) {
 				return []string{fmt.Sprintf("status %d: %s", a.Status, a.Body)}
 			}
 		}
-		// A gateway that a busy machine holds up is taken for lost, and what it may have charged
-		// in its last moments is charged: then the rest is refused.
+		// A gateway that a busy machine holds up is taken for lost, and the calls that it may
+		// have charged in its last moments are charged: then the rest is refused.
 		if admitted > quota || admitted < kept+lost {
 			wrong = append(wrong, fmt.Sprintf("%d calls were admitted, want %d", admitted, quota))
 		}

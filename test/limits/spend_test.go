@@ -95,7 +95,7 @@ func (s *spenders) call(ctx context.Context, g int, method, path, body string) (
 	return res.StatusCode, string(text), err
 }
 
-// counted returns what the organisation has committed and reserved.
+// counted returns the organisation's committed and reserved amounts.
 func (s *spenders) counted(ctx context.Context) (b spend.Balance, state spend.State, err error) {
 	state, err = s.store.Show(ctx, "acme")
 	for _, balance := range state.Balances {
@@ -219,7 +219,7 @@ func TestAGatewayKilledBetweenSendingAndAnswer(t *testing.T) {
 			t.Errorf("pod %s is %+v's, want ann's", r.ID, r.Owner)
 		}
 	}
-	// The first is the repeat of what the dead gateway had in hand.
+	// The first is the repeat of the call that the dead gateway had in hand.
 	for i, want := range []int{http.StatusCreated, http.StatusCreated, http.StatusPaymentRequired} {
 		if status, answer, err := s.call(t.Context(), 1, "POST", "/v2/pods", podBody); err != nil || status != want {
 			t.Errorf("create %d: %d %s (%v), want %d", i, status, answer, err, want)
@@ -247,8 +247,8 @@ func (s *spenders) await(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// TestTheLedgerSurvivesItsStore: a Redis that comes back empty opens nothing before
-// the ledger was rebuilt from what the platform has.
+// TestTheLedgerSurvivesItsStore: a Redis that comes back empty opens nothing before the
+// ledger was rebuilt from the platform's resources.
 func TestTheLedgerSurvivesItsStore(t *testing.T) {
 	s := newSpenders(t, 2)
 	for range budgetGPUs {
