@@ -115,8 +115,9 @@ func (r *runner) startRatelimit(ctx context.Context, i *instance) (addr string, 
 	host, number := split(addr)
 	_, httpPort := split(limitsHTTP)
 	_, debugPort := split(debug)
+	// Without a receiver of its statistics, ratelimit would write each of them to its log.
 	cmd.Env = []string{
-		"RUNTIME_ROOT=" + r.machine.dir, "RUNTIME_SUBDIRECTORY=ratelimit", "RUNTIME_WATCH_ROOT=false", "USE_STATSD=false", "USE_PROMETHEUS=false",
+		"RUNTIME_ROOT=" + r.machine.dir, "RUNTIME_SUBDIRECTORY=ratelimit", "RUNTIME_WATCH_ROOT=false", "DISABLE_STATS=true",
 		"REDIS_SOCKET_TYPE=tcp", "REDIS_URL=" + store, "LOG_LEVEL=warn",
 		"HOST=" + host, "PORT=" + httpPort, "GRPC_HOST=" + host, "GRPC_PORT=" + number, "DEBUG_HOST=" + host, "DEBUG_PORT=" + debugPort,
 	}
