@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -177,9 +178,7 @@ func (h *history) call(ctx context.Context, method, path, key, body string) (*re
 // operate changes something of acme as an operator.
 func (h *history) operate(ctx context.Context, row string, values url.Values) error {
 	query := url.Values{"org": {"acme"}}
-	for name, v := range values {
-		query[name] = v
-	}
+	maps.Copy(query, values)
 	answer, err := h.ask(ctx, h.admin, http.MethodPost, "/admin/"+row+"?"+query.Encode(), "", "")
 	if err == nil && answer.status >= http.StatusBadRequest {
 		err = fmt.Errorf("the history of the demo: %s: %d %s", row, answer.status, answer.body.Bytes())
