@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // hostile is markup that would run in an element, in an attribute with any quotes or without, and in a template.
@@ -157,7 +158,7 @@ func TestHostileNames(t *testing.T) {
 		"mydecisions": shown["decisions"],
 		"mydecision":  filled[selfservice.Decision](),
 		"myapprovals": requested,
-		"mykeys":      shown["keys"],
+		"mykeys":      excerpt[settings.KeyRecord]{Rows: filled[[]settings.KeyRecord]().([]settings.KeyRecord)},
 		"secret":      shown["secret"],
 		"login":       shown["login"],
 		"fault":       nil,
