@@ -105,7 +105,7 @@ func (w *Weekly) scope() string {
 	if w.Team != "" {
 		return "team " + w.Team
 	}
-	return "org"
+	return "organisation"
 }
 
 // present adds budgets, the forecast and idle money, as they are now.
@@ -122,10 +122,7 @@ func (w *Weekly) present(ctx context.Context, d *Deps) {
 		}
 	}
 	if f, err := d.Spend.Forecast(ctx, w.Org); w.known("the forecast", err) {
-		if i := slices.IndexFunc(f.Scopes, func(f Forecast) bool {
-			kind, _, _ := strings.Cut(f.Scope, " ")
-			return f.Scope == w.scope() || w.Team == "" && kind == "org"
-		}); i >= 0 {
+		if i := slices.IndexFunc(f.Scopes, func(f Forecast) bool { return f.Scope == w.scope() }); i >= 0 {
 			w.Month = &f.Scopes[i].Month
 		}
 	}

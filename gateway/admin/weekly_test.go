@@ -1,0 +1,83 @@
+package admin_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+)
+
+// weeks knows the costs of acme and of its team research.
+type weeks struct{ admin.Spend }
+
+func (weeks) Show(context.Context, string) (*admin.Ledger, error) {
+	budget := []admin.Budget{{Name: "per_month", Limit: "100", Used: "80", Reserved: "0", Left: "20"}}
+	return &admin.Ledger{Scopes: []admin.Balance{{Scope: "organisation", Budgets: budget}, {Scope: "team research", Budgets: budget}, {Scope: "key ann", Budgets: budget}}}, nil
+}
+
+func (weeks) Forecast(context.Context, string) (*admin.Forecasts, error) {
+	return &admin.Forecasts{Scopes: []admin.Forecast{{Scope: "organisation", Month: admin.Estimate{Expected: "300"}}, {Scope: "team research", Month: admin.Estimate{Expected: "200"}}}}, nil
+}
+
+func (weeks) Idle(context.Context, string) (*admin.IdleList, error) {
+	return &admin.IdleList{Resources: []admin.IdleResource{{ID: "p1", Team: "research", PerMonth: "10"}, {ID: "p2", PerMonth: "5.5"}}}, nil
+}
+
+func (weeks) History(_ context.Context, _ string, q admin.CostQuery) (*admin.Costs, error) {
+	c := &admin.Costs{Total: "12.5"}
+	if q.From.Day() == 9 {
+		c.Total = "10"
+	}
+	switch strings.Join(q.By, ",") {
+	case "team":
+		c.Rows = []admin.Cost{{Team: "research", USD: "12"}, {USD: "0.5"}}
+	case "key":
+		c.Rows = []admin.Cost{{Key: "ann", USD: "12"}}
+	case "resource,team":
+		c.Rows = []admin.Cost{{Name: "train", Resource: "p1", Team: "research", GPU: "NVIDIA L4", USD: "12"}}
+	}
+	return c, nil
+}
+
+// verdicts are those of a week.
+type verdicts struct{ admin.Decisions }
+
+func (verdicts) Counts(context.Context, string, time.Time, time.Time) ([]admin.PolicyCount, error) {
+	return []admin.PolicyCount{
+		{Policy: "gpu_count", Verdict: "denies", Team: "research", Calls: 2}, {Policy: "gpu_count", Verdict: "denies", Team: "ops", Calls: 1},
+		{Policy: "disk", Verdict: "denies", Team: "ops", Calls: 9}, {Policy: "disk", Verdict: "warns", Team: "ops", Calls: 99},
+	}, nil
+}
+
+func TestWeekly(t *testing.T) {
+	t.Parallel()
+	d := admin.Deps{Spend: weeks{}, Decisions: verdicts{}}
+	for team, want := range map[string]string{
+		"": `*acme: 2026-11-16 to 2026-11-22*
+Cost: 12.5 USD, 10 in the week before; this month about 300
+Teams: research 12; without an owner 0.5
+Dearest: train p1 (NVIDIA L4, research) 12
+Budgets: organisation per_month 80 %, 20 left; team research per_month 80 %, 20 left
+Idle: 2 resources, 15.50 USD a month
+Refused by policies: disk 9; gpu_count 3`,
+		"research": `*acme, team research: 2026-11-16 to 2026-11-22*
+Cost: 12.5 USD, 10 in the week before; this month about 200
+Keys: ann 12
+Dearest: train p1 (NVIDIA L4, research) 12
+Budgets: team research per_month 80 %, 20 left
+Idle: 1 resources, 10.00 USD a month
+Refused by policies: gpu_count 2`,
+	} {
+		w, err := d.Weekly(t.Context(), "acme", team, time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, w.Text()); diff != "" {
+			t.Errorf("team %q (-want +got):\n%s", team, diff)
+		}
+	}
+}
