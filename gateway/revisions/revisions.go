@@ -2,7 +2,6 @@ package revisions
 
 import (
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -197,8 +196,12 @@ func (r *Revisions) revision(ctx context.Context, org, revision string, out *adm
 	at := slices.IndexFunc(known, func(k admin.Revision) bool {
 		return revision == "" && k.Revision != out.To || revision != "" && k.Revision == revision
 	})
+	if at < 0 && revision == "" { // it is the first
+		out.From = out.To
+		return nil, nil
+	}
 	if at < 0 {
-		return nil, row.RefusedError{Status: http.StatusNotFound, Reason: cmp.Or(revision, "a revision before the one in force") + " is not kept"}
+		return nil, row.RefusedError{Status: http.StatusNotFound, Reason: "revision " + revision + " is not kept"}
 	}
 	out.From = known[at].Revision
 	packed, err := r.Journal.Get(ctx, list, out.From)

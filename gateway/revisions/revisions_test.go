@@ -43,8 +43,11 @@ func TestRevisionsAndTheirDifferences(t *testing.T) {
 		}
 	}
 	keep(now)
-	if _, err := r.Diff(t.Context(), "", ""); err == nil || !strings.Contains(err.Error(), "is not kept") {
-		t.Errorf("without a revision before: %v", err)
+	if d, err := r.Diff(t.Context(), "", ""); err != nil || d.From != "r1" || d.Diff != "" {
+		t.Errorf("without a revision before: %+v (%v), want no difference", d, err)
+	}
+	if _, err := r.Diff(t.Context(), "", "r9"); err == nil || !strings.Contains(err.Error(), "r9 is not kept") {
+		t.Errorf("with an unknown revision: %v", err)
 	}
 	keep(configured("r2", ":2"))
 	keep(configured("r1", ":1"))
