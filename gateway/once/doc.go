@@ -1,6 +1,9 @@
-// Package once keeps the intents that a gateway has in hand: what is being made for a
-// caller and must not be made twice. It says whether the caller of an intent still
+// Package once sees to it that a call is carried out once.
+//
+// Its stages of the chain are [Repeats], which answers the repeat of a request, and
+// [Lookup], which searches for a resource whose create had no answer. [Desk] keeps the
+// intents that a gateway has in hand. It says whether the caller of an intent still
 // waits, to requests here and, asked through the store, to other gateways; it writes
-// what has ended until the store has taken it; and it holds the lease by which other
-// gateways know that this one lives.
+// ended intents until the store has taken them; and it holds the lease by which other
+// gateways know that this one lives. Package intent has the data.
 package once

@@ -195,8 +195,8 @@ func (*Repeats) Repeats(ctx context.Context, ex *filter.Exchange) bool {
 
 // NoteWith has a step write the intent together with something else, again until the
 // store has it, or the request is answered as a repeat of another. The step gets no note
-// without an intent; it returns when the store has noted it, zero for not at all.
-func (f *Repeats) NoteWith(ctx context.Context, ex *filter.Exchange, step func(n *spend.Note) (noted time.Time, err error)) error {
+// without an intent; a quote that is refused has noted nothing.
+func (f *Repeats) NoteWith(ctx context.Context, ex *filter.Exchange, step func(n *spend.Note) (*spend.Quote, error)) error {
 	o := ex.Once
 	if o == nil {
 		_, _ = step(nil) // it keeps its error
@@ -205,9 +205,9 @@ func (f *Repeats) NoteWith(ctx context.Context, ex *filter.Exchange, step func(n
 	defer ex.Ports.Intents.Come(ctx, &o.Wish, o.Intent.ID)()
 	for {
 		at := time.Now()
-		noted, err := step(ex.Ports.Intents.Note(&o.Wish, &o.Intent, passed(o, ex.Ports.Intents)))
-		if err == nil && !noted.IsZero() {
-			f.begin(ctx, ex, noted, at)
+		quote, err := step(ex.Ports.Intents.Note(&o.Wish, &o.Intent, passed(o, ex.Ports.Intents)))
+		if err == nil && quote.Refused == nil {
+			f.begin(ctx, ex, quote.Now, at)
 		}
 		if !errors.Is(err, spend.ErrRepeated) {
 			return nil

@@ -48,7 +48,7 @@ type Noting interface {
 	// Note notes the intent of a call without a reservation, and NoteWith together with one.
 	// Both may answer the exchange, as a repeat of another.
 	Note(ctx context.Context, ex *filter.Exchange) error
-	NoteWith(ctx context.Context, ex *filter.Exchange, step func(n *spend.Note) (noted time.Time, err error)) error
+	NoteWith(ctx context.Context, ex *filter.Exchange, step func(n *spend.Note) (*spend.Quote, error)) error
 	// Drop has the call go on without its intent, and returns the ending of that.
 	Drop(ex *filter.Exchange) *spend.Ending
 	// EndWith ends the intent together with a settlement.
@@ -116,13 +116,10 @@ func (f *Reserve) admit(ctx context.Context, ex *filter.Exchange, plan *spend.Pl
 func (f *Reserve) reserve(ctx context.Context, ex *filter.Exchange, plan *spend.Plan, raises bool) error {
 	r := ex.Money.Held
 	var err error
-	answered := f.Repeats.NoteWith(ctx, ex, func(n *spend.Note) (noted time.Time, _ error) {
+	answered := f.Repeats.NoteWith(ctx, ex, func(n *spend.Note) (*spend.Quote, error) {
 		r.Note = n
 		r.Quote, err = ex.Ports.Ledger.Reserve(ctx, ex.Caller.Org, plan, r.Reservation)
-		if r.Quote.Refused == nil {
-			noted = r.Quote.Now
-		}
-		return noted, err
+		return &r.Quote, err
 	})
 	switch {
 	case answered != nil, ex.Answer != nil:
