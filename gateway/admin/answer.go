@@ -33,7 +33,7 @@ func (d Deps) answered(r *row.Row) http.HandlerFunc {
 		case err != nil:
 			fail(w, err)
 		case isText:
-			writeText(w, r.Media, text)
+			WriteText(w, r.Media, text)
 		case r.Answers() == nil:
 			w.WriteHeader(http.StatusNoContent)
 		default:
@@ -69,8 +69,8 @@ func (b *begun) Write(p []byte) (int, error) {
 	return b.ResponseWriter.Write(p)
 }
 
-// writeText writes an answer that is not JSON. It aborts the connection of an answer that ends early, so that it does not look whole.
-func writeText(w http.ResponseWriter, media string, text row.Writer) {
+// WriteText writes an answer that is not JSON, of a media type, or the refusal. It aborts the connection of an answer that ends early, so that it does not look whole.
+func WriteText(w http.ResponseWriter, media string, text row.Writer) {
 	w.Header().Set("Content-Type", media)
 	b := &begun{ResponseWriter: w}
 	err := text(b)

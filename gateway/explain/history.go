@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -137,7 +138,10 @@ type Summary struct {
 	Verdict    Verdict   `json:"verdict"`
 	Status     int       `json:"status"`
 	Refusal    string    `json:"refusal,omitempty"`
-	Own        *Own      `json:"own,omitempty"`
+	// Reason is who or what refused: the policies, or the rule in the words that the caller was told. Of a call that passed it is what
+	// policies said of it.
+	Reason string `json:"reason,omitempty"`
+	Own    *Own   `json:"own,omitempty"`
 	Spoken
 }
 
@@ -196,8 +200,38 @@ func (h *History) List(q Query) []Summary {
 func (x *Report) Summary() Summary {
 	return Summary{
 		DecisionID: x.DecisionID, Time: x.Time, Org: x.Caller.Org, Team: x.Caller.Team, Key: x.Caller.Key, Dialect: x.Dialect,
-		Operation: x.Operation, Verdict: x.Verdict, Status: x.Status, Refusal: x.Refusal, Own: x.Own, Spoken: x.Spoken,
+		Operation: x.Operation, Verdict: x.Verdict, Status: x.Status, Refusal: x.Refusal, Reason: x.reason(), Own: x.Own, Spoken: x.Spoken,
 	}
+}
+
+// maxReason bounds a reason, in characters.
+const maxReason = 200
+
+// reason is that of the summary.
+func (x *Report) reason() string {
+	if x.Refusal != "" && x.Refusal != string(problem.Forbidden) {
+		text := []rune(strings.TrimSpace(x.Detail))
+		if len(text) > maxReason {
+			return string(text[:maxReason]) + "…"
+		}
+		return string(text)
+	}
+	var parts []string
+	for _, said := range []struct {
+		names      []string
+		one, after string
+	}{
+		{x.Denied, "policy ", ""},
+		{x.Shadowed, "policy ", " would refuse"},
+		{x.Warned, "policy ", " warns"},
+		{x.Excepted, "exception ", ""},
+		{x.Changed, "changed by ", ""},
+	} {
+		if len(said.names) > 0 {
+			parts = append(parts, said.one+strings.Join(said.names, ", ")+said.after)
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // ring holds the latest.

@@ -11,5 +11,5 @@
 // People log in with a token. A session keeps the token sealed under the cookie's value, in the store that all gateways share, and each
 // request finds the holder of the token anew: a session ends with its token. No route of the API reads the cookie.
 //
-// The pages work without scripts. The state of a page is its URL.
+// The pages work without scripts. The state of a page is its URL. The one script shows decisions as they are made.
 package ui

@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
@@ -174,10 +176,19 @@ func resources(v *visit) (any, int, string) {
 type decisionData struct {
 	Decisions  []explain.Summary `json:"decisions"`
 	Incomplete string            `json:"incomplete"`
+	// Older is the value of the parameter before for the decisions before these, "" where there are none.
+	Older string `json:"-"`
 }
 
+// Blank is the decision that a row for later ones is made of.
+func (decisionData) Blank() explain.Summary { return explain.Summary{} }
+
 func decisions(v *visit) (any, int, string) {
-	list := ask[decisionData](v, decisionList, v.query(decisionList))
+	q := v.query(decisionList)
+	list := ask[decisionData](v, decisionList, q)
+	if n := len(list.Is.Decisions); n > 0 && strconv.Itoa(n) == cmp.Or(q.Get("limit"), "50") {
+		list.Is.Older = list.Is.Decisions[n-1].Time.UTC().Format(time.RFC3339Nano)
+	}
 	return list.Is, list.Status, list.Fault
 }
 

@@ -69,6 +69,7 @@ func New(deps admin.Deps, sessions *Sessions) *Console {
 		}
 	}
 	c.mux.HandleFunc("GET /ui/spend.csv", c.visited(c.spendCSV))
+	c.mux.HandleFunc("GET "+livePath, c.visited(c.live))
 	c.mux.HandleFunc("POST /ui/explain", c.visited(c.explain))
 	return c
 }
@@ -77,7 +78,8 @@ func New(deps admin.Deps, sessions *Sessions) *Console {
 func (c *Console) serveCommon() {
 	c.mux, c.done = http.NewServeMux(), make(map[string]string)
 	c.mux.Handle("GET "+strings.TrimSuffix(c.path, "/"), http.RedirectHandler(c.path, http.StatusMovedPermanently))
-	c.mux.HandleFunc("GET "+c.path+"style.css", style)
+	c.mux.HandleFunc("GET "+c.path+"style.css", file("style.css"))
+	c.mux.HandleFunc("GET "+c.path+"live.js", file("live.js"))
 	c.mux.HandleFunc("GET "+c.path+loginPath, c.showLogin)
 	c.mux.HandleFunc("POST "+c.path+loginPath, c.login)
 	c.mux.HandleFunc("POST "+c.path+logoutPath, c.logout)
@@ -120,9 +122,12 @@ func (c *Console) serve(w http.ResponseWriter, r *http.Request) {
 	c.mux.ServeHTTP(w, r)
 }
 
-func style(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Cache-Control", "max-age=300")
-	http.ServeFileFS(w, r, assets, "assets/style.css")
+// file serves one of the gateway's own files.
+func file(name string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "max-age=300")
+		http.ServeFileFS(w, r, assets, "assets/"+name)
+	}
 }
 
 // visit is one request of a known person.

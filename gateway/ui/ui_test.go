@@ -215,7 +215,7 @@ func TestPagesByRole(t *testing.T) {
 }
 
 // inline is markup that the policy of pages forbids.
-var inline = regexp.MustCompile(`(?i)<script|<style|\sstyle=|\son[a-z]+=|javascript:|https?://`)
+var inline = regexp.MustCompile(`(?i)<script>|<script [^s]|<script src="[^/]|<style|\sstyle=|\son[a-z]+=|javascript:|https?://`)
 
 func TestHeadersOfPages(t *testing.T) {
 	t.Parallel()
@@ -237,8 +237,10 @@ func TestHeadersOfPages(t *testing.T) {
 			t.Errorf("%s has %q", page, found)
 		}
 	}
-	if status, header, _ := p.get(c.URL + "/ui/style.css"); status != http.StatusOK || !strings.HasPrefix(header.Get("Content-Type"), "text/css") {
-		t.Errorf("the style: %d %s", status, header.Get("Content-Type"))
+	for file, kind := range map[string]string{"style.css": "text/css", "live.js": "text/javascript"} {
+		if status, header, _ := p.get(c.URL + "/ui/" + file); status != http.StatusOK || !strings.HasPrefix(header.Get("Content-Type"), kind) {
+			t.Errorf("%s: %d %s", file, status, header.Get("Content-Type"))
+		}
 	}
 }
 

@@ -198,6 +198,35 @@ func TestTasksInTheConsole(t *testing.T) {
 	}
 }
 
+// A refused call is on the open page of decisions within a second, if the filter of the page selects it, and what callers named is text there.
+func TestLiveDecisionsInTheConsole(t *testing.T) {
+	script := axe(t)
+	h := serveConsole(t)
+	b := h.login(t)
+	b.do(t, chromedp.Navigate(h.admin.URL+"/ui/decisions?refused=true&policy=gpu_count"))
+	b.until(t, `document.querySelector("#live [role=status]").textContent === "Live: 0 new"`)
+	// The page notes when a row appears, by its own clock.
+	eval[any](t, b, `window.shown = 0; new MutationObserver(() => { window.shown ||= performance.now() }).observe(document.querySelector("tbody"), {childList: true})`)
+	h.pod(t, "key_of_ann", "fine", "1")
+	began := eval[float64](t, b, `performance.now()`)
+	if got := h.pod(t, "key_of_ann", "<b>big</b>", "3"); got != http.StatusForbidden {
+		t.Fatalf("three GPUs: %d, want 403", got)
+	}
+	b.until(t, `window.shown > 0`)
+	if took := eval[float64](t, b, `window.shown`) - began; took > 1000 {
+		t.Errorf("a refused call was shown after %.0f ms, want 1 s at most", took)
+	}
+	if rows := eval[[]string](t, b, `[...document.querySelectorAll("tbody tr")].map(e => e.textContent)`); len(rows) != 1 || !strings.Contains(rows[0], "policy gpu_count") || !strings.Contains(rows[0], "refused") {
+		t.Errorf("rows %q, want the refused call alone, with its policy", rows)
+	}
+	check(t, b, script, "live decisions")
+	click(t, b, "#live button")
+	b.until(t, `document.querySelector("#live [role=status]").textContent === "Paused"`)
+	click(t, b, `tbody a[href^="/ui/decisions/"]`)
+	shows(t, b, "What would have to change")
+	h.quiet(t, b)
+}
+
 // click presses an element.
 func click(t *testing.T, b *tab, selector string) {
 	t.Helper()

@@ -1,0 +1,48 @@
+package ui
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+)
+
+// livePath serves decisions as they are made, to the script of the page of decisions.
+const livePath = "/ui/decisions/live"
+
+// decisionStream is the row whose events a page follows.
+const decisionStream = "GET /admin/decisions/stream"
+
+// live sends the decisions that the filter of a page selects, as server-sent events. It ends with the session and with the role.
+func (c *Console) live(v *visit) {
+	asked := v.query(decisionStream)
+	org := cmp.Or(asked.Get("org"), v.org)
+	v.scope.Still = func(ctx context.Context) bool {
+		again := &visit{Console: c, r: v.r.WithContext(ctx)}
+		if again.identify() != nil {
+			return false
+		}
+		now, err := v.rows[decisionStream].Admit(again.scope, org)
+		return err == nil && now == org
+	}
+	answer, err := v.answer(decisionStream, asked, nil)
+	stream, isStream := answer.(row.Writer)
+	if err != nil || !isStream {
+		v.fail(admin.StatusOf(err))
+		return
+	}
+	admin.WriteText(v.w, v.rows[decisionStream].Media, stream)
+}
+
+// LiveAddress returns where the page's decisions are told as they are made, "" for a page of older ones.
+func (f *frame) LiveAddress() string {
+	if f.Query("before") != "" {
+		return ""
+	}
+	q := f.query(decisionStream)
+	if q.Get("org") == "" && f.org != "" {
+		q.Set("org", f.org)
+	}
+	return livePath + "?" + q.Encode()
+}
