@@ -191,7 +191,7 @@ func (e *Engine) prepare(ctx context.Context, org string, cfg Config, mine load.
 	} else if next, err = e.compile(ctx, org, cfg, mine, standing); err != nil {
 		return nil, err
 	}
-	next.sources, next.own, next.share = sources, mine.Digest(), e.shareOf(org)
+	next.sources, next.own, next.share = sources, mine, e.shareOf(org)
 	switch {
 	case e.limits.Remember == 0:
 	case standing != nil && standing.sources == sources && standing.memory != nil && standing.memory.Size() == e.limits.Remember:
@@ -224,7 +224,7 @@ func sourcesOf(cfg Config, mine load.Own) (string, error) {
 func (e *Engine) compile(ctx context.Context, org string, cfg Config, mine load.Own, standing *orgState) (*orgState, error) {
 	section := load.Section{Org: org, Entries: cfg.Policies, Own: mine, DocURL: e.deps.DocURL}
 	if standing != nil {
-		section.Known = standing.own
+		section.Known = standing.own.Digest()
 	}
 	c, err := load.Compile(ctx, &section)
 	if err != nil {

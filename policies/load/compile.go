@@ -54,6 +54,8 @@ type Section struct {
 	// Known is the digest of own Rego of which the members that it refers to were judged,
 	// as it was when it was compiled before; "" for none.
 	Known string
+	// Prints keeps what print says; otherwise calls of it are left out.
+	Prints bool
 }
 
 // Compile links and compiles the policies of one organisation.
@@ -69,7 +71,11 @@ func Compile(ctx context.Context, s *Section) (*Compiled, error) {
 	}
 	calls, files := p.calls, p.files(mine.refersToLibrary())
 	source := entrypoint(calls)
-	l, err := standing.of(mine.formOf(source), func() (*linked, error) { return link(ctx, lib, s, files, source, calls) })
+	form := mine.formOf(source)
+	if s.Prints {
+		form += "\nprints"
+	}
+	l, err := standing.of(form, func() (*linked, error) { return link(ctx, lib, s, files, source, calls) })
 	if err != nil {
 		return nil, err
 	}

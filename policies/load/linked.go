@@ -79,7 +79,7 @@ func link(ctx context.Context, lib *library, s *Section, files []string, source 
 	}
 	modules[entryFile] = entry
 
-	l := &linked{compiler: newCompiler(lib, mine.taken), queries: make([]ast.Body, len(calls))}
+	l := &linked{compiler: newCompiler(lib, mine.taken).WithEnablePrintStatements(s.Prints), queries: make([]ast.Body, len(calls))}
 	c := l.compiler
 	c.Compile(modules)
 	if c.Failed() {

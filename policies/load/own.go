@@ -68,6 +68,34 @@ func Parse(org, digest string, rego map[string]string, data map[string]any) (Own
 	return o, o.misplaced(org)
 }
 
+// With returns the same with one more file, in the place of the files of the same policy. policy is the one that the file is of. Its error is
+// an *Error.
+func (o Own) With(org, file, text string) (with Own, policy string, err error) {
+	draft := newOwn()
+	if err := draft.addModule(org, file, text); err != nil {
+		return Own{}, "", err
+	}
+	policy, ok := policyOfPackage(draft.modules[file])
+	if !ok || draft.policies()[policy].rules == nil {
+		return Own{}, "", &section.Error{Org: org, File: file, Message: "holds no policy, " + WhatIsAPolicy}
+	}
+	with = Own{modules: maps.Clone(draft.modules), sources: maps.Clone(draft.sources), data: o.data, digest: o.digest + "|" + text}
+	for name, m := range o.modules {
+		if of, isPolicy := policyOfPackage(m); !isPolicy || of != policy {
+			with.modules[name], with.sources[name] = m, o.sources[name]
+		}
+	}
+	return with, policy, with.misplaced(org)
+}
+
+// Module returns a copy of a file as it was parsed, nil for none.
+func (o Own) Module(file string) *ast.Module {
+	if m := o.modules[file]; m != nil {
+		return m.Copy()
+	}
+	return nil
+}
+
 // Digest names the content; "" for none.
 func (o Own) Digest() string { return o.digest }
 

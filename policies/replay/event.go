@@ -88,14 +88,9 @@ func eachItem(in io.Reader, visit func(at string, raw []byte) error) error {
 
 // parse reads an event. Members are taken by their exact names.
 func parse(raw []byte) (*event, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var m map[string]any
-	if err := d.Decode(&m); err != nil {
-		return nil, fmt.Errorf("not JSON: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("not one JSON object")
+	m, err := decoded(raw)
+	if err != nil {
+		return nil, err
 	}
 	e := &event{}
 	e.id, _ = m["decision_id"].(string)
@@ -115,6 +110,32 @@ func parse(raw []byte) (*event, error) {
 		return e, err
 	}
 	return e, e.verdict(m)
+}
+
+func decoded(raw []byte) (m map[string]any, err error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(&m); err != nil {
+		return nil, fmt.Errorf("not JSON: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("not one JSON object")
+	}
+	return m, nil
+}
+
+// InputOf returns the input of an event, and what the log hides of it, as record.Read takes both.
+func InputOf(raw []byte) (input map[string]any, masked []string, err error) {
+	m, err := decoded(raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	input, ok := m["input"].(map[string]any)
+	if !ok {
+		return nil, nil, fmt.Errorf("%w: no input", errOther)
+	}
+	masked, err = hiddenBelowInput(m)
+	return input, masked, err
 }
 
 // describe notes who called what, for the report.

@@ -54,6 +54,7 @@ func bounded() []bound {
 		{ast.Sprintf, allWritten(1)},
 		{ast.JSONMarshal, allWritten(1)},
 		{ast.InternalTemplateString, allWritten(1)},
+		{ast.InternalPrint, allWritten(1)},
 		{ast.ArrayConcat, allWritten(1)},
 		{ast.ArrayFlatten, allWritten(1)},
 		{ast.Concat, func(o []*ast.Term) int { return written(o[1], written(o[0], perItem(o))) }},
