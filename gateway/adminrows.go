@@ -5,6 +5,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
+	"github.com/tollgate-dev/tollgate/gateway/engines"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 )
 
@@ -12,5 +13,5 @@ import (
 func AdminRows() []row.Row { return admin.Deps{Shapes: adminShapes()}.Rows() }
 
 func adminShapes() admin.Shapes {
-	return admin.Shapes{Report: explain.Report{}, Summary: explain.Summary{}, Audit: explain.Audit{}, Approval: approval.Record{}, Made: callers.KeyAnswer{}}
+	return admin.Shapes{Report: explain.Report{}, Summary: explain.Summary{}, Audit: explain.Audit{}, Replayed: engines.Replayed(), Approval: approval.Record{}, Made: callers.KeyAnswer{}}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/approval/answers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/engines"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/extproc"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
@@ -25,6 +26,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/gateway/ui"
 	"github.com/tollgate-dev/tollgate/gateway/wire"
+	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
@@ -116,6 +118,7 @@ func (g *Gateway) adminDeps() admin.Deps {
 
 		Policies:  g.policyStatus,
 		Decisions: decisionRows{g.decisions.Rows(), g.questions.Rows()},
+		Drafts:    engines.NewDrafts(func() *policies.Engine { return g.current.Load().engine }, g.decisions.Rows().Log),
 		Fleet:     fleetRows{g.fleet, g.decisions.Rows()},
 		Shapes:    adminShapes(),
 		Config:    g.inForce,

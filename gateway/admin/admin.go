@@ -46,6 +46,7 @@ type Deps struct {
 	// Policies returns how each organisation's policies are doing.
 	Policies  func() []PolicyStatus
 	Decisions Decisions
+	Drafts    Drafts
 	Fleet     Fleet
 	Shapes    Shapes
 	// Config returns the configuration in force, or the section of an organisation. It returns ErrNoOrg for one that is not configured.

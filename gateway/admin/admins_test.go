@@ -29,7 +29,7 @@ var beyondReading = map[row.Role][]string{
 		"POST /admin/limits/reset", "POST /admin/spend/adopt", "POST /admin/spend/holds/release", "POST /admin/spend/keep", "POST /admin/spend/reconcile",
 	},
 	row.Approver: {"POST /admin/approvals/deny", "POST /admin/approvals/grant"},
-	row.Admin:    {"GET /admin/config", "GET /admin/config/diff", "GET /admin/config/revisions", "POST /admin/keys/create", "POST /admin/keys/revoke", "POST /admin/keys/rotate", "POST /admin/tokens/revoke"},
+	row.Admin:    {"GET /admin/config", "GET /admin/config/diff", "GET /admin/config/revisions", "POST /admin/keys/create", "POST /admin/keys/revoke", "POST /admin/keys/rotate", "POST /admin/policies/replay", "POST /admin/policies/try", "POST /admin/tokens/revoke"},
 }
 
 // Each role is admitted to each route that requires it, of the organisation it is bound

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
-// Shapes are zero values of the results of Decisions, Approvals and Keys, for the description of the API.
-type Shapes struct{ Report, Summary, Audit, Approval, Made any }
+// Shapes are zero values of the results of Decisions, Drafts, Approvals and Keys, for the description of the API.
+type Shapes struct{ Report, Summary, Audit, Replayed, Approval, Made any }
 
 // Rows returns the whole of the operators' listener. Those of the zero Deps can be read, and not be asked.
 func (d Deps) Rows() []row.Row {
@@ -197,6 +197,14 @@ was lifted by an exception or changed something, by team: so you see the effect 
 policy before you enforce it. Counts are kept for 30 days, by whole hours.`,
 			}},
 		},
+		{
+			Pattern: "POST /admin/policies/replay", Summary: "What other policies would have decided on recorded calls", Watched: true, Role: row.Admin, About: row.OfOrg, Ask: row.Do(d.replay),
+			Body: reflect.TypeFor[Draft](), Answer: row.TypeOf(d.Shapes.Replayed), Fails: ofDrafts(),
+		},
+		{
+			Pattern: "POST /admin/policies/try", Summary: "What a policy that is not in force says of one call", Watched: true, Role: row.Admin, About: row.OfOrg, Ask: row.Do(d.try),
+			Body: reflect.TypeFor[Trial](), Fails: ofDrafts(),
+		},
 		{Pattern: "GET /admin/decisions/log", Summary: "The decision log of this gateway, an event per line", Watched: true, Role: row.Operator, About: row.OfOrg, Ask: row.Do(d.decisionLog), Media: "application/x-ndjson", Fails: []int{http.StatusConflict}},
 		{Pattern: "GET /admin/decisions/{id}", Summary: "What became of an exchange, stage by stage", Watched: true, Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.decision), Answer: row.TypeOf(d.Shapes.Report), Fails: []int{http.StatusNotFound}},
 		{Pattern: "POST /admin/explain", Summary: "What would become of a request", Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.explain), Body: reflect.TypeFor[question](), Answer: row.TypeOf(d.Shapes.Report), Fails: []int{http.StatusInternalServerError}},
@@ -248,6 +256,9 @@ is asked: so you see what a reload changes, or the fault that prevents it.`,
 func ofKeys() []int {
 	return []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity}
 }
+
+// ofDrafts are the statuses of drafts that cannot be tried: there is no log, or it took too much time or memory.
+func ofDrafts() []int { return []int{http.StatusConflict, http.StatusUnprocessableEntity} }
 
 func live(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, probed{Status: "live"}) }
 

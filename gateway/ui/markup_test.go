@@ -59,6 +59,10 @@ func fill(v reflect.Value, depth int) {
 		for i := range 2 {
 			fill(v.Index(i), depth+1)
 		}
+	case reflect.Array:
+		for i := range v.Len() {
+			fill(v.Index(i), depth+1)
+		}
 	case reflect.Map:
 		v.Set(reflect.MakeMap(v.Type()))
 		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
@@ -143,7 +147,8 @@ func TestHostileNames(t *testing.T) {
 		"keys":          keys,
 		"secret":        filled[secret](),
 		"limits":        excerpt[admin.Window]{Rows: filled[[]admin.Window]().([]admin.Window)},
-		"policies":      policyData{Policies: []string{hostile}, Refused: of[admin.Overview](), Counts: of[policyCounts](), Held: &held},
+		"policies":      policyData{Policies: filled[[]policyWeek]().([]policyWeek), Counts: of[policyCounts](), Teams: filled[[]admin.PolicyCount]().([]admin.PolicyCount), Held: &held},
+		"playground":    filled[playground](),
 		"configuration": config,
 		"audit":         filled[admin.AuditLog](),
 		"legacy":        legacyData{excerpt[admin.LegacyCall]{Rows: filled[[]admin.LegacyCall]().([]admin.LegacyCall)}, filled[[]admin.Brownout]().([]admin.Brownout)},

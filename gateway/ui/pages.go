@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
@@ -53,6 +52,7 @@ func pages() []*page {
 		{name: "keys", title: "Keys", asks: keyRow, nav: true, load: keys},
 		{name: "limits", title: "Limits", asks: "GET /admin/limits", nav: true, load: limits},
 		{name: "policies", title: "Policies", asks: "GET /admin/orgs", nav: true, load: policies},
+		{name: "playground", title: "Playground", asks: tryRow, nav: true, load: blankPlayground},
 		{name: "legacy", title: "Legacy", asks: "GET /admin/legacy", nav: true, load: legacy},
 		{name: "audit", title: "Audit", asks: auditLog, nav: true, load: changes},
 		{name: "configuration", title: "Configuration", asks: configRow, nav: true, load: configuration},
@@ -73,6 +73,8 @@ const (
 	alertRow     = "GET /admin/alerts"
 	exceptionRow = "GET /admin/exceptions"
 	explainRow   = "POST /admin/explain"
+	tryRow       = "POST /admin/policies/try"
+	replayRow    = "POST /admin/policies/replay"
 )
 
 // show serves a page.
@@ -225,49 +227,6 @@ func limits(v *visit) (any, int, string) {
 		Windows []admin.Window `json:"windows"`
 	}](v, "GET /admin/limits", nil)
 	return cut(v, list.Is.Windows), list.Status, list.Fault
-}
-
-// policyData is the data of the page of policies.
-type policyData struct {
-	Policies []string
-	// Refused counts the calls that each has refused today.
-	Refused part[admin.Overview]
-	// Counts is the number of calls by each policy's verdict, in a week.
-	Counts part[policyCounts]
-	// Held is the audit of the organisation's resources against its policies, if the request asks for it.
-	Held *part[explain.Audit]
-}
-
-// policyCounts is the number of calls by policies' verdicts.
-type policyCounts struct {
-	Counts []admin.PolicyCount `json:"counts"`
-}
-
-// RefusedBy returns the calls that a policy has refused today.
-func (d policyData) RefusedBy(policy string) admin.Refused {
-	for _, r := range d.Refused.Is.Refused {
-		if r.Reason == "policy "+policy {
-			return r
-		}
-	}
-	return admin.Refused{}
-}
-
-func policies(v *visit) (any, int, string) {
-	orgs := ask[struct {
-		Orgs []row.Tenant `json:"orgs"`
-	}](v, "GET /admin/orgs", nil)
-	d := policyData{Refused: ask[admin.Overview](v, overview, nil), Counts: ask[policyCounts](v, "GET /admin/policies/counts", url.Values{"since": {"7d"}})}
-	for _, o := range orgs.Is.Orgs {
-		if o.ID == v.org {
-			d.Policies = o.Policies
-		}
-	}
-	if v.r.FormValue("held") != "" {
-		held := ask[explain.Audit](v, "GET /admin/audit", nil)
-		d.Held = &held
-	}
-	return d, orgs.Status, orgs.Fault
 }
 
 func changes(v *visit) (any, int, string) {

@@ -17,7 +17,7 @@ import (
 )
 
 // pages are all pages without parameters.
-var pages = []string{"/ui/", "/ui/spend", "/ui/resources", "/ui/decisions", "/ui/explain", "/ui/approvals", "/ui/keys", "/ui/limits", "/ui/policies", "/ui/policies?held=1", "/ui/legacy", "/ui/fleet"}
+var pages = []string{"/ui/", "/ui/spend", "/ui/resources", "/ui/decisions", "/ui/explain", "/ui/approvals", "/ui/keys", "/ui/limits", "/ui/policies", "/ui/policies?held=1", "/ui/playground", "/ui/legacy", "/ui/fleet"}
 
 func TestLogin(t *testing.T) {
 	t.Parallel()

@@ -71,6 +71,7 @@ func New(deps admin.Deps, sessions *Sessions) *Console {
 	c.mux.HandleFunc("GET /ui/spend.csv", c.visited(c.spendCSV))
 	c.mux.HandleFunc("GET "+livePath, c.visited(c.live))
 	c.mux.HandleFunc("POST /ui/explain", c.visited(c.explain))
+	c.mux.HandleFunc("POST /ui/playground", c.visited(c.playground))
 	return c
 }
 

@@ -110,6 +110,7 @@ var consolePages = [][2]string{
 	{"/ui/keys", "Keys"},
 	{"/ui/limits", "Limits"},
 	{"/ui/policies?held=1", "Policies"},
+	{"/ui/playground", "Playground"},
 	{"/ui/legacy", "Legacy"},
 	{"/ui/fleet", "Fleet"},
 	{"/ui/decisions/none", "Not Found"},

@@ -203,8 +203,12 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/engines",
-			May:     []string{"gateway/admin", "gateway/settings", "policies", "policies/catalog", "policies/load"},
-			Why:     "policy engines are made of the configuration",
+			May: []string{
+				"config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/settings", "policies", "policies/catalog", "policies/load", "policies/record",
+				"policies/replay", "policies/sandbox", "policies/section",
+			},
+			Tests: []string{"gateway", "policies/decisionlog", "policies/logfile", "test/world"}, // the gateway whose decisions are decided again
+			Why:   "policy engines are made of the configuration, and of drafts",
 		},
 		{
 			Package: "gateway/check",

@@ -1,0 +1,120 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+)
+
+// Drafts tries changes of policies that are not in force. One at a time is tried at a gateway.
+type Drafts interface {
+	// Replay decides the calls of an organisation in this gateway's decision log that are no older than since by a draft, and reports the
+	// differences, with so many examples of each kind.
+	Replay(ctx context.Context, org string, since time.Time, examples int, d Draft) (any, error)
+	// Try asks the policies that a draft is about of one call.
+	Try(ctx context.Context, org string, t Trial) (*Tried, error)
+}
+
+// Draft is a change of the policies of an organisation.
+type Draft struct {
+	// Policies is YAML with the member policies, as in the section of an organisation. Its entries take the place of those in force for the
+	// same policies.
+	Policies string `json:"policies,omitempty"`
+	// Rego is one file of a package policies.NAME. It takes the place of that policy.
+	Rego string `json:"rego,omitempty"`
+}
+
+// Trial is a draft and a call. Without Decision, Input has the call.
+type Trial struct {
+	Draft
+
+	// Decision is the id of a decision in the log of this gateway, whose input is taken.
+	Decision string `json:"decision,omitempty"`
+	// Input is the input of policies, and Masked lists what of it is not known, as pointers.
+	Input  map[string]any `json:"input,omitempty"`
+	Masked []string       `json:"masked,omitempty"`
+}
+
+// Tried is what the policies of a draft said of a call.
+type Tried struct {
+	// Policies names those that the draft is about.
+	Policies []string `json:"policies"`
+	Said     []Said   `json:"said"`
+	// Open lists the policies whose verdict depends on what is masked.
+	Open []Unjudged `json:"open,omitempty"`
+	// Prints has what print wrote, Covered and Missed the lines of the draft's Rego that were evaluated and that were not.
+	Prints  []string `json:"prints,omitempty"`
+	Covered []int    `json:"covered,omitempty"`
+	Missed  []int    `json:"missed,omitempty"`
+	// Input and Masked are those of the call.
+	Input  map[string]any `json:"input"`
+	Masked []string       `json:"masked,omitempty"`
+}
+
+// Said is one verdict of a policy: denies, warns, would deny or changes.
+type Said struct {
+	Policy  string `json:"policy"`
+	Verdict string `json:"verdict"`
+	Message string `json:"message,omitempty"`
+	Field   string `json:"field,omitempty"`
+}
+
+// Unjudged is a policy without a verdict, and the places of the input that it looked at and that are masked.
+type Unjudged struct {
+	Policy string   `json:"policy"`
+	Hidden []string `json:"hidden"`
+}
+
+// replaying says what is decided again.
+type replaying struct {
+	scoped
+
+	Since    row.Since `query:"since" default:"7d" doc:"only what is no older than a duration, such as 24h, or than a time"`
+	Examples int       `query:"examples" max:"100" default:"3" doc:"how many calls of each kind are told in full"`
+	Draft    row.Body
+}
+
+func (d Deps) replay(ctx context.Context, _ row.Scope, p replaying) (any, error) {
+	var draft Draft
+	if err := readBody(p.Draft, &draft); err != nil {
+		return nil, err
+	}
+	return d.Drafts.Replay(ctx, string(p.Org), time.Time(p.Since), p.Examples, draft)
+}
+
+// trying says which call a draft is tried on.
+type trying struct {
+	scoped
+
+	Trial row.Body
+}
+
+func (d Deps) try(ctx context.Context, _ row.Scope, p trying) (*Tried, error) {
+	var t Trial
+	if err := readBody(p.Trial, &t); err != nil {
+		return nil, err
+	}
+	if t.Decision == "" && t.Input == nil {
+		return nil, BadRequestError{"give decision or input"}
+	}
+	return d.Drafts.Try(ctx, string(p.Org), t)
+}
+
+// readBody reads the content of a request, one JSON value with known members.
+func readBody(text []byte, into any) error {
+	in := json.NewDecoder(bytes.NewReader(text))
+	in.UseNumber()
+	in.DisallowUnknownFields()
+	if err := in.Decode(into); err != nil {
+		return BadRequestError{"the content is not as described: " + err.Error()}
+	}
+	if _, err := in.Token(); !errors.Is(err, io.EOF) {
+		return BadRequestError{"the content is more than one value"}
+	}
+	return nil
+}

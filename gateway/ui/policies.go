@@ -1,0 +1,136 @@
+package ui
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
+)
+
+// policyData is the data of the page of policies.
+type policyData struct {
+	Policies []policyWeek
+	// Counts is why there are no counts, if there are none.
+	Counts part[policyCounts]
+	// Teams are the counts of the week by team.
+	Teams []admin.PolicyCount
+	// Held is the audit of the organisation's resources against its policies, if the request asks for it.
+	Held *part[explain.Audit]
+}
+
+// policyCounts is the number of calls by policies' verdicts.
+type policyCounts struct {
+	Counts []admin.PolicyCount `json:"counts"`
+}
+
+// policyWeek is what a policy has said in seven days.
+type policyWeek struct {
+	Policy string
+	// On says that the policy is switched on.
+	On bool
+	// Today counts the calls that it has refused today, and names the latest.
+	Today                                           admin.Refused
+	Refused, WouldRefuse, Warned, Excepted, Changed int64
+	// Days are the calls that it would have refused or warned of, by day, the oldest first.
+	Days [weekDays]int64
+}
+
+// weekDays is how many days the page looks back, today among them.
+const weekDays = 7
+
+// Measures of the bars of a week, in units of their own.
+const barWidth, barHeight = 10, 20
+
+// Bars draws Days.
+func (w policyWeek) Bars() (out []box) {
+	top := slices.Max(w.Days[:])
+	for i, n := range w.Days {
+		if n > 0 {
+			height := float64(n) / float64(top) * barHeight
+			out = append(out, box{X: coordinate(float64(i*barWidth) + 1), Y: coordinate(barHeight - height), Width: coordinate(barWidth - 2), Height: coordinate(height)})
+		}
+	}
+	return out
+}
+
+// Label says in words what Bars draws.
+func (w policyWeek) Label() string {
+	var days []string
+	for _, n := range w.Days {
+		days = append(days, strconv.FormatInt(n, 10))
+	}
+	return fmt.Sprintf("Would refuse or warns, by day until today: %s", strings.Join(days, ", "))
+}
+
+func policies(v *visit) (any, int, string) {
+	orgs := ask[struct {
+		Orgs []row.Tenant `json:"orgs"`
+	}](v, "GET /admin/orgs", nil)
+	d := policyData{Counts: ask[policyCounts](v, "GET /admin/policies/counts", url.Values{"since": {"7d"}, "bucket": {"hour"}})}
+	var on []string
+	for _, o := range orgs.Is.Orgs {
+		if o.ID == v.org {
+			on = o.Policies
+		}
+	}
+	d.Policies, d.Teams = week(on, d.Counts.Is.Counts, ask[admin.Overview](v, overview, nil).Is.Refused, v.deps.Now())
+	if v.r.FormValue("held") != "" {
+		held := ask[explain.Audit](v, "GET /admin/audit", nil)
+		d.Held = &held
+	}
+	return d, orgs.Status, orgs.Fault
+}
+
+// week adds up what policies have said: by policy, those that are switched on first, and by team.
+func week(on []string, counts []admin.PolicyCount, today []admin.Refused, now time.Time) (list []policyWeek, teams []admin.PolicyCount) {
+	for _, name := range on {
+		list = append(list, policyWeek{Policy: name, On: true})
+	}
+	of := func(name string) *policyWeek {
+		i := slices.IndexFunc(list, func(w policyWeek) bool { return w.Policy == name })
+		if i < 0 {
+			i, list = len(list), append(list, policyWeek{Policy: name})
+		}
+		return &list[i]
+	}
+	sums := make(map[admin.PolicyCount]int64)
+	for _, c := range counts {
+		w := of(c.Policy)
+		switch c.Verdict {
+		case "denies":
+			w.Refused += c.Calls
+		case "would deny":
+			w.WouldRefuse += c.Calls
+		case "warns":
+			w.Warned += c.Calls
+		case "excepted":
+			w.Excepted += c.Calls
+		case "changes":
+			w.Changed += c.Calls
+		}
+		if ago := int(now.Sub(c.Hour) / (24 * time.Hour)); (c.Verdict == "would deny" || c.Verdict == "warns") && ago >= 0 && ago < weekDays {
+			w.Days[weekDays-1-ago] += c.Calls
+		}
+		sums[admin.PolicyCount{Policy: c.Policy, Verdict: c.Verdict, Team: c.Team}] += c.Calls
+	}
+	for _, r := range today {
+		if name, isPolicy := strings.CutPrefix(r.Reason, "policy "); isPolicy {
+			of(name).Today = r
+		}
+	}
+	for c, calls := range sums {
+		c.Calls = calls
+		teams = append(teams, c)
+	}
+	slices.SortFunc(teams, func(a, b admin.PolicyCount) int {
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Policy, b.Policy), strings.Compare(a.Verdict, b.Verdict), strings.Compare(a.Team, b.Team))
+	})
+	return list, teams
+}

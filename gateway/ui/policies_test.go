@@ -1,0 +1,40 @@
+package ui
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+)
+
+// The page of policies adds up what they said in a week, by policy, by day and by team.
+func TestWeek(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 12, 30, 0, 0, time.UTC)
+	counts := []admin.PolicyCount{
+		{Hour: now.Truncate(time.Hour), Policy: "disk", Verdict: "would deny", Team: "research", Calls: 3},
+		{Hour: now.Add(-25 * time.Hour), Policy: "disk", Verdict: "would deny", Team: "research", Calls: 2},
+		{Hour: now.Add(-25 * time.Hour), Policy: "disk", Verdict: "warns", Calls: 4},
+		{Hour: now.Truncate(time.Hour), Policy: "gone", Verdict: "denies", Calls: 1},
+	}
+	today := []admin.Refused{{Reason: "policy gone", Calls: 1, Decision: "d1"}, {Reason: "budget", Calls: 9}}
+	list, teams := week([]string{"gpu_count", "disk"}, counts, today, now)
+	want := []policyWeek{
+		{Policy: "gpu_count", On: true},
+		{Policy: "disk", On: true, WouldRefuse: 5, Warned: 4, Days: [weekDays]int64{5: 6, 6: 3}},
+		{Policy: "gone", Refused: 1, Today: today[0]},
+	}
+	if diff := cmp.Diff(want, list); diff != "" {
+		t.Errorf("policies (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]admin.PolicyCount{
+		{Policy: "disk", Verdict: "would deny", Team: "research", Calls: 5}, {Policy: "disk", Verdict: "warns", Calls: 4}, {Policy: "gone", Verdict: "denies", Calls: 1},
+	}, teams); diff != "" {
+		t.Errorf("by team (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]box{{X: "51.0", Y: "0.0", Width: "8.0", Height: "20.0"}, {X: "61.0", Y: "10.0", Width: "8.0", Height: "10.0"}}, list[1].Bars()); diff != "" {
+		t.Errorf("bars (-want +got):\n%s", diff)
+	}
+}
