@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
@@ -24,13 +25,23 @@ type chart struct {
 	// Top is the height of the scale, in USD.
 	Top           float64
 	Width, Height int
+	// Left is how many columns are left out, the oldest.
+	Left int
+	// Before is the line of the time before, as points, "" for none.
+	Before string
+	// Forecast is what the last bucket is likely to grow by, nil for none.
+	Forecast *box
 }
 
 // column is the costs of one bucket.
 type column struct {
-	Label string
-	Total float64
-	Boxes []box
+	Label  string
+	Total  float64
+	Before float64 // the total of the bucket at this place in the time before
+	Series []float64
+	Boxes  []box
+	// expected is what the bucket is likely to come to, 0 for no more than it has.
+	expected float64
 }
 
 // box is the costs of one group in a column, as a rectangle.
@@ -65,26 +76,81 @@ func newChart(costs *admin.Costs, by string, groups []sum) chart {
 		cells[at[labelOf(r)]].usd[series[groupOf(r, by)]] += decimal(r.USD)
 	}
 	for _, x := range cells {
-		c.Top = max(c.Top, total(x.usd[:]))
+		c.Columns = append(c.Columns, column{Label: x.label, Total: total(x.usd[:]), Series: x.usd[:len(c.Series)]})
 	}
-	step := float64(chartWidth) / float64(max(1, len(cells)))
-	for i, x := range cells {
-		col := column{Label: x.label, Total: total(x.usd[:])}
-		y := float64(chartHeight)
-		for n, usd := range x.usd {
-			if usd <= 0 || c.Top <= 0 {
-				continue
-			}
-			height := usd / c.Top * chartHeight
-			y -= height
-			col.Boxes = append(col.Boxes, box{
-				Series: n, Title: x.label + ", " + c.Series[n] + ": " + dollars(usd) + " USD",
-				X: coordinate(float64(i)*step + step*0.1), Y: coordinate(y), Width: coordinate(step * 0.8), Height: coordinate(height),
-			})
-		}
-		c.Columns = append(c.Columns, col)
+	if n := len(c.Columns) - maxColumns; n > 0 {
+		c.Columns, c.Left = c.Columns[n:], n
 	}
+	c.draw()
 	return c
+}
+
+// compare adds the time before, if it has as many buckets.
+func (c *chart) compare(before *admin.Costs) {
+	sums := make(map[string]float64)
+	for i := range before.Rows {
+		sums[labelOf(&before.Rows[i])] += decimal(before.Rows[i].USD)
+	}
+	cells := bucketsOf(before)
+	if len(cells) != len(c.Columns) {
+		return
+	}
+	for i, x := range cells {
+		c.Columns[i].Before = max(0, sums[x.label])
+	}
+	c.draw()
+}
+
+// forecast adds what a bucket is likely to come to.
+func (c *chart) forecast(label string, usd float64) {
+	for i := range c.Columns {
+		if col := &c.Columns[i]; col.Label == label && usd > col.Total {
+			col.expected = usd
+		}
+	}
+	c.draw()
+}
+
+// draw places everything on a scale on which it has room.
+func (c *chart) draw() {
+	c.Top, c.Before, c.Forecast = 0, "", nil
+	earlier := 0.0
+	for _, col := range c.Columns {
+		c.Top = max(c.Top, col.Total, col.Before, col.expected)
+		earlier += col.Before
+	}
+	if c.Top <= 0 {
+		return
+	}
+	step := float64(chartWidth) / float64(max(1, len(c.Columns)))
+	var line []string
+	for i := range c.Columns {
+		col := &c.Columns[i]
+		col.Boxes = nil
+		at := func(y, usd float64, series int, title string) (box, float64) {
+			height := usd / c.Top * chartHeight
+			return box{
+				Series: series, Title: col.Label + ", " + title + ": " + dollars(usd) + " USD",
+				X: coordinate(float64(i)*step + step*0.1), Y: coordinate(y - height), Width: coordinate(step * 0.8), Height: coordinate(height),
+			}, y - height
+		}
+		y := float64(chartHeight)
+		for n, usd := range col.Series {
+			if usd > 0 {
+				var b box
+				b, y = at(y, usd, n, c.Series[n])
+				col.Boxes = append(col.Boxes, b)
+			}
+		}
+		if col.expected > col.Total {
+			b, _ := at(y, col.expected-col.Total, 0, "more by the forecast")
+			c.Forecast = &b
+		}
+		line = append(line, coordinate((float64(i)+0.5)*step)+","+coordinate(chartHeight-col.Before/c.Top*chartHeight))
+	}
+	if earlier > 0 {
+		c.Before = strings.Join(line, " ")
+	}
 }
 
 // cell is the costs of one bucket by the number of the group.
@@ -93,7 +159,7 @@ type cell struct {
 	usd   [maxSeries]float64
 }
 
-// maxColumns bounds the columns of a chart in which nothing was spent.
+// maxColumns bounds the columns of a chart.
 const maxColumns = 366
 
 // bucketsOf returns an empty cell for each bucket of costs. Those without any costs are among them where buckets have one length and there

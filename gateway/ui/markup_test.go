@@ -123,7 +123,7 @@ func TestHostileNames(t *testing.T) {
 	c := New(deps, nil)
 	costs := part[admin.Costs]{Is: filled[admin.Costs]().(admin.Costs)}
 	costs.Is.Rows[0].USD, costs.Is.Rows[1].USD = "2", "1"
-	sums := groups(&costs.Is, "team,label:x")
+	sums := groups(&costs.Is, &costs.Is, "team,label:x")
 	held := of[explain.Audit]()
 	keys := filled[keyData]().(keyData)
 	keys.Keys[0].Revoked = time.Time{}
@@ -138,7 +138,7 @@ func TestHostileNames(t *testing.T) {
 	shown := map[string]any{
 		"now":           nowData{Overview: of[admin.Overview](), Ledger: ledger, Dearest: costs, Forecasts: of[admin.Forecasts](), Refused: of[decisionData](), Alerts: told, Exceptions: ends},
 		"alerts":        alertData{told.Is, ends},
-		"spend":         spendData{Costs: costs, Before: costs, Forecasts: of[admin.Forecasts](), Groups: sums, Chart: newChart(&costs.Is, "team,label:x", sums), By: hostile, Bucket: hostile, CSV: "/ui/spend.csv?" + hostile},
+		"spend":         spendData{Costs: costs, Before: costs, Forecasts: of[admin.Forecasts](), Groups: sums, Shown: excerpt[sum]{Rows: sums}, Chart: newChart(&costs.Is, "team,label:x", sums), By: hostile, Bucket: hostile, CSV: "/ui/spend.csv?" + hostile},
 		"resources":     resources,
 		"decisions":     filled[decisionData](),
 		"decision":      filled[explain.Report](),
@@ -246,7 +246,13 @@ func TestCharts(t *testing.T) {
 		costs.Rows = append(costs.Rows, admin.Cost{Start: day.AddDate(0, 0, i%2), End: day.AddDate(0, 0, i%2+1), Team: string(rune('a' + i)), USD: "1"})
 	}
 	costs.Rows[0].USD = "5.5"
-	sums := groups(costs, "team")
+	earlier := &admin.Costs{From: day.AddDate(0, 0, -2), To: day, Rows: []admin.Cost{
+		{Start: day.AddDate(0, 0, -1), End: day, Team: "a", USD: "19"}, {Start: day.AddDate(0, 0, -1), End: day, Team: "gone", USD: "1"},
+	}}
+	sums := groups(costs, earlier, "team")
+	if got := sums[0]; got.Name != "a" || got.Before != 19 || got.Change() != "-71 %" || sums[len(sums)-1].Name != "gone" || sums[1].Change() != "" {
+		t.Errorf("groups %+v", sums)
+	}
 	c := newChart(costs, "team", sums)
 	if len(c.Series) != maxSeries || c.Series[0] != "a" || c.Series[maxSeries-1] != "all others" {
 		t.Errorf("series %q", c.Series)
@@ -256,6 +262,18 @@ func TestCharts(t *testing.T) {
 	}
 	if b := c.Columns[0].Boxes[0]; b.Height != "115.8" || b.Y != "84.2" || b.Title != "2026-11-01, a: 5.50 USD" {
 		t.Errorf("the first box: %+v", b)
+	}
+	c.compare(earlier)
+	if c.Top != 20 || c.Columns[1].Before != 20 || c.Before != "200.0,200.0 600.0,0.0" || c.Columns[0].Boxes[0].Height != "55.0" {
+		t.Errorf("with the time before: %+v", c)
+	}
+	c.forecast("2026-11-02", 15)
+	if f := c.Forecast; f == nil || f.Y != "50.0" || f.Height != "100.0" || f.Title != "2026-11-02, more by the forecast: 10.00 USD" {
+		t.Errorf("with the forecast: %+v", f)
+	}
+	c.compare(&admin.Costs{Rows: costs.Rows[:1]})
+	if c.Columns[1].Before != 20 {
+		t.Error("a time of another length is compared")
 	}
 	for _, g := range []struct {
 		budget admin.Budget

@@ -3,6 +3,8 @@ package ui
 import (
 	"bytes"
 	"cmp"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -15,12 +17,14 @@ import (
 // spendData is the data of the page of spend.
 type spendData struct {
 	Costs part[admin.Costs]
-	// Before is the total of the time of the same length before.
+	// Before are the costs of the time of the same length before, by the same groups and buckets.
 	Before    part[admin.Costs]
 	Forecasts part[admin.Forecasts]
 	Chart     chart
 	// Groups are the sums of the groups, the dearest first.
 	Groups []sum
+	// Shown are those on the page.
+	Shown excerpt[sum]
 	// By is the grouping of the costs, Bucket the period of a column.
 	By, Bucket string
 	// CSV is the address of the same as CSV.
@@ -32,14 +36,24 @@ type sum struct {
 	Name  string
 	USD   float64
 	Share float64 // of all
+	// Before is the cost in the time before.
+	Before float64
 }
 
-// Change returns by how much the total differs from that of the time before, as a share, and false where that had none.
-func (d spendData) Change() (share float64) {
-	if before := decimal(d.Before.Is.Total); before > 0 {
-		return decimal(d.Costs.Is.Total)/before - 1
+// Change returns by how much the cost differs from that of the time before, in words, "" where that had none.
+func (s sum) Change() string {
+	if s.Before <= 0 {
+		return ""
 	}
-	return 0
+	return change(s.USD/s.Before - 1)
+}
+
+// change writes a share with its sign.
+func change(share float64) string { return fmt.Sprintf("%+.0f %%", 100*share) }
+
+// Change returns by how much the total differs from that of the time before, in words, "" where that had none.
+func (d spendData) Change() string {
+	return sum{USD: decimal(d.Costs.Is.Total), Before: decimal(d.Before.Is.Total)}.Change()
 }
 
 // grouping returns the query of the costs, grouped by teams unless the page says otherwise.
@@ -62,36 +76,71 @@ func spend(v *visit) (any, int, string) {
 		return d, d.Costs.Status, d.Costs.Fault
 	}
 	from, to := d.Costs.Is.From, d.Costs.Is.To
-	before := v.query(history)
-	before.Del("by")
+	before := maps.Clone(q)
 	before.Del("limit")
-	before.Set("bucket", "total")
 	before.Set("from", from.Add(from.Sub(to)).Format(time.RFC3339))
 	before.Set("to", from.Format(time.RFC3339))
 	d.Before = ask[admin.Costs](v, history, before)
 	d.Forecasts = ask[admin.Forecasts](v, "GET /admin/spend/forecast", nil)
-	d.Forecasts.Is.Scopes = withoutKeys(d.Forecasts.Is.Scopes, func(f *admin.Forecast) string { return f.Scope })
-	d.Groups = groups(&d.Costs.Is, d.By)
+	d.Groups = groups(&d.Costs.Is, &d.Before.Is, d.By)
+	d.Shown = cut(v, d.Groups)
 	d.Chart = newChart(&d.Costs.Is, d.By, d.Groups)
+	d.Chart.compare(&d.Before.Is)
+	d.Chart.forecast(expected(v, q, d.Bucket, d.Forecasts.Is.Scopes))
+	d.Forecasts.Is.Scopes = withoutKeys(d.Forecasts.Is.Scopes, func(f *admin.Forecast) string { return f.Scope })
 	return d, 0, ""
 }
 
-// groups adds the costs of each group up.
-func groups(costs *admin.Costs, by string) []sum {
-	totals := make(map[string]float64)
+// expected returns the bucket under way and what it is likely to come to, in USD, of the costs that a query selects; "" where no forecast is
+// made of those.
+func expected(v *visit, q url.Values, bucket string, scopes []admin.Forecast) (label string, usd float64) {
+	scope, filters := "organisation", 0
+	for _, name := range []string{"team", "key", "kind", "resource", "gpu", "dc", "label"} {
+		filters += len(q[name])
+	}
+	switch {
+	case filters > 1 || filters == 1 && !q.Has("team") && !q.Has("key"):
+		return "", 0
+	case q.Has("team"):
+		scope = "team " + q.Get("team")
+	case q.Has("key"):
+		scope = "key " + q.Get("key")
+	}
+	for i := range scopes {
+		if f := &scopes[i]; f.Scope == scope && bucket == "day" {
+			return v.deps.Now().UTC().Format(time.DateOnly), decimal(f.Day.Expected)
+		} else if f.Scope == scope && bucket == "month" {
+			return v.deps.Now().UTC().Format("2006-01") + "-01", decimal(f.Month.Expected)
+		}
+	}
+	return "", 0
+}
+
+// groups adds the costs of each group up, and those of the time before. The dearest come first.
+func groups(costs, before *admin.Costs, by string) []sum {
+	totals := make(map[string]*sum)
+	of := func(c *admin.Cost) *sum {
+		name := groupOf(c, by)
+		if totals[name] == nil {
+			totals[name] = &sum{Name: name}
+		}
+		return totals[name]
+	}
 	all := 0.0
 	for i := range costs.Rows {
 		usd := decimal(costs.Rows[i].USD)
-		totals[groupOf(&costs.Rows[i], by)] += usd
+		of(&costs.Rows[i]).USD += usd
 		all += usd
 	}
+	for i := range before.Rows {
+		of(&before.Rows[i]).Before += decimal(before.Rows[i].USD)
+	}
 	out := make([]sum, 0, len(totals))
-	for name, usd := range totals {
-		s := sum{Name: name, USD: usd}
+	for _, s := range totals {
 		if all > 0 {
-			s.Share = usd / all
+			s.Share = s.USD / all
 		}
-		out = append(out, s)
+		out = append(out, *s)
 	}
 	slices.SortFunc(out, func(a, b sum) int { return cmp.Or(cmp.Compare(b.USD, a.USD), strings.Compare(a.Name, b.Name)) })
 	return out
