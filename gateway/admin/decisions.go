@@ -16,8 +16,8 @@ type Decisions interface {
 	// Find explains an exchange of an organisation, or of any for "", by its decision id,
 	// nil if it is not kept.
 	Find(ctx context.Context, org, id string) (any, error)
-	// List returns the latest exchanges that are selected. With an error, they are those
-	// of this gateway alone.
+	// List returns the latest exchanges that are selected. With a NewestError, older ones were not looked through; with another error, they are
+	// those of this gateway alone.
 	List(ctx context.Context, q DecisionQuery) (any, error)
 	// Watch returns the selected decisions from now on, by this gateway at once and by others within some seconds, until ctx
 	// ends and the channel is closed. It has a Missed in the place of decisions that the reader was too slow for.
@@ -36,6 +36,12 @@ type Decisions interface {
 	// one that is not configured.
 	Audit(ctx context.Context, org string) (any, error)
 }
+
+// NewestError means that decisions were looked through from the newest, and from Before on no further.
+type NewestError struct{ Before time.Time }
+
+// Error implements error.
+func (NewestError) Error() string { return "only the newest decisions were looked through" }
 
 // DecisionQuery selects exchanges. A zero member selects all.
 type DecisionQuery struct {
@@ -92,7 +98,11 @@ func (d Deps) decisions(ctx context.Context, _ row.Scope, p selected) (any, erro
 	q.Since, q.Before, q.Limit = time.Time(p.Since), time.Time(p.Before), p.Limit
 	list, err := d.Decisions.List(ctx, q)
 	answer := map[string]any{"decisions": list}
-	if err != nil {
+	switch cut, isCut := errors.AsType[NewestError](err); {
+	case isCut:
+		answer["incomplete"] = err.Error() + ": next is the value of the parameter before for older ones"
+		answer["next"] = cut.Before.UTC().Format(time.RFC3339Nano)
+	case err != nil:
 		answer["incomplete"] = "the shared store does not answer: these are this gateway's"
 	}
 	return answer, nil

@@ -179,7 +179,7 @@ Envoys that are connected to this gateway, with the versions that they have.`,
 		},
 		{Pattern: "GET /admin/envoy/snapshot", Summary: "What a group of Envoys is served", Role: row.Viewer, Ask: row.Do(d.envoySnapshot)},
 		{
-			Pattern: "GET /admin/decisions", Summary: "The latest exchanges", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.decisions), Answer: row.List("decisions", d.Shapes.Summary, "incomplete"),
+			Pattern: "GET /admin/decisions", Summary: "The latest exchanges", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.decisions), Answer: row.List("decisions", d.Shapes.Summary, "incomplete", "next"),
 			Commands: []row.Command{{
 				Use: "decisions", Short: "List decisions, of any gateway", Example: "tollgate decisions --org acme --team research --refused --since 24h",
 				Long: `Lists the latest exchanges, newest first: those of the gateway that is asked, and

@@ -81,25 +81,56 @@ func (s *Store) Find(ctx context.Context, orgs []string, id string) (json.RawMes
 	if err != nil {
 		return nil, nil //nolint:nilerr,nilnil // no decision has it
 	}
+	began := ulid.Time(made.Time())
+	late := began.Add(longest)
 	var found json.RawMessage
 	for _, org := range orgs {
-		err := s.each(ctx, org, ulid.Time(made.Time()), func(of string, report json.RawMessage) bool {
-			if of == id {
-				found = report
+		for _, in := range []struct {
+			newest string
+			since  time.Time
+		}{{upTo(late), began}, {"+", late.Add(skew)}} { // few take longer than an hour
+			err := s.each(ctx, org, in.newest, in.since, func(of string, report json.RawMessage) bool {
+				if of == id {
+					found = report
+				}
+				return found == nil
+			})
+			if err != nil || found != nil {
+				return found, err
 			}
-			return found == nil
-		})
-		if err != nil || found != nil {
-			return found, err
 		}
 	}
 	return nil, nil
 }
 
-// List calls visit with the reports of an organisation, last kept first, until it
-// returns false. All that began since then are among them.
-func (s *Store) List(ctx context.Context, org string, since time.Time, visit func(report json.RawMessage) bool) error {
-	return s.each(ctx, org, since, func(_ string, report json.RawMessage) bool { return visit(report) })
+// upTo returns the last place of a stream that was kept by a time.
+func upTo(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
+
+// Range is a time in which decisions began.
+type Range struct {
+	// Since and Before bound it; the zero Before does not.
+	Since, Before time.Time
+	// Most is how many decisions are read; 0 is all.
+	Most int
+}
+
+// List calls visit with the reports of an organisation in a range, last kept first, until it returns false. All that began since then are
+// among them, and all that began before and took no longer than an hour. whole is false if there are more than are read.
+func (s *Store) List(ctx context.Context, org string, in Range, visit func(report json.RawMessage) bool) (whole bool, err error) {
+	newest := "+"
+	if !in.Before.IsZero() {
+		newest = upTo(in.Before.Add(longest))
+	}
+	read := 0
+	whole = true
+	err = s.each(ctx, org, newest, in.Since, func(_ string, report json.RawMessage) bool {
+		if read++; in.Most > 0 && read > in.Most {
+			whole = false
+			return false
+		}
+		return visit(report)
+	})
+	return whole, err
 }
 
 // Follow calls visit with the reports of an organisation that were kept behind a place, first kept first, the newest maxFollowed at most, and
@@ -139,15 +170,17 @@ const maxFollowed = 10 * page
 const (
 	// page is how many reports are read at once.
 	page = 200
+	// longest is how long before it was kept a decision that is listed may have begun.
+	longest = time.Hour
 	// skew bounds by how much the clocks of gateways and Redis differ.
 	skew = time.Minute
 )
 
-// each calls visit with the decisions of an organisation that were kept since a
+// each calls visit with the decisions of an organisation that were kept up to an entry of its stream and since a
 // gateway's clock showed a time, last first, until it returns false.
-func (s *Store) each(ctx context.Context, org string, since time.Time, visit func(id string, report json.RawMessage) bool) error {
+func (s *Store) each(ctx context.Context, org, newest string, since time.Time, visit func(id string, report json.RawMessage) bool) error {
 	oldest := strconv.FormatInt(max(0, since.Add(-skew).UnixMilli()), 10)
-	for newest := "+"; ; {
+	for {
 		entries, err := s.client.XRevRangeN(ctx, s.key(org), newest, oldest, page).Result()
 		if err != nil {
 			return unavailable(err)

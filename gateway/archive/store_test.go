@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,7 +47,7 @@ func keep(t *testing.T, s *archive.Store, org string, numbers ...int) {
 func list(t *testing.T, s *archive.Store, org string, since time.Time, most int) []int {
 	t.Helper()
 	got := []int{}
-	err := s.List(t.Context(), org, since, func(report json.RawMessage) bool {
+	_, err := s.List(t.Context(), org, archive.Range{Since: since}, func(report json.RawMessage) bool {
 		var x struct{ N int }
 		if err := json.Unmarshal(report, &x); err != nil {
 			t.Fatal(err)
@@ -90,6 +92,40 @@ func TestArchive(t *testing.T) {
 		}
 		if got, err := s.Find(t.Context(), []string{"acme"}, old.ID); err != nil || got != nil {
 			t.Errorf("found what is another organisation's: %s, %v", got, err)
+		}
+	})
+}
+
+// A list reads no more than it may, and begins behind a time.
+func TestListsAreBounded(t *testing.T) {
+	eachStore(t, archive.DefaultConfig(), func(t *testing.T, s *archive.Store, client redis.UniversalClient) {
+		for hour := 5; hour > 0; hour-- {
+			at := fmt.Sprintf("%d-1", time.Now().Add(-time.Duration(hour)*time.Hour).UnixMilli())
+			if err := client.XAdd(t.Context(), &redis.XAddArgs{Stream: "t:{acme}", ID: at, Values: []any{id(hour, time.Duration(hour)*time.Hour), strconv.Itoa(hour)}}).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, c := range []struct {
+			in    archive.Range
+			want  string
+			whole bool
+		}{
+			{archive.Range{Most: 2}, "12", false},
+			{archive.Range{Most: 5}, "12345", true},
+			{archive.Range{Before: time.Now().Add(-200 * time.Minute)}, "345", true},
+			{archive.Range{Before: time.Now().Add(-200 * time.Minute), Since: time.Now().Add(-250 * time.Minute)}, "34", true},
+		} {
+			var got strings.Builder
+			whole, err := s.List(t.Context(), "acme", c.in, func(report json.RawMessage) bool {
+				got.Write(report)
+				return true
+			})
+			if err != nil || got.String() != c.want || whole != c.whole {
+				t.Errorf("%+v: %s, whole %t, %v; want %s, %t", c.in, got.String(), whole, err, c.want, c.whole)
+			}
+		}
+		if got, err := s.Find(t.Context(), []string{"acme"}, id(4, 4*time.Hour)); err != nil || string(got) != "4" {
+			t.Errorf("found %s, %v", got, err)
 		}
 	})
 }
@@ -147,7 +183,10 @@ func TestArchiveAway(t *testing.T) {
 			return err
 		}(),
 		"find": func() error { _, err := s.Find(t.Context(), []string{"acme"}, id(1, 0)); return err }(),
-		"list": s.List(t.Context(), "acme", time.Time{}, func(json.RawMessage) bool { return true }),
+		"list": func() error {
+			_, err := s.List(t.Context(), "acme", archive.Range{}, func(json.RawMessage) bool { return true })
+			return err
+		}(),
 	} {
 		if !errors.Is(err, archive.ErrUnavailable) {
 			t.Errorf("%s: %v, want %v", what, err, archive.ErrUnavailable)

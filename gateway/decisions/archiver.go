@@ -1,6 +1,7 @@
 package decisions
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/archive"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
@@ -90,17 +92,55 @@ func (a *archiver) writeAll(batch []explain.Past) {
 	}
 }
 
+// mostRead bounds how many archived decisions one list reads, of about 2.5 KB each.
+const mostRead = 5000
+
 // list returns the archived summaries of an organisation that are selected, newest
-// first.
+// first. It returns an admin.NewestError when there were more to look through.
 func (a *archiver) list(ctx context.Context, org string, q explain.Query) ([]explain.Summary, error) {
 	var list []explain.Summary
-	err := a.store.List(ctx, org, q.Since, func(raw json.RawMessage) bool {
+	var last json.RawMessage
+	words := wordsOf(q)
+	whole, err := a.store.List(ctx, org, archive.Range{Since: q.Since, Before: q.Before, Most: mostRead}, func(raw json.RawMessage) bool {
+		last = raw
+		for _, word := range words {
+			if !bytes.Contains(raw, word) {
+				return true
+			}
+		}
 		if s := summaryOf(raw); s != nil && q.Match(s) {
 			list = append(list, *s)
 		}
 		return len(list) < q.Limit
 	})
+	if err == nil && !whole {
+		var x explain.Report
+		err = json.Unmarshal(last, &x)
+		if err == nil {
+			err = admin.NewestError{Before: x.Time}
+		}
+	}
 	return list, err
+}
+
+// wordsOf returns texts that the report of each selected decision has, since reading a report takes much longer than to look for a text.
+func wordsOf(q explain.Query) (words [][]byte) {
+	add := func(member, value string) {
+		if value != "" {
+			text, _ := json.Marshal(map[string]string{member: value}) // as the report was written
+			words = append(words, text[1:len(text)-1])
+		}
+	}
+	add("team", q.Team)
+	add("key", q.Key)
+	add("operation", q.Operation)
+	if q.Refused {
+		add("verdict", string(explain.Refused))
+	}
+	if q.Own {
+		words = append(words, []byte(`"own":{`))
+	}
+	return words
 }
 
 // follow calls visit with the summaries of an organisation that were archived behind a place, and returns the place behind them; see

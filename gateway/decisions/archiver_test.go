@@ -1,6 +1,8 @@
 package decisions
 
 import (
+	"bytes"
+	"encoding/json"
 	"log/slog"
 	"testing"
 	"time"
@@ -61,6 +63,26 @@ func TestArchiver(t *testing.T) {
 	begun[2]()
 	if got := [2]int64{a.written.Load(), a.failed.Load()}; got != [2]int64{tasks.MaxWaiting + 1, 1} || kept() != tasks.MaxWaiting+1 {
 		t.Errorf("after the store was away: written, failed = %v with %d kept", got, kept())
+	}
+}
+
+// What is looked for in a report, before it is read, is in that of each decision that is selected.
+func TestWordsOfReports(t *testing.T) {
+	t.Parallel()
+	const odd = `<a> & "b" \ é`
+	x := explain.Report{DecisionID: "d", Operation: odd, Verdict: explain.Refused, Caller: explain.Caller{Org: "acme", Team: odd, Key: odd}, Own: &explain.Own{}}
+	report, err := json.Marshal(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := wordsOf(explain.Query{Team: odd, Key: odd, Operation: odd, Refused: true, Own: true})
+	for _, word := range words {
+		if !bytes.Contains(report, word) {
+			t.Errorf("%s is not in %s", word, report)
+		}
+	}
+	if len(words) != 5 || len(wordsOf(explain.Query{})) != 0 {
+		t.Errorf("%d words, want 5, and none for all decisions", len(words))
 	}
 }
 

@@ -81,6 +81,9 @@ func (d Rows) Refused(ctx context.Context, org string) ([]admin.Refused, error) 
 		}
 		out[at].Calls++
 	}
+	if _, cut := errors.AsType[admin.NewestError](err); cut {
+		err = nil // the newest are counted
+	}
 	slices.SortStableFunc(out, func(a, b admin.Refused) int { return cmp.Compare(b.Calls, a.Calls) })
 	return out, err
 }
@@ -105,10 +108,19 @@ func (d Rows) list(ctx context.Context, q explain.Query) ([]explain.Summary, err
 		return own, nil
 	}
 	var errs []error
+	var newest admin.NewestError
 	lists := [][]explain.Summary{own}
 	for _, org := range d.orgs(q.Org) {
 		list, err := d.d.archive.list(ctx, org, q)
-		lists, errs = append(lists, list), append(errs, err)
+		lists = append(lists, list)
+		if cut, isCut := errors.AsType[admin.NewestError](err); !isCut {
+			errs = append(errs, err)
+		} else if cut.Before.After(newest.Before) {
+			newest = cut // that of another organisation would leave some out
+		}
 	}
-	return q.Newest(lists...), errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil || newest.Before.IsZero() {
+		return q.Newest(lists...), err
+	}
+	return q.Newest(lists...), newest
 }

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
@@ -55,6 +57,10 @@ func as[T any](answer any) (out T, err error) {
 		return a, nil
 	case *T:
 		return *a, nil
+	case map[string]any:
+		if members(reflect.ValueOf(&out).Elem(), a) {
+			return out, nil
+		}
 	}
 	text, err := json.Marshal(answer)
 	if err == nil {
@@ -64,6 +70,20 @@ func as[T any](answer any) (out T, err error) {
 		return out, fmt.Errorf("read an answer: %w", err)
 	}
 	return out, nil
+}
+
+// members sets the fields of a struct to the members of an answer. It returns false if they are of other types: a long list is not read from
+// its JSON for nothing.
+func members(out reflect.Value, answer map[string]any) bool {
+	set := 0
+	for field, to := range out.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if given := reflect.ValueOf(answer[name]); given.IsValid() && given.Type().AssignableTo(field.Type) {
+			to.Set(given)
+			set++
+		}
+	}
+	return set == len(answer)
 }
 
 // query returns the parameters of the page that a row has, without empty ones.

@@ -179,7 +179,7 @@ type decisionData struct {
 	Decisions  []explain.Summary `json:"decisions"`
 	Incomplete string            `json:"incomplete"`
 	// Older is the value of the parameter before for the decisions before these, "" where there are none.
-	Older string `json:"-"`
+	Older string `json:"next"`
 }
 
 // Blank is the decision that a row for later ones is made of.
@@ -188,7 +188,7 @@ func (decisionData) Blank() explain.Summary { return explain.Summary{} }
 func decisions(v *visit) (any, int, string) {
 	q := v.query(decisionList)
 	list := ask[decisionData](v, decisionList, q)
-	if n := len(list.Is.Decisions); n > 0 && strconv.Itoa(n) == cmp.Or(q.Get("limit"), "50") {
+	if n := len(list.Is.Decisions); list.Is.Older == "" && n > 0 && strconv.Itoa(n) == cmp.Or(q.Get("limit"), "50") {
 		list.Is.Older = list.Is.Decisions[n-1].Time.UTC().Format(time.RFC3339Nano)
 	}
 	return list.Is, list.Status, list.Fault

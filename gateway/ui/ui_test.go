@@ -70,9 +70,15 @@ func start(t *testing.T, text string, store *miniredis.Miniredis) *console {
 	c.gateway = world.Gateway(t, c.config(t, c.text), gateway.Deps{
 		Redis: world.Redis(t, store.Addr()), Now: func() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) },
 	})
+	c.serve(t)
+	return c
+}
+
+// serve opens the operators' listener.
+func (c *console) serve(t *testing.T) {
+	t.Helper()
 	c.Server = httptest.NewServer(c.gateway.AdminHandler())
 	t.Cleanup(c.Close)
-	return c
 }
 
 func (c *console) config(t *testing.T, text string) settings.Config {

@@ -1,0 +1,112 @@
+package ui_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/oklog/ulid/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/test/platform"
+	"github.com/tollgate-dev/tollgate/test/world"
+)
+
+// counter counts what is sent to Redis: trips, and commands in them.
+type counter struct{ trips, commands atomic.Int64 }
+
+// DialHook implements redis.Hook.
+func (*counter) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+// ProcessHook implements redis.Hook.
+func (c *counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		c.trips.Add(1)
+		c.commands.Add(1)
+		return next(ctx, cmd)
+	}
+}
+
+// ProcessPipelineHook implements redis.Hook.
+func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		c.trips.Add(1)
+		c.commands.Add(int64(len(cmds)))
+		return next(ctx, cmds)
+	}
+}
+
+// Figures of a large organisation.
+const manyKeys, manyDecisions = 10_000, 100_000
+
+// large runs a gateway of an organisation with many keys, whose archive has many decisions, none of them refused.
+func large(t *testing.T) (*console, *counter) {
+	t.Helper()
+	store := miniredis.RunT(t)
+	now := time.Now()
+	for i := range manyDecisions {
+		began := now.Add(time.Duration(i-manyDecisions) * time.Second / 2)
+		id := ulid.ULID{15: byte(i), 14: byte(i >> 8), 13: byte(i >> 16)}
+		if err := id.SetTime(ulid.Timestamp(began)); err != nil {
+			t.Fatal(err)
+		}
+		report := fmt.Sprintf(`{"decisionId":"%s","time":%q,"method":"POST","path":"/v2/pods","dialect":"v2","operation":"createPod","verdict":"allowed","status":201,"caller":{"org":"acme","team":"research","key":"key-%d"}}`, id, began.Format(time.RFC3339Nano), i%manyKeys)
+		if _, err := store.XAdd("tollgate:decisions:{acme}", fmt.Sprintf("%d-1", began.UnixMilli()), []string{id.String(), report}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	client, sent := world.Redis(t, store.Addr()), new(counter)
+	client.AddHook(sent)
+	c := &console{text: strings.Replace(strings.Replace(text, "    idle: {for: 1h}", "    budget: {per_hour: 5, per_month: 900}\n    idle: {for: 1h}", 1), "PLATFORM", platform.RunT(t).URL, 1)}
+	cfg := c.config(t, c.text)
+	keys := &cfg.Orgs[0].Keys
+	for i := range manyKeys {
+		k := (*keys)[0]
+		k.ID, k.Owner = fmt.Sprintf("key-%d", i), fmt.Sprintf("person-%d@acme.example", i)
+		copy(k.Digest[:], fmt.Sprintf("%032d", i))
+		*keys = append(*keys, k)
+	}
+	c.gateway = world.Gateway(t, cfg, gateway.Deps{Redis: client})
+	c.serve(t)
+	return c, sent
+}
+
+// A page of a large organisation is small, and asks for little: neither grows with the number of keys or of decisions.
+func TestPagesOfALargeOrganisation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fills a store")
+	}
+	t.Parallel()
+	c, sent := large(t)
+	root := c.as(t, "root")
+	_, _, list := root.get(c.URL + "/ui/decisions?limit=1")
+	_, id, _ := strings.Cut(list, `href="/ui/decisions/`)
+	id, _, _ = strings.Cut(id, `"`)
+	for _, page := range append([]string{"/ui/decisions?refused=true", "/ui/decisions?limit=1000", "/ui/decisions?before=" + time.Now().Add(-9*time.Hour).UTC().Format(time.RFC3339), "/ui/decisions/" + id}, pages...) {
+		trips, commands, began := sent.trips.Load(), sent.commands.Load(), time.Now()
+		status, _, body := root.get(c.URL + page)
+		took := time.Since(began)
+		trips, commands = sent.trips.Load()-trips, sent.commands.Load()-commands
+		var packed bytes.Buffer
+		z := gzip.NewWriter(&packed)
+		_, _ = z.Write([]byte(body))
+		_ = z.Close()
+		t.Logf("%s: %d, %d kB, %d kB in gzip, %d trips, %d commands, %s", page, status, len(body)/1000, packed.Len()/1000, trips, commands, took.Round(time.Millisecond))
+		if status != 200 || packed.Len() > 200_000 || trips > 60 || commands > 300 {
+			t.Errorf("%s: %d, %d bytes in gzip, %d trips with %d commands; want 200, at most 200,000, 60 and 300", page, status, packed.Len(), trips, commands)
+		}
+	}
+	if _, _, page := root.get(c.URL + "/ui/decisions?refused=true"); !strings.Contains(page, "only the newest decisions were looked through") || !strings.Contains(page, "Older decisions") {
+		t.Error("a list that ends early does not say so, or does not lead on")
+	}
+}
