@@ -51,6 +51,9 @@ func (s sum) Change() string {
 // change writes a share with its sign.
 func change(share float64) string { return fmt.Sprintf("%+.0f %%", 100*share) }
 
+// Compared reports whether there are costs of the time before.
+func (d spendData) Compared() bool { return len(d.Before.Is.Rows) > 0 }
+
 // Change returns by how much the total differs from that of the time before, in words, "" where that had none.
 func (d spendData) Change() string {
 	return sum{USD: decimal(d.Costs.Is.Total), Before: decimal(d.Before.Is.Total)}.Change()

@@ -83,6 +83,7 @@ func mySpend(v *visit) (any, int, string) {
 	d := spendData{Costs: own[admin.Costs](v, "spend", q), By: q.Get("by"), Bucket: cmp.Or(q.Get("bucket"), "day")}
 	if d.Costs.OK() {
 		d.Groups = groups(&d.Costs.Is, new(admin.Costs), d.By)
+		d.Shown = cut(v, d.Groups)
 		d.Chart = newChart(&d.Costs.Is, d.By, d.Groups)
 	}
 	return d, d.Costs.Status, d.Costs.Fault
