@@ -33,7 +33,7 @@ var decided = map[string]row.Role{
 	"GET /debug/pprof/": row.Operator, "GET /debug/pprof/profile": row.Operator, "GET /debug/pprof/symbol": row.Operator, "GET /debug/pprof/trace": row.Operator,
 	"POST /admin/approvals/grant": row.Approver, "POST /admin/approvals/deny": row.Approver,
 	"GET /admin/config": row.Admin, "GET /admin/config/diff": row.Admin, "GET /admin/config/revisions": row.Admin, "POST /admin/keys/create": row.Admin, "POST /admin/keys/rotate": row.Admin, "POST /admin/keys/revoke": row.Admin,
-	"POST /admin/tokens/revoke": row.Admin,
+	"POST /admin/policies/replay": row.Admin, "POST /admin/policies/try": row.Admin, "POST /admin/tokens/revoke": row.Admin,
 }
 
 // Every row has a decision, and holds it: by its route, for each role, for no token, and for the key of a caller.

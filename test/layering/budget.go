@@ -21,7 +21,7 @@ const BudgetSlack = 3
 func Budgets() []Budget {
 	return []Budget{
 		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1642},
-		{"features in folders of their own", []string{"gateway/callers", "gateway/check", "gateway/engines", "gateway/dialects", "gateway/tokens", "gateway/listen", "gateway/questions", "gateway/fleet", "gateway/decisions", "gateway/billtypes", "gateway/keep", "gateway/approval/answers", "gateway/retired", "gateway/revisions", "gateway/limits", "gateway/alerts", "gateway/platform", "gateway/tenants", "gateway/audit/ship", "gateway/coverage", "gateway/envoy"}, 5830},
+		{"features in folders of their own", []string{"gateway/callers", "gateway/check", "gateway/engines", "gateway/dialects", "gateway/tokens", "gateway/listen", "gateway/questions", "gateway/fleet", "gateway/decisions", "gateway/billtypes", "gateway/keep", "gateway/approval/answers", "gateway/retired", "gateway/revisions", "gateway/limits", "gateway/alerts", "gateway/platform", "gateway/tenants", "gateway/audit/ship", "gateway/coverage", "gateway/envoy"}, 6467},
 		{"chain, its stages and ports", []string{"gateway/filter"}, 6636},
 		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 2189},
 		{"idempotency, approvals and their store", []string{"gateway/once/...", "gateway/approval", "gateway/approval/grants", "gateway/record"}, 2385},
