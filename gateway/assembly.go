@@ -62,7 +62,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	if g.runs, err = schema.LoadRun(); err != nil {
 		return nil, err
 	}
-	g.bodies, g.keyless = filter.NewMemory(cfg.Run.Memory), filter.NewMemory(keylessMemory)
+	g.bodies, g.keyless, g.lists = filter.NewMemory(cfg.Run.Memory), filter.NewMemory(keylessMemory), filter.NewMemory(listsMemory)
 	g.webSockets = semaphore.NewWeighted(cfg.Run.WebSockets)
 	g.gate = overload.New(cfg.Overload)
 	measureGate(g.meter(), g.gate)

@@ -87,6 +87,10 @@ type Deps struct {
 // bytes: 160 of the largest.
 const keylessMemory = 16 << 20
 
+// listsMemory bounds the lists of the platform that are translated at once, in bytes: two of
+// 20,000 pods. Each takes five times its length until it is translated.
+const listsMemory = 32 << 20
+
 // Gateway is a running tollgate.
 type Gateway struct {
 	deps         Deps
@@ -95,6 +99,7 @@ type Gateway struct {
 	runs         *schema.API    // of the run interface
 	bodies       *filter.Memory // of the run interface
 	keyless      *filter.Memory // of callers without a key
+	lists        *filter.Memory // of lists that are translated
 	webSockets   *semaphore.Weighted
 	gate         *overload.Gate
 	recorder     *telemetry.Recorder

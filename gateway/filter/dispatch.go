@@ -118,16 +118,24 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 		return cancel, nil
 	}
 	defer cancel()
-	if err := ex.readAnswer(res); err != nil {
+	if err := ex.readAnswer(ctx, res); err != nil {
 		ex.Broke()
 		return nil, fmt.Errorf("%w: the answer's body: %w", upstream.ErrUnreachable, err)
 	}
 	return func() {}, nil
 }
 
+// largeList is the length of lists above which those that legacy requests translate take
+// memory, in bytes: 1,500 pods.
+const largeList = 1 << 20
+
 // readAnswer reads the body of an answer to its end. Of an error that is longer
 // than anything worth relaying, the beginning does.
-func (ex *Exchange) readAnswer(res *http.Response) (err error) {
+func (ex *Exchange) readAnswer(ctx context.Context, res *http.Response) (err error) {
+	if err := ex.waitForList(ctx, res.ContentLength); err != nil {
+		_ = res.Body.Close()
+		return err
+	}
 	switch {
 	case res.StatusCode >= http.StatusBadRequest:
 		if ex.Answer.Body, err = readAll(res.Body, maxErrorBody); errors.Is(err, errLong) {
@@ -136,9 +144,19 @@ func (ex *Exchange) readAnswer(res *http.Response) (err error) {
 	case res.ContentLength >= 0 && res.ContentLength <= maxAnswer:
 		ex.Answer.Body, err = readWhole(res.Body, res.ContentLength)
 	default:
-		ex.Answer.Body, err = readAll(res.Body, maxAnswer)
+		if ex.Answer.Body, err = readAll(res.Body, maxAnswer); err == nil {
+			err = ex.waitForList(ctx, int64(len(ex.Answer.Body))) // its length was not known
+		}
 	}
 	return err
+}
+
+// waitForList waits until there is memory for a large list that is translated.
+func (ex *Exchange) waitForList(ctx context.Context, length int64) error {
+	if ex.Translation.lists == nil || length <= largeList {
+		return nil
+	}
+	return ex.Translation.lists.wait(ctx, length)
 }
 
 var errLong = errors.New("answer too long")

@@ -1,21 +1,28 @@
 package filter
 
 import (
+	"context"
+	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
 )
 
 // Memory bounds the bytes of bodies that are under way at once, over all exchanges.
-type Memory struct{ w *semaphore.Weighted }
+type Memory struct {
+	w    *semaphore.Weighted
+	size int64
+}
 
 // NewMemory returns a Memory of so many bytes.
-func NewMemory(bytes int64) *Memory { return &Memory{semaphore.NewWeighted(bytes)} }
+func NewMemory(bytes int64) *Memory { return &Memory{semaphore.NewWeighted(bytes), bytes} }
 
 // held is the memory that the body of one exchange holds.
 type held struct {
 	memory *Memory
 	bytes  atomic.Int64
+	// first is held by the goroutine that waits for memory while there is none yet.
+	first sync.Mutex
 }
 
 // grow takes more memory. It reports whether there was enough; nil has no bound.
@@ -28,6 +35,22 @@ func (h *held) grow(bytes int64) bool {
 	}
 	h.bytes.Add(bytes)
 	return true
+}
+
+// wait takes more memory, all there can be for more than that. It waits until there is enough,
+// unless it has some already: those that have some would wait for each other for ever.
+func (h *held) wait(ctx context.Context, bytes int64) error {
+	h.first.Lock()
+	defer h.first.Unlock()
+	if bytes = min(bytes, h.memory.size); h.bytes.Load() > 0 {
+		h.grow(bytes)
+		return nil
+	}
+	if err := h.memory.w.Acquire(ctx, bytes); err != nil {
+		return err
+	}
+	h.bytes.Add(bytes)
+	return nil
 }
 
 // free gives all of it back. It may be called again, from any goroutine.

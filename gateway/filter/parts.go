@@ -55,6 +55,8 @@ type Translation struct {
 	asked []string
 	// lost are the fields of a legacy request that v2 has no place for.
 	lost []string
+	// lists is the memory of lists that a legacy request translates, nil of any other call.
+	lists *held
 }
 
 // Body is the body of a call as it is judged and sent.

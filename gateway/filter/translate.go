@@ -44,6 +44,8 @@ type Translate struct {
 	// Told and Untold end the intent of a call when its request ends, with an answer and
 	// without.
 	Told, Untold func(ctx context.Context, call *Exchange)
+	// Lists bounds the lists of the platform that are translated at once; more wait.
+	Lists *Memory
 }
 
 // Name implements Filter.
@@ -66,8 +68,9 @@ func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 		in.Account, in.Caller = ex.Caller.Org, ex.Caller.Key
 	}
 	in.Catalog = ex.Tenant != nil
-	calls := &calls{translate: f, parent: ex}
+	calls := &calls{translate: f, parent: ex, lists: held{memory: f.Lists}}
 	out := t.Serve(ctx, ex.Route.ID, in, calls)
+	calls.lists.free()
 	calls.mu.Lock()
 	defer calls.mu.Unlock()
 	calls.over = true
@@ -103,6 +106,7 @@ func (*Translate) Notes(ex *Exchange, _ string) []string {
 type calls struct {
 	translate *Translate
 	parent    *Exchange
+	lists     held
 
 	mu sync.Mutex // guards the parent's Calls, Event and Limit, and the fields below
 	// begun says that a call was made: the first is counted as the request.
@@ -142,6 +146,9 @@ func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 	c.mu.Unlock()
 	row, _ := operation.Of(op.ID)
 	if row.Verb != operation.VerbCreate {
+		if r.Read {
+			ex.Translation.lists = &c.lists
+		}
 		return c.run(ctx, ex, r.Read)
 	}
 	ex.Translation.Wish = r.Wish
