@@ -83,7 +83,11 @@ func TestSmallRun(t *testing.T) {
 				t.Errorf("%s has no sample of %s", tg.name, k.name)
 				continue
 			}
-			for _, unit := range []string{cpu, cpuRatio, perSecond, p50, p99, p999} {
+			units := []string{cpu, cpuRatio, perSecond, switches, p50, p99, p999}
+			if tg.gateway != nil {
+				units = append(units, redisCommands)
+			}
+			for _, unit := range units {
 				if r.Samples[at].Values[unit] <= 0 {
 					t.Errorf("%s %s: %s = %v, want more than 0", tg.name, k.name, unit, r.Samples[at].Values[unit])
 				}

@@ -58,6 +58,7 @@ func kinds() []kind {
 			`{"model":"bench","stream":true,"max_tokens":200,"messages":[{"role":"user","content":"run `+requestMark+`"}]}`)},
 		{name: "events", base: "events", runs: true, live: true, status: 200, request: liveRequest},
 		{name: "create-open", base: "create-open", status: 201, open: true, request: create},
+		{name: "read-open", base: "read-open", status: 200, open: true, request: get("/v2/pods/{pod}")},
 	}
 }
 

@@ -12,8 +12,11 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // runner is one run.
@@ -189,16 +192,16 @@ func (r *runner) kind(ctx context.Context, t turn, i *instance, k kind, place in
 	if k.open {
 		send.Rate = r.settings.Rate
 	}
-	var spent map[string]time.Duration
+	var spent map[string]float64
 	var loaded int64
 	o, err := r.machine.run(ctx, send, func() (func() error, error) {
-		before, err := i.cpu()
+		before, err := i.spent(ctx)
 		return func() error {
-			after, err := i.cpu()
+			after, err := i.spent(ctx)
 			if err != nil {
 				return err
 			}
-			spent = map[string]time.Duration{}
+			spent = map[string]float64{}
 			for name := range after {
 				spent[name] = after[name] - before[name]
 			}
@@ -216,31 +219,47 @@ func (r *runner) kind(ctx context.Context, t turn, i *instance, k kind, place in
 	if o.Failed > 0 {
 		values[failed] = float64(o.Failed) / float64(o.Requests)
 	}
-	for name, d := range spent {
-		values[name] = d.Seconds() / float64(o.Requests)
+	for name, n := range spent {
+		values[name] = n / float64(o.Requests)
 	}
 	r.report.add(t.sample(k.name, values))
 	return nil
 }
 
-// cpu is the CPU time used so far, by unit. Processes on the way of a request count as the
-// target's; Redis and, once more, Envoy and all gateways apart.
-func (i *instance) cpu() (map[string]time.Duration, error) {
-	sum := map[string]time.Duration{}
-	add := func(unit string, ps ...*process) error {
+// spent is what was used so far, by unit: CPU time, switches and commands. Processes on the way
+// of a request count as the target's; Redis and, once more, Envoy and all gateways apart.
+func (i *instance) spent(ctx context.Context) (map[string]float64, error) {
+	sum := map[string]float64{}
+	add := func(unit string, of func(*process) (float64, error), ps ...*process) error {
 		for _, p := range ps {
 			if p == nil {
 				continue
 			}
-			d, err := p.cpu()
+			n, err := of(p)
 			if err != nil {
 				return err
 			}
-			sum[unit] += d
+			sum[unit] += n
 		}
 		return nil
 	}
-	return sum, errors.Join(add(cpu, i.way...), add(envoyCPU, i.envoy), add(gatewayCPU, i.gateways...), add(redisCPU, i.redis))
+	err := errors.Join(add(cpu, (*process).cpu, i.way...), add(switches, (*process).switches, i.way...),
+		add(envoyCPU, (*process).cpu, i.envoy), add(gatewayCPU, (*process).cpu, i.gateways...), add(redisCPU, (*process).cpu, i.redis))
+	if i.store != "" && err == nil {
+		sum[redisCommands], err = processed(ctx, i.store)
+	}
+	return sum, err
+}
+
+// processed is how many commands a Redis has processed, this question not among them.
+func processed(ctx context.Context, addr string) (float64, error) {
+	client := redis.NewClient(&redis.Options{Addr: addr})
+	defer func() { _ = client.Close() }()
+	info, err := client.InfoMap(ctx, "stats").Result()
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseFloat(info["Stats"]["total_commands_processed"], 64)
 }
 
 // said is the end of what those on the way of a request logged.

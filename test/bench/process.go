@@ -158,30 +158,55 @@ func (p *process) stop() {
 	<-p.ended
 }
 
-// cpu returns the CPU time that the process has used, all its threads together:
+// cpu returns the CPU time that the process has used in seconds, all its threads together:
 // its CPU clock (clock_getcpuclockid(3)), which is what /proc/PID/stat shows in
 // hundredths of a second.
-func (p *process) cpu() (time.Duration, error) {
+func (p *process) cpu() (float64, error) {
 	const sched = 2 // CPUCLOCK_SCHED of the whole process
 	var t unix.Timespec
 	if err := unix.ClockGettime(int32(^p.cmd.Process.Pid<<3|sched), &t); err != nil {
 		return 0, fmt.Errorf("CPU clock of %s: %w", p.name, err)
 	}
-	return time.Duration(t.Nano()), nil
+	return time.Duration(t.Nano()).Seconds(), nil
+}
+
+// switches returns how often a thread of the process had to wait (proc(5),
+// voluntary_ctxt_switches). Threads that have ended are not among them: Go keeps its own.
+func (p *process) switches() (sum float64, err error) {
+	threads, err := filepath.Glob("/proc/" + strconv.Itoa(p.cmd.Process.Pid) + "/task/*/status")
+	if err != nil {
+		return 0, err
+	}
+	for _, path := range threads {
+		n, err := status(path, "\nvoluntary_ctxt_switches:")
+		if errors.Is(err, os.ErrNotExist) {
+			continue // it has ended meanwhile
+		}
+		if err != nil {
+			return 0, err
+		}
+		sum += float64(n)
+	}
+	return sum, nil
+}
+
+// status reads a number of a status file (proc(5)).
+func status(path, name string) (int64, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	_, after, _ := strings.Cut(string(text), name)
+	fields := strings.Fields(after)
+	if len(fields) == 0 {
+		return 0, fmt.Errorf("%s has no %s", path, name)
+	}
+	return strconv.ParseInt(fields[0], 10, 64)
 }
 
 // memory returns the process's resident set in bytes (proc(5), VmRSS).
 func (p *process) memory() (int64, error) {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.cmd.Process.Pid) + "/status")
-	if err != nil {
-		return 0, err
-	}
-	_, after, _ := strings.Cut(string(text), "VmRSS:")
-	fields := strings.Fields(after)
-	if len(fields) == 0 {
-		return 0, errors.New("/proc/PID/status has no VmRSS")
-	}
-	kb, err := strconv.ParseInt(fields[0], 10, 64)
+	kb, err := status("/proc/"+strconv.Itoa(p.cmd.Process.Pid)+"/status", "VmRSS:")
 	return kb << 10, err
 }
 

@@ -23,6 +23,8 @@ const (
 	envoyCPU        = "envoy-cpu-sec/op"
 	gatewayCPU      = "gateway-cpu-sec/op"
 	redisCPU        = "redis-cpu-sec/op"
+	switches        = "switches/op" // voluntary ones: a thread that had to wait
+	redisCommands   = "redis-commands/op"
 	cpuRatio        = "x-proxy-cpu"
 	perSecond       = "req/s"
 	perSecondRatio  = "x-proxy-req/s"
@@ -164,6 +166,7 @@ type column struct {
 func micros(v float64) string { return fmt.Sprintf("%.0f µs", v*1e6) }
 func millis(v float64) string { return fmt.Sprintf("%.2f ms", v*1e3) }
 func whole(v float64) string  { return fmt.Sprintf("%.0f", v) }
+func tenths(v float64) string { return fmt.Sprintf("%.1f", v) }
 func ratio(v float64) string  { return fmt.Sprintf("%.2f", v) }
 func share(v float64) string  { return fmt.Sprintf("%.2f %%", v*100) }
 func mega(v float64) string   { return fmt.Sprintf("%.0f MB", v/1e6) }
@@ -205,6 +208,10 @@ func (r *report) print(to io.Writer) error {
 				{"p99.9", p999, millis, true},
 				{"requests/s", perSecond, whole, false},
 				{"CPU/request", cpu, micros, false},
+				{"x proxy", cpuRatio, ratio, true},
+				{"switches", switches, tenths, true},
+				{"Redis", redisCPU, micros, false},
+				{"commands", redisCommands, tenths, true},
 				{"failed", failed, share, true},
 			}
 		}

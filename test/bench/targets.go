@@ -40,7 +40,7 @@ const (
 
 // targets lists the measured targets.
 func targets() []target {
-	few := []string{"read", "create", "create-open"}
+	few := []string{"read", "create", "create-open", "read-open"}
 	over := []string{"read", "list-1MB", "create"}
 	judged := []string{"read", "create", "create-401", "create-422", "create-403", "create-429", "create-open"}
 	return []target{
@@ -104,6 +104,8 @@ type instance struct {
 	// any, and gateways are those that are tollgate. Redis is asked by them.
 	way, gateways []*process
 	envoy, redis  *process
+	// store is the address of Redis, "" without one.
+	store string
 	// data and extproc are where gateways listen.
 	data, extproc []string
 }
@@ -216,6 +218,7 @@ func (r *runner) startRedis(ctx context.Context, i *instance) (addr string, err 
 	if err != nil {
 		return "", err
 	}
+	i.store = addr
 	return addr, i.redis.ready(ctx, accepts(addr))
 }
 
