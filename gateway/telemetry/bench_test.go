@@ -30,7 +30,9 @@ func BenchmarkExchange(b *testing.B) {
 	}
 	refused := e
 	refused.Status, refused.Outcome, refused.Refusal, refused.Denied = 403, telemetry.OutcomeRefused, "forbidden", []string{"gpu_allow_list"}
-	for name, e := range map[string]*telemetry.Event{"passes": &e, "refused": &refused} {
+	run := e
+	run.Job = &telemetry.Job{Finished: true, Queued: time.Second, Executed: time.Second, Prompt: 100, Completion: 200, Cost: 0.01}
+	for name, e := range map[string]*telemetry.Event{"passes": &e, "refused": &refused, "run": &run} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

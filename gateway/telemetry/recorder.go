@@ -144,7 +144,7 @@ func NewRecorder(logger *slog.Logger, tp trace.TracerProvider, mp metric.MeterPr
 		metric.WithDescription("Time until the platform's response headers, or until it was known that none would come (status 0).")); err != nil {
 		return nil, fmt.Errorf("telemetry: %w", err)
 	}
-	if r.runs, err = newRuns(m); err != nil {
+	if err = r.runs.register(m); err != nil {
 		return nil, fmt.Errorf("telemetry: %w", err)
 	}
 	return r, nil

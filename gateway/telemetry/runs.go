@@ -13,9 +13,30 @@ type runs struct {
 	queued, executed metric.Float64Histogram
 	tokens           metric.Int64Counter
 	cost             metric.Float64Counter
+
+	whose options[whose]
+	read  options[read]
 }
 
-func newRuns(m metric.Meter) (r runs, err error) {
+// whose is what runs are told apart by. Organisations and teams are those of the
+// configuration, so there are only so many.
+type whose struct{ org, team string }
+
+func (x whose) attributes() attribute.Set {
+	return attribute.NewSet(attribute.String("org", x.org), attribute.String("team", x.team))
+}
+
+// read is what tokens are told apart by.
+type read struct {
+	whose
+	kind string
+}
+
+func (x read) attributes() attribute.Set {
+	return attribute.NewSet(attribute.String("org", x.org), attribute.String("team", x.team), attribute.String("kind", x.kind))
+}
+
+func (r *runs) register(m metric.Meter) error {
 	var errs [4]error
 	r.queued, errs[0] = m.Float64Histogram("tollgate.job.queued", metric.WithUnit("s"),
 		metric.WithDescription("How long finished jobs waited for a worker, as answers tell it."))
@@ -25,23 +46,27 @@ func newRuns(m metric.Meter) (r runs, err error) {
 		metric.WithDescription("Tokens that language models read and wrote, as answers tell it."))
 	r.cost, errs[3] = m.Float64Counter("tollgate.run.usd",
 		metric.WithDescription("USD that runs cost, where answers tell it."))
-	return r, errors.Join(errs[:]...)
+	return errors.Join(errs[:]...)
 }
 
-// record counts a run. Organisations and teams are those of the configuration, so
-// there are only so many series.
+// record counts a run.
 func (r *runs) record(ctx context.Context, e *Event) {
-	who := metric.WithAttributes(attribute.String("org", e.Org), attribute.String("team", e.Team))
+	who := whose{e.Org, e.Team}
+	of := r.whose.of(who, whose.attributes)
 	if e.Job.Finished {
-		r.queued.Record(ctx, e.Job.Queued.Seconds(), who)
-		r.executed.Record(ctx, e.Job.Executed.Seconds(), who)
+		r.queued.Record(ctx, e.Job.Queued.Seconds(), of.record...)
+		r.executed.Record(ctx, e.Job.Executed.Seconds(), of.record...)
 	}
-	for kind, n := range map[string]int64{"prompt": e.Job.Prompt, "completion": e.Job.Completion} {
-		if n > 0 {
-			r.tokens.Add(ctx, n, who, metric.WithAttributes(attribute.String("kind", kind)))
-		}
-	}
+	r.count(ctx, read{who, "prompt"}, e.Job.Prompt)
+	r.count(ctx, read{who, "completion"}, e.Job.Completion)
 	if e.Job.Cost > 0 {
-		r.cost.Add(ctx, e.Job.Cost, who)
+		r.cost.Add(ctx, e.Job.Cost, of.add...)
+	}
+}
+
+// count counts tokens.
+func (r *runs) count(ctx context.Context, x read, n int64) {
+	if n > 0 {
+		r.tokens.Add(ctx, n, r.read.of(x, read.attributes).add...)
 	}
 }
