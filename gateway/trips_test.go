@@ -95,6 +95,9 @@ func (e *exchanges) add(cmds ...redis.Cmder) {
 func subject(c redis.Cmder) string {
 	for _, a := range c.Args() {
 		text, _ := a.(string)
+		if key, ok := a.(*string); ok {
+			text = *key
+		}
 		switch {
 		case strings.Contains(text, "}:made/"), strings.HasPrefix(text, "tollgate:legacy"), strings.HasPrefix(text, "tollgate:decisions:"):
 			return ""

@@ -60,18 +60,13 @@ func (c *Client) Eval(ctx context.Context, source string, keys []string, args ..
 // MGet implements redis.StringCmdable.
 func (c *Client) MGet(ctx context.Context, keys ...string) *redis.SliceCmd {
 	const name = "mget"
-	cmd := redis.NewSliceCmd(ctx, appendKeys(append(make([]any, 0, 1+len(keys)), name), keys)...)
+	all := append(make([]any, 0, 1+len(keys)), name)
+	for i := range keys {
+		all = append(all, &keys[i]) // no allocation, as a string would be: lists ask for thousands
+	}
+	cmd := redis.NewSliceCmd(ctx, all...)
 	c.do(ctx, name, keys, cmd)
 	return cmd
-}
-
-// appendKeys appends keys to the arguments of a command. Pointers to them are no
-// allocations: lists ask for thousands.
-func appendKeys(args []any, keys []string) []any {
-	for i := range keys {
-		args = append(args, &keys[i])
-	}
-	return args
 }
 
 // Pipelined implements redis.Cmdable. In a cluster, where its keys may have many slots, it
@@ -99,7 +94,9 @@ func (c *Client) Pipelined(ctx context.Context, fill func(redis.Pipeliner) error
 
 func (c *Client) run(ctx context.Context, name, source string, keys []string, args []any) *redis.Cmd {
 	all := append(make([]any, 0, 3+len(keys)+len(args)), name, source, len(keys))
-	all = appendKeys(all, keys)
+	for _, k := range keys {
+		all = append(all, k)
+	}
 	cmd := redis.NewCmd(ctx, append(all, args...)...)
 	cmd.SetFirstKeyPos(3)
 	c.do(ctx, name, keys, cmd)
