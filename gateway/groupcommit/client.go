@@ -2,6 +2,7 @@ package groupcommit
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +29,8 @@ type Client struct {
 
 	group   *group.Group[call]
 	cluster bool
+	// patience is how long calls wait for an exchange of others.
+	patience time.Duration
 }
 
 var _ redis.UniversalClient = (*Client)(nil)
@@ -37,6 +40,8 @@ type call struct {
 	cmds []redis.Cmder
 	// until is the deadline of the caller, zero for none.
 	until time.Time
+	// rides says that the call is one of Later, which holds up no other.
+	rides bool
 }
 
 // New returns a Client on another one, which it does not own.
@@ -45,6 +50,15 @@ func New(client redis.UniversalClient) *Client {
 	_, c.cluster = client.(*redis.ClusterClient)
 	c.group = group.New(flights, batch, c.exchange)
 	return c
+}
+
+// Later returns a Client for what no answer waits for. Its commands travel with the next
+// exchange of the other one, or by themselves after patience, and their deadlines extend
+// no exchange of others: whoever uses it tries again.
+func (c *Client) Later(patience time.Duration) *Client {
+	later := *c
+	later.patience = patience
+	return &later
 }
 
 // EvalSha implements redis.Scripter.
@@ -116,9 +130,9 @@ func (c *Client) do(ctx context.Context, name string, keys []string, cmds ...red
 			trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(semconv.DBSystemNameRedis, semconv.DBOperationName(name)))
 		defer span.End()
 	}
-	s := call{cmds: cmds}
+	s := call{cmds: cmds, rides: c.patience > 0}
 	s.until, _ = ctx.Deadline()
-	c.group.Do(ctx, c.slot(keys), &s)
+	c.group.Ride(ctx, c.slot(keys), &s, c.patience)
 }
 
 // slot names what travels together: in a cluster, the scripts of one slot, so that a
@@ -135,17 +149,7 @@ func (c *Client) slot(keys []string) string {
 // exchange sends calls. Its errors are in their commands.
 func (c *Client) exchange(ctx context.Context, calls []*call) {
 	ctx = context.WithoutCancel(ctx)
-	latest := calls[0].until
-	for _, s := range calls {
-		if s.until.IsZero() || latest.IsZero() {
-			latest = time.Time{}
-			break
-		}
-		if s.until.After(latest) {
-			latest = s.until
-		}
-	}
-	if !latest.IsZero() {
+	if latest := deadline(calls); !latest.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, latest)
 		defer cancel()
@@ -159,6 +163,22 @@ func (c *Client) exchange(ctx context.Context, calls []*call) {
 		_ = p.BatchProcess(ctx, s.cmds...)
 	}
 	_, _ = p.Exec(ctx)
+}
+
+// deadline is the latest of the calls', zero if one has none. Those that ride have no say beside
+// others.
+func deadline(calls []*call) (latest time.Time) {
+	riding := !slices.ContainsFunc(calls, func(s *call) bool { return !s.rides })
+	for _, s := range calls {
+		switch {
+		case s.rides && !riding:
+		case s.until.IsZero():
+			return s.until
+		case s.until.After(latest):
+			latest = s.until
+		}
+	}
+	return latest
 }
 
 // Queued returns the number of calls that wait for a write.
