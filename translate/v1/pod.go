@@ -57,21 +57,22 @@ type shownPods struct {
 // did not list either.
 func (l *shownPods) AppendTo(buf []byte) ([]byte, error) {
 	w := objectWriter{buf: append(buf, '[')}
-	begin := len(w.buf)
+	begin, written, left := len(w.buf), 0, len(l.listed)+len(l.workers)
 	write := func(p *shownPod) {
 		if !l.filter.matches(p) {
 			return
 		}
-		first := len(w.buf) == begin
-		if !first {
+		if written > 0 {
 			w.buf = append(w.buf, ',')
 		}
 		p.write(&w)
-		if first { // the others are much alike
-			w.buf = slices.Grow(w.buf, min((len(w.buf)-begin)*(len(l.listed)+len(l.workers)), roomForList))
+		written++
+		if each := (len(w.buf)-begin)/written + 1; cap(w.buf)-len(w.buf) < 2*each { // the others are much alike
+			w.buf = slices.Grow(w.buf, min((left+1)*each, max(roomForList, 32*len(w.buf))))
 		}
 	}
 	for _, body := range l.listed {
+		left--
 		p := &l.one
 		if p.Pod = v2.PodOf(body); p.Status() == v2.StatusTerminated {
 			continue
@@ -86,7 +87,7 @@ func (l *shownPods) AppendTo(buf []byte) ([]byte, error) {
 	return append(w.buf, ']'), w.err
 }
 
-// roomForList bounds the room that is made for a list by its first pod.
+// roomForList bounds the room that is made for a list by its first pods.
 const roomForList = 1 << 20
 
 func (p *shownPod) AppendTo(buf []byte) ([]byte, error) {
