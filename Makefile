@@ -152,6 +152,15 @@ soak: ## Run the gateway under mixed load for SOAK, and fail on what grows (test
 bench: build ## What the gateway costs beside a bare proxy and Envoy, into bench.json (BENCHFLAGS; docs/benchmarks.md)
 	@.ci/install-tools redis envoy
 	@go run ./test/bench $(BENCHFLAGS)
+	@[[ -n "$(BENCHFLAGS)" ]] || $(MAKE) --no-print-directory bench-growth
+
+# TestListsCost, TestKeysCost, TestPassCost and TestTripsToRedis hold what does not move with load: allocations, commands and exchanges.
+.PHONY: bench-growth
+bench-growth: ## What lists, keys, reloads and passes over the ledger cost as they grow (docs/capacity.md)
+	@.ci/install-tools redis
+	@go test -run '^$$' -bench '^Benchmark(Lists|ListsAtOnce|MakeKey)$$' -benchmem -timeout 0 ./gateway
+	@go test -run '^$$' -bench '^BenchmarkReload$$' -benchmem ./policies
+	@go test -run '^$$' -bench '^BenchmarkPass$$' -benchmem ./policies/spend/redisstore
 
 .PHONY: compare
 compare: build ## The same calls by tollgate, Envoy with OPA and ratelimit, and LiteLLM, into compare.json (COMPAREFLAGS; docs/comparison.md)

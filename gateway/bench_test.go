@@ -72,13 +72,13 @@ func benchHandler(b *testing.B) http.Handler {
 	return benchGateway(b, world.Redis(b, redistest.Start(b))).Handler()
 }
 
-func benchGateway(b *testing.B, client redis.UniversalClient) *gateway.Gateway {
-	b.Helper()
+func benchGateway(tb testing.TB, client redis.UniversalClient) *gateway.Gateway {
+	tb.Helper()
 	upstream := httptest.NewServer(http.HandlerFunc(canned))
-	b.Cleanup(upstream.Close)
-	cfg := world.Configuration(b, strings.ReplaceAll(benchConfiguration, "UPSTREAM", upstream.URL), map[string]string{"KEY": "pk"})
-	return world.Gateway(b, cfg, gateway.Deps{
-		Redis: client, Logger: slog.New(slog.NewJSONHandler(new(nothing), nil)), Decisions: unchecked(b),
+	tb.Cleanup(upstream.Close)
+	cfg := world.Configuration(tb, strings.ReplaceAll(benchConfiguration, "UPSTREAM", upstream.URL), map[string]string{"KEY": "pk"})
+	return world.Gateway(tb, cfg, gateway.Deps{
+		Redis: client, Logger: slog.New(slog.NewJSONHandler(new(nothing), nil)), Decisions: unchecked(tb),
 	})
 }
 

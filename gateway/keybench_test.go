@@ -16,53 +16,84 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
+// keyMakers are two gateways beside so many keys that were made at run time: at one (here)
+// a key is made, and the other (there) hears of it.
+func keyMakers(tb testing.TB, beside int) (here, there func(), asked *commands) {
+	tb.Helper()
+	client := world.Redis(tb, redistest.Start(tb))
+	fillKeys(tb, client, beside)
+	asked = new(commands)
+	client.AddHook(asked)
+	maker, hearer := benchGateway(tb, client), benchGateway(tb, client)
+	n := 0
+	here = func() {
+		n++
+		w := httptest.NewRecorder()
+		spec := url.QueryEscape(fmt.Sprintf(`{"id":"made-%d","limits":{"minute":60}}`, n))
+		maker.AdminHandler().ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://localhost/admin/keys/create?org=bench&spec="+spec, http.NoBody))
+		if w.Code != http.StatusCreated {
+			tb.Fatalf("create: %d %s", w.Code, w.Body)
+		}
+	}
+	there = func() {
+		if err := hearer.RefreshKeys(tb.Context()); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	here()
+	there()
+	return here, there, asked
+}
+
+// TestKeysCost compares the cost of a key made at run time beside 1,000 others with committed
+// figures, which do not move with load.
+func TestKeysCost(t *testing.T) {
+	here, there, asked := keyMakers(t, 1_000)
+	for _, tt := range []struct {
+		name                  string
+		do                    func()
+		allocations, commands float64
+	}{
+		{"here", here, 3_200, 4},
+		{"here and there", func() { here(); there() }, 4_300, 10},
+	} {
+		asked.n.Store(0)
+		const runs = 10
+		allocations := testing.AllocsPerRun(runs, tt.do)
+		n := float64(asked.n.Load()) / (runs + 1)
+		t.Logf("%s: %.0f allocations, %.1f commands", tt.name, allocations, n)
+		if allocations > tt.allocations || n > tt.commands {
+			t.Errorf("%s: %.0f allocations, %.1f commands, want at most %.0f and %.0f", tt.name, allocations, n, tt.allocations, tt.commands)
+		}
+	}
+}
+
 // BenchmarkMakeKey makes keys beside others that were made at run time: at the gateway
 // that makes them (here), and at another one that hears of it (there).
 func BenchmarkMakeKey(b *testing.B) {
 	for _, beside := range []int{10, 1_000, 9_000} {
-		client := world.Redis(b, redistest.Start(b))
-		fillKeys(b, client, beside)
-		here, there := benchGateway(b, client), benchGateway(b, client)
-		n := 0
-		create := func(b *testing.B) {
-			b.Helper()
-			n++
-			w := httptest.NewRecorder()
-			spec := url.QueryEscape(fmt.Sprintf(`{"id":"made-%d","limits":{"minute":60}}`, n))
-			here.AdminHandler().ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://localhost/admin/keys/create?org=bench&spec="+spec, http.NoBody))
-			if w.Code != http.StatusCreated {
-				b.Fatalf("create: %d %s", w.Code, w.Body)
-			}
-		}
-		refresh := func(b *testing.B) {
-			b.Helper()
-			if err := there.RefreshKeys(b.Context()); err != nil {
-				b.Fatal(err)
-			}
-		}
-		create(b)
-		refresh(b)
+		here, there, _ := keyMakers(b, beside)
 		b.Run(fmt.Sprintf("here/%d", beside), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				create(b)
+				here()
 			}
 		})
 		b.Run(fmt.Sprintf("there/%d", beside), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				b.StopTimer()
-				create(b)
+				here()
 				b.StartTimer()
-				refresh(b)
+				there()
 			}
 		})
 	}
 }
 
 // fillKeys writes records of keys as another gateway would.
-func fillKeys(b *testing.B, client redis.UniversalClient, n int) {
-	b.Helper()
+func fillKeys(tb testing.TB, client redis.UniversalClient, n int) {
+	tb.Helper()
 	store := keystore.New(client, "tollgate:keys:")
 	for i := range n {
 		id := fmt.Sprint("beside-", i)
@@ -70,10 +101,10 @@ func fillKeys(b *testing.B, client redis.UniversalClient, n int) {
 			"id": id, "limits": map[string]int{"minute": 60}, "digests": []any{map[string]any{"sha256": identity.DigestOf(id).String()}}, "revision": 1,
 		})
 		if err != nil {
-			b.Fatal(err)
+			tb.Fatal(err)
 		}
-		if _, done, err := store.Swap(b.Context(), "bench", keystore.Entry{ID: id}, record); err != nil || !done {
-			b.Fatal(done, err)
+		if _, done, err := store.Swap(tb.Context(), "bench", keystore.Entry{ID: id}, record); err != nil || !done {
+			tb.Fatal(done, err)
 		}
 	}
 }

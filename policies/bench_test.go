@@ -99,7 +99,7 @@ func BenchmarkLoad(b *testing.B) {
 // organisations, each with five policies of the library and one of its own, of which so
 // many have changed.
 func BenchmarkReload(b *testing.B) {
-	for _, tt := range []struct{ orgs, changed int }{{1, 0}, {1, 1}, {100, 0}, {100, 1}, {100, 100}} {
+	for _, tt := range []struct{ orgs, changed int }{{1, 0}, {1, 1}, {100, 0}, {100, 1}, {100, 100}, {1000, 1}} {
 		b.Run(fmt.Sprintf("orgs=%d/changed=%d", tt.orgs, tt.changed), func(b *testing.B) {
 			dir := b.TempDir()
 			const own = "package policies.mine\n\ndeny contains \"too many\" if {\n\tinput.request.operation == \"createPod\"\n\tinput.request.body.gpu.count > 8\n\tinput.caller.team == data.bounded\n}\n"

@@ -34,19 +34,8 @@ func TestALargeOrganisation(t *testing.T) {
 	if err := client.ConfigSet(t.Context(), "slowlog-log-slower-than", fmt.Sprint(slow)).Err(); err != nil {
 		t.Fatal(err)
 	}
-	store := redisstore.New(client, "tg:spend:", nil)
-	found := make([]spend.Found, large)
-	for i := range found {
-		found[i] = spend.Found{
-			Kind: operation.KindPod, ID: fmt.Sprintf("pod%010d", i), Name: fmt.Sprint("run-", i), Print: "NVIDIA L4 x 1, img:1", GPU: "NVIDIA L4",
-			Amounts: spend.Amounts{spend.Burn: 430_000, spend.GPUs: 1, spend.Pods: 1}, Priced: true,
-		}
-	}
-	reconciler := spend.Reconciler{
-		Store: store, History: &spend.History{Archive: store, Keep: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler),
-		List: func(context.Context, string) ([]spend.Found, error) { return found, nil },
-		Lock: func(context.Context, string) (func(), error) { return func() {}, nil },
-	}
+	reconciler := reconcilerOf(client, large)
+	store := reconciler.Store
 	pass := func(ctx context.Context) (spend.Report, time.Duration, float64, error) {
 		before, began := commands(t, client), time.Now()
 		r, err := reconciler.Pass(ctx, "acme")
@@ -80,12 +69,74 @@ func TestALargeOrganisation(t *testing.T) {
 	scripts(t, client)
 }
 
+// reconcilerOf follows a platform with so many pods.
+func reconcilerOf(client *redis.Client, n int) *spend.Reconciler {
+	store := redisstore.New(client, "tg:spend:", nil)
+	found := make([]spend.Found, n)
+	for i := range found {
+		found[i] = spend.Found{
+			Kind: operation.KindPod, ID: fmt.Sprintf("pod%010d", i), Name: fmt.Sprint("run-", i), Print: "NVIDIA L4 x 1, img:1", GPU: "NVIDIA L4",
+			Amounts: spend.Amounts{spend.Burn: 430_000, spend.GPUs: 1, spend.Pods: 1}, Priced: true,
+		}
+	}
+	return &spend.Reconciler{
+		Store: store, History: &spend.History{Archive: store, Keep: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler),
+		List: func(context.Context, string) ([]spend.Found, error) { return found, nil },
+		Lock: func(context.Context, string) (func(), error) { return func() {}, nil },
+	}
+}
+
+// TestPassCost compares the commands of a quiet pass, those of scripts included, with committed
+// figures, which do not move with load.
+func TestPassCost(t *testing.T) {
+	client := redistest.Client(t, redis.Options{Addr: redistest.Start(t)})
+	const n = 2_000
+	reconciler := reconcilerOf(client, n)
+	hour := time.Now().Truncate(time.Hour)
+	for pass, most := range []float64{9, 0.02} { // it adopts, then it is quiet
+		before := commands(t, client)
+		if _, err := reconciler.Pass(t.Context(), "acme"); err != nil {
+			t.Fatal(err)
+		}
+		per := float64(commands(t, client)-before) / n
+		t.Logf("pass %d: %.3f commands a resource", pass, per)
+		if !time.Now().Truncate(time.Hour).Equal(hour) {
+			return // the first pass of an hour rolls up the one before
+		}
+		if per > most {
+			t.Errorf("pass %d: %.3f commands a resource, want at most %.3f", pass, per, most)
+		}
+	}
+}
+
+// BenchmarkPass is a quiet pass over so many resources.
+func BenchmarkPass(b *testing.B) {
+	for _, n := range []int{100, 10_000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			client := redistest.Client(b, redis.Options{Addr: redistest.Start(b)})
+			reconciler := reconcilerOf(client, n)
+			pass := func() {
+				if _, err := reconciler.Pass(b.Context(), "acme"); err != nil {
+					b.Fatal(err)
+				}
+			}
+			pass()
+			before := commands(b, client)
+			b.ReportAllocs()
+			for b.Loop() {
+				pass()
+			}
+			b.ReportMetric(float64(commands(b, client)-before)/float64(b.N), "commands/op")
+		})
+	}
+}
+
 // commands is how many commands a server has carried out, those of scripts included.
-func commands(t *testing.T, client *redis.Client) (n int64) {
-	t.Helper()
-	text, err := client.Info(t.Context(), "commandstats").Result()
+func commands(tb testing.TB, client *redis.Client) (n int64) {
+	tb.Helper()
+	text, err := client.Info(tb.Context(), "commandstats").Result()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	for line := range strings.Lines(text) {
 		var calls int64
