@@ -155,7 +155,7 @@ func (ex *Exchange) readAnswer(ctx context.Context, res *http.Response) (err err
 // readUnknown reads and closes a body of a length that is not known. A list that turns out to be
 // large waits for memory before its rest is read.
 func (ex *Exchange) readUnknown(ctx context.Context, body io.ReadCloser) ([]byte, error) {
-	if ex.lists == nil {
+	if ex.Translation.lists == nil {
 		return readAll(body, maxAnswer)
 	}
 	first, err := io.ReadAll(io.LimitReader(body, largeList))
