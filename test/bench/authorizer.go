@@ -14,7 +14,7 @@ import (
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"github.com/open-policy-agent/opa/v1/rego"
 	"github.com/open-policy-agent/opa/v1/storage/inmem"
-	"google.golang.org/genproto/googleapis/rpc/status"
+	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 )
@@ -72,12 +72,12 @@ func (a *authorization) Check(ctx context.Context, req *authv3.CheckRequest) (*a
 	a.log.LogAttrs(ctx, slog.LevelInfo, "decision", slog.String("method", asked.GetMethod()), slog.String("path", asked.GetPath()), slog.Any("result", d))
 	if d.Allowed {
 		return &authv3.CheckResponse{
-			Status:       &status.Status{Code: int32(codes.OK)},
+			Status:       &rpcstatus.Status{Code: int32(codes.OK)},
 			HttpResponse: &authv3.CheckResponse_OkResponse{OkResponse: &authv3.OkHttpResponse{Headers: fields(d.Headers)}},
 		}, nil
 	}
 	return &authv3.CheckResponse{
-		Status: &status.Status{Code: int32(codes.PermissionDenied)},
+		Status: &rpcstatus.Status{Code: int32(codes.PermissionDenied)},
 		HttpResponse: &authv3.CheckResponse_DeniedResponse{DeniedResponse: &authv3.DeniedHttpResponse{
 			Status: &typev3.HttpStatus{Code: typev3.StatusCode(d.Status)}, Headers: fields(d.Headers), Body: d.Body,
 		}},
