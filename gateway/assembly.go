@@ -11,6 +11,7 @@ import (
 	"github.com/oklog/ulid/v2"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/tollgate-dev/tollgate/gateway/access"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
@@ -65,7 +66,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	g.bodies, g.keyless, g.lists = filter.NewMemory(cfg.Run.Memory), filter.NewMemory(keylessMemory), filter.NewMemory(listsMemory)
 	g.webSockets = semaphore.NewWeighted(cfg.Run.WebSockets)
 	g.gate = overload.New(cfg.Overload)
-	measureGate(g.meter(), g.gate)
+	telemetry.MeasureGate(g.meter(), g.gate)
 	if g.recorder, err = telemetry.NewRecorder(deps.Logger, deps.Providers.Tracer(), deps.Providers.Meter(), deps.Now); err != nil {
 		return nil, err
 	}
@@ -104,6 +105,13 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	if g.catalog, err = catalog.New(cfg.Catalog, catalog.Deps{Fetcher: prices{g}, Now: deps.Now, Logger: deps.Logger}); err != nil {
 		return nil, fmt.Errorf("catalog: %w", err)
 	}
+	g.access = access.New(access.Deps{
+		API: g.api, Catalog: g.catalog, Limiter: g.limiter, Engine: g.engine, Zone: g.zone, Now: deps.Now,
+		Entries: func(org string) []policies.Entry { return tenants.Entries(g.config(), org) },
+		Balances: func(ctx context.Context, org string, owner spend.Owner) (spend.State, error) {
+			return g.money.Ledger.Store.Balances(ctx, org, owner)
+		},
+	})
 	g.late.Logger = deps.Logger
 	g.dialects = translate.Deps{Now: deps.Now, Sleep: deps.Sleep, Store: translatestore.New(g.scripts, cfg.Redis.Prefix.Legacy()), Logger: deps.Logger}.WithDefaults()
 	g.streams = filter.NewStreams(g.streamAllowed)
@@ -132,7 +140,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 		return nil, err
 	}
 	g.billTypes = billtypes.New(billtypes.Deps{
-		Dialects: g.dialects, Go: g.late.Go, Now: deps.Now, Catalog: g.catalog, History: g.money.Books.History, Org: g.org, Reader: g.reader, API: g.api, Refused: g.refusedWhatever,
+		Dialects: g.dialects, Go: g.late.Go, Now: deps.Now, Catalog: g.catalog, History: g.money.Books.History, Org: g.org, Reader: g.reader, API: g.api, Refused: g.access.Refused,
 	})
 	g.listeners = &listen.Listeners{
 		Config:      g.config,
@@ -202,7 +210,7 @@ func (g *Gateway) dryRun() (*explain.DryRun, error) {
 // newMoney makes the ledger and the receivers of its findings.
 func (g *Gateway) newMoney(cfg *settings.Config) {
 	g.keep = &keep.Keep{
-		Config: g.config, Now: g.deps.Now, Refused: g.refusedWhatever,
+		Config: g.config, Now: g.deps.Now, Refused: g.access.Refused,
 		Update: func(kind operation.Kind) *schema.Operation { return explain.UpdatesOf(g.api)[kind] },
 	}
 	g.alerts = &alerts.Alerts{

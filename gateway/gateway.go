@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/tollgate-dev/tollgate/gateway/access"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
@@ -129,6 +130,7 @@ type Gateway struct {
 	streams      *filter.Streams
 	decisions    *decisions.Decisions
 	questions    *questions.Questions
+	access       *access.Access
 	fleet        *fleet.Fleet
 	revisions    *revisions.Revisions
 	audit        *ship.Shipping

@@ -20,8 +20,8 @@ const BudgetSlack = 3
 // have no budget.
 func Budgets() []Budget {
 	return []Budget{
-		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1642},
-		{"features in folders of their own", []string{"gateway/callers", "gateway/check", "gateway/engines", "gateway/dialects", "gateway/tokens", "gateway/listen", "gateway/questions", "gateway/fleet", "gateway/decisions", "gateway/billtypes", "gateway/keep", "gateway/approval/answers", "gateway/retired", "gateway/revisions", "gateway/limits", "gateway/alerts", "gateway/platform", "gateway/tenants", "gateway/audit/ship", "gateway/coverage", "gateway/envoy"}, 6467},
+		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1446},
+		{"features in folders of their own", []string{"gateway/access", "gateway/callers", "gateway/check", "gateway/engines", "gateway/dialects", "gateway/tokens", "gateway/listen", "gateway/questions", "gateway/fleet", "gateway/decisions", "gateway/billtypes", "gateway/keep", "gateway/approval/answers", "gateway/retired", "gateway/revisions", "gateway/limits", "gateway/alerts", "gateway/platform", "gateway/tenants", "gateway/audit/ship", "gateway/coverage", "gateway/envoy"}, 6760},
 		{"chain, its stages and ports", []string{"gateway/filter"}, 6636},
 		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 2189},
 		{"idempotency, approvals and their store", []string{"gateway/once/...", "gateway/approval", "gateway/approval/grants", "gateway/record"}, 2385},
@@ -33,8 +33,8 @@ func Budgets() []Budget {
 		}, 10721},
 		{"explanations, archive, audit, telemetry, operators' listener, pages of callers", []string{
 			"gateway/explain", "gateway/archive", "gateway/audit", "gateway/telemetry", "gateway/admin/...", "gateway/reference",
-		}, 8232},
-		{"console", []string{"gateway/ui"}, 2160},
+		}, 8494},
+		{"console", []string{"gateway/ui"}, 2617},
 		{"what callers see of themselves", []string{"gateway/selfservice"}, 557},
 		{"policies", []string{"policies/..."}, 15442},
 		{"ledger and its store", []string{"policies/spend", "policies/spend/redisstore"}, 8030},
@@ -82,7 +82,7 @@ func Large() []string {
 
 // Wide maps each package with more than [WideImports] imports of ours to their number. They gain none, and no other may become one.
 func Wide() map[string]int {
-	return map[string]int{"cmd/tollgate": 31, "gateway": 60, "gateway/filter": 21, "gateway/settings": 22}
+	return map[string]int{"cmd/tollgate": 31, "gateway": 58, "gateway/filter": 21, "gateway/settings": 22}
 }
 
 // Hold words the fault of the size of a part that has so many lines, "" for nothing.

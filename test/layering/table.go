@@ -103,6 +103,11 @@ func Table() []Row {
 			Why:     "a feature: the audit log goes to receivers",
 		},
 		{
+			Package: "gateway/access",
+			May:     []string{"gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/schema", "gateway/telemetry", "policies", "policies/catalog", "policies/load", "policies/operation", "policies/record", "policies/spend", "ratelimit"},
+			Why:     "callers are answered what they may do, from the engines in force",
+		},
+		{
 			Package: "gateway/tenants",
 			May:     []string{"config/fault", "gateway/admin/row", "gateway/filter", "gateway/identity", "gateway/route", "gateway/schema", "gateway/settings", "policies", "policies/load", "policies/spend", "ratelimit", "translate/brownout"},
 			Why:     "organisations are compiled for the chain and the ledger",
@@ -281,7 +286,7 @@ func Table() []Row {
 			Why:     "a leaf: the API's description",
 		},
 		leaf("gateway/strictjson/...", "a leaf: JSON that two readers cannot read differently"),
-		{Package: "gateway/telemetry/...", May: []string{"gateway/settings"}, Tests: []string{"config/strictyaml"}, Why: "a leaf: what is told of an exchange"},
+		{Package: "gateway/telemetry/...", May: []string{"gateway/overload", "gateway/settings"}, Tests: []string{"config/strictyaml"}, Why: "a leaf: what is told of an exchange"},
 		{Package: "gateway/upstream/...", May: []string{"config/encryption", "gateway/egress"}, Why: "a leaf: how the platform is called"},
 		leaf("gateway/wire/...", "a leaf: the bytes of HTTP/1.1, judged before anything else reads them"),
 		{

@@ -61,7 +61,8 @@ func TestAdminAnswersFitTheirDocument(t *testing.T) {
 	first := refusedWith(t, refused, 403)
 	second := refusedWith(t, d.ask(t, request("POST", "/v2/pods", "key_platform", podL4)), 403)
 	d.ask(t, request("GET", "/v1/pods", "key_research", ""))
-	fitted := map[string]bool{"GET /admin/envoy/snapshot": true} // needs gateways that run; its refusal is asked for
+	// What needs gateways that run, or a log of decisions in a file: its refusal is asked for.
+	fitted := map[string]bool{"GET /admin/envoy/snapshot": true, "POST /admin/policies/replay": true}
 	type asked struct {
 		method, path, query, body string
 		status                    int
@@ -109,6 +110,9 @@ func TestAdminAnswersFitTheirDocument(t *testing.T) {
 		{"POST", "/admin/explain", "", `{"method":"POST","path":"/v2/pods","key":"key_research","body":"{\"name\":\"a\",\"image\":\"img:1\",\"gpu\":{\"id\":\"NVIDIA L4\"}}"}`, 200},
 		{"POST", "/admin/explain", "", `{"method":"POST","unknown":1}`, 400},
 		{"GET", "/admin/audit", "org=acme", "", 200},
+		{"POST", "/admin/policies/try", "org=acme", `{"rego":"package policies.x\n\ndeny contains \"no\" if true\n","input":{"version":1,"caller":{"org":"acme"},"request":{"operation":"createPod"},"resource":{"after":{"name":"a"}}}}`, 200},
+		{"POST", "/admin/policies/try", "org=acme", `{}`, 400},
+		{"POST", "/admin/policies/replay", "org=acme", `{"rego":"package policies.x\n\ndeny contains \"no\" if true\n"}`, 409}, // without a log in a file
 	}
 	for path, methods := range doc.Paths { // what needs an organisation at most is asked for one
 		query, alone := "", !slices.ContainsFunc(cases, func(c asked) bool { return c.path == path })

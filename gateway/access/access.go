@@ -1,10 +1,9 @@
-package gateway
+package access
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,18 +11,13 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"github.com/tollgate-dev/tollgate/gateway/billtypes"
-	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/gateway/keep"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
-	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/load"
@@ -33,42 +27,25 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// accessRoute is the id of the route that lists a caller's permissions. It needs a
-// key; the rest of the reference does not.
-const accessRoute = "docs.access"
-
-// localRoutes lists the routes of v2 that the gateway answers itself, beside those
-// the API's description has.
-func localRoutes(files []reference.File) []route.Route {
-	routes := append(slices.Concat(keep.Routes(), callers.Routes(), selfservice.Routes()), billtypes.Route(), route.Route{ID: accessRoute, Dialect: route.V2, Method: http.MethodGet, Pattern: reference.AccessPath})
-	for _, f := range files {
-		routes = append(routes, route.Route{ID: "docs:" + f.Path, Dialect: route.V2, Method: http.MethodGet, Pattern: f.Path, Public: true})
-	}
-	return routes
+// Deps are the live things that the answers are made of.
+type Deps struct {
+	API     *schema.API
+	Catalog *catalog.Catalog
+	Limiter *ratelimit.Limiter
+	// Balances are those of the scopes of an owner.
+	Balances func(ctx context.Context, org string, owner spend.Owner) (spend.State, error)
+	// Engine is that in force, Entries are the policies that an organisation has switched on.
+	Engine  func() *policies.Engine
+	Entries func(org string) []policies.Entry
+	// Zone is when the days and months of an organisation begin.
+	Zone func(org string) spend.Zone
+	Now  func() time.Time
 }
 
-// localAnswers maps the routes that the gateway answers itself to their answers.
-func (g *Gateway) localAnswers(files []reference.File) map[string]filter.Responder {
-	answers := map[string]filter.Responder{
-		"getOpenAPI": filter.Document(http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"max-age=300"}}, g.api.Document),
-		accessRoute:  newAccess(g).answer,
-		billtypes.ID: g.billTypes.Answer,
-	}
-	maps.Copy(answers, g.keep.Answers())
-	for _, r := range callers.Routes() {
-		answers[r.ID] = g.keys.Answer
-	}
-	maps.Copy(answers, g.selfService().Answers())
-	for _, f := range files {
-		answers["docs:"+f.Path] = filter.Document(f.Header, f.Body)
-	}
-	return answers
-}
-
-// access answers which operations callers may call. The policies are evaluated for each operation and
+// Access answers which operations callers may call. The policies are evaluated for each operation and
 // each price, and the result is cached for a moment, so that repeated questions are cheap.
-type access struct {
-	*Gateway
+type Access struct {
+	Deps
 
 	judged *lru.Cache[string, judged] // by organisation, team, key and roles
 }
@@ -88,12 +65,13 @@ const (
 	maxJudged = 256
 )
 
-func newAccess(g *Gateway) access {
-	return access{g, telemetry.Must(lru.New[string, judged](maxJudged))}
+// New returns the answers.
+func New(d Deps) *Access {
+	return &Access{d, telemetry.Must(lru.New[string, judged](maxJudged))}
 }
 
-// answer answers with the caller's permissions.
-func (g access) answer(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+// Answer answers with the caller's permissions.
+func (g *Access) Answer(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
 	access, err := g.of(ctx, ex.Caller, ex.Tenant)
 	if err != nil {
 		return nil, err
@@ -102,34 +80,33 @@ func (g access) answer(ctx context.Context, ex *filter.Exchange) (*filter.Answer
 }
 
 // of collects limits, budgets, policies and prices for a caller.
-func (g access) of(ctx context.Context, caller *identity.Caller, tenant *filter.Tenant) (*reference.Access, error) {
-	now := g.current.Load()
+func (g *Access) of(ctx context.Context, caller *identity.Caller, tenant *filter.Tenant) (*reference.Access, error) {
 	a := &reference.Access{
 		Org: caller.Org, Team: caller.Team, Key: caller.Key, Roles: caller.RoleNames(),
-		Limits: g.limitsFor(ctx, caller, tenant), Budgets: g.budgetsFor(ctx, caller, tenant), Policies: []reference.Policy{}, Prices: []reference.Price{},
+		Limits: g.Limits(ctx, caller, tenant), Budgets: g.Budgets(ctx, caller, tenant), Policies: []reference.Policy{}, Prices: []reference.Price{},
 	}
-	addPolicies(a, tenants.Entries(now.config, caller.Org))
-	j, err := g.judge(ctx, now.engine, a)
+	addPolicies(a, g.Entries(caller.Org))
+	j, err := g.judge(ctx, g.Engine(), a)
 	a.Operations, a.Prices = j.operations, j.prices
 	return a, err
 }
 
 // judge asks the policies about every operation and price for a caller.
-func (g access) judge(ctx context.Context, engine *policies.Engine, a *reference.Access) (j judged, err error) {
-	j = judged{at: g.deps.Now(), prices: []reference.Price{}}
+func (g *Access) judge(ctx context.Context, engine *policies.Engine, a *reference.Access) (j judged, err error) {
+	j = judged{at: g.Now(), prices: []reference.Price{}}
 	j.revision, _ = engine.Revision(a.Org)
 	name := strings.Join(slices.Concat([]string{a.Org, a.Team, a.Key}, a.Roles), "\x00")
 	if known, ok := g.judged.Get(name); ok && known.revision == j.revision && j.at.Sub(known.at) < judgedFor {
 		return known, nil
 	}
-	for _, op := range g.api.Operations() {
+	for _, op := range g.API.Operations() {
 		one, err := judgedWhatever(ctx, engine, op, a, j.at)
 		if err != nil {
 			return j, err
 		}
 		j.operations = append(j.operations, one)
 	}
-	if list, err := g.catalog.Snapshot(ctx, a.Org); err == nil {
+	if list, err := g.Catalog.Snapshot(ctx, a.Org); err == nil {
 		if j.prices, err = pricesFor(ctx, engine, list, a, j.at); err != nil {
 			return j, err
 		}
@@ -138,17 +115,10 @@ func (g access) judge(ctx context.Context, engine *policies.Engine, a *reference
 	return j, nil
 }
 
-// selfService answers callers about themselves.
-func (g *Gateway) selfService() *selfservice.Service {
-	return selfservice.New(selfservice.Deps{
-		Rows: g.adminDeps().Rows(), Limits: g.limitsFor, Budgets: g.budgetsFor, Org: g.org, Now: g.deps.Now, Logger: g.deps.Logger,
-	})
-}
-
-// limitsFor lists the windows that a caller's calls are counted in.
-func (g *Gateway) limitsFor(ctx context.Context, caller *identity.Caller, tenant *filter.Tenant) []reference.Limit {
+// Limits lists the windows that a caller's calls are counted in.
+func (g *Access) Limits(ctx context.Context, caller *identity.Caller, tenant *filter.Tenant) []reference.Limit {
 	out := []reference.Limit{}
-	counted, err := g.limiter.Show(ctx, caller.Org)
+	counted, err := g.Limiter.Show(ctx, caller.Org)
 	known := err == nil // without the store only the quotas are
 	for _, s := range tenant.Scopes(caller) {
 		for w := range ratelimit.Windows {
@@ -160,16 +130,16 @@ func (g *Gateway) limitsFor(ctx context.Context, caller *identity.Caller, tenant
 	return out
 }
 
-// budgetsFor lists the budgets that a caller's calls are held against.
-func (g *Gateway) budgetsFor(ctx context.Context, caller *identity.Caller, tenant *filter.Tenant) []reference.Budget {
+// Budgets lists the budgets that a caller's calls are held against.
+func (g *Access) Budgets(ctx context.Context, caller *identity.Caller, tenant *filter.Tenant) []reference.Budget {
 	out, plan := []reference.Budget{}, tenant.Budgets
 	if plan == nil {
 		return out
 	}
 	owner := spend.Owner{Team: caller.Team, Key: caller.Key}
-	state, err := g.money.Ledger.Store.Balances(ctx, caller.Org, owner)
+	state, err := g.Balances(ctx, caller.Org, owner)
 	known := err == nil && state.Complete // otherwise only the limits are
-	ends := g.zone(caller.Org).Ends(g.deps.Now())
+	ends := g.Zone(caller.Org).Ends(g.Now())
 	for i, scope := range owner.Scopes() {
 		balance := spend.Balance{Scope: scope}
 		if known && i < len(state.Balances) {
@@ -241,11 +211,11 @@ func judgedWhatever(ctx context.Context, engine *policies.Engine, op *schema.Ope
 	return out, err
 }
 
-// refusedWhatever says why the policies refuse every call of an operation by a caller,
+// Refused says why the policies refuse every call of an operation by a caller,
 // and is empty if they do not.
-func (g *Gateway) refusedWhatever(ctx context.Context, ex *filter.Exchange, op *schema.Operation) ([]string, error) {
+func (g *Access) Refused(ctx context.Context, ex *filter.Exchange, op *schema.Operation) ([]string, error) {
 	c := ex.Caller
-	judged, err := judgedWhatever(ctx, g.current.Load().engine, op, &reference.Access{Org: c.Org, Team: c.Team, Key: c.Key, Roles: c.RoleNames()}, g.deps.Now())
+	judged, err := judgedWhatever(ctx, g.Engine(), op, &reference.Access{Org: c.Org, Team: c.Team, Key: c.Key, Roles: c.RoleNames()}, g.Now())
 	if err != nil {
 		return nil, problem.PolicyUnavailable.New("the policies gave no verdict").Because(err)
 	}

@@ -1,4 +1,4 @@
-package gateway
+package telemetry
 
 import (
 	"context"
@@ -7,15 +7,14 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/tollgate-dev/tollgate/gateway/overload"
-	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
-// measureGate registers metrics of the gateway's concurrency.
-func measureGate(m metric.Meter, gate *overload.Gate) {
-	slots := telemetry.Must(m.Int64ObservableGauge("tollgate.overload.slots", metric.WithDescription("Requests under way, by what they do, and how many may be.")))
-	waiting := telemetry.Must(m.Int64ObservableGauge("tollgate.overload.waiting", metric.WithDescription("Requests that wait to be admitted.")))
-	shed := telemetry.Must(m.Int64ObservableCounter("tollgate.overload.shed", metric.WithDescription("Requests that were refused because there was too much to do.")))
-	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+// MeasureGate registers metrics of the gateway's concurrency.
+func MeasureGate(m metric.Meter, gate *overload.Gate) {
+	slots := Must(m.Int64ObservableGauge("tollgate.overload.slots", metric.WithDescription("Requests under way, by what they do, and how many may be.")))
+	waiting := Must(m.Int64ObservableGauge("tollgate.overload.waiting", metric.WithDescription("Requests that wait to be admitted.")))
+	shed := Must(m.Int64ObservableCounter("tollgate.overload.shed", metric.WithDescription("Requests that were refused because there was too much to do.")))
+	Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		s := gate.Stats()
 		for state, n := range map[string]int{"working": s.Working, "open": s.Open, "working_limit": s.Limits.Working, "open_limit": s.Limits.Open} {
 			o.ObserveInt64(slots, int64(n), metric.WithAttributes(attribute.String("state", state)))
