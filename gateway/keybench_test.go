@@ -54,8 +54,8 @@ func TestKeysCost(t *testing.T) {
 		do                    func()
 		allocations, commands float64
 	}{
-		{"here", here, 3_200, 4},
-		{"here and there", func() { here(); there() }, 4_300, 10},
+		{"here", here, 6_000, 6},
+		{"here and there", func() { here(); there() }, 8_000, 14},
 	} {
 		asked.n.Store(0)
 		const runs = 10

@@ -150,8 +150,8 @@ func tell(t *testing.T, args ...string) (code int, stdout, stderr string) {
 func TestWrongCommandLines(t *testing.T) {
 	t.Setenv(adminEnv, "http://127.0.0.1:1")
 	for line, want := range map[string]string{
-		"limts":                         `2 tollgate: no command of tollgate is called "limts", did you mean "limits"?; known: approvals, audit, `,
-		"limts --admin x":               `2 tollgate: no command of tollgate is called "limts", did you mean "limits"?; known: approvals, audit, `,
+		"limts":                         `2 tollgate: no command of tollgate is called "limts", did you mean "limits"?; known: alerts, approvals, `,
+		"limts --admin x":               `2 tollgate: no command of tollgate is called "limts", did you mean "limits"?; known: alerts, approvals, `,
 		"limits shw acme --admin x":     `2 tollgate: no command of tollgate limits is called "shw", did you mean "show"?; known: reset, show`,
 		"limits show":                   "2 tollgate: ORG is missing",
 		"limits show acme x":            `2 tollgate: "x" is one argument too many`,

@@ -36,7 +36,7 @@ func (l *lingering) Serve(_ context.Context, _ string, in *translate.Incoming, c
 // answered, and a call that outlives it does not touch it.
 func TestCallsAfterTheAnswer(t *testing.T) {
 	l := new(lingering)
-	f := new(Translate)
+	f := &Translate{Lists: NewMemory(1 << 20)}
 	table, err := route.NewTable([]route.Route{{ID: "createPod", Dialect: route.V1, Method: "POST", Pattern: "/v1/pods"}})
 	if err != nil {
 		t.Fatal(err)

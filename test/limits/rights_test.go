@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -78,7 +77,7 @@ func TestRightsOfAGateway(t *testing.T) {
 		}
 	}
 	explained := archive.New(redistest.Client(t, redis.Options{Addr: addr, Username: "tollgate", Password: "secret"}), "tollgate:decisions:", archive.DefaultConfig())
-	if err := explained.List(t.Context(), "acme", time.Time{}, func(json.RawMessage) bool { return true }); err != nil {
+	if _, err := explained.List(t.Context(), "acme", archive.Range{}, func(json.RawMessage) bool { return true }); err != nil {
 		t.Errorf("explanations: %v", err) // those of the calls come behind their answers
 	}
 }
