@@ -48,8 +48,10 @@ type verdicts struct{ admin.Decisions }
 
 func (verdicts) Counts(context.Context, string, time.Time, time.Time) ([]admin.PolicyCount, error) {
 	return []admin.PolicyCount{
-		{Policy: "gpu_count", Verdict: "denies", Team: "research", Calls: 2}, {Policy: "gpu_count", Verdict: "denies", Team: "ops", Calls: 1},
-		{Policy: "disk", Verdict: "denies", Team: "ops", Calls: 9}, {Policy: "disk", Verdict: "warns", Team: "ops", Calls: 99},
+		{Policy: "gpu_count", Verdict: "denies", Team: "research", Calls: 2},
+		{Policy: "gpu_count", Verdict: "denies", Team: "ops", Calls: 1},
+		{Policy: "disk", Verdict: "denies", Team: "ops", Calls: 9},
+		{Policy: "disk", Verdict: "warns", Team: "ops", Calls: 99},
 	}, nil
 }
 

@@ -90,7 +90,7 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 	d.Recorder.Inject(ctx, ex.Out.Header)
 	begin := d.Recorder.Now()
 	ex.Leave()
-	res, err := client.Do(ctx, upstream.Request{ //nolint:bodyclose // becomes the answer's stream, closed by the door, or is read whole below
+	res, err := client.Do(ctx, upstream.Request{
 		Org: ex.Caller.Org, Method: ex.Out.Method, Target: ex.Out.Target(), Header: ex.Out.Header, Body: ex.Out.Body, Source: ex.Out.Source, Length: ex.Out.Length, Label: label, Live: ex.Out.Stream && !row.Waits,
 	})
 	ex.Event.UpstreamLatency = d.Recorder.Now().Sub(begin)

@@ -108,7 +108,7 @@ func (r *Reader) workers(ctx context.Context, org, endpoint string) (all, busy i
 	return int64(len(workers)), busy, nil
 }
 
-// resources lists everything of some kinds, with the platform's records.
+// Records lists everything of some kinds, with the platform's records.
 func (r *Reader) Records(ctx context.Context, org string, kinds func(operation.Kind) bool) ([]Listed, error) {
 	var all []Listed
 	mounted := make(map[any]bool)

@@ -139,7 +139,7 @@ func (r *Revisions) file(org string, out *admin.ConfigDiff) ([]byte, error) {
 	cfg, err := r.File()
 	if err != nil {
 		out.Fault = err.Error()
-		return nil, nil
+		return nil, nil //nolint:nilerr // the fault is the answer
 	}
 	text, err := shown(cfg, org)
 	return orNone(text), err

@@ -2,7 +2,6 @@ package ui
 
 import (
 	"cmp"
-	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -66,7 +65,7 @@ func (w policyWeek) Label() string {
 	for _, n := range w.Days {
 		days = append(days, strconv.FormatInt(n, 10))
 	}
-	return fmt.Sprintf("Would refuse or warns, by day until today: %s", strings.Join(days, ", "))
+	return "Would refuse or warns, by day until today: " + strings.Join(days, ", ")
 }
 
 func policies(v *visit) (any, int, string) {

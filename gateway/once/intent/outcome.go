@@ -6,8 +6,9 @@ type Outcome uint8
 const (
 	// OutcomeNone means that the platform has seen nothing of it.
 	OutcomeNone Outcome = iota
-	// OutcomeMade and OutcomeRefused mean that it has made the resource, or refused to.
+	// OutcomeMade means that it has made the resource.
 	OutcomeMade
+	// OutcomeRefused means that it refused to make it.
 	OutcomeRefused
 	// OutcomeFailed means that it says it failed, by a problem document.
 	OutcomeFailed
