@@ -216,16 +216,32 @@ func (x *Report) reason() string {
 		}
 		return string(text)
 	}
+	return x.Spoken.words()
+}
+
+// Told returns the summary as callers may see it: without policies that are only tried out, and
+// without exceptions.
+func (s Summary) Told() Summary {
+	ofPolicies := s.Reason == s.words()
+	s.Shadowed, s.Excepted = nil, nil
+	if ofPolicies {
+		s.Reason = s.words()
+	}
+	return s
+}
+
+// words says which policies spoke, and how.
+func (s Spoken) words() string {
 	var parts []string
 	for _, said := range []struct {
 		names      []string
 		one, after string
 	}{
-		{x.Denied, "policy ", ""},
-		{x.Shadowed, "policy ", " would refuse"},
-		{x.Warned, "policy ", " warns"},
-		{x.Excepted, "exception ", ""},
-		{x.Changed, "changed by ", ""},
+		{s.Denied, "policy ", ""},
+		{s.Shadowed, "policy ", " would refuse"},
+		{s.Warned, "policy ", " warns"},
+		{s.Excepted, "exception ", ""},
+		{s.Changed, "changed by ", ""},
 	} {
 		if len(said.names) > 0 {
 			parts = append(parts, said.one+strings.Join(said.names, ", ")+said.after)

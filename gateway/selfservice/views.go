@@ -125,18 +125,11 @@ func (s *Service) decisions(ctx context.Context, ex *filter.Exchange) (any, erro
 	shown := make([]explain.Summary, 0, len(list))
 	for _, d := range list {
 		if sees(ex.Caller, d.Team, d.Key) {
-			d.Spoken = told(d.Spoken)
-			shown = append(shown, d)
+			shown = append(shown, d.Told())
 		}
 	}
 	out["decisions"] = shown
 	return out, nil
-}
-
-// told returns the policies that spoke as callers may see them, as [explain.Told] has it.
-func told(s explain.Spoken) explain.Spoken {
-	s.Shadowed, s.Excepted = nil, nil
-	return s
 }
 
 // Decision is a decision as callers may see it.
@@ -177,8 +170,7 @@ func (s *Service) decision(ctx context.Context, ex *filter.Exchange) (any, error
 	if x == nil || x.Caller.Org != ex.Caller.Org || !sees(ex.Caller, x.Caller.Team, x.Caller.Key) {
 		return nil, row.RefusedError{Status: http.StatusNotFound, Reason: "no decision of that id is kept: it is too old, or it only read and passed at another gateway"}
 	}
-	d := &Decision{Summary: x.Summary(), Method: x.Method, Path: x.Path, Stage: x.Stage, Detail: x.Detail, Approval: x.Approval, ToPass: x.ToPass, Calls: []Call{}}
-	d.Spoken = told(d.Spoken)
+	d := &Decision{Summary: x.Summary().Told(), Method: x.Method, Path: x.Path, Stage: x.Stage, Detail: x.Detail, Approval: x.Approval, ToPass: x.ToPass, Calls: []Call{}}
 	for i := range x.Calls {
 		c := &x.Calls[i]
 		d.Calls = append(d.Calls, Call{c.Operation, c.Method, c.Path, c.Verdict, c.Status, c.Detail, c.USDPerHour, explain.Told(c.Policies)})

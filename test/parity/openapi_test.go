@@ -110,7 +110,7 @@ func TestAdminAnswersFitTheirDocument(t *testing.T) {
 		{"POST", "/admin/explain", "", `{"method":"POST","path":"/v2/pods","key":"key_research","body":"{\"name\":\"a\",\"image\":\"img:1\",\"gpu\":{\"id\":\"NVIDIA L4\"}}"}`, 200},
 		{"POST", "/admin/explain", "", `{"method":"POST","unknown":1}`, 400},
 		{"GET", "/admin/audit", "org=acme", "", 200},
-		{"POST", "/admin/policies/try", "org=acme", `{"rego":"package policies.x\n\ndeny contains \"no\" if true\n","input":{"version":1,"caller":{"org":"acme"},"request":{"operation":"createPod"},"resource":{"after":{"name":"a"}}}}`, 200},
+		{"POST", "/admin/policies/try", "org=acme", `{"rego":"package policies.x\n\ndeny contains \"no\" if true\n","input":{"version":1,"time":{"ns":1795255200000000000,"rfc3339":"2026-11-21T10:00:00Z"},"caller":{"org":"acme"},"request":{"operation":"createPod"},"resource":{"after":{"name":"a"}}}}`, 200},
 		{"POST", "/admin/policies/try", "org=acme", `{}`, 400},
 		{"POST", "/admin/policies/replay", "org=acme", `{"rego":"package policies.x\n\ndeny contains \"no\" if true\n"}`, 409}, // without a log in a file
 	}
