@@ -112,6 +112,9 @@ var consolePages = [][2]string{
 	{"/ui/policies?held=1", "Policies"},
 	{"/ui/playground", "Playground"},
 	{"/ui/legacy", "Legacy"},
+	{"/ui/alerts", "Alerts"},
+	{"/ui/audit", "Audit"},
+	{"/ui/configuration", "Configuration"},
 	{"/ui/fleet", "Fleet"},
 	{"/ui/decisions/none", "Not Found"},
 }
