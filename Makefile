@@ -156,9 +156,10 @@ bench: build ## What the gateway costs beside a bare proxy and Envoy, into bench
 
 # TestListsCost, TestKeysCost, TestPassCost and TestTripsToRedis hold what does not move with load: allocations, commands and exchanges.
 .PHONY: bench-growth
-bench-growth: ## What lists, keys, reloads and passes over the ledger cost as they grow (docs/capacity.md)
+bench-growth: ## What lists, keys, pages, reloads and passes over the ledger cost as they grow (docs/capacity.md)
 	@.ci/install-tools redis
 	@go test -run '^$$' -bench '^Benchmark(Lists|ListsAtOnce|MakeKey)$$' -benchmem -timeout 0 ./gateway
+	@go test -run '^$$' -bench '^BenchmarkPages$$' ./gateway/ui
 	@go test -run '^$$' -bench '^BenchmarkReload$$' -benchmem ./policies
 	@go test -run '^$$' -bench '^BenchmarkPass$$' -benchmem ./policies/spend/redisstore
 

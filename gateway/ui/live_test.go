@@ -23,32 +23,32 @@ func (c *console) pod(t *testing.T, gpus string) {
 
 // follow opens the stream of a page, and returns a function that waits for the next line that begins so.
 func (p *person) follow(address string) func(prefix string) string {
-	p.t.Helper()
-	ctx, cancel := context.WithCancel(p.t.Context())
+	p.tb.Helper()
+	ctx, cancel := context.WithCancel(p.tb.Context())
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
-		p.t.Fatal(err)
+		p.tb.Fatal(err)
 	}
 	res, err := p.http.Do(r)
 	if err != nil {
-		p.t.Fatal(err)
+		p.tb.Fatal(err)
 	}
-	p.t.Cleanup(func() {
+	p.tb.Cleanup(func() {
 		cancel()
 		_ = res.Body.Close()
 	})
 	if kind := res.Header.Get("Content-Type"); res.StatusCode != http.StatusOK || kind != "text/event-stream" || res.Header.Get("Cache-Control") != "no-store" {
-		p.t.Fatalf("%s: %d %q", address, res.StatusCode, kind)
+		p.tb.Fatalf("%s: %d %q", address, res.StatusCode, kind)
 	}
 	lines := bufio.NewScanner(res.Body)
 	return func(prefix string) string {
-		p.t.Helper()
+		p.tb.Helper()
 		for lines.Scan() {
 			if strings.HasPrefix(lines.Text(), prefix) {
 				return lines.Text()
 			}
 		}
-		p.t.Fatalf("the stream ended without %q: %v", prefix, lines.Err())
+		p.tb.Fatalf("the stream ended without %q: %v", prefix, lines.Err())
 		return ""
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
@@ -50,25 +52,27 @@ func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 const manyKeys, manyDecisions = 10_000, 100_000
 
 // large runs a gateway of an organisation with many keys, whose archive has many decisions, none of them refused.
-func large(t *testing.T) (*console, *counter) {
-	t.Helper()
-	store := miniredis.RunT(t)
-	now := time.Now()
+func large(tb testing.TB, store string) (*console, *counter) {
+	tb.Helper()
+	client, sent, now := world.Redis(tb, store), new(counter), time.Now()
+	fill := client.Pipeline()
 	for i := range manyDecisions {
 		began := now.Add(time.Duration(i-manyDecisions) * time.Second / 2)
 		id := ulid.ULID{15: byte(i), 14: byte(i >> 8), 13: byte(i >> 16)}
 		if err := id.SetTime(ulid.Timestamp(began)); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		report := fmt.Sprintf(`{"decisionId":"%s","time":%q,"method":"POST","path":"/v2/pods","dialect":"v2","operation":"createPod","verdict":"allowed","status":201,"caller":{"org":"acme","team":"research","key":"key-%d"}}`, id, began.Format(time.RFC3339Nano), i%manyKeys)
-		if _, err := store.XAdd("tollgate:decisions:{acme}", fmt.Sprintf("%d-1", began.UnixMilli()), []string{id.String(), report}); err != nil {
-			t.Fatal(err)
+		fill.XAdd(tb.Context(), &redis.XAddArgs{Stream: "tollgate:decisions:{acme}", ID: fmt.Sprintf("%d-1", began.UnixMilli()), Values: []string{id.String(), report}})
+		if i%1000 == 999 {
+			if _, err := fill.Exec(tb.Context()); err != nil {
+				tb.Fatal(err)
+			}
 		}
 	}
-	client, sent := world.Redis(t, store.Addr()), new(counter)
 	client.AddHook(sent)
-	c := &console{text: strings.Replace(strings.Replace(text, "    idle: {for: 1h}", "    budget: {per_hour: 5, per_month: 900}\n    idle: {for: 1h}", 1), "PLATFORM", platform.RunT(t).URL, 1)}
-	cfg := c.config(t, c.text)
+	c := &console{text: strings.Replace(strings.Replace(text, "    idle: {for: 1h}", "    budget: {per_hour: 5, per_month: 900}\n    idle: {for: 1h}", 1), "PLATFORM", platform.RunT(tb).URL, 1)}
+	cfg := c.config(tb, c.text)
 	keys := &cfg.Orgs[0].Keys
 	for i := range manyKeys {
 		k := (*keys)[0]
@@ -76,8 +80,8 @@ func large(t *testing.T) (*console, *counter) {
 		copy(k.Digest[:], fmt.Sprintf("%032d", i))
 		*keys = append(*keys, k)
 	}
-	c.gateway = world.Gateway(t, cfg, gateway.Deps{Redis: client})
-	c.serve(t)
+	c.gateway = world.Gateway(tb, cfg, gateway.Deps{Redis: client})
+	c.serve(tb)
 	return c, sent
 }
 
@@ -87,7 +91,7 @@ func TestPagesOfALargeOrganisation(t *testing.T) {
 		t.Skip("fills a store")
 	}
 	t.Parallel()
-	c, sent := large(t)
+	c, sent := large(t, miniredis.RunT(t).Addr())
 	root := c.as(t, "root")
 	_, _, list := root.get(c.URL + "/ui/decisions?limit=1")
 	_, id, _ := strings.Cut(list, `href="/ui/decisions/`)
@@ -108,5 +112,22 @@ func TestPagesOfALargeOrganisation(t *testing.T) {
 	}
 	if _, _, page := root.get(c.URL + "/ui/decisions?refused=true"); !strings.Contains(page, "only the newest decisions were looked through") || !strings.Contains(page, "Older decisions") {
 		t.Error("a list that ends early does not say so, or does not lead on")
+	}
+}
+
+// BenchmarkPages shows the time to the last byte of pages of a large organisation, whose archive is in a Redis of its own.
+func BenchmarkPages(b *testing.B) {
+	c, sent := large(b, redistest.Start(b))
+	root := c.as(b, "root")
+	for _, page := range []string{"", "decisions", "decisions?refused=true", "keys", "spend"} {
+		b.Run("page="+page, func(b *testing.B) {
+			before := sent.commands.Load()
+			for b.Loop() {
+				if status, _, body := root.get(c.URL + "/ui/" + page); status != http.StatusOK {
+					b.Fatal(status, body)
+				}
+			}
+			b.ReportMetric(float64(sent.commands.Load()-before)/float64(b.N), "commands/op")
+		})
 	}
 }

@@ -75,73 +75,73 @@ func start(t *testing.T, text string, store *miniredis.Miniredis) *console {
 }
 
 // serve opens the operators' listener.
-func (c *console) serve(t *testing.T) {
-	t.Helper()
+func (c *console) serve(tb testing.TB) {
+	tb.Helper()
 	c.Server = httptest.NewServer(c.gateway.AdminHandler())
-	t.Cleanup(c.Close)
+	tb.Cleanup(c.Close)
 }
 
-func (c *console) config(t *testing.T, text string) settings.Config {
-	t.Helper()
-	return world.Configuration(t, text, map[string]string{"KEY": platform.DefaultKey, "OTHER": "platform-key-of-globex"})
+func (c *console) config(tb testing.TB, text string) settings.Config {
+	tb.Helper()
+	return world.Configuration(tb, text, map[string]string{"KEY": platform.DefaultKey, "OTHER": "platform-key-of-globex"})
 }
 
 // person is a browser without scripts.
 type person struct {
-	t    *testing.T
+	tb   testing.TB
 	http *http.Client
 }
 
 // visitor returns a person without a session, and follows no redirect.
-func (c *console) visitor(t *testing.T) *person {
-	t.Helper()
+func (c *console) visitor(tb testing.TB) *person {
+	tb.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	client := *c.Client()
 	client.Jar, client.CheckRedirect = jar, func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &person{t, &client}
+	return &person{tb, &client}
 }
 
 // as returns a person with a session.
-func (c *console) as(t *testing.T, name string) *person {
-	t.Helper()
-	p := c.visitor(t)
+func (c *console) as(tb testing.TB, name string) *person {
+	tb.Helper()
+	p := c.visitor(tb)
 	if status, _, body := p.post(c.URL+"/ui/login", url.Values{"token": {"token_" + name}}); status != http.StatusSeeOther {
-		t.Fatalf("login as %s: %d %s", name, status, body)
+		tb.Fatalf("login as %s: %d %s", name, status, body)
 	}
 	return p
 }
 
 func (p *person) do(r *http.Request) (int, http.Header, string) {
-	p.t.Helper()
+	p.tb.Helper()
 	res, err := p.http.Do(r)
 	if err != nil {
-		p.t.Fatal(err)
+		p.tb.Fatal(err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	body, err := io.ReadAll(res.Body)
 	if err != nil {
-		p.t.Fatal(err)
+		p.tb.Fatal(err)
 	}
 	return res.StatusCode, res.Header, string(body)
 }
 
 func (p *person) get(address string) (int, http.Header, string) {
-	p.t.Helper()
-	r, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, address, http.NoBody)
+	p.tb.Helper()
+	r, err := http.NewRequestWithContext(p.tb.Context(), http.MethodGet, address, http.NoBody)
 	if err != nil {
-		p.t.Fatal(err)
+		p.tb.Fatal(err)
 	}
 	return p.do(r)
 }
 
 func (p *person) post(address string, form url.Values, header ...string) (int, http.Header, string) {
-	p.t.Helper()
-	r, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, address, strings.NewReader(form.Encode()))
+	p.tb.Helper()
+	r, err := http.NewRequestWithContext(p.tb.Context(), http.MethodPost, address, strings.NewReader(form.Encode()))
 	if err != nil {
-		p.t.Fatal(err)
+		p.tb.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	for i := 0; i < len(header); i += 2 {
