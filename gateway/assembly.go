@@ -221,7 +221,7 @@ func (g *Gateway) newMoney(cfg *settings.Config) {
 		Approvals: g.approvals, Notices: func() spend.Notices { return g.money.Notices }, Told: alerts.NewTold(g.deps.Redis, cfg.Redis.Prefix),
 	}
 	self := spend.Holder{Incarnation: ulid.Make().String(), Gateway: cmp.Or(cfg.Instance, g.deps.Instance)}
-	g.intents = once.NewDesk(g.scripts, g.scripts.Later(behind), cfg.Redis.Prefix.Repeats(), self.Incarnation, g.late.Go, g.deps.Logger)
+	g.intents = once.NewDesk(g.scripts, cfg.Redis.Prefix.Repeats(), self.Incarnation, g.late.Go, g.deps.Logger)
 	g.money = money.New(cfg, self, money.Deps{
 		Scripts: g.scripts, Now: g.deps.Now, Logger: g.deps.Logger, Meter: g.meter(), Go: g.late.Go, Gateway: g.name, Limits: g.store, Catalog: g.catalog,
 		Audit: g.audit.Log, Alerts: g.alerts, Did: g.decisions.Did, Job: g.job, Claim: once.ClaimFor(g.intents),

@@ -92,9 +92,6 @@ const keylessMemory = 16 << 20
 // 20,000 pods. Each takes five times its length until it is translated.
 const listsMemory = 32 << 20
 
-// behind is how long the ends of intents wait for an exchange with Redis to travel with.
-const behind = 20 * time.Millisecond
-
 // Gateway is a running tollgate.
 type Gateway struct {
 	deps         Deps

@@ -2,7 +2,6 @@ package groupcommit
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -29,8 +28,6 @@ type Client struct {
 
 	group   *group.Group[call]
 	cluster bool
-	// patience is how long calls wait for an exchange of others.
-	patience time.Duration
 }
 
 var _ redis.UniversalClient = (*Client)(nil)
@@ -40,8 +37,6 @@ type call struct {
 	cmds []redis.Cmder
 	// until is the deadline of the caller, zero for none.
 	until time.Time
-	// rides says that the call is one of Later, which holds up no other.
-	rides bool
 }
 
 // New returns a Client on another one, which it does not own.
@@ -50,15 +45,6 @@ func New(client redis.UniversalClient) *Client {
 	_, c.cluster = client.(*redis.ClusterClient)
 	c.group = group.New(flights, batch, c.exchange)
 	return c
-}
-
-// Later returns a Client for what no answer waits for. Its commands travel with the next
-// exchange of the other one, or by themselves after patience, and their deadlines extend
-// no exchange of others: whoever uses it tries again.
-func (c *Client) Later(patience time.Duration) *Client {
-	later := *c
-	later.patience = patience
-	return &later
 }
 
 // EvalSha implements redis.Scripter.
@@ -130,9 +116,9 @@ func (c *Client) do(ctx context.Context, name string, keys []string, cmds ...red
 			trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(semconv.DBSystemNameRedis, semconv.DBOperationName(name)))
 		defer span.End()
 	}
-	s := call{cmds: cmds, rides: c.patience > 0}
+	s := call{cmds: cmds}
 	s.until, _ = ctx.Deadline()
-	c.group.Ride(ctx, c.slot(keys), &s, c.patience)
+	c.group.Do(ctx, c.slot(keys), &s)
 }
 
 // slot names what travels together: in a cluster, the scripts of one slot, so that a
@@ -149,7 +135,17 @@ func (c *Client) slot(keys []string) string {
 // exchange sends calls. Its errors are in their commands.
 func (c *Client) exchange(ctx context.Context, calls []*call) {
 	ctx = context.WithoutCancel(ctx)
-	if latest := deadline(calls); !latest.IsZero() {
+	latest := calls[0].until
+	for _, s := range calls {
+		if s.until.IsZero() || latest.IsZero() {
+			latest = time.Time{}
+			break
+		}
+		if s.until.After(latest) {
+			latest = s.until
+		}
+	}
+	if !latest.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, latest)
 		defer cancel()
@@ -163,22 +159,6 @@ func (c *Client) exchange(ctx context.Context, calls []*call) {
 		_ = p.BatchProcess(ctx, s.cmds...)
 	}
 	_, _ = p.Exec(ctx)
-}
-
-// deadline is the latest of the calls', zero if one has none. Those that ride have no say beside
-// others.
-func deadline(calls []*call) (latest time.Time) {
-	riding := !slices.ContainsFunc(calls, func(s *call) bool { return !s.rides })
-	for _, s := range calls {
-		switch {
-		case s.rides && !riding:
-		case s.until.IsZero():
-			return s.until
-		case s.until.After(latest):
-			latest = s.until
-		}
-	}
-	return latest
 }
 
 // Queued returns the number of calls that wait for a write.

@@ -44,10 +44,10 @@ type held struct {
 }
 
 // NewDesk returns a desk whose keys begin with prefix. What is written behind answers,
-// late runs, by the client later. It does not dial.
-func NewDesk(client, later redis.UniversalClient, prefix, gateway string, late func(func()), logger *slog.Logger) *Desk {
+// late runs. It does not dial.
+func NewDesk(client redis.UniversalClient, prefix, gateway string, late func(func()), logger *slog.Logger) *Desk {
 	d := &Desk{Gateway: gateway, client: client, store: redisstore.NewIntents(client), prefix: prefix, logger: logger, hand: make(map[string]*held)}
-	d.ends = outbox{write: redisstore.NewIntents(later).End, late: late}
+	d.ends = outbox{write: d.store.End, late: late}
 	return d
 }
 

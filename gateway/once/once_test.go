@@ -112,8 +112,8 @@ func TestOutbox(t *testing.T) {
 // desks are two gateways at one store, and a wish.
 func desks(client redis.UniversalClient) (a, b *Desk, w *intent.Wish) {
 	now := func(f func()) { f() }
-	a = NewDesk(client, client, "t:", "a", now, slog.New(slog.DiscardHandler))
-	b = NewDesk(client, client, "t:", "b", now, slog.New(slog.DiscardHandler))
+	a = NewDesk(client, "t:", "a", now, slog.New(slog.DiscardHandler))
+	b = NewDesk(client, "t:", "b", now, slog.New(slog.DiscardHandler))
 	wish := a.Wish("acme", "ann", "p")
 	wish.Like = a.Like("acme", "looks")
 	return a, b, &wish

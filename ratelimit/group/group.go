@@ -5,7 +5,6 @@ import (
 	"hash/maphash"
 	"runtime"
 	"sync"
-	"time"
 )
 
 // lanes is the number of independent queues. Calls of one name share one.
@@ -42,9 +41,6 @@ type lane[T any] struct {
 type seat[T any] struct {
 	call *T
 	name string
-	// rides says that it waits for an exchange of others, and aboard that it is in one;
-	// both are guarded by the lane's lock.
-	rides, aboard bool
 	// leads is set, under the lane's lock, from the moment the caller is told to
 	// lead until it has done so.
 	leads bool
@@ -68,38 +64,23 @@ type travellers[T any] struct {
 // Do takes a call along with others of the same name, and returns when its exchange has
 // been made. It does not end with ctx.
 func (g *Group[T]) Do(ctx context.Context, name string, call *T) {
-	g.Ride(ctx, name, call, 0)
-}
-
-// Ride is Do for a call that can wait: until its patience ends it travels with an exchange of
-// others, and none is made for it.
-func (g *Group[T]) Ride(ctx context.Context, name string, call *T, patience time.Duration) {
 	s := g.seats.Get().(*seat[T])
-	s.call, s.name, s.leads, s.rides, s.aboard = call, name, false, patience > 0, false
-	g.fly(ctx, s, patience)
+	s.call, s.name, s.leads = call, name, false
+	g.fly(ctx, s)
 	s.call = nil
 	g.seats.Put(s)
 }
 
-func (g *Group[T]) fly(ctx context.Context, s *seat[T], patience time.Duration) {
+func (g *Group[T]) fly(ctx context.Context, s *seat[T]) {
 	l := &g.lanes[maphash.String(g.seed, s.name)%lanes]
 	l.mu.Lock()
 	l.queue = append(l.queue, s)
-	leading := !s.rides && l.lead(s, g.flights)
-	l.mu.Unlock()
-	if patience > 0 {
-		end := time.NewTimer(patience)
-		select {
-		case <-s.signal: // it has landed: who rides is not told to lead
-			end.Stop()
-			return
-		case <-end.C:
-		}
-		l.mu.Lock()
-		s.rides = false
-		leading = !s.aboard && l.lead(s, g.flights)
-		l.mu.Unlock()
+	if l.flying < g.flights {
+		l.flying++
+		s.leads = true
 	}
+	leading := s.leads
+	l.mu.Unlock()
 	for {
 		if leading && g.carry(ctx, l, s) {
 			return
@@ -109,15 +90,6 @@ func (g *Group[T]) fly(ctx context.Context, s *seat[T], patience time.Duration) 
 		}
 		leading = true
 	}
-}
-
-// lead makes a call lead if there is a flight for it.
-func (l *lane[T]) lead(s *seat[T], flights int) bool {
-	if l.flying < flights {
-		l.flying++
-		s.leads = true
-	}
-	return s.leads
 }
 
 // carry makes one exchange for l and reports whether own was part of it. It may
@@ -160,7 +132,6 @@ func (l *lane[T]) board(t *travellers[T], most int) {
 	stay := l.queue[:0]
 	for _, s := range l.queue {
 		if s.name == name && len(t.seats) < most {
-			s.aboard = true
 			t.seats, t.calls = append(t.seats, s), append(t.calls, s.call)
 		} else {
 			stay = append(stay, s)
@@ -177,7 +148,7 @@ func (l *lane[T]) passOn(flights int) {
 		if l.flying >= flights {
 			return
 		}
-		if !s.leads && !s.rides {
+		if !s.leads {
 			s.leads = true
 			l.flying++
 			s.signal <- lead
