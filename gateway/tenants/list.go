@@ -11,9 +11,12 @@ func List(c *settings.Config) []row.Tenant {
 	out := make([]row.Tenant, len(c.Orgs))
 	for i := range c.Orgs {
 		o := &c.Orgs[i]
-		out[i] = row.Tenant{ID: o.ID, Teams: TeamIDs(o), Policies: []string{}}
-		for n := range o.Policies.Policies {
-			out[i].Policies = append(out[i].Policies, o.Policies.Policies[n].Policy)
+		out[i] = row.Tenant{ID: o.ID, Teams: TeamIDs(o), Policies: []string{}, Entries: []row.Entry{}}
+		for _, e := range o.Policies.Policies {
+			out[i].Policies = append(out[i].Policies, e.Policy)
+			out[i].Entries = append(out[i].Entries, row.Entry{
+				Policy: e.Policy, Mode: string(e.Mode.OrDefault()), Teams: e.Teams, ExceptTeams: e.ExceptTeams, Roles: e.Roles, ExceptRoles: e.ExceptRoles,
+			})
 		}
 	}
 	return out

@@ -32,8 +32,9 @@ type policyCounts struct {
 // policyWeek is what a policy has said in seven days.
 type policyWeek struct {
 	Policy string
-	// On says that the policy is switched on.
-	On bool
+	// On says that the policy is switched on, Modes in which mode for whom, one for each time.
+	On    bool
+	Modes []string
 	// Today counts the calls that it has refused today, and names the latest.
 	Today                                           admin.Refused
 	Refused, WouldRefuse, Warned, Excepted, Changed int64
@@ -73,10 +74,10 @@ func policies(v *visit) (any, int, string) {
 		Orgs []row.Tenant `json:"orgs"`
 	}](v, "GET /admin/orgs", nil)
 	d := policyData{Counts: ask[policyCounts](v, "GET /admin/policies/counts", url.Values{"since": {"7d"}, "bucket": {"hour"}})}
-	var on []string
+	var on []row.Entry
 	for _, o := range orgs.Is.Orgs {
 		if o.ID == v.org {
-			on = o.Policies
+			on = o.Entries
 		}
 	}
 	d.Policies, d.Teams = week(on, d.Counts.Is.Counts, ask[admin.Overview](v, overview, nil).Is.Refused, v.deps.Now())
@@ -87,17 +88,32 @@ func policies(v *visit) (any, int, string) {
 	return d, orgs.Status, orgs.Fault
 }
 
-// week adds up what policies have said: by policy, those that are switched on first, and by team.
-func week(on []string, counts []admin.PolicyCount, today []admin.Refused, now time.Time) (list []policyWeek, teams []admin.PolicyCount) {
-	for _, name := range on {
-		list = append(list, policyWeek{Policy: name, On: true})
+// mode says in which mode a policy is switched on, and for whom.
+func mode(e row.Entry) string {
+	out := e.Mode
+	for _, of := range []struct {
+		whom  string
+		names []string
+	}{{" for team ", e.Teams}, {" but for team ", e.ExceptTeams}, {" for role ", e.Roles}, {" but for role ", e.ExceptRoles}} {
+		if len(of.names) > 0 {
+			out += of.whom + strings.Join(of.names, ", ")
+		}
 	}
+	return out
+}
+
+// week adds up what policies have said: by policy, those that are switched on first, and by team.
+func week(on []row.Entry, counts []admin.PolicyCount, today []admin.Refused, now time.Time) (list []policyWeek, teams []admin.PolicyCount) {
 	of := func(name string) *policyWeek {
 		i := slices.IndexFunc(list, func(w policyWeek) bool { return w.Policy == name })
 		if i < 0 {
 			i, list = len(list), append(list, policyWeek{Policy: name})
 		}
 		return &list[i]
+	}
+	for _, e := range on {
+		w := of(e.Policy)
+		w.On, w.Modes = true, append(w.Modes, mode(e))
 	}
 	sums := make(map[admin.PolicyCount]int64)
 	for _, c := range counts {

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
 // The page of policies adds up what they said in a week, by policy, by day and by team.
@@ -20,10 +21,10 @@ func TestWeek(t *testing.T) {
 		{Hour: now.Truncate(time.Hour), Policy: "gone", Verdict: "denies", Calls: 1},
 	}
 	today := []admin.Refused{{Reason: "policy gone", Calls: 1, Decision: "d1"}, {Reason: "budget", Calls: 9}}
-	list, teams := week([]string{"gpu_count", "disk"}, counts, today, now)
+	list, teams := week([]row.Entry{{Policy: "gpu_count", Mode: "enforce"}, {Policy: "disk", Mode: "shadow", Teams: []string{"ml", "ops"}}, {Policy: "disk", Mode: "warn", ExceptTeams: []string{"ml"}, Roles: []string{"viewer"}}}, counts, today, now)
 	want := []policyWeek{
-		{Policy: "gpu_count", On: true},
-		{Policy: "disk", On: true, WouldRefuse: 5, Warned: 4, Days: [weekDays]int64{5: 6, 6: 3}},
+		{Policy: "gpu_count", On: true, Modes: []string{"enforce"}},
+		{Policy: "disk", On: true, Modes: []string{"shadow for team ml, ops", "warn but for team ml for role viewer"}, WouldRefuse: 5, Warned: 4, Days: [weekDays]int64{5: 6, 6: 3}},
 		{Policy: "gone", Refused: 1, Today: today[0]},
 	}
 	if diff := cmp.Diff(want, list); diff != "" {

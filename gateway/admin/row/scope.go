@@ -53,6 +53,18 @@ type Tenant struct {
 	Teams []string `json:"teams"`
 	// Policies names the policies that are switched on.
 	Policies []string `json:"policies"`
+	// Entries are those, as the section has them.
+	Entries []Entry `json:"entries"`
+}
+
+// Entry is a policy that is switched on: in which mode, and for which callers. Empty lists are for all.
+type Entry struct {
+	Policy      string   `json:"policy"`
+	Mode        string   `json:"mode"`
+	Teams       []string `json:"teams,omitempty"`
+	ExceptTeams []string `json:"exceptTeams,omitempty"`
+	Roles       []string `json:"roles,omitempty"`
+	ExceptRoles []string `json:"exceptRoles,omitempty"`
 }
 
 // Has reports whether the asker has a role.
