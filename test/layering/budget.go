@@ -38,7 +38,7 @@ func Budgets() []Budget {
 		{"what callers see of themselves", []string{"gateway/selfservice"}, 557},
 		{"policies", []string{"policies/..."}, 15442},
 		{"ledger and its store", []string{"policies/spend", "policies/spend/redisstore"}, 8030},
-		{"limits and their store", []string{"ratelimit", "ratelimit/group", "ratelimit/metrics", "ratelimit/redisstore"}, 4880},
+		{"limits and their store", []string{"ratelimit", "ratelimit/group", "ratelimit/metrics", "ratelimit/redisstore"}, 4856},
 		{"old dialects", []string{"translate/..."}, 15801},
 		{"configuration", []string{"config/...", "gateway/settings"}, 5229},
 		{"command line", []string{"cmd/tollgate"}, 6520},
