@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
 // plain is the view of an answer that has no other: a table for each list of its members, and one of its other members.
@@ -78,6 +80,12 @@ func cell(v reflect.Value) string {
 		return moment(x)
 	case []string:
 		return strings.Join(x, ", ")
+	case []row.Entry:
+		var list []string
+		for _, e := range x {
+			list = append(list, e.String())
+		}
+		return strings.Join(list, "; ")
 	}
 	switch v.Kind() { //nolint:exhaustive // the others are as they are printed
 	case reflect.Struct, reflect.Map, reflect.Slice, reflect.Pointer:

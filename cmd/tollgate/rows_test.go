@@ -182,13 +182,13 @@ func TestAnswersHaveFourFormats(t *testing.T) {
 	var asked []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.Method+" "+r.URL.String())
-		_, _ = w.Write([]byte("{\n  \"orgs\": [\n    {\n      \"id\": \"acme\",\n      \"teams\": [\n        \"ml\",\n        \"ops\"\n      ],\n      \"policies\": []\n    }\n  ]\n}\n"))
+		_, _ = w.Write([]byte("{\n  \"orgs\": [\n    {\n      \"id\": \"acme\",\n      \"teams\": [\n        \"ml\",\n        \"ops\"\n      ],\n      \"policies\": [\"gpu_count\"],\n      \"entries\": [{\"policy\": \"gpu_count\", \"mode\": \"shadow\", \"teams\": [\"ml\"]}]\n    }\n  ]\n}\n"))
 	}))
 	t.Cleanup(s.Close)
 	for format, want := range map[string]string{
-		"table": "ID    TEAMS    POLICIES\nacme  ml, ops  \n",
-		"csv":   "id,teams,policies\nacme,\"ml, ops\",\n",
-		"yaml":  "orgs:\n- id: acme\n  teams:\n  - ml\n  - ops\n  policies: []\n",
+		"table": "ID    TEAMS    POLICIES   ENTRIES\nacme  ml, ops  gpu_count  gpu_count shadow for team ml\n",
+		"csv":   "id,teams,policies,entries\nacme,\"ml, ops\",gpu_count,gpu_count shadow for team ml\n",
+		"yaml":  "orgs:\n- id: acme\n  teams:\n  - ml\n  - ops\n  policies:\n  - gpu_count\n  entries:\n  - policy: gpu_count\n    mode: shadow\n    teams:\n    - ml\n",
 	} {
 		if code, got, stderr := tell(t, "orgs", "--admin", s.Listener.Addr().String(), "-o", format); code != 0 || got != want {
 			t.Errorf("%s: exit %d %s\n%s\nwant\n%s", format, code, stderr, got, want)

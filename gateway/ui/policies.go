@@ -88,20 +88,6 @@ func policies(v *visit) (any, int, string) {
 	return d, orgs.Status, orgs.Fault
 }
 
-// mode says in which mode a policy is switched on, and for whom.
-func mode(e row.Entry) string {
-	out := e.Mode
-	for _, of := range []struct {
-		whom  string
-		names []string
-	}{{" for team ", e.Teams}, {" but for team ", e.ExceptTeams}, {" for role ", e.Roles}, {" but for role ", e.ExceptRoles}} {
-		if len(of.names) > 0 {
-			out += of.whom + strings.Join(of.names, ", ")
-		}
-	}
-	return out
-}
-
 // week adds up what policies have said: by policy, those that are switched on first, and by team.
 func week(on []row.Entry, counts []admin.PolicyCount, today []admin.Refused, now time.Time) (list []policyWeek, teams []admin.PolicyCount) {
 	of := func(name string) *policyWeek {
@@ -113,7 +99,7 @@ func week(on []row.Entry, counts []admin.PolicyCount, today []admin.Refused, now
 	}
 	for _, e := range on {
 		w := of(e.Policy)
-		w.On, w.Modes = true, append(w.Modes, mode(e))
+		w.On, w.Modes = true, append(w.Modes, e.How())
 	}
 	sums := make(map[admin.PolicyCount]int64)
 	for _, c := range counts {

@@ -67,6 +67,23 @@ type Entry struct {
 	ExceptRoles []string `json:"exceptRoles,omitempty"`
 }
 
+// String is the policy, and how it is switched on.
+func (e Entry) String() string { return e.Policy + " " + e.How() }
+
+// How says in which mode it is, and for whom.
+func (e Entry) How() string {
+	out := e.Mode
+	for _, of := range []struct {
+		whom  string
+		names []string
+	}{{" for team ", e.Teams}, {" but for team ", e.ExceptTeams}, {" for role ", e.Roles}, {" but for role ", e.ExceptRoles}} {
+		if len(of.names) > 0 {
+			out += of.whom + strings.Join(of.names, ", ")
+		}
+	}
+	return out
+}
+
 // Has reports whether the asker has a role.
 func (s Scope) Has(r Role) bool {
 	return r == Viewer || slices.Contains(s.Roles, r) || slices.Contains(s.Roles, Admin)
