@@ -72,16 +72,17 @@ func (e Entry) String() string { return e.Policy + " " + e.How() }
 
 // How says in which mode it is, and for whom.
 func (e Entry) How() string {
-	out := e.Mode
+	var out strings.Builder
+	out.WriteString(e.Mode)
 	for _, of := range []struct {
 		whom  string
 		names []string
 	}{{" for team ", e.Teams}, {" but for team ", e.ExceptTeams}, {" for role ", e.Roles}, {" but for role ", e.ExceptRoles}} {
 		if len(of.names) > 0 {
-			out += of.whom + strings.Join(of.names, ", ")
+			out.WriteString(of.whom + strings.Join(of.names, ", "))
 		}
 	}
-	return out
+	return out.String()
 }
 
 // Has reports whether the asker has a role.
