@@ -315,6 +315,9 @@ func TestSessionsOfCallersHoldAtEveryGateway(t *testing.T) {
 	}
 	copied := one.visitor(t)
 	copied.http.Jar.SetCookies(at, p.http.Jar.Cookies(at))
+	if status, _, _ := copied.get(one.URL + "/tollgate/ui/"); status != http.StatusOK {
+		t.Fatalf("a copy of the cookie: %d, want 200", status)
+	}
 	p.post(other.URL+"/tollgate/ui/logout", nil)
 	if status, _, _ := copied.get(one.URL + "/tollgate/ui/"); status != http.StatusSeeOther {
 		t.Errorf("a copy of the cookie after the logout: %d, want 303", status)
