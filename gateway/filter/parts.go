@@ -130,9 +130,11 @@ type Once struct {
 	Intent intent.Intent
 	// Past are other intents of the wish whose callers wait, too: this is another.
 	Past []string
-	// Came is when the request was known to be one that may be a repeat, and Asked the same
-	// by the store's clock, once that is known.
-	Came, Asked time.Time
+	// Asked is when the request first asked other gateways for callers of its wish, by the
+	// store's clock; zero is not yet.
+	Asked time.Time
+	// Glances counts the request's waits for word of their callers.
+	Glances int
 	// Until is when a wait for other intents ends.
 	Until time.Time
 	// Noted says that the intent is in the store.

@@ -152,15 +152,15 @@ func (d *Desk) MaySend(id string) bool {
 	return h == nil || apart(h.noted, time.Now()) <= Death/2 || d.lease.held(h.noted, time.Now())
 }
 
-// Fate says what is known of another intent's caller, to a request that came at a time
-// and has asked for it, by the store's clock, at another.
+// Fate says what is known of another intent's caller. The gateway that has it in hand is
+// asked, since a time by the store's clock, unless that is zero.
 func (d *Desk) Fate(ctx context.Context, org string, i *intent.Intent, asked time.Time) intent.Fate {
 	if i.Left || i.Open {
 		return intent.Gone
 	}
 	if i.Gateway != d.Gateway {
 		switch {
-		case d.ask(ctx, org, i.ID, asked):
+		case !asked.IsZero() && d.ask(ctx, org, i.ID, asked):
 			return intent.There
 		case d.dead(ctx, i.Gateway):
 			return intent.Gone

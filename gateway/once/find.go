@@ -33,7 +33,7 @@ func (f *Finder) until(ctx context.Context, ex *filter.Exchange) time.Time {
 	if end, ok := ctx.Deadline(); ex.Path.Nested && ok {
 		return end
 	}
-	return time.Now().Add(max(f.Time, 2*grace))
+	return time.Now().Add(max(f.Time, 3*grace))
 }
 
 // Find looks once for the resource of an intent of this age, and makes it the intent's own.

@@ -57,7 +57,7 @@ func (f *Repeats) Request(ctx context.Context, ex *filter.Exchange) error {
 	if key == "" && row.Verb != operation.VerbCreate {
 		return nil
 	}
-	o := &filter.Once{Keyed: key != "", Print: fingerprint(ex), Came: time.Now()}
+	o := &filter.Once{Keyed: key != "", Print: fingerprint(ex)}
 	o.Wish = ex.Ports.Intents.Wish(ex.Caller.Org, ex.Caller.Key, filter.Digest(ex.Caller.Key, ex.Operation.ID, o.Print))
 	if o.Keyed {
 		o.Wish = ex.Ports.Intents.Keyed(ex.Caller.Org, ex.Caller.Key, filter.Digest(ex.Caller.Key, ex.Operation.ID, key))
@@ -87,7 +87,6 @@ func (f *Repeats) keyed(ctx context.Context, ex *filter.Exchange, o *filter.Once
 	case len(seen.Intents) == 0:
 		return nil
 	}
-	o.Asked = seen.Now
 	i := &seen.Intents[0]
 	if !f.gone(ctx, ex, o, i, seen.Now) {
 		return underWay("the request with this Idempotency-Key is under way")

@@ -3,6 +3,7 @@ package once
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -66,6 +67,9 @@ func (d *Desk) reply(ctx context.Context) {
 		asked, err := d.client.MGet(ctx, keys...).Result()
 		if err != nil {
 			continue // it is asked again
+		}
+		if slices.IndexFunc(asked, func(at any) bool { return at != nil }) < 0 || !sleep(ctx, glance) {
+			continue // after a standstill, word that they have left is behind the question
 		}
 		_, _ = d.client.Pipelined(ctx, func(p redis.Pipeliner) error { // what fails is said again
 			for i, at := range asked {

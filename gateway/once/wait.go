@@ -13,11 +13,14 @@ import (
 )
 
 const (
-	// grace is how long after a request another caller must still be there to be another:
-	// word of its leaving may be on the way.
-	grace = 200 * time.Millisecond
 	// glance is the wait between two looks at other intents.
 	glance = 25 * time.Millisecond
+	// patient is after how many glances another caller must still be there to be another:
+	// word of its leaving may be on the way. Time alone says nothing: a gateway that stood
+	// still has not looked.
+	patient = 8
+	// grace is how long so many glances take at least.
+	grace = patient * glance
 	// fresh is how long after a change the platform may not know of it.
 	fresh = time.Minute
 )
@@ -26,9 +29,6 @@ const (
 // its caller waits, too. It is answered with the resource of one whose caller does not.
 func (f *Repeats) wait(ctx context.Context, ex *filter.Exchange, seen intent.Seen) error {
 	o := ex.Once
-	if o.Asked.IsZero() {
-		o.Asked = seen.Now
-	}
 	o.Until = f.Finder.until(ctx, ex)
 	nap, cancel := context.WithDeadline(ctx, o.Until)
 	defer cancel()
@@ -42,6 +42,7 @@ func (f *Repeats) wait(ctx context.Context, ex *filter.Exchange, seen intent.See
 		if !sleep(nap, glance) {
 			return unknown(ex)
 		}
+		o.Glances++
 		if seen, err = ex.Ports.Intents.Try(ctx, &o.Wish, &intent.Intent{}, nil); err != nil {
 			return unknown(ex)
 		}
@@ -51,7 +52,7 @@ func (f *Repeats) wait(ctx context.Context, ex *filter.Exchange, seen intent.See
 // passed lists the intents that do not stand in the way of this one: their callers are
 // known to wait, too.
 func passed(o *filter.Once, in filter.Intents) []string {
-	if o.Keyed || time.Since(o.Came) < grace {
+	if o.Keyed || o.Glances < patient {
 		return o.Past
 	}
 	return append(slices.Clip(o.Past), in.Beside(&o.Wish)...)
@@ -61,6 +62,9 @@ func passed(o *filter.Once, in filter.Intents) []string {
 func (f *Repeats) turn(ctx context.Context, ex *filter.Exchange, seen intent.Seen, look *pause) (waits bool, err error) {
 	o := ex.Once
 	due := sync.OnceValue(look.due)
+	if o.Glances == patient {
+		o.Asked = seen.Now // from now on, gateways are asked for the callers that are theirs
+	}
 	for i := range seen.Intents {
 		it := &seen.Intents[i]
 		switch {
@@ -75,7 +79,7 @@ func (f *Repeats) turn(ctx context.Context, ex *filter.Exchange, seen intent.See
 				return false, err
 			}
 			waits = waits || !over
-		case time.Since(o.Came) >= grace && ex.Ports.Intents.Fate(ctx, ex.Caller.Org, it, o.Asked) == intent.There:
+		case o.Glances >= patient && ex.Ports.Intents.Fate(ctx, ex.Caller.Org, it, o.Asked) == intent.There:
 			o.Past = append(o.Past, it.ID)
 		default:
 			waits = true

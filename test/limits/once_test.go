@@ -70,6 +70,11 @@ func (s *spenders) make(g int, key string, c create, stay time.Duration) (status
 		ctx, cancel = context.WithTimeout(context.Background(), stay)
 	}
 	defer cancel()
+	return s.post(ctx, g, key, c)
+}
+
+// post asks gateway g for something with a key until ctx ends; the status is 0 without an answer.
+func (s *spenders) post(ctx context.Context, g int, key string, c create) (status int, answer string) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.gateways[g]+c.path, strings.NewReader(c.body))
 	if err != nil {
 		return 0, err.Error()
@@ -243,6 +248,48 @@ func TestAGatewayThatWasFrozenSendsNothing(t *testing.T) {
 		}
 	}
 	s.want(t, "createPod", 1)
+}
+
+// TestCallersThatLeaveAtAStandstill leave while the gateway stands still, as one does that
+// has used up its share of processor time, and have come back before. The word of their
+// leaving waits where the gateway has not looked yet, and nobody is taken for two.
+func TestCallersThatLeaveAtAStandstill(t *testing.T) {
+	const callers = 20
+	for second := range 2 {
+		t.Run(fmt.Sprintf("back at gateway %d", second), func(t *testing.T) {
+			t.Parallel()
+			s := newMakers(t, 2, withBudget, nil)
+			s.platform.SetLatency("createPod", 4*making)
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			var left, stayed sync.WaitGroup
+			for i := range callers {
+				left.Go(func() {
+					if status, answer := s.post(ctx, 0, "ann", creates(fmt.Sprintf("standstill-%d", i))["v2"]); status != 0 {
+						t.Errorf("answered %d %s before the caller left", status, answer)
+					}
+				})
+			}
+			world.Pause(making / 2) // the callers' own, before they come back
+			for i := range callers {
+				stayed.Go(func() {
+					if status, answer := s.make(second, "ann", creates(fmt.Sprintf("standstill-%d", i))["v2"], 0); status != http.StatusCreated {
+						t.Errorf("repeat: %d %s", status, answer)
+					}
+				})
+			}
+			world.Pause(making / 4) // less than it takes to tell repeats from other callers
+			s.freeze(t, s.processes[0])
+			leave()
+			left.Wait()
+			world.Pause(making) // that is how long it stands still
+			if err := s.processes[0].Signal(syscall.SIGCONT); err != nil {
+				t.Fatal(err)
+			}
+			stayed.Wait()
+			s.want(t, "createPod", callers)
+		})
+	}
 }
 
 // freeze stops a gateway, and returns when it stands still.
