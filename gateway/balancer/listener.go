@@ -114,6 +114,9 @@ type conn struct {
 	inner net.Conn
 }
 
+// NetConn returns the connection that the header came by.
+func (c conn) NetConn() net.Conn { return c.inner }
+
 // CloseWrite shuts down the sending half.
 func (c conn) CloseWrite() error {
 	if half, ok := c.inner.(interface{ CloseWrite() error }); ok {

@@ -176,6 +176,9 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
+// NetConn returns the connection that was accepted.
+func (c *conn) NetConn() net.Conn { return c.Conn }
+
 // CloseWrite shuts down the sending half.
 func (c *conn) CloseWrite() error { return closeWrite(c.Conn) }
 

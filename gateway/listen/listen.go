@@ -77,7 +77,7 @@ func (ls *Listeners) Serve(ctx, over context.Context, l net.Listener, h http.Han
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderSize,
 		ConnState:         fresh.note,
-		ConnContext:       connected,
+		ConnContext:       wire.Context,
 		ErrorLog:          telemetry.StandardLog(ls.Logger),
 	}
 	defer context.AfterFunc(ctx, func() { _ = l.Close() })() // ends Serve, and nothing else
@@ -122,7 +122,7 @@ const spareConnections = 64
 
 // Excess returns the refusal of a request whose connection is one too many.
 func Excess(r *http.Request) error {
-	c, _ := r.Context().Value(connection{}).(net.Conn)
+	c := wire.Conn(r.Context())
 	if encrypted, ok := c.(*tls.Conn); ok {
 		c = encrypted.NetConn()
 	}

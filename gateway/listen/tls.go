@@ -46,24 +46,16 @@ func (ls *Listeners) encrypted(l net.Listener, pick func(*settings.Config) *tls.
 // ofNone asks for no certificate of callers.
 func ofNone() *x509.CertPool { return nil }
 
-// connection is the key of the connection in the contexts of its requests.
-type connection struct{}
-
-// connected notes the connection of requests.
-func connected(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, connection{}, wire.Inner(c))
-}
-
 // Encrypted reports whether a request came over TLS.
 func Encrypted(r *http.Request) bool {
-	_, encrypted := r.Context().Value(connection{}).(*tls.Conn)
+	_, encrypted := wire.Conn(r.Context()).(*tls.Conn)
 	return encrypted || r.TLS != nil
 }
 
 // Certificates returns the certificate of who sent a request, and those it was sent
 // with: nil without any, and of a request that came without encryption.
 func Certificates(r *http.Request) []*x509.Certificate {
-	if c, encrypted := r.Context().Value(connection{}).(*tls.Conn); encrypted {
+	if c, encrypted := wire.Conn(r.Context()).(*tls.Conn); encrypted {
 		return c.ConnectionState().PeerCertificates
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/gateway/once/intent"
+	"github.com/tollgate-dev/tollgate/gateway/wire"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/policies/spend/redisstore"
 )
@@ -128,7 +129,7 @@ func (d *Desk) Beside(w *intent.Wish) (ids []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for id, h := range d.hand {
-		if h.wish.Key == w.Key && h.caller.Err() == nil {
+		if h.wish.Key == w.Key && !wire.Left(h.caller) {
 			ids = append(ids, id)
 		}
 	}
@@ -171,7 +172,7 @@ func (d *Desk) Fate(ctx context.Context, org string, i *intent.Intent, asked tim
 	h := d.hand[i.ID]
 	d.mu.Unlock()
 	switch {
-	case h != nil && h.caller.Err() == nil:
+	case h != nil && !wire.Left(h.caller):
 		return intent.There
 	case h != nil, d.ends.has(i.ID):
 		return intent.Unsaid // it will say what it made

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/once/intent"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/wire"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
@@ -329,7 +330,7 @@ func goesOn(ctx context.Context, ex *filter.Exchange) *intent.End {
 		e := &intent.End{Unlike: true}
 		if row.Verb == operation.VerbCreate {
 			e.Resource = claimOf(row.Kind, o.Intent.Resource)
-			next.Left = ctx.Err() != nil
+			next.Left = wire.Left(ctx)
 			if next.Left || ex.Path.Nested || o.Keyed { // its caller has yet to be told
 				e.Next = &next
 			}
@@ -344,7 +345,7 @@ func goesOn(ctx context.Context, ex *filter.Exchange) *intent.End {
 // told if it is still there.
 func (f *Repeats) Told(ctx context.Context, ex *filter.Exchange) {
 	switch o := ex.Once; {
-	case ctx.Err() != nil:
+	case wire.Left(ctx):
 		f.Untold(ctx, ex)
 	case o != nil && o.End == intent.OutcomeMade && !o.Keyed:
 		ex.Ports.Intents.EndLate(&o.Wish, &o.Intent, &intent.End{})

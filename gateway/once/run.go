@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
 // tick is the time between two looks at what other gateways ask.
@@ -100,5 +102,5 @@ func (d *Desk) there(id string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	h := d.hand[id]
-	return h != nil && h.caller.Err() == nil
+	return h != nil && !wire.Left(h.caller)
 }

@@ -24,7 +24,7 @@
 //
 // The package speaks HTTP/1.1; TLS, if any, ends below it. A handler that hijacks
 // its connection gets the rest of the stream judged as requests, unless it calls
-// [Release].
+// [Release]. Whether the caller of a request has left, [Left] asks the connection itself.
 //
 //	l = wire.NewListener(l, wire.Config{Refused: logRefusal})
 //	err := server.Serve(l)

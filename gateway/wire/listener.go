@@ -126,14 +126,6 @@ func Release(c net.Conn) (ahead bool) {
 	return ahead
 }
 
-// Inner returns the connection that a Listener's stands on, and others as they are.
-func Inner(c net.Conn) net.Conn {
-	if j, judged := c.(*conn); judged {
-		return j.Conn
-	}
-	return c
-}
-
 // judge returns how much of b may pass now and notes a fault behind it.
 func (c *conn) judge(b []byte) int {
 	n, fault := c.framer.scan(b)

@@ -265,7 +265,7 @@ func Table() []Row {
 		{
 			Package: "gateway/once",
 			May: []string{
-				"gateway/filter", "gateway/once/intent", "gateway/problem", "gateway/strictjson", "gateway/upstream", "policies/operation", "policies/spend/...",
+				"gateway/filter", "gateway/once/intent", "gateway/problem", "gateway/strictjson", "gateway/upstream", "gateway/wire", "policies/operation", "policies/spend/...",
 			},
 			Tests: []string{"gateway/telemetry"}, // for the event of an exchange
 			Why:   "a feature: intents in hand, in the ledger's store, and their stages in the chain",

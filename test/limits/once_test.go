@@ -292,6 +292,45 @@ func TestCallersThatLeaveAtAStandstill(t *testing.T) {
 	}
 }
 
+// TestAnswersAtAStandstill come while the gateway stands still, when their callers have left:
+// what was made for them is there for their repeats.
+func TestAnswersAtAStandstill(t *testing.T) {
+	t.Parallel()
+	const callers = 20
+	s := newMakers(t, 1, withBudget, nil)
+	for dialect := range creates("") {
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		each := func(ctx context.Context, ask func(status int, answer string)) *sync.WaitGroup {
+			var wg sync.WaitGroup
+			for i := range callers {
+				wg.Go(func() { ask(s.post(ctx, 0, "ann", creates(fmt.Sprintf("%s-%d", dialect, i))[dialect])) })
+			}
+			return &wg
+		}
+		left := each(ctx, func(status int, answer string) {
+			if status != 0 {
+				t.Errorf("%s: answered %d %s before the caller left", dialect, status, answer)
+			}
+		})
+		world.Pause(making / 2) // the callers' own, before they leave
+		s.freeze(t, s.processes[0])
+		leave()
+		left.Wait()
+		stayed := each(t.Context(), func(status int, answer string) {
+			if status/100 != 2 {
+				t.Errorf("%s: repeat: %d %s", dialect, status, answer)
+			}
+		})
+		world.Pause(making) // that is how long it stands still
+		if err := s.processes[0].Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		stayed.Wait()
+		s.want(t, "createPod", callers)
+	}
+}
+
 // freeze stops a gateway, and returns when it stands still.
 func (s *spenders) freeze(t *testing.T, p *process) {
 	t.Helper()
