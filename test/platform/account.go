@@ -82,16 +82,16 @@ func newAccount(o Account, now time.Time) *account {
 		policy:      policyHeader(windows),
 		funds:       funds{Balance: balance, SettledAt: now},
 		sshKeys:     slices.Clone(o.SSHKeys),
-		pods:        newTable[pod](),
-		volumes:     newTable[volume](),
-		registries:  newTable[registry](),
-		templates:   newTable[template](),
-		delegations: newTable[delegation](),
-		clusters:    newTable[cluster](),
-		endpoints:   newTable[endpoint](),
-		publicJobs:  newTable[job](),
+		pods:        newTable[pod]("pod"),
+		volumes:     newTable[volume]("network volume"),
+		registries:  newTable[registry]("registry"),
+		templates:   newTable[template]("template"),
+		delegations: newTable[delegation]("delegation"),
+		clusters:    newTable[cluster]("cluster"),
+		endpoints:   newTable[endpoint]("endpoint"),
+		publicJobs:  newTable[job]("job"),
 		workerQuota: orInt(o.WorkerQuota, defaultQuota),
-		meters:      newTable[meter](),
+		meters:      newTable[meter]("meter"),
 	}
 }
 
@@ -159,36 +159,25 @@ func (s *Server) SetQuota(accountID string, q Quota) error {
 	return nil
 }
 
-// getSSHKeys answers the registered set.
-func (x *exchange) getSSHKeys() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	return ok(appendSSHKeys(x.acct.sshKeys)), nil
+// sshKeysLocked answers the registered set.
+func (x *exchange) sshKeysLocked() (reply, error) {
+	return ok(append(appendTexts([]byte(`{"keys":`), x.acct.sshKeys), '}')), nil
 }
 
 // updateSSHKeys replaces the set: what is not named is removed.
 func (x *exchange) updateSSHKeys() (reply, error) {
-	body, err := x.decode()
-	if err != nil {
-		return reply{}, err
-	}
-	var c checker
-	var keys []string
-	if f, isObject := c.object("$", body, "keys"); isObject {
+	keys, err := bodyOf(x, []string{"keys"}, func(f fields) []string {
 		f.require("keys")
-		keys, _ = f.list("keys", sshKey)
-	}
-	if err := c.err(); err != nil {
+		keys, _ := f.list("keys", sshKey)
+		return keys
+	})
+	if err != nil {
 		return reply{}, err
 	}
 	x.lock()
 	defer x.unlock()
 	x.acct.sshKeys, x.acct.touched = keys, true
-	return ok(appendSSHKeys(keys)), nil
-}
-
-func appendSSHKeys(keys []string) []byte {
-	return append(appendTexts([]byte(`{"keys":`), keys), '}')
+	return x.sshKeysLocked()
 }
 
 // sshKey says what is wrong with an authorized_keys line, which reads

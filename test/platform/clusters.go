@@ -2,7 +2,6 @@ package platform
 
 import (
 	"maps"
-	"net/http"
 	"slices"
 	"strconv"
 	"time"
@@ -32,14 +31,34 @@ type clusterRequest struct {
 	container    containerPatch
 }
 
-func parseClusterRequest(body any) (*clusterRequest, error) {
-	var c checker
-	r := &clusterRequest{}
-	f, isObject := c.object("$", body, "name", "type", "compute", "args", "disk", "env", "image",
-		"ports", "dataCenterIds", "mounts", "startJupyter", "startSsh")
-	if !isObject {
-		return nil, c.err()
+func clusters() resource[cluster] {
+	return resource[cluster]{
+		one: "Cluster", many: "Clusters", path: "/v2/clusters", member: "clusters",
+		table:    func(a *account) *table[cluster] { return &a.clusters },
+		append:   (*exchange).appendClusterLocked,
+		identify: func(c *cluster, id string) { c.ID = id },
+		create: writes([]string{
+			"name", "type", "compute", "args", "disk", "env", "image", "ports", "dataCenterIds", "mounts", "startJupyter", "startSsh",
+		}, readCluster, (*exchange).rentClusterLocked),
+		update: writes([]string{"name"}, readClusterName, func(_ *exchange, c *cluster, name string) (func(), error) {
+			c.Name = name
+			return nil, nil
+		}),
+		remove: func(x *exchange, c *cluster) error {
+			x.s.deleteClusterLocked(x.acct, c, x.now)
+			return nil
+		},
 	}
+}
+
+func readClusterName(f fields) string {
+	f.atLeastOne()
+	name, _ := f.text("name", 1)
+	return name
+}
+
+func readCluster(f fields) *clusterRequest {
+	r := &clusterRequest{}
 	f.require("compute", "name", "type")
 	r.name, _ = f.text("name", 1)
 	r.kind, _ = f.enum("type", "APPLICATION", "TRAINING", "SLURM", "RAY")
@@ -54,41 +73,25 @@ func parseClusterRequest(body any) (*clusterRequest, error) {
 	r.dataCenters, _ = f.list("dataCenterIds", nil)
 	r.mounts = f.mounts(true)
 	r.jupyter, r.ssh = f.flag("startJupyter"), f.flag("startSsh")
-	return r, c.err()
+	return r
 }
 
-// createCluster rents every member at once, all of them in one data center.
-func (x *exchange) createCluster() (reply, error) {
-	body, err := x.decode()
-	if err != nil {
-		return reply{}, err
-	}
-	r, err := parseClusterRequest(body)
-	if err != nil {
-		return reply{}, err
-	}
-	x.lock()
-	defer x.unlock()
+// rentClusterLocked rents every member at once, all of them in one data center.
+func (x *exchange) rentClusterLocked(c *cluster, r *clusterRequest) (then func(), err error) {
 	model, err := x.modelMemberLocked(r)
-	if err != nil {
-		return reply{}, err
-	}
-	c := &cluster{
-		ID: x.s.newIDLocked(x.acct.clusters.has), Name: r.name, Type: r.kind,
-		GPU: r.gpu, PerPod: r.perPod, CreatedAt: x.now,
-	}
-	x.acct.clusters.add(c.ID, c)
-	for rank := range r.pods {
-		p := *model
-		p.ID = x.s.newIDLocked(x.acct.pods.has)
-		p.Name = r.name + "-" + strconv.Itoa(rank)
-		p.Container.Env = maps.Clone(model.Container.Env)
-		p.Cluster = &membership{ID: c.ID, Rank: rank, Role: role(r.kind, rank), IP: "10.65." + strconv.Itoa(rank/250) + "." + strconv.Itoa(rank%250+2)}
-		c.Pods = append(c.Pods, p.ID)
-		x.acct.pods.add(p.ID, &p)
-		x.s.openPodLocked(x.acct, &p, x.now)
-	}
-	return reply{status: http.StatusCreated, body: x.appendClusterLocked(nil, c)}, nil
+	*c = cluster{Name: r.name, Type: r.kind, GPU: r.gpu, PerPod: r.perPod, CreatedAt: x.now}
+	return func() {
+		for rank := range r.pods {
+			p := *model
+			p.ID = x.s.newIDLocked(x.acct.pods.has)
+			p.Name = r.name + "-" + strconv.Itoa(rank)
+			p.Container.Env = maps.Clone(model.Container.Env)
+			p.Cluster = &membership{ID: c.ID, Rank: rank, Role: role(r.kind, rank), IP: "10.65." + strconv.Itoa(rank/250) + "." + strconv.Itoa(rank%250+2)}
+			c.Pods = append(c.Pods, p.ID)
+			x.acct.pods.add(p.ID, &p)
+			x.s.openPodLocked(x.acct, &p, x.now)
+		}
+	}, err
 }
 
 // role is the part a member of a managed cluster plays.
@@ -224,72 +227,7 @@ func (x *exchange) appendPrimary(b []byte, p *pod) []byte {
 	return append(b, '}')
 }
 
-func (x *exchange) listClusters() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	return ok(appendList([]byte(`{"clusters":`), x.acct.clusters.order, x.appendClusterLocked)), nil
-}
-
-func (x *exchange) ownClusterLocked() (*cluster, error) {
-	if c := x.acct.clusters.get(x.params[0]); c != nil {
-		return c, nil
-	}
-	return nil, notFound("cluster")
-}
-
-func (x *exchange) getCluster() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	c, err := x.ownClusterLocked()
-	if err != nil {
-		return reply{}, err
-	}
-	return ok(x.appendClusterLocked(nil, c)), nil
-}
-
-func (x *exchange) updateCluster() (reply, error) {
-	body, err := x.decode()
-	if err != nil {
-		return reply{}, err
-	}
-	var check checker
-	name := ""
-	if f, isObject := check.object("$", body, "name"); isObject {
-		f.atLeastOne()
-		name, _ = f.text("name", 1)
-	}
-	if err := check.err(); err != nil {
-		return reply{}, err
-	}
-	x.lock()
-	defer x.unlock()
-	c, err := x.ownClusterLocked()
-	if err != nil {
-		return reply{}, err
-	}
-	c.Name = name
-	x.acct.clusters.touch(c.ID)
-	return ok(x.appendClusterLocked(nil, c)), nil
-}
-
-func (x *exchange) deleteCluster() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	c, err := x.ownClusterLocked()
-	if err != nil {
-		return reply{}, err
-	}
-	x.s.deleteClusterLocked(x.acct, c, x.now)
-	return noContent(), nil
-}
-
-func (x *exchange) listClusterPods() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	c, err := x.ownClusterLocked()
-	if err != nil {
-		return reply{}, err
-	}
+func (x *exchange) clusterPodsLocked(c *cluster) (reply, error) {
 	return ok(appendList([]byte(`{"pods":`), x.acct.members(c), func(b []byte, p *pod) []byte {
 		return p.append(b, x.now, false)
 	})), nil

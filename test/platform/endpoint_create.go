@@ -2,7 +2,6 @@ package platform
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,12 +164,7 @@ func (f fields) scaling() *scaling {
 	return s
 }
 
-func parseEndpointCreate(body any) (*endpointRequest, error) {
-	var c checker
-	f, isObject := c.object("$", body, endpointNames("type")...)
-	if !isObject {
-		return nil, c.err()
-	}
+func readNewEndpoint(f fields) *endpointRequest {
 	f.require("scaling")
 	if !f.has("templateId") {
 		f.require("name", "image")
@@ -181,34 +175,24 @@ func parseEndpointCreate(body any) (*endpointRequest, error) {
 		r.kind, _ = f.enum("type", typeQueue, typeBalanced)
 	}
 	if r.kind == typeBalanced && r.scaling != nil && r.scaling.Type == queueDelay {
-		c.add("$.scaling.type", "must be REQUEST_COUNT for a LOAD_BALANCER endpoint")
+		f.c.add("$.scaling.type", "must be REQUEST_COUNT for a LOAD_BALANCER endpoint")
 	}
-	return r, c.err()
+	return r
 }
 
-// createEndpoint sets up an endpoint; workers come with the requests, or at
+// makeEndpointLocked sets up an endpoint; workers come with the requests, or at
 // once as far as workers.min says.
-func (x *exchange) createEndpoint() (reply, error) {
-	body, err := x.decode()
-	if err != nil {
-		return reply{}, err
-	}
-	r, err := parseEndpointCreate(body)
-	if err != nil {
-		return reply{}, err
-	}
-	x.lock()
-	defer x.unlock()
+func (x *exchange) makeEndpointLocked(e *endpoint, r *endpointRequest) (then func(), err error) {
 	t := noTemplate()
 	if r.templateID != nil {
 		if t, err = x.templateLocked(*r.templateID, true); err != nil {
-			return reply{}, err
+			return nil, err
 		}
 	}
 	if (r.gpu == nil) == (r.cpu == nil) {
-		return reply{}, badRequest("exactly one of gpu and cpu must be given")
+		return nil, badRequest("exactly one of gpu and cpu must be given")
 	}
-	e := &endpoint{
+	*e = endpoint{
 		Name: t.Name, Type: r.kind, CreatedAt: x.now, Max: defaultMax, IdleTimeout: defaultIdle,
 		Timeout: defaultTimeout, FlashBoot: "OFF", Container: t.Container,
 	}
@@ -223,16 +207,12 @@ func (x *exchange) createEndpoint() (reply, error) {
 		e.GPU = &endpointGPU{Count: 1}
 	}
 	if err := x.applyEndpointLocked(e, r, mergeEnv); err != nil {
-		return reply{}, err
+		return nil, err
 	}
-	if err := x.canPay(0); err != nil {
-		return reply{}, err
-	}
-	e.ID = x.s.newIDLocked(x.acct.endpoints.has)
-	e.release(x.now, x.acct.ID, nil)
-	x.acct.endpoints.add(e.ID, e)
-	x.s.scheduleLocked(x.acct, e, x.now)
-	return reply{status: http.StatusCreated, body: e.append(nil, x.runBase())}, nil
+	return func() {
+		e.release(x.now, x.acct.ID, nil)
+		x.s.scheduleLocked(x.acct, e, x.now)
+	}, x.canPay(0)
 }
 
 // applyEndpointLocked applies a request to an endpoint and checks the rules

@@ -6,46 +6,27 @@ import (
 	"time"
 )
 
-// updateEndpoint changes an endpoint. What the container is made of becomes a
+// changeEndpointLocked changes an endpoint. What the container is made of becomes a
 // new release; the rest holds at once.
-func (x *exchange) updateEndpoint() (reply, error) {
-	body, err := x.decode()
-	if err != nil {
-		return reply{}, err
-	}
-	var c checker
-	f, isObject := c.object("$", body, endpointNames()...)
-	if !isObject {
-		return reply{}, c.err()
-	}
-	r := f.endpoint(true)
-	if err := c.err(); err != nil {
-		return reply{}, err
-	}
-	x.lock()
-	defer x.unlock()
-	e, err := x.ownEndpointLocked()
-	if err != nil {
-		return reply{}, err
-	}
+func (x *exchange) changeEndpointLocked(e *endpoint, r *endpointRequest) (func(), error) {
 	changed := *e
 	mode := replaceEnv
 	if r.templateID != nil {
 		t, err := x.templateLocked(*r.templateID, true)
 		if err != nil {
-			return reply{}, err
+			return nil, err
 		}
 		changed.Container, mode = t.Container, mergeEnv
 	}
 	if r.gpu != nil && e.GPU == nil || r.cpu != nil && e.CPU == nil {
-		return reply{}, badRequest("an endpoint cannot change between gpu and cpu")
+		return nil, badRequest("an endpoint cannot change between gpu and cpu")
 	}
 	if err := x.applyEndpointLocked(&changed, r, mode); err != nil {
-		return reply{}, err
+		return nil, err
 	}
 	if changed.Max > e.Max {
 		if err := x.canPay(0); err != nil {
-			return reply{}, err
+			return nil, err
 		}
 	}
 	if diff := e.diff(&changed); len(diff) > 0 {
@@ -53,7 +34,7 @@ func (x *exchange) updateEndpoint() (reply, error) {
 	}
 	*e = changed
 	x.s.scheduleLocked(x.acct, e, x.now)
-	return ok(e.append(nil, x.runBase())), nil
+	return nil, nil
 }
 
 // release is one version of an endpoint's container.
@@ -105,13 +86,7 @@ func (e *endpoint) compute() []byte {
 	return append(b, '}')
 }
 
-func (x *exchange) listEndpointReleases() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	e, err := x.ownEndpointLocked()
-	if err != nil {
-		return reply{}, err
-	}
+func (x *exchange) releasesLocked(e *endpoint) (reply, error) {
 	onLatest := 0
 	perVersion := map[int]int{}
 	for _, w := range e.Fleet {

@@ -177,43 +177,22 @@ func balancedURL(runURL, id string) string {
 	return u.Scheme + "://" + id + "." + host
 }
 
-func (x *exchange) listEndpoints() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	return ok(appendList([]byte(`{"endpoints":`), x.acct.endpoints.order, func(b []byte, e *endpoint) []byte {
-		return e.append(b, x.runBase())
-	})), nil
-}
-
-func (x *exchange) ownEndpointLocked() (*endpoint, error) {
-	if e := x.acct.endpoints.get(x.params[0]); e != nil {
-		return e, nil
+func endpoints() resource[endpoint] {
+	return resource[endpoint]{
+		one: "Endpoint", many: "Endpoints", path: "/v2/serverless", member: "endpoints",
+		table:    func(a *account) *table[endpoint] { return &a.endpoints },
+		append:   func(x *exchange, b []byte, e *endpoint) []byte { return e.append(b, x.runBase()) },
+		identify: func(e *endpoint, id string) { e.ID = id },
+		create:   writes(endpointNames("type"), readNewEndpoint, (*exchange).makeEndpointLocked),
+		update:   writes(endpointNames(), func(f fields) *endpointRequest { return f.endpoint(true) }, (*exchange).changeEndpointLocked),
+		remove: func(x *exchange, e *endpoint) error {
+			x.s.deleteEndpointLocked(x.acct, e, x.now)
+			return nil
+		},
 	}
-	return nil, notFound("endpoint")
 }
 
-func (x *exchange) getEndpoint() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	e, err := x.ownEndpointLocked()
-	if err != nil {
-		return reply{}, err
-	}
-	return ok(e.append(nil, x.runBase())), nil
-}
-
-// deleteEndpoint ends the workers and cancels the jobs that are not final.
-func (x *exchange) deleteEndpoint() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	e, err := x.ownEndpointLocked()
-	if err != nil {
-		return reply{}, err
-	}
-	x.s.deleteEndpointLocked(x.acct, e, x.now)
-	return noContent(), nil
-}
-
+// deleteEndpointLocked ends the workers and cancels the jobs that are not final.
 func (s *Server) deleteEndpointLocked(a *account, e *endpoint, now time.Time) {
 	for _, j := range slices.Clone(e.Active) {
 		e.end(j, jobCancelled, now)

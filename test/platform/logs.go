@@ -297,7 +297,7 @@ func (x *exchange) getPodLogs() (reply, error) {
 	}
 	x.lock()
 	defer x.unlock()
-	p, err := x.ownPodLocked()
+	p, err := x.acct.pods.own(x.params[0])
 	if err != nil {
 		return reply{}, err
 	}

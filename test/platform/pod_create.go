@@ -19,14 +19,12 @@ type podRequest struct {
 	container    containerPatch
 }
 
-func parsePodRequest(body any) (*podRequest, error) {
-	var c checker
+func podNames() []string {
+	return containerNames("name", "templateId", "gpu", "cpu", "cloud", "dataCenterIds", "globalNetworking", "mounts", "startJupyter", "startSsh")
+}
+
+func readPodRequest(f fields) *podRequest {
 	r := &podRequest{cloud: secureCloud}
-	f, isObject := c.object("$", body, containerNames("name", "templateId", "gpu", "cpu", "cloud", "dataCenterIds",
-		"globalNetworking", "mounts", "startJupyter", "startSsh")...)
-	if !isObject {
-		return nil, c.err()
-	}
 	f.require("name")
 	if !f.has("templateId") {
 		f.require("image")
@@ -45,36 +43,15 @@ func parsePodRequest(body any) (*podRequest, error) {
 	r.global = isSet(f.flag("globalNetworking"))
 	r.mounts = f.mounts(true)
 	r.jupyter, r.ssh = f.flag("startJupyter"), f.flag("startSsh")
-	return r, c.err()
+	return r
 }
 
 func isSet(flag *bool) bool { return flag != nil && *flag }
 
-// createPod rents a pod: 201 at once, provisioned as the clock goes on.
-func (x *exchange) createPod() (reply, error) {
-	body, err := x.decode()
-	if err != nil {
-		return reply{}, err
-	}
-	r, err := parsePodRequest(body)
-	if err != nil {
-		return reply{}, err
-	}
-	x.lock()
-	defer x.unlock()
-	p, err := x.buildPodLocked(r)
-	if err != nil {
-		return reply{}, err
-	}
-	p.ID = x.s.newIDLocked(x.acct.pods.has)
-	x.s.openPodLocked(x.acct, p, x.now)
-	x.acct.pods.add(p.ID, p)
-	return reply{status: http.StatusCreated, body: p.append(nil, x.now, true)}, nil
-}
-
-// buildPodLocked applies every rule, in the order in which the platform tells
-// them: template, rules across fields, access, money, capacity.
-func (x *exchange) buildPodLocked(r *podRequest) (*pod, error) {
+// rentPodLocked rents a pod, provisioned as the clock goes on. It applies every rule, in the
+// order in which the platform tells them: template, rules across fields, access, money,
+// capacity.
+func (x *exchange) rentPodLocked(p *pod, r *podRequest) (then func(), err error) {
 	t, err := x.templateLocked(r.templateID, false)
 	if err != nil {
 		return nil, err
@@ -82,7 +59,7 @@ func (x *exchange) buildPodLocked(r *podRequest) (*pod, error) {
 	if (r.gpu == nil) == (r.cpu == nil) {
 		return nil, badRequest("exactly one of gpu and cpu must be given")
 	}
-	p := &pod{Name: r.name, Cloud: r.cloud, Wanted: r.global, CreatedAt: x.now}
+	*p = pod{Name: r.name, Cloud: r.cloud, Wanted: r.global, CreatedAt: x.now}
 	if p.Container, err = r.container.over(t.Container, mergeEnv); err != nil {
 		return nil, err
 	}
@@ -98,9 +75,11 @@ func (x *exchange) buildPodLocked(r *podRequest) (*pod, error) {
 		return nil, err
 	}
 	if r.gpu != nil {
-		return p, x.rentGPULocked(p, r.gpu, t, n)
+		err = x.rentGPULocked(p, r.gpu, t, n)
+	} else {
+		err = x.rentCPULocked(p, r.cpu, n)
 	}
-	return p, x.rentCPULocked(p, r.cpu, n)
+	return func() { x.s.openPodLocked(x.acct, p, x.now) }, err
 }
 
 // needLocked is what the pod asks of the place it stands in.

@@ -26,66 +26,44 @@ func (x *exchange) listPods() (reply, error) {
 	return ok(append(b, `]}`...)), nil
 }
 
-// ownPodLocked is the pod the path names.
-func (x *exchange) ownPodLocked() (*pod, error) {
-	if p := x.acct.pods.get(x.params[0]); p != nil {
-		return p, nil
+func pods() resource[pod] {
+	return resource[pod]{
+		one: "Pod", many: "Pods", path: "/v2/pods",
+		list: (*exchange).listPods, query: []string{"includeClusterPods"},
+		table: func(a *account) *table[pod] { return &a.pods },
+		append: func(x *exchange, b []byte, p *pod) []byte {
+			return p.append(b, x.now, x.route.operation == "createPod")
+		},
+		identify: func(p *pod, id string) { p.ID = id },
+		create:   writes(podNames(), readPodRequest, (*exchange).rentPodLocked),
+		update:   writes(containerNames("name", "templateId", "globalNetworking", "locked", "mounts"), readPodUpdate, (*exchange).changePodLocked),
+		fixed:    (*pod).fixed,
+		remove: func(x *exchange, p *pod) error {
+			x.s.terminatePodLocked(x.acct, p, x.now)
+			return nil
+		},
 	}
-	return nil, notFound("pod")
 }
 
-// loosePodLocked is the pod the path names, unless it belongs to a cluster.
-func (x *exchange) loosePodLocked() (*pod, error) {
-	p, err := x.ownPodLocked()
-	if err == nil && p.Cluster != nil {
-		return nil, conflict("the pod is a member of cluster " + p.Cluster.ID + " and changes with it only")
+// fixed refuses to change a pod that belongs to a cluster.
+func (p *pod) fixed() error {
+	if p.Cluster == nil {
+		return nil
 	}
-	return p, err
-}
-
-func (x *exchange) getPod() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	p, err := x.ownPodLocked()
-	if err != nil {
-		return reply{}, err
-	}
-	return ok(p.append(make([]byte, 0, 1024), x.now, false)), nil
-}
-
-func (x *exchange) deletePod() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	p, err := x.loosePodLocked()
-	if err != nil {
-		return reply{}, err
-	}
-	x.s.terminatePodLocked(x.acct, p, x.now)
-	return noContent(), nil
+	return conflict("the pod is a member of cluster " + p.Cluster.ID + " and changes with it only")
 }
 
 // podAction starts, stops, restarts or terminates a pod, if its state allows.
 func (x *exchange) podAction() (reply, error) {
-	body, err := x.decode()
-	if err != nil {
-		return reply{}, err
-	}
-	var c checker
-	action := ""
-	if f, isObject := c.object("$", body, "action"); isObject {
+	action, err := bodyOf(x, []string{"action"}, func(f fields) string {
 		f.require("action")
-		action, _ = f.enum("action", "start", "stop", "restart", "terminate")
-	}
-	if err := c.err(); err != nil {
-		return reply{}, err
-	}
-	x.lock()
-	defer x.unlock()
-	p, err := x.loosePodLocked()
+		action, _ := f.enum("action", "start", "stop", "restart", "terminate")
+		return action
+	})
 	if err != nil {
 		return reply{}, err
 	}
-	return x.actLocked(p, action)
+	return pods().change(func(x *exchange, p *pod) (reply, error) { return x.actLocked(p, action) })(x)
 }
 
 func (x *exchange) actLocked(p *pod, action string) (reply, error) {
@@ -122,28 +100,6 @@ func (x *exchange) actLocked(p *pod, action string) (reply, error) {
 	return ok(p.append(nil, x.now, false)), nil
 }
 
-// updatePod changes what can be changed of a pod that exists.
-func (x *exchange) updatePod() (reply, error) {
-	body, err := x.decode()
-	if err != nil {
-		return reply{}, err
-	}
-	u, err := parsePodUpdate(body)
-	if err != nil {
-		return reply{}, err
-	}
-	x.lock()
-	defer x.unlock()
-	p, err := x.loosePodLocked()
-	if err != nil {
-		return reply{}, err
-	}
-	if err := x.changePodLocked(p, u); err != nil {
-		return reply{}, err
-	}
-	return ok(p.append(nil, x.now, false)), nil
-}
-
 // podUpdate is the body of a change, checked for its shape only.
 type podUpdate struct {
 	name           *string
@@ -153,13 +109,8 @@ type podUpdate struct {
 	container      containerPatch
 }
 
-func parsePodUpdate(body any) (*podUpdate, error) {
-	var c checker
-	f, isObject := c.object("$", body, containerNames("name", "templateId", "globalNetworking", "locked", "mounts")...)
-	if !isObject {
-		return nil, c.err()
-	}
-	u := &podUpdate{
+func readPodUpdate(f fields) *podUpdate {
+	return &podUpdate{
 		name:       f.textPtr("name", 1),
 		templateID: f.textPtr("templateId", 1),
 		locked:     f.flag("locked"),
@@ -167,43 +118,36 @@ func parsePodUpdate(body any) (*podUpdate, error) {
 		mounts:     f.mounts(true),
 		container:  f.container(),
 	}
-	return u, c.err()
 }
 
 // changePodLocked applies a change as a whole or not at all.
-func (x *exchange) changePodLocked(p *pod, u *podUpdate) error {
+func (x *exchange) changePodLocked(p *pod, u *podUpdate) (func(), error) {
 	base, mode := p.Container, replaceEnv
 	if u.templateID != nil {
 		t, err := x.templateLocked(*u.templateID, false)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		base, mode = t.Container, mergeEnv
 	}
 	changed, err := u.container.over(base, mode)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	mounted, err := u.mounts.forUpdate(p.Mounts)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := x.checkRegistryLocked(changed.Registry); err != nil {
-		return err
+		return nil, err
 	}
 	if isSet(u.global) && (p.GPU == nil || !x.s.catalog.isNVIDIA(p.GPU.ID) || !x.s.catalog.dcs[p.DC].GlobalNetwork) {
-		return badRequest("global networking needs an NVIDIA GPU in a data center that offers it")
+		return nil, badRequest("global networking needs an NVIDIA GPU in a data center that offers it")
 	}
 	p.Container, p.Mounts = changed, mounted
-	if u.name != nil {
-		p.Name = *u.name
-	}
-	if u.locked != nil {
-		p.Locked = *u.locked
-	}
-	if u.global != nil {
-		p.Wanted = *u.global
-	}
+	set(&p.Name, u.name)
+	set(&p.Locked, u.locked)
+	set(&p.Wanted, u.global)
 	x.s.chargePodLocked(x.acct, p, x.now)
-	return nil
+	return nil, nil
 }

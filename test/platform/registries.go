@@ -1,7 +1,6 @@
 package platform
 
 import (
-	"net/http"
 	"strings"
 	"time"
 )
@@ -23,66 +22,43 @@ func (x *exchange) checkRegistryLocked(id string) error {
 	return nil
 }
 
-func (x *exchange) listRegistries() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	return ok(appendList([]byte(`{"registries":`), x.acct.registries.order, func(b []byte, r *registry) []byte { return r.append(b) })), nil
+func registries() resource[registry] {
+	return resource[registry]{
+		one: "Registry", many: "Registries", path: "/v2/registries", member: "registries",
+		table:    func(a *account) *table[registry] { return &a.registries },
+		append:   func(_ *exchange, b []byte, r *registry) []byte { return r.append(b) },
+		identify: func(r *registry, id string) { r.ID = id },
+		create: writes([]string{"name", "username", "password"}, readRegistry, func(_ *exchange, r *registry, want registry) (func(), error) {
+			*r = want
+			return nil, nil
+		}),
+		remove: (*exchange).removeRegistryLocked,
+	}
 }
 
-func (x *exchange) createRegistry() (reply, error) {
-	body, err := x.decode()
-	if err != nil {
-		return reply{}, err
-	}
-	var c checker
-	r := &registry{}
-	if f, isObject := c.object("$", body, "name", "username", "password"); isObject {
-		f.require("name", "username", "password")
-		r.Name, _ = f.text("name", 1)
-		f.text("username", 1)
-		f.text("password", 1)
-	}
-	if err := c.err(); err != nil {
-		return reply{}, err
-	}
-	x.lock()
-	defer x.unlock()
-	r.ID = x.s.newIDLocked(x.acct.registries.has)
-	x.acct.registries.add(r.ID, r)
-	return reply{status: http.StatusCreated, body: r.append(nil)}, nil
+func readRegistry(f fields) (r registry) {
+	f.require("name", "username", "password")
+	r.Name, _ = f.text("name", 1)
+	f.text("username", 1)
+	f.text("password", 1)
+	return r
 }
 
-func (x *exchange) getRegistry() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	r := x.acct.registries.get(x.params[0])
-	if r == nil {
-		return reply{}, notFound("registry")
-	}
-	return ok(r.append(nil)), nil
-}
-
-// deleteRegistry forgets a credential no pod uses; templates silently lose it.
-func (x *exchange) deleteRegistry() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	id := x.params[0]
-	if !x.acct.registries.has(id) {
-		return reply{}, notFound("registry")
-	}
+// removeRegistryLocked forgets a credential no pod uses; templates silently lose it.
+func (x *exchange) removeRegistryLocked(r *registry) error {
 	for _, p := range x.acct.pods.order {
-		if p.Container.Registry == id {
-			return reply{}, badRequest("the registry credential is in use by pod " + p.ID)
+		if p.Container.Registry == r.ID {
+			return badRequest("the registry credential is in use by pod " + p.ID)
 		}
 	}
 	for _, t := range x.acct.templates.order {
-		if t.Container.Registry == id {
+		if t.Container.Registry == r.ID {
 			t.Container.Registry = ""
 			x.acct.templates.touch(t.ID)
 		}
 	}
-	x.acct.registries.remove(id)
-	return noContent(), nil
+	x.acct.registries.remove(r.ID)
+	return nil
 }
 
 // delegation lets the platform pull from a private cloud registry by role
@@ -125,47 +101,38 @@ func parseARN(arn string) (d delegation, ok bool) {
 	return d, found && repository != "" && tag != ""
 }
 
-func (x *exchange) listDelegations() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	return ok(appendList([]byte(`{"delegations":`), x.acct.delegations.order, func(b []byte, d *delegation) []byte { return d.append(b) })), nil
+func delegations() resource[delegation] {
+	return resource[delegation]{
+		member:   "delegations",
+		table:    func(a *account) *table[delegation] { return &a.delegations },
+		append:   func(_ *exchange, b []byte, d *delegation) []byte { return d.append(b) },
+		identify: func(d *delegation, id string) { d.ID = id },
+		create:   writes([]string{"resource", "name"}, readDelegation, (*exchange).delegateLocked),
+		remove: func(x *exchange, d *delegation) error {
+			x.acct.delegations.remove(d.ID)
+			return nil
+		},
+	}
 }
 
-func (x *exchange) createDelegation() (reply, error) {
-	body, err := x.decode()
-	if err != nil {
-		return reply{}, err
+// delegationRequest is the body of a create; resource is an ARN.
+type delegationRequest struct{ resource, name string }
+
+func readDelegation(f fields) (r delegationRequest) {
+	f.require("resource")
+	r.resource, _ = f.text("resource", 0)
+	if f.m["name"] != nil {
+		r.name, _ = f.text("name", 0)
 	}
-	var c checker
-	resource, name := "", ""
-	if f, isObject := c.object("$", body, "resource", "name"); isObject {
-		f.require("resource")
-		resource, _ = f.text("resource", 0)
-		if f.m["name"] != nil {
-			name, _ = f.text("name", 0)
-		}
-	}
-	if err := c.err(); err != nil {
-		return reply{}, err
-	}
-	d, isARN := parseARN(resource)
+	return r
+}
+
+func (x *exchange) delegateLocked(d *delegation, want delegationRequest) (func(), error) {
+	parsed, isARN := parseARN(want.resource)
 	if !isARN {
-		return reply{}, badRequest("resource must read arn:aws:ecr:<region>:<account>:repository/<name>")
+		return nil, badRequest("resource must read arn:aws:ecr:<region>:<account>:repository/<name>")
 	}
-	x.lock()
-	defer x.unlock()
-	d.ID, d.Name = x.s.newIDLocked(x.acct.delegations.has), name
-	d.Account, d.CreatedAt = x.acct.ID, x.now
-	x.acct.delegations.add(d.ID, &d)
-	return reply{status: http.StatusCreated, body: d.append(nil)}, nil
-}
-
-func (x *exchange) revokeDelegation() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	if !x.acct.delegations.has(x.params[0]) {
-		return reply{}, notFound("delegation")
-	}
-	x.acct.delegations.remove(x.params[0])
-	return noContent(), nil
+	*d = parsed
+	d.Name, d.Account, d.CreatedAt = want.name, x.acct.ID, x.now
+	return nil, nil
 }

@@ -12,7 +12,7 @@ type route struct {
 	method    string
 	pattern   string
 	operation string
-	handle    func(*exchange) (reply, error)
+	handle    handler
 	query     []string // parameters it knows
 	body      bool     // takes a body
 	changes   bool     // needs a key that may change things
@@ -33,57 +33,27 @@ type surface struct {
 // restRoutes is every operation of the REST API. Where two patterns could match
 // one path, the literal one stands first.
 func restRoutes() []route {
-	get, post, put, patch, del := http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
-	return []route{
+	get, post, put, del := http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+	logs := []string{"source", "tail", "since"}
+	return slices.Concat([]route{
 		{method: get, pattern: "/v2/openapi.json", operation: "getOpenAPI", handle: (*exchange).getOpenAPI, open: true},
 
-		{method: get, pattern: "/v2/account/ssh-keys", operation: "getSshKeys", handle: (*exchange).getSSHKeys},
+		{method: get, pattern: "/v2/account/ssh-keys", operation: "getSshKeys", handle: locked((*exchange).sshKeysLocked)},
 		{method: put, pattern: "/v2/account/ssh-keys", operation: "updateSshKeys", handle: (*exchange).updateSSHKeys, body: true, changes: true},
-
-		{method: get, pattern: "/v2/pods", operation: "listPods", handle: (*exchange).listPods, query: []string{"includeClusterPods"}},
-		{method: post, pattern: "/v2/pods", operation: "createPod", handle: (*exchange).createPod, body: true, changes: true},
-		{method: get, pattern: "/v2/pods/{id}", operation: "getPod", handle: (*exchange).getPod},
-		{method: patch, pattern: "/v2/pods/{id}", operation: "updatePod", handle: (*exchange).updatePod, body: true, changes: true},
-		{method: del, pattern: "/v2/pods/{id}", operation: "deletePod", handle: (*exchange).deletePod, changes: true},
-		{method: get, pattern: "/v2/pods/{id}/logs", operation: "getPodLogs", handle: (*exchange).getPodLogs, query: []string{"source", "tail", "since"}},
+	}, pods().routes(), []route{
+		{method: get, pattern: "/v2/pods/{id}/logs", operation: "getPodLogs", handle: (*exchange).getPodLogs, query: logs},
 		{method: post, pattern: "/v2/pods/{id}/action", operation: "podAction", handle: (*exchange).podAction, body: true, changes: true},
-
-		{method: get, pattern: "/v2/clusters", operation: "listClusters", handle: (*exchange).listClusters},
-		{method: post, pattern: "/v2/clusters", operation: "createCluster", handle: (*exchange).createCluster, body: true, changes: true},
-		{method: get, pattern: "/v2/clusters/{id}", operation: "getCluster", handle: (*exchange).getCluster},
-		{method: patch, pattern: "/v2/clusters/{id}", operation: "updateCluster", handle: (*exchange).updateCluster, body: true, changes: true},
-		{method: del, pattern: "/v2/clusters/{id}", operation: "deleteCluster", handle: (*exchange).deleteCluster, changes: true},
-		{method: get, pattern: "/v2/clusters/{id}/pods", operation: "listClusterPods", handle: (*exchange).listClusterPods},
-
-		{method: get, pattern: "/v2/serverless", operation: "listEndpoints", handle: (*exchange).listEndpoints},
-		{method: post, pattern: "/v2/serverless", operation: "createEndpoint", handle: (*exchange).createEndpoint, body: true, changes: true},
-		{method: get, pattern: "/v2/serverless/{id}", operation: "getEndpoint", handle: (*exchange).getEndpoint},
-		{method: patch, pattern: "/v2/serverless/{id}", operation: "updateEndpoint", handle: (*exchange).updateEndpoint, body: true, changes: true},
-		{method: del, pattern: "/v2/serverless/{id}", operation: "deleteEndpoint", handle: (*exchange).deleteEndpoint, changes: true},
-		{method: get, pattern: "/v2/serverless/{id}/workers", operation: "listEndpointWorkers", handle: (*exchange).listEndpointWorkers},
-		{method: get, pattern: "/v2/serverless/{id}/releases", operation: "listEndpointReleases", handle: (*exchange).listEndpointReleases},
-		{method: get, pattern: "/v2/serverless/{id}/workers/{workerId}/logs", operation: "getWorkerLogs", handle: (*exchange).getWorkerLogs, query: []string{"source", "tail", "since"}},
-
-		{method: get, pattern: "/v2/templates", operation: "listTemplates", handle: (*exchange).listTemplates},
-		{method: post, pattern: "/v2/templates", operation: "createTemplate", handle: (*exchange).createTemplate, body: true, changes: true},
-		{method: get, pattern: "/v2/templates/{id}", operation: "getTemplate", handle: (*exchange).getTemplate},
-		{method: patch, pattern: "/v2/templates/{id}", operation: "updateTemplate", handle: (*exchange).updateTemplate, body: true, changes: true},
-		{method: del, pattern: "/v2/templates/{id}", operation: "deleteTemplate", handle: (*exchange).deleteTemplate, changes: true},
-
-		{method: get, pattern: "/v2/network-volumes", operation: "listNetworkVolumes", handle: (*exchange).listVolumes},
-		{method: post, pattern: "/v2/network-volumes", operation: "createNetworkVolume", handle: (*exchange).createVolume, body: true, changes: true},
-		{method: get, pattern: "/v2/network-volumes/{id}", operation: "getNetworkVolume", handle: (*exchange).getVolume},
-		{method: patch, pattern: "/v2/network-volumes/{id}", operation: "updateNetworkVolume", handle: (*exchange).updateVolume, body: true, changes: true},
-		{method: del, pattern: "/v2/network-volumes/{id}", operation: "deleteNetworkVolume", handle: (*exchange).deleteVolume, changes: true},
-
-		{method: get, pattern: "/v2/registries/delegations", operation: "listDelegations", handle: (*exchange).listDelegations},
-		{method: post, pattern: "/v2/registries/delegations", operation: "createDelegation", handle: (*exchange).createDelegation, body: true, changes: true},
-		{method: del, pattern: "/v2/registries/delegations/{id}", operation: "revokeDelegation", handle: (*exchange).revokeDelegation, changes: true},
-		{method: get, pattern: "/v2/registries", operation: "listRegistries", handle: (*exchange).listRegistries},
-		{method: post, pattern: "/v2/registries", operation: "createRegistry", handle: (*exchange).createRegistry, body: true, changes: true},
-		{method: get, pattern: "/v2/registries/{id}", operation: "getRegistry", handle: (*exchange).getRegistry},
-		{method: del, pattern: "/v2/registries/{id}", operation: "deleteRegistry", handle: (*exchange).deleteRegistry, changes: true},
-
+	}, clusters().routes(), []route{
+		{method: get, pattern: "/v2/clusters/{id}/pods", operation: "listClusterPods", handle: clusters().on((*exchange).clusterPodsLocked)},
+	}, endpoints().routes(), []route{
+		{method: get, pattern: "/v2/serverless/{id}/workers", operation: "listEndpointWorkers", handle: endpoints().on((*exchange).workersLocked)},
+		{method: get, pattern: "/v2/serverless/{id}/releases", operation: "listEndpointReleases", handle: endpoints().on((*exchange).releasesLocked)},
+		{method: get, pattern: "/v2/serverless/{id}/workers/{workerId}/logs", operation: "getWorkerLogs", handle: (*exchange).getWorkerLogs, query: logs},
+	}, templates().routes(), volumes().routes(), []route{
+		{method: get, pattern: "/v2/registries/delegations", operation: "listDelegations", handle: delegations().listAll},
+		{method: post, pattern: "/v2/registries/delegations", operation: "createDelegation", handle: delegations().createOne, body: true, changes: true},
+		{method: del, pattern: "/v2/registries/delegations/{id}", operation: "revokeDelegation", handle: delegations().deleteOne, changes: true},
+	}, registries().routes(), []route{
 		{method: get, pattern: "/v2/catalog/gpus", operation: "listGpuTypes", handle: (*exchange).listGPUTypes, query: gpuParameters()},
 		{method: get, pattern: "/v2/catalog/gpus/{id}", operation: "getGpuType", handle: (*exchange).getGPUType, query: gpuParameters()},
 		{method: get, pattern: "/v2/catalog/cpus", operation: "listCpuTypes", handle: (*exchange).listCPUTypes, query: []string{"include", "product", "vcpuCount"}},
@@ -98,7 +68,7 @@ func restRoutes() []route {
 		{method: get, pattern: "/v2/billing/endpoints", operation: "listEndpointBilling", handle: (*exchange).listEndpointBilling, query: billParameters()},
 		{method: get, pattern: "/v2/billing/network-volumes", operation: "listNetworkVolumeBilling", handle: (*exchange).listNetworkVolumeBilling, query: billParameters("networkVolumeId")},
 		{method: get, pattern: "/v2/billing/clusters", operation: "listClusterBilling", handle: (*exchange).listClusterBilling, query: billParameters("clusterId")},
-	}
+	})
 }
 
 // Operations returns the operationId of every operation the emulator has on the

@@ -6,6 +6,7 @@ import "slices"
 // which of them changed since they were last written down. The zero value is
 // not usable; see newTable.
 type table[T any] struct {
+	noun  string // what a record is called
 	byID  map[string]*T
 	order []*T
 	seqs  map[string]uint64 // place in the order, for the data file
@@ -13,11 +14,19 @@ type table[T any] struct {
 	dirty map[string]bool // nil when nothing is written down
 }
 
-func newTable[T any]() table[T] {
-	return table[T]{byID: map[string]*T{}, seqs: map[string]uint64{}}
+func newTable[T any](noun string) table[T] {
+	return table[T]{noun: noun, byID: map[string]*T{}, seqs: map[string]uint64{}}
 }
 
 func (t *table[T]) get(id string) *T { return t.byID[id] }
+
+// own returns the record with the id, or the refusal of a request about it.
+func (t *table[T]) own(id string) (*T, error) {
+	if v := t.byID[id]; v != nil {
+		return v, nil
+	}
+	return nil, notFound(t.noun)
+}
 
 func (t *table[T]) has(id string) bool { return t.byID[id] != nil }
 

@@ -2,7 +2,6 @@ package platform
 
 import (
 	"maps"
-	"net/http"
 	"slices"
 )
 
@@ -142,14 +141,11 @@ type templateRequest struct {
 	container              containerPatch
 }
 
-func parseTemplateRequest(body any, required ...string) (*templateRequest, error) {
-	var c checker
-	f, isObject := c.object("$", body, containerNames("name", "allowedCudaVersions", "category", "mounts", "public",
-		"serverless", "startJupyter", "startSsh")...)
-	if !isObject {
-		return nil, c.err()
-	}
-	f.require(required...)
+func templateNames() []string {
+	return containerNames("name", "allowedCudaVersions", "category", "mounts", "public", "serverless", "startJupyter", "startSsh")
+}
+
+func readTemplate(f fields) *templateRequest {
 	r := &templateRequest{
 		name:         f.textPtr("name", 1),
 		serverless:   f.flag("serverless"),
@@ -163,7 +159,12 @@ func parseTemplateRequest(body any, required ...string) (*templateRequest, error
 	if category, ok := f.enum("category", "CPU", "NVIDIA", "AMD"); ok {
 		r.category = &category
 	}
-	return r, c.err()
+	return r
+}
+
+func readNewTemplate(f fields) *templateRequest {
+	f.require("name", "image")
+	return readTemplate(f)
 }
 
 // over applies a request to a template.
@@ -192,88 +193,44 @@ func set[T any](to *T, given *T) {
 	}
 }
 
-func (x *exchange) listTemplates() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	return ok(appendList([]byte(`{"templates":`), x.acct.templates.order, func(b []byte, t *template) []byte {
-		return t.append(b, true)
-	})), nil
+func templates() resource[template] {
+	return resource[template]{
+		one: "Template", many: "Templates", path: "/v2/templates", member: "templates",
+		table:    func(a *account) *table[template] { return &a.templates },
+		append:   func(x *exchange, b []byte, t *template) []byte { return t.append(b, x.acct.templates.has(t.ID)) },
+		identify: func(t *template, id string) { t.ID = id },
+		find:     func(x *exchange, id string) *template { return x.s.readableTemplateLocked(x.acct, id) },
+		create:   writes(templateNames(), readNewTemplate, (*exchange).makeTemplateLocked),
+		update:   writes(templateNames(), readTemplate, (*exchange).changeTemplateLocked),
+		remove:   (*exchange).removeTemplateLocked,
+	}
 }
 
-func (x *exchange) createTemplate() (reply, error) {
-	body, err := x.decode()
-	if err != nil {
-		return reply{}, err
-	}
-	r, err := parseTemplateRequest(body, "name", "image")
-	if err != nil {
-		return reply{}, err
-	}
-	x.lock()
-	defer x.unlock()
-	t, err := r.over(template{Container: container{Disk: defaultDisk}, Category: "NVIDIA", SSH: true, Jupyter: true})
-	if err != nil {
-		return reply{}, err
-	}
-	if err := x.checkRegistryLocked(t.Container.Registry); err != nil {
-		return reply{}, err
-	}
-	t.ID = x.s.newIDLocked(func(id string) bool { return x.s.readableTemplateLocked(x.acct, id) != nil })
-	x.acct.templates.add(t.ID, &t)
-	return reply{status: http.StatusCreated, body: t.append(nil, true)}, nil
+func (x *exchange) makeTemplateLocked(t *template, want *templateRequest) (func(), error) {
+	*t = template{Container: container{Disk: defaultDisk}, Category: "NVIDIA", SSH: true, Jupyter: true}
+	return x.changeTemplateLocked(t, want)
 }
 
-func (x *exchange) getTemplate() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	t := x.s.readableTemplateLocked(x.acct, x.params[0])
-	if t == nil {
-		return reply{}, notFound("template")
-	}
-	return ok(t.append(nil, x.acct.templates.has(t.ID))), nil
-}
-
-// updateTemplate changes an own template; what was made from it stays.
-func (x *exchange) updateTemplate() (reply, error) {
-	body, err := x.decode()
+// changeTemplateLocked changes an own template; what was made from it stays.
+func (x *exchange) changeTemplateLocked(t *template, want *templateRequest) (func(), error) {
+	changed, err := want.over(*t)
 	if err != nil {
-		return reply{}, err
-	}
-	r, err := parseTemplateRequest(body)
-	if err != nil {
-		return reply{}, err
-	}
-	x.lock()
-	defer x.unlock()
-	t := x.acct.templates.get(x.params[0])
-	if t == nil {
-		return reply{}, notFound("template")
-	}
-	changed, err := r.over(*t)
-	if err != nil {
-		return reply{}, err
+		return nil, err
 	}
 	if err := x.checkRegistryLocked(changed.Container.Registry); err != nil {
-		return reply{}, err
+		return nil, err
 	}
 	*t = changed
-	x.acct.templates.touch(t.ID)
-	return ok(t.append(nil, true)), nil
+	return nil, nil
 }
 
-// deleteTemplate forgets an own template, unless an endpoint is bound to it.
-func (x *exchange) deleteTemplate() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	id := x.params[0]
-	if !x.acct.templates.has(id) {
-		return reply{}, notFound("template")
-	}
+// removeTemplateLocked forgets an own template, unless an endpoint is bound to it.
+func (x *exchange) removeTemplateLocked(t *template) error {
 	for _, e := range x.acct.endpoints.order {
-		if e.TemplateID == id {
-			return reply{}, badRequest("the template is bound to endpoint " + e.ID)
+		if e.TemplateID == t.ID {
+			return badRequest("the template is bound to endpoint " + e.ID)
 		}
 	}
-	x.acct.templates.remove(id)
-	return noContent(), nil
+	x.acct.templates.remove(t.ID)
+	return nil
 }

@@ -1,9 +1,6 @@
 package platform
 
-import (
-	"net/http"
-	"slices"
-)
+import "slices"
 
 // volume is a network volume: storage in one data center that outlives what it
 // is mounted into, and is paid for until it is deleted.
@@ -43,41 +40,33 @@ func (v *volume) rate() amounts {
 	return r
 }
 
-func (x *exchange) listVolumes() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	return ok(appendList([]byte(`{"networkVolumes":`), x.acct.volumes.order, func(b []byte, v *volume) []byte { return v.append(b) })), nil
+func volumes() resource[volume] {
+	return resource[volume]{
+		one: "NetworkVolume", many: "NetworkVolumes", path: "/v2/network-volumes", member: "networkVolumes",
+		table:    func(a *account) *table[volume] { return &a.volumes },
+		append:   func(_ *exchange, b []byte, v *volume) []byte { return v.append(b) },
+		identify: func(v *volume, id string) { v.ID = id },
+		create:   writes([]string{"name", "size", "dataCenter", "type"}, readVolume, (*exchange).makeVolumeLocked),
+		update:   writes([]string{"name", "size"}, readVolumeChange, (*exchange).changeVolumeLocked),
+		remove:   (*exchange).removeVolumeLocked,
+	}
 }
 
-func (x *exchange) createVolume() (reply, error) {
-	body, err := x.decode()
-	if err != nil {
-		return reply{}, err
-	}
-	var c checker
-	v := &volume{}
-	if f, isObject := c.object("$", body, "name", "size", "dataCenter", "type"); isObject {
-		f.require("name", "size", "dataCenter")
-		v.Name, _ = f.text("name", 1)
-		v.Size, _ = f.integer("size", minVolume, maxVolume)
-		v.DataCenter, _ = f.text("dataCenter", 1)
-		v.Tier, _ = f.enum("type", tierStandard, tierHigh)
-	}
-	if err := c.err(); err != nil {
-		return reply{}, err
-	}
-	x.lock()
-	defer x.unlock()
+func readVolume(f fields) (v volume) {
+	f.require("name", "size", "dataCenter")
+	v.Name, _ = f.text("name", 1)
+	v.Size, _ = f.integer("size", minVolume, maxVolume)
+	v.DataCenter, _ = f.text("dataCenter", 1)
+	v.Tier, _ = f.enum("type", tierStandard, tierHigh)
+	return v
+}
+
+func (x *exchange) makeVolumeLocked(v *volume, want volume) (then func(), err error) {
+	*v = want
 	if v.Tier, err = x.s.catalog.tier(v.DataCenter, v.Tier); err != nil {
-		return reply{}, err
+		return nil, err
 	}
-	if err := x.canPay(v.rate().total()); err != nil {
-		return reply{}, err
-	}
-	v.ID = x.s.newIDLocked(x.acct.volumes.has)
-	x.acct.volumes.add(v.ID, v)
-	x.acct.chargeLocked(meterVolume, v.ID, v.rate(), x.now)
-	return reply{status: http.StatusCreated, body: v.append(nil)}, nil
+	return func() { x.acct.chargeLocked(meterVolume, v.ID, v.rate(), x.now) }, x.canPay(v.rate().total())
 }
 
 // tier checks that a data center offers a tier; an empty one is its primary.
@@ -94,81 +83,49 @@ func (c *catalog) tier(dataCenter, tier string) (string, error) {
 	return "", badRequest("data center " + dataCenter + " does not offer such network volumes")
 }
 
-func (x *exchange) ownVolumeLocked() (*volume, error) {
-	if v := x.acct.volumes.get(x.params[0]); v != nil {
-		return v, nil
-	}
-	return nil, notFound("network volume")
+// volumeChange is what a change names; a size of 0 is none.
+type volumeChange struct {
+	name *string
+	size int64
 }
 
-func (x *exchange) getVolume() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	v, err := x.ownVolumeLocked()
-	if err != nil {
-		return reply{}, err
-	}
-	return ok(v.append(nil)), nil
+func readVolumeChange(f fields) (w volumeChange) {
+	f.atLeastOne()
+	w.name = f.textPtr("name", 1)
+	w.size, _ = f.integer("size", minVolume, maxVolume)
+	return w
 }
 
-func (x *exchange) updateVolume() (reply, error) {
-	body, err := x.decode()
-	if err != nil {
-		return reply{}, err
-	}
-	var c checker
-	var name *string
-	var size int64
-	if f, isObject := c.object("$", body, "name", "size"); isObject {
-		f.atLeastOne()
-		name = f.textPtr("name", 1)
-		size, _ = f.integer("size", minVolume, maxVolume)
-	}
-	if err := c.err(); err != nil {
-		return reply{}, err
-	}
-	x.lock()
-	defer x.unlock()
-	v, err := x.ownVolumeLocked()
-	if err != nil {
-		return reply{}, err
-	}
-	if size != 0 && size < v.Size {
-		return reply{}, badRequest("a network volume cannot shrink")
+func (x *exchange) changeVolumeLocked(v *volume, want volumeChange) (func(), error) {
+	if want.size != 0 && want.size < v.Size {
+		return nil, badRequest("a network volume cannot shrink")
 	}
 	grown := *v
-	grown.Size = max(size, v.Size)
+	grown.Size = max(want.size, v.Size)
 	if grown.Size > v.Size {
 		if err := x.canPay(grown.rate().total()); err != nil {
-			return reply{}, err
+			return nil, err
 		}
 	}
-	set(&grown.Name, name)
+	set(&grown.Name, want.name)
 	*v = grown
-	x.acct.volumes.touch(v.ID)
 	x.acct.chargeLocked(meterVolume, v.ID, v.rate(), x.now)
-	return ok(v.append(nil)), nil
+	return nil, nil
 }
 
-// deleteVolume releases the storage, unless something still mounts it.
-func (x *exchange) deleteVolume() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	v, err := x.ownVolumeLocked()
-	if err != nil {
-		return reply{}, err
-	}
+// removeVolumeLocked releases the storage, unless something still mounts it.
+func (x *exchange) removeVolumeLocked(v *volume) error {
 	for _, p := range x.acct.pods.order {
 		if m := p.Mounts.Network; m != nil && m.VolumeID == v.ID {
-			return reply{}, badRequest("the network volume is in use by pod " + p.ID)
+			return badRequest("the network volume is in use by pod " + p.ID)
 		}
 	}
 	for _, e := range x.acct.endpoints.order {
 		if slices.Contains(e.Volumes, v.ID) {
-			return reply{}, badRequest("the network volume is in use by endpoint " + e.ID)
+			return badRequest("the network volume is in use by endpoint " + e.ID)
 		}
 	}
 	x.acct.volumes.remove(v.ID)
 	x.acct.chargeLocked(meterVolume, v.ID, amounts{}, x.now)
-	return noContent(), nil
+	return nil
 }

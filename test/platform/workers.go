@@ -6,14 +6,8 @@ import (
 	"time"
 )
 
-// listEndpointWorkers answers the workers an endpoint has now.
-func (x *exchange) listEndpointWorkers() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	e, err := x.ownEndpointLocked()
-	if err != nil {
-		return reply{}, err
-	}
+// workersLocked answers the workers an endpoint has now.
+func (x *exchange) workersLocked(e *endpoint) (reply, error) {
 	counts := map[string]int{}
 	b := appendInt([]byte(`{"endpointVersion":`), e.Version)
 	b = append(b, `,"workers":[`...)
@@ -74,7 +68,7 @@ func (x *exchange) getWorkerLogs() (reply, error) {
 	}
 	x.lock()
 	defer x.unlock()
-	e, err := x.ownEndpointLocked()
+	e, err := x.acct.endpoints.own(x.params[0])
 	if err != nil {
 		return reply{}, err
 	}

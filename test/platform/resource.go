@@ -1,0 +1,164 @@
+package platform
+
+import "net/http"
+
+// handler answers one operation.
+type handler = func(*exchange) (reply, error)
+
+// resource is a kind of record that accounts own, and how it is listed, made, shown, changed
+// and deleted.
+type resource[T any] struct {
+	one, many string // in the names of operations: getPod, listPods
+	// path is that of the list, member what the records are called in its answer.
+	path, member string
+	table        func(*account) *table[T]
+	append       func(x *exchange, b []byte, v *T) []byte
+	identify     func(v *T, id string)
+
+	// list stands in for the plain list, and query is what it takes.
+	list  handler
+	query []string
+	// find is a look at the records that can be shown beside those of the account; nil is none.
+	find   func(x *exchange, id string) *T
+	create writer[T]
+	update writer[T]                     // nil for records that do not change
+	remove func(x *exchange, v *T) error // deletes, or says why not
+	// fixed says why a record is not changed by itself; nil for all that are.
+	fixed func(v *T) error
+}
+
+// writer reads a body before the state is taken. The function that it returns is called
+// with the state in hand: it writes a record, and returns what is left to do when that has
+// its id and its place in the table.
+type writer[T any] func(x *exchange) (apply func(v *T) (then func(), err error), err error)
+
+// writes is the writer of a body, which is an object with the named members.
+func writes[T, B any](names []string, read func(fields) B, apply func(x *exchange, v *T, want B) (func(), error)) writer[T] {
+	return func(x *exchange) (func(*T) (func(), error), error) {
+		want, err := bodyOf(x, names, read)
+		return func(v *T) (func(), error) { return apply(x, v, want) }, err
+	}
+}
+
+// bodyOf checks the shape of a body, which is an object with the named members.
+func bodyOf[B any](x *exchange, names []string, read func(fields) B) (want B, err error) {
+	body, err := x.decode()
+	if err != nil {
+		return want, err
+	}
+	var c checker
+	if f, isObject := c.object("$", body, names...); isObject {
+		want = read(f)
+	}
+	return want, c.err()
+}
+
+func (k resource[T]) routes() []route {
+	item, list := k.path+"/{id}", k.list
+	if list == nil {
+		list = k.listAll
+	}
+	routes := []route{
+		{method: http.MethodGet, pattern: k.path, operation: "list" + k.many, handle: list, query: k.query},
+		{method: http.MethodPost, pattern: k.path, operation: "create" + k.one, handle: k.createOne, body: true, changes: true},
+		{method: http.MethodGet, pattern: item, operation: "get" + k.one, handle: k.getOne},
+	}
+	if k.update != nil {
+		routes = append(routes, route{method: http.MethodPatch, pattern: item, operation: "update" + k.one, handle: k.updateOne, body: true, changes: true})
+	}
+	return append(routes, route{method: http.MethodDelete, pattern: item, operation: "delete" + k.one, handle: k.deleteOne, changes: true})
+}
+
+func (k resource[T]) listAll(x *exchange) (reply, error) {
+	x.lock()
+	defer x.unlock()
+	return ok(appendList([]byte(`{"`+k.member+`":`), k.table(x.acct).order, func(b []byte, v *T) []byte { return k.append(x, b, v) })), nil
+}
+
+func (k resource[T]) createOne(x *exchange) (reply, error) {
+	apply, err := k.create(x)
+	if err != nil {
+		return reply{}, err
+	}
+	x.lock()
+	defer x.unlock()
+	v := new(T)
+	then, err := apply(v)
+	if err != nil {
+		return reply{}, err
+	}
+	id := x.s.newIDLocked(func(id string) bool { return k.visible(x, id) != nil })
+	k.identify(v, id)
+	k.table(x.acct).add(id, v)
+	if then != nil {
+		then()
+	}
+	return reply{status: http.StatusCreated, body: k.append(x, nil, v)}, nil
+}
+
+func (k resource[T]) visible(x *exchange, id string) *T {
+	if k.find != nil {
+		return k.find(x, id)
+	}
+	return k.table(x.acct).get(id)
+}
+
+func (k resource[T]) getOne(x *exchange) (reply, error) {
+	x.lock()
+	defer x.unlock()
+	v := k.visible(x, x.params[0])
+	if v == nil {
+		return reply{}, notFound(k.table(x.acct).noun)
+	}
+	return ok(k.append(x, make([]byte, 0, 1024), v)), nil
+}
+
+func (k resource[T]) updateOne(x *exchange) (reply, error) {
+	apply, err := k.update(x)
+	if err != nil {
+		return reply{}, err
+	}
+	return k.change(func(x *exchange, v *T) (reply, error) {
+		if _, err := apply(v); err != nil {
+			return reply{}, err
+		}
+		k.table(x.acct).touch(x.params[0])
+		return ok(k.append(x, nil, v)), nil
+	})(x)
+}
+
+func (k resource[T]) deleteOne(x *exchange) (reply, error) {
+	return k.change(func(x *exchange, v *T) (reply, error) { return noContent(), k.remove(x, v) })(x)
+}
+
+// change is an operation that changes the record that the path names.
+func (k resource[T]) change(f func(x *exchange, v *T) (reply, error)) handler {
+	return k.on(func(x *exchange, v *T) (reply, error) {
+		if k.fixed != nil {
+			if err := k.fixed(v); err != nil {
+				return reply{}, err
+			}
+		}
+		return f(x, v)
+	})
+}
+
+// on is an operation on the record of the account's that the path names.
+func (k resource[T]) on(f func(x *exchange, v *T) (reply, error)) handler {
+	return locked(func(x *exchange) (reply, error) {
+		v, err := k.table(x.acct).own(x.params[0])
+		if err != nil {
+			return reply{}, err
+		}
+		return f(x, v)
+	})
+}
+
+// locked is an operation that has the state in hand from its start to its end.
+func locked(f handler) handler {
+	return func(x *exchange) (reply, error) {
+		x.lock()
+		defer x.unlock()
+		return f(x)
+	}
+}
