@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"net/http"
 	"strconv"
 	"time"
 )
@@ -11,6 +12,8 @@ const maxBuckets = 20_000
 // billView is how one billing route shows the ledger: which meters, under which
 // names, and whether per resource or all together.
 type billView struct {
+	path, operation string
+
 	kind    string   // of meter; empty is every kind
 	filter  string   // query parameter and record member that names one resource
 	unique  string   // metadata member that counts resources
@@ -18,57 +21,51 @@ type billView struct {
 	columns []int    // where they are in amounts
 }
 
-func aggregateBill() billView {
-	return billView{
-		names: []string{
-			"podGpuAmount", "podCpuAmount", "podDiskAmount", "serverlessGpuAmount", "serverlessCpuAmount",
-			"serverlessDiskAmount", "serverlessFeeAmount", "storageStandardAmount", "storageHighPerformanceAmount",
-			"endpointAmount", "clusterGpuAmount", "clusterDiskAmount", "clusterNetworkingAmount",
+func billViews() []billView {
+	return []billView{
+		{
+			path: "/v2/billing", operation: "listBilling",
+			names: []string{
+				"podGpuAmount", "podCpuAmount", "podDiskAmount", "serverlessGpuAmount", "serverlessCpuAmount",
+				"serverlessDiskAmount", "serverlessFeeAmount", "storageStandardAmount", "storageHighPerformanceAmount",
+				"endpointAmount", "clusterGpuAmount", "clusterDiskAmount", "clusterNetworkingAmount",
+			},
+			columns: []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
 		},
-		columns: []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
+		{
+			path: "/v2/billing/pods", operation: "listPodBilling", kind: meterPod, filter: "podId", unique: "uniquePodCount",
+			names:   []string{"gpuAmount", "cpuAmount", "diskAmount"},
+			columns: []int{podGPUAmount, podCPUAmount, podDiskAmount},
+		},
+		{
+			path: "/v2/billing/serverless", operation: "listServerlessBilling", kind: meterServerless, filter: "serverlessId", unique: "uniqueServerlessCount",
+			names:   []string{"gpuAmount", "cpuAmount", "diskAmount", "feeAmount"},
+			columns: []int{serverlessGPUAmount, serverlessCPUAmount, serverlessDiskAmount, serverlessFeeAmount},
+		},
+		{path: "/v2/billing/endpoints", operation: "listEndpointBilling", kind: meterPublic, columns: []int{publicEndpointAmount}},
+		{
+			path: "/v2/billing/network-volumes", operation: "listNetworkVolumeBilling", kind: meterVolume, filter: "networkVolumeId", unique: "uniqueNetworkVolumeCount",
+			names:   []string{"standardAmount", "highPerformanceAmount"},
+			columns: []int{volumeStandardAmount, volumeHighAmount},
+		},
+		{
+			path: "/v2/billing/clusters", operation: "listClusterBilling", kind: meterCluster, filter: "clusterId", unique: "uniqueClusterCount",
+			names:   []string{"gpuAmount", "diskAmount", "networkingAmount"},
+			columns: []int{clusterGPUAmount, clusterDiskAmount, clusterNetworkAmount},
+		},
 	}
 }
 
-func (x *exchange) listBilling() (reply, error) { return x.bill(aggregateBill()) }
-
-func (x *exchange) listPodBilling() (reply, error) {
-	return x.bill(billView{
-		kind: meterPod, filter: "podId", unique: "uniquePodCount",
-		names:   []string{"gpuAmount", "cpuAmount", "diskAmount"},
-		columns: []int{podGPUAmount, podCPUAmount, podDiskAmount},
-	})
-}
-
-func (x *exchange) listServerlessBilling() (reply, error) {
-	return x.bill(billView{
-		kind: meterServerless, filter: "serverlessId", unique: "uniqueServerlessCount",
-		names:   []string{"gpuAmount", "cpuAmount", "diskAmount", "feeAmount"},
-		columns: []int{serverlessGPUAmount, serverlessCPUAmount, serverlessDiskAmount, serverlessFeeAmount},
-	})
-}
-
-func (x *exchange) listEndpointBilling() (reply, error) {
-	return x.bill(billView{kind: meterPublic, columns: []int{publicEndpointAmount}})
-}
-
-func (x *exchange) listNetworkVolumeBilling() (reply, error) {
-	return x.bill(billView{
-		kind: meterVolume, filter: "networkVolumeId", unique: "uniqueNetworkVolumeCount",
-		names:   []string{"standardAmount", "highPerformanceAmount"},
-		columns: []int{volumeStandardAmount, volumeHighAmount},
-	})
-}
-
-func (x *exchange) listClusterBilling() (reply, error) {
-	return x.bill(billView{
-		kind: meterCluster, filter: "clusterId", unique: "uniqueClusterCount",
-		names:   []string{"gpuAmount", "diskAmount", "networkingAmount"},
-		columns: []int{clusterGPUAmount, clusterDiskAmount, clusterNetworkAmount},
-	})
-}
-
-func billParameters(filter ...string) []string {
-	return append([]string{"startTime", "endTime", "bucketSize", "lastN"}, filter...)
+func billRoutes() []route {
+	var routes []route
+	for _, v := range billViews() {
+		query := []string{"startTime", "endTime", "bucketSize", "lastN"}
+		if v.filter != "" {
+			query = append(query, v.filter)
+		}
+		routes = append(routes, route{method: http.MethodGet, pattern: v.path, operation: v.operation, handle: v.bill, query: query})
+	}
+	return routes
 }
 
 // billQuery is the time asked for, resolved to whole buckets.
@@ -229,7 +226,7 @@ type billRecord struct {
 }
 
 // bill answers one billing route.
-func (x *exchange) bill(v billView) (reply, error) {
+func (v billView) bill(x *exchange) (reply, error) {
 	q, err := x.billQuery(v)
 	if err != nil {
 		return reply{}, err

@@ -249,3 +249,45 @@ func (s *Server) SetStock(typeID, cloud, dataCenter string, total int) error {
 	}
 	return nil
 }
+
+// part is one list of the catalog: what can be asked about its entries, and how they are
+// shown.
+type part[T, Q any] struct {
+	noun, member string
+	query        func(*exchange) (Q, error)
+	all          func(*catalog) []T
+	find         func(c *catalog, id string) *T
+	wants        func(c *catalog, v *T, q Q) bool // filters the list; nil lets all through
+	append       func(c *catalog, b []byte, v *T, q Q) []byte
+}
+
+func (p part[T, Q]) listAll(x *exchange) (reply, error) {
+	q, err := p.query(x)
+	if err != nil {
+		return reply{}, err
+	}
+	x.lock()
+	defer x.unlock()
+	c, wanted := x.s.catalog, []*T{}
+	all := p.all(c)
+	for i := range all {
+		if p.wants == nil || p.wants(c, &all[i], q) {
+			wanted = append(wanted, &all[i])
+		}
+	}
+	return ok(appendList([]byte(`{"`+p.member+`":`), wanted, func(b []byte, v *T) []byte { return p.append(c, b, v, q) })), nil
+}
+
+func (p part[T, Q]) getOne(x *exchange) (reply, error) {
+	q, err := p.query(x)
+	if err != nil {
+		return reply{}, err
+	}
+	x.lock()
+	defer x.unlock()
+	v := p.find(x.s.catalog, x.params[0])
+	if v == nil {
+		return reply{}, notFound(p.noun)
+	}
+	return ok(p.append(x.s.catalog, nil, v, q)), nil
+}

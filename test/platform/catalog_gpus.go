@@ -73,42 +73,16 @@ func countryCode(s string) string {
 	return "'" + s + "' is not a country code of two capital letters"
 }
 
-func (x *exchange) listGPUTypes() (reply, error) {
-	q, err := x.gpuQuery()
-	if err != nil {
-		return reply{}, err
+func gpuTypes() part[GPU, gpuQuery] {
+	return part[GPU, gpuQuery]{
+		noun: "GPU type", member: "gpus", query: (*exchange).gpuQuery,
+		all:  func(c *catalog) []GPU { return c.GPUs },
+		find: func(c *catalog, id string) *GPU { return c.gpus[id] },
+		wants: func(c *catalog, g *GPU, q gpuQuery) bool {
+			return len(q.countries) == 0 || len(c.placesLocked(g, q)) > 0
+		},
+		append: (*catalog).appendGPUTypeLocked,
 	}
-	x.lock()
-	defer x.unlock()
-	b := []byte(`{"gpus":[`)
-	first := true
-	for i := range x.s.catalog.GPUs {
-		g := &x.s.catalog.GPUs[i]
-		places := x.s.catalog.placesLocked(g, q)
-		if len(q.countries) > 0 && len(places) == 0 {
-			continue
-		}
-		if !first {
-			b = append(b, ',')
-		}
-		first = false
-		b = appendGPUType(b, g, q, places)
-	}
-	return ok(append(b, `]}`...)), nil
-}
-
-func (x *exchange) getGPUType() (reply, error) {
-	q, err := x.gpuQuery()
-	if err != nil {
-		return reply{}, err
-	}
-	x.lock()
-	defer x.unlock()
-	g := x.s.catalog.gpus[x.params[0]]
-	if g == nil {
-		return reply{}, notFound("GPU type")
-	}
-	return ok(appendGPUType(nil, g, q, x.s.catalog.placesLocked(g, q))), nil
 }
 
 // place is one data center that offers a type, with how much of it is left.
@@ -149,7 +123,7 @@ func best(places []place) string {
 	return levels[top]
 }
 
-func appendGPUType(b []byte, g *GPU, q gpuQuery, places []place) []byte {
+func (c *catalog) appendGPUTypeLocked(b []byte, g *GPU, q gpuQuery) []byte {
 	b = appendText(append(b, `{"id":`...), g.ID)
 	b = appendText(append(b, `,"name":`...), g.Name)
 	b = appendTextOrNull(append(b, `,"pool":`...), g.Pool)
@@ -170,6 +144,7 @@ func appendGPUType(b []byte, g *GPU, q gpuQuery, places []place) []byte {
 	b = appendInt(append(b, `,"community":`...), g.MaxCommunity)
 	b = append(b, '}')
 	if q.include {
+		places := c.placesLocked(g, q)
 		b = appendText(append(b, `,"availability":`...), best(places))
 		b = appendPlaces(b, places)
 		b = appendCUDAVersions(b, g, q, places)
@@ -179,18 +154,12 @@ func appendGPUType(b []byte, g *GPU, q gpuQuery, places []place) []byte {
 
 // appendPlaces writes the dataCenters member, which is left out when empty.
 func appendPlaces(b []byte, places []place) []byte {
-	for i, p := range places {
-		if i == 0 {
-			b = append(b, `,"dataCenters":[`...)
-		} else {
-			b = append(b, ',')
-		}
-		b = appendAvailability(b, p.dc.ID, p.dc.Name, p.level)
+	if len(places) == 0 {
+		return b
 	}
-	if len(places) > 0 {
-		b = append(b, ']')
-	}
-	return b
+	return appendArray(append(b, `,"dataCenters":`...), places, func(b []byte, p place) []byte {
+		return appendAvailability(b, p.dc.ID, p.dc.Name, p.level)
+	})
 }
 
 func appendAvailability(b []byte, id, name, level string) []byte {

@@ -24,35 +24,13 @@ func (x *exchange) cpuQuery() (cpuQuery, error) {
 	return q, p.tiedToInclude(q.include, []string{"vcpuCount"})
 }
 
-func (x *exchange) listCPUTypes() (reply, error) {
-	q, err := x.cpuQuery()
-	if err != nil {
-		return reply{}, err
+func cpuTypes() part[CPU, cpuQuery] {
+	return part[CPU, cpuQuery]{
+		noun: "CPU type", member: "cpus", query: (*exchange).cpuQuery,
+		all:    func(c *catalog) []CPU { return c.CPUs },
+		find:   (*catalog).flavor,
+		append: (*catalog).appendCPUTypeLocked,
 	}
-	x.lock()
-	defer x.unlock()
-	b := []byte(`{"cpus":[`)
-	for i := range x.s.catalog.CPUs {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = x.s.catalog.appendCPUTypeLocked(b, &x.s.catalog.CPUs[i], q)
-	}
-	return ok(append(b, `]}`...)), nil
-}
-
-func (x *exchange) getCPUType() (reply, error) {
-	q, err := x.cpuQuery()
-	if err != nil {
-		return reply{}, err
-	}
-	x.lock()
-	defer x.unlock()
-	f := x.s.catalog.flavor(x.params[0])
-	if f == nil {
-		return reply{}, notFound("CPU type")
-	}
-	return ok(x.s.catalog.appendCPUTypeLocked(nil, f, q)), nil
 }
 
 func (c *catalog) appendCPUTypeLocked(b []byte, f *CPU, q cpuQuery) []byte {
@@ -114,41 +92,14 @@ func (q dcQuery) wants(dc *DataCenter) bool {
 		(q.globalNetwork == nil || *q.globalNetwork == dc.GlobalNetwork)
 }
 
-func (x *exchange) listDataCenters() (reply, error) {
-	q, err := x.dcQuery()
-	if err != nil {
-		return reply{}, err
+func dataCenters() part[DataCenter, dcQuery] {
+	return part[DataCenter, dcQuery]{
+		noun: "data center", member: "dataCenters", query: (*exchange).dcQuery,
+		all:    func(c *catalog) []DataCenter { return c.DataCenters },
+		find:   func(c *catalog, id string) *DataCenter { return c.dcs[id] },
+		wants:  func(_ *catalog, dc *DataCenter, q dcQuery) bool { return q.wants(dc) },
+		append: (*catalog).appendDataCenterLocked,
 	}
-	x.lock()
-	defer x.unlock()
-	b := []byte(`{"dataCenters":[`)
-	first := true
-	for i := range x.s.catalog.DataCenters {
-		dc := &x.s.catalog.DataCenters[i]
-		if !q.wants(dc) {
-			continue
-		}
-		if !first {
-			b = append(b, ',')
-		}
-		first = false
-		b = x.s.catalog.appendDataCenterLocked(b, dc, q)
-	}
-	return ok(append(b, `]}`...)), nil
-}
-
-func (x *exchange) getDataCenter() (reply, error) {
-	q, err := x.dcQuery()
-	if err != nil {
-		return reply{}, err
-	}
-	x.lock()
-	defer x.unlock()
-	dc := x.s.catalog.dcs[x.params[0]]
-	if dc == nil {
-		return reply{}, notFound("data center")
-	}
-	return ok(x.s.catalog.appendDataCenterLocked(nil, dc, q)), nil
 }
 
 func (c *catalog) appendDataCenterLocked(b []byte, dc *DataCenter, q dcQuery) []byte {
@@ -159,10 +110,10 @@ func (c *catalog) appendDataCenterLocked(b []byte, dc *DataCenter, q dcQuery) []
 	b = appendTexts(append(b, `,"networkVolumeTypes":`...), dc.VolumeTypes)
 	b = appendTexts(append(b, `,"compliance":`...), dc.Compliance)
 	if q.gpus {
-		b = appendStandings(b, `,"gpuAvailability":[`, c.gpusInLocked(dc.ID))
+		b = appendStandings(b, `,"gpuAvailability":`, c.gpusInLocked(dc.ID))
 	}
 	if q.cpus {
-		b = appendStandings(b, `,"cpuAvailability":[`, c.cpusInLocked(dc.ID))
+		b = appendStandings(b, `,"cpuAvailability":`, c.cpusInLocked(dc.ID))
 	}
 	return append(b, '}')
 }
@@ -197,12 +148,5 @@ func appendStandings(b []byte, open string, list []standing) []byte {
 	if len(list) == 0 {
 		return b
 	}
-	b = append(b, open...)
-	for i, st := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendAvailability(b, st.id, st.name, st.level)
-	}
-	return append(b, ']')
+	return appendArray(append(b, open...), list, func(b []byte, st standing) []byte { return appendAvailability(b, st.id, st.name, st.level) })
 }

@@ -52,17 +52,19 @@ func appendText(b []byte, s string) []byte {
 	return append(append(b, s[from:]...), '"')
 }
 
-// appendTexts writes list as an array of strings; nil is an empty array.
-func appendTexts(b []byte, list []string) []byte {
+// appendArray writes list as an array; nil is an empty one.
+func appendArray[T any](b []byte, list []T, one func([]byte, T) []byte) []byte {
 	b = append(b, '[')
-	for i, s := range list {
+	for i, v := range list {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendText(b, s)
+		b = one(b, v)
 	}
 	return append(b, ']')
 }
+
+func appendTexts(b []byte, list []string) []byte { return appendArray(b, list, appendText) }
 
 // appendTextOrNull writes null for the empty string.
 func appendTextOrNull(b []byte, s string) []byte {

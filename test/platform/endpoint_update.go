@@ -100,14 +100,9 @@ func (x *exchange) releasesLocked(e *endpoint) (reply, error) {
 	b = appendInt(append(b, `,"workersOnLatest":`...), onLatest)
 	b = appendInt(append(b, `,"workersTotal":`...), len(e.Fleet))
 	b = appendInt(append(b, `,"percentOnLatest":`...), 100*onLatest/max(len(e.Fleet), 1))
-	b = append(b, `},"releases":[`...)
-	for i, r := range slices.Backward(e.Releases) {
-		if i < len(e.Releases)-1 {
-			b = append(b, ',')
-		}
-		b = r.append(b, perVersion[r.Version])
-	}
-	return ok(append(b, `]}`...)), nil
+	newest := slices.Clone(e.Releases)
+	slices.Reverse(newest)
+	return ok(appendList(append(b, `},"releases":`...), newest, func(b []byte, r release) []byte { return r.append(b, perVersion[r.Version]) })), nil
 }
 
 func (r release) append(b []byte, workers int) []byte {
@@ -117,14 +112,9 @@ func (r release) append(b []byte, workers int) []byte {
 	b = appendText(append(b, `,"createdByUserId":`...), r.By)
 	b = appendInt(append(b, `,"workerCount":`...), workers)
 	b = appendTime(append(b, `,"createdAt":`...), r.CreatedAt)
-	b = append(b, `,"diff":[`...)
-	for i, d := range r.Diff {
-		if i > 0 {
-			b = append(b, ',')
-		}
+	return appendList(append(b, `,"diff":`...), r.Diff, func(b []byte, d diffEntry) []byte {
 		b = appendText(append(b, `{"field":`...), d.Field)
 		b = append(append(b, `,"old":`...), d.Old...)
-		b = append(append(append(b, `,"new":`...), d.New...), '}')
-	}
-	return append(b, `]}`...)
+		return append(append(append(b, `,"new":`...), d.New...), '}')
+	})
 }

@@ -110,16 +110,7 @@ func (e *endpoint) appendCompute(b []byte) []byte {
 		b = appendTexts(append(b, `,"allowedCudaVersions":`...), g.CUDA)
 		return append(appendTextOrNull(append(b, `,"minCudaVersion":`...), g.MinCUDA), '}')
 	}
-	b = append(b, `,"gpu":null,"cpu":[`...)
-	for i, c := range e.CPU {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendText(append(b, `{"id":`...), c.ID)
-		b = appendInt(append(b, `,"vcpuCount":`...), c.VCPU)
-		b = append(appendInt(append(b, `,"memory":`...), c.Memory), '}')
-	}
-	return append(b, ']')
+	return appendArray(append(b, `,"gpu":null,"cpu":`...), e.CPU, func(b []byte, c podCPU) []byte { return c.append(b) })
 }
 
 // appendURLs writes where the endpoint is called.

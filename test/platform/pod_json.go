@@ -57,9 +57,13 @@ func (p *pod) appendCompute(b []byte) []byte {
 		b = appendInt(append(b, `,"vcpuCount":`...), g.VCPU)
 		return append(appendInt(append(b, `,"memory":`...), g.Memory), '}')
 	}
-	b = appendText(append(b, `,"cpu":{"id":`...), p.CPU.ID)
-	b = appendInt(append(b, `,"vcpuCount":`...), p.CPU.VCPU)
-	return append(appendInt(append(b, `,"memory":`...), p.CPU.Memory), '}')
+	return p.CPU.append(append(b, `,"cpu":`...))
+}
+
+func (c podCPU) append(b []byte) []byte {
+	b = appendText(append(b, `{"id":`...), c.ID)
+	b = appendInt(append(b, `,"vcpuCount":`...), c.VCPU)
+	return append(appendInt(append(b, `,"memory":`...), c.Memory), '}')
 }
 
 func (p *pod) appendNetworking(b []byte) []byte {
@@ -178,14 +182,7 @@ func (p *pod) appendRuntime(b []byte, now time.Time) []byte {
 	}
 	b = appendInt(append(b, `],"cpu":{"util":`...), cpu)
 	b = appendInt(append(b, `},"memory":{"util":`...), load/3+5)
-	b = append(b, `},"ports":[`...)
-	for i, one := range p.Container.Ports {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = p.appendPort(b, one)
-	}
-	return append(b, `]}`...)
+	return appendList(append(b, `},"ports":`...), p.Container.Ports, p.appendPort)
 }
 
 // appendPort writes one port: a tcp port with its public address, an http port

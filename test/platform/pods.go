@@ -1,29 +1,23 @@
 package platform
 
+import "slices"
+
 // listPods answers the account's pods, oldest first; members of clusters only
 // when they are asked for.
 func (x *exchange) listPods() (reply, error) {
 	p := &params{q: x.query}
-	members := isSet(p.flag("includeClusterPods"))
+	members := p.flag("includeClusterPods")
 	if err := p.err(); err != nil {
 		return reply{}, err
 	}
 	x.lock()
 	defer x.unlock()
-	b := make([]byte, 0, 64+1024*x.acct.pods.len())
-	b = append(b, `{"pods":[`...)
-	first := true
-	for _, p := range x.acct.pods.order {
-		if p.Cluster != nil && !members {
-			continue
-		}
-		if !first {
-			b = append(b, ',')
-		}
-		first = false
-		b = p.append(b, x.now, false)
+	listed := x.acct.pods.order
+	if !isSet(members) && x.acct.clusters.len() > 0 {
+		listed = slices.DeleteFunc(slices.Clone(listed), func(p *pod) bool { return p.Cluster != nil })
 	}
-	return ok(append(b, `]}`...)), nil
+	b := append(make([]byte, 0, 64+1024*len(listed)), `{"pods":`...)
+	return ok(appendList(b, listed, func(b []byte, p *pod) []byte { return p.append(b, x.now, false) })), nil
 }
 
 func pods() resource[pod] {

@@ -54,21 +54,14 @@ func restRoutes() []route {
 		{method: post, pattern: "/v2/registries/delegations", operation: "createDelegation", handle: delegations().createOne, body: true, changes: true},
 		{method: del, pattern: "/v2/registries/delegations/{id}", operation: "revokeDelegation", handle: delegations().deleteOne, changes: true},
 	}, registries().routes(), []route{
-		{method: get, pattern: "/v2/catalog/gpus", operation: "listGpuTypes", handle: (*exchange).listGPUTypes, query: gpuParameters()},
-		{method: get, pattern: "/v2/catalog/gpus/{id}", operation: "getGpuType", handle: (*exchange).getGPUType, query: gpuParameters()},
-		{method: get, pattern: "/v2/catalog/cpus", operation: "listCpuTypes", handle: (*exchange).listCPUTypes, query: []string{"include", "product", "vcpuCount"}},
-		{method: get, pattern: "/v2/catalog/cpus/{id}", operation: "getCpuType", handle: (*exchange).getCPUType, query: []string{"include", "product", "vcpuCount"}},
-		{method: get, pattern: "/v2/catalog/datacenters", operation: "listDataCenters", handle: (*exchange).listDataCenters, query: []string{"include", "regions", "networkVolumeTypes", "compliance", "globalNetwork"}},
-		{method: get, pattern: "/v2/catalog/datacenters/{id}", operation: "getDataCenter", handle: (*exchange).getDataCenter, query: []string{"include"}},
+		{method: get, pattern: "/v2/catalog/gpus", operation: "listGpuTypes", handle: gpuTypes().listAll, query: gpuParameters()},
+		{method: get, pattern: "/v2/catalog/gpus/{id}", operation: "getGpuType", handle: gpuTypes().getOne, query: gpuParameters()},
+		{method: get, pattern: "/v2/catalog/cpus", operation: "listCpuTypes", handle: cpuTypes().listAll, query: []string{"include", "product", "vcpuCount"}},
+		{method: get, pattern: "/v2/catalog/cpus/{id}", operation: "getCpuType", handle: cpuTypes().getOne, query: []string{"include", "product", "vcpuCount"}},
+		{method: get, pattern: "/v2/catalog/datacenters", operation: "listDataCenters", handle: dataCenters().listAll, query: []string{"include", "regions", "networkVolumeTypes", "compliance", "globalNetwork"}},
+		{method: get, pattern: "/v2/catalog/datacenters/{id}", operation: "getDataCenter", handle: dataCenters().getOne, query: []string{"include"}},
 		{method: get, pattern: "/v2/catalog/templates", operation: "listPublicTemplates", handle: (*exchange).listPublicTemplates, query: []string{"source"}},
-
-		{method: get, pattern: "/v2/billing", operation: "listBilling", handle: (*exchange).listBilling, query: billParameters()},
-		{method: get, pattern: "/v2/billing/pods", operation: "listPodBilling", handle: (*exchange).listPodBilling, query: billParameters("podId")},
-		{method: get, pattern: "/v2/billing/serverless", operation: "listServerlessBilling", handle: (*exchange).listServerlessBilling, query: billParameters("serverlessId")},
-		{method: get, pattern: "/v2/billing/endpoints", operation: "listEndpointBilling", handle: (*exchange).listEndpointBilling, query: billParameters()},
-		{method: get, pattern: "/v2/billing/network-volumes", operation: "listNetworkVolumeBilling", handle: (*exchange).listNetworkVolumeBilling, query: billParameters("networkVolumeId")},
-		{method: get, pattern: "/v2/billing/clusters", operation: "listClusterBilling", handle: (*exchange).listClusterBilling, query: billParameters("clusterId")},
-	})
+	}, billRoutes())
 }
 
 // Operations returns the operationId of every operation the emulator has on the

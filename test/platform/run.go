@@ -25,21 +25,21 @@ func runRoutes() []route {
 	return append(batchRoutes(), []route{
 		{method: post, pattern: base + "/run", operation: "run", handle: (*exchange).run, body: true, changes: true},
 		{method: post, pattern: base + "/runsync", operation: "runSync", handle: (*exchange).runSync, body: true, changes: true, query: []string{"wait"}},
-		{method: get, pattern: base + "/status/{job}", operation: "status", handle: (*exchange).jobStatus, query: []string{"ttl"}},
+		{method: get, pattern: base + "/status/{job}", operation: "status", handle: onJob((*exchange).jobStatusLocked), query: []string{"ttl"}},
 		{method: get, pattern: base + "/status-sync/{job}", operation: "statusSync", handle: (*exchange).jobStatusSync, query: []string{"wait"}},
-		{method: get, pattern: base + "/stream/{job}", operation: "stream", handle: (*exchange).jobStream},
-		{method: post, pattern: base + "/cancel/{job}", operation: "cancel", handle: (*exchange).cancelJob, body: true, changes: true},
-		{method: post, pattern: base + "/retry/{job}", operation: "retry", handle: (*exchange).retryJob, body: true, changes: true},
-		{method: post, pattern: base + "/purge-queue", operation: "purgeQueue", handle: (*exchange).purgeQueue, body: true, changes: true},
-		{method: get, pattern: base + "/health", operation: "health", handle: (*exchange).endpointHealth},
-		{method: get, pattern: base + "/requests", operation: "requests", handle: (*exchange).listRequests},
+		{method: get, pattern: base + "/stream/{job}", operation: "stream", handle: onJob((*exchange).jobStreamLocked)},
+		{method: post, pattern: base + "/cancel/{job}", operation: "cancel", handle: onJob((*exchange).cancelJobLocked), body: true, changes: true},
+		{method: post, pattern: base + "/retry/{job}", operation: "retry", handle: onJob((*exchange).retryJobLocked), body: true, changes: true},
+		{method: post, pattern: base + "/purge-queue", operation: "purgeQueue", handle: onQueue((*exchange).purgeLocked), body: true, changes: true},
+		{method: get, pattern: base + "/health", operation: "health", handle: onQueue((*exchange).healthLocked)},
+		{method: get, pattern: base + "/requests", operation: "requests", handle: onQueue((*exchange).unfinishedLocked)},
 		{method: post, pattern: base + "/openai/v1/chat/completions", operation: "chatCompletions", handle: (*exchange).chatCompletions, body: true, changes: true},
 		{method: post, pattern: base + "/openai/v1/completions", operation: "completions", handle: (*exchange).textCompletions, body: true, changes: true},
 		{method: post, pattern: base + "/openai/v1/embeddings", operation: "embeddings", handle: (*exchange).embeddings, body: true, changes: true},
 		{method: post, pattern: base + "/openai/v1/responses", operation: "responses", handle: (*exchange).responses, body: true, changes: true},
-		{method: get, pattern: base + "/openai/v1/models", operation: "models", handle: (*exchange).listModels},
-		{method: get, pattern: base + "/openai/v1/models/{model}", operation: "model", handle: (*exchange).getModel},
-		{method: get, pattern: base + "/openai/v1/models/{owner}/{model}", operation: "model", handle: (*exchange).getModel},
+		{method: get, pattern: base + "/openai/v1/models", operation: "models", handle: onQueue((*exchange).modelsLocked)},
+		{method: get, pattern: base + "/openai/v1/models/{model}", operation: "model", handle: onQueue((*exchange).modelLocked)},
+		{method: get, pattern: base + "/openai/v1/models/{owner}/{model}", operation: "model", handle: onQueue((*exchange).modelLocked)},
 	}...)
 }
 
@@ -106,12 +106,12 @@ func allowance(operation string) (calls, open int) {
 	}
 }
 
-// enterLocked counts a call to an endpoint; leave must be called, under the
-// lock, when it is answered.
+// enterLocked counts a call to an endpoint, nil for a public model's, which has no
+// limits; leave must be called, under the lock, when it is answered.
 func (x *exchange) enterLocked(e *endpoint) (leave func(), err error) {
 	const width = 10
 	calls, open := allowance(x.route.operation)
-	if calls == 0 {
+	if calls == 0 || e == nil {
 		return func() {}, nil
 	}
 	if e.rates == nil {
@@ -140,6 +140,23 @@ func (x *exchange) queueLocked() (*endpoint, error) {
 		return nil, badRequest("not allowed for LB API")
 	}
 	return e, err
+}
+
+// onQueue is an operation on the queue endpoint that the path names, with the state in
+// hand.
+func onQueue(f func(x *exchange, e *endpoint) (reply, error)) handler {
+	return locked(func(x *exchange) (reply, error) {
+		e, err := x.queueLocked()
+		if err != nil {
+			return reply{}, err
+		}
+		leave, err := x.enterLocked(e)
+		if err != nil {
+			return reply{}, err
+		}
+		defer leave()
+		return f(x, e)
+	})
 }
 
 // parseJob reads a job's body.
@@ -219,23 +236,17 @@ func (x *exchange) run() (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	x.lock()
-	defer x.unlock()
 	if m, isPublic := publicModel(x.params[0]); isPublic {
-		return x.runPublicLocked(m, j)
+		return locked(func(x *exchange) (reply, error) { return x.runPublicLocked(m, j) })(x)
 	}
-	e, err := x.queueLocked()
-	if err != nil {
-		return reply{}, err
-	}
-	leave, err := x.enterLocked(e)
-	if err != nil {
-		return reply{}, err
-	}
-	defer leave()
-	x.submitLocked(e, j)
-	b := appendText([]byte(`{"id":`), j.ID)
-	return ok(append(b, `,"status":"IN_QUEUE"}`...)), nil
+	return onQueue(func(x *exchange, e *endpoint) (reply, error) {
+		x.submitLocked(e, j)
+		return inQueue(j), nil
+	})(x)
+}
+
+func inQueue(j *job) reply {
+	return ok(append(appendText([]byte(`{"id":`), j.ID), `,"status":"IN_QUEUE"}`...))
 }
 
 // waitParameter reads how long to wait for a result.
@@ -264,25 +275,18 @@ func (x *exchange) runSync() (reply, error) {
 	if given {
 		j.Keep = max(keepSync, wait)
 	}
-	x.lock()
-	defer x.unlock()
 	if m, isPublic := publicModel(x.params[0]); isPublic {
-		if _, err := x.runPublicLocked(m, j); err != nil {
-			return reply{}, err
-		}
-		return x.awaitLocked(j, x.now.Add(wait), func() (time.Time, bool) { return j.Ends, true })
+		return locked(func(x *exchange) (reply, error) {
+			if _, err := x.runPublicLocked(m, j); err != nil {
+				return reply{}, err
+			}
+			return x.awaitLocked(j, x.now.Add(wait), func() (time.Time, bool) { return j.Ends, true })
+		})(x)
 	}
-	e, err := x.queueLocked()
-	if err != nil {
-		return reply{}, err
-	}
-	leave, err := x.enterLocked(e)
-	if err != nil {
-		return reply{}, err
-	}
-	defer leave()
-	x.submitLocked(e, j)
-	return x.awaitLocked(j, x.now.Add(wait), x.nextOf(e))
+	return onQueue(func(x *exchange, e *endpoint) (reply, error) {
+		x.submitLocked(e, j)
+		return x.awaitLocked(j, x.now.Add(wait), x.nextOf(e))
+	})(x)
 }
 
 // nextOf tells when the state of an endpoint may next change by itself.

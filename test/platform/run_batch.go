@@ -40,38 +40,48 @@ func batchRoutes() []route {
 	get, post, put, del := http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
 	const base = "/v2/{id}/batch"
 	return []route{
-		{method: get, pattern: base, operation: "listBatches", handle: (*exchange).listBatches},
+		{method: get, pattern: base, operation: "listBatches", handle: onQueue((*exchange).batchesLocked)},
 		{method: post, pattern: base, operation: "createBatch", handle: (*exchange).createBatch, body: true, changes: true},
-		{method: get, pattern: base + "/{batch}", operation: "getBatch", handle: (*exchange).getBatch},
+		{method: get, pattern: base + "/{batch}", operation: "getBatch", handle: onBatch(nil)},
 		{method: put, pattern: base + "/{batch}", operation: "updateBatch", handle: (*exchange).updateBatch, body: true, changes: true},
-		{method: get, pattern: base + "/{batch}/requests", operation: "listBatchRequests", handle: (*exchange).listBatchRequests, query: []string{"offset", "limit"}},
+		{method: get, pattern: base + "/{batch}/requests", operation: "listBatchRequests", handle: onQueue((*exchange).batchRequestsLocked), query: []string{"offset", "limit"}},
 		{method: post, pattern: base + "/{batch}/requests", operation: "addBatchRequests", handle: (*exchange).addBatchRequests, body: true, changes: true},
-		{method: del, pattern: base + "/{batch}/requests/{request}", operation: "deleteBatchRequest", handle: (*exchange).deleteBatchRequest, changes: true},
-		{method: post, pattern: base + "/{batch}/finalize", operation: "finalizeBatch", handle: (*exchange).finalizeBatch, body: true, changes: true},
-		{method: post, pattern: base + "/{batch}/cancel", operation: "cancelBatch", handle: (*exchange).cancelBatch, body: true, changes: true},
+		{method: del, pattern: base + "/{batch}/requests/{request}", operation: "deleteBatchRequest", handle: onBatch((*exchange).dropRequestLocked), changes: true},
+		{method: post, pattern: base + "/{batch}/finalize", operation: "finalizeBatch", handle: onBatch((*exchange).finalizeBatchLocked), body: true, changes: true},
+		{method: post, pattern: base + "/{batch}/cancel", operation: "cancelBatch", handle: onBatch((*exchange).cancelBatchLocked), body: true, changes: true},
 	}
 }
 
-// batchLocked is the batch the path names.
-func (x *exchange) batchLocked() (*endpoint, *batch, error) {
-	e, err := x.queueLocked()
-	if err != nil {
-		return nil, nil, err
-	}
+// batchOf is the batch of the endpoint that the path names.
+func (x *exchange) batchOf(e *endpoint) (*batch, error) {
 	i := slices.IndexFunc(e.batches, func(b *batch) bool { return b.id == x.params[1] })
 	if i < 0 {
-		return nil, nil, notFound("batch")
+		return nil, notFound("batch")
 	}
-	return e, e.batches[i], nil
+	return e.batches[i], nil
 }
 
-// draftLocked is the batch the path names, which must not be finalized.
-func (x *exchange) draftLocked() (*endpoint, *batch, error) {
-	e, b, err := x.batchLocked()
-	if err == nil && b.status != batchDraft {
-		err = badRequest("the batch is " + b.status)
+// onBatch is an operation on the batch that the path names, which it answers with. nil does
+// nothing.
+func onBatch(f func(x *exchange, e *endpoint, b *batch) error) handler {
+	return onQueue(func(x *exchange, e *endpoint) (reply, error) {
+		b, err := x.batchOf(e)
+		if err == nil && f != nil {
+			err = f(x, e, b)
+		}
+		if err != nil {
+			return reply{}, err
+		}
+		return ok(encoded(b.view(e))), nil
+	})
+}
+
+// draft refuses to change a batch that is finalized.
+func (b *batch) draft() error {
+	if b.status != batchDraft {
+		return badRequest("the batch is " + b.status)
 	}
-	return e, b, err
+	return nil
 }
 
 // parseBatched reads a list of requests.
@@ -117,12 +127,10 @@ func (x *exchange) createBatch() (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	x.lock()
-	defer x.unlock()
-	e, err := x.queueLocked()
-	if err != nil {
-		return reply{}, err
-	}
+	return onQueue(func(x *exchange, e *endpoint) (reply, error) { return x.createBatchLocked(e, list) })(x)
+}
+
+func (x *exchange) createBatchLocked(e *endpoint, list []*batched) (reply, error) {
 	active := 0
 	for _, b := range e.batches {
 		if b.status == batchDraft || b.status == batchFinalized && b.count(jobQueued)+b.count(jobRunning) > 0 {
@@ -159,28 +167,12 @@ func (b *batch) view(e *endpoint) map[string]any {
 	}
 }
 
-func (x *exchange) listBatches() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	e, err := x.queueLocked()
-	if err != nil {
-		return reply{}, err
-	}
+func (x *exchange) batchesLocked(e *endpoint) (reply, error) {
 	views := []map[string]any{}
 	for _, b := range slices.Backward(e.batches) {
 		views = append(views, b.view(e))
 	}
 	return ok(encoded(map[string]any{"batches": views})), nil
-}
-
-func (x *exchange) getBatch() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	e, b, err := x.batchLocked()
-	if err != nil {
-		return reply{}, err
-	}
-	return ok(encoded(b.view(e))), nil
 }
 
 func (x *exchange) updateBatch() (reply, error) {
@@ -192,14 +184,10 @@ func (x *exchange) updateBatch() (reply, error) {
 	if !isObject {
 		return reply{}, badRequest("the request must be a JSON object")
 	}
-	x.lock()
-	defer x.unlock()
-	e, b, err := x.batchLocked()
-	if err != nil {
-		return reply{}, err
-	}
-	b.name, _ = m["name"].(string)
-	return ok(encoded(b.view(e))), nil
+	return onBatch(func(_ *exchange, _ *endpoint, b *batch) error {
+		b.name, _ = m["name"].(string)
+		return nil
+	})(x)
 }
 
 func (x *exchange) addBatchRequests() (reply, error) {
@@ -212,39 +200,29 @@ func (x *exchange) addBatchRequests() (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	x.lock()
-	defer x.unlock()
-	e, b, err := x.draftLocked()
-	if err == nil {
-		err = x.addLocked(b, list)
-	}
-	if err != nil {
-		return reply{}, err
-	}
-	return ok(encoded(b.view(e))), nil
+	return onBatch(func(x *exchange, _ *endpoint, b *batch) error {
+		if err := b.draft(); err != nil {
+			return err
+		}
+		return x.addLocked(b, list)
+	})(x)
 }
 
-func (x *exchange) deleteBatchRequest() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	e, b, err := x.draftLocked()
-	if err != nil {
-		return reply{}, err
+func (x *exchange) dropRequestLocked(_ *endpoint, b *batch) error {
+	if err := b.draft(); err != nil {
+		return err
 	}
 	i := slices.IndexFunc(b.requests, func(r *batched) bool { return r.id == x.params[2] })
 	if i < 0 {
-		return reply{}, notFound("request")
+		return notFound("request")
 	}
 	b.requests = slices.Delete(b.requests, i, i+1)
-	return ok(encoded(b.view(e))), nil
+	return nil
 }
 
-func (x *exchange) finalizeBatch() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	e, b, err := x.draftLocked()
-	if err != nil {
-		return reply{}, err
+func (x *exchange) finalizeBatchLocked(e *endpoint, b *batch) error {
+	if err := b.draft(); err != nil {
+		return err
 	}
 	b.status = batchFinalized
 	var c checker
@@ -252,16 +230,10 @@ func (x *exchange) finalizeBatch() (reply, error) {
 		r.job = &job{Keep: keepAsync, Input: r.input, Script: fields{c: &c, at: "$.input", m: r.input}.script(), Expires: time.Time{}.Add(24 * time.Hour)}
 		x.submitLocked(e, r.job)
 	}
-	return ok(encoded(b.view(e))), nil
+	return nil
 }
 
-func (x *exchange) cancelBatch() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	e, b, err := x.batchLocked()
-	if err != nil {
-		return reply{}, err
-	}
+func (x *exchange) cancelBatchLocked(e *endpoint, b *batch) error {
 	b.status = batchCancelled
 	for _, r := range b.requests {
 		if r.job != nil && r.job.Status == jobQueued {
@@ -270,10 +242,10 @@ func (x *exchange) cancelBatch() (reply, error) {
 		}
 	}
 	x.s.scheduleLocked(x.acct, e, x.now)
-	return ok(encoded(b.view(e))), nil
+	return nil
 }
 
-func (x *exchange) listBatchRequests() (reply, error) {
+func (x *exchange) batchRequestsLocked(e *endpoint) (reply, error) {
 	number := func(name string, otherwise int) int {
 		n, err := strconv.Atoi(x.query.Get(name))
 		if err != nil || n < 0 {
@@ -281,9 +253,7 @@ func (x *exchange) listBatchRequests() (reply, error) {
 		}
 		return n
 	}
-	x.lock()
-	defer x.unlock()
-	_, b, err := x.batchLocked()
+	b, err := x.batchOf(e)
 	if err != nil {
 		return reply{}, err
 	}

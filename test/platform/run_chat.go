@@ -12,25 +12,13 @@ func (e *endpoint) model() string {
 	return orText(e.Container.Env["OPENAI_SERVED_MODEL_NAME_OVERRIDE"], orText(e.Container.Env["MODEL_NAME"], e.Name))
 }
 
-func (x *exchange) listModels() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	e, err := x.queueLocked()
-	if err != nil {
-		return reply{}, err
-	}
+func (x *exchange) modelsLocked(e *endpoint) (reply, error) {
 	b := appendText([]byte(`{"object":"list","data":[{"id":`), e.model())
 	return ok(append(b, `,"object":"model","owned_by":"platform"}]}`...)), nil
 }
 
-// getModel answers the one model there is, whose name may have its owner's before it.
-func (x *exchange) getModel() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	e, err := x.queueLocked()
-	if err != nil {
-		return reply{}, err
-	}
+// modelLocked answers the one model there is, whose name may have its owner's before it.
+func (x *exchange) modelLocked(e *endpoint) (reply, error) {
 	if name := strings.Join(x.params[1:], "/"); name != e.model() {
 		return reply{}, refuse(http.StatusNotFound, "the model '"+name+"' does not exist")
 	}

@@ -1,6 +1,9 @@
 package platform
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // ownJobLocked is the job the path names, with its endpoint; that is nil for a
 // public model's.
@@ -24,20 +27,23 @@ func (x *exchange) ownJobLocked() (*endpoint, *job, error) {
 	return e, j, nil
 }
 
-func (x *exchange) jobStatus() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	e, j, err := x.ownJobLocked()
-	if err != nil {
-		return reply{}, err
-	}
-	if e != nil {
-		leave, err := x.enterLocked(e)
+// onJob is an operation on the job that the path names, with the state in hand.
+func onJob(f func(x *exchange, e *endpoint, j *job) (reply, error)) handler {
+	return locked(func(x *exchange) (reply, error) {
+		e, j, err := x.ownJobLocked()
 		if err != nil {
 			return reply{}, err
 		}
-		defer leave()
+		return f(x, e, j)
+	})
+}
+
+func (x *exchange) jobStatusLocked(e *endpoint, j *job) (reply, error) {
+	leave, err := x.enterLocked(e)
+	if err != nil {
+		return reply{}, err
 	}
+	defer leave()
 	return ok(j.append(nil)), nil
 }
 
@@ -46,53 +52,33 @@ func (x *exchange) jobStatusSync() (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	x.lock()
-	defer x.unlock()
-	e, j, err := x.ownJobLocked()
-	if err != nil {
-		return reply{}, err
-	}
-	if e == nil {
-		return x.awaitLocked(j, x.now.Add(wait), func() (time.Time, bool) { return j.Ends, true })
-	}
-	return x.awaitLocked(j, x.now.Add(wait), x.nextOf(e))
+	return onJob(func(x *exchange, e *endpoint, j *job) (reply, error) {
+		if e == nil {
+			return x.awaitLocked(j, x.now.Add(wait), func() (time.Time, bool) { return j.Ends, true })
+		}
+		return x.awaitLocked(j, x.now.Add(wait), x.nextOf(e))
+	})(x)
 }
 
-// jobStream answers the chunks yielded since the last call.
-func (x *exchange) jobStream() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	e, j, err := x.ownJobLocked()
+// jobStreamLocked answers the chunks yielded since the last call.
+func (x *exchange) jobStreamLocked(e *endpoint, j *job) (reply, error) {
+	leave, err := x.enterLocked(e)
 	if err != nil {
 		return reply{}, err
 	}
+	defer leave()
 	if e != nil {
-		leave, err := x.enterLocked(e)
-		if err != nil {
-			return reply{}, err
-		}
-		defer leave()
 		x.acct.endpoints.touch(e.ID)
 	}
 	b := appendText([]byte(`{"status":`), j.Status)
-	b = append(b, `,"stream":[`...)
-	for i, n := j.Delivered, j.yielded(x.now); i < n; i++ {
-		if i > j.Delivered {
-			b = append(b, ',')
-		}
-		b = append(append(append(b, `{"output":`...), j.Script.Chunks[i]...), '}')
-	}
-	j.Delivered = max(j.Delivered, j.yielded(x.now))
-	return ok(append(b, `]}`...)), nil
+	from, to := j.Delivered, max(j.Delivered, j.yielded(x.now))
+	j.Delivered = to
+	return ok(appendList(append(b, `,"stream":`...), j.Script.Chunks[from:to], func(b []byte, chunk json.RawMessage) []byte {
+		return append(append(append(b, `{"output":`...), chunk...), '}')
+	})), nil
 }
 
-func (x *exchange) cancelJob() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	e, j, err := x.ownJobLocked()
-	if err != nil {
-		return reply{}, err
-	}
+func (x *exchange) cancelJobLocked(e *endpoint, j *job) (reply, error) {
 	if j.final() {
 		return reply{}, badRequest("the job is " + j.Status + ": cancel is not possible")
 	}
@@ -113,14 +99,8 @@ func (x *exchange) cancelJob() (reply, error) {
 	return ok(j.append(nil)), nil
 }
 
-// retryJob queues a job that failed or timed out once more, under the same id.
-func (x *exchange) retryJob() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	e, j, err := x.ownJobLocked()
-	if err != nil {
-		return reply{}, err
-	}
+// retryJobLocked queues a job that failed or timed out once more, under the same id.
+func (x *exchange) retryJobLocked(e *endpoint, j *job) (reply, error) {
 	if e == nil || j.Status != jobFailed && j.Status != jobTimedOut {
 		return reply{}, badRequest("the job is " + j.Status + ": retry is not possible")
 	}
@@ -131,23 +111,11 @@ func (x *exchange) retryJob() (reply, error) {
 	e.enqueue(j)
 	e.Retried++
 	x.s.scheduleLocked(x.acct, e, x.now)
-	b := appendText([]byte(`{"id":`), j.ID)
-	return ok(append(b, `,"status":"IN_QUEUE"}`...)), nil
+	return inQueue(j), nil
 }
 
-// purgeQueue removes what is still queued.
-func (x *exchange) purgeQueue() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	e, err := x.queueLocked()
-	if err != nil {
-		return reply{}, err
-	}
-	leave, err := x.enterLocked(e)
-	if err != nil {
-		return reply{}, err
-	}
-	defer leave()
+// purgeLocked removes what is still queued.
+func (x *exchange) purgeLocked(e *endpoint) (reply, error) {
 	removed := 0
 	for _, j := range append([]*job(nil), e.Active...) {
 		if j.Status == jobQueued {
@@ -160,13 +128,7 @@ func (x *exchange) purgeQueue() (reply, error) {
 	return ok(append(appendInt([]byte(`{"removed":`), removed), `,"status":"completed"}`...)), nil
 }
 
-func (x *exchange) endpointHealth() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	e, err := x.queueLocked()
-	if err != nil {
-		return reply{}, err
-	}
+func (x *exchange) healthLocked(e *endpoint) (reply, error) {
 	counts := map[string]int{}
 	for _, w := range e.Fleet {
 		counts[w.Status]++
@@ -188,18 +150,7 @@ func (x *exchange) endpointHealth() (reply, error) {
 	return ok(append(b, `}}`...)), nil
 }
 
-// listRequests answers the jobs that are not over yet.
-func (x *exchange) listRequests() (reply, error) {
-	x.lock()
-	defer x.unlock()
-	e, err := x.queueLocked()
-	if err != nil {
-		return reply{}, err
-	}
-	leave, err := x.enterLocked(e)
-	if err != nil {
-		return reply{}, err
-	}
-	defer leave()
+// unfinishedLocked answers the jobs that are not over yet.
+func (x *exchange) unfinishedLocked(e *endpoint) (reply, error) {
 	return ok(appendList([]byte(`{"requests":`), e.Active, func(b []byte, j *job) []byte { return j.append(b) })), nil
 }

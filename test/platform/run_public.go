@@ -156,8 +156,7 @@ func (x *exchange) runPublicLocked(m model, j *job) (reply, error) {
 		}
 	}
 	x.acct.publicJobs.add(j.ID, j)
-	b := appendText([]byte(`{"id":`), j.ID)
-	return ok(append(b, `,"status":"IN_QUEUE"}`...)), nil
+	return inQueue(j), nil
 }
 
 // settlePublicLocked ends a generation whose time has come; failed ones are not

@@ -71,13 +71,6 @@ func (t *table[T]) empty() {
 func (t *table[T]) len() int { return len(t.order) }
 
 // appendList writes an array and the brace that closes the object around it.
-func appendList[T any](b []byte, list []*T, one func([]byte, *T) []byte) []byte {
-	b = append(b, '[')
-	for i, v := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = one(b, v)
-	}
-	return append(b, `]}`...)
+func appendList[T any](b []byte, list []T, one func([]byte, T) []byte) []byte {
+	return append(appendArray(b, list, one), '}')
 }

@@ -10,15 +10,11 @@ import (
 func (x *exchange) workersLocked(e *endpoint) (reply, error) {
 	counts := map[string]int{}
 	b := appendInt([]byte(`{"endpointVersion":`), e.Version)
-	b = append(b, `,"workers":[`...)
-	for i, w := range e.Fleet {
-		if i > 0 {
-			b = append(b, ',')
-		}
+	b = appendArray(append(b, `,"workers":`...), e.Fleet, func(b []byte, w *worker) []byte {
 		counts[w.Status]++
-		b = w.append(b, e, x.now)
-	}
-	b = append(b, `],"summary":{`...)
+		return w.append(b, e, x.now)
+	})
+	b = append(b, `,"summary":{`...)
 	for _, one := range [][2]string{
 		{"running", workerRunning},
 		{"idle", workerIdle},
