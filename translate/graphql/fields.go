@@ -61,38 +61,4 @@ func (a *API) known(name string) string {
 
 // Successors lists the v2 operations that a program should call in place of a
 // root field, the main one first; nil when v2 has nothing for it.
-func Successors(field string) []string { return successors[field] }
-
-var successors = map[string][]string{
-	"myself":                   {"listPods", "listEndpoints", "listTemplates", "listNetworkVolumes", "listRegistries", "getSshKeys"},
-	"pod":                      {"getPod"},
-	"gpuTypes":                 {"listGpuTypes"},
-	"cpuTypes":                 {"listCpuTypes"},
-	"cpuFlavors":               {"listCpuTypes"},
-	"dataCenters":              {"listDataCenters"},
-	"countryCodes":             {"listDataCenters"},
-	"serverlessGpuPools":       {"listGpuTypes"},
-	"podTemplates":             {"listTemplates", "listPublicTemplates"},
-	"podTemplate":              {"getTemplate"},
-	"podFindAndDeployOnDemand": {"createPod"},
-	"deployCpuPod":             {"createPod"},
-	"podStop":                  {"podAction"},
-	"podResume":                {"podAction"},
-	"podRestart":               {"podAction"},
-	"podReset":                 {"podAction"},
-	"podTerminate":             {"deletePod"},
-	"podEditJob":               {"updatePod"},
-	"saveEndpoint":             {"createEndpoint", "updateEndpoint"},
-	"deleteEndpoint":           {"deleteEndpoint"},
-	"updateEndpointTemplate":   {"updateEndpoint"},
-	"saveTemplate":             {"createTemplate", "updateTemplate"},
-	"deleteTemplate":           {"deleteTemplate"},
-	"saveRegistryAuth":         {"createRegistry"},
-	"deleteRegistryAuth":       {"deleteRegistry"},
-	"createNetworkVolume":      {"createNetworkVolume"},
-	"updateNetworkVolume":      {"updateNetworkVolume"},
-	"deleteNetworkVolume":      {"deleteNetworkVolume"},
-	"updateUserSettings":       {"updateSshKeys"},
-	"createCluster":            {"createCluster"},
-	"deleteCluster":            {"deleteCluster"},
-}
+func Successors(field string) []string { return rootFields()[field].v2 }

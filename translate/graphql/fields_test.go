@@ -20,7 +20,7 @@ func TestFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	many := "{"
-	for name := range successors {
+	for name := range rootFields() {
 		many += " " + name
 	}
 	for name, tc := range map[string]struct {
@@ -51,7 +51,7 @@ func TestFields(t *testing.T) {
 		})
 	}
 	if got := a.Fields(&translate.Incoming{Body: query(many + "}")}); len(got) != mostFields {
-		t.Errorf("%d fields of a document with %d, want %d", len(got), len(successors), mostFields)
+		t.Errorf("%d fields of a document with %d, want %d", len(got), len(rootFields()), mostFields)
 	}
 }
 
@@ -67,9 +67,9 @@ func TestSuccessors(t *testing.T) {
 			t.Errorf("%s: successors %v, gone %t; want one of the two", name, Successors(name), gone)
 		}
 	}
-	for _, field := range slices.Sorted(maps.Keys(successors)) {
-		if !slices.Contains(roots, field) {
-			t.Errorf("%s is no root field", field)
+	for _, field := range roots {
+		if len(Successors(field)) == 0 {
+			continue
 		}
 		called := goldenCalls(t, field)
 		for _, op := range Successors(field) {

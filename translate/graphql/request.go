@@ -81,11 +81,11 @@ func (a *API) classify(plan *engine.Operation[*exchange]) (*operation, *fault) {
 		_, nowhere := withoutV2(name)
 		op.public = op.public && public(name)
 		op.hub = op.hub && op.public && nowhere
-		op.creates = op.creates || creates(name)
+		op.creates = op.creates || rootFields()[name].creates
 		if plan.Retired || !plan.Mutates() || name == "__typename" {
 			continue
 		}
-		if mutations++; pays(name) {
+		if mutations++; rootFields()[name].pays {
 			paid++
 		}
 	}

@@ -3,51 +3,100 @@ package graphql
 import (
 	"context"
 	"maps"
+	"sync"
 
 	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// public tells the root fields that need no credential: clients price GPUs
-// without one, and ask the hub, which v2 has not. myself is null then.
-func public(root string) bool {
-	switch root {
-	case "gpuTypes", "cpuTypes", "cpuFlavors", "dataCenters", "countryCodes", "serverlessGpuPools", "podTemplates",
-		"myself", "__typename", "__schema", "__type",
-		"listings", "listing", "listingFromRepo", "allAiApiPublicConfigs":
-		return true
-	}
-	return false
+// rootField is one field of Query or Mutation.
+type rootField struct {
+	resolve resolver
+	// v2 are the operations that a program should call in its place, the main one first.
+	v2 []string
+	// public tells that it needs no credential: clients price GPUs without one.
+	public bool
+	// pays tells that it can cause cost. A document may hold one such field. creates tells
+	// that it runs candidates, too, and has the longer budget.
+	pays, creates bool
+	// gone says why v2 has nothing for it, "" where it has.
+	gone string
 }
 
-// creates tells the root fields that run candidates and have the longer budget.
-func creates(root string) bool {
-	switch root {
-	case "podFindAndDeployOnDemand", "deployCpuPod", "createCluster":
-		return true
+func queries() map[string]rootField {
+	open := func(resolve resolver, v2 ...string) rootField {
+		return rootField{resolve: resolve, v2: v2, public: true}
 	}
-	return false
+	return map[string]rootField{
+		// null without a credential
+		"myself":             open(root(myself), "listPods", "listEndpoints", "listTemplates", "listNetworkVolumes", "listRegistries", "getSshKeys"),
+		"pod":                {resolve: root(podByID), v2: []string{"getPod"}},
+		"gpuTypes":           open(root(gpuTypes), "listGpuTypes"),
+		"cpuTypes":           open(root(cpuFlavors), "listCpuTypes"),
+		"cpuFlavors":         open(root(cpuFlavors), "listCpuTypes"),
+		"dataCenters":        open(root(dataCenters), "listDataCenters"),
+		"countryCodes":       open(root(countryCodes), "listDataCenters"),
+		"serverlessGpuPools": open(root(serverlessGPUPools), "listGpuTypes"),
+		"podTemplates":       open(root(podTemplates), "listTemplates", "listPublicTemplates"),
+		"podTemplate":        {resolve: root(podTemplate), v2: []string{"getTemplate"}},
+	}
 }
 
-// pays tells the root fields that can cause cost. A document may hold one of
-// them.
-func pays(root string) bool {
-	switch root {
-	case "podRentInterruptable", "podBidResume", "podResume", "podRestart", "podReset", "podEditJob",
-		"saveEndpoint", "createNetworkVolume", "updateNetworkVolume":
-		return true
+func mutations() map[string]rootField {
+	plain := func(resolve resolver, v2 ...string) rootField { return rootField{resolve: resolve, v2: v2} }
+	paid := func(resolve resolver, v2 ...string) rootField { return rootField{resolve: resolve, v2: v2, pays: true} }
+	makes := func(resolve resolver, v2 string) rootField {
+		return rootField{resolve: resolve, v2: []string{v2}, pays: true, creates: true}
 	}
-	return creates(root)
+	gone := func(pays bool, reason string) rootField {
+		return rootField{resolve: rejected(reason), pays: pays, gone: reason}
+	}
+	return map[string]rootField{
+		"podFindAndDeployOnDemand": makes(root(deployGPUPod), "createPod"),
+		"podRentInterruptable":     gone(true, textNoSpot),
+		"deployCpuPod":             makes(root(deployCPUPod), "createPod"),
+		"podStop":                  plain(podAction(legacy.Stop), "podAction"),
+		"podResume":                paid(onPod(podResume), "podAction"),
+		"podBidResume":             gone(true, textNoSpot),
+		"podRestart":               paid(podAction(legacy.Restart), "podAction"),
+		"podReset":                 paid(onPod(podReset), "podAction"),
+		"podTerminate":             plain(onPod(podTerminate), "deletePod"),
+		"podEditJob":               paid(onPod(podEditJob), "updatePod"),
+		"saveEndpoint":             paid(root(saveEndpoint), "createEndpoint", "updateEndpoint"),
+		"deleteEndpoint":           plain(root(deleteEndpoint), "deleteEndpoint"),
+		"updateEndpointTemplate":   plain(root(updateEndpointTemplate), "updateEndpoint"),
+		"saveTemplate":             plain(root(saveTemplate), "createTemplate", "updateTemplate"),
+		"deleteTemplate":           plain(root(deleteTemplate), "deleteTemplate"),
+		"saveRegistryAuth":         plain(root(saveRegistryAuth), "createRegistry"),
+		"updateRegistryAuth":       gone(false, "updating registry credentials is not available, create a new one"),
+		"deleteRegistryAuth":       plain(root(deleteRegistryAuth), "deleteRegistry"),
+		"createNetworkVolume":      paid(root(createNetworkVolume), "createNetworkVolume"),
+		"updateNetworkVolume":      paid(root(updateNetworkVolume), "updateNetworkVolume"),
+		"deleteNetworkVolume":      plain(root(deleteNetworkVolume), "deleteNetworkVolume"),
+		"updateUserSettings":       plain(root(updateUserSettings), "updateSshKeys"),
+		"createCluster":            makes(root(createCluster), "createCluster"),
+		"deleteCluster":            plain(root(deleteCluster), "deleteCluster"),
+	}
 }
+
+// rootFields are the fields of Query and Mutation, none of which has the name of another.
+var rootFields = sync.OnceValue(func() map[string]rootField {
+	all := queries()
+	maps.Copy(all, mutations())
+	return all
+})
 
 // resolvers gathers the resolvers of every type.
 func resolvers(cfg Config) map[string]objectType {
 	all := map[string]objectType{
-		"Query":    queries(),
-		"Mutation": mutations(),
+		"Query":    make(objectType),
+		"Mutation": make(objectType),
 	}
-	for name, resolve := range all["Mutation"] {
-		all["Mutation"][name] = afresh(resolve)
+	for name, f := range queries() {
+		all["Query"][name] = f.resolve
+	}
+	for name, f := range mutations() {
+		all["Mutation"][name] = afresh(f.resolve)
 	}
 	for _, family := range []map[string]objectType{
 		podTypes(), catalogTypes(), accountTypes(), endpointTypes(), templateTypes(cfg.Legacy.Name()), storageTypes(), clusterTypes(),
@@ -62,49 +111,5 @@ func afresh(mutate resolver) resolver {
 	return func(ctx context.Context, x *exchange, source any, in engine.Input) (any, error) {
 		x.Forget()
 		return mutate(ctx, x, source, in)
-	}
-}
-
-func queries() objectType {
-	return objectType{
-		"myself":             root(myself),
-		"pod":                root(podByID),
-		"gpuTypes":           root(gpuTypes),
-		"cpuTypes":           root(cpuFlavors),
-		"cpuFlavors":         root(cpuFlavors),
-		"dataCenters":        root(dataCenters),
-		"countryCodes":       root(countryCodes),
-		"serverlessGpuPools": root(serverlessGPUPools),
-		"podTemplates":       root(podTemplates),
-		"podTemplate":        root(podTemplate),
-	}
-}
-
-func mutations() objectType {
-	return objectType{
-		"podFindAndDeployOnDemand": root(deployGPUPod),
-		"podRentInterruptable":     rejectUnsupported("podRentInterruptable"),
-		"deployCpuPod":             root(deployCPUPod),
-		"podStop":                  podAction(legacy.Stop),
-		"podResume":                onPod(podResume),
-		"podBidResume":             rejectUnsupported("podBidResume"),
-		"podRestart":               podAction(legacy.Restart),
-		"podReset":                 onPod(podReset),
-		"podTerminate":             onPod(podTerminate),
-		"podEditJob":               onPod(podEditJob),
-		"saveEndpoint":             root(saveEndpoint),
-		"deleteEndpoint":           root(deleteEndpoint),
-		"updateEndpointTemplate":   root(updateEndpointTemplate),
-		"saveTemplate":             root(saveTemplate),
-		"deleteTemplate":           root(deleteTemplate),
-		"saveRegistryAuth":         root(saveRegistryAuth),
-		"updateRegistryAuth":       rejectUnsupported("updateRegistryAuth"),
-		"deleteRegistryAuth":       root(deleteRegistryAuth),
-		"createNetworkVolume":      root(createNetworkVolume),
-		"updateNetworkVolume":      root(updateNetworkVolume),
-		"deleteNetworkVolume":      root(deleteNetworkVolume),
-		"updateUserSettings":       root(updateUserSettings),
-		"createCluster":            root(createCluster),
-		"deleteCluster":            root(deleteCluster),
 	}
 }

@@ -12,10 +12,6 @@ import (
 // another id than the one pods hold.
 func withoutV2(root string) (reason string, ok bool) {
 	switch root {
-	case "podRentInterruptable", "podBidResume":
-		return textNoSpot, true
-	case "updateRegistryAuth":
-		return "updating registry credentials is not available, create a new one", true
 	case "secretCreate", "secretDelete",
 		"addModelToRepo", "removeModelFromRepo", "createModelRepoUpload", "completeModelRepoUpload",
 		"updateModelVersionStatus", "myModels", "myModel",
@@ -26,33 +22,37 @@ func withoutV2(root string) (reason string, ok bool) {
 		"deployBuildToEnvironment", "createFlashAuthRequest", "flashAuthRequestStatus":
 		return root + " is not available", true
 	}
-	return "", false
+	reason = rootFields()[root].gone
+	return reason, reason != ""
+}
+
+// public tells the root fields that need no credential. What clients ask the hub, which v2
+// has not, is no secret.
+func public(root string) bool {
+	switch root {
+	case "__typename", "__schema", "__type", "listings", "listing", "listingFromRepo", "allAiApiPublicConfigs":
+		return true
+	}
+	return rootFields()[root].public
 }
 
 // withoutV2Mine is the field below myself that v2 has nothing for.
 const withoutV2Mine = "flashApps"
 
-func unsupported(name string) *fault {
-	reason, ok := withoutV2(name)
-	if !ok {
-		reason = name + " is not available"
-	}
-	return &fault{message: reason, code: codeNotSupported}
-}
+func unsupported(reason string) *fault { return &fault{message: reason, code: codeNotSupported} }
 
-// rejectUnsupported is the resolver of the fields of the schema that have no v2
-// equivalent.
-func rejectUnsupported(name string) resolver {
-	return func(context.Context, *exchange, any, engine.Input) (any, error) { return nil, unsupported(name) }
+// rejected is the resolver of the fields of the schema that have no v2 equivalent.
+func rejected(reason string) resolver {
+	return func(context.Context, *exchange, any, engine.Input) (any, error) { return nil, unsupported(reason) }
 }
 
 // retired returns why a root field is not available any more, nil for others.
 func retired(f engine.RootField) error {
-	if _, ok := withoutV2(f.Name); ok {
-		return unsupported(f.Name)
+	if reason, gone := withoutV2(f.Name); gone {
+		return unsupported(reason)
 	}
 	if f.Name == "myself" && f.Selects(withoutV2Mine) {
-		return unsupported("myself." + withoutV2Mine)
+		return unsupported("myself." + withoutV2Mine + " is not available")
 	}
 	return nil
 }
