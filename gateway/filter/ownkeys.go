@@ -27,6 +27,9 @@ func (OwnKeys) Request(_ context.Context, ex *Exchange) error {
 		return nil
 	}
 	holds := func(text string) bool { return ex.callers.Directory.Has(text) || identity.HoldsKey(text) }
+	if !anywhere(body, holds) {
+		return nil
+	}
 	env, _ := body["env"].(map[string]any)
 	if !ex.Tenant.RefuseKeys {
 		for name, v := range env {
@@ -48,6 +51,23 @@ func (OwnKeys) Request(_ context.Context, ex *Exchange) error {
 		return p
 	}
 	return nil
+}
+
+// anywhere reports whether a condition holds for any string in a decoded value.
+func anywhere(v any, holds func(string) bool) bool {
+	switch v := v.(type) {
+	case string:
+		return holds(v)
+	case map[string]any:
+		for _, member := range v {
+			if anywhere(member, holds) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, func(element any) bool { return anywhere(element, holds) })
+	}
+	return false
 }
 
 // placeOf returns where in a decoded value the first string is that a condition holds
