@@ -21,5 +21,8 @@ func Wrap(c net.Conn) net.Conn {
 	return newConn(c, &Config{MaxHead: defaultMaxHead, MaxFields: defaultMaxFields})
 }
 
+// Parking is how long a read ahead is parked.
+const Parking = parking
+
 // MaxHead is the default bound of a head.
 const MaxHead = defaultMaxHead

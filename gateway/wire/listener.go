@@ -61,6 +61,7 @@ type conn struct {
 	net.Conn
 	cfg    *Config
 	framer framer
+	ahead  ahead
 	// spare holds what was read beyond the end of a message and is not judged
 	// yet.
 	spare []byte
@@ -73,15 +74,15 @@ type conn struct {
 }
 
 func newConn(inner net.Conn, cfg *Config) *conn {
-	return &conn{Conn: inner, cfg: cfg, framer: framer{maxHead: cfg.MaxHead, maxFields: cfg.MaxFields}}
+	return &conn{Conn: inner, cfg: cfg, framer: framer{maxHead: cfg.MaxHead, maxFields: cfg.MaxFields}, ahead: ahead{inner: inner}}
 }
 
 // Read implements net.Conn. No call returns bytes of two messages, and a fault
 // is answered by the call after the one that found it. Both together keep the
-// order of answers: while a handler works, the server of net/http reads ahead
-// once, and that read must neither fail nor write, because the handler's answer
+// order of answers: while a handler works, the server of net/http reads one byte
+// ahead, and that read must neither fail nor write, because the handler's answer
 // is not out yet. The call that answers comes from the server's own loop, when
-// every earlier answer is.
+// every earlier answer is. The read ahead is parked for a while before it reads.
 func (c *conn) Read(p []byte) (int, error) {
 	if c.released {
 		return c.Conn.Read(p)
@@ -100,7 +101,10 @@ func (c *conn) Read(p []byte) (int, error) {
 		}
 		return n, nil
 	}
-	n, err := c.Conn.Read(p)
+	if len(p) == 1 && c.framer.state == atStart {
+		c.ahead.park()
+	}
+	n, err := c.ahead.read(p)
 	passed := c.judge(p[:n])
 	if passed < n {
 		if c.fault == nil {
@@ -123,6 +127,7 @@ func Release(c net.Conn) (ahead bool) {
 	}
 	ahead = len(j.spare) > 0 || j.fault != nil
 	j.released, j.spare, j.fault = true, nil, nil
+	_ = j.ahead.begin() // what is wrong with the connection, reading it tells
 	return ahead
 }
 
@@ -164,7 +169,7 @@ func (c *conn) answer() {
 	if c.cfg.Now != nil {
 		now = c.cfg.Now()
 	}
-	_ = c.SetDeadline(time.Now().Add(lingerTime))
+	_ = c.Conn.SetDeadline(time.Now().Add(lingerTime))
 	if _, err := c.Conn.Write(c.fault.response(now)); err != nil {
 		return
 	}
@@ -189,4 +194,19 @@ func (c *conn) CloseWrite() error {
 		return half.CloseWrite()
 	}
 	return errors.ErrUnsupported
+}
+
+// SetReadDeadline implements net.Conn.
+func (c *conn) SetReadDeadline(t time.Time) error { return c.ahead.set(t) }
+
+// SetDeadline implements net.Conn.
+func (c *conn) SetDeadline(t time.Time) error {
+	return errors.Join(c.ahead.set(t), c.Conn.SetWriteDeadline(t))
+}
+
+// Close implements net.Conn.
+func (c *conn) Close() error {
+	err := c.Conn.Close()
+	c.ahead.wake()
+	return err
 }
