@@ -53,7 +53,7 @@ func deployClouds(a args, want *legacy.PodCreate) []string {
 	switch cloud := a.text("cloudType"); {
 	case cloud == secure || cloud == community:
 		return []string{cloud}
-	case len(want.DataCenters) > 0 || want.NetworkVolume != "" || want.GlobalNetworking.Value():
+	case len(want.DataCenters) > 0 || want.NetworkVolume != "" || want.GlobalNetworking:
 		return []string{secure}
 	}
 	return []string{secure, community}
@@ -115,6 +115,7 @@ func (x *exchange) podCreate(ctx context.Context, a args) (*legacy.PodCreate, er
 		Request: string(args),
 	}
 	want.InOrder = true
+	want.GlobalNetworking, _ = a.bool("globalNetwork")
 	if cost, _ := a.float("deployCost"); cost > 0 {
 		want.MaxPrice = cost
 	}
@@ -141,7 +142,6 @@ func newPodWishes(a args) legacy.PodWishes {
 	if w.Name.Value() == "" {
 		w.Name = legacy.Given(defaultPodName(a.text("imageName")))
 	}
-	w.GlobalNetworking = wish[bool](a, "globalNetwork")
 	return w
 }
 
@@ -150,7 +150,7 @@ func podWishes(a args) legacy.PodWishes {
 	return legacy.PodWishes{
 		Container: containerWishes(a),
 		Name:      wish[string](a, "name"), MountPath: wish[string](a, "volumeMountPath"), VolumeGB: wish[int64](a, "volumeInGb"),
-		StartSSH: wish[bool](a, "startSsh"), StartJupyter: wish[bool](a, "startJupyter"),
+		Plain: plain(a, startNames),
 	}
 }
 

@@ -104,6 +104,22 @@ func (a args) list(name string) []any { l, _ := a[name].([]any); return l }
 // wish reads an argument as what the caller says about a setting.
 func wish[T any](a args, name string) legacy.Wish[T] { return legacy.WishOf[T](a, name) }
 
+// startNames are the arguments about what pods run beside their command.
+var startNames = map[string]string{"startSsh": "startSsh", "startJupyter": "startJupyter"}
+
+// plain reads arguments that v2 takes as they are, by its names. "" is as absent.
+func plain(a args, names ...map[string]string) legacy.Plain {
+	p := legacy.Plain{}
+	for _, table := range names {
+		for name, member := range table {
+			if value := a[name]; value != nil && value != "" {
+				p.Set(member, value)
+			}
+		}
+	}
+	return p
+}
+
 // texts returns a list of strings without empty ones.
 func (a args) texts(name string) []string {
 	list := a.list(name)

@@ -41,7 +41,7 @@ func saveRegistryAuth(ctx context.Context, x *exchange, in input) (any, error) {
 	if err := required(a, "name", "username", "password"); err != nil {
 		return nil, err
 	}
-	return x.CreateRegistry(ctx, a.text("name"), a.text("username"), a.text("password"))
+	return x.CreateRegistry(ctx, plain(a, map[string]string{"name": "name", "username": "username", "password": "password"}))
 }
 
 func deleteRegistryAuth(ctx context.Context, x *exchange, in input) (any, error) {

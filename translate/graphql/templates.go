@@ -271,10 +271,8 @@ func saveTemplate(ctx context.Context, x *exchange, in input) (any, error) {
 
 func templateWishes(a args) *legacy.TemplateWishes {
 	return &legacy.TemplateWishes{
-		Container: containerWishes(a),
-		Name:      wish[string](a, "name"), Category: wish[string](a, "category"), MountPath: wish[string](a, "volumeMountPath"),
-		VolumeGB: wish[int64](a, "volumeInGb"), Public: wish[bool](a, "isPublic"), Serverless: wish[bool](a, "isServerless"),
-		StartSSH: wish[bool](a, "startSsh"), StartJupyter: wish[bool](a, "startJupyter"),
+		Container: containerWishes(a), Plain: plain(a, startNames, map[string]string{"category": "category", "isPublic": "public", "isServerless": "serverless"}),
+		Name: wish[string](a, "name"), MountPath: wish[string](a, "volumeMountPath"), VolumeGB: wish[int64](a, "volumeInGb"),
 		Remember: func(n *translate.TemplateNote) {
 			wish[string](a, "readme").To(func(s string) { n.Readme = s })
 			wish[string](a, "config").To(func(s string) { n.Config = s })

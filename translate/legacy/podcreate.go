@@ -15,7 +15,8 @@ type PodCreate struct {
 	PodWishes
 	Placement
 	// Template and NetworkVolume are ids, "" for none.
-	Template, NetworkVolume string
+	Template, NetworkVolume  string
+	Locked, GlobalNetworking bool
 	// Request is the request as it came: what its repeats have in common.
 	Request string
 }
@@ -122,9 +123,8 @@ func (c *podCreate) body(ctx context.Context) (v2.Pod, error) {
 	case c.want.Registry.Said():
 		delete(b.Members, "registry")
 	}
-	c.want.StartSSH.To(b.SetStartSSH)
-	c.want.StartJupyter.To(b.SetStartJupyter)
-	if c.want.GlobalNetworking.Value() {
+	c.want.Plain.To(b.Object)
+	if c.want.GlobalNetworking {
 		b.SetGlobalNetworking(true)
 	}
 	return b, nil
@@ -278,7 +278,7 @@ func (c *podCreate) made(ctx context.Context, sent, pod v2.Pod) MadePod {
 	note := FirstSight(sent)
 	note.TemplateID = c.want.Template
 	note.InjectedEnv = c.injected(ctx, pod)
-	if c.want.Locked.Value() {
+	if c.want.Locked {
 		note.LockedOnCreate = true
 		b := v2.NewPod()
 		b.SetLocked(true)

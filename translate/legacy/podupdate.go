@@ -13,9 +13,9 @@ import (
 // PodWishes are a caller's wishes about a pod.
 type PodWishes struct {
 	Container
-	Name, MountPath                                  Wish[string]
-	VolumeGB                                         Wish[int64]
-	Locked, GlobalNetworking, StartSSH, StartJupyter Wish[bool]
+	Plain
+	Name, MountPath Wish[string]
+	VolumeGB        Wish[int64]
 }
 
 // recreates reports whether the wishes are about the container.
@@ -46,8 +46,7 @@ func (s *Session) UpdatePod(ctx context.Context, id string, w *PodWishes) (v2.Po
 	if name := w.Name.Value(); name != "" {
 		b.SetName(name)
 	}
-	w.Locked.To(b.SetLocked)
-	w.GlobalNetworking.To(b.SetGlobalNetworking)
+	w.Plain.To(b.Object)
 	if err := s.changeMount(w, b, now); err != nil {
 		return now, err
 	}

@@ -17,8 +17,8 @@ func (s *Session) Registry(ctx context.Context, id string) (map[string]any, erro
 }
 
 // CreateRegistry stores registry credentials.
-func (s *Session) CreateRegistry(ctx context.Context, name, username, password string) (map[string]any, error) {
-	return s.Create(ctx, aboutRegistry("create"), Call("createRegistry", "", map[string]any{"name": name, "username": username, "password": password}))
+func (s *Session) CreateRegistry(ctx context.Context, w Plain) (map[string]any, error) {
+	return s.Create(ctx, aboutRegistry("create"), Call("createRegistry", "", w))
 }
 
 // DeleteRegistry deletes registry credentials.

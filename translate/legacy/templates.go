@@ -32,9 +32,9 @@ func IsVirtual(id string) bool { return strings.HasPrefix(id, VirtualPrefix) }
 // TemplateWishes are a caller's wishes about a template.
 type TemplateWishes struct {
 	Container
-	Name, Category, MountPath                  Wish[string]
-	VolumeGB                                   Wish[int64]
-	Public, Serverless, StartSSH, StartJupyter Wish[bool]
+	Plain
+	Name, MountPath Wish[string]
+	VolumeGB        Wish[int64]
 	// Remember changes the note beside the template; nil changes nothing.
 	Remember func(note *translate.TemplateNote)
 }
@@ -152,9 +152,9 @@ func (s *Session) CreateTemplate(ctx context.Context, w *TemplateWishes) (Templa
 	b := v2.NewTemplate()
 	w.Name.To(b.SetName)
 	w.Create(b.Container)
-	w.flags(b)
-	b.SetStartSSH(w.StartSSH.Or(true))
-	b.SetStartJupyter(w.StartJupyter.Or(false)) // v2 would start one
+	w.Plain.Default("startSsh", true)
+	w.Plain.Default("startJupyter", false) // v2 would start one
+	w.Plain.To(b.Object)
 	switch size := w.VolumeGB.Value(); {
 	case size < 0:
 		return Template{}, invalid("volumeInGb", "must not be negative")
@@ -175,16 +175,6 @@ func (s *Session) CreateTemplate(ctx context.Context, w *TemplateWishes) (Templa
 	t.KnownAs = t.ID()
 	s.rememberTemplate(ctx, &t, w.Remember)
 	return t, nil
-}
-
-func (w *TemplateWishes) flags(b v2.Template) {
-	if c := w.Category.Value(); c != "" {
-		b.SetCategory(c)
-	}
-	w.Public.To(b.SetPublic)
-	w.Serverless.To(b.SetServerless)
-	w.StartSSH.To(b.SetStartSSH)
-	w.StartJupyter.To(b.SetStartJupyter)
 }
 
 func textOr(w Wish[string], other string) string {
@@ -213,7 +203,7 @@ func (s *Session) UpdateTemplate(ctx context.Context, id string, w *TemplateWish
 	if name := w.Name.Value(); name != "" {
 		b.SetName(name)
 	}
-	w.flags(b)
+	w.Plain.To(b.Object)
 	note := t.Note
 	if err := s.changeVolume(w, b, v2.TemplateOf(now), &note); err != nil {
 		return t, err
@@ -244,7 +234,7 @@ func (s *Session) changeVolume(w *TemplateWishes, b, now v2.Template, note *tran
 			s.Warn("volumeInGb", "the template keeps its volume on the platform; pods made through "+s.Quirks.Interface+" go without")
 		}
 		return nil
-	case sized && w.Serverless.Or(now.Serverless()):
+	case sized && (b.Serverless() || now.Serverless() && !b.Has("serverless")):
 		s.Warn("volumeInGb", s.Quirks.NoVolume)
 		return nil
 	case sized:
@@ -278,7 +268,7 @@ func (s *Session) updateVirtual(ctx context.Context, about About, endpoint strin
 		w.Remember(&note)
 	}
 	for field, lost := range map[string]bool{
-		"isPublic": w.Public.Value(), "readme": note.Readme != "", "volumeInGb": w.VolumeGB.Value() > 0,
+		"isPublic": w.Plain["public"] == true, "readme": note.Readme != "", "volumeInGb": w.VolumeGB.Value() > 0,
 	} {
 		if lost {
 			s.Warn(field, "the template is an endpoint's own and has none, ignored")

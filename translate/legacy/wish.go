@@ -1,5 +1,10 @@
 package legacy
 
+import (
+	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/v2"
+)
+
 // Wish is a caller's wish about one setting: nothing (the zero value), that it shall have
 // no value (Null), or a value (Given).
 type Wish[T any] struct {
@@ -48,5 +53,34 @@ func (w Wish[T]) To(set func(T)) {
 func (w Wish[T]) SaidTo(set func(T)) {
 	if w.said {
 		set(w.value)
+	}
+}
+
+// Plain are a caller's wishes that v2 takes as they are, by the members of its bodies. What
+// has a rule here is a Wish.
+type Plain map[string]any
+
+// Set says that a member shall have a value.
+func (p Plain) Set(member string, value any) {
+	switch v := value.(type) {
+	case int64:
+		value = translate.Int(v)
+	case []string:
+		value = translate.List(v)
+	}
+	p[member] = value
+}
+
+// Default sets a member of which nothing is said.
+func (p Plain) Default(member string, value any) {
+	if _, said := p[member]; !said {
+		p.Set(member, value)
+	}
+}
+
+// To writes the wishes into a body.
+func (p Plain) To(b v2.Object) {
+	for member, value := range p {
+		b.Put(member, value)
 	}
 }

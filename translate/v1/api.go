@@ -95,6 +95,7 @@ type request struct {
 	*legacy.Session
 	api   *API
 	in    *translate.Incoming
+	form  form
 	body  input
 	query query
 	// user is the account's stand-in for a user id, made once.
@@ -185,7 +186,7 @@ func (a *API) attempt(ctx context.Context, row *row, r *request) (answer *reply,
 		if fault != nil {
 			return nil, fault
 		}
-		r.body = body
+		r.form, r.body = row.form, body
 	}
 	answer, err = row.serve(ctx, r)
 	if err != nil || answer == nil || answer.body == nil {

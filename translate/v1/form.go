@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -50,6 +51,10 @@ func (k kind) String() string {
 type field struct {
 	name string
 	kind kind
+	// v2 are the locations that it has in bodies of v2, of which its own name is one; plain
+	// tells that v2 takes the value as it is, at the only one.
+	v2    string
+	plain bool
 	handling
 	// enum closes the values; empty ones count as absent.
 	enum []string
@@ -140,6 +145,17 @@ func (f form) read(in *translate.Incoming) (input, *fault) {
 		}
 	}
 	return out, nil
+}
+
+// plain are the values that v2 takes as they are.
+func (f form) plain(in input) legacy.Plain {
+	p := legacy.Plain{}
+	for _, field := range f {
+		if value, given := in[field.name]; given && field.plain {
+			p.Set(cmp.Or(field.v2, field.name), value)
+		}
+	}
+	return p
 }
 
 func (f form) extra(body map[string]any) []string {

@@ -1,55 +1,22 @@
 package v1
 
-import "github.com/tollgate-dev/tollgate/translate/legacy"
+import (
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/translate/legacy"
+)
 
 // v1Names are v1's fields by the locations in v2 bodies.
-var v1Names = legacy.Names{
-	"$.image":                   "imageName",
-	"$.disk":                    "containerDiskInGb",
-	"$.registry":                "containerRegistryAuthId",
-	"$.entrypoint":              "dockerEntrypoint",
-	"$.cmd":                     "dockerStartCmd",
-	"$.args":                    "dockerStartCmd",
-	"$.cloud":                   "cloudType",
-	"$.gpu.id":                  "gpuTypeIds",
-	"$.gpu.pools":               "gpuTypeIds",
-	"$.gpu.excludedTypes":       "gpuTypeIds",
-	"$.gpu.count":               "gpuCount",
-	"$.gpu.allowedCudaVersions": "allowedCudaVersions",
-	"$.gpu.minCudaVersion":      "minCudaVersion",
-	"$.gpu.minRamPerGpu":        "minRAMPerGPU",
-	"$.gpu.minVcpuCountPerGpu":  "minVCPUPerGPU",
-	"$.gpu":                     "gpuTypeIds",
-	"$.cpu.id":                  "cpuFlavorIds",
-	"$.cpu.vcpuCount":           "vcpuCount",
-	"$.cpu":                     "cpuFlavorIds",
-	"$.mounts.persistent.size":  "volumeInGb",
-	"$.mounts.persistent.path":  "volumeMountPath",
-	"$.mounts.persistent":       "volumeInGb",
-	"$.mounts.network.path":     "volumeMountPath",
-	"$.mounts.network":          "networkVolumeId",
-	"$.workers.min":             "workersMin",
-	"$.workers.max":             "workersMax",
-	"$.workers.idleTimeout":     "idleTimeout",
-	"$.scaling.type":            "scalerType",
-	"$.scaling":                 "scalerValue",
-	"$.timeout":                 "executionTimeoutMs",
-	"$.networkVolumes":          "networkVolumeIds",
-	"$.dataCenter":              "dataCenterId",
-	"$.public":                  "isPublic",
-	"$.serverless":              "isServerless",
-	"$.name":                    "name",
-	"$.ports":                   "ports",
-	"$.env":                     "env",
-	"$.locked":                  "locked",
-	"$.globalNetworking":        "globalNetworking",
-	"$.templateId":              "templateId",
-	"$.dataCenterIds":           "dataCenterIds",
-	"$.flashboot":               "flashboot",
-	"$.size":                    "size",
-	"$.category":                "category",
-	"$.username":                "username",
-	"$.password":                "password",
-	"$.startSsh":                "startSsh",
-	"$.startJupyter":            "startJupyter",
+var v1Names = namesOf(podCreateForm, endpointCreateForm, templateCreateForm, volumeCreateForm, registryCreateForm)
+
+func namesOf(forms ...form) legacy.Names {
+	names := legacy.Names{}
+	for _, f := range forms {
+		for _, field := range f {
+			for _, location := range strings.Fields(field.name + " " + field.v2) {
+				names["$."+location] = field.name
+			}
+		}
+	}
+	return names
 }

@@ -44,8 +44,8 @@ func (r *request) podCreate() (*legacy.PodCreate, error) {
 		return nil, err
 	}
 	want := &legacy.PodCreate{
-		PodWishes: podWishes(in), Template: in.text("templateId"), NetworkVolume: in.text("networkVolumeId"),
-		Request: string(body),
+		PodWishes: r.podWishes(), Template: in.text("templateId"), NetworkVolume: in.text("networkVolumeId"),
+		Request: string(body), Locked: in.flag("locked"), GlobalNetworking: in.flag("globalNetworking"),
 	}
 	if args != "" {
 		want.Args, want.Entrypoint, want.Cmd = legacy.Given(args), legacy.Wish[[]string]{}, legacy.Wish[[]string]{}
@@ -70,18 +70,17 @@ func (r *request) defaults(want *legacy.PodCreate) {
 		want.VolumeGB = legacy.Given(want.VolumeGB.Or(defaultVolume))
 	}
 	want.Ports = legacy.Given(want.Ports.Or(defaultPorts))
-	if !want.StartSSH.Said() && slices.Contains(want.Ports.Value(), "22/tcp") {
-		want.StartSSH = legacy.Given(true)
+	if slices.Contains(want.Ports.Value(), "22/tcp") {
+		want.Plain.Default("startSsh", true)
 	}
 }
 
 // podWishes reads what both bodies say about a pod.
-func podWishes(in input) legacy.PodWishes {
+func (r *request) podWishes() legacy.PodWishes {
+	in := r.body
 	return legacy.PodWishes{
-		Container: containerWishes(in),
-		Name:      wish[string](in, "name"), MountPath: wish[string](in, "volumeMountPath"), VolumeGB: wish[int64](in, "volumeInGb"),
-		Locked: wish[bool](in, "locked"), GlobalNetworking: wish[bool](in, "globalNetworking"),
-		StartSSH: wish[bool](in, "startSsh"), StartJupyter: wish[bool](in, "startJupyter"),
+		Container: containerWishes(in), Plain: r.form.plain(in),
+		Name: wish[string](in, "name"), MountPath: wish[string](in, "volumeMountPath"), VolumeGB: wish[int64](in, "volumeInGb"),
 	}
 }
 
@@ -116,7 +115,7 @@ func (r *request) placement(p *legacy.Placement) error {
 
 // updatePod serves PATCH and POST .../update.
 func updatePod(ctx context.Context, r *request) (*reply, error) {
-	want := podWishes(r.body)
+	want := r.podWishes()
 	pod, err := r.UpdatePod(ctx, r.param("podId"), &want)
 	return r.podReply(ctx, pod, "", err)
 }

@@ -1,6 +1,9 @@
 package v1
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // v1's closed word lists. The GPU, data centre and CUDA lists of its schema are
 // snapshots and not enforced: the live catalog decides.
@@ -32,57 +35,62 @@ const anyInt = math.MinInt64
 // podCreateForm is PodCreateInput and the four keys shipped clients add.
 var podCreateForm = form{
 	{name: "name", maxLen: maxName},
-	{name: "imageName"},
+	{name: "imageName", v2: "image"},
 	{name: "templateId"},
 	{name: "computeType", enum: computes},
-	{name: "cloudType", enum: clouds},
-	{name: "gpuTypeIds", kind: kindStrings},
+	{name: "cloudType", v2: "cloud", enum: clouds},
+	{name: "gpuTypeIds", v2: "gpu gpu.id", kind: kindStrings},
 	{name: "gpuTypePriority", handling: emulated, enum: priorities},
-	{name: "gpuCount", kind: kindInteger, atLeast: 1},
-	{name: "allowedCudaVersions", kind: kindStrings},
-	{name: "minCudaVersion"},
-	{name: "minRAMPerGPU", kind: kindInteger, atLeast: anyInt},
-	{name: "minVCPUPerGPU", kind: kindInteger, atLeast: anyInt},
+	{name: "gpuCount", v2: "gpu.count", kind: kindInteger, atLeast: 1},
+	{name: "allowedCudaVersions", v2: "gpu.allowedCudaVersions", kind: kindStrings},
+	{name: "minCudaVersion", v2: "gpu.minCudaVersion"},
+	{name: "minRAMPerGPU", v2: "gpu.minRamPerGpu", kind: kindInteger, atLeast: anyInt},
+	{name: "minVCPUPerGPU", v2: "gpu.minVcpuCountPerGpu", kind: kindInteger, atLeast: anyInt},
 	{name: "minDownloadMbps", kind: kindNumber, handling: warned},
 	{name: "minUploadMbps", kind: kindNumber, handling: warned},
 	{name: "minDiskBandwidthMBps", kind: kindNumber, handling: warned},
 	{name: "countryCodes", kind: kindStrings, handling: emulated},
 	{name: "dataCenterIds", kind: kindStrings},
 	{name: "dataCenterPriority", handling: emulated, enum: priorities},
-	{name: "containerDiskInGb", kind: kindInteger},
-	{name: "volumeInGb", kind: kindInteger},
-	{name: "volumeMountPath"},
-	{name: "networkVolumeId"},
+	{name: "containerDiskInGb", v2: "disk", kind: kindInteger},
+	{name: "volumeInGb", v2: "mounts.persistent mounts.persistent.size", kind: kindInteger},
+	{name: "volumeMountPath", v2: "mounts.persistent.path mounts.network.path"},
+	{name: "networkVolumeId", v2: "mounts.network"},
 	{name: "ports", kind: kindPorts},
 	{name: "env", kind: kindEnv},
-	{name: "dockerEntrypoint", kind: kindStrings},
-	{name: "dockerStartCmd", kind: kindStrings},
+	{name: "dockerEntrypoint", v2: "entrypoint", kind: kindStrings},
+	{name: "dockerStartCmd", v2: "cmd args", kind: kindStrings},
 	{name: "dockerArgs"},
-	{name: "containerRegistryAuthId", keepEmpty: true},
+	{name: "containerRegistryAuthId", v2: "registry", keepEmpty: true},
 	{name: "globalNetworking", kind: kindBoolean},
 	{name: "locked", kind: kindBoolean, handling: emulated},
 	{name: "interruptible", kind: kindBoolean, handling: refused},
 	{name: "supportPublicIp", kind: kindBoolean, handling: warned},
-	{name: "cpuFlavorIds", kind: kindStrings},
+	{name: "cpuFlavorIds", v2: "cpu cpu.id", kind: kindStrings},
 	{name: "cpuFlavorPriority", handling: emulated, enum: priorities},
-	{name: "vcpuCount", kind: kindInteger, atLeast: anyInt},
-	{name: "startSsh", kind: kindBoolean},
-	{name: "startJupyter", kind: kindBoolean},
+	{name: "vcpuCount", v2: "cpu.vcpuCount", kind: kindInteger, atLeast: anyInt},
+	{name: "startSsh", kind: kindBoolean, plain: true},
+	{name: "startJupyter", kind: kindBoolean, plain: true},
 }
 
 // podUpdateForm is PodUpdateInput. Its schema repeats the defaults of a create;
 // they do not apply: an absent key is unchanged.
-var podUpdateForm = form{
+var podUpdateForm = slices.Concat(form{
 	{name: "name", maxLen: maxName},
-	{name: "imageName"},
-	{name: "containerDiskInGb", kind: kindInteger},
-	{name: "volumeInGb", kind: kindInteger},
-	{name: "volumeMountPath"},
+	{name: "imageName", v2: "image"},
+}, containerFields, form{
+	{name: "globalNetworking", kind: kindBoolean, plain: true},
+	{name: "locked", kind: kindBoolean, plain: true},
+})
+
+// containerFields are the settings that bodies about templates and pods share.
+var containerFields = form{
+	{name: "containerDiskInGb", v2: "disk", kind: kindInteger},
+	{name: "volumeInGb", v2: "mounts.persistent mounts.persistent.size", kind: kindInteger},
+	{name: "volumeMountPath", v2: "mounts.persistent.path mounts.network.path"},
 	{name: "ports", kind: kindPorts},
 	{name: "env", kind: kindEnv},
-	{name: "dockerEntrypoint", kind: kindStrings},
-	{name: "dockerStartCmd", kind: kindStrings},
-	{name: "containerRegistryAuthId", keepEmpty: true},
-	{name: "globalNetworking", kind: kindBoolean},
-	{name: "locked", kind: kindBoolean},
+	{name: "dockerEntrypoint", v2: "entrypoint", kind: kindStrings},
+	{name: "dockerStartCmd", v2: "cmd args", kind: kindStrings},
+	{name: "containerRegistryAuthId", v2: "registry", keepEmpty: true},
 }

@@ -7,7 +7,7 @@ import (
 )
 
 var registryCreateForm = form{
-	{name: "name", required: true}, {name: "username", required: true}, {name: "password", required: true},
+	{name: "name", plain: true, required: true}, {name: "username", plain: true, required: true}, {name: "password", plain: true, required: true},
 }
 
 // registryAuth writes registry credentials in v1's shape: never more than id and
@@ -17,7 +17,7 @@ func registryAuth(v any) map[string]any {
 }
 
 func createRegistryAuth(ctx context.Context, r *request) (*reply, error) {
-	return shown(registryAuth)(r.CreateRegistry(ctx, r.body.text("name"), r.body.text("username"), r.body.text("password")))
+	return shown(registryAuth)(r.CreateRegistry(ctx, r.form.plain(r.body)))
 }
 
 func listRegistryAuths(ctx context.Context, r *request) (*reply, error) {

@@ -15,37 +15,27 @@ import (
 var categories = []string{"NVIDIA", "AMD", "CPU"}
 
 // templateCreateForm is TemplateCreateInput.
-var templateCreateForm = append(form{
-	{name: "category", enum: categories},
-	{name: "isServerless", kind: kindBoolean},
+var templateCreateForm = slices.Concat(form{
+	{name: "category", plain: true, enum: categories},
+	{name: "isServerless", v2: "serverless", plain: true, kind: kindBoolean},
 	{name: "name", required: true},
-	{name: "imageName", required: true},
-}, templateFields...)
+	{name: "imageName", v2: "image", required: true},
+}, containerFields, templateFields)
 
 // templateUpdateForm is TemplateUpdateInput; its defaults do not apply.
-var templateUpdateForm = append(form{
-	{name: "name"}, {name: "imageName"},
-}, templateFields...)
+var templateUpdateForm = slices.Concat(form{{name: "name"}, {name: "imageName", v2: "image"}}, containerFields, templateFields)
 
 var templateFields = form{
-	{name: "containerDiskInGb", kind: kindInteger},
-	{name: "volumeInGb", kind: kindInteger},
-	{name: "volumeMountPath"},
-	{name: "ports", kind: kindPorts},
-	{name: "env", kind: kindEnv},
-	{name: "dockerEntrypoint", kind: kindStrings},
-	{name: "dockerStartCmd", kind: kindStrings},
-	{name: "containerRegistryAuthId", keepEmpty: true},
-	{name: "isPublic", kind: kindBoolean},
+	{name: "isPublic", v2: "public", plain: true, kind: kindBoolean},
 	{name: "readme", handling: emulated, keepEmpty: true},
 }
 
 // templateWishes reads what both bodies say about a template.
-func templateWishes(in input) *legacy.TemplateWishes {
+func (r *request) templateWishes() *legacy.TemplateWishes {
+	in := r.body
 	w := &legacy.TemplateWishes{
-		Container: containerWishes(in),
-		Name:      wish[string](in, "name"), Category: wish[string](in, "category"), MountPath: wish[string](in, "volumeMountPath"),
-		VolumeGB: wish[int64](in, "volumeInGb"), Public: wish[bool](in, "isPublic"), Serverless: wish[bool](in, "isServerless"),
+		Container: containerWishes(in), Plain: r.form.plain(in),
+		Name: wish[string](in, "name"), MountPath: wish[string](in, "volumeMountPath"), VolumeGB: wish[int64](in, "volumeInGb"),
 	}
 	if in.has("readme") {
 		w.Remember = func(note *translate.TemplateNote) { note.Readme = in.text("readme") }
@@ -209,13 +199,14 @@ func getTemplate(ctx context.Context, r *request) (*reply, error) {
 }
 
 func createTemplate(ctx context.Context, r *request) (*reply, error) {
-	in, w := r.body, templateWishes(r.body)
-	w.Category = legacy.Given(in.textOr("category", categories[0]))
+	in, w := r.body, r.templateWishes()
+	w.Plain.Default("category", categories[0])
+	w.Plain.Default("public", false)
+	w.Plain.Default("serverless", false)
 	w.Disk = legacy.Given(cmp.Or(in.whole("containerDiskInGb", 0), defaultDisk))
-	w.Public, w.Serverless = legacy.Given(in.flag("isPublic")), legacy.Given(in.flag("isServerless"))
-	if !w.Serverless.Value() {
+	if !in.flag("isServerless") {
 		w.Ports = legacy.Given(w.Ports.Or(defaultPorts))
-		if w.Category.Value() != "CPU" {
+		if in.text("category") != "CPU" {
 			w.VolumeGB = legacy.Given(w.VolumeGB.Or(defaultVolume))
 		}
 	}
@@ -228,7 +219,7 @@ func createTemplate(ctx context.Context, r *request) (*reply, error) {
 
 // updateTemplate serves PATCH and POST .../update.
 func updateTemplate(ctx context.Context, r *request) (*reply, error) {
-	t, err := r.UpdateTemplate(ctx, r.param("templateId"), templateWishes(r.body))
+	t, err := r.UpdateTemplate(ctx, r.param("templateId"), r.templateWishes())
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ const maxVolume = 4000
 var volumeCreateForm = form{
 	{name: "name", required: true},
 	{name: "size", kind: kindInteger, required: true, atMost: maxVolume},
-	{name: "dataCenterId", required: true},
+	{name: "dataCenterId", v2: "dataCenter", required: true},
 }
 
 var volumeUpdateForm = form{

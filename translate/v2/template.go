@@ -30,14 +30,8 @@ func (t Template) SetServerless(on bool) { t.set(on, "serverless") }
 // StartSSH reports whether its pods run an SSH server.
 func (t Template) StartSSH() bool { return t.flag("startSsh") }
 
-// SetStartSSH sets whether its pods run an SSH server.
-func (t Template) SetStartSSH(on bool) { t.set(on, "startSsh") }
-
 // StartJupyter reports whether its pods run a notebook.
 func (t Template) StartJupyter() bool { return t.flag("startJupyter") }
-
-// SetStartJupyter sets whether its pods run a notebook.
-func (t Template) SetStartJupyter(on bool) { t.set(on, "startJupyter") }
 
 // CUDAVersions returns the CUDA versions that hosts of its pods may have.
 func (t Template) CUDAVersions() []string { return t.texts("allowedCudaVersions") }

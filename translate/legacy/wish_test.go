@@ -1,0 +1,27 @@
+package legacy
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/translate/v2"
+)
+
+// What is said is sent in the form that v2 takes, and a default yields to it.
+func TestPlain(t *testing.T) {
+	p := Plain{}
+	p.Set("size", int64(7))
+	p.Set("tags", []string{"a"})
+	p.Set("locked", false)
+	p.Default("locked", true)
+	p.Default("startSsh", true)
+	b := v2.NewObject()
+	b.Put("name", "n")
+	p.To(b)
+	want := map[string]any{"name": "n", "size": json.Number("7"), "tags": []any{"a"}, "locked": false, "startSsh": true}
+	if diff := cmp.Diff(want, b.Members); diff != "" {
+		t.Errorf("body (-want +got):\n%s", diff)
+	}
+}
