@@ -80,14 +80,3 @@ func (x *exchange) members(ctx context.Context, id string, want int) []any {
 	})
 	return pods
 }
-
-func deleteCluster(ctx context.Context, x *exchange, in input) (any, error) {
-	id := in.object("input").text("id")
-	if id == "" {
-		return nil, badInput("id is required")
-	}
-	if err := x.Remove(ctx, legacy.About{Verb: "delete cluster", Noun: legacy.NounCluster}, "deleteCluster", id); err != nil {
-		return nil, err
-	}
-	return true, nil
-}

@@ -276,23 +276,14 @@ func variablesOf(list []any) map[string]string {
 	return env
 }
 
-// podID reads the pod that a mutation is about.
-func podID(a args) (string, error) {
-	if id := a.text("podId"); id != "" {
-		return id, nil
-	}
-	return "", badInput("podId is required")
-}
-
 // onPod adapts a mutation of one pod.
 func onPod(f func(ctx context.Context, x *exchange, id string, a args) (*pod, error)) resolver {
 	return root(func(ctx context.Context, x *exchange, in input) (any, error) {
 		a := in.object("input")
-		id, err := podID(a)
-		if err != nil {
+		if err := required(a, "podId"); err != nil {
 			return nil, err
 		}
-		p, err := f(ctx, x, id, a)
+		p, err := f(ctx, x, a.text("podId"), a)
 		if p == nil || err != nil {
 			return nil, err
 		}
@@ -336,10 +327,6 @@ func podResume(ctx context.Context, x *exchange, id string, a args) (*pod, error
 func podReset(ctx context.Context, x *exchange, id string, _ args) (*pod, error) {
 	p, err := x.ResetPod(ctx, id)
 	return &pod{Pod: p, status: translate.Running}, err
-}
-
-func podTerminate(ctx context.Context, x *exchange, id string, _ args) (*pod, error) {
-	return nil, x.DeletePod(ctx, id)
 }
 
 // podEditJob changes a pod. Arguments left out leave things as they are.

@@ -42,7 +42,7 @@ func (x *exchange) endpointByID(ctx context.Context, id string) (any, error) {
 	if id == "" {
 		return nil, badInput("id is required")
 	}
-	e, err := x.Endpoint(ctx, legacy.About{Verb: "get endpoint", Noun: legacy.NounEndpoint}, id)
+	e, err := x.Endpoint(ctx, legacy.NounEndpoint.About("get"), id)
 	if err != nil {
 		return nil, orMissing(err)
 	}
@@ -208,7 +208,7 @@ func endpointTemplate(ctx context.Context, x *exchange, e *endpoint, _ input) (a
 			return listedTemplate(t, "own"), nil
 		}
 	}
-	t, err := x.Template(ctx, legacy.About{Verb: "get template", Noun: legacy.NounTemplate}, id)
+	t, err := x.Template(ctx, legacy.NounTemplate.About("get"), id)
 	switch {
 	case legacy.IsMissing(err):
 		t = legacy.VirtualTemplate(e.Members)
@@ -251,12 +251,4 @@ func updateEndpointTemplate(ctx context.Context, x *exchange, in input) (any, er
 		return nil, err
 	}
 	return &endpoint{Endpoint: e}, nil
-}
-
-func deleteEndpoint(ctx context.Context, x *exchange, in input) (any, error) {
-	id := in.text("id")
-	if id == "" {
-		return nil, badInput("id is required")
-	}
-	return nil, x.DeleteEndpoint(ctx, id)
 }

@@ -85,11 +85,7 @@ func (p *pod) rate() float64 {
 	return f
 }
 
-func podByID(ctx context.Context, x *exchange, in input) (any, error) {
-	id := in.object("input").text("podId")
-	if id == "" {
-		return nil, badInput("podId is required")
-	}
+func podByID(ctx context.Context, x *exchange, id string) (any, error) {
 	p, err := x.Pod(ctx, id)
 	if err != nil {
 		return nil, orMissing(err)

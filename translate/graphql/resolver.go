@@ -3,6 +3,7 @@ package graphql
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
@@ -37,6 +38,28 @@ func root(f func(ctx context.Context, x *exchange, in input) (any, error)) resol
 	return func(ctx context.Context, x *exchange, _ any, in engine.Input) (any, error) {
 		return f(ctx, x, input{in.Args, in})
 	}
+}
+
+// byID adapts the resolver of a root field about what one id names: the argument, or the
+// member of the input.
+func byID(path string, f func(ctx context.Context, x *exchange, id string) (any, error)) resolver {
+	return root(func(ctx context.Context, x *exchange, in input) (any, error) {
+		a, name := in.args, path
+		if member, inside := strings.CutPrefix(path, "input."); inside {
+			a, name = in.object("input"), member
+		}
+		if err := required(a, name); err != nil {
+			return nil, err
+		}
+		return f(ctx, x, a.text(name))
+	})
+}
+
+// deletes adapts what deletes a resource; it answers done.
+func deletes(path string, done any, remove func(s *legacy.Session, ctx context.Context, id string) error) resolver {
+	return byID(path, func(ctx context.Context, x *exchange, id string) (any, error) {
+		return done, remove(x.Session, ctx, id)
+	})
 }
 
 // get adapts a look into the source.

@@ -30,7 +30,7 @@ func queries() map[string]rootField {
 	return map[string]rootField{
 		// null without a credential
 		"myself":             open(root(myself), "listPods", "listEndpoints", "listTemplates", "listNetworkVolumes", "listRegistries", "getSshKeys"),
-		"pod":                {resolve: root(podByID), v2: []string{"getPod"}},
+		"pod":                {resolve: byID("input.podId", podByID), v2: []string{"getPod"}},
 		"gpuTypes":           open(root(gpuTypes), "listGpuTypes"),
 		"cpuTypes":           open(root(cpuFlavors), "listCpuTypes"),
 		"cpuFlavors":         open(root(cpuFlavors), "listCpuTypes"),
@@ -38,7 +38,7 @@ func queries() map[string]rootField {
 		"countryCodes":       open(root(countryCodes), "listDataCenters"),
 		"serverlessGpuPools": open(root(serverlessGPUPools), "listGpuTypes"),
 		"podTemplates":       open(root(podTemplates), "listTemplates", "listPublicTemplates"),
-		"podTemplate":        {resolve: root(podTemplate), v2: []string{"getTemplate"}},
+		"podTemplate":        {resolve: byID("id", podTemplate), v2: []string{"getTemplate"}},
 	}
 }
 
@@ -60,22 +60,22 @@ func mutations() map[string]rootField {
 		"podBidResume":             gone(true, textNoSpot),
 		"podRestart":               paid(podAction(legacy.Restart), "podAction"),
 		"podReset":                 paid(onPod(podReset), "podAction"),
-		"podTerminate":             plain(onPod(podTerminate), "deletePod"),
+		"podTerminate":             plain(deletes("input.podId", nil, (*legacy.Session).DeletePod), "deletePod"),
 		"podEditJob":               paid(onPod(podEditJob), "updatePod"),
 		"saveEndpoint":             paid(root(saveEndpoint), "createEndpoint", "updateEndpoint"),
-		"deleteEndpoint":           plain(root(deleteEndpoint), "deleteEndpoint"),
+		"deleteEndpoint":           plain(deletes("id", nil, (*legacy.Session).DeleteEndpoint), "deleteEndpoint"),
 		"updateEndpointTemplate":   plain(root(updateEndpointTemplate), "updateEndpoint"),
 		"saveTemplate":             plain(root(saveTemplate), "createTemplate", "updateTemplate"),
-		"deleteTemplate":           plain(root(deleteTemplate), "deleteTemplate"),
+		"deleteTemplate":           plain(byID("templateName", deleteTemplate), "deleteTemplate"),
 		"saveRegistryAuth":         plain(root(saveRegistryAuth), "createRegistry"),
 		"updateRegistryAuth":       gone(false, "updating registry credentials is not available, create a new one"),
-		"deleteRegistryAuth":       plain(root(deleteRegistryAuth), "deleteRegistry"),
+		"deleteRegistryAuth":       plain(deletes("registryAuthId", true, (*legacy.Session).DeleteRegistry), "deleteRegistry"),
 		"createNetworkVolume":      paid(root(createNetworkVolume), "createNetworkVolume"),
 		"updateNetworkVolume":      paid(root(updateNetworkVolume), "updateNetworkVolume"),
-		"deleteNetworkVolume":      plain(root(deleteNetworkVolume), "deleteNetworkVolume"),
+		"deleteNetworkVolume":      plain(deletes("input.id", nil, (*legacy.Session).DeleteVolume), "deleteNetworkVolume"),
 		"updateUserSettings":       plain(root(updateUserSettings), "updateSshKeys"),
 		"createCluster":            makes(root(createCluster), "createCluster"),
-		"deleteCluster":            plain(root(deleteCluster), "deleteCluster"),
+		"deleteCluster":            plain(deletes("input.id", true, (*legacy.Session).DeleteCluster), "deleteCluster"),
 	}
 }
 

@@ -44,14 +44,6 @@ func saveRegistryAuth(ctx context.Context, x *exchange, in input) (any, error) {
 	return x.CreateRegistry(ctx, plain(a, map[string]string{"name": "name", "username": "username", "password": "password"}))
 }
 
-func deleteRegistryAuth(ctx context.Context, x *exchange, in input) (any, error) {
-	id := in.text("registryAuthId")
-	if id == "" {
-		return nil, badInput("registryAuthId is required")
-	}
-	return true, x.DeleteRegistry(ctx, id)
-}
-
 func volumeWishes(a args) *legacy.VolumeWishes {
 	return &legacy.VolumeWishes{
 		Name: wish[string](a, "name"), DataCenter: wish[string](a, "dataCenterId"), SizeGB: wish[int64](a, "size"),
@@ -71,20 +63,12 @@ func createNetworkVolume(ctx context.Context, x *exchange, in input) (any, error
 
 func updateNetworkVolume(ctx context.Context, x *exchange, in input) (any, error) {
 	a := in.object("input")
-	id, w := a.text("id"), volumeWishes(a)
-	if id == "" {
-		return nil, badInput("id is required")
+	if err := required(a, "id"); err != nil {
+		return nil, err
 	}
+	w := volumeWishes(a)
 	if w.SizeGB.Value() == 0 {
 		w.SizeGB = legacy.Wish[int64]{}
 	}
-	return x.UpdateVolume(ctx, id, w)
-}
-
-func deleteNetworkVolume(ctx context.Context, x *exchange, in input) (any, error) {
-	id := in.object("input").text("id")
-	if id == "" {
-		return nil, badInput("id is required")
-	}
-	return nil, x.DeleteVolume(ctx, id)
+	return x.UpdateVolume(ctx, a.text("id"), w)
 }

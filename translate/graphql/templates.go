@@ -54,12 +54,8 @@ func listedTemplate(body any, source string) *template {
 	return &template{Template: legacy.Template{Template: t, KnownAs: t.ID()}, source: source, listed: true}
 }
 
-func podTemplate(ctx context.Context, x *exchange, in input) (any, error) {
-	id := in.text("id")
-	if id == "" {
-		return nil, badInput("id is required")
-	}
-	t, err := x.Template(ctx, legacy.About{Verb: "get template", Noun: legacy.NounTemplate}, id)
+func podTemplate(ctx context.Context, x *exchange, id string) (any, error) {
+	t, err := x.Template(ctx, legacy.NounTemplate.About("get"), id)
 	if err != nil {
 		return nil, orMissing(err)
 	}
@@ -218,11 +214,7 @@ func variables(v any) []any {
 	return out
 }
 
-func deleteTemplate(ctx context.Context, x *exchange, in input) (any, error) {
-	name := in.text("templateName")
-	if name == "" {
-		return nil, badInput("templateName is required")
-	}
+func deleteTemplate(ctx context.Context, x *exchange, name string) (any, error) {
 	list, err := x.OwnTemplates(ctx, "list templates")
 	if err != nil {
 		return nil, err

@@ -36,9 +36,14 @@ func (s *Session) CreateCluster(ctx context.Context, w *ClusterCreate) (v2.Clust
 	}
 	call := Call("createCluster", "", b.Members)
 	call.Origin = c.origin()
-	made, err := s.Create(ctx, About{Verb: "create cluster", Noun: NounCluster}, call)
+	made, err := s.Create(ctx, NounCluster.About("create"), call)
 	if r, ok := errors.AsType[*RefusedError](err); ok && r.Response != nil && translate.IsCapacity(r.Response.Detail()) {
 		return v2.Cluster{}, &ShortageError{r.Response}
 	}
 	return v2.ClusterOf(made), err
+}
+
+// DeleteCluster deletes a cluster.
+func (s *Session) DeleteCluster(ctx context.Context, id string) error {
+	return s.Remove(ctx, NounCluster.About("delete"), "deleteCluster", id)
 }

@@ -11,8 +11,6 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-func aboutEndpoint(verb string) About { return About{Verb: verb + " endpoint", Noun: NounEndpoint} }
-
 // EndpointNote reads the note of an endpoint.
 func (s *Session) EndpointNote(ctx context.Context, id string) translate.EndpointNote {
 	note, _, _ := translate.LoadNote[translate.EndpointNote](ctx, s.Dialogue, s.Key(translate.KindEndpoint, id))
@@ -91,7 +89,7 @@ func (s *Session) Endpoints(ctx context.Context) ([]any, error) {
 
 // Workers lists the active workers of an endpoint.
 func (s *Session) Workers(ctx context.Context, id string) ([]any, error) {
-	return s.list(ctx, aboutEndpoint("list workers of"), Call("listEndpointWorkers", id, nil), "workers")
+	return s.list(ctx, NounEndpoint.About("list workers of"), Call("listEndpointWorkers", id, nil), "workers")
 }
 
 // Version is the number of the endpoint's newest release, 0 when it cannot be
@@ -126,7 +124,7 @@ func (s *Session) unbind(ctx context.Context, endpoint string) {
 // interfaces did not, so a template that is gone afterwards is made again and its
 // old id kept working.
 func (s *Session) DeleteEndpoint(ctx context.Context, id string) error {
-	about := aboutEndpoint("delete")
+	about := NounEndpoint.About("delete")
 	note := s.EndpointNote(ctx, id)
 	template := s.ownTemplate(ctx, note.TemplateID)
 	err := s.Remove(ctx, about, "deleteEndpoint", id)
@@ -179,7 +177,7 @@ func (s *Session) ownTemplate(ctx context.Context, id string) v2.Template {
 // restoreTemplate makes a template again that went with its endpoint, and keeps
 // its old id working. Failures are warnings: the endpoint is deleted.
 func (s *Session) restoreTemplate(ctx context.Context, id string, t v2.Template) {
-	if _, err := s.Read(ctx, aboutTemplate, "getTemplate", t.ID()); !IsMissing(err) {
+	if _, err := s.Read(ctx, NounTemplate.About("get"), "getTemplate", t.ID()); !IsMissing(err) {
 		return
 	}
 	resp, err := s.Send(ctx, Call("createTemplate", "", t.Copy().Members), translate.Once)

@@ -92,7 +92,7 @@ func (e *endpointWrite) create(ctx context.Context) (v2.Endpoint, error) {
 	if !e.byCount() {
 		b.SetIdleTimeout(e.w.IdleTimeout.Or(e.Quirks.DefaultIdle))
 	}
-	about := aboutEndpoint("create")
+	about := NounEndpoint.About("create")
 	if id := e.w.TemplateID.Value(); id != "" {
 		about.Noun, about.Given = NounTemplate, id
 	}
@@ -107,14 +107,14 @@ func (e *endpointWrite) create(ctx context.Context) (v2.Endpoint, error) {
 func (s *Session) UpdateEndpoint(ctx context.Context, id string, w *EndpointWishes) (v2.Endpoint, translate.EndpointNote, error) {
 	e := &endpointWrite{Session: s, w: w, body: v2.NewEndpoint(), note: s.EndpointNote(ctx, id)}
 	var err error
-	if e.now, err = s.Endpoint(ctx, aboutEndpoint("update"), id); err != nil {
+	if e.now, err = s.Endpoint(ctx, NounEndpoint.About("update"), id); err != nil {
 		return e.now, e.note, err
 	}
 	before := e.note
 	if err := e.change(ctx, id); err != nil {
 		return e.now, e.note, err
 	}
-	p := patch{about: aboutEndpoint("update"), update: "updateEndpoint", id: id, origin: e.origin}
+	p := patch{about: NounEndpoint.About("update"), update: "updateEndpoint", id: id, origin: e.origin}
 	if e.body.Has("templateId") {
 		p.about.Noun, p.about.Given = NounTemplate, w.TemplateID.Value()
 	}
@@ -387,11 +387,11 @@ func (e *endpointWrite) remember(ctx context.Context, id string, after v2.Endpoi
 // A virtual one changes nothing.
 func (s *Session) FollowTemplate(ctx context.Context, id, template string) (v2.Endpoint, error) {
 	if IsVirtual(template) {
-		return s.Endpoint(ctx, aboutEndpoint("get"), id)
+		return s.Endpoint(ctx, NounEndpoint.About("get"), id)
 	}
 	b := v2.NewEndpoint()
 	b.SetTemplateID(s.ResolveTemplate(ctx, template))
-	after, err := s.Change(ctx, aboutEndpoint("update"), Call("updateEndpoint", id, b.Members))
+	after, err := s.Change(ctx, NounEndpoint.About("update"), Call("updateEndpoint", id, b.Members))
 	if IsMissing(err) {
 		s.unbind(ctx, id)
 	}

@@ -39,6 +39,9 @@ type About struct {
 	Places bool
 }
 
+// About is the purpose of a call that does something to one resource of the kind.
+func (n Noun) About(verb string) About { return About{Verb: verb + " " + string(n), Noun: n} }
+
 // RefusedError is a v2 call that did not succeed.
 type RefusedError struct {
 	About

@@ -244,7 +244,7 @@ func (e *ShortageError) Status() int {
 
 // failed returns why no candidate was placed.
 func (c *podCreate) failed(out *translate.Outcome) error {
-	about := aboutPod("create")
+	about := NounPod.About("create")
 	switch out.Verdict {
 	case translate.Unfinished:
 		return out.Err
@@ -282,7 +282,7 @@ func (c *podCreate) made(ctx context.Context, sent, pod v2.Pod) MadePod {
 		note.LockedOnCreate = true
 		b := v2.NewPod()
 		b.SetLocked(true)
-		body, err := c.Change(ctx, aboutPod("lock"), Call("updatePod", pod.ID(), b.Members))
+		body, err := c.Change(ctx, NounPod.About("lock"), Call("updatePod", pod.ID(), b.Members))
 		if locked := v2.PodOf(body); err == nil && locked.ID() != "" {
 			pod = locked
 		} else {
@@ -305,7 +305,7 @@ func (c *podCreate) injected(ctx context.Context, pod v2.Pod) []string {
 	}
 	if c.template.Members == nil {
 		var err error
-		if c.template, err = c.Session.Template(ctx, aboutTemplate, c.want.Template); err != nil {
+		if c.template, err = c.Session.Template(ctx, NounTemplate.About("get"), c.want.Template); err != nil {
 			return names
 		}
 	}

@@ -10,8 +10,6 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-func aboutPod(verb string) About { return About{Verb: verb + " pod", Noun: NounPod} }
-
 // injectable are the variables that the platform adds to pods by itself.
 var injectable = []string{"JUPYTER_PASSWORD", "PUBLIC_KEY"}
 
@@ -61,7 +59,7 @@ func (s *Session) AllPods(ctx context.Context, verb string) ([]any, error) {
 
 // Pod reads one pod.
 func (s *Session) Pod(ctx context.Context, id string) (v2.Pod, error) {
-	body, err := s.Read(ctx, aboutPod("get"), "getPod", id)
+	body, err := s.Read(ctx, NounPod.About("get"), "getPod", id)
 	return v2.PodOf(body), err
 }
 
@@ -125,7 +123,7 @@ func starting(status string) bool {
 // Act tells a pod to do something. The pod is read only when v2 says that it does
 // not fit its status: the retired interfaces took most of those as done already.
 func (s *Session) Act(ctx context.Context, id string, a Action) (v2.Pod, error) {
-	return s.act(ctx, aboutPod(string(a)), id, a)
+	return s.act(ctx, NounPod.About(string(a)), id, a)
 }
 
 func (s *Session) act(ctx context.Context, about About, id string, a Action) (v2.Pod, error) {
@@ -160,7 +158,7 @@ func (s *Session) act(ctx context.Context, about About, id string, a Action) (v2
 // ResetPod wipes the container disk and keeps volume and GPU, as a restart does in v2;
 // stop and start would give the GPU away.
 func (s *Session) ResetPod(ctx context.Context, id string) (v2.Pod, error) {
-	about := aboutPod("reset")
+	about := NounPod.About("reset")
 	body, err := s.Read(ctx, about, "getPod", id)
 	p := v2.PodOf(body)
 	switch status := p.Status(); {

@@ -26,7 +26,7 @@ func (w *PodWishes) recreates() bool {
 
 // UpdatePod changes a pod. Members that the caller does not mention stay.
 func (s *Session) UpdatePod(ctx context.Context, id string, w *PodWishes) (v2.Pod, error) {
-	p := patch{about: aboutPod("update"), read: "getPod", update: "updatePod", id: id}
+	p := patch{about: NounPod.About("update"), read: "getPod", update: "updatePod", id: id}
 	var current map[string]any
 	if w.recreates() {
 		var err error

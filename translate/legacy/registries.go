@@ -2,10 +2,6 @@ package legacy
 
 import "context"
 
-func aboutRegistry(verb string) About {
-	return About{Verb: verb + " " + string(NounRegistry), Noun: NounRegistry}
-}
-
 // Registries lists the account's registry credentials.
 func (s *Session) Registries(ctx context.Context) ([]any, error) {
 	return s.List(ctx, About{Verb: "list container registry auths", Noun: NounRegistry}, "listRegistries", "registries", nil)
@@ -13,15 +9,15 @@ func (s *Session) Registries(ctx context.Context) ([]any, error) {
 
 // Registry reads registry credentials.
 func (s *Session) Registry(ctx context.Context, id string) (map[string]any, error) {
-	return s.Read(ctx, aboutRegistry("get"), "getRegistry", id)
+	return s.Read(ctx, NounRegistry.About("get"), "getRegistry", id)
 }
 
 // CreateRegistry stores registry credentials.
 func (s *Session) CreateRegistry(ctx context.Context, w Plain) (map[string]any, error) {
-	return s.Create(ctx, aboutRegistry("create"), Call("createRegistry", "", w))
+	return s.Create(ctx, NounRegistry.About("create"), Call("createRegistry", "", w))
 }
 
 // DeleteRegistry deletes registry credentials.
 func (s *Session) DeleteRegistry(ctx context.Context, id string) error {
-	return s.Remove(ctx, aboutRegistry("delete"), "deleteRegistry", id)
+	return s.Remove(ctx, NounRegistry.About("delete"), "deleteRegistry", id)
 }

@@ -39,8 +39,6 @@ type TemplateWishes struct {
 	Remember func(note *translate.TemplateNote)
 }
 
-var aboutTemplate = About{Verb: "get template", Noun: NounTemplate}
-
 // GivenTemplate is the look-up of a template that the caller's body names.
 func GivenTemplate(verb, id string) About { return About{Verb: verb, Noun: NounTemplate, Given: id} }
 
@@ -135,7 +133,7 @@ func (s *Session) TemplatesByID(ctx context.Context, wanted []string) map[string
 		body := translate.Members(translate.ByID(own, t.realID()))
 		if body == nil {
 			var err error
-			if body, err = s.Read(ctx, aboutTemplate, "getTemplate", t.realID()); err != nil {
+			if body, err = s.Read(ctx, NounTemplate.About("get"), "getTemplate", t.realID()); err != nil {
 				return
 			}
 		}
@@ -163,7 +161,7 @@ func (s *Session) CreateTemplate(ctx context.Context, w *TemplateWishes) (Templa
 	case size > 0:
 		b.SetPersistent(s.volumeSize("volumeInGb", size), textOr(w.MountPath, DefaultPath))
 	}
-	about := About{Verb: "create template", Noun: NounTemplate}
+	about := NounTemplate.About("create")
 	if id := b.Registry(); id != "" {
 		about.Noun, about.Given = NounRegistry, id
 	}
@@ -187,7 +185,7 @@ func textOr(w Wish[string], other string) string {
 // UpdateTemplate changes a template, or the endpoint behind a virtual one. Members that
 // the caller does not mention stay.
 func (s *Session) UpdateTemplate(ctx context.Context, id string, w *TemplateWishes) (Template, error) {
-	about := About{Verb: "update template", Noun: NounTemplate}
+	about := NounTemplate.About("update")
 	if endpoint, ok := strings.CutPrefix(id, VirtualPrefix); ok {
 		return s.updateVirtual(ctx, about, endpoint, w)
 	}
@@ -316,7 +314,7 @@ func (s *Session) rollOut(ctx context.Context, t *Template) {
 	s.Each(ctx, len(followers), func(ctx context.Context, i int) {
 		b := v2.NewEndpoint()
 		b.SetTemplateID(t.realID())
-		_, errs[i] = s.Change(ctx, aboutEndpoint("update"), Call("updateEndpoint", followers[i], b.Members))
+		_, errs[i] = s.Change(ctx, NounEndpoint.About("update"), Call("updateEndpoint", followers[i], b.Members))
 	})
 	for i, id := range followers {
 		switch {
@@ -336,11 +334,11 @@ func (s *Session) DeleteTemplate(ctx context.Context, id string) error {
 	}
 	followers, _ := s.Followers(ctx, id)
 	for _, endpoint := range followers {
-		if _, err := s.Endpoint(ctx, aboutEndpoint("get"), endpoint); !IsMissing(err) {
+		if _, err := s.Endpoint(ctx, NounEndpoint.About("get"), endpoint); !IsMissing(err) {
 			return invalid("", "template is bound to endpoint %s", endpoint)
 		} // else it was deleted past this gateway
 	}
-	if err := s.Remove(ctx, About{Verb: "delete template", Noun: NounTemplate}, "deleteTemplate", s.ResolveTemplate(ctx, id)); err != nil {
+	if err := s.Remove(ctx, NounTemplate.About("delete"), "deleteTemplate", s.ResolveTemplate(ctx, id)); err != nil {
 		return err
 	}
 	translate.DropNote(ctx, s.Dialogue, s.Key(translate.KindTemplate, id))

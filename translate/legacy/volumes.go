@@ -21,7 +21,7 @@ func (s *Session) Volumes(ctx context.Context) ([]any, error) {
 
 // Volume reads a network volume.
 func (s *Session) Volume(ctx context.Context, id string) (map[string]any, error) {
-	return s.Read(ctx, About{Verb: "get network volume", Noun: NounVolume}, "getNetworkVolume", id)
+	return s.Read(ctx, NounVolume.About("get"), "getNetworkVolume", id)
 }
 
 // CreateVolume makes a network volume. Sizes below the smallest are raised.
@@ -63,11 +63,11 @@ func (s *Session) UpdateVolume(ctx context.Context, id string, w *VolumeWishes) 
 		return nil, invalid("size", "must be at least %d", SmallestVolume)
 	}
 	w.SizeGB.To(b.SetSize)
-	p := patch{about: About{Verb: "update network volume", Noun: NounVolume}, read: "getNetworkVolume", update: "updateNetworkVolume", id: id}
+	p := patch{about: NounVolume.About("update"), read: "getNetworkVolume", update: "updateNetworkVolume", id: id}
 	return s.apply(ctx, &p, b.Members, nil)
 }
 
 // DeleteVolume deletes a network volume.
 func (s *Session) DeleteVolume(ctx context.Context, id string) error {
-	return s.Remove(ctx, About{Verb: "delete network volume", Noun: NounVolume}, "deleteNetworkVolume", id)
+	return s.Remove(ctx, NounVolume.About("delete"), "deleteNetworkVolume", id)
 }

@@ -41,7 +41,9 @@ type row struct {
 	form form
 	// brief tells that clients of this operation give up after 10 seconds.
 	brief bool
-	serve func(ctx context.Context, r *request) (*reply, error)
+	serve serve
+	// id is the path parameter, "" for none.
+	id string
 }
 
 // API serves the v1 dialect. It is immutable and safe for concurrent use.
@@ -95,15 +97,13 @@ type request struct {
 	*legacy.Session
 	api   *API
 	in    *translate.Incoming
+	id    string // of the resource that the path names
 	form  form
 	body  input
 	query query
 	// user is the account's stand-in for a user id, made once.
 	user func() string
 }
-
-// param returns a path parameter.
-func (r *request) param(name string) string { return r.in.Params[name] }
 
 // reply is a successful answer: a body that is still to be written as JSON, one
 // that is encoded, or none.
@@ -124,24 +124,6 @@ func shown(show func(any) map[string]any) func(body map[string]any, err error) (
 	}
 }
 
-// shownEach is shown for a list.
-func shownEach(show func(any) map[string]any) func(list []any, err error) (*reply, error) {
-	return func(list []any, err error) (*reply, error) {
-		if err != nil {
-			return nil, err
-		}
-		return ok(each(list, show)), nil
-	}
-}
-
-// done answers a call that returns nothing.
-func done(err error) (*reply, error) {
-	if err != nil {
-		return nil, err
-	}
-	return &reply{status: http.StatusNoContent}, nil
-}
-
 func ok(body any) *reply { return &reply{status: http.StatusOK, body: body} }
 
 // Serve answers one request of the operation with the given ID by making v2
@@ -160,7 +142,7 @@ func (a *API) Serve(ctx context.Context, op string, in *translate.Incoming, call
 	}
 	r := &request{
 		Session: legacy.NewSession(translate.NewDialogue(a.deps, call, in, budget), &a.quirks),
-		api:     a, in: in, query: query{values: in.Query},
+		api:     a, in: in, id: in.Params[row.id], query: query{values: in.Query},
 		user: sync.OnceValue(func() string { return translate.UserID(in.Account) }),
 	}
 	ctx, cancel := r.Bound(ctx)

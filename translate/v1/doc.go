@@ -1,8 +1,8 @@
 // Package v1 keeps programs written for the platform's first REST API working:
 // it answers each of its 37 operations by making v2 calls.
 //
-// Every operation is one row of a table (operations.go); a file per resource
-// holds the functions the rows name. A handler reads a validated body, makes
+// A resource is one row of a table (operations.go), with its create, list, get, update and
+// delete; a file per resource holds the functions the rows name. A handler reads a validated body, makes
 // calls through a translate.Dialogue and returns a value in v1's shape or a
 // *fault. Nothing of a caller's body is copied into a v2 body: each is built
 // anew from the fields this package knows, so v2 never sees a surprise and

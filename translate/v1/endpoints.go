@@ -56,29 +56,19 @@ func getEndpoint(ctx context.Context, r *request) (*reply, error) {
 	if r.query.fault != nil {
 		return nil, r.query.fault
 	}
-	id := r.param("endpointId")
-	e, err := r.Endpoint(ctx, legacy.About{Verb: "get endpoint", Noun: legacy.NounEndpoint}, id)
+	e, err := r.Endpoint(ctx, legacy.NounEndpoint.About("get"), r.id)
 	if err != nil {
 		return nil, err
 	}
-	note := r.EndpointNote(ctx, id)
+	note := r.EndpointNote(ctx, r.id)
 	out := r.endpointNow(ctx, e, note)
 	if withTemplate {
 		out["template"] = r.templateFor(ctx, e, note, r.templatesByID(ctx, translate.Unique([]string{note.TemplateID})))
 	}
-	if workers := r.workersIf(ctx, withWorkers, id); workers != nil {
-		out["workers"] = workers
+	if withWorkers {
+		if workers := r.workersOf(ctx, []string{r.id})[r.id]; workers != nil {
+			out["workers"] = workers
+		}
 	}
 	return ok(out), nil
-}
-
-func (r *request) workersIf(ctx context.Context, wanted bool, id string) []any {
-	if !wanted {
-		return nil
-	}
-	return r.workersOf(ctx, []string{id})[id]
-}
-
-func deleteEndpoint(ctx context.Context, r *request) (*reply, error) {
-	return done(r.DeleteEndpoint(ctx, r.param("endpointId")))
 }

@@ -63,7 +63,7 @@ func createEndpoint(ctx context.Context, r *request) (*reply, error) {
 
 // updateEndpoint serves PATCH and POST .../update.
 func updateEndpoint(ctx context.Context, r *request) (*reply, error) {
-	endpoint, note, err := r.UpdateEndpoint(ctx, r.param("endpointId"), r.endpointWishes())
+	endpoint, note, err := r.UpdateEndpoint(ctx, r.id, r.endpointWishes())
 	if err != nil {
 		return nil, err
 	}

@@ -1,81 +1,133 @@
 package v1
 
-import "github.com/tollgate-dev/tollgate/translate/legacy"
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/tollgate-dev/tollgate/translate/legacy"
+)
+
+// serve answers one operation.
+type serve = func(ctx context.Context, r *request) (*reply, error)
+
+// resource is what v1 has operations on: create, list, get, update and delete.
+type resource struct {
+	// name is in the ids of operations, such as createPod and listPods; successor and
+	// successors are in those of v2, "" for the same.
+	name, successor, successors string
+	// path is that of the list, id the parameter that names one, next the list in v2.
+	path, id, next string
+	// creates and updates read the bodies.
+	creates, updates form
+	// brief tells that its clients give up after 10 seconds.
+	brief bool
+	// update is nil where there is none; it serves POST .../update, too.
+	create, list, get, update, delete serve
+}
+
+func op(id, method, path, v2 string) Operation {
+	return Operation{ID: id, Method: method, Path: path, V2: v2, Mutates: method != http.MethodGet}
+}
+
+// rows are the operations in the order of the description, before those that only this
+// resource has.
+func (k resource) rows(more ...row) []row {
+	const get, post, patch, del = http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete
+	item, next := k.path+"/{"+k.id+"}", k.next+"/{"+k.id+"}"
+	one := cmp.Or(k.successor, k.name)
+	rows := []row{
+		{Operation: op("create"+k.name, post, k.path, "create"+one), successor: k.next, form: k.creates, serve: k.create},
+		{Operation: op("list"+k.name+"s", get, k.path, "list"+cmp.Or(k.successors, k.name+"s")), successor: k.next, serve: k.list},
+		{Operation: op("get"+k.name, get, item, "get"+one), successor: next, serve: k.get},
+	}
+	if k.update != nil {
+		rows = append(rows, row{Operation: op("update"+k.name, patch, item, "update"+one), successor: next, form: k.updates, serve: k.update})
+	}
+	rows = append(rows, row{Operation: op("delete"+k.name, del, item, "delete"+one), successor: next, serve: k.delete})
+	if k.update != nil {
+		rows = append(rows, row{Operation: op("update"+k.name+"ByPost", post, item+"/update", "update"+one), successor: next, form: k.updates, serve: k.update})
+	}
+	rows = append(rows, more...)
+	for i := range rows {
+		rows[i].id, rows[i].brief = k.id, k.brief
+	}
+	return rows
+}
+
+// lists, gets and deletes serve what needs no more than a call.
+func lists(show func(any) map[string]any, list func(*legacy.Session, context.Context) ([]any, error)) serve {
+	return func(ctx context.Context, r *request) (*reply, error) {
+		listed, err := list(r.Session, ctx)
+		if err != nil {
+			return nil, err
+		}
+		return ok(each(listed, show)), nil
+	}
+}
+
+func gets(show func(any) map[string]any, get func(*legacy.Session, context.Context, string) (map[string]any, error)) serve {
+	return func(ctx context.Context, r *request) (*reply, error) { return shown(show)(get(r.Session, ctx, r.id)) }
+}
+
+func deletes(remove func(*legacy.Session, context.Context, string) error) serve {
+	return func(ctx context.Context, r *request) (*reply, error) {
+		return &reply{status: http.StatusNoContent}, remove(r.Session, ctx, r.id)
+	}
+}
+
+// podActs is the row of an action on a pod.
+func podActs(verb string, serve serve) row {
+	o := op(verb+"Pod", http.MethodPost, "/v1/pods/{podId}/"+verb, "podAction")
+	o.Bodiless = true
+	return row{Operation: o, successor: "/v2/pods/{podId}/action", serve: serve}
+}
+
+// bills is the row of the amounts of a resource.
+func bills(id, path, v2, next string, serve serve) row {
+	return row{Operation: op(id, http.MethodGet, "/v1/billing/"+path, v2), successor: "/v2/billing/" + next, serve: serve}
+}
 
 // operations is the whole of v1: a row for each operation, in the order of the
 // description. Routes are built from it and a test holds it against the
 // description.
 func operations() []row {
-	const (
-		get, post, patch, del = "GET", "POST", "PATCH", "DELETE"
-
-		pods, pod             = "/v1/pods", "/v1/pods/{podId}"
-		endpoints, endpoint   = "/v1/endpoints", "/v1/endpoints/{endpointId}"
-		templates, template   = "/v1/templates", "/v1/templates/{templateId}"
-		volumes, volume       = "/v1/networkvolumes", "/v1/networkvolumes/{networkVolumeId}"
-		registries, registry  = "/v1/containerregistryauth", "/v1/containerregistryauth/{containerRegistryAuthId}"
-		v2Pod, v2PodAction    = "/v2/pods/{podId}", "/v2/pods/{podId}/action"
-		v2Endpoint            = "/v2/serverless/{endpointId}"
-		v2Template            = "/v2/templates/{templateId}"
-		v2Volumes, v2Volume   = "/v2/network-volumes", "/v2/network-volumes/{networkVolumeId}"
-		v2Registry            = "/v2/registries/{containerRegistryAuthId}"
-		v2Serverless          = "/v2/serverless"
-		v2Templates, v2RegAll = "/v2/templates", "/v2/registries"
-	)
-	op := func(id, method, path, v2 string) Operation {
-		return Operation{ID: id, Method: method, Path: path, V2: v2, Mutates: method != get}
-	}
-	act := func(id, verb string) Operation {
-		o := op(id, post, pod+"/"+verb, "podAction")
-		o.Bodiless = true
-		return o
-	}
 	public := func(id, path, v2 string) Operation {
-		return Operation{ID: id, Method: get, Path: path, V2: v2, Public: true}
+		return Operation{ID: id, Method: http.MethodGet, Path: path, V2: v2, Public: true}
 	}
-	return []row{
+	return slices.Concat([]row{
 		{Operation: public("getOpenAPI", "/v1/openapi.json", "getOpenAPI"), successor: "/v2/openapi.json", serve: getOpenAPI},
 		{Operation: public("getDocs", "/v1/docs", ""), serve: getDocs},
-
-		{Operation: op("createPod", post, pods, "createPod"), successor: "/v2/pods", form: podCreateForm, serve: createPod},
-		{Operation: op("listPods", get, pods, "listPods"), successor: "/v2/pods", serve: listPods},
-		{Operation: op("getPod", get, pod, "getPod"), successor: v2Pod, serve: getPod},
-		{Operation: op("updatePod", patch, pod, "updatePod"), successor: v2Pod, form: podUpdateForm, serve: updatePod},
-		{Operation: op("deletePod", del, pod, "deletePod"), successor: v2Pod, serve: deletePod},
-		{Operation: op("updatePodByPost", post, pod+"/update", "updatePod"), successor: v2Pod, form: podUpdateForm, serve: updatePod},
-		{Operation: act("startPod", "start"), successor: v2PodAction, serve: podAction(legacy.Start)},
-		{Operation: act("stopPod", "stop"), successor: v2PodAction, serve: podAction(legacy.Stop)},
-		{Operation: act("resetPod", "reset"), successor: v2PodAction, serve: resetPod},
-		{Operation: act("restartPod", "restart"), successor: v2PodAction, serve: podAction(legacy.Restart)},
-
-		{Operation: op("createEndpoint", post, endpoints, "createEndpoint"), successor: v2Serverless, form: endpointCreateForm, serve: createEndpoint},
-		{Operation: op("listEndpoints", get, endpoints, "listEndpoints"), successor: v2Serverless, serve: listEndpoints},
-		{Operation: op("getEndpoint", get, endpoint, "getEndpoint"), successor: v2Endpoint, serve: getEndpoint},
-		{Operation: op("updateEndpoint", patch, endpoint, "updateEndpoint"), successor: v2Endpoint, form: endpointUpdateForm, serve: updateEndpoint},
-		{Operation: op("deleteEndpoint", del, endpoint, "deleteEndpoint"), successor: v2Endpoint, serve: deleteEndpoint},
-		{Operation: op("updateEndpointByPost", post, endpoint+"/update", "updateEndpoint"), successor: v2Endpoint, form: endpointUpdateForm, serve: updateEndpoint},
-
-		{Operation: op("createTemplate", post, templates, "createTemplate"), successor: v2Templates, form: templateCreateForm, serve: createTemplate},
-		{Operation: op("listTemplates", get, templates, "listTemplates"), successor: v2Templates, serve: listTemplates},
-		{Operation: op("getTemplate", get, template, "getTemplate"), successor: v2Template, serve: getTemplate},
-		{Operation: op("updateTemplate", patch, template, "updateTemplate"), successor: v2Template, form: templateUpdateForm, serve: updateTemplate},
-		{Operation: op("deleteTemplate", del, template, "deleteTemplate"), successor: v2Template, serve: deleteTemplate},
-		{Operation: op("updateTemplateByPost", post, template+"/update", "updateTemplate"), successor: v2Template, form: templateUpdateForm, serve: updateTemplate},
-
-		{Operation: op("createNetworkVolume", post, volumes, "createNetworkVolume"), successor: v2Volumes, form: volumeCreateForm, brief: true, serve: createNetworkVolume},
-		{Operation: op("listNetworkVolumes", get, volumes, "listNetworkVolumes"), successor: v2Volumes, brief: true, serve: listNetworkVolumes},
-		{Operation: op("getNetworkVolume", get, volume, "getNetworkVolume"), successor: v2Volume, brief: true, serve: getNetworkVolume},
-		{Operation: op("updateNetworkVolume", patch, volume, "updateNetworkVolume"), successor: v2Volume, form: volumeUpdateForm, brief: true, serve: updateNetworkVolume},
-		{Operation: op("deleteNetworkVolume", del, volume, "deleteNetworkVolume"), successor: v2Volume, brief: true, serve: deleteNetworkVolume},
-		{Operation: op("updateNetworkVolumeByPost", post, volume+"/update", "updateNetworkVolume"), successor: v2Volume, form: volumeUpdateForm, brief: true, serve: updateNetworkVolume},
-
-		{Operation: op("createContainerRegistryAuth", post, registries, "createRegistry"), successor: v2RegAll, form: registryCreateForm, serve: createRegistryAuth},
-		{Operation: op("listContainerRegistryAuths", get, registries, "listRegistries"), successor: v2RegAll, serve: listRegistryAuths},
-		{Operation: op("getContainerRegistryAuth", get, registry, "getRegistry"), successor: v2Registry, serve: getRegistryAuth},
-		{Operation: op("deleteContainerRegistryAuth", del, registry, "deleteRegistry"), successor: v2Registry, serve: deleteRegistryAuth},
-
-		{Operation: op("podBilling", get, "/v1/billing/pods", "listPodBilling"), successor: "/v2/billing/pods", serve: podBilling},
-		{Operation: op("endpointBilling", get, "/v1/billing/endpoints", "listServerlessBilling"), successor: "/v2/billing/serverless", serve: endpointBilling},
-		{Operation: op("networkVolumeBilling", get, "/v1/billing/networkvolumes", "listNetworkVolumeBilling"), successor: "/v2/billing/network-volumes", serve: networkVolumeBilling},
-	}
+	}, resource{
+		name: "Pod", path: "/v1/pods", id: "podId", next: "/v2/pods",
+		creates: podCreateForm, updates: podUpdateForm,
+		create: createPod, list: listPods, get: getPod, update: updatePod, delete: deletes((*legacy.Session).DeletePod),
+	}.rows(
+		podActs("start", podAction(legacy.Start)), podActs("stop", podAction(legacy.Stop)),
+		podActs("reset", resetPod), podActs("restart", podAction(legacy.Restart)),
+	), resource{
+		name: "Endpoint", path: "/v1/endpoints", id: "endpointId", next: "/v2/serverless",
+		creates: endpointCreateForm, updates: endpointUpdateForm,
+		create: createEndpoint, list: listEndpoints, get: getEndpoint, update: updateEndpoint, delete: deletes((*legacy.Session).DeleteEndpoint),
+	}.rows(), resource{
+		name: "Template", path: "/v1/templates", id: "templateId", next: "/v2/templates",
+		creates: templateCreateForm, updates: templateUpdateForm,
+		create: createTemplate, list: listTemplates, get: getTemplate, update: updateTemplate, delete: deletes((*legacy.Session).DeleteTemplate),
+	}.rows(), resource{
+		name: "NetworkVolume", path: "/v1/networkvolumes", id: "networkVolumeId", next: "/v2/network-volumes",
+		creates: volumeCreateForm, updates: volumeUpdateForm, brief: true,
+		create: createNetworkVolume, list: lists(networkVolume, (*legacy.Session).Volumes), get: gets(networkVolume, (*legacy.Session).Volume),
+		update: updateNetworkVolume, delete: deletes((*legacy.Session).DeleteVolume),
+	}.rows(), resource{
+		name: "ContainerRegistryAuth", successor: "Registry", successors: "Registries",
+		path: "/v1/containerregistryauth", id: "containerRegistryAuthId", next: "/v2/registries",
+		creates: registryCreateForm,
+		create:  createRegistryAuth, list: lists(registryAuth, (*legacy.Session).Registries), get: gets(registryAuth, (*legacy.Session).Registry),
+		delete: deletes((*legacy.Session).DeleteRegistry),
+	}.rows(), []row{
+		bills("podBilling", "pods", "listPodBilling", "pods", podBilling),
+		bills("endpointBilling", "endpoints", "listServerlessBilling", "serverless", endpointBilling),
+		bills("networkVolumeBilling", "networkvolumes", "listNetworkVolumeBilling", "network-volumes", networkVolumeBilling),
+	})
 }

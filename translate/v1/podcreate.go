@@ -116,7 +116,7 @@ func (r *request) placement(p *legacy.Placement) error {
 // updatePod serves PATCH and POST .../update.
 func updatePod(ctx context.Context, r *request) (*reply, error) {
 	want := r.podWishes()
-	pod, err := r.UpdatePod(ctx, r.param("podId"), &want)
+	pod, err := r.UpdatePod(ctx, r.id, &want)
 	return r.podReply(ctx, pod, "", err)
 }
 
@@ -132,18 +132,14 @@ func (r *request) podReply(ctx context.Context, pod v2.Pod, intent string, err e
 // podAction serves the actions that v2 has.
 func podAction(a legacy.Action) func(context.Context, *request) (*reply, error) {
 	return func(ctx context.Context, r *request) (*reply, error) {
-		pod, err := r.Act(ctx, r.param("podId"), a)
+		pod, err := r.Act(ctx, r.id, a)
 		return r.podReply(ctx, pod, a.Intent(), err)
 	}
 }
 
 func resetPod(ctx context.Context, r *request) (*reply, error) {
-	pod, err := r.ResetPod(ctx, r.param("podId"))
+	pod, err := r.ResetPod(ctx, r.id)
 	return r.podReply(ctx, pod, translate.Running, err)
-}
-
-func deletePod(ctx context.Context, r *request) (*reply, error) {
-	return done(r.DeletePod(ctx, r.param("podId")))
 }
 
 // shortage is the status of "nothing is free": v1 really answered 500, of which its

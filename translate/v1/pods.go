@@ -149,10 +149,9 @@ func getPod(ctx context.Context, r *request) (*reply, error) {
 	if r.query.fault != nil {
 		return nil, r.query.fault
 	}
-	id := r.param("podId")
-	pod, err := r.Pod(ctx, id)
+	pod, err := r.Pod(ctx, r.id)
 	if legacy.IsMissing(err) && include.workers {
-		return r.getWorker(ctx, id)
+		return r.getWorker(ctx, r.id)
 	}
 	if err != nil {
 		return nil, err

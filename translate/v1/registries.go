@@ -19,15 +19,3 @@ func registryAuth(v any) map[string]any {
 func createRegistryAuth(ctx context.Context, r *request) (*reply, error) {
 	return shown(registryAuth)(r.CreateRegistry(ctx, r.form.plain(r.body)))
 }
-
-func listRegistryAuths(ctx context.Context, r *request) (*reply, error) {
-	return shownEach(registryAuth)(r.Registries(ctx))
-}
-
-func getRegistryAuth(ctx context.Context, r *request) (*reply, error) {
-	return shown(registryAuth)(r.Registry(ctx, r.param("containerRegistryAuthId")))
-}
-
-func deleteRegistryAuth(ctx context.Context, r *request) (*reply, error) {
-	return done(r.DeleteRegistry(ctx, r.param("containerRegistryAuthId")))
-}

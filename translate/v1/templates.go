@@ -191,7 +191,7 @@ func getTemplate(ctx context.Context, r *request) (*reply, error) {
 	if r.query.fault != nil {
 		return nil, r.query.fault
 	}
-	t, err := r.Template(ctx, legacy.About{Verb: "get template", Noun: legacy.NounTemplate}, r.param("templateId"))
+	t, err := r.Template(ctx, legacy.NounTemplate.About("get"), r.id)
 	if err != nil {
 		return nil, err
 	}
@@ -219,13 +219,9 @@ func createTemplate(ctx context.Context, r *request) (*reply, error) {
 
 // updateTemplate serves PATCH and POST .../update.
 func updateTemplate(ctx context.Context, r *request) (*reply, error) {
-	t, err := r.UpdateTemplate(ctx, r.param("templateId"), r.templateWishes())
+	t, err := r.UpdateTemplate(ctx, r.id, r.templateWishes())
 	if err != nil {
 		return nil, err
 	}
 	return ok(r.template(ctx, t, false)), nil
-}
-
-func deleteTemplate(ctx context.Context, r *request) (*reply, error) {
-	return done(r.DeleteTemplate(ctx, r.param("templateId")))
 }

@@ -36,19 +36,7 @@ func createNetworkVolume(ctx context.Context, r *request) (*reply, error) {
 	return shown(networkVolume)(r.CreateVolume(ctx, r.volumeWishes()))
 }
 
-func listNetworkVolumes(ctx context.Context, r *request) (*reply, error) {
-	return shownEach(networkVolume)(r.Volumes(ctx))
-}
-
-func getNetworkVolume(ctx context.Context, r *request) (*reply, error) {
-	return shown(networkVolume)(r.Volume(ctx, r.param("networkVolumeId")))
-}
-
 // updateNetworkVolume serves PATCH and POST .../update.
 func updateNetworkVolume(ctx context.Context, r *request) (*reply, error) {
-	return shown(networkVolume)(r.UpdateVolume(ctx, r.param("networkVolumeId"), r.volumeWishes()))
-}
-
-func deleteNetworkVolume(ctx context.Context, r *request) (*reply, error) {
-	return done(r.DeleteVolume(ctx, r.param("networkVolumeId")))
+	return shown(networkVolume)(r.UpdateVolume(ctx, r.id, r.volumeWishes()))
 }
