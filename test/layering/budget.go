@@ -39,14 +39,14 @@ func Budgets() []Budget {
 		{"policies", []string{"policies/..."}, 15442},
 		{"ledger and its store", []string{"policies/spend", "policies/spend/redisstore"}, 8030},
 		{"limits and their store", []string{"ratelimit", "ratelimit/group", "ratelimit/metrics", "ratelimit/redisstore"}, 4856},
-		{"old dialects", []string{"translate/..."}, 15801},
+		{"old dialects", []string{"translate/..."}, 15740},
 		{"configuration", []string{"config/...", "gateway/settings"}, 5229},
 		{"command line", []string{"cmd/tollgate"}, 6520},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2537},
 		{"support of tests in folders of the product", []string{
 			"policies/spend/storetest", "ratelimit/proof", "ratelimit/redistest", "ratelimit/storetest", "translate/storetest",
 		}, 4407},
-		{"emulator of the platform", []string{"test/platform/..."}, 11215},
+		{"emulator of the platform", []string{"test/platform/..."}, 10837},
 	}
 }
 
