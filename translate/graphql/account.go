@@ -27,10 +27,14 @@ func myself(ctx context.Context, x *exchange, in input) (any, error) {
 	if slices.ContainsFunc([]string{"pubKey", "currentSpendPerHr", "pods", "endpoints", "endpoint", "podTemplates", "containerRegistryCreds", "networkVolumes"}, reads) {
 		return &user{}, nil // those reads prove the credential
 	}
-	if _, err := x.list(ctx, "getSshKeys", "keys", nil, legacy.NounAccount); err != nil && !isStatus(err, http.StatusForbidden) {
+	if _, err := x.sshKeys(ctx); err != nil && !isStatus(err, http.StatusForbidden) {
 		return nil, err
 	}
 	return &user{}, nil
+}
+
+func (x *exchange) sshKeys(ctx context.Context) ([]any, error) {
+	return x.List(ctx, legacy.About{Verb: "getSshKeys", Noun: legacy.NounAccount}, "getSshKeys", "keys", nil)
 }
 
 func accountTypes() map[string]objectType {
@@ -58,7 +62,7 @@ func userFields() objectType {
 			if u.keys != nil {
 				return strings.Join(u.keys, "\n"), nil
 			}
-			keys, err := x.list(ctx, "getSshKeys", "keys", nil, legacy.NounAccount)
+			keys, err := x.sshKeys(ctx)
 			return strings.Join(translate.Texts(keys), "\n"), err
 		}),
 		"currentSpendPerHr": field(func(ctx context.Context, x *exchange, _ *user, _ input) (any, error) {
@@ -127,12 +131,13 @@ func updateUserSettings(ctx context.Context, x *exchange, in input) (any, error)
 		lines = append(lines, line)
 	}
 	keys := translate.Unique(lines)
-	b, err := x.change(ctx, "updateSshKeys", "", map[string]any{"keys": translate.List(keys)}, legacy.NounAccount)
+	about := legacy.About{Verb: "updateSshKeys", Noun: legacy.NounAccount}
+	b, err := x.Change(ctx, about, legacy.Call("updateSshKeys", "", map[string]any{"keys": translate.List(keys)}))
 	if err != nil {
 		return nil, err
 	}
 	if _, isList := translate.At(b, "keys").([]any); !isList {
-		return nil, legacy.Unusable(legacy.About{Verb: "updateSshKeys", Noun: legacy.NounAccount})
+		return nil, legacy.Unusable(about)
 	}
 	if list := translate.Texts(b, "keys"); len(list) > 0 {
 		keys = list

@@ -11,33 +11,36 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// compliantCentres lists the ids of the centres that meet all of the list.
-func (x *exchange) compliantCentres(ctx context.Context, list []string) ([]string, error) {
+// compliantCentres lists the ids of the centres that meet all of the list, if others are
+// named only of those.
+func (x *exchange) compliantCentres(ctx context.Context, list, named []string) ([]string, error) {
 	centres, err := x.DataCenters(ctx, url.Values{"compliance": {strings.Join(list, ",")}})
 	if err != nil {
 		return nil, err
 	}
-	return legacy.IDs(centres), nil
+	ids := legacy.IDs(centres)
+	if len(named) == 0 {
+		return ids, nil
+	}
+	return slices.DeleteFunc(ids, func(id string) bool { return !slices.Contains(named, id) }), nil
 }
 
 // centreIDs lists the centres a catalog record names.
 func centreIDs(entry any) []string { return legacy.IDs(translate.Items(entry, "dataCenters")) }
 
-// carried reports whether a GPU type is offered in the cloud at all.
-func carried(entry any, cloud string) bool {
+// member is what a cloud is called inside records of the catalog.
+func member(cloud string) string {
 	if cloud == community {
-		return translate.Flag(entry, "community")
+		return "community"
 	}
-	return translate.Flag(entry, "secure")
+	return "secure"
 }
 
+// carried reports whether a GPU type is offered in the cloud at all.
+func carried(entry any, cloud string) bool { return translate.Flag(entry, member(cloud)) }
+
 // cloudPriceOf is the price of one GPU per hour.
-func cloudPriceOf(entry any, cloud string) float64 {
-	if cloud == community {
-		return number(entry, "price", "community")
-	}
-	return number(entry, "price", "secure")
-}
+func cloudPriceOf(entry any, cloud string) float64 { return number(entry, "price", member(cloud)) }
 
 // cloudPrice is the price, nil where the type is not offered: v2 gives a figure
 // even then.

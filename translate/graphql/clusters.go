@@ -65,7 +65,7 @@ func createCluster(ctx context.Context, x *exchange, in input) (any, error) {
 func (x *exchange) members(ctx context.Context, id string, want int) []any {
 	var pods []any
 	for waited := time.Duration(0); ; waited += memberPoll {
-		resp, err := x.Send(ctx, request("listClusterPods", id, nil, nil), translate.Once)
+		resp, err := x.Send(ctx, legacy.Call("listClusterPods", id, nil), translate.Once)
 		if err != nil || !resp.OK() {
 			break
 		}

@@ -182,12 +182,9 @@ func (x *exchange) placement(ctx context.Context, a args, p *legacy.Placement) e
 	if len(list) == 0 {
 		return nil
 	}
-	centres, err := x.compliantCentres(ctx, list)
+	centres, err := x.compliantCentres(ctx, list, p.DataCenters)
 	if err != nil {
 		return err
-	}
-	if len(p.DataCenters) > 0 {
-		centres = slices.DeleteFunc(centres, func(id string) bool { return !slices.Contains(p.DataCenters, id) })
 	}
 	if p.DataCenters = centres; len(centres) == 0 {
 		return &legacy.ShortageError{}

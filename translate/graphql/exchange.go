@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"sync"
 
 	"github.com/tollgate-dev/tollgate/translate"
@@ -66,25 +65,6 @@ func (x *exchange) anonymous() bool { return x.in.Account == "" }
 func (x *exchange) user() string { return translate.UserID(x.in.Account) }
 
 func (x *exchange) config() *Config { return &x.api.cfg }
-
-// request builds a v2 request; id is the {id} of the path, "" when it has none.
-func request(operation, id string, body any, query url.Values) *translate.Request {
-	r := &translate.Request{Operation: operation, Body: body, Query: query}
-	if id != "" {
-		r.Params = map[string]string{"id": id}
-	}
-	return r
-}
-
-// list reads a whole collection: the array under member.
-func (x *exchange) list(ctx context.Context, operation, member string, query url.Values, k legacy.Noun) ([]any, error) {
-	return x.List(ctx, legacy.About{Verb: operation, Noun: k}, operation, member, query)
-}
-
-// change writes to v2. What was read before is forgotten.
-func (x *exchange) change(ctx context.Context, operation, id string, b any, k legacy.Noun) (any, error) {
-	return x.Change(ctx, legacy.About{Verb: operation, Noun: k}, request(operation, id, b, nil))
-}
 
 // isStatus reports a fault that stands for this status of v2.
 func isStatus(err error, status int) bool {

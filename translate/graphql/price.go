@@ -115,14 +115,8 @@ func priceFilter(ctx context.Context, x *exchange, a args) (centreFilter, error)
 		f = centreFilter{true, []string{id}}
 	}
 	if list := translate.Unique(a.texts("compliance")); len(list) > 0 {
-		ids, err := x.compliantCentres(ctx, list)
-		if err != nil {
-			return f, err
-		}
-		if f.on {
-			ids = slices.DeleteFunc(ids, func(id string) bool { return !slices.Contains(f.ids, id) })
-		}
-		f = centreFilter{true, ids}
+		ids, err := x.compliantCentres(ctx, list, f.ids)
+		return centreFilter{true, ids}, err
 	}
 	return f, nil
 }
@@ -147,7 +141,7 @@ func (l *lowest) fill(ctx context.Context, x *exchange) error {
 // mostIn is how many GPUs of a type one machine of a cloud has, without bound where the
 // catalog does not say.
 func mostIn(entry any, cloud string) int64 {
-	if most := translate.Whole(entry, "maxCount", strings.ToLower(cloud)); most > 0 {
+	if most := translate.Whole(entry, "maxCount", member(cloud)); most > 0 {
 		return most
 	}
 	return math.MaxInt64

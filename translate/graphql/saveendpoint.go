@@ -136,10 +136,7 @@ func (x *exchange) endpointPlaces(a args) func(ctx context.Context) (legacy.Wish
 			w = legacy.Given(ids)
 		}
 		if list := a.texts("compliance"); len(list) > 0 {
-			ids, err := x.compliantCentres(ctx, list)
-			if centres := w.Value(); len(centres) > 0 {
-				ids = slices.DeleteFunc(ids, func(id string) bool { return !slices.Contains(centres, id) })
-			}
+			ids, err := x.compliantCentres(ctx, list, w.Value())
 			if err == nil && len(ids) == 0 {
 				err = noCapacity(0)
 			}
