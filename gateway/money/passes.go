@@ -110,11 +110,11 @@ func (m *Money) WarnOfStore(ctx context.Context) {
 	if len(m.budgeted()) == 0 {
 		return
 	}
-	perils, err := m.accounts.Perils(ctx)
+	risks, err := m.accounts.DurabilityRisks(ctx)
 	if err != nil {
 		m.deps.Logger.DebugContext(ctx, "it is not known whether the store persists", "error", err.Error())
 	}
-	for _, peril := range perils {
-		m.deps.Logger.WarnContext(ctx, "the ledger of spending may be lost", "reason", peril)
+	for _, risk := range risks {
+		m.deps.Logger.WarnContext(ctx, "the ledger of spending may be lost", "reason", risk)
 	}
 }

@@ -278,7 +278,7 @@ func TestScriptsAreLoadedAgain(t *testing.T) {
 }
 
 // What a real Redis may lose is said, and of one that is set up for a ledger nothing.
-func TestPerils(t *testing.T) {
+func TestDurabilityRisks(t *testing.T) {
 	addr := redistest.Start(t)
 	store, client := open(t, addr, nil), redistest.Client(t, redis.Options{Addr: addr})
 	for _, tt := range []struct {
@@ -292,8 +292,8 @@ func TestPerils(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got, err := store.Perils(t.Context()); err != nil || len(got) != tt.want {
-			t.Errorf("appendonly %s, %s: Perils = %q, %v, want %d", tt.appendonly, tt.policy, got, err, tt.want)
+		if got, err := store.DurabilityRisks(t.Context()); err != nil || len(got) != tt.want {
+			t.Errorf("appendonly %s, %s: DurabilityRisks = %q, %v, want %d", tt.appendonly, tt.policy, got, err, tt.want)
 		}
 	}
 }

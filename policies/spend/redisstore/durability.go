@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Perils returns why Redis may lose a ledger: it writes nothing to a disk, or makes
+// DurabilityRisks returns why Redis may lose a ledger: it writes nothing to a disk, or makes
 // room by throwing keys away. An error means that it does not tell.
-func (s *Store) Perils(ctx context.Context) ([]string, error) {
+func (s *Store) DurabilityRisks(ctx context.Context) ([]string, error) {
 	info := make(map[string]string)
 	for _, section := range []string{"persistence", "memory"} {
 		text, err := s.client.Info(ctx, section).Result()
 		if err != nil {
-			return nil, fmt.Errorf("perils: %w", err)
+			return nil, fmt.Errorf("durability risks: %w", err)
 		}
 		for line := range strings.Lines(text) {
 			if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
@@ -21,12 +21,12 @@ func (s *Store) Perils(ctx context.Context) ([]string, error) {
 			}
 		}
 	}
-	var perils []string
+	var risks []string
 	if info["aof_enabled"] == "0" {
-		perils = append(perils, "Redis does not write each change to its disk: set appendonly yes")
+		risks = append(risks, "Redis does not write each change to its disk: set appendonly yes")
 	}
 	if policy := info["maxmemory_policy"]; policy != "" && policy != "noeviction" {
-		perils = append(perils, "Redis may throw keys away to make room: set maxmemory-policy noeviction, not "+policy)
+		risks = append(risks, "Redis may throw keys away to make room: set maxmemory-policy noeviction, not "+policy)
 	}
-	return perils, nil
+	return risks, nil
 }
