@@ -97,7 +97,7 @@ func New(cfg *settings.Config, self spend.Holder, deps Deps) *Money {
 	m.accounts.Now = deps.Now
 	m.accounts.Watch(deps.Limits.Server())
 	store := m.accounts
-	history := &spend.History{Archive: store, Keep: cfg.Spend.History}
+	history := &spend.History{Store: store, Keep: cfg.Spend.History}
 	alerts, passes := deps.Alerts.Thresholds(store, history, m.plan), newPasses(m.deps.Meter, m.deps.Now, 2*cfg.Spend.Reconcile)
 	balances := newBalances(m.deps.Meter, m.deps.Now, 2*cfg.Spend.Reconcile, m.plan)
 	m.Notices, m.Keeper = store, &spend.Keeper{Show: store.Show, Notice: store.Notice}

@@ -118,7 +118,7 @@ type Rollup struct {
 
 // Rolled is how far roll-ups have been made.
 type Rolled struct {
-	// Version is another after each [Archive] Post.
+	// Version is another after each [RollupStore] Post.
 	Version int64
 	// Until is when roll-ups were made last of all series, zero before the first time.
 	Until time.Time
@@ -158,9 +158,9 @@ type Posting struct {
 	Keep   Retention
 }
 
-// Archive keeps roll-ups. It is one with the [Store] whose changes it counts: both are
+// RollupStore keeps roll-ups. It is one with the [Store] whose changes it counts: both are
 // lost together. Implementations are safe for concurrent use.
-type Archive interface {
+type RollupStore interface {
 	Rolled(ctx context.Context, org string) (Rolled, error)
 	Tally(ctx context.Context, org string) (Tally, error)
 	// Post is one atomic step, safe to repeat, and reports whether the posting was made.
@@ -170,10 +170,10 @@ type Archive interface {
 }
 
 // History rolls up the costs of resources. It is safe for concurrent use, and so are
-// histories of several gateways on one archive.
+// histories of several gateways on one store.
 type History struct {
-	Archive Archive
-	Keep    Retention
+	Store RollupStore
+	Keep  Retention
 
 	found sync.Map // by organisation, the last argument of Learn
 }
@@ -193,7 +193,7 @@ const rollTries = 5
 
 // RollHours is Roll if an hour has ended since the last time, or something has changed.
 func (h *History) RollHours(ctx context.Context, org string) error {
-	at, err := h.Archive.Rolled(ctx, org)
+	at, err := h.Store.Rolled(ctx, org)
 	if err != nil {
 		return fmt.Errorf("roll up %s: %w", org, err)
 	}
@@ -206,7 +206,7 @@ func (h *History) RollHours(ctx context.Context, org string) error {
 // Roll makes the roll-ups of an organisation up to date, in small postings.
 func (h *History) Roll(ctx context.Context, org string) error {
 	for range rollTries {
-		t, err := h.Archive.Tally(ctx, org)
+		t, err := h.Store.Tally(ctx, org)
 		if err != nil {
 			return fmt.Errorf("roll up %s: %w", org, err)
 		}
@@ -229,7 +229,7 @@ func (h *History) post(ctx context.Context, org string, r *rolling) (bool, error
 		}
 		p := r.next()
 		p.Keep = h.Keep
-		if done, err := h.Archive.Post(ctx, org, p); err != nil || !done {
+		if done, err := h.Store.Post(ctx, org, p); err != nil || !done {
 			return false, err
 		}
 	}

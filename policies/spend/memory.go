@@ -35,7 +35,7 @@ type ledger struct {
 	settled   map[string]int64             // holds that have ended, and when
 	wishes    map[string]map[string]string // wish -> id of an intent -> row
 	jobs      map[Job]note
-	archive   archive
+	history   memoryHistory
 	noticed   map[string]string
 	gone      map[string]gone // by id
 }
@@ -274,7 +274,7 @@ func (l *ledger) end(h *hold, s *Settlement, now int64) {
 		for _, a := range l.of(h.Owner, now) {
 			a.spend(spent)
 		}
-		l.archive.once(h, spent, l.of(Owner{}, now)[0].at)
+		l.history.once(h, spent, l.of(Owner{}, now)[0].at)
 	}
 }
 
@@ -313,8 +313,8 @@ func (l *ledger) commit(s *Settlement, h *hold, now int64) {
 		for _, a := range l.of(next.Owner, now) {
 			a.correct(more, h.at, a.at)
 		}
-		l.archive.note(next, more, h.at)
-		l.archive.note(next, -more, l.of(Owner{}, now)[0].at)
+		l.history.note(next, more, h.at)
+		l.history.note(next, -more, l.of(Owner{}, now)[0].at)
 	}
 }
 
@@ -347,13 +347,13 @@ func (l *ledger) rated(old, next *Record, now int64) {
 	at := l.of(Owner{}, now)[0].at
 	switch {
 	case old != nil && next != nil && old.Owner == next.Owner:
-		l.archive.note(next, next.Amounts[Burn]-old.Amounts[Burn], at)
+		l.history.note(next, next.Amounts[Burn]-old.Amounts[Burn], at)
 		return
 	case old != nil:
-		l.archive.note(old, -old.Amounts[Burn], at)
+		l.history.note(old, -old.Amounts[Burn], at)
 	}
 	if next != nil {
-		l.archive.note(next, next.Amounts[Burn], at)
+		l.history.note(next, next.Amounts[Burn], at)
 	}
 }
 

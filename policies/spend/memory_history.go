@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// archive is the roll-ups of one organisation in memory.
-type archive struct {
+// memoryHistory is the roll-ups of one organisation in memory.
+type memoryHistory struct {
 	Tally
 
 	series  map[seriesKey]Series
@@ -22,26 +22,26 @@ type bucket struct {
 }
 
 // note enters a change of a resource's rate.
-func (a *archive) note(r *Record, rate, at int64) {
+func (m *memoryHistory) note(r *Record, rate, at int64) {
 	if rate != 0 {
-		a.Changes = append(a.Changes, Change{Item: ItemOf(r.ID, r.Kind, r.Owner, r.About), Rate: rate, At: time.UnixMilli(at)})
+		m.Changes = append(m.Changes, Change{Item: ItemOf(r.ID, r.Kind, r.Owner, r.About), Rate: rate, At: time.UnixMilli(at)})
 	}
 }
 
 // once enters the one-time cost of a hold.
-func (a *archive) once(h *hold, micro, at int64) {
+func (m *memoryHistory) once(h *hold, micro, at int64) {
 	if micro > 0 {
-		a.Changes = append(a.Changes, Change{Item: RunOf(h.Kind, h.Owner, h.About), Once: micro, At: time.UnixMilli(at)})
+		m.Changes = append(m.Changes, Change{Item: RunOf(h.Kind, h.Owner, h.About), Once: micro, At: time.UnixMilli(at)})
 	}
 }
 
-// Tally implements Archive.
+// Tally implements RollupStore.
 func (m *Memory) Tally(_ context.Context, org string) (Tally, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l, now := m.org(org)
-	t := l.archive.Tally
-	t.Now, t.Series, t.Changes = time.UnixMilli(now), slices.Collect(maps.Values(l.archive.series)), slices.Clone(t.Changes)
+	t := l.history.Tally
+	t.Now, t.Series, t.Changes = time.UnixMilli(now), slices.Collect(maps.Values(l.history.series)), slices.Clone(t.Changes)
 	if t.Until.IsZero() {
 		for _, r := range l.resources {
 			t.Resources = append(t.Resources, *r)
@@ -50,38 +50,38 @@ func (m *Memory) Tally(_ context.Context, org string) (Tally, error) {
 	return t, nil
 }
 
-// Rolled implements Archive.
+// Rolled implements RollupStore.
 func (m *Memory) Rolled(ctx context.Context, org string) (Rolled, error) {
 	t, err := m.Tally(ctx, org)
 	t.Waiting = int64(len(t.Changes))
 	return t.Rolled, err
 }
 
-// Post implements Archive.
+// Post implements RollupStore.
 func (m *Memory) Post(_ context.Context, org string, p *Posting) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l, now := m.org(org)
-	a := &l.archive
-	if a.Version != p.Version {
+	past := &l.history
+	if past.Version != p.Version {
 		return false, nil
 	}
-	a.Version, a.Until, a.Changes = a.Version+1, p.Until, a.Changes[p.Changes:]
-	if a.rollups == nil {
-		a.rollups, a.series = map[Unit]map[int64]*bucket{Hourly: {}, Daily: {}}, make(map[seriesKey]Series)
+	past.Version, past.Until, past.Changes = past.Version+1, p.Until, past.Changes[p.Changes:]
+	if past.rollups == nil {
+		past.rollups, past.series = map[Unit]map[int64]*bucket{Hourly: {}, Daily: {}}, make(map[seriesKey]Series)
 	}
 	for _, s := range p.Series {
-		if a.series[s.Item.key()] = s; s.Rate == 0 {
-			delete(a.series, s.Item.key())
+		if past.series[s.Item.key()] = s; s.Rate == 0 {
+			delete(past.series, s.Item.key())
 		}
 	}
 	for _, r := range slices.Concat(p.Rollups, p.Billed) {
 		for _, u := range []Unit{Hourly, Daily} {
 			start := u.Start(r.Start)
-			b := a.rollups[u][start.UnixMilli()]
+			b := past.rollups[u][start.UnixMilli()]
 			if b == nil {
 				b = &bucket{micro: make(map[Item]int64)}
-				a.rollups[u][start.UnixMilli()] = b
+				past.rollups[u][start.UnixMilli()] = b
 			}
 			b.ends = p.Keep.End(u, start).UnixMilli()
 			b.micro[r.Item] += r.Micro
@@ -96,19 +96,19 @@ func (m *Memory) Post(_ context.Context, org string, p *Posting) (bool, error) {
 	return true, nil
 }
 
-// Rollups implements Archive.
+// Rollups implements RollupStore.
 func (m *Memory) Rollups(_ context.Context, org string, u Unit, starts []time.Time) ([]Rollup, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l, now := m.org(org)
 	var out []Rollup
 	for _, start := range starts {
-		b := l.archive.rollups[u][start.UnixMilli()]
+		b := l.history.rollups[u][start.UnixMilli()]
 		if b == nil {
 			continue
 		}
 		if b.ends <= now {
-			delete(l.archive.rollups[u], start.UnixMilli())
+			delete(l.history.rollups[u], start.UnixMilli())
 			continue
 		}
 		for item, micro := range b.micro {

@@ -58,7 +58,7 @@ func (h *History) Outlooks(ctx context.Context, org string, plan *Plan, state *S
 	for i := reach; i > 0; i-- {
 		starts = append(starts, today.AddDate(0, 0, -i))
 	}
-	rows, err := h.Archive.Rollups(ctx, org, Daily, starts)
+	rows, err := h.Store.Rollups(ctx, org, Daily, starts)
 	if err != nil {
 		return nil, err
 	}

@@ -104,11 +104,11 @@ func (h *History) Ask(ctx context.Context, org string, q *Query, now time.Time) 
 	if err != nil {
 		return nil, err
 	}
-	rows, err := h.Archive.Rollups(ctx, org, Daily, days)
+	rows, err := h.Store.Rollups(ctx, org, Daily, days)
 	if err != nil {
 		return nil, err
 	}
-	edges, err := h.Archive.Rollups(ctx, org, Hourly, hours)
+	edges, err := h.Store.Rollups(ctx, org, Hourly, hours)
 	if err != nil {
 		return nil, err
 	}

@@ -291,7 +291,7 @@ type Job struct {
 // Store keeps ledgers. Each method is one atomic step, and safe to repeat with the
 // same arguments. Implementations are safe for concurrent use.
 type Store interface {
-	Archive
+	RollupStore
 	Memorial
 	Reserve(ctx context.Context, org string, r *Reservation) (Outcome, error)
 	// Settle ends a hold or opens it. A hold that has ended already stays as it is. A commit

@@ -80,7 +80,7 @@ func (h *History) unusual(ctx context.Context, org string, u Unusual, state *Sta
 		starts []time.Time
 		of     func(*usual) *[usualDays + 1]int64
 	}{{Hourly, hours, func(u *usual) *[usualDays + 1]int64 { return &u.hours }}, {Daily, days, func(u *usual) *[usualDays + 1]int64 { return &u.days }}} {
-		rows, err := h.Archive.Rollups(ctx, org, part.unit, part.starts)
+		rows, err := h.Store.Rollups(ctx, org, part.unit, part.starts)
 		if err != nil {
 			return nil, err
 		}

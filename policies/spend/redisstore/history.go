@@ -25,7 +25,7 @@ func (s *Store) bucket(org string, u spend.Unit, start time.Time) string {
 	return s.prefix + "{" + org + "}:" + string(u) + ":" + strconv.FormatInt(start.Unix(), 10)
 }
 
-// Rolled implements spend.Archive.
+// Rolled implements spend.RollupStore.
 func (s *Store) Rolled(ctx context.Context, org string) (spend.Rolled, error) {
 	var at *redis.SliceCmd
 	var waiting *redis.IntCmd
@@ -52,7 +52,7 @@ func (s *Store) Rolled(ctx context.Context, org string) (spend.Rolled, error) {
 	return r, nil
 }
 
-// Tally implements spend.Archive. Other postings between its steps make a posting from it
+// Tally implements spend.RollupStore. Other postings between its steps make a posting from it
 // fail, and changes that are entered between them are those of the next.
 func (s *Store) Tally(ctx context.Context, org string) (t spend.Tally, err error) {
 	if t.Rolled, err = s.Rolled(ctx, org); err != nil {
@@ -144,7 +144,7 @@ func decodeChange(text string) (spend.Change, error) {
 	return c, nil
 }
 
-// Post implements spend.Archive.
+// Post implements spend.RollupStore.
 func (s *Store) Post(ctx context.Context, org string, p *spend.Posting) (bool, error) {
 	keys := s.keys(org, s.rolled(org), s.series(org))
 	all := ""
@@ -196,7 +196,7 @@ func (s *Store) Post(ctx context.Context, org string, p *spend.Posting) (bool, e
 // batch is how many roll-ups are read in one step.
 const batch = 128
 
-// Rollups implements spend.Archive.
+// Rollups implements spend.RollupStore.
 func (s *Store) Rollups(ctx context.Context, org string, u spend.Unit, starts []time.Time) ([]spend.Rollup, error) {
 	var out []spend.Rollup
 	for len(starts) > 0 {

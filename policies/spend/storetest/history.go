@@ -14,7 +14,7 @@ var keep = spend.Retention{Hourly: 2, Daily: 40}
 
 func (h *harness) roll() {
 	h.Helper()
-	if err := (&spend.History{Archive: h.Store, Keep: keep}).Roll(h.Context(), h.org); err != nil {
+	if err := (&spend.History{Store: h.Store, Keep: keep}).Roll(h.Context(), h.org); err != nil {
 		h.Fatalf("Roll: %v", err)
 	}
 }
@@ -245,7 +245,7 @@ func testLabels(h *harness) {
 	h.ask(p, &spend.Reservation{Hold: "gone", Kind: "pod", Resource: "p1", Owner: spend.Owner{Team: "ops"}, Free: true})
 	h.settle(spend.Settlement{Hold: "gone", End: spend.Commit, Kind: "pod", Resource: "p1", Gone: true})
 	h.roll()
-	history := &spend.History{Archive: h.Store, Keep: keep}
+	history := &spend.History{Store: h.Store, Keep: keep}
 	q := spend.Query{From: start, To: start.Add(3 * time.Hour), Bucket: spend.Total}
 	for _, tt := range []struct {
 		by    []spend.Dimension

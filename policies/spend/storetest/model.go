@@ -238,7 +238,7 @@ func (m *model) adjust(t *rapid.T) {
 func (m *model) roll(t *rapid.T) {
 	m.T = t
 	m.both(func(s spend.Store) (any, error) {
-		h := spend.History{Archive: s, Keep: spend.Retention{Hourly: 400, Daily: 400}}
+		h := spend.History{Store: s, Keep: spend.Retention{Hourly: 400, Daily: 400}}
 		if err := h.Roll(m.harness.Context(), m.org); err != nil {
 			return nil, err
 		}
