@@ -227,7 +227,7 @@ func (t *Types) countedTypes(ctx context.Context, org string, q *billQuestion, t
 	history, now := t.deps.History, t.deps.Now()
 	to := spend.Daily.Start(now).AddDate(0, 0, 1)
 	from := spend.Daily.Start(q.from)
-	if kept := to.AddDate(0, 0, 1-history.Keep.Daily); from.Before(kept) {
+	if kept := to.AddDate(0, 0, 1-history.Retention.Daily); from.Before(kept) {
 		from = kept
 	}
 	if !from.Before(to) {

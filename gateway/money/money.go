@@ -97,7 +97,7 @@ func New(cfg *settings.Config, self spend.Holder, deps Deps) *Money {
 	m.accounts.Now = deps.Now
 	m.accounts.Watch(deps.Limits.Server())
 	store := m.accounts
-	history := &spend.History{Store: store, Keep: cfg.Spend.History}
+	history := &spend.History{Store: store, Retention: cfg.Spend.History}
 	alerts, passes := deps.Alerts.Thresholds(store, history, m.plan), newPasses(m.deps.Meter, m.deps.Now, 2*cfg.Spend.Reconcile)
 	balances := newBalances(m.deps.Meter, m.deps.Now, 2*cfg.Spend.Reconcile, m.plan)
 	m.Notices, m.Keeper = store, &spend.Keeper{Show: store.Show, Notice: store.Notice}
@@ -110,7 +110,7 @@ func New(cfg *settings.Config, self spend.Holder, deps Deps) *Money {
 			balances.saw(org, s)
 			alerts.Look(ctx, org, s)
 		},
-		Bills:    &spend.Bills{Store: store, Notices: store, List: m.bills, After: cfg.Spend.Bills, Keep: cfg.Spend.History},
+		Bills:    &spend.Bills{Store: store, Notices: store, List: m.bills, After: cfg.Spend.Bills, Retention: cfg.Spend.History},
 		Enforcer: m.newEnforcer(store, idleGap*cfg.Spend.Reconcile), Patience: cfg.Timeouts.Call + Answering, Unresolved: cfg.Spend.Unresolved,
 		Done: func(ctx context.Context, org string, r spend.Report) {
 			before := passes.done(ctx, org, r)

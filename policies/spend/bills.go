@@ -31,8 +31,8 @@ type Bills struct {
 	// List returns the bills of the whole hours in a range, without those that are 0.
 	List func(ctx context.Context, org string, from, to time.Time) ([]Bill, error)
 	// After is how long after its end an hour is closed; 0 corrects nothing.
-	After time.Duration
-	Keep  Retention
+	After     time.Duration
+	Retention Retention
 
 	asked sync.Map // organisation to when its bills were asked for last
 }
@@ -81,7 +81,7 @@ func (b *Bills) Follow(ctx context.Context, org string, now time.Time) (c Correc
 		return c, nil
 	}
 	from := last.Add(-billsRevised)
-	for _, earliest := range []time.Time{first, next.AddDate(0, 0, -b.Keep.Hourly)} {
+	for _, earliest := range []time.Time{first, next.AddDate(0, 0, -b.Retention.Hourly)} {
 		if from.Before(earliest) {
 			from = earliest
 		}
@@ -159,7 +159,7 @@ func (b *Bills) correct(ctx context.Context, org string, from, to time.Time, bil
 	items := itemsOf(&ledger, around)
 	for _, hour := range hours {
 		for billed := range slices.Chunk(differences(hour, counted, bills, items), rollSize) {
-			p := &Posting{Version: at.Version, Until: at.Until, Keep: b.Keep, Billed: billed}
+			p := &Posting{Version: at.Version, Until: at.Until, Retention: b.Retention, Billed: billed}
 			if done, err := b.Store.Post(ctx, org, p); err != nil || !done {
 				return false, err
 			}

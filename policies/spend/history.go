@@ -154,8 +154,8 @@ type Posting struct {
 	// Billed are hourly, too: by how much the bill differs from the counted cost.
 	// That is also added to the owner's accrued cost in the day and the month, as
 	// far as the hour is in them.
-	Billed []Rollup
-	Keep   Retention
+	Billed    []Rollup
+	Retention Retention
 }
 
 // RollupStore keeps roll-ups. It is one with the [Store] whose changes it counts: both are
@@ -172,8 +172,8 @@ type RollupStore interface {
 // History rolls up the costs of resources. It is safe for concurrent use, and so are
 // histories of several gateways on one store.
 type History struct {
-	Store RollupStore
-	Keep  Retention
+	Store     RollupStore
+	Retention Retention
 
 	found sync.Map // by organisation, the last argument of Learn
 }
@@ -228,7 +228,7 @@ func (h *History) post(ctx context.Context, org string, r *rolling) (bool, error
 			return false, err
 		}
 		p := r.next()
-		p.Keep = h.Keep
+		p.Retention = h.Retention
 		if done, err := h.Store.Post(ctx, org, p); err != nil || !done {
 			return false, err
 		}

@@ -107,7 +107,7 @@ func newWatched(t *rapid.T, start time.Time) *watched {
 	w := &watched{t: t, now: start, traces: make(map[string]*trace)}
 	w.Memory = spend.NewMemory(func() time.Time { return w.now }, nil)
 	r := &spend.Reconciler{
-		Store: w.Memory, History: &spend.History{Store: w.Memory, Keep: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler), Patience: time.Second, Unresolved: time.Second,
+		Store: w.Memory, History: &spend.History{Store: w.Memory, Retention: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler), Patience: time.Second, Unresolved: time.Second,
 		List:  func(context.Context, string) ([]spend.Found, error) { return w.list(), nil },
 		Claim: func(context.Context, string, *spend.Found, *spend.Hold) (bool, error) { return true, nil },
 		Lock:  func(context.Context, string) (func(), error) { return func() {}, nil },

@@ -83,7 +83,7 @@ func (m *Memory) Post(_ context.Context, org string, p *Posting) (bool, error) {
 				b = &bucket{micro: make(map[Item]int64)}
 				past.rollups[u][start.UnixMilli()] = b
 			}
-			b.ends = p.Keep.End(u, start).UnixMilli()
+			b.ends = p.Retention.End(u, start).UnixMilli()
 			b.micro[r.Item] += r.Micro
 		}
 	}

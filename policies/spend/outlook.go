@@ -53,7 +53,7 @@ func (f *Fullness) Over() int64 {
 func (h *History) Outlooks(ctx context.Context, org string, plan *Plan, state *State) ([]Outlook, error) {
 	plan.addUndrawn(state)
 	today, ends := Daily.Start(state.Now), state.Zone.Ends(state.Now)
-	reach := min(h.Keep.Daily, 7*weeks)
+	reach := min(h.Retention.Daily, 7*weeks)
 	starts := make([]time.Time, 0, reach)
 	for i := reach; i > 0; i-- {
 		starts = append(starts, today.AddDate(0, 0, -i))

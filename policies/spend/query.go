@@ -100,7 +100,7 @@ var ErrRange = errors.New("spend: the range cannot be asked for")
 // Of the item of each row only the members are set that it is grouped by, and with
 // [ByResource] the facts known of the resource.
 func (h *History) Ask(ctx context.Context, org string, q *Query, now time.Time) ([]Rollup, error) {
-	hours, days, err := q.units(h.Keep, now)
+	hours, days, err := q.units(h.Retention, now)
 	if err != nil {
 		return nil, err
 	}

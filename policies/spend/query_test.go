@@ -17,7 +17,7 @@ func TestGroupings(t *testing.T) {
 		now := time.Date(2027, 2, 25, 7, 0, 0, 0, time.UTC)
 		begin := now
 		store := spend.NewMemory(func() time.Time { return now }, nil)
-		history := &spend.History{Store: store, Keep: spend.Retention{Hourly: 40, Daily: 400}}
+		history := &spend.History{Store: store, Retention: spend.Retention{Hourly: 40, Daily: 400}}
 		roll := func() {
 			if err := history.Roll(t.Context(), org); err != nil {
 				t.Fatal(err)

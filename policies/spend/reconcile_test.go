@@ -73,7 +73,7 @@ func (r *reconciled) get(_ context.Context, _ string, _ operation.Kind, id strin
 
 func (r *reconciled) reconcile(store spend.Store, e *spend.Enforcer) (err error) {
 	r.report, err = (&spend.Reconciler{
-		Enforcer: e, Store: store, History: &spend.History{Store: store, Keep: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler), Patience: 10 * time.Second, Unresolved: time.Minute,
+		Enforcer: e, Store: store, History: &spend.History{Store: store, Retention: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler), Patience: 10 * time.Second, Unresolved: time.Minute,
 		List: func(context.Context, string) ([]spend.Found, error) {
 			r.listed()
 			return r.found, r.away

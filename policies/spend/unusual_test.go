@@ -45,7 +45,7 @@ func TestUnusualHours(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			now := start
 			store := spend.NewMemory(func() time.Time { return now }, nil)
-			history := &spend.History{Store: store, Keep: spend.DefaultConfig().History}
+			history := &spend.History{Store: store, Retention: spend.DefaultConfig().History}
 			var told []string
 			alerts := &spend.Alerts{
 				Notices: store, History: history, Logger: slog.New(slog.DiscardHandler), Go: func(f func()) { f() },

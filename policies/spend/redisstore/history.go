@@ -178,7 +178,7 @@ func (s *Store) Post(ctx context.Context, org string, p *spend.Posting) (bool, e
 		}
 		for _, start := range starts {
 			keys = append(keys, s.bucket(org, u, start))
-			args = append(args, p.Keep.End(u, start).Unix(), len(items[start])/2)
+			args = append(args, p.Retention.End(u, start).Unix(), len(items[start])/2)
 			args = append(args, items[start]...)
 		}
 	}

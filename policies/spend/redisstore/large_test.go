@@ -80,7 +80,7 @@ func reconcilerOf(client *redis.Client, n int) *spend.Reconciler {
 		}
 	}
 	return &spend.Reconciler{
-		Store: store, History: &spend.History{Store: store, Keep: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler),
+		Store: store, History: &spend.History{Store: store, Retention: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler),
 		List: func(context.Context, string) ([]spend.Found, error) { return found, nil },
 		Lock: func(context.Context, string) (func(), error) { return func() {}, nil },
 	}

@@ -17,7 +17,7 @@ import (
 func (h *harness) post(t *spend.Tally, hour time.Time, micro int64) bool {
 	h.Helper()
 	done, err := h.Store.Post(h.Context(), h.org, &spend.Posting{
-		Version: t.Version, Until: t.Until, Keep: keep,
+		Version: t.Version, Until: t.Until, Retention: retention,
 		Billed: []spend.Rollup{{Start: hour, Item: spend.Item{Resource: "p1", Kind: "pod", Owner: ann}, Micro: micro}},
 	})
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *statement) charge(resource string, kind operation.Kind, hour int, micro
 
 // follower follows bills two hours after the end of each hour.
 func (h *harness) follower(s *statement) *spend.Bills {
-	return &spend.Bills{Store: h.Store, Notices: h.Store.(spend.Notices), List: s.list, After: 2 * time.Hour, Keep: keep} //nolint:forcetypeassert // a store that is none fails here
+	return &spend.Bills{Store: h.Store, Notices: h.Store.(spend.Notices), List: s.list, After: 2 * time.Hour, Retention: retention} //nolint:forcetypeassert // a store that is none fails here
 }
 
 func (h *harness) follow(b *spend.Bills) spend.Corrected {

@@ -9,12 +9,12 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// keep is the retention in these cases.
-var keep = spend.Retention{Hourly: 2, Daily: 40}
+// retention applies to these cases.
+var retention = spend.Retention{Hourly: 2, Daily: 40}
 
 func (h *harness) roll() {
 	h.Helper()
-	if err := (&spend.History{Store: h.Store, Keep: keep}).Roll(h.Context(), h.org); err != nil {
+	if err := (&spend.History{Store: h.Store, Retention: retention}).Roll(h.Context(), h.org); err != nil {
 		h.Fatalf("Roll: %v", err)
 	}
 }
@@ -122,7 +122,7 @@ func testPostOnce(h *harness) {
 	before := h.tally()
 	at := spend.Hourly.Start(before.Now)
 	p := &spend.Posting{
-		Version: before.Version, Until: before.Now, Changes: len(before.Changes), Keep: keep,
+		Version: before.Version, Until: before.Now, Changes: len(before.Changes), Retention: retention,
 		Series:  []spend.Series{{Item: before.Changes[0].Item, Rate: usd, Carry: 7}},
 		Rollups: []spend.Rollup{{Start: at, Item: before.Changes[0].Item, Micro: 5}},
 	}
@@ -209,8 +209,8 @@ func testRetention(h *harness) {
 		at   time.Time
 		end  time.Time
 	}{
-		{spend.Hourly, start, start.Add(time.Hour).AddDate(0, 0, keep.Hourly)},
-		{spend.Daily, day, day.AddDate(0, 0, 1+keep.Daily)},
+		{spend.Hourly, start, start.Add(time.Hour).AddDate(0, 0, retention.Hourly)},
+		{spend.Daily, day, day.AddDate(0, 0, 1+retention.Daily)},
 	} {
 		h.set(tt.end.Add(-time.Second))
 		if got := h.cost(tt.unit, tt.at); len(got) != 1 {
@@ -245,7 +245,7 @@ func testLabels(h *harness) {
 	h.ask(p, &spend.Reservation{Hold: "gone", Kind: "pod", Resource: "p1", Owner: spend.Owner{Team: "ops"}, Free: true})
 	h.settle(spend.Settlement{Hold: "gone", End: spend.Commit, Kind: "pod", Resource: "p1", Gone: true})
 	h.roll()
-	history := &spend.History{Store: h.Store, Keep: keep}
+	history := &spend.History{Store: h.Store, Retention: retention}
 	q := spend.Query{From: start, To: start.Add(3 * time.Hour), Bucket: spend.Total}
 	for _, tt := range []struct {
 		by    []spend.Dimension

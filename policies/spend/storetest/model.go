@@ -238,7 +238,7 @@ func (m *model) adjust(t *rapid.T) {
 func (m *model) roll(t *rapid.T) {
 	m.T = t
 	m.both(func(s spend.Store) (any, error) {
-		h := spend.History{Store: s, Keep: spend.Retention{Hourly: 400, Daily: 400}}
+		h := spend.History{Store: s, Retention: spend.Retention{Hourly: 400, Daily: 400}}
 		if err := h.Roll(m.harness.Context(), m.org); err != nil {
 			return nil, err
 		}
@@ -262,7 +262,7 @@ func (m *model) billed(t *rapid.T) {
 			return false, err
 		}
 		return s.Post(m.harness.Context(), m.org, &spend.Posting{
-			Version: at.Version, Until: at.Until, Keep: spend.Retention{Hourly: 400, Daily: 400}, Billed: []spend.Rollup{r},
+			Version: at.Version, Until: at.Until, Retention: spend.Retention{Hourly: 400, Daily: 400}, Billed: []spend.Rollup{r},
 		})
 	})
 }
