@@ -78,13 +78,13 @@ func (d *Desk) made(org, resource string) string {
 // Note returns what is noted of an intent with something else.
 func (d *Desk) Note(w *intent.Wish, i *intent.Intent, past []string) *spend.Note {
 	i.Gateway = d.Gateway
-	return &spend.Note{Wish: w.Key, Like: w.Like, Answer: w.Answer, Intent: i.ID, Row: i.Row(), Owner: w.Owner, Past: append(d.ends.of(w.Key), past...), Keep: intent.Keep}
+	return &spend.Note{Wish: w.Key, Like: w.Like, Answer: w.Answer, Intent: i.ID, Row: i.Row(), Owner: w.Owner, Past: append(d.ends.of(w.Key), past...), TTL: intent.TTL}
 }
 
 // Try notes an intent, unless there are others of its wish than those past or an answer.
 // It returns what there is; without an id it only looks.
 func (d *Desk) Try(ctx context.Context, w *intent.Wish, i *intent.Intent, past []string) (intent.Seen, error) {
-	n := &spend.Note{Wish: w.Key, Like: w.Like, Answer: w.Answer, Past: d.ends.of(w.Key), Keep: intent.Keep}
+	n := &spend.Note{Wish: w.Key, Like: w.Like, Answer: w.Answer, Past: d.ends.of(w.Key), TTL: intent.TTL}
 	if i.ID != "" {
 		n = d.Note(w, i, past)
 	}
@@ -221,14 +221,14 @@ func (d *Desk) reach(mine *held) (letGo func()) {
 
 // Claim reports whether a resource was made by an intent.
 func (d *Desk) Claim(ctx context.Context, w *intent.Wish, i *intent.Intent, resource string) (bool, error) {
-	return d.store.Claim(ctx, &spend.Claim{Made: d.made(w.Org, resource), Like: w.Like, Intent: i.ID, Owner: w.Owner, Named: i.Name != "", Keep: intent.Keep})
+	return d.store.Claim(ctx, &spend.Claim{Made: d.made(w.Org, resource), Like: w.Like, Intent: i.ID, Owner: w.Owner, Named: i.Name != "", TTL: intent.TTL})
 }
 
 // Ending is what the store is told of the end of an intent.
 func (d *Desk) Ending(w *intent.Wish, i *intent.Intent, e *intent.End) *spend.Ending {
 	out := &spend.Ending{
 		Made: d.made(w.Org, e.Resource), Wish: w.Key, Like: w.Like, Answer: w.Answer, Intent: i.ID, Was: i.Raw(),
-		Known: e.Resource != "", Unlike: e.Unlike, Keep: intent.Keep,
+		Known: e.Resource != "", Unlike: e.Unlike, TTL: intent.TTL,
 	}
 	if e.Next != nil {
 		out.Row = e.Next.Stored().Raw()

@@ -12,8 +12,8 @@ type Note struct {
 	Intent, Row, Owner string
 	// Past are the intents of the wish that do not stand in the way.
 	Past []string
-	// Keep is how long it is kept.
-	Keep time.Duration
+	// TTL is how long the store keeps it.
+	TTL time.Duration
 }
 
 // Ending is how an intent goes on when its call has ended, or before.
@@ -28,8 +28,8 @@ type Ending struct {
 	Known, Unlike bool
 	// Text is stored under Answer, "" for nothing.
 	Text string
-	// Keep is how long it is kept.
-	Keep time.Duration
+	// TTL is how long the store keeps it.
+	TTL time.Duration
 }
 
 // Claim makes a resource that of an intent, unless another one has made it or may have.
@@ -37,5 +37,5 @@ type Claim struct {
 	Made, Like, Intent, Owner string
 	// Named says that the resource has a name to be recognised by.
 	Named bool
-	Keep  time.Duration
+	TTL   time.Duration
 }

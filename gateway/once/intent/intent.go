@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Keep is how long an intent is kept after its last change.
-const Keep = 24 * time.Hour
+// TTL is how long the store keeps an intent after its last change.
+const TTL = 24 * time.Hour
 
 // MaxAnswer is the longest body of an answer that is kept, in bytes. Of a longer one
 // the resource is kept.

@@ -44,7 +44,7 @@ func BenchmarkCreate(b *testing.B) {
 	}
 	r := spend.Reservation{
 		Hold: "01KAMZ7QJ7D0V7RZ3PX1D3V0C5", Kind: "pod", Owner: spend.Owner{Team: "research", Key: "ann"},
-		Note:  &spend.Note{Wish: "tg:once:{acme}:wish/1", Like: "tg:once:{acme}:like/1", Answer: "tg:once:{acme}:answer/-", Intent: "01KAMZ7QJ7D0V7RZ3PX1D3V0C5", Row: "{}", Owner: "ann", Keep: time.Hour},
+		Note:  &spend.Note{Wish: "tg:once:{acme}:wish/1", Like: "tg:once:{acme}:like/1", Answer: "tg:once:{acme}:answer/-", Intent: "01KAMZ7QJ7D0V7RZ3PX1D3V0C5", Row: "{}", Owner: "ann", TTL: time.Hour},
 		After: spend.Amounts{spend.Burn: 430000, spend.GPUs: 1, spend.Pods: 1},
 		About: spend.About{Operation: "createPod", Decision: "01KAMZ7QJ7D0V7RZ3PX1D3V0C6", Name: "run-1", Print: "0123456789abcdef"},
 	}

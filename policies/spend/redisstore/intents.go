@@ -72,7 +72,7 @@ func (s *Intents) Note(ctx context.Context, n *spend.Note) (Noted, error) {
 
 // noteArgs are what the function noteIntent of intent.lua takes.
 func noteArgs(n *spend.Note) []any {
-	return []any{n.Intent, n.Row, n.Owner, n.Keep.Milliseconds()}
+	return []any{n.Intent, n.Row, n.Owner, n.TTL.Milliseconds()}
 }
 
 // End has intents of one organisation go on, and returns how many rows were replaced.
@@ -101,12 +101,12 @@ func endArgs(e *spend.Ending) []any {
 			what = append(what, key.mark)
 		}
 	}
-	return []any{e.Intent, e.Was, e.Row, what, e.Text, e.Keep.Milliseconds()}
+	return []any{e.Intent, e.Was, e.Row, what, e.Text, e.TTL.Milliseconds()}
 }
 
 // Claim reports whether a resource is an intent's.
 func (s *Intents) Claim(ctx context.Context, c *spend.Claim) (bool, error) {
-	n, err := s.claim.Run(ctx, s.client, []string{c.Made, c.Like}, c.Intent, c.Owner, flag(c.Named), c.Keep.Milliseconds()).Int()
+	n, err := s.claim.Run(ctx, s.client, []string{c.Made, c.Like}, c.Intent, c.Owner, flag(c.Named), c.TTL.Milliseconds()).Int()
 	if err != nil {
 		return false, fmt.Errorf("claim: %w: %w", spend.ErrUnavailable, err)
 	}

@@ -232,7 +232,7 @@ func TestARepeatedNoteEnds(t *testing.T) {
 	const wish = "tg:once:{acme}:wish/w"
 	r := &spend.Reservation{
 		Hold: "h1", Kind: "pod", After: spend.Amounts{1}, Limits: make([][spend.Ceilings]int64, 1),
-		Note: &spend.Note{Wish: wish, Like: "tg:once:{acme}:like/l", Answer: "tg:once:{acme}:answer/-", Intent: "h1", Row: "{}", Owner: "ann", Keep: time.Hour},
+		Note: &spend.Note{Wish: wish, Like: "tg:once:{acme}:like/l", Answer: "tg:once:{acme}:answer/-", Intent: "h1", Row: "{}", Owner: "ann", TTL: time.Hour},
 	}
 	var out spend.Outcome
 	for range 2 {
@@ -244,7 +244,7 @@ func TestARepeatedNoteEnds(t *testing.T) {
 	}
 	end := &spend.Ending{
 		Made: "tg:once:{acme}:made/-", Wish: wish, Like: r.Note.Like, Answer: r.Note.Answer,
-		Intent: "h1", Was: fmt.Sprint(out.Now.UnixMilli(), " {}"), Unlike: true, Keep: time.Hour,
+		Intent: "h1", Was: fmt.Sprint(out.Now.UnixMilli(), " {}"), Unlike: true, TTL: time.Hour,
 	}
 	if err := s.Settle(t.Context(), "acme", &spend.Settlement{Hold: "h1", End: spend.Release, Intent: end}); err != nil {
 		t.Fatal(err)

@@ -211,13 +211,13 @@ func testRepeats(h *harness) {
 func testIntents(h *harness) {
 	p := teamPerHour(3 * usd)
 	note := func(id string, past ...string) *spend.Note {
-		return &spend.Note{Wish: "{acme}:wish", Like: "{acme}:like", Answer: "{acme}:answer", Intent: id, Row: "row " + id, Owner: "ann", Past: past, Keep: time.Hour}
+		return &spend.Note{Wish: "{acme}:wish", Like: "{acme}:like", Answer: "{acme}:answer", Intent: id, Row: "row " + id, Owner: "ann", Past: past, TTL: time.Hour}
 	}
 	ask := func(n *spend.Note) spend.Outcome {
 		return h.ask(p, &spend.Reservation{Hold: n.Intent, Kind: "pod", Owner: ann, After: pod(0.6 * usd), Note: n})
 	}
 	ending := func(id, was, row string) *spend.Ending {
-		return &spend.Ending{Made: "{acme}:made", Wish: "{acme}:wish", Like: "{acme}:like", Answer: "{acme}:answer", Intent: id, Was: was, Row: row, Known: true, Unlike: true, Keep: time.Hour}
+		return &spend.Ending{Made: "{acme}:made", Wish: "{acme}:wish", Like: "{acme}:like", Answer: "{acme}:answer", Intent: id, Was: was, Row: row, Known: true, Unlike: true, TTL: time.Hour}
 	}
 	two := pod(1.2 * usd)
 	two[spend.GPUs], two[spend.Pods] = 2, 2
