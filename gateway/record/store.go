@@ -88,8 +88,8 @@ func (s *Store[T]) index(org, name string) string { return s.prefix + "{" + org 
 type Write[T any] struct {
 	// Record is the new record, nil to delete what there is.
 	Record *T
-	// Keep is how long it is kept, 0 for ever; or Until, if that is set, when it ends.
-	Keep  time.Duration
+	// TTL is how long it is kept, 0 for ever; or Until, if that is set, when it ends.
+	TTL   time.Duration
 	Until time.Time
 	// Version says that the organisation's records get another version.
 	Version bool
@@ -144,7 +144,7 @@ func First(text string) string { return "0 " + text }
 // replace runs the script, once more if its reply was lost: it can be repeated.
 func (s *Store[T]) replace(ctx context.Context, org string, old Entry[T], value string, w Write[T]) (Entry[T], bool, error) {
 	keys := []string{s.Key(org, old.ID), s.index(org, ""), s.index(org, changes)}
-	args := []any{old.raw, value, w.Keep.Milliseconds(), "", "", maxChanges}
+	args := []any{old.raw, value, w.TTL.Milliseconds(), "", "", maxChanges}
 	if !w.Until.IsZero() {
 		args[3] = w.Until.UnixMilli()
 	}

@@ -29,7 +29,7 @@ func eachStore(t *testing.T, body func(t *testing.T, s *record.Store[string])) {
 
 // kept is a record for an hour.
 func kept(text string, in ...record.Index) write {
-	return write{Record: &text, Keep: time.Hour, In: in}
+	return write{Record: &text, TTL: time.Hour, In: in}
 }
 
 // ids are those of the entries in an index.
@@ -164,7 +164,7 @@ func TestRecordsEnd(t *testing.T) {
 	in := []record.Index{{Name: "few", Most: 1}}
 	text := "a"
 	for id, w := range map[string]write{
-		"after": {Record: &text, Keep: time.Hour}, "at": {Record: &text, Until: now.Add(time.Hour), In: in},
+		"after": {Record: &text, TTL: time.Hour}, "at": {Record: &text, Until: now.Add(time.Hour), In: in},
 	} {
 		if e, swapped, err := s.Swap(t.Context(), "acme", entry{ID: id}, w); !swapped || err != nil || !e.Now.Equal(now) {
 			t.Fatalf("%s: %+v, %t, %v, want the store's clock %v", id, e, swapped, err, now)
@@ -197,9 +197,9 @@ func TestRecordsForEver(t *testing.T) {
 			w    write
 			ends bool // whether the index does
 		}{
-			{"short", write{Record: &text, Keep: time.Hour, In: in}, true},
+			{"short", write{Record: &text, TTL: time.Hour, In: in}, true},
 			{"long", write{Record: &text, In: in}, false},
-			{"other", write{Record: &text, Keep: time.Minute, In: in}, false},
+			{"other", write{Record: &text, TTL: time.Minute, In: in}, false},
 			{"long", write{In: in}, true},
 		} {
 			e, err := s.Get(t.Context(), "acme", tt.id)
@@ -211,7 +211,7 @@ func TestRecordsForEver(t *testing.T) {
 			}
 			left := map[string]bool{"t:{acme}#all": tt.ends}
 			if tt.w.Record != nil {
-				left[s.Key("acme", tt.id)] = tt.w.Keep > 0
+				left[s.Key("acme", tt.id)] = tt.w.TTL > 0
 			}
 			for key, ends := range left {
 				if left, err := r.Client.PTTL(t.Context(), key).Result(); err != nil || (left > 0) != ends || left > time.Hour {

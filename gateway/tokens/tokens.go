@@ -128,7 +128,7 @@ func (r *revokedTokens) load(ctx context.Context, version string) (changed bool,
 func (r *revokedTokens) write(ctx context.Context, next admin.RevokedToken) error {
 	id := revokedID(&next)
 	w := record.Write[admin.RevokedToken]{
-		Record: &next, Keep: max(next.Until.Sub(r.now()), time.Second), Version: true, In: []record.Index{{Name: allTokens, Most: maxRevoked}},
+		Record: &next, TTL: max(next.Until.Sub(r.now()), time.Second), Version: true, In: []record.Index{{Name: allTokens, Most: maxRevoked}},
 	}
 	for {
 		old, err := r.store.Get(ctx, allTokens, id)

@@ -81,7 +81,7 @@ func (s *Sessions) Begin(ctx context.Context, token string, next session) (value
 	}
 	next.Sealed = seal.Seal(nil, nil, []byte(token), nil) //nolint:gosec // the cipher draws a random nonce itself
 	w := record.Write[session]{
-		Record: &next, Keep: sessionTime, In: []record.Index{{Name: allSessions, Most: maxSessions}},
+		Record: &next, TTL: sessionTime, In: []record.Index{{Name: allSessions, Most: maxSessions}},
 	}
 	_, done, err := s.store.Swap(ctx, allSessions, record.Entry[session]{ID: idOf(value)}, w)
 	if err == nil && !done {
