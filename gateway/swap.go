@@ -38,7 +38,7 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 		return err
 	}
 	old := g.current.Swap(next)
-	g.issuerKeys.Keep(next.pipeline.Callers.Directory.Verifier(), next.admins.Verifier())
+	g.issuerKeys.Retain(next.pipeline.Callers.Directory.Verifier(), next.admins.Verifier())
 	g.status.Loaded(next.loaded, cfg.Revision, restart, cfg.Refused)
 	g.apply(&cfg)
 	if g.audit.Log != nil {

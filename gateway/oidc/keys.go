@@ -72,8 +72,8 @@ func (k *Keys) of(c Config) *keySet {
 	return s
 }
 
-// Keep drops the keys that none of the verifiers uses.
-func (k *Keys) Keep(verifiers ...*Verifier) {
+// Retain drops the keys that none of the verifiers uses.
+func (k *Keys) Retain(verifiers ...*Verifier) {
 	used := make(map[source]bool)
 	for _, v := range verifiers {
 		for _, i := range v.issuers {

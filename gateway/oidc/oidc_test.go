@@ -279,11 +279,11 @@ func TestIssuerAway(t *testing.T) {
 		t.Errorf("status = %+v, want one failure since %s", s, start.Add(10*time.Second))
 	}
 	again := oidc.NewVerifier([]oidc.Config{{URL: w.URL, Audiences: []string{"tollgate", "more"}}}, w.keys)
-	w.keys.Keep(again)
+	w.keys.Retain(again)
 	if _, err := again.Verify(t.Context(), token); err != nil {
 		t.Errorf("a known key under another configuration: %v", err)
 	}
-	w.keys.Keep()
+	w.keys.Retain()
 	if s := w.keys.Status(); len(s) != 0 {
 		t.Errorf("status of keys that none uses = %+v", s)
 	}

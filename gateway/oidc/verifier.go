@@ -36,7 +36,7 @@ type issuer struct {
 }
 
 // NewVerifier returns a Verifier of valid configurations, each of another issuer. Their
-// keys are among keys from then on; see [Keys.Keep].
+// keys are among keys from then on; see [Keys.Retain].
 func NewVerifier(issuers []Config, keys *Keys) *Verifier {
 	v := &Verifier{issuers: make(map[string]issuer, len(issuers)), keys: keys}
 	for _, c := range issuers {
