@@ -184,7 +184,7 @@ func (g *Gateway) follow(ctx context.Context) error {
 func (g *Gateway) keepRevision(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, g.config().Limits.Timeout)
 	defer cancel()
-	if err := g.revisions.Keep(ctx); err != nil && ctx.Err() == nil {
+	if err := g.revisions.Save(ctx); err != nil && ctx.Err() == nil {
 		g.deps.Logger.WarnContext(ctx, "the configuration was not kept among the revisions", "error", err.Error())
 	}
 }

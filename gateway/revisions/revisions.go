@@ -61,8 +61,8 @@ func (r *Revisions) List(ctx context.Context) ([]admin.Revision, error) {
 	return out, err
 }
 
-// Keep keeps the configuration in force, unless the latest one that was kept has its revision.
-func (r *Revisions) Keep(ctx context.Context) error {
+// Save stores the configuration in force, unless the latest one that was saved has its revision.
+func (r *Revisions) Save(ctx context.Context) error {
 	cfg := r.Config()
 	known, err := r.List(ctx)
 	if err != nil {

@@ -37,7 +37,7 @@ func TestRevisionsAndTheirDifferences(t *testing.T) {
 		t.Helper()
 		now = cfg
 		for range 2 { // another gateway loads it, too
-			if err := r.Keep(t.Context()); err != nil {
+			if err := r.Save(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
