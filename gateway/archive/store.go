@@ -44,17 +44,17 @@ func New(client redis.UniversalClient, prefix string, cfg Config) *Store {
 
 func (s *Store) key(org string) string { return s.prefix + "{" + org + "}" }
 
-// Keep adds explanations, and drops those of their organisations that are too many,
+// Add adds explanations, and drops those of their organisations that are too many,
 // or were too old the last time. It returns how many were added, all if there is no
 // error.
-func (s *Store) Keep(ctx context.Context, entries []Entry) (kept int, err error) {
-	added := make([]*redis.StringCmd, len(entries))
+func (s *Store) Add(ctx context.Context, entries []Entry) (added int, err error) {
+	cmds := make([]*redis.StringCmd, len(entries))
 	oldest := strconv.FormatInt(max(0, s.clock.Load()-s.config.For.Milliseconds()), 10)
 	_, err = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		orgs := make(map[string]bool)
 		for i, e := range entries {
 			orgs[e.Org] = true
-			added[i] = p.XAdd(ctx, &redis.XAddArgs{Stream: s.key(e.Org), MaxLen: int64(s.config.Max), Values: []any{e.ID, []byte(e.Report)}})
+			cmds[i] = p.XAdd(ctx, &redis.XAddArgs{Stream: s.key(e.Org), MaxLen: int64(s.config.Max), Values: []any{e.ID, []byte(e.Report)}})
 		}
 		for org := range orgs {
 			p.XTrimMinID(ctx, s.key(org), oldest)
@@ -62,16 +62,16 @@ func (s *Store) Keep(ctx context.Context, entries []Entry) (kept int, err error)
 		}
 		return nil
 	})
-	for _, cmd := range added {
+	for _, cmd := range cmds {
 		if cmd.Err() == nil {
-			kept++
+			added++
 			ms, _, _ := strings.Cut(cmd.Val(), "-")
 			if now, err := strconv.ParseInt(ms, 10, 64); err == nil {
 				s.clock.Store(now)
 			}
 		}
 	}
-	return kept, unavailable(err)
+	return added, unavailable(err)
 }
 
 // Find returns the report of a decision of any of some organisations, nil if none has

@@ -32,14 +32,14 @@ func id(n int, ago time.Duration) string {
 	return u.String()
 }
 
-func keep(t *testing.T, s *archive.Store, org string, numbers ...int) {
+func add(t *testing.T, s *archive.Store, org string, numbers ...int) {
 	t.Helper()
 	var entries []archive.Entry
 	for _, n := range numbers {
 		entries = append(entries, archive.Entry{Org: org, ID: id(n, 0), Report: json.RawMessage(fmt.Sprintf(`{"n": %d}`, n))})
 	}
-	if kept, err := s.Keep(t.Context(), entries); err != nil || kept != len(entries) {
-		t.Fatalf("kept %d: %v", kept, err)
+	if added, err := s.Add(t.Context(), entries); err != nil || added != len(entries) {
+		t.Fatalf("added %d: %v", added, err)
 	}
 }
 
@@ -63,11 +63,11 @@ func list(t *testing.T, s *archive.Store, org string, since time.Time, most int)
 
 func TestArchive(t *testing.T) {
 	eachStore(t, archive.Config{For: time.Hour, Max: 4}, func(t *testing.T, s *archive.Store, _ redis.UniversalClient) {
-		keep(t, s, "acme", 3, 4, 5)
+		add(t, s, "acme", 3, 4, 5)
 		old := archive.Entry{Org: "globex", ID: id(7, 23*time.Minute), Report: json.RawMessage("7")} // took long
 		both := []archive.Entry{old, {Org: "acme", ID: id(6, 0), Report: json.RawMessage(`{"n": 6}`)}}
-		if kept, err := s.Keep(t.Context(), both); err != nil || kept != 2 {
-			t.Fatalf("kept %d of two organisations' (%v)", kept, err)
+		if added, err := s.Add(t.Context(), both); err != nil || added != 2 {
+			t.Fatalf("added %d of two organisations' (%v)", added, err)
 		}
 		if diff := cmp.Diff([]int{6, 5, 4, 3}, list(t, s, "acme", time.Time{}, 9)); diff != "" {
 			t.Errorf("list (-want +got):\n%s", diff)
@@ -142,12 +142,12 @@ func TestArchiveIsBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		keep(t, s, "acme", 10)
-		keep(t, s, "acme", 20)
+		add(t, s, "acme", 10)
+		add(t, s, "acme", 20)
 		if diff := cmp.Diff([]int{20, 10, -900}, list(t, s, "acme", time.Time{}, 9)); diff != "" {
 			t.Errorf("after their time (-want +got):\n%s", diff)
 		}
-		keep(t, s, "acme", 40, 50, 60)
+		add(t, s, "acme", 40, 50, 60)
 		if diff := cmp.Diff([]int{60, 50, 40, 20}, list(t, s, "acme", time.Time{}, 9)); diff != "" {
 			t.Errorf("too many (-want +got):\n%s", diff)
 		}
@@ -167,7 +167,7 @@ func TestArchivePages(t *testing.T) {
 		for i := range 1000 {
 			newest = append(newest, 1199-i)
 		}
-		keep(t, s, "acme", numbers...)
+		add(t, s, "acme", numbers...)
 		if diff := cmp.Diff(newest, list(t, s, "acme", time.Time{}, 2000)); diff != "" {
 			t.Errorf("list (-want +got):\n%s", diff)
 		}
@@ -177,10 +177,10 @@ func TestArchivePages(t *testing.T) {
 func TestArchiveAway(t *testing.T) {
 	s := archive.New(redistest.Away(t), "t:", archive.DefaultConfig())
 	for what, err := range map[string]error{
-		"keep": func() error {
-			kept, err := s.Keep(t.Context(), []archive.Entry{{Org: "acme", ID: id(1, 0)}})
-			if kept != 0 {
-				t.Errorf("kept %d", kept)
+		"add": func() error {
+			added, err := s.Add(t.Context(), []archive.Entry{{Org: "acme", ID: id(1, 0)}})
+			if added != 0 {
+				t.Errorf("added %d", added)
 			}
 			return err
 		}(),
@@ -215,8 +215,8 @@ func TestFollow(t *testing.T) {
 			return next
 		}
 		empty := follow("")
-		keep(t, s, "acme", 1, 2)
-		keep(t, s, "globex", 3)
+		add(t, s, "acme", 1, 2)
+		add(t, s, "globex", 3)
 		if place := follow(empty); fmt.Sprint(got) != "[1 2]" {
 			t.Errorf("from an empty store to %s: %v", place, got)
 		}
@@ -225,7 +225,7 @@ func TestFollow(t *testing.T) {
 		for n := range 450 {
 			want = append(want, n)
 		}
-		keep(t, s, "acme", want...)
+		add(t, s, "acme", want...)
 		next := follow(place)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)

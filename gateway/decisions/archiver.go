@@ -84,9 +84,9 @@ func (a *archiver) writeAll(batch []explain.Past) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), archiveTime) //nolint:forbidigo // it outlives the requests, and depends on nothing of them
 	defer cancel()
-	kept, err := a.store.Keep(ctx, entries)
-	a.written.Add(int64(kept))
-	if lost := len(batch) - kept; lost > 0 {
+	added, err := a.store.Add(ctx, entries)
+	a.written.Add(int64(added))
+	if lost := len(batch) - added; lost > 0 {
 		a.failed.Add(int64(lost))
 		a.logger.WarnContext(ctx, "decisions not kept for other gateways", "count", lost, "error", err)
 	}
