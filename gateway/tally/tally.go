@@ -13,8 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Kept is how long counts are kept.
-const Kept = 30 * 24 * time.Hour
+// Retention is how long Redis keeps the counts.
+const Retention = 30 * 24 * time.Hour
 
 // ErrUnavailable means that the store cannot be asked.
 var ErrUnavailable = errors.New("tally: the store cannot be asked")
@@ -25,8 +25,8 @@ type Said struct {
 	Policy, Verdict, Team string
 }
 
-// Count is how often that was.
-type Count struct {
+// Total is how often that happened.
+type Total struct {
 	Said
 	Calls int64
 }
@@ -58,7 +58,7 @@ func (s *Store) Add(ctx context.Context, org string, counts map[Said]int64) erro
 			p.HIncrBy(ctx, key, strings.Join([]string{said.Policy, said.Verdict, said.Team}, apart), n)
 		}
 		for key := range keys {
-			p.Expire(ctx, key, Kept+time.Hour)
+			p.Expire(ctx, key, Retention+time.Hour)
 		}
 		return nil
 	})
@@ -69,12 +69,12 @@ func (s *Store) Add(ctx context.Context, org string, counts map[Said]int64) erro
 const atOnce = 100
 
 // List returns the counts of an organisation from the hour of a time to that of another, by hour, policy, verdict and team.
-func (s *Store) List(ctx context.Context, org string, from, to time.Time) ([]Count, error) {
+func (s *Store) List(ctx context.Context, org string, from, to time.Time) ([]Total, error) {
 	var hours []time.Time
 	for h := from.UTC().Truncate(time.Hour); !h.After(to); h = h.Add(time.Hour) {
 		hours = append(hours, h)
 	}
-	var out []Count
+	var out []Total
 	for chunk := range slices.Chunk(hours, atOnce) {
 		found := make([]*redis.MapStringStringCmd, len(chunk))
 		_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -90,12 +90,12 @@ func (s *Store) List(ctx context.Context, org string, from, to time.Time) ([]Cou
 			for field, text := range cmd.Val() {
 				parts := strings.Split(field, apart)
 				if n, err := strconv.ParseInt(text, 10, 64); err == nil && len(parts) == 3 { // others are of another version
-					out = append(out, Count{Said{chunk[i], parts[0], parts[1], parts[2]}, n})
+					out = append(out, Total{Said{chunk[i], parts[0], parts[1], parts[2]}, n})
 				}
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b Count) int {
+	slices.SortFunc(out, func(a, b Total) int {
 		return cmp.Or(a.Hour.Compare(b.Hour), cmp.Compare(a.Policy, b.Policy), cmp.Compare(a.Verdict, b.Verdict), cmp.Compare(a.Team, b.Team))
 	})
 	return out, nil

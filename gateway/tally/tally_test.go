@@ -25,7 +25,7 @@ func TestCounts(t *testing.T) {
 				}
 			}
 		}
-		for to, want := range map[time.Time][]tally.Count{
+		for to, want := range map[time.Time][]tally.Total{
 			hour.Add(59 * time.Minute): {{denied, 5}}, hour.Add(200 * time.Hour): {{denied, 5}, {later, 1}}, hour.Add(-time.Hour): nil,
 		} {
 			got, err := s.List(t.Context(), "acme", hour.Add(-100*time.Hour), to)
