@@ -209,7 +209,7 @@ func (g *Gateway) dryRun() (*explain.DryRun, error) {
 
 // newMoney makes the ledger and the receivers of its findings.
 func (g *Gateway) newMoney(cfg *settings.Config) {
-	g.keep = &keep.Keep{
+	g.keep = &keep.Service{
 		Config: g.config, Now: g.deps.Now, Refused: g.access.Refused,
 		Update: func(kind operation.Kind) *schema.Operation { return explain.UpdatesOf(g.api)[kind] },
 	}

@@ -118,7 +118,7 @@ type Gateway struct {
 	intents      *once.Desk // calls that must not be made twice
 	alerts       *alerts.Alerts
 	billTypes    *billtypes.Types
-	keep         *keep.Keep
+	keep         *keep.Service
 	approvals    *approval.Store
 	keys         *callers.Keys
 	issuerKeys   *oidc.Keys

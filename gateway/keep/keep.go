@@ -46,8 +46,8 @@ func Routes() []route.Route {
 	}
 }
 
-// Keep answers the routes. All fields are required.
-type Keep struct {
+// Service answers the routes. All fields are required.
+type Service struct {
 	// Config is the configuration in force.
 	Config func() *settings.Config
 	Now    func() time.Time
@@ -58,8 +58,8 @@ type Keep struct {
 }
 
 // Answers maps the routes to their answers.
-func (k *Keep) Answers() map[string]filter.Responder {
-	return map[string]filter.Responder{keepRoute: k.answerKeep, keepPageID: k.answerKeepPage, keepLinkID: k.answerKeepLink}
+func (s *Service) Answers() map[string]filter.Responder {
+	return map[string]filter.Responder{keepRoute: s.answerKeep, keepPageID: s.answerKeepPage, keepLinkID: s.answerKeepLink}
 }
 
 // kept is the answer to a caller that keeps a resource.
@@ -70,7 +70,7 @@ type kept struct {
 }
 
 // answerKeep keeps a resource for a caller who may change it.
-func (k *Keep) answerKeep(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+func (s *Service) answerKeep(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
 	length := keepTime
 	for name, values := range ex.Query {
 		var err error
@@ -79,11 +79,11 @@ func (k *Keep) answerKeep(ctx context.Context, ex *filter.Exchange) (*filter.Ans
 		}
 	}
 	id := ex.Params["id"]
-	until, err := k.keep(ctx, ex, ex.Caller.Org, id, length, audit.Record{Team: ex.Caller.Team, Key: ex.Caller.Key}, func(r *spend.Record) error {
+	until, err := s.keep(ctx, ex, ex.Caller.Org, id, length, audit.Record{Team: ex.Caller.Team, Key: ex.Caller.Key}, func(r *spend.Record) error {
 		if !ex.Tenant.Isolation.Changes(ex.Caller, r.Owner) {
 			return spend.ErrNoResource
 		}
-		return k.mayUpdate(ctx, ex, operation.Kind(r.Kind))
+		return s.mayUpdate(ctx, ex, operation.Kind(r.Kind))
 	})
 	if err != nil {
 		return nil, err
@@ -98,12 +98,12 @@ func (k *Keep) answerKeep(ctx context.Context, ex *filter.Exchange) (*filter.Ans
 
 // mayUpdate refuses callers whose updates of a kind the policies refuse in any
 // case: keeping an idle resource costs like a change.
-func (k *Keep) mayUpdate(ctx context.Context, ex *filter.Exchange, kind operation.Kind) error {
-	op := k.Update(kind)
+func (s *Service) mayUpdate(ctx context.Context, ex *filter.Exchange, kind operation.Kind) error {
+	op := s.Update(kind)
 	if op == nil {
 		return nil
 	}
-	refused, err := k.Refused(ctx, ex, op)
+	refused, err := s.Refused(ctx, ex, op)
 	if err == nil && len(refused) > 0 {
 		err = problem.Forbidden.New("whoever keeps a resource must be allowed to change it: " + strings.Join(refused, "; "))
 	}
@@ -112,7 +112,7 @@ func (k *Keep) mayUpdate(ctx context.Context, ex *filter.Exchange, kind operatio
 
 // keep keeps a resource for a time, or ends that for 0. What may does not refuse is
 // audited.
-func (k *Keep) keep(ctx context.Context, ex *filter.Exchange, org, id string, length time.Duration, who audit.Record, may func(*spend.Record) error) (until time.Time, err error) {
+func (s *Service) keep(ctx context.Context, ex *filter.Exchange, org, id string, length time.Duration, who audit.Record, may func(*spend.Record) error) (until time.Time, err error) {
 	if len(ex.In.Body) > 0 {
 		return until, problem.BadRequest.New("the operation takes no body")
 	}
@@ -152,13 +152,13 @@ func isProblem(err error) bool {
 
 // Link is a link by which its owner can keep a resource, "" where the
 // organisation has none.
-func (k *Keep) Link(org, id string) string {
-	cfg := k.Config()
+func (s *Service) Link(org, id string) string {
+	cfg := s.Config()
 	o := cfg.Org(org)
 	if o == nil || !o.Alerts.KeepSecret.Resolved() {
 		return ""
 	}
-	q := url.Values{"org": {org}, "id": {id}, "expires": {strconv.FormatInt(k.Now().Add(keepLinkTime).Unix(), 10)}}
+	q := url.Values{"org": {org}, "id": {id}, "expires": {strconv.FormatInt(s.Now().Add(keepLinkTime).Unix(), 10)}}
 	q.Set("signature", keepSignature(o, q))
 	return strings.TrimSuffix(cfg.PublicURL, "/") + keepPath + "?" + q.Encode()
 }
@@ -172,27 +172,27 @@ func keepSignature(o *settings.Org, q url.Values) string {
 
 // readKeepLink returns the purpose of a link. The answer is the same for every
 // fault.
-func (k *Keep) readKeepLink(q url.Values) (org, id string, expires time.Time, err error) {
+func (s *Service) readKeepLink(q url.Values) (org, id string, expires time.Time, err error) {
 	bad := problem.NotFound.New("the link is not valid, or no longer")
 	for _, name := range []string{"org", "id", "expires", "signature"} {
 		if len(q[name]) != 1 {
 			return "", "", expires, bad
 		}
 	}
-	o := k.Config().Org(q.Get("org"))
+	o := s.Config().Org(q.Get("org"))
 	if o == nil || !o.Alerts.KeepSecret.Resolved() || len(q) != 4 || !hmac.Equal([]byte(keepSignature(o, q)), []byte(q.Get("signature"))) {
 		return "", "", expires, bad
 	}
 	seconds, err := strconv.ParseInt(q.Get("expires"), 10, 64)
-	if expires = time.Unix(seconds, 0).UTC(); err != nil || !k.Now().Before(expires) {
+	if expires = time.Unix(seconds, 0).UTC(); err != nil || !s.Now().Before(expires) {
 		return "", "", expires, bad
 	}
 	return o.ID, q.Get("id"), expires, nil
 }
 
 // answerKeepPage shows the effect of a link.
-func (k *Keep) answerKeepPage(_ context.Context, ex *filter.Exchange) (*filter.Answer, error) {
-	org, id, expires, err := k.readKeepLink(ex.Query)
+func (s *Service) answerKeepPage(_ context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+	org, id, expires, err := s.readKeepLink(ex.Query)
 	if err != nil {
 		return nil, err
 	}
@@ -200,12 +200,12 @@ func (k *Keep) answerKeepPage(_ context.Context, ex *filter.Exchange) (*filter.A
 }
 
 // answerKeepLink keeps the resource of a link.
-func (k *Keep) answerKeepLink(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
-	org, id, expires, err := k.readKeepLink(ex.Query)
+func (s *Service) answerKeepLink(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+	org, id, expires, err := s.readKeepLink(ex.Query)
 	if err != nil {
 		return nil, err
 	}
-	until, err := k.keep(ctx, ex, org, id, keepTime, audit.Record{Who: "link"}, func(*spend.Record) error { return nil })
+	until, err := s.keep(ctx, ex, org, id, keepTime, audit.Record{Who: "link"}, func(*spend.Record) error { return nil })
 	if err != nil {
 		return nil, err
 	}
