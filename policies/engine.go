@@ -77,9 +77,9 @@ type state struct {
 type orgState struct {
 	*load.Compiled
 
-	sources    string   // names its sources
-	own        load.Own // its own Rego
-	revision   string   // of the policies and the exceptions
+	sources    string       // names its sources
+	own        load.OrgRego // its own Rego
+	revision   string       // of the policies and the exceptions
 	exceptions []exception
 	memory     *record.Memory[*Decision] // nil if none are remembered
 	share      chan struct{}             // one per place the organisation may hold

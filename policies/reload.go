@@ -47,7 +47,7 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 		}
 		if err == nil && pending {
 			next.orgs[org] = nil
-			_, err = e.compile(ctx, org, withoutOwn(cfg), load.Own{}, nil)
+			_, err = e.compile(ctx, org, withoutOwn(cfg), load.OrgRego{}, nil)
 		}
 		if last := standing[org]; err != nil && cfg.Stands && last != nil {
 			next.orgs[org], err = &orgState{
@@ -88,10 +88,10 @@ func ofRego(err error) bool {
 
 // own finds an organisation's own Rego: from its directory, from the bundle it
 // had already, or from its persisted copy.
-func (e *Engine) own(org string, cfg Config) (*bundle.Source, load.Own, error) {
+func (e *Engine) own(org string, cfg Config) (*bundle.Source, load.OrgRego, error) {
 	if faults := fault.List(bundle.Validate(cfg.Bundle)); len(faults) > 0 {
 		f := faults[0]
-		return nil, load.Own{}, &section.Error{Org: org, Path: f.Path, Message: f.Err.Error()}
+		return nil, load.OrgRego{}, &section.Error{Org: org, Path: f.Path, Message: f.Err.Error()}
 	}
 	if cfg.Bundle == nil {
 		mine, err := load.ReadDirectory(org, cfg.Directory)
@@ -101,13 +101,13 @@ func (e *Engine) own(org string, cfg Config) (*bundle.Source, load.Own, error) {
 		return nil, mine, err
 	}
 	if cfg.Directory != "" {
-		return nil, load.Own{}, &section.Error{Org: org, Message: "directory and bundle cannot both be given"}
+		return nil, load.OrgRego{}, &section.Error{Org: org, Message: "directory and bundle cannot both be given"}
 	}
 	s := e.sources[org].Follows(bundle.Config(*cfg.Bundle))
 	if s == nil {
 		var err error
 		if s, err = bundle.Open(org, bundle.Config(*cfg.Bundle)); err != nil {
-			return nil, load.Own{}, err
+			return nil, load.OrgRego{}, err
 		}
 	}
 	mine, _ := s.Current()
@@ -116,7 +116,7 @@ func (e *Engine) own(org string, cfg Config) (*bundle.Source, load.Own, error) {
 
 // dropped refuses a directory that would switch policies off by not holding them
 // any more.
-func (e *Engine) dropped(org string, cfg Config, next load.Own) error {
+func (e *Engine) dropped(org string, cfg Config, next load.OrgRego) error {
 	if cfg.MayDrop || cfg.Directory == "" {
 		return nil
 	}
@@ -143,7 +143,7 @@ func (e *Engine) inForce(org, directory string) []string {
 	if now == nil || now.orgs[org] == nil || configs[org].Directory != directory {
 		return nil
 	}
-	return slices.Clone(now.orgs[org].Own)
+	return slices.Clone(now.orgs[org].OwnPolicies)
 }
 
 // withoutOwn leaves out the entries and exceptions that only the bundle can
@@ -180,7 +180,7 @@ func (e *Engine) standing() map[string]*orgState {
 // prepare compiles an organisation, unless what stands of it, nil for nothing, is made from the
 // same. Remembered verdicts stay while it is made from the same: the mode
 // of a policy is part of a verdict, but not of the compiled form.
-func (e *Engine) prepare(ctx context.Context, org string, cfg Config, mine load.Own, standing *orgState) (*orgState, error) {
+func (e *Engine) prepare(ctx context.Context, org string, cfg Config, mine load.OrgRego, standing *orgState) (*orgState, error) {
 	sources, err := sourcesOf(cfg, mine)
 	if err != nil {
 		return nil, fmt.Errorf("org %s: %w", org, err)
@@ -206,7 +206,7 @@ func (e *Engine) prepare(ctx context.Context, org string, cfg Config, mine load.
 
 // sourcesOf names all that an organisation's policies are compiled from, beside the
 // library: its section, and its own Rego with the directory that its places are told by.
-func sourcesOf(cfg Config, mine load.Own) (string, error) {
+func sourcesOf(cfg Config, mine load.OrgRego) (string, error) {
 	text, err := json.Marshal(struct {
 		Policies   []Entry
 		Exceptions []Exception
@@ -221,8 +221,8 @@ func sourcesOf(cfg Config, mine load.Own) (string, error) {
 }
 
 // compile compiles an organisation's policies and exceptions.
-func (e *Engine) compile(ctx context.Context, org string, cfg Config, mine load.Own, standing *orgState) (*orgState, error) {
-	section := load.Section{Org: org, Entries: cfg.Policies, Own: mine, DocURL: e.deps.DocURL}
+func (e *Engine) compile(ctx context.Context, org string, cfg Config, mine load.OrgRego, standing *orgState) (*orgState, error) {
+	section := load.Section{Org: org, Entries: cfg.Policies, Rego: mine, DocURL: e.deps.DocURL}
 	if standing != nil {
 		section.Known = standing.own.Digest()
 	}
@@ -230,7 +230,7 @@ func (e *Engine) compile(ctx context.Context, org string, cfg Config, mine load.
 	if err != nil {
 		return nil, err
 	}
-	exceptions, err := prepareExceptions(org, cfg, c.Own)
+	exceptions, err := prepareExceptions(org, cfg, c.OwnPolicies)
 	if err != nil {
 		return nil, err
 	}
@@ -317,7 +317,7 @@ func (e *Engine) look(ctx context.Context, org string, s *bundle.Source) (before
 	if err == nil && found.New {
 		// Nothing is locked meanwhile: compiling can take as long as the bundle's
 		// author likes.
-		next, err = e.prepare(ctx, org, section, found.Own, standing)
+		next, err = e.prepare(ctx, org, section, found.Rego, standing)
 	}
 
 	e.mu.Lock()

@@ -57,7 +57,7 @@ func (e *Engine) draft(org string, d Draft) (*load.Section, []string, error) {
 		}
 		own, about = with, append(about, policy)
 	}
-	return &load.Section{Org: org, Entries: entries, Own: own, DocURL: e.deps.DocURL}, about, nil
+	return &load.Section{Org: org, Entries: entries, Rego: own, DocURL: e.deps.DocURL}, about, nil
 }
 
 // Draft returns an engine of one organisation that decides by the policies in force with a draft's changes, within limits of its own. It
@@ -75,7 +75,7 @@ func (e *Engine) Draft(ctx context.Context, org string, d Draft, limits Limits) 
 	cfg := e.configs[org]
 	e.mu.Unlock()
 	cfg.Policies = s.Entries
-	o, err := next.compile(ctx, org, cfg, s.Own, nil)
+	o, err := next.compile(ctx, org, cfg, s.Rego, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func try(ctx context.Context, s *load.Section, about []string, call *record.Reco
 	}
 	out.Decision.sort()
 	out.Open, out.Prints = watch.list(), printed.lines
-	if m := s.Own.Module(DraftFile); m != nil {
+	if m := s.Rego.Module(DraftFile); m != nil {
 		if f := covered.Report(map[string]*ast.Module{DraftFile: m}).Files[DraftFile]; f != nil {
 			out.Covered, out.Missed = linesOf(f.Covered), linesOf(f.NotCovered)
 		}

@@ -19,7 +19,7 @@ func TestWorkspaceModules(t *testing.T) {
 	}
 	own := 0
 	for file, m := range modules {
-		if w.Own(file) {
+		if w.IsOwn(file) {
 			own++
 		} else if !strings.HasPrefix(m.Package.Path.String(), "data.tollgate.") {
 			t.Errorf("%s is neither the workspace's nor the library's", file)

@@ -92,7 +92,7 @@ func ownDocs(dir string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return document.Own(w)
+	return document.OwnPolicies(w)
 }
 
 // printPages writes the index, then the pages by name.

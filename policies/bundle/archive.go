@@ -29,13 +29,13 @@ const (
 )
 
 // parse reads and verifies a bundle.
-func (b *Config) parse(org string, raw []byte) (load.Own, string, error) {
+func (b *Config) parse(org string, raw []byte) (load.OrgRego, string, error) {
 	if err := checkArchive(raw); err != nil {
-		return load.Own{}, "", &section.Error{Org: org, Message: "bundle: " + err.Error()}
+		return load.OrgRego{}, "", &section.Error{Org: org, Message: "bundle: " + err.Error()}
 	}
 	verify, err := b.verification()
 	if err != nil {
-		return load.Own{}, "", &section.Error{Org: org, Message: err.Error()}
+		return load.OrgRego{}, "", &section.Error{Org: org, Message: err.Error()}
 	}
 	r := opabundle.NewCustomReader(opabundle.NewTarballLoaderWithBaseURL(bytes.NewReader(raw), "")).
 		WithProcessAnnotations(true).WithCapabilities(sandbox.Capabilities()).WithRegoVersion(ast.RegoV1).
@@ -47,10 +47,10 @@ func (b *Config) parse(org string, raw []byte) (load.Own, string, error) {
 	}
 	got, err := r.Read()
 	if err != nil {
-		return load.Own{}, "", load.Located(org, fmt.Errorf("bundle: %w", err))
+		return load.OrgRego{}, "", load.Located(org, fmt.Errorf("bundle: %w", err))
 	}
 	sum := sha256.Sum256(raw)
-	mine, err := ownOf(org, hex.EncodeToString(sum[:]), &got)
+	mine, err := orgRegoOf(org, hex.EncodeToString(sum[:]), &got)
 	return mine, got.Manifest.Revision, err
 }
 
@@ -93,13 +93,13 @@ func checkArchive(raw []byte) error {
 	}
 }
 
-// ownOf takes over modules and data of a bundle that was read.
-func ownOf(org, digest string, b *opabundle.Bundle) (load.Own, error) {
+// orgRegoOf takes over modules and data of a bundle that was read.
+func orgRegoOf(org, digest string, b *opabundle.Bundle) (load.OrgRego, error) {
 	switch {
 	case b.Type() == opabundle.DeltaBundleType:
-		return load.Own{}, &section.Error{Org: org, Message: "bundle: delta bundles cannot be verified, send whole ones"}
+		return load.OrgRego{}, &section.Error{Org: org, Message: "bundle: delta bundles cannot be verified, send whole ones"}
 	case len(b.WasmModules) > 0 || len(b.Wasm) > 0 || len(b.PlanModules) > 0:
-		return load.Own{}, &section.Error{Org: org, Message: "bundle: compiled policies are not taken, send Rego"}
+		return load.OrgRego{}, &section.Error{Org: org, Message: "bundle: compiled policies are not taken, send Rego"}
 	}
 	rego := make(map[string]string, len(b.Modules))
 	for _, m := range b.Modules {
@@ -110,7 +110,7 @@ func ownOf(org, digest string, b *opabundle.Bundle) (load.Own, error) {
 
 // admit refuses a bundle that would switch policies off by not holding them.
 // last is the last good bundle's Rego, the zero value before the first.
-func (b *Config) admit(org string, last, next load.Own) error {
+func (b *Config) admit(org string, last, next load.OrgRego) error {
 	if b.MayDrop {
 		return nil
 	}

@@ -22,13 +22,13 @@ type look struct {
 }
 
 // open reads a bundle on disk; "" is none.
-func (b *Config) open(org, file string) (load.Own, string, error) {
+func (b *Config) open(org, file string) (load.OrgRego, string, error) {
 	if file == "" {
-		return load.Own{}, "", nil
+		return load.OrgRego{}, "", nil
 	}
 	raw, err := readBundleFile(file)
 	if err != nil {
-		return load.Own{}, "", err // it names the file
+		return load.OrgRego{}, "", err // it names the file
 	}
 	return b.parse(org, raw)
 }

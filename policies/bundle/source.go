@@ -22,9 +22,9 @@ type Source struct {
 
 	mu       sync.Mutex
 	etag     string
-	mine     load.Own // of the last good bundle
-	revision string   // as its manifest says
-	have     bool     // mine is set
+	mine     load.OrgRego // of the last good bundle
+	revision string       // as its manifest says
+	have     bool         // mine is set
 	// persisted is the digest of what cfg.Persist holds, as far as known.
 	persisted string
 	fetched   time.Time
@@ -41,10 +41,10 @@ func Open(org string, cfg Config) (*Source, error) {
 	s := &Source{org: org, cfg: cfg}
 	kept, revision, err := cfg.open(org, cfg.Persist)
 	if errors.Is(err, os.ErrNotExist) {
-		kept, err = load.Own{}, nil // nothing persisted yet
+		kept, err = load.OrgRego{}, nil // nothing persisted yet
 	} else if err != nil && cfg.File == "" {
 		s.err = &section.Error{Org: org, File: cfg.Persist, Message: "the persisted bundle cannot be used: " + err.Error()}
-		kept, err = load.Own{}, nil
+		kept, err = load.OrgRego{}, nil
 	}
 	s.persisted = kept.Digest()
 	if cfg.File != "" {
@@ -65,7 +65,7 @@ func Open(org string, cfg Config) (*Source, error) {
 		return s, nil
 	}
 	if cfg.File == "" {
-		s.err = cfg.admit(org, load.Own{}, kept)
+		s.err = cfg.admit(org, load.OrgRego{}, kept)
 	}
 	if s.err == nil { // otherwise it is as if there were none
 		s.mine, s.revision, s.have = kept, revision, true
@@ -82,14 +82,14 @@ func (s *Source) Unfit(err error) error {
 	if s.cfg.File != "" || !s.fetched.IsZero() {
 		return err
 	}
-	s.mine, s.revision, s.have = load.Own{}, "", false
+	s.mine, s.revision, s.have = load.OrgRego{}, "", false
 	s.err = &section.Error{Org: s.org, File: s.cfg.Persist, Message: "the persisted bundle cannot be used: " + err.Error()}
 	return nil
 }
 
 // Current returns the Rego of the last good bundle; ok is false when there has
 // been none.
-func (s *Source) Current() (mine load.Own, ok bool) {
+func (s *Source) Current() (mine load.OrgRego, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mine, s.have
@@ -130,9 +130,9 @@ func samePlace(a, b Config) bool {
 
 // Found is the result of a look.
 type Found struct {
-	// Own is the Rego, and New whether it is not that of the last good bundle.
-	Own load.Own
-	New bool
+	// Rego is the organisation's, and New whether it is not that of the last good bundle.
+	Rego load.OrgRego
+	New  bool
 
 	look
 	revision string
@@ -146,13 +146,13 @@ func (s *Source) Look(ctx context.Context, client *http.Client) (*Found, error) 
 	s.mu.Unlock()
 	got, err := s.cfg.fetch(ctx, client, etag)
 	if err != nil || got.unchanged {
-		return &Found{Own: last, look: got}, err
+		return &Found{Rego: last, look: got}, err
 	}
 	mine, revision, err := s.cfg.parse(s.org, got.raw)
 	if err == nil {
 		err = s.cfg.admit(s.org, last, mine)
 	}
-	return &Found{Own: mine, New: mine.Digest() != last.Digest(), look: got, revision: revision}, err
+	return &Found{Rego: mine, New: mine.Digest() != last.Digest(), look: got, revision: revision}, err
 }
 
 // Took ends a look: with err, the found bundle is not in force. It keeps a new bundle and
@@ -166,10 +166,10 @@ func (s *Source) Took(found *Found, err error, now time.Time) (before, after err
 	if err != nil || found.unchanged {
 		return before, err, false
 	}
-	s.mine, s.revision, s.have, s.etag = found.Own, found.revision, true, found.etag
-	if s.cfg.Persist != "" && s.persisted != found.Own.Digest() {
+	s.mine, s.revision, s.have, s.etag = found.Rego, found.revision, true, found.etag
+	if s.cfg.Persist != "" && s.persisted != found.Rego.Digest() {
 		if s.err = persist(s.cfg.Persist, found.raw); s.err == nil {
-			s.persisted = found.Own.Digest()
+			s.persisted = found.Rego.Digest()
 		}
 	}
 	return before, s.err, true

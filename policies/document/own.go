@@ -9,10 +9,10 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/load"
 )
 
-// Own renders the reference of an organisation's own policies from their METADATA: a
+// OwnPolicies renders the reference of an organisation's own policies from their METADATA: a
 // Markdown page per policy, named <policy>.md, and README.md that lists them. A policy
 // without METADATA has a page too, with the facts of the Rego itself.
-func Own(w *load.Workspace) (map[string][]byte, error) {
+func OwnPolicies(w *load.Workspace) (map[string][]byte, error) {
 	own, err := w.Policies()
 	if err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ violations(params) := {"too many" | input.resource.after.gpu.count > params.most
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages, err := document.Own(w)
+	pages, err := document.OwnPolicies(w)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 
 // answers reports own rules whose type is none that an answer can have, which
 // evaluation would only find out about when they are called. c has compiled them.
-func (o Own) answers(org string, c *ast.Compiler) error {
+func (o OrgRego) answers(org string, c *ast.Compiler) error {
 	var faults []error
 	for _, file := range slices.Sorted(maps.Keys(o.modules)) {
 		m := o.modules[file]
@@ -85,7 +85,7 @@ func wrongAnswer(rule string, t types.Type) string {
 
 // constants reports strings in own Rego that the member of the input they are
 // compared with never has, and changes of a kind there is not.
-func (o Own) constants(org string) error {
+func (o OrgRego) constants(org string) error {
 	known := vocabulary()
 	var faults []error
 	for _, file := range slices.Sorted(maps.Keys(o.modules)) {

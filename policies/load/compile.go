@@ -33,8 +33,8 @@ type Compiled struct {
 	// Source is the entrypoint, and Calls are what its rules call, in order.
 	Source string
 	Calls  []Call
-	// Own lists the organisation's own policies by name.
-	Own []string
+	// OwnPolicies lists the organisation's own policies by name.
+	OwnPolicies []string
 	// Reads is the part of the input that the calls can read together.
 	Reads *record.Projection
 
@@ -48,7 +48,7 @@ type Compiled struct {
 type Section struct {
 	Org     string
 	Entries []section.Entry
-	Own     Own
+	Rego    OrgRego
 	// DocURL is put before the name of a policy's page.
 	DocURL string
 	// Known is the digest of own Rego of which the members that it refers to were judged,
@@ -64,7 +64,7 @@ func Compile(ctx context.Context, s *Section) (*Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	org, mine := s.Org, s.Own
+	org, mine := s.Org, s.Rego
 	p, err := plan(lib, s)
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func Compile(ctx context.Context, s *Section) (*Compiled, error) {
 	data := maps.Clone(orEmpty(mine.data))
 	data[reservedRoot] = params
 	return &Compiled{
-		Revision: revision(lib, files, source, calls, mine), Source: source, Calls: calls, Own: slices.Sorted(maps.Keys(p.mine)), Reads: l.all,
+		Revision: revision(lib, files, source, calls, mine), Source: source, Calls: calls, OwnPolicies: slices.Sorted(maps.Keys(p.mine)), Reads: l.all,
 		linked: l, store: newStore(data), patterns: patternCache(ctx),
 	}, ctx.Err()
 }
@@ -98,7 +98,7 @@ func Compile(ctx context.Context, s *Section) (*Compiled, error) {
 func (c *Compiled) SameAs(other *Compiled) bool { return c.linked == other.linked }
 
 // beside returns copies of the organisation's modules and of some of the library's.
-func (o Own) beside(lib *library, files []string) map[string]*ast.Module {
+func (o OrgRego) beside(lib *library, files []string) map[string]*ast.Module {
 	modules := map[string]*ast.Module{}
 	for _, file := range files {
 		modules[file] = lib.module(file).Copy()
@@ -155,7 +155,7 @@ func patternCache(ctx context.Context) cache.InterQueryValueCache {
 
 // plan resolves an organisation's entries to calls.
 func plan(lib *library, s *Section) (*planner, error) {
-	p := &planner{lib: lib, org: s.Org, mine: s.Own.policies(), docs: s.DocURL}
+	p := &planner{lib: lib, org: s.Org, mine: s.Rego.policies(), docs: s.DocURL}
 	for i, e := range s.Entries {
 		p.entry(fault.Index("policies", i), e)
 	}
@@ -175,7 +175,7 @@ func plan(lib *library, s *Section) (*planner, error) {
 }
 
 // revision names the content of everything that decides.
-func revision(lib *library, files []string, source string, calls []Call, mine Own) string {
+func revision(lib *library, files []string, source string, calls []Call, mine OrgRego) string {
 	h := sha256.New()
 	for _, f := range files {
 		fmt.Fprintf(h, "%d:%s%d:%s", len(f), f, len(lib.sources[f]), lib.sources[f])

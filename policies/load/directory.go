@@ -19,20 +19,20 @@ import (
 const maxDirectoryBytes = 8 << 20
 
 // ReadDirectory reads an organisation's own Rego and data. "" is no directory.
-func ReadDirectory(org, dir string) (Own, error) {
+func ReadDirectory(org, dir string) (OrgRego, error) {
 	if dir == "" {
-		return Own{}, nil
+		return OrgRego{}, nil
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return Own{}, &section.Error{Org: org, File: dir, Path: "rego", Message: "policy directory: " + err.Error()}
+		return OrgRego{}, &section.Error{Org: org, File: dir, Path: "rego", Message: "policy directory: " + err.Error()}
 	}
 	defer func() { _ = root.Close() }()
 	files, err := readFiles(root.FS(), isPolicyFile)
 	if err != nil {
-		return Own{}, &section.Error{Org: org, File: dir, Path: "rego", Message: err.Error()}
+		return OrgRego{}, &section.Error{Org: org, File: dir, Path: "rego", Message: err.Error()}
 	}
-	o, err := parseOwn(org, func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }, files)
+	o, err := parseOrgRego(org, func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }, files)
 	if err == nil {
 		err = o.misplaced(org)
 	}
@@ -81,10 +81,10 @@ func isPolicyFile(base string) bool {
 	}
 }
 
-// parseOwn parses the files of a directory. Data files are mounted by the path of their
+// parseOrgRego parses the files of a directory. Data files are mounted by the path of their
 // directory, as OPA does. Beside an error it returns what could be parsed.
-func parseOwn(org string, shown func(string) string, files map[string][]byte) (Own, error) {
-	o := newOwn()
+func parseOrgRego(org string, shown func(string) string, files map[string][]byte) (OrgRego, error) {
+	o := newOrgRego()
 	h := sha256.New()
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(files)) {

@@ -38,7 +38,7 @@ var standing forms
 
 // formOf names what the form of an entrypoint is made of beside the library: the
 // organisation's own Rego, and the files that faults are told by.
-func (o Own) formOf(source string) string {
+func (o OrgRego) formOf(source string) string {
 	if len(o.modules) == 0 {
 		return source
 	}
@@ -65,7 +65,7 @@ func (f *forms) of(source string, link func() (*linked, error)) (*linked, error)
 
 // link compiles the calls of a section, behind the checks of its own Rego.
 func link(ctx context.Context, lib *library, s *Section, files []string, source string, calls []Call) (*linked, error) {
-	org, mine := s.Org, s.Own
+	org, mine := s.Org, s.Rego
 	if faults := sandbox.Check(mine.modules); len(faults) > 0 {
 		return nil, Located(org, faults)
 	}

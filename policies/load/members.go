@@ -25,7 +25,7 @@ import (
 //
 // Members of a body itself may have any name, since those of jobs do. modules are
 // compiled, and changed.
-func (o Own) members(org string, modules map[string]*ast.Module) error {
+func (o OrgRego) members(org string, modules map[string]*ast.Module) error {
 	if len(o.modules) == 0 {
 		return nil
 	}

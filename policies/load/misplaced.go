@@ -33,7 +33,7 @@ type placement struct {
 }
 
 // misplaced reports such Rego, each fault located. Tests are not looked at.
-func (o Own) misplaced(org string) error {
+func (o OrgRego) misplaced(org string) error {
 	p := &placement{org: org, used: map[string]bool{}}
 	packages := map[string][]*ast.Module{} // those of policies, by name
 	for _, file := range slices.Sorted(maps.Keys(o.modules)) {

@@ -37,7 +37,7 @@ type ownPolicy struct {
 func rulesOfOwn() []string { return []string{"violations", "mutations", "deny", "warn", "mutate"} }
 
 // policies finds the organisation's packages and the rules they answer with.
-func (o Own) policies() map[string]ownPolicy {
+func (o OrgRego) policies() map[string]ownPolicy {
 	out := map[string]ownPolicy{}
 	for _, file := range slices.Sorted(maps.Keys(o.modules)) {
 		m := o.modules[file]

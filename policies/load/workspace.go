@@ -20,7 +20,7 @@ import (
 // its tests, beside the library. It is for tools; an engine reads directories
 // itself and leaves the tests out.
 type Workspace struct {
-	mine Own
+	mine OrgRego
 }
 
 // testingFile holds data.tollgate.testing, inputs for tests, which
@@ -31,7 +31,7 @@ const testingFile = libraryDir + "support/testing_test.rego"
 // Its error joins all faults, each a *Error; the workspace then holds what
 // could be read.
 func ReadWorkspace(dir string) (*Workspace, error) {
-	w := &Workspace{mine: newOwn()}
+	w := &Workspace{mine: newOrgRego()}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return w, &section.Error{File: dir, Path: "rego", Message: "policy directory: " + err.Error()}
@@ -43,7 +43,7 @@ func ReadWorkspace(dir string) (*Workspace, error) {
 	if err != nil {
 		return w, &section.Error{File: dir, Path: "rego", Message: err.Error()}
 	}
-	mine, err := parseOwn("", func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }, files)
+	mine, err := parseOrgRego("", func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }, files)
 	w.mine = mine
 	return w, err
 }
@@ -91,8 +91,8 @@ func (w *Workspace) Modules() (map[string]*ast.Module, error) {
 	return out, nil
 }
 
-// Own reports whether a path of Modules is the workspace's, not the library's.
-func (w *Workspace) Own(file string) bool { return w.mine.modules[file] != nil }
+// IsOwn reports whether a path of Modules is the workspace's, not the library's.
+func (w *Workspace) IsOwn(file string) bool { return w.mine.modules[file] != nil }
 
 // Compiler is one set up as the engine's own: strict, with the engine's
 // capabilities, and type-checking against the input schema. Faults are

@@ -84,7 +84,7 @@ func run(ctx context.Context, w *load.Workspace, opts Options, filter string, wi
 	}
 	var out []*tester.Result
 	for result := range ch {
-		if w.Own(result.Location.File) {
+		if w.IsOwn(result.Location.File) {
 			out = append(out, result)
 		}
 	}
@@ -172,7 +172,7 @@ func files(w *load.Workspace, tracer *cover.Cover) []File {
 		return nil // Run has had them before
 	}
 	maps.DeleteFunc(modules, func(file string, _ *ast.Module) bool {
-		return !w.Own(file) || strings.HasSuffix(file, "_test.rego")
+		return !w.IsOwn(file) || strings.HasSuffix(file, "_test.rego")
 	})
 	report := tracer.Report(modules)
 	out := make([]File, 0, len(modules))

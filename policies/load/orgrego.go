@@ -20,9 +20,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
-// Own is an organisation's own Rego and data, from a directory or a bundle. The
-// zero Own is none.
-type Own struct {
+// OrgRego is an organisation's own Rego and data, from a directory or a bundle. The
+// zero OrgRego has neither.
+type OrgRego struct {
 	modules map[string]*ast.Module // by file; copied before use
 	sources map[string]string      // by file
 	data    map[string]any
@@ -32,15 +32,15 @@ type Own struct {
 // ownPackage is where an organisation's own policies live: policies.<name>.
 const ownPackage = "policies."
 
-func newOwn() Own {
-	return Own{modules: map[string]*ast.Module{}, sources: map[string]string{}, data: map[string]any{}}
+func newOrgRego() OrgRego {
+	return OrgRego{modules: map[string]*ast.Module{}, sources: map[string]string{}, data: map[string]any{}}
 }
 
 // Parse reads the Rego, by file, and the data of a bundle. digest names their
 // content. Files of tests are left out. Its error joins all faults, each an
 // *Error.
-func Parse(org, digest string, rego map[string]string, data map[string]any) (Own, error) {
-	o := newOwn()
+func Parse(org, digest string, rego map[string]string, data map[string]any) (OrgRego, error) {
+	o := newOrgRego()
 	o.digest = digest
 	var faults []error
 	for _, file := range slices.Sorted(maps.Keys(rego)) {
@@ -63,23 +63,23 @@ func Parse(org, digest string, rego map[string]string, data map[string]any) (Own
 		o.data[name] = v
 	}
 	if len(faults) > 0 {
-		return Own{}, errors.Join(faults...)
+		return OrgRego{}, errors.Join(faults...)
 	}
 	return o, o.misplaced(org)
 }
 
 // With returns the same with one more file, in the place of the files of the same policy. policy is the one that the file is of. Its error is
 // an *Error.
-func (o Own) With(org, file, text string) (with Own, policy string, err error) {
-	draft := newOwn()
+func (o OrgRego) With(org, file, text string) (with OrgRego, policy string, err error) {
+	draft := newOrgRego()
 	if err := draft.addModule(org, file, text); err != nil {
-		return Own{}, "", err
+		return OrgRego{}, "", err
 	}
 	policy, ok := policyOfPackage(draft.modules[file])
 	if !ok || draft.policies()[policy].rules == nil {
-		return Own{}, "", &section.Error{Org: org, File: file, Message: "holds no policy, " + WhatIsAPolicy}
+		return OrgRego{}, "", &section.Error{Org: org, File: file, Message: "holds no policy, " + WhatIsAPolicy}
 	}
-	with = Own{modules: maps.Clone(draft.modules), sources: maps.Clone(draft.sources), data: o.data, digest: o.digest + "|" + text}
+	with = OrgRego{modules: maps.Clone(draft.modules), sources: maps.Clone(draft.sources), data: o.data, digest: o.digest + "|" + text}
 	for name, m := range o.modules {
 		if of, isPolicy := policyOfPackage(m); !isPolicy || of != policy {
 			with.modules[name], with.sources[name] = m, o.sources[name]
@@ -89,7 +89,7 @@ func (o Own) With(org, file, text string) (with Own, policy string, err error) {
 }
 
 // Module returns a copy of a file as it was parsed, nil for none.
-func (o Own) Module(file string) *ast.Module {
+func (o OrgRego) Module(file string) *ast.Module {
 	if m := o.modules[file]; m != nil {
 		return m.Copy()
 	}
@@ -97,20 +97,20 @@ func (o Own) Module(file string) *ast.Module {
 }
 
 // Digest names the content; "" for none.
-func (o Own) Digest() string { return o.digest }
+func (o OrgRego) Digest() string { return o.digest }
 
 // Sources returns the Rego, by file.
-func (o Own) Sources() map[string]string { return maps.Clone(o.sources) }
+func (o OrgRego) Sources() map[string]string { return maps.Clone(o.sources) }
 
 // Data returns the data beside it, which is not to be changed.
-func (o Own) Data() map[string]any { return o.data }
+func (o OrgRego) Data() map[string]any { return o.data }
 
 // Policies lists the names of the policies by name.
-func (o Own) Policies() []string { return slices.Sorted(maps.Keys(o.policies())) }
+func (o OrgRego) Policies() []string { return slices.Sorted(maps.Keys(o.policies())) }
 
 // refersToLibrary reports whether anything in the organisation's Rego refers to packages of
 // the library, or to data without saying where.
-func (o Own) refersToLibrary() bool {
+func (o OrgRego) refersToLibrary() bool {
 	found := false
 	for _, m := range o.modules {
 		ast.WalkRefs(m, func(ref ast.Ref) bool {
@@ -126,7 +126,7 @@ func (o Own) refersToLibrary() bool {
 
 // taken reports whether there is data at a path, or a value on the way that has no
 // members.
-func (o Own) taken(path []string) (bool, error) {
+func (o OrgRego) taken(path []string) (bool, error) {
 	var v any = o.data
 	for _, name := range path {
 		object, ok := v.(map[string]any)
@@ -142,7 +142,7 @@ func (o Own) taken(path []string) (bool, error) {
 
 // LeftOut reports data that has an entry for some of the teams, is looked up by what
 // only a call says, and has none for others.
-func (o Own) LeftOut(teams []string) []error {
+func (o OrgRego) LeftOut(teams []string) []error {
 	var out fault.Found
 	seen := map[string]bool{}
 	for _, file := range slices.Sorted(maps.Keys(o.modules)) {
@@ -164,7 +164,7 @@ func (o Own) LeftOut(teams []string) []error {
 	return out
 }
 
-func (o *Own) addModule(org, file, text string) error {
+func (o *OrgRego) addModule(org, file, text string) error {
 	m, err := ast.ParseModuleWithOpts(file, text, ast.ParserOptions{
 		Capabilities: sandbox.Capabilities(), ProcessAnnotation: true, RegoVersion: ast.RegoV1,
 	})
@@ -185,7 +185,7 @@ func (o *Own) addModule(org, file, text string) error {
 }
 
 // addData mounts a data file. Two files may not give one path.
-func (o *Own) addData(name string, text []byte) error {
+func (o *OrgRego) addData(name string, text []byte) error {
 	v, err := readData(name, text)
 	if err != nil {
 		return fmt.Errorf("not valid data: %w", err)
