@@ -104,7 +104,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		filter.OwnKeys{},
 		filter.Labels{},
 		made,
-		&filter.Own{Reader: reader},
+		&filter.Ownership{Reader: reader},
 		judge,
 		&charge.Reserve{Repeats: made, Approvals: approvals, Reader: reader, Endpoint: g.api.Operation("getEndpoint"), Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.started.Spend.Unresolved, Costs: g.money.Ledger.Costs},
 		filter.Audit{},

@@ -19,12 +19,12 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// Own keeps callers from reading and changing resources of others of their
+// Ownership keeps callers from reading and changing resources of others of their
 // organisation, where the organisation says so. A resource hidden from a caller does not exist
 // for it: the call goes on with an absent id in its place, so that it ends
 // like any such call, to the byte. It stands before the judge, which reads the resources that a
 // call names.
-type Own struct {
+type Ownership struct {
 	Reader *Reader
 }
 
@@ -41,7 +41,7 @@ func GetsOf(api *schema.API) map[operation.Kind]*schema.Operation {
 }
 
 // Name implements Filter.
-func (*Own) Name() string { return "own" }
+func (*Ownership) Name() string { return "own" }
 
 // naming is an id and where it stands in a call.
 type naming struct {
@@ -52,7 +52,7 @@ type naming struct {
 // Request puts absent ids in the place of those that are kept from the caller. While
 // the ledger cannot be asked or is not complete, it refuses calls that it cannot judge with
 // 503, but for a stop, which loses nothing.
-func (f *Own) Request(ctx context.Context, ex *Exchange) error {
+func (f *Ownership) Request(ctx context.Context, ex *Exchange) error {
 	iso := &ex.Tenant.Isolation
 	row, _ := operation.Of(ex.Operation.ID)
 	ex.Out.Whole = ex.Out.Whole || iso.Read.narrow() && (row.List != "" || row.Submits && !row.Waits)
@@ -80,7 +80,7 @@ func (f *Own) Request(ctx context.Context, ex *Exchange) error {
 // keep hides an id unless the caller may name it. Its question to the platform depends on
 // the place of the id, not on its resource: instead of an id to hide it
 // asks about an absent one.
-func (f *Own) keep(ctx context.Context, ex *Exchange, n naming, owner spend.Owner) error {
+func (f *Ownership) keep(ctx context.Context, ex *Exchange, n naming, owner spend.Owner) error {
 	iso := &ex.Tenant.Isolation
 	known, reach := owner != (spend.Owner{}), iso.reach(n.Changes)
 	admitted := known && iso.admits(reach, owner, ex.Caller)
@@ -156,7 +156,7 @@ func (ex *Exchange) split(named []naming) (ids []string, jobs []spend.Job) {
 }
 
 // owners returns the owners of resources and then those of jobs.
-func (*Own) owners(ctx context.Context, ex *Exchange, ids []string, jobs ...spend.Job) ([]spend.Owner, error) {
+func (*Ownership) owners(ctx context.Context, ex *Exchange, ids []string, jobs ...spend.Job) ([]spend.Owner, error) {
 	if len(ids)+len(jobs) == 0 {
 		return nil, nil
 	}
@@ -174,7 +174,7 @@ func ownerUnknown(cause error) error {
 // unrecorded finds the owner of a resource without one in the ledger. A pod may be a member of a
 // cluster, and a job is the concern of its endpoint's owner. A template, or the target
 // of jobs, may be a public one: open is true for that.
-func (f *Own) unrecorded(ctx context.Context, ex *Exchange, n naming) (owner spend.Owner, open bool, err error) {
+func (f *Ownership) unrecorded(ctx context.Context, ex *Exchange, n naming) (owner spend.Owner, open bool, err error) {
 	row, _ := operation.Of(ex.Operation.ID)
 	switch {
 	case n.Kind == operation.KindPod && n.In == operation.InPath:
@@ -207,7 +207,7 @@ func (f *Own) unrecorded(ctx context.Context, ex *Exchange, n naming) (owner spe
 
 // object reads a resource, nil if there is none. It repeats even a recent read,
 // since absent ids are read each time.
-func (f *Own) object(ctx context.Context, ex *Exchange, n naming) (map[string]any, error) {
+func (f *Ownership) object(ctx context.Context, ex *Exchange, n naming) (map[string]any, error) {
 	doc, refusal, err := f.Reader.Read(ctx, ex, f.Reader.Gets[n.Kind], map[string]string{"id": n.id})
 	if refusal != nil && refusal.Status != http.StatusNotFound {
 		return nil, ownerUnknown(fmt.Errorf("%w: a read was answered %d", upstream.ErrUnreachable, refusal.Status))
@@ -254,7 +254,7 @@ func absent(id string) string {
 // Response leaves hidden resources out of a list, and says the ids that
 // the caller did where an answer repeats those in their place. It remembers the owner of
 // a job.
-func (f *Own) Response(ctx context.Context, ex *Exchange) error {
+func (f *Ownership) Response(ctx context.Context, ex *Exchange) error {
 	a := ex.Answer
 	for other, id := range ex.Access.hidden {
 		if quoted, err := strictjson.Append(nil, id); err == nil && bytes.Contains(a.Body, []byte(other)) {
@@ -315,4 +315,4 @@ func (f *Own) Response(ctx context.Context, ex *Exchange) error {
 }
 
 // Notes implements Noter.
-func (*Own) Notes(ex *Exchange, _ string) []string { return ex.Access.foreign }
+func (*Ownership) Notes(ex *Exchange, _ string) []string { return ex.Access.foreign }

@@ -29,7 +29,7 @@ func (ex *Exchange) JobLife() time.Duration {
 }
 
 // submitted remembers the owner of the job that an answer names, once it is known.
-func (f *Own) submitted(ctx context.Context, ex *Exchange) {
+func (f *Ownership) submitted(ctx context.Context, ex *Exchange) {
 	a := ex.Answer
 	if a.Stream == nil {
 		f.note(ctx, ex)
@@ -38,7 +38,7 @@ func (f *Own) submitted(ctx context.Context, ex *Exchange) {
 	a.AtEnd(func() { f.note(ctx, ex) })
 }
 
-func (*Own) note(ctx context.Context, ex *Exchange) {
+func (*Ownership) note(ctx context.Context, ex *Exchange) {
 	if !ex.Money.Ran.Named() {
 		return
 	}
