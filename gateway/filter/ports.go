@@ -53,7 +53,7 @@ type Ports struct {
 	// Usage counts legacy calls for the migration report; nil counts none.
 	Usage Usage
 	// Audit records changes; nil records nothing.
-	Audit Auditor
+	Audit AuditLog
 	// Leads says that leads may change their team's keys and requests for approval.
 	Leads bool
 	// Observer receives exchanges that have ended; nil for none.
@@ -145,8 +145,8 @@ type Usage interface {
 	Note(ctx context.Context, c usage.Call)
 }
 
-// Auditor is implemented by *audit.Log.
-type Auditor interface {
+// AuditLog is implemented by *audit.Log.
+type AuditLog interface {
 	// Intent records a change that is about to be made; an error means that it must not be.
 	Intent(r audit.Record) (seq int64, err error)
 	// Result records the outcome of the intent with a number.
