@@ -70,7 +70,7 @@ const (
 // Serve serves until ctx ends, and then, without its listener, the accepted
 // requests; those that have not ended when over ends are cut off.
 func (ls *Listeners) Serve(ctx, over context.Context, l net.Listener, h http.Handler) error {
-	var fresh arrivals
+	var fresh newConns
 	s := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: headerTimeout,
