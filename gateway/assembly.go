@@ -112,7 +112,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 			return g.money.Ledger.Store.Balances(ctx, org, owner)
 		},
 	})
-	g.late.Logger = deps.Logger
+	g.background.Logger = deps.Logger
 	g.dialects = translate.Deps{Now: deps.Now, Sleep: deps.Sleep, Store: translatestore.New(g.scripts, cfg.Redis.Prefix.Legacy()), Logger: deps.Logger}.WithDefaults()
 	g.streams = filter.NewStreams(g.streamAllowed)
 	g.engines = &engines.Engines{Logger: deps.Logger, Changed: g.streams.Recheck}
@@ -140,7 +140,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 		return nil, err
 	}
 	g.billTypes = billtypes.New(billtypes.Deps{
-		Dialects: g.dialects, Go: g.late.Go, Now: deps.Now, Catalog: g.catalog, History: g.money.Books.History, Org: g.org, Reader: g.reader, API: g.api, Refused: g.access.Refused,
+		Dialects: g.dialects, Go: g.background.Go, Now: deps.Now, Catalog: g.catalog, History: g.money.Books.History, Org: g.org, Reader: g.reader, API: g.api, Refused: g.access.Refused,
 	})
 	g.listeners = &listen.Listeners{
 		Config:      g.config,
@@ -178,7 +178,7 @@ func (g *Gateway) newDecisions(cfg *settings.Config) (err error) {
 	}
 	g.decisions, err = decisions.New(cfg, decisions.Deps{
 		Redis: g.deps.Redis, Now: g.deps.Now, Logger: g.deps.Logger, Meter: g.meter(), PolicyMeter: g.deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/policies"),
-		Go: g.late.Go, Stdout: g.deps.Stdout, Also: g.deps.Decisions, Config: g.config, Chain: func() *filter.Chain { return g.pipeline().Chain }, Zone: g.zone,
+		Go: g.background.Go, Stdout: g.deps.Stdout, Also: g.deps.Decisions, Config: g.config, Chain: func() *filter.Chain { return g.pipeline().Chain }, Zone: g.zone,
 	})
 	g.questions = &questions.Questions{
 		Config: g.config, Org: g.org, DryRun: g.dryRun, Reader: g.reader, Catalog: g.catalog, API: g.api, Now: g.deps.Now,
@@ -214,16 +214,16 @@ func (g *Gateway) newMoney(cfg *settings.Config) {
 		Update: func(kind operation.Kind) *schema.Operation { return explain.UpdatesOf(g.api)[kind] },
 	}
 	g.alerts = &alerts.Alerts{
-		Config: g.config, Logger: g.deps.Logger, Now: g.deps.Now, Go: g.late.Go, Meter: g.meter(), KeepLink: g.keep.Link,
+		Config: g.config, Logger: g.deps.Logger, Now: g.deps.Now, Go: g.background.Go, Meter: g.meter(), KeepLink: g.keep.Link,
 		Weekly: func(ctx context.Context, org, team string, to time.Time) (*admin.Weekly, error) {
 			return g.adminDeps().Weekly(ctx, org, team, to)
 		},
 		Approvals: g.approvals, Notices: func() spend.Notices { return g.money.Notices }, Told: alerts.NewTold(g.deps.Redis, cfg.Redis.Prefix),
 	}
 	self := spend.Holder{Incarnation: ulid.Make().String(), Gateway: cmp.Or(cfg.Instance, g.deps.Instance)}
-	g.intents = once.NewDesk(g.scripts, cfg.Redis.Prefix.Repeats(), self.Incarnation, g.late.Go, g.deps.Logger)
+	g.intents = once.NewDesk(g.scripts, cfg.Redis.Prefix.Repeats(), self.Incarnation, g.background.Go, g.deps.Logger)
 	g.money = money.New(cfg, self, money.Deps{
-		Scripts: g.scripts, Now: g.deps.Now, Logger: g.deps.Logger, Meter: g.meter(), Go: g.late.Go, Gateway: g.name, Limits: g.store, Catalog: g.catalog,
+		Scripts: g.scripts, Now: g.deps.Now, Logger: g.deps.Logger, Meter: g.meter(), Go: g.background.Go, Gateway: g.name, Limits: g.store, Catalog: g.catalog,
 		Audit: g.audit.Log, Alerts: g.alerts, Did: g.decisions.Did, Job: g.job, Claim: once.ClaimFor(g.intents),
 		Config: g.config, Org: g.org, Plan: g.plan,
 		Reader: g.reader,

@@ -97,7 +97,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		filter.Decode{Limits: strictjson.DefaultLimits(), Run: strictjson.RunLimits()},
 		filter.Admit{Names: names, Urgency: admit.Urgency, Body: true},
 		&filter.Brownout{Now: g.deps.Now},
-		&filter.Translate{API: g.api, Chain: chain, Late: g.late.Go, Tell: charge.Tell, Lists: g.lists, Told: made.Told, Untold: made.Untold},
+		&filter.Translate{API: g.api, Chain: chain, Go: g.background.Go, Tell: charge.Tell, Lists: g.lists, Told: made.Told, Untold: made.Untold},
 	}
 	chain.Call = []filter.Filter{
 		count,

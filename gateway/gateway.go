@@ -113,7 +113,7 @@ type Gateway struct {
 	shares       *ratelimit.Upstream
 	catalog      *catalog.Catalog
 	dialects     translate.Deps
-	late         tasks.Group // creates that outlived their requests
+	background   tasks.Group // tasks that may outlive their requests
 	money        *money.Money
 	intents      *once.Desk // calls that must not be made twice
 	alerts       *alerts.Alerts

@@ -71,7 +71,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 			both.Go(func() error { return g.envoyFleet().Run(open, data.Addr(), door.Addr()) })
 		}
 		defer g.drainLedger(over)
-		defer g.drainLate(over)
+		defer g.drainBackground(over)
 		return both.Wait()
 	})
 	group.Go(func() error {
@@ -145,10 +145,10 @@ func leaving(ctx context.Context, next http.Handler) http.Handler {
 	})
 }
 
-// drainLate gives creates that outlived their requests as much time as requests have.
+// drainBackground gives creates that outlived their requests as much time as requests have.
 // Then it cuts them off; a client that repeats such a create looks for its pod.
-func (g *Gateway) drainLate(over context.Context) {
-	if !g.late.Wait(over) {
+func (g *Gateway) drainBackground(over context.Context) {
+	if !g.background.Wait(over) {
 		g.deps.Logger.WarnContext(over, "creates are cut off that outlived their requests")
 	}
 }
@@ -164,7 +164,7 @@ func (g *Gateway) drainLedger(over context.Context) {
 // turns to the next one after a swap.
 func (g *Gateway) follow(ctx context.Context) error {
 	for ctx.Err() == nil {
-		g.late.Go(func() { g.keepRevision(ctx) })
+		g.background.Go(func() { g.keepRevision(ctx) })
 		run, cancel := context.WithCancel(ctx)
 		ended := make(chan error, 1)
 		go func() { ended <- g.current.Load().engine.Run(run) }()

@@ -21,15 +21,15 @@ import (
 // The legacy dialects remember their own. Notes are written behind
 // the answer.
 func (t *Types) Observer(next filter.Observer) filter.Observer {
-	return billed{deps: t.deps.Dialects, next: next, late: t.deps.Go, pods: &t.pods}
+	return billed{deps: t.deps.Dialects, next: next, spawn: t.deps.Go, pods: &t.pods}
 }
 
 // billed is the observer.
 type billed struct {
-	deps translate.Deps
-	next filter.Observer
-	late func(f func())
-	pods *tasks.Batches[podNote]
+	deps  translate.Deps
+	next  filter.Observer
+	spawn func(f func())
+	pods  *tasks.Batches[podNote]
 }
 
 // podNote is a note about a pod.
@@ -84,7 +84,7 @@ func (b billed) Ended(ex *filter.Exchange) {
 			return
 		}
 		key := translate.Key{Account: ex.Caller.Org, Kind: translate.KindEndpoint, ID: endpoint.ID()}
-		b.late(func() {
+		b.spawn(func() {
 			persist(b.deps.Logger, func(ctx context.Context) error { return b.amend(ctx, key, kind) })
 		})
 	}

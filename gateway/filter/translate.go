@@ -36,9 +36,9 @@ type Translator interface {
 type Translate struct {
 	API   *schema.API
 	Chain *Chain
-	// Late runs creates beside their requests, which they can outlive, and sees to it
+	// Go runs creates beside their requests, which they can outlive, and sees to it
 	// that they end with the process.
-	Late func(f func())
+	Go func(f func())
 	// Tell puts the cost of a call on the answer to its request.
 	Tell func(call *Exchange, a *Answer)
 	// Told and Untold end the intent of a call when its request ends, with an answer and
@@ -192,7 +192,7 @@ func (c *calls) create(ctx context.Context, ex *Exchange, late func(context.Cont
 	}
 	ended, outlived := make(chan reply, 1), make(chan bool, 1)
 	row, _ := operation.Of(ex.Operation.ID)
-	c.translate.Late(func() {
+	c.translate.Go(func() {
 		made, err := c.run(ctx, ex, false)
 		ended <- reply{made, err}
 		if <-outlived && err == nil && made.OK() && late != nil {

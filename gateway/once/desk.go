@@ -44,11 +44,11 @@ type held struct {
 	noted time.Time
 }
 
-// NewDesk returns a desk whose keys begin with prefix. What is written behind answers,
-// late runs. It does not dial.
-func NewDesk(client redis.UniversalClient, prefix, gateway string, late func(func()), logger *slog.Logger) *Desk {
+// NewDesk returns a desk whose keys begin with prefix. Writes behind answers run in spawn.
+// It does not dial.
+func NewDesk(client redis.UniversalClient, prefix, gateway string, spawn func(func()), logger *slog.Logger) *Desk {
 	d := &Desk{Gateway: gateway, client: client, store: redisstore.NewIntents(client), prefix: prefix, logger: logger, hand: make(map[string]*held)}
-	d.ends = outbox{write: d.store.End, late: late}
+	d.ends = outbox{write: d.store.End, spawn: spawn}
 	return d
 }
 

@@ -75,7 +75,7 @@ func TestOutbox(t *testing.T) {
 			wrote = append(wrote, ids)
 			return len(ids), nil
 		},
-		late: func(f func()) { run = append(run, f) },
+		spawn: func(f func()) { run = append(run, f) },
 	}
 	flush := func() {
 		for len(run) > 0 {

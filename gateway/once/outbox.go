@@ -20,8 +20,8 @@ const (
 // has taken it.
 type outbox struct {
 	write func(ctx context.Context, all []spend.Ending) (int, error)
-	// late runs the writer.
-	late func(f func())
+	// spawn runs the writer in a goroutine of its own.
+	spawn func(f func())
 
 	mu      sync.Mutex // guards what follows
 	waiting []end
@@ -56,7 +56,7 @@ func (b *outbox) retry() {
 func (b *outbox) begin() {
 	if !b.writing && len(b.waiting) > 0 {
 		b.writing = true
-		b.late(b.run)
+		b.spawn(b.run)
 	}
 }
 
