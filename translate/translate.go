@@ -27,9 +27,9 @@ type Request struct {
 	Read bool
 	// Wish is the common part of repeats of a create; "" means its body.
 	Wish string
-	// Late is told of a create's success that came when the request had been answered;
+	// OnLateSuccess is called when a create succeeds after its request was answered;
 	// nil ignores it.
-	Late func(ctx context.Context, made *Response)
+	OnLateSuccess func(ctx context.Context, made *Response)
 }
 
 // Origin is a template that a body was made from without naming it.

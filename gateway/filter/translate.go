@@ -152,7 +152,7 @@ func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 		return c.run(ctx, ex, r.Read)
 	}
 	ex.Translation.Wish = r.Wish
-	return c.create(ctx, ex, r.Late)
+	return c.create(ctx, ex, r.OnLateSuccess)
 }
 
 // run carries a call out, whose answer may only be read.
@@ -185,7 +185,7 @@ func (c *calls) run(ctx context.Context, ex *Exchange, read bool) (*translate.Re
 
 // create carries a create out. When the request's time ends first, the call goes on
 // without it: it cannot be taken back, and a repeat of the request gets its resource.
-func (c *calls) create(ctx context.Context, ex *Exchange, late func(context.Context, *translate.Response)) (*translate.Response, error) {
+func (c *calls) create(ctx context.Context, ex *Exchange, onLateSuccess func(context.Context, *translate.Response)) (*translate.Response, error) {
 	type reply struct {
 		made *translate.Response
 		err  error
@@ -195,8 +195,8 @@ func (c *calls) create(ctx context.Context, ex *Exchange, late func(context.Cont
 	c.translate.Go(func() {
 		made, err := c.run(ctx, ex, false)
 		ended <- reply{made, err}
-		if <-outlived && err == nil && made.OK() && late != nil {
-			late(context.WithoutCancel(ctx), made)
+		if <-outlived && err == nil && made.OK() && onLateSuccess != nil {
+			onLateSuccess(context.WithoutCancel(ctx), made)
 		}
 	})
 	select {

@@ -57,7 +57,7 @@ func (s *Session) CreatePod(ctx context.Context, w *PodCreate) (MadePod, error) 
 	for _, candidate := range candidates {
 		r := candidate.Request
 		r.Wish = w.Request
-		r.Late = func(ctx context.Context, made *translate.Response) {
+		r.OnLateSuccess = func(ctx context.Context, made *translate.Response) {
 			c.made(ctx, v2.PodOf(r.Body), v2.PodOf(made.Body))
 		}
 	}
