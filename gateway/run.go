@@ -79,22 +79,22 @@ func (g *Gateway) Run(ctx context.Context) error {
 	})
 	group.Go(func() error {
 		defer g.limitMetrics.Stop()
-		return background(g.limiter.Run(limit))
+		return ignoreCanceled(g.limiter.Run(limit))
 	})
 	group.Go(func() error { return g.intents.Run(limit) })
-	group.Go(func() error { return background(g.money.Outbox.Run(limit)) })
+	group.Go(func() error { return ignoreCanceled(g.money.Outbox.Run(limit)) })
 	group.Go(func() error {
 		g.money.WarnOfStore(ctx)
-		return background(g.money.Books.Run(ctx))
+		return ignoreCanceled(g.money.Books.Run(ctx))
 	})
-	group.Go(func() error { return background(g.money.Images.Run(ctx)) })
-	group.Go(func() error { return background(g.alerts.WatchExceptions(ctx, g.money.Notices, g.money.Books.Lead)) })
-	group.Go(func() error { return background(g.alerts.WatchReports(ctx)) })
+	group.Go(func() error { return ignoreCanceled(g.money.Images.Run(ctx)) })
+	group.Go(func() error { return ignoreCanceled(g.alerts.WatchExceptions(ctx, g.money.Notices, g.money.Books.Lead)) })
+	group.Go(func() error { return ignoreCanceled(g.alerts.WatchReports(ctx)) })
 	group.Go(func() error { return g.follow(ctx) })
 	group.Go(func() error { return g.fleet.Announce(watch) })
 	group.Go(func() error { g.issuerKeys.Run(watch); return nil })
 	group.Go(func() error { g.keys.Run(watch); return nil }) // keys are revoked while the doors drain, too
-	group.Go(func() error { return background(g.catalog.Run(ctx, orgs(cfg)...)) })
+	group.Go(func() error { return ignoreCanceled(g.catalog.Run(ctx, orgs(cfg)...)) })
 	g.status.Serving(true)
 	if g.deps.Serving != nil {
 		g.deps.Serving()
@@ -173,7 +173,7 @@ func (g *Gateway) follow(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 		cancel()
-		if err := background(<-ended); err != nil {
+		if err := ignoreCanceled(<-ended); err != nil {
 			return err
 		}
 	}
@@ -189,8 +189,8 @@ func (g *Gateway) keepRevision(ctx context.Context) {
 	}
 }
 
-// background turns the end of a context into a clean end.
-func background(err error) error {
+// ignoreCanceled turns the end of a context into a clean end.
+func ignoreCanceled(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}
