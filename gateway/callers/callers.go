@@ -46,7 +46,7 @@ func (s *Keys) Callers(cfg *settings.Config) (*Callers, error) {
 		o := &cfg.Orgs[i]
 		for j := range o.Keys {
 			if k := &o.Keys[j]; k.Used == nil { // a section that stays is in force
-				k.Used = &s.ring.usage(o.ID, k.ID).seen
+				k.Used = &s.keyring.usage(o.ID, k.ID).seen
 			}
 		}
 	}
@@ -71,26 +71,26 @@ func (s *Keys) Callers(cfg *settings.Config) (*Callers, error) {
 		}
 		c.orgs[o.ID], c.of[o.ID], c.ids[o.ID] = o, one, ids
 	}
-	known := *s.ring.known.Load()
+	known := *s.keyring.known.Load()
 	ids := make(map[string][]string, len(known))
 	for org, r := range known {
 		for id := range r.records.All() {
 			ids[org] = append(ids[org], id)
 		}
 	}
-	return c.with(known, ids, s.ring.partial())
+	return c.with(known, ids, s.keyring.partial())
 }
 
 // With returns callers with the keys that are known now, of which some have changed, by organisation.
 func (s *Keys) With(c *Callers, changed map[string][]string) (*Callers, error) {
-	return c.with(*s.ring.known.Load(), changed, s.ring.partial())
+	return c.with(*s.keyring.known.Load(), changed, s.keyring.partial())
 }
 
 // Org is an organisation, with the keys made at run time that are in force; nil for none.
 func (c *Callers) Org(id string) *settings.Org { return c.orgs[id] }
 
 // with returns callers with the records that are known now in the place of those they have, of some ids by organisation.
-func (c *Callers) with(known map[string]ring, changed map[string][]string, partial bool) (*Callers, error) {
+func (c *Callers) with(known map[string]orgKeys, changed map[string][]string, partial bool) (*Callers, error) {
 	next := *c
 	next.made, next.orgs, next.of = maps.Clone(c.made), maps.Clone(c.orgs), maps.Clone(c.of)
 	if next.made == nil {
@@ -124,7 +124,7 @@ func (c *Callers) with(known map[string]ring, changed map[string][]string, parti
 }
 
 // put enters the record of a key as it is known, or that it is gone. It adds to touched the keys of which others may be in force for it.
-func (c *Callers) put(ref keyRef, known ring, touched map[keyRef]bool) {
+func (c *Callers) put(ref keyRef, known orgKeys, touched map[keyRef]bool) {
 	touched[ref] = true
 	each := func(m *madeKey, change func(digest identity.Digest, holders []keyRef)) {
 		if m == nil || !m.Revoked.IsZero() {

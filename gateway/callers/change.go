@@ -77,7 +77,7 @@ func (s *Keys) createKey(ctx context.Context, org string, k settings.Key, by str
 	if err := s.freshKeys(ctx, org); err != nil {
 		return nil, err
 	}
-	known := s.ring.ring(org).records
+	known := s.keyring.of(org).records
 	if _, ok := known.Get(k.ID); ok {
 		return nil, problem.KeyConflict.Newf("organisation %s has a key %q, or had it in the last %d days", org, k.ID, keyMemory/(24*time.Hour))
 	}
@@ -97,13 +97,13 @@ func (s *Keys) createKey(ctx context.Context, org string, k settings.Key, by str
 // freshKeys reads the changes that others made to the keys of an organisation, or all keys if
 // they were never read, so that the next decision uses the current keys.
 func (s *Keys) freshKeys(ctx context.Context, org string) error {
-	if read, _ := s.ring.state(); read.IsZero() {
+	if read, _ := s.keyring.state(); read.IsZero() {
 		if err := s.Refresh(ctx); err != nil {
 			return keysAway(err)
 		}
 		return nil
 	}
-	changed, err := s.ring.fresh(ctx, org)
+	changed, err := s.keyring.fresh(ctx, org)
 	if len(changed[org]) > 0 {
 		s.deps.Apply(changed)
 	}
@@ -119,7 +119,7 @@ func keysAway(err error) error {
 
 // changeKey puts a record in the place of the one that is known, and in force here.
 func (s *Keys) changeKey(ctx context.Context, org string, m madeKey, secret string) (*KeyAnswer, error) {
-	done, err := s.ring.swap(ctx, org, m)
+	done, err := s.keyring.swap(ctx, org, m)
 	switch {
 	case err != nil:
 		return nil, keysAway(err)
@@ -138,7 +138,7 @@ func (s *Keys) madeKey(ctx context.Context, org, id string) (m madeKey, err erro
 	if s.deps.Callers().ids[org][id] {
 		return m, problem.KeyConflict.Newf("key %q is one of the configuration: it is changed there", id)
 	}
-	known, ok := s.ring.ring(org).records.Get(id)
+	known, ok := s.keyring.of(org).records.Get(id)
 	if !ok {
 		return m, noKey(org, id)
 	}
@@ -189,7 +189,7 @@ func (s *Keys) revokeKey(ctx context.Context, org string, m madeKey, by string) 
 
 // listKeys returns the keys made at run time of an organisation, by id.
 func (s *Keys) listKeys(org string, used map[string]time.Time) []settings.KeyRecord {
-	known, now, callers := s.ring.ring(org).records, s.deps.Now(), s.deps.Callers()
+	known, now, callers := s.keyring.of(org).records, s.deps.Now(), s.deps.Callers()
 	list := make([]settings.KeyRecord, 0, known.Len())
 	for id, m := range known.All() {
 		r := m.record()
@@ -253,7 +253,7 @@ func (a Rows) List(ctx context.Context, org string) ([]settings.KeyRecord, error
 	if a.s.org(org) == nil {
 		return nil, admin.ErrNoOrg
 	}
-	used := a.s.ring.lastUsed(ctx, org)
+	used := a.s.keyring.lastUsed(ctx, org)
 	return append(a.s.listKeys(org, used), a.s.configuredKeys(org, used)...), nil
 }
 

@@ -16,8 +16,8 @@ import (
 
 // Keys keeps the keys made at run time, and compiles who may call.
 type Keys struct {
-	deps Deps
-	ring *keyring
+	deps    Deps
+	keyring *keyring
 }
 
 // Deps are the parts that keys need. All are required.
@@ -44,7 +44,7 @@ func New(prefix settings.Prefix, deps Deps) *Keys {
 }
 
 // State returns when the store was last read, zero for never, and how the last attempt ended.
-func (s *Keys) State() (good time.Time, err error) { return s.ring.state() }
+func (s *Keys) State() (good time.Time, err error) { return s.keyring.state() }
 
 // org is an organisation of the callers in force, nil for none.
 func (s *Keys) org(id string) *settings.Org { return s.deps.Callers().Org(id) }

@@ -154,7 +154,7 @@ func (s *Keys) Answer(ctx context.Context, ex *filter.Exchange) (*filter.Answer,
 	}
 	switch ex.Route.ID {
 	case listKeysID:
-		list := slices.DeleteFunc(s.listKeys(ex.Caller.Org, s.ring.lastUsed(ctx, ex.Caller.Org)), func(r settings.KeyRecord) bool { return r.Team != l.caller.Team })
+		list := slices.DeleteFunc(s.listKeys(ex.Caller.Org, s.keyring.lastUsed(ctx, ex.Caller.Org)), func(r settings.KeyRecord) bool { return r.Team != l.caller.Team })
 		return filter.AnswerJSON(map[string]any{"keys": list})
 	case makeKeyID:
 		return s.leadCreates(ctx, ex, l)
@@ -200,7 +200,7 @@ func (s *Keys) leadCreates(ctx context.Context, ex *filter.Exchange, l *lead) (*
 		return nil, refusal
 	}
 	n := 0
-	for _, m := range s.ring.ring(ex.Caller.Org).records.All() {
+	for _, m := range s.keyring.of(ex.Caller.Org).records.All() {
 		if m.Team == l.caller.Team && m.Revoked.IsZero() {
 			n++
 		}

@@ -18,7 +18,7 @@ import (
 const (
 	// keyPoll is how often a gateway looks for changes of keys by others.
 	keyPoll = time.Second
-	// changedHere is the version of a ring that both this gateway and others have changed,
+	// changedHere is the version of orgKeys that both this gateway and others have changed,
 	// which is none of the store's: one that forgets at once has none.
 	changedHere = "-"
 	// keySettled is how long a change that was announced may take. For so long an
@@ -41,8 +41,8 @@ type keyring struct {
 	store  *keystore.Store
 	now    func() time.Time
 	logger *slog.Logger
-	known  atomic.Pointer[map[string]ring] // by organisation; immutable
-	used   sync.Map                        // ORG/ID to *keyUse
+	known  atomic.Pointer[map[string]orgKeys] // by organisation; immutable
+	used   sync.Map                           // ORG/ID to *keyUse
 
 	mu   sync.Mutex // held while the store is asked; guards the fields below
 	good time.Time  // when the store was last read; zero for never
@@ -52,17 +52,17 @@ type keyring struct {
 	looked, until map[string]time.Time
 }
 
-// ring is the keys of one organisation.
-type ring struct {
+// orgKeys are the keys of one organisation.
+type orgKeys struct {
 	version string
 	records trie.Map[string, *madeKey] // by id
 }
 
-// differ lists the ids of records that another ring does not have, or has another text for. It looks at some, or all when those are nil.
-func (r ring) differ(other ring, at []string) (ids []string) {
+// differ lists the ids of records that other does not have, or has another text for. It looks at some, or all when those are nil.
+func (k orgKeys) differ(other orgKeys, at []string) (ids []string) {
 	if at == nil {
-		for _, ring := range []ring{r, other} {
-			for id := range ring.records.All() {
+		for _, keys := range []orgKeys{k, other} {
+			for id := range keys.records.All() {
 				at = append(at, id)
 			}
 		}
@@ -70,7 +70,7 @@ func (r ring) differ(other ring, at []string) (ids []string) {
 		at = slices.Compact(at)
 	}
 	for _, id := range at {
-		a, had := r.records.Get(id)
+		a, had := k.records.Get(id)
 		b, has := other.records.Get(id)
 		if had != has || had && a != b && string(a.text) != string(b.text) {
 			ids = append(ids, id)
@@ -84,19 +84,19 @@ type keyUse struct{ seen, stored atomic.Int64 }
 
 func newKeyring(store *keystore.Store, now func() time.Time, logger *slog.Logger) *keyring {
 	k := &keyring{store: store, now: now, logger: logger, looked: make(map[string]time.Time), until: make(map[string]time.Time)}
-	k.known.Store(new(map[string]ring))
+	k.known.Store(new(map[string]orgKeys))
 	return k
 }
 
-// ring returns the known keys of an organisation.
-func (k *keyring) ring(org string) ring { return (*k.known.Load())[org] }
+// of returns the known keys of an organisation.
+func (k *keyring) of(org string) orgKeys { return (*k.known.Load())[org] }
 
-// replace replaces the ring of an organisation. mu is
+// replace replaces the keys of an organisation. mu is
 // held.
-func (k *keyring) replace(org string, r ring) {
+func (k *keyring) replace(org string, r orgKeys) {
 	next := maps.Clone(*k.known.Load())
 	if next == nil {
-		next = make(map[string]ring, 1)
+		next = make(map[string]orgKeys, 1)
 	}
 	next[org] = r
 	k.known.Store(&next)
@@ -170,7 +170,7 @@ func (k *keyring) look(ctx context.Context, orgs []string) (map[string][]string,
 		return nil, err
 	}
 	for _, org := range orgs {
-		known := k.ring(org)
+		known := k.of(org)
 		if versions[org] != known.version {
 			next, at, err := k.load(ctx, org, known, versions[org])
 			if err != nil {
@@ -189,14 +189,14 @@ func (k *keyring) look(ctx context.Context, orgs []string) (map[string][]string,
 // load reads the keys of an organisation that have changed, if the store lists them, or
 // else all, drops expired ones, and writes back those the store has lost. It returns the
 // ids of those that were read, nil for all.
-func (k *keyring) load(ctx context.Context, org string, known ring, version string) (ring, []string, error) {
+func (k *keyring) load(ctx context.Context, org string, known orgKeys, version string) (orgKeys, []string, error) {
 	if known.version != "" {
 		version, entries, listed, err := k.store.Changed(ctx, org, known.version, version)
 		if err != nil {
 			return known, nil, err
 		}
 		if listed {
-			next, ids := ring{version: version, records: known.records}, make([]string, len(entries))
+			next, ids := orgKeys{version: version, records: known.records}, make([]string, len(entries))
 			for i := range entries {
 				ids[i] = entries[i].ID
 				next.records = next.records.Without(ids[i])
@@ -208,7 +208,7 @@ func (k *keyring) load(ctx context.Context, org string, known ring, version stri
 	if err != nil {
 		return known, nil, err
 	}
-	next := ring{version: version}
+	next := orgKeys{version: version}
 	if err := k.read(ctx, org, entries, known, &next); err != nil {
 		return known, nil, err
 	}
@@ -216,7 +216,7 @@ func (k *keyring) load(ctx context.Context, org string, known ring, version stri
 }
 
 // read enters the records that were found into next. It drops those that are over.
-func (k *keyring) read(ctx context.Context, org string, entries []keystore.Entry, known ring, next *ring) error {
+func (k *keyring) read(ctx context.Context, org string, entries []keystore.Entry, known orgKeys, next *orgKeys) error {
 	now := k.now()
 	for i := range entries {
 		entry := &entries[i]
@@ -247,7 +247,7 @@ func (k *keyring) read(ctx context.Context, org string, entries []keystore.Entry
 
 // writeBack enters into next, and writes, the known keys that are missing from found or
 // have changed since.
-func (k *keyring) writeBack(ctx context.Context, org string, found []keystore.Entry, known ring, next *ring) error {
+func (k *keyring) writeBack(ctx context.Context, org string, found []keystore.Entry, known orgKeys, next *orgKeys) error {
 	entries := make(map[string]keystore.Entry, len(found))
 	for _, e := range found {
 		entries[e.ID] = e
@@ -283,7 +283,7 @@ func (k *keyring) writeBack(ctx context.Context, org string, found []keystore.En
 func (k *keyring) swap(ctx context.Context, org string, next madeKey) (bool, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	known := k.ring(org)
+	known := k.of(org)
 	old := keystore.Entry{}
 	if have, ok := known.records.Get(next.ID); ok {
 		old = have.entry
@@ -299,7 +299,7 @@ func (k *keyring) swap(ctx context.Context, org string, next madeKey) (bool, err
 	if entry.Version != "" && entry.Was == known.version {
 		version = entry.Version // and nothing else has changed
 	}
-	k.replace(org, ring{version, known.records.With(next.ID, &next)})
+	k.replace(org, orgKeys{version, known.records.With(next.ID, &next)})
 	return true, nil
 }
 
@@ -372,18 +372,18 @@ func (k *keyring) failed(err error) {
 func (s *Keys) Refresh(ctx context.Context) error {
 	of := orgsOf(s.deps.Config())
 	tokens := s.deps.Tokens(ctx)
-	ids, changed, err := s.ring.refresh(ctx, of)
+	ids, changed, err := s.keyring.refresh(ctx, of)
 	if changed {
 		s.deps.Apply(ids)
 	}
 	if err == nil && tokens != nil {
 		err = tokens
-		s.ring.failed(err)
+		s.keyring.failed(err)
 	}
 	if err != nil {
 		return err
 	}
-	return s.ring.flush(ctx, of)
+	return s.keyring.flush(ctx, of)
 }
 
 // Run refreshes until ctx ends.
@@ -402,7 +402,7 @@ func (s *Keys) Run(ctx context.Context) {
 
 // Poll refreshes once. That the store stops or begins to answer is one line each.
 func (s *Keys) Poll(ctx context.Context) {
-	_, before := s.ring.state()
+	_, before := s.keyring.state()
 	polled, cancel := context.WithTimeout(ctx, s.deps.Config().Limits.Timeout)
 	defer cancel()
 	if err := s.Refresh(polled); (err == nil) != (before == nil) && ctx.Err() == nil {
