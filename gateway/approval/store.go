@@ -6,28 +6,28 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tollgate-dev/tollgate/gateway/record"
+	"github.com/tollgate-dev/tollgate/gateway/cas"
 )
 
 // Errors of a Store.
 var (
 	// ErrFull means that as many requests are pending as may be.
-	ErrFull = record.ErrFull
+	ErrFull = cas.ErrFull
 	// ErrNone means that no request has an id.
 	ErrNone = errors.New("approval: no such request")
 )
 
 // Store keeps records in Redis, each under a question. It is safe for concurrent use.
 // It does not own its client.
-type Store struct{ *record.Store[Record] }
+type Store struct{ *cas.Store[Record] }
 
 // New returns a store whose keys begin with prefix. It does not dial.
 func New(client redis.UniversalClient, prefix string) *Store {
-	return &Store{record.New[Record](client, prefix)}
+	return &Store{cas.New[Record](client, prefix)}
 }
 
 // Entry is a record as it was found. Its ID is the question.
-type Entry = record.Entry[Record]
+type Entry = cas.Entry[Record]
 
 // all is the index of all records of an organisation.
 const all = "all"
@@ -36,7 +36,7 @@ const all = "all"
 // afterwards and whether it is the new one, or ErrFull.
 func (s *Store) Swap(ctx context.Context, org string, old Entry, next *Record) (Entry, bool, error) {
 	answered := next.State != Pending
-	return s.Store.Swap(ctx, org, old, record.Write[Record]{Record: next, Until: next.Until, In: []record.Index{
+	return s.Store.Swap(ctx, org, old, cas.Write[Record]{Record: next, Until: next.Until, In: []cas.Index{
 		{Name: all},
 		{Name: "pending", Out: answered, Most: MaxPending},
 		{Name: "pending:" + next.Key, Out: answered, Most: MaxPendingCaller},

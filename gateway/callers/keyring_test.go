@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/tollgate-dev/tollgate/gateway/cas"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/keystore"
-	"github.com/tollgate-dev/tollgate/gateway/record"
 	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
 )
 
@@ -22,7 +22,7 @@ import (
 func TestChangesAreHeardOf(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: redistest.Start(t)})
 	defer client.Close()
-	store, silent := keystore.New(client, "k:"), record.New[json.RawMessage](client, "k:")
+	store, silent := keystore.New(client, "k:"), cas.New[json.RawMessage](client, "k:")
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	k := newKeyring(store, func() time.Time { return now }, slog.New(slog.DiscardHandler))
 	text := func(id string) json.RawMessage {
@@ -32,7 +32,7 @@ func TestChangesAreHeardOf(t *testing.T) {
 	write := func(id string) {
 		t.Helper()
 		one := text(id)
-		w := record.Write[json.RawMessage]{Record: &one, Version: true, In: []record.Index{{Name: "all"}}}
+		w := cas.Write[json.RawMessage]{Record: &one, Version: true, In: []cas.Index{{Name: "all"}}}
 		if _, done, err := silent.Swap(t.Context(), "acme", keystore.Entry{ID: id}, w); err != nil || !done {
 			t.Fatal(done, err)
 		}

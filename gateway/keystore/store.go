@@ -13,24 +13,24 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tollgate-dev/tollgate/gateway/record"
+	"github.com/tollgate-dev/tollgate/gateway/cas"
 )
 
 // Store keeps records in Redis. It is safe for concurrent use. It does not own its
 // client.
 type Store struct {
-	*record.Store[json.RawMessage]
+	*cas.Store[json.RawMessage]
 
 	client redis.UniversalClient
 	prefix string
 }
 
 // Entry is a record as it was found. Its ID is the key's.
-type Entry = record.Entry[json.RawMessage]
+type Entry = cas.Entry[json.RawMessage]
 
 // New returns a store whose keys begin with prefix. It does not dial.
 func New(client redis.UniversalClient, prefix string) *Store {
-	return &Store{record.New[json.RawMessage](client, prefix), client, prefix}
+	return &Store{cas.New[json.RawMessage](client, prefix), client, prefix}
 }
 
 // all is the index of all records of an organisation.
@@ -58,7 +58,7 @@ const (
 func (s *Store) News(ctx context.Context, since string) (mark string, orgs []string, all bool, err error) {
 	last, err := s.client.LRange(ctx, s.prefix+news, -1, -1).Result()
 	if err != nil {
-		return "", nil, false, record.Unavailable(err)
+		return "", nil, false, cas.Unavailable(err)
 	}
 	mark = strings.Join(last, "")
 	if mark == since {
@@ -66,7 +66,7 @@ func (s *Store) News(ctx context.Context, since string) (mark string, orgs []str
 	}
 	list, err := s.client.LRange(ctx, s.prefix+news, 0, -1).Result()
 	if err != nil {
-		return "", nil, false, record.Unavailable(err)
+		return "", nil, false, cas.Unavailable(err)
 	}
 	i := slices.Index(list, since)
 	if i < 0 || len(list) == 0 {
@@ -86,7 +86,7 @@ func (s *Store) announce(ctx context.Context, org string) error {
 		p.LTrim(ctx, s.prefix+news, -maxNews, -1)
 		return nil
 	})
-	return record.Unavailable(err)
+	return cas.Unavailable(err)
 }
 
 // Swap announces and replaces an entry that was read before; nil deletes it. It returns the entry
@@ -95,7 +95,7 @@ func (s *Store) Swap(ctx context.Context, org string, old Entry, next json.RawMe
 	if err := s.announce(ctx, org); err != nil {
 		return Entry{}, false, err
 	}
-	w := record.Write[json.RawMessage]{Version: true, In: []record.Index{{Name: all}}}
+	w := cas.Write[json.RawMessage]{Version: true, In: []cas.Index{{Name: all}}}
 	if next != nil {
 		w.Record = &next
 	}
@@ -111,20 +111,20 @@ func (s *Store) Use(ctx context.Context, org string, used map[string]time.Time) 
 	for _, id := range slices.Sorted(maps.Keys(used)) {
 		values = append(values, id, used[id].Unix())
 	}
-	return record.Unavailable(s.client.HSet(ctx, s.used(org), values...).Err())
+	return cas.Unavailable(s.client.HSet(ctx, s.used(org), values...).Err())
 }
 
 // Used returns when the keys of an organisation were last used, by id.
 func (s *Store) Used(ctx context.Context, org string) (map[string]time.Time, error) {
 	values, err := s.client.HGetAll(ctx, s.used(org)).Result()
 	if err != nil {
-		return nil, record.Unavailable(err)
+		return nil, cas.Unavailable(err)
 	}
 	used := make(map[string]time.Time, len(values))
 	for id, text := range values {
 		seconds, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s was used at %q", record.ErrUnavailable, id, text)
+			return nil, fmt.Errorf("%w: %s was used at %q", cas.ErrUnavailable, id, text)
 		}
 		used[id] = time.Unix(seconds, 0).UTC()
 	}
@@ -133,5 +133,5 @@ func (s *Store) Used(ctx context.Context, org string) (map[string]time.Time, err
 
 // Forget drops what is known of the use of a key that is gone.
 func (s *Store) Forget(ctx context.Context, org, id string) error {
-	return record.Unavailable(s.client.HDel(ctx, s.used(org), id).Err())
+	return cas.Unavailable(s.client.HDel(ctx, s.used(org), id).Err())
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tollgate-dev/tollgate/gateway/cas"
 	"github.com/tollgate-dev/tollgate/gateway/keystore"
-	"github.com/tollgate-dev/tollgate/gateway/record"
 	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
 )
 
@@ -144,7 +144,7 @@ func TestUnavailable(t *testing.T) {
 	_, _, _, news := s.News(t.Context(), "")
 	_, _, swap := s.Swap(t.Context(), "acme", keystore.Entry{ID: "ci"}, nil)
 	for name, err := range map[string]error{"Load": load, "News": news, "Swap": swap, "Use": use, "Used": used, "Forget": s.Forget(t.Context(), "acme", "ci")} {
-		if !errors.Is(err, record.ErrUnavailable) {
+		if !errors.Is(err, cas.ErrUnavailable) {
 			t.Errorf("%s: %v, want ErrUnavailable", name, err)
 		}
 	}

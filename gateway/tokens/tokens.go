@@ -17,8 +17,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/cas"
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
-	"github.com/tollgate-dev/tollgate/gateway/record"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
@@ -57,14 +57,14 @@ type Deps struct {
 
 // New returns tokens that are kept below a prefix.
 func New(prefix settings.Prefix, deps Deps) *Tokens {
-	return &Tokens{deps, newRevokedTokens(record.New[admin.RevokedToken](deps.Redis, prefix.Tokens()), deps.Issuers, deps.Now)}
+	return &Tokens{deps, newRevokedTokens(cas.New[admin.RevokedToken](deps.Redis, prefix.Tokens()), deps.Issuers, deps.Now)}
 }
 
 // revokedTokens is the tokens of issuers that were revoked: the store, and what this
 // gateway knows of it. Its knowledge is in force whether the store answers or not, and
 // is written back to a store that has lost it.
 type revokedTokens struct {
-	store *record.Store[admin.RevokedToken]
+	store *cas.Store[admin.RevokedToken]
 	keys  *oidc.Keys
 	now   func() time.Time
 
@@ -74,7 +74,7 @@ type revokedTokens struct {
 	known   map[string]admin.RevokedToken // by id
 }
 
-func newRevokedTokens(store *record.Store[admin.RevokedToken], keys *oidc.Keys, now func() time.Time) *revokedTokens {
+func newRevokedTokens(store *cas.Store[admin.RevokedToken], keys *oidc.Keys, now func() time.Time) *revokedTokens {
 	return &revokedTokens{store: store, keys: keys, now: now, known: make(map[string]admin.RevokedToken)}
 }
 
@@ -127,8 +127,8 @@ func (r *revokedTokens) load(ctx context.Context, version string) (changed bool,
 // write stores a revocation, in the place of an earlier one.
 func (r *revokedTokens) write(ctx context.Context, next admin.RevokedToken) error {
 	id := revokedID(&next)
-	w := record.Write[admin.RevokedToken]{
-		Record: &next, TTL: max(next.Until.Sub(r.now()), time.Second), Version: true, In: []record.Index{{Name: allTokens, Most: maxRevoked}},
+	w := cas.Write[admin.RevokedToken]{
+		Record: &next, TTL: max(next.Until.Sub(r.now()), time.Second), Version: true, In: []cas.Index{{Name: allTokens, Most: maxRevoked}},
 	}
 	for {
 		old, err := r.store.Get(ctx, allTokens, id)
@@ -242,7 +242,7 @@ func (a Rows) Revoke(ctx context.Context, issuer, token, subject, by string) (ad
 	now := a.t.deps.Now().UTC().Truncate(time.Second)
 	next := admin.RevokedToken{Issuer: c.URL, Token: token, Subject: subject, At: now, By: by, Until: now.Add(max(memory, c.Lasts()))}
 	err = a.t.revoked.add(ctx, next)
-	if errors.Is(err, record.ErrFull) {
+	if errors.Is(err, cas.ErrFull) {
 		return next, row.RefusedError{Status: http.StatusConflict, Reason: "10000 revocations are kept, as many as there may be: revoke by subject, or take the issuer out of the configuration"}
 	}
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
-	"github.com/tollgate-dev/tollgate/gateway/record"
+	"github.com/tollgate-dev/tollgate/gateway/cas"
 )
 
 // Paths are below that of the console.
@@ -61,7 +61,7 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 func (c *Console) begin(w http.ResponseWriter, r *http.Request, token string, of session, next string) {
 	value, err := c.sessions.Begin(r.Context(), token, of)
 	switch {
-	case errors.Is(err, record.ErrFull):
+	case errors.Is(err, cas.ErrFull):
 		c.loginPage(w, r, http.StatusServiceUnavailable, "too many people are logged in")
 		return
 	case err != nil:

@@ -14,7 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tollgate-dev/tollgate/gateway/record"
+	"github.com/tollgate-dev/tollgate/gateway/cas"
 )
 
 const (
@@ -43,14 +43,14 @@ type session struct {
 
 // Sessions keeps sessions in the store that gateways share. It is safe for concurrent use.
 type Sessions struct {
-	store *record.Store[session]
+	store *cas.Store[session]
 	use   string
 }
 
 // NewSessions returns the sessions of one use whose keys begin with prefix. Sessions of another use, beside them in the store, are none of
 // them: their tokens are sealed under keys of their own. It does not dial.
 func NewSessions(client redis.UniversalClient, prefix, use string) *Sessions {
-	return &Sessions{record.New[session](client, prefix), use}
+	return &Sessions{cas.New[session](client, prefix), use}
 }
 
 // idOf returns the id of a session, by which the value of its cookie cannot be found.
@@ -72,7 +72,7 @@ func (s *Sessions) cipherOf(value string) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// Begin stores a session with a token, and returns the value of its cookie. The error is [record.ErrFull] if there are too many.
+// Begin stores a session with a token, and returns the value of its cookie. The error is [cas.ErrFull] if there are too many.
 func (s *Sessions) Begin(ctx context.Context, token string, next session) (value string, err error) {
 	value = rand.Text() + rand.Text() // 256 bits
 	seal, err := s.cipherOf(value)
@@ -80,12 +80,12 @@ func (s *Sessions) Begin(ctx context.Context, token string, next session) (value
 		return "", err
 	}
 	next.Sealed = seal.Seal(nil, nil, []byte(token), nil) //nolint:gosec // the cipher draws a random nonce itself
-	w := record.Write[session]{
-		Record: &next, TTL: sessionTime, In: []record.Index{{Name: allSessions, Most: maxSessions}},
+	w := cas.Write[session]{
+		Record: &next, TTL: sessionTime, In: []cas.Index{{Name: allSessions, Most: maxSessions}},
 	}
-	_, done, err := s.store.Swap(ctx, allSessions, record.Entry[session]{ID: idOf(value)}, w)
+	_, done, err := s.store.Swap(ctx, allSessions, cas.Entry[session]{ID: idOf(value)}, w)
 	if err == nil && !done {
-		err = record.ErrUnavailable // the store has another session of a random value
+		err = cas.ErrUnavailable // the store has another session of a random value
 	}
 	return value, err
 }
@@ -117,7 +117,7 @@ func (s *Sessions) End(ctx context.Context, value string) error {
 		if err != nil || e.Record == nil {
 			return err
 		}
-		if _, done, err := s.store.Swap(ctx, allSessions, e, record.Write[session]{In: []record.Index{{Name: allSessions}}}); done || err != nil {
+		if _, done, err := s.store.Swap(ctx, allSessions, e, cas.Write[session]{In: []cas.Index{{Name: allSessions}}}); done || err != nil {
 			return err
 		}
 	}

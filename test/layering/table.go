@@ -198,7 +198,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/tokens",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/oidc", "gateway/record", "gateway/settings"},
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/cas", "gateway/oidc", "gateway/settings"},
 			Why:     "a feature: tokens of issuers are revoked",
 		},
 		{
@@ -224,7 +224,7 @@ func Table() []Row {
 		{
 			Package: "gateway/callers",
 			May:     []string{"config/fault", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/identity", "gateway/keystore", "gateway/oidc", "gateway/problem", "gateway/route", "gateway/settings", "gateway/tenants", "gateway/trie", "policies/spend"},
-			Tests:   []string{"gateway/record"},
+			Tests:   []string{"gateway/cas"},
 			Why:     "a feature: who may call, by the configuration and by keys made at run time",
 		},
 		leaf("gateway/tally", "a leaf: counts in Redis"),
@@ -238,8 +238,8 @@ func Table() []Row {
 		{
 			Package: "gateway/ui",
 			May: []string{
-				"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/explain", "gateway/identity", "gateway/oidc", "gateway/problem",
-				"gateway/record", "gateway/reference", "gateway/selfservice", "gateway/settings", "gateway/xds",
+				"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/cas", "gateway/explain", "gateway/identity", "gateway/oidc", "gateway/problem",
+				"gateway/reference", "gateway/selfservice", "gateway/settings", "gateway/xds",
 			},
 			Tests: []string{"gateway", "gateway/callers", "gateway/keep", "gateway/route", "test/world"}, // the gateway whose rows and routes they ask
 			Why:   "pages stand on the rows of the operators' listener and the routes of callers, and know no feature but by its answers",
@@ -261,7 +261,7 @@ func Table() []Row {
 		{Package: "gateway/egress", May: []string{"config/encryption"}, Why: "a leaf: proxies on the way out"},
 		leaf("gateway/tasks", "a leaf: work behind answers, whatever it is"),
 		{Package: "gateway/webhook/...", May: []string{"config/fault", "config/strictyaml", "gateway/egress"}, Why: "a leaf: deliveries to receivers outside"},
-		{Package: "gateway/approval", May: []string{"gateway/record"}, Why: "a leaf: what was asked of operators, and answered"},
+		{Package: "gateway/approval", May: []string{"gateway/cas"}, Why: "a leaf: what was asked of operators, and answered"},
 		{
 			Package: "gateway/once",
 			May: []string{
@@ -272,9 +272,9 @@ func Table() []Row {
 		},
 		leaf("gateway/once/intent", "a leaf: what is known of a thing that is being made"),
 		{Package: "gateway/groupcommit", May: []string{"ratelimit/group"}, Why: "a leaf: how scripts get to Redis"},
-		leaf("gateway/record", "a leaf: compare and swap in Redis"),
+		leaf("gateway/cas", "a leaf: compare and swap in Redis"),
 		leaf("gateway/trie", "a leaf: maps that never change"),
-		{Package: "gateway/keystore", May: []string{"gateway/record"}, Why: "a leaf: records of keys, whatever they say"},
+		{Package: "gateway/keystore", May: []string{"gateway/cas"}, Why: "a leaf: records of keys, whatever they say"},
 		{Package: "gateway/identity/...", May: []string{"config/fault", "config/strictyaml", "gateway/oidc", "gateway/trie"}, Why: "keys, tokens and certificates become callers, and secrets end here"},
 		{Package: "gateway/oidc", May: []string{"config/fault", "gateway/egress"}, Why: "a leaf: tokens become claims"},
 		leaf("gateway/problem/...", "a leaf: refusals as data"),

@@ -1,4 +1,4 @@
-package record
+package cas
 
 import (
 	"context"
@@ -21,11 +21,11 @@ var swapSource string
 // Errors of a Store.
 var (
 	// ErrUnavailable means that the store cannot be asked.
-	ErrUnavailable = errors.New("record: the store cannot be asked")
+	ErrUnavailable = errors.New("cas: the store cannot be asked")
 	// ErrFull means that an index has as many records as it may.
-	ErrFull = errors.New("record: an index is full")
+	ErrFull = errors.New("cas: an index is full")
 
-	errReply = errors.New("record: the store holds what is not written there")
+	errReply = errors.New("cas: the store holds what is not written there")
 )
 
 // Unavailable wraps an error of a client in ErrUnavailable; nil remains nil.

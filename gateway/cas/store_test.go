@@ -1,4 +1,4 @@
-package record_test
+package cas_test
 
 import (
 	"errors"
@@ -12,28 +12,28 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tollgate-dev/tollgate/gateway/record"
+	"github.com/tollgate-dev/tollgate/gateway/cas"
 	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
 )
 
 type (
-	entry = record.Entry[string]
-	write = record.Write[string]
+	entry = cas.Entry[string]
+	write = cas.Write[string]
 )
 
 // eachStore runs a test on each kind of Redis.
-func eachStore(t *testing.T, body func(t *testing.T, s *record.Store[string])) {
+func eachStore(t *testing.T, body func(t *testing.T, s *cas.Store[string])) {
 	t.Helper()
-	redistest.Each(t, func(t *testing.T, r redistest.Redis) { body(t, record.New[string](r.Client, "t:")) })
+	redistest.Each(t, func(t *testing.T, r redistest.Redis) { body(t, cas.New[string](r.Client, "t:")) })
 }
 
 // kept is a record for an hour.
-func kept(text string, in ...record.Index) write {
+func kept(text string, in ...cas.Index) write {
 	return write{Record: &text, TTL: time.Hour, In: in}
 }
 
 // ids are those of the entries in an index.
-func ids(t *testing.T, s *record.Store[string], index string) map[string]string {
+func ids(t *testing.T, s *cas.Store[string], index string) map[string]string {
 	t.Helper()
 	entries, err := s.Entries(t.Context(), "acme", index)
 	if err != nil {
@@ -49,7 +49,7 @@ func ids(t *testing.T, s *record.Store[string], index string) map[string]string 
 // Of many that replace the same entry at once, one does: the first record, and any
 // other one.
 func TestOneSwaps(t *testing.T) {
-	eachStore(t, func(t *testing.T, s *record.Store[string]) {
+	eachStore(t, func(t *testing.T, s *cas.Store[string]) {
 		old := entry{ID: "a"}
 		for round := range 3 {
 			var winners atomic.Int64
@@ -78,8 +78,8 @@ func TestOneSwaps(t *testing.T) {
 // An entry is replaced only as it was seen, even by an equal record; it belongs to one
 // organisation, and nothing is left of one that is deleted.
 func TestSwap(t *testing.T) {
-	eachStore(t, func(t *testing.T, s *record.Store[string]) {
-		ctx, in := t.Context(), record.Index{Name: "all"}
+	eachStore(t, func(t *testing.T, s *cas.Store[string]) {
+		ctx, in := t.Context(), cas.Index{Name: "all"}
 		first, swapped, err := s.Swap(ctx, "acme", entry{ID: "a"}, kept("one", in))
 		if !swapped || err != nil {
 			t.Fatalf("the first: %t, %v", swapped, err)
@@ -100,7 +100,7 @@ func TestSwap(t *testing.T) {
 		if diff := cmp.Diff(map[string]string{"a": "two"}, ids(t, s, "all")); diff != "" {
 			t.Errorf("entries (-want +got):\n%s", diff)
 		}
-		if _, swapped, err := s.Swap(ctx, "acme", second, write{In: []record.Index{in}}); !swapped || err != nil {
+		if _, swapped, err := s.Swap(ctx, "acme", second, write{In: []cas.Index{in}}); !swapped || err != nil {
 			t.Errorf("delete: %t, %v", swapped, err)
 		}
 		if e, err := s.Get(ctx, "acme", "a"); e.Record != nil || err != nil {
@@ -115,9 +115,9 @@ func TestSwap(t *testing.T) {
 // An index has as many records as it may; who is in it already stays, and who leaves
 // makes room.
 func TestIndexesAreBounded(t *testing.T) {
-	eachStore(t, func(t *testing.T, s *record.Store[string]) {
-		few, all := record.Index{Name: "few", Most: 2}, record.Index{Name: "all"}
-		put := func(id string, few record.Index) error {
+	eachStore(t, func(t *testing.T, s *cas.Store[string]) {
+		few, all := cas.Index{Name: "few", Most: 2}, cas.Index{Name: "all"}
+		put := func(id string, few cas.Index) error {
 			e, err := s.Get(t.Context(), "acme", id)
 			if err != nil {
 				t.Fatal(err)
@@ -132,12 +132,12 @@ func TestIndexesAreBounded(t *testing.T) {
 		}{
 			{id: "a"},
 			{id: "b"},
-			{id: "c", want: record.ErrFull},
+			{id: "c", want: cas.ErrFull},
 			{id: "d", out: true},
 			{id: "a"},
 			{id: "b", out: true},
 			{id: "c"},
-			{id: "e", want: record.ErrFull},
+			{id: "e", want: cas.ErrFull},
 		} {
 			in := few
 			in.Out = tt.out
@@ -160,8 +160,8 @@ func TestRecordsEnd(t *testing.T) {
 	server := miniredis.RunT(t)
 	now := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	server.SetTime(now)
-	s := record.New[string](redistest.Client(t, redis.Options{Addr: server.Addr(), MaxRetries: -1}), "t:")
-	in := []record.Index{{Name: "few", Most: 1}}
+	s := cas.New[string](redistest.Client(t, redis.Options{Addr: server.Addr(), MaxRetries: -1}), "t:")
+	in := []cas.Index{{Name: "few", Most: 1}}
 	text := "a"
 	for id, w := range map[string]write{
 		"after": {Record: &text, TTL: time.Hour}, "at": {Record: &text, Until: now.Add(time.Hour), In: in},
@@ -191,7 +191,7 @@ func TestRecordsEnd(t *testing.T) {
 // A record without an end has none, and neither has an index that it is in.
 func TestRecordsForEver(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
-		s, text, in := record.New[string](r.Client, "t:"), "a", []record.Index{{Name: "all"}}
+		s, text, in := cas.New[string](r.Client, "t:"), "a", []cas.Index{{Name: "all"}}
 		for _, tt := range []struct {
 			id   string
 			w    write
@@ -224,7 +224,7 @@ func TestRecordsForEver(t *testing.T) {
 
 // A version changes with each record that is replaced and says so, and with nothing else.
 func TestVersions(t *testing.T) {
-	eachStore(t, func(t *testing.T, s *record.Store[string]) {
+	eachStore(t, func(t *testing.T, s *cas.Store[string]) {
 		orgs := []string{"acme", "globex", "none"}
 		version := func() map[string]string {
 			t.Helper()
@@ -268,7 +268,7 @@ func TestVersions(t *testing.T) {
 // A look finds what Get does, ready to be replaced; but it does not ask for the clock
 // where there is nothing.
 func TestLook(t *testing.T) {
-	eachStore(t, func(t *testing.T, s *record.Store[string]) {
+	eachStore(t, func(t *testing.T, s *cas.Store[string]) {
 		none, err := s.Look(t.Context(), "acme", "a")
 		if err != nil || none.ID != "a" || none.Record != nil || !none.Now.IsZero() {
 			t.Errorf("nothing: %+v, %v, want no record and no clock", none, err)
@@ -291,15 +291,15 @@ func TestLook(t *testing.T) {
 }
 
 func TestUnavailable(t *testing.T) {
-	s := record.New[string](redistest.Away(t), "t:")
+	s := cas.New[string](redistest.Away(t), "t:")
 	_, get := s.Get(t.Context(), "acme", "a")
 	_, look := s.Look(t.Context(), "acme", "a")
 	_, _, swap := s.Swap(t.Context(), "acme", entry{ID: "a"}, kept("a"))
 	_, entries := s.Entries(t.Context(), "acme", "all")
 	_, versions := s.Versions(t.Context(), []string{"acme"})
 	for name, err := range map[string]error{"Get": get, "Look": look, "Swap": swap, "Entries": entries, "Versions": versions} {
-		if !errors.Is(err, record.ErrUnavailable) {
-			t.Errorf("%s: %v, want %v", name, err, record.ErrUnavailable)
+		if !errors.Is(err, cas.ErrUnavailable) {
+			t.Errorf("%s: %v, want %v", name, err, cas.ErrUnavailable)
 		}
 	}
 }
@@ -308,7 +308,7 @@ func TestUnavailable(t *testing.T) {
 // listed; else all records have to be read.
 func TestChanged(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
-		s := record.New[string](r.Client, "p:")
+		s := cas.New[string](r.Client, "p:")
 		change := func(id string, text *string) string {
 			t.Helper()
 			have, err := s.Get(t.Context(), "acme", id)
