@@ -13,21 +13,21 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// lingering is a translator that goes on after it has answered.
-type lingering struct {
+// backgroundTranslator is a translator that goes on after it has answered.
+type backgroundTranslator struct {
 	translate.Caller
 	in *translate.Incoming
 }
 
-func (l *lingering) Refuse(*translate.Response) *translate.Outgoing {
+func (l *backgroundTranslator) Refuse(*translate.Response) *translate.Outgoing {
 	return &translate.Outgoing{Status: 500}
 }
 
-func (l *lingering) Brownout(string, map[string]string, string) *translate.Outgoing {
+func (l *backgroundTranslator) Brownout(string, map[string]string, string) *translate.Outgoing {
 	return &translate.Outgoing{Status: 503}
 }
 
-func (l *lingering) Serve(_ context.Context, _ string, in *translate.Incoming, call translate.Caller) *translate.Outgoing {
+func (l *backgroundTranslator) Serve(_ context.Context, _ string, in *translate.Incoming, call translate.Caller) *translate.Outgoing {
 	l.Caller, l.in = call, in
 	return &translate.Outgoing{Status: 504}
 }
@@ -35,7 +35,7 @@ func (l *lingering) Serve(_ context.Context, _ string, in *translate.Incoming, c
 // TestCallsAfterTheAnswer: the record of a request is written when it is
 // answered, and a call that outlives it does not touch it.
 func TestCallsAfterTheAnswer(t *testing.T) {
-	l := new(lingering)
+	l := new(backgroundTranslator)
 	f := &Translate{Lists: NewMemory(1 << 20)}
 	table, err := route.NewTable([]route.Route{{ID: "createPod", Dialect: route.V1, Method: "POST", Pattern: "/v1/pods"}})
 	if err != nil {
