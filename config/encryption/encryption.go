@@ -3,7 +3,7 @@ package encryption
 import "crypto/tls"
 
 // Config returns a new configuration: TLS 1.2 or later, in 1.2 with suites that have
-// forward secrecy and authenticate what they encrypt (RFC 9325, section 4.2), so none in
+// forward secrecy and authenticated encryption (RFC 9325, section 4.2), so none in
 // CBC mode. TLS 1.3 has no others.
 func Config() *tls.Config {
 	return &tls.Config{

@@ -1,4 +1,4 @@
-// Package fault is how packages say what is wrong with a configuration: each
+// Package fault is how packages report faults of a configuration: each
 // fault is a value with the path of the setting, never a string to be read again.
 //
 //	func (c Config) Validate() error {
@@ -9,7 +9,7 @@
 //		return errors.Join(errs...)
 //	}
 //
-// Paths are relative to what the reporting package calls its configuration; each
+// Paths are relative to the configuration of the reporting package; each
 // level above puts its own part in front with [At], and package strictyaml adds
 // file, line and column.
 package fault

@@ -12,11 +12,11 @@ type Error struct {
 	// Path is as made by [Key] and [Index], such as windows[0].quota. Empty
 	// stands for the whole.
 	Path string
-	// Err says what is wrong, without the path.
+	// Err describes the fault, without the path.
 	Err error
 }
 
-// Error returns the path and what is wrong.
+// Error returns the path and the fault.
 func (e *Error) Error() string {
 	if e.Path == "" {
 		return e.Err.Error()
@@ -24,7 +24,7 @@ func (e *Error) Error() string {
 	return e.Path + ": " + e.Err.Error()
 }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the fault without its path.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Errorf returns a fault of the value at path, described as by [fmt.Errorf].
