@@ -31,7 +31,7 @@ const (
 	MaxPendingCaller = 50   // of a key
 )
 
-// Unit is what a price is for.
+// Unit is the unit of a price.
 type Unit string
 
 // The units.
@@ -40,7 +40,7 @@ const (
 	PerRun  Unit = "run"
 )
 
-// Refusal is what a call was refused by.
+// Refusal is one reason why a call was refused.
 type Refusal struct {
 	// By names the policy, "price_ceiling", or the budget, "budget team research per_hour".
 	By      string `json:"by"`
@@ -49,7 +49,7 @@ type Refusal struct {
 
 // Record is a request for approval.
 type Record struct {
-	// ID names it for people. Whatever is asked anew has another.
+	// ID names it for people. A new request has another.
 	ID    string `json:"id"`
 	State State  `json:"state"`
 	// Key and Team are the caller's.
@@ -60,11 +60,11 @@ type Record struct {
 	Operation string          `json:"operation"`
 	Call      string          `json:"call"`
 	Body      json.RawMessage `json:"body,omitempty"`
-	// Asks is what is asked for, such as "3 x NVIDIA L4", "" if that is not known.
+	// Asks describes the request, such as "3 x NVIDIA L4", "" if that is not known.
 	Asks string `json:"asks,omitempty"`
-	// Refusals are what a grant lets the call pass.
+	// Refusals are the refusals that a grant lifts.
 	Refusals []Refusal `json:"refusals"`
-	// USD is what the call costs at most, "" if that is not known: per hour, or of a run
+	// USD is the highest cost of the call, "" if that is not known: per hour, or of a run
 	// as a whole.
 	USD string `json:"usd"`
 	Per Unit   `json:"per"`
