@@ -57,7 +57,7 @@ func verify(t *testing.T, files ...string) (*audit.Chain, error) {
 	return c, nil
 }
 
-// Whatever is done to a line, or to their order, shows.
+// Any change of a line, or of their order, is detected.
 func TestVerify(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	l := open(t, logfile.File{Path: path})
@@ -103,7 +103,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// A log goes on behind what was written before: by another process, into another
+// A log goes on behind its last line: by another process, into another
 // file, and after a crash in the middle of a line.
 func TestTheChainGoesOn(t *testing.T) {
 	file := logfile.File{Path: filepath.Join(t.TempDir(), "audit.log"), MaxBytes: 1200, Keep: 20}
@@ -203,7 +203,7 @@ func TestWritersTakeTurns(t *testing.T) {
 	}
 }
 
-// What cannot be written has no number, and the chain goes on without it.
+// A record that cannot be written has no number, and the chain goes on without it.
 func TestAFullDisk(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip(err)

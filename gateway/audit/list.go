@@ -41,9 +41,9 @@ type Query struct {
 	Operation string
 	// Resource is an id or a name.
 	Resource string
-	// Since selects what was begun no earlier.
+	// Since selects changes that began no earlier.
 	Since time.Time
-	// Before selects what has a lower number.
+	// Before selects changes with a lower number.
 	Before int64
 	// Reads selects looks at the records of callers in the place of changes.
 	Reads bool
@@ -56,7 +56,7 @@ func (q *Query) selects(c *Change) bool {
 		(q.Operation == "" || q.Operation == c.Operation) && (q.Resource == "" || q.Resource == c.Resource || q.Resource == c.Name)
 }
 
-// Page is a part of what is selected, newest first.
+// Page is a part of the selected changes, newest first.
 type Page struct {
 	Changes []Change
 	// Next is the Before of the page behind, 0 at the end of the log.
@@ -66,7 +66,7 @@ type Page struct {
 }
 
 const (
-	// maxScan bounds what is read for a page, in bytes.
+	// maxScan bounds the reading for a page, in bytes.
 	maxScan = 8 << 20
 	// lookahead is how far behind a page results of its changes are looked for, in lines.
 	lookahead = 500

@@ -49,7 +49,7 @@ func walk(t *testing.T, l *audit.Log, q audit.Query) (names []string, pages int)
 	}
 }
 
-// Whatever the size of pages and files, each change is listed once, newest first, with its end.
+// With any size of pages and files, each change is listed once, newest first, with its end.
 func TestListThroughFiles(t *testing.T) {
 	t.Parallel()
 	for _, max := range []int64{0, 700, 5000} {

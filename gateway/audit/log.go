@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
-// Phase is what a line says of a change.
+// Phase is the phase of a change that a line records.
 type Phase string
 
 // Phases.
@@ -37,8 +37,8 @@ type Record struct {
 	// Decision is the id of the exchange, which tollgate explain knows.
 	Decision string `json:"decision,omitempty"`
 	// Org, Team and Key are the caller; Who is the name of an admin, "admin" for the shared
-	// token, "unauthenticated" where the admin listener requires none, "gateway" for what
-	// it does by itself, or "link" for whoever has a signed link of a notice.
+	// token, "unauthenticated" where the admin listener requires none, "gateway" for its
+	// own acts, or "link" for the holder of a signed link of a notice.
 	Org  string `json:"org,omitempty"`
 	Team string `json:"team,omitempty"`
 	Key  string `json:"key,omitempty"`
@@ -47,20 +47,20 @@ type Record struct {
 	Who     string `json:"who,omitempty"`
 	// Peer is the caller's address.
 	Peer string `json:"peer,omitempty"`
-	// Dialect is what the caller speaks: v2, v1 or graphql.
+	// Dialect is the caller's: v2, v1 or graphql.
 	Dialect string `json:"dialect,omitempty"`
-	// Operation is that of v2, or method and path of the admin API, and Query what is
-	// asked of the latter.
+	// Operation is that of v2, or method and path of the admin API, and Query the query
+	// of the latter.
 	Operation string `json:"operation,omitempty"`
 	Query     string `json:"query,omitempty"`
-	// Kind and Verb say what is done to what, Resource and Name to which.
+	// Kind and Verb name the change, Resource and Name its subject.
 	Kind     string `json:"kind,omitempty"`
 	Verb     string `json:"verb,omitempty"`
 	Resource string `json:"resource,omitempty"`
 	Name     string `json:"name,omitempty"`
 	// Labels are those of a resource that is made, name=value, separated by commas.
 	Labels string `json:"labels,omitempty"`
-	// PerHour is what the resource costs then, in USD.
+	// PerHour is the cost of the resource then, in USD.
 	PerHour json.Number `json:"per_hour,omitempty"`
 	// Status is the answer's, of a result. Carried says what became of a call to the
 	// platform: "sent" without an answer, "answered", or "not sent".
@@ -68,7 +68,7 @@ type Record struct {
 	Carried string `json:"carried,omitempty"`
 	// Revision is the configuration's.
 	Revision string `json:"revision,omitempty"`
-	// Lowers says that the change ends or lessens what costs money: its intent may use
+	// Lowers says that the change ends or lessens a cost: its intent may use
 	// the room that is kept for such.
 	Lowers bool `json:"-"`
 }
@@ -180,13 +180,13 @@ func tail(path string) ([]byte, error) {
 	return text, nil
 }
 
-// sum is what the next line holds of a line without its end.
+// sum returns the digest of a line without its end, which the next line holds.
 func sum(text []byte) string {
 	s := sha256.Sum256(text)
 	return hex.EncodeToString(s[:])
 }
 
-// Intent writes what is about to be done and returns the number of its line. An
+// Intent writes a planned change and returns the number of its line. An
 // error means that it must not be done. A disk that is full has room kept for what
 // lowers costs, and for results.
 func (l *Log) Intent(r Record) (seq int64, err error) { return l.write(Intent, 0, r) }

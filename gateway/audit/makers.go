@@ -16,7 +16,7 @@ import (
 // adoption is the operation by which an admin gives a resource another owner.
 const adoption = http.MethodPost + " /admin/spend/adopt"
 
-// Makers returns who made the resources of an organisation, by id, by the lines of logs
+// Makers returns the makers of an organisation's resources, by id, by the lines of logs
 // in order, the oldest first: the record of the intent, with the owner that an admin gave
 // the resource later. A key without a team is what an admin named.
 func Makers(org string, files ...string) (map[string]Record, error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
-// The log says who made what, and to whom an admin gave it; what failed, what belongs to
-// others and what was only changed says nothing.
+// The log names the maker of each resource, and the owner that an admin gave it; failed creates, resources of
+// others and mere changes say nothing.
 func TestMakers(t *testing.T) {
 	file := logfile.File{Path: filepath.Join(t.TempDir(), "audit.log")}
 	l, err := audit.Open(audit.Config{File: &file}, at, slog.New(slog.DiscardHandler))

@@ -37,7 +37,7 @@ type Shipper struct {
 	lost    int64
 }
 
-// Backlog is what a receiver has not taken.
+// Backlog is the part of the log that a receiver has not taken.
 type Backlog struct {
 	// Lines wait, Lost were in files that are gone.
 	Lines, Lost int64
@@ -50,7 +50,7 @@ const (
 	// looks at the files.
 	maxPause  = time.Minute
 	lookAgain = 10 * time.Second
-	// lastAttempt bounds what is delivered after the end of Run's context.
+	// lastAttempt bounds the delivery after the end of Run's context.
 	lastAttempt = 5 * time.Second
 )
 
@@ -77,7 +77,7 @@ func (s *Shipper) path() string { return s.log.config.Path + "." + s.name }
 // Name returns the name of the receiver.
 func (s *Shipper) Name() string { return s.name }
 
-// Backlog returns what the receiver has not taken.
+// Backlog returns the part that the receiver has not taken.
 func (s *Shipper) Backlog() Backlog {
 	last := s.log.last()
 	s.mu.Lock()
@@ -93,7 +93,7 @@ func (s *Shipper) wake() {
 	}
 }
 
-// Run delivers until ctx ends, and then what is left, if the receiver takes it at once.
+// Run delivers until ctx ends, and then the rest, if the receiver takes it at once.
 func (s *Shipper) Run(ctx context.Context) {
 	d := &delivery{Shipper: s, from: follower{cfg: s.log.config}}
 	defer func() { _ = d.from.close() }() // it was read only

@@ -45,7 +45,7 @@ func (s *shelf) leave(away bool) {
 	s.away = away
 }
 
-// chain verifies what was delivered, and returns how many lines there are.
+// chain verifies the delivered lines, and returns how many there are.
 func (s *shelf) chain(t *testing.T) (first, last int64) {
 	t.Helper()
 	s.mu.Lock()
@@ -75,8 +75,7 @@ func ship(t *testing.T, l *audit.Log, r audit.Receiver) (s *audit.Shipper, stop 
 	return s, func() { cancel(); <-ended }
 }
 
-// What is written arrives once, in order and as it is, whatever the receiver takes at
-// a time: over files that are put aside, over restarts, and after an absence.
+// Each line arrives once, in order and unchanged, with any size of batches: over files that are put aside, over restarts, and after an absence.
 func TestShipping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := logfile.File{Path: filepath.Join(t.TempDir(), "audit.log"), MaxBytes: 1500, Keep: 50}
