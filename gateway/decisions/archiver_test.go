@@ -27,7 +27,7 @@ func refusedExchange(org string) explain.Past {
 	}})
 }
 
-// An archiver has one writer, drops what does not fit, and goes on after a store that
+// An archiver has one writer, drops decisions that do not fit, and goes on after a store that
 // was away.
 func TestArchiver(t *testing.T) {
 	server := miniredis.RunT(t)
@@ -66,7 +66,7 @@ func TestArchiver(t *testing.T) {
 	}
 }
 
-// What is looked for in a report, before it is read, is in that of each decision that is selected.
+// The words that a query looks for in a report, before it is read, are in the report of each decision that it selects.
 func TestWordsOfReports(t *testing.T) {
 	t.Parallel()
 	const odd = `<a> & "b" \ é`

@@ -10,13 +10,13 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/tally"
 )
 
-// newTally makes what counts, behind the answers, what policies say.
+// newTally makes the counter of policies' verdicts, which works behind the answers.
 func (d *Decisions) newTally(prefix string) {
 	d.tally = tally.New(d.deps.Redis, prefix+"policies:")
 	d.said.Write, d.said.Go, d.said.Pause = d.writeSaid, d.deps.Go, behind
 }
 
-// countSaid has what policies said of an exchange counted, unless too much waits.
+// countSaid has the verdicts on an exchange counted, unless too much waits.
 func (d *Decisions) countSaid(p explain.Past) {
 	if p.Spoke() && !d.said.Add(p) {
 		unwrittenSaid(d, errors.New("too many wait"))
@@ -27,7 +27,7 @@ func unwrittenSaid(d *Decisions, err error) {
 	d.deps.Logger.Warn("what policies said was not counted", "error", err)
 }
 
-// writeSaid counts what policies said, each once for a call.
+// writeSaid counts the verdicts of policies, each once for a call.
 func (d *Decisions) writeSaid(batch []explain.Past) {
 	counts := make(map[string]map[tally.Said]int64)
 	for _, p := range batch {

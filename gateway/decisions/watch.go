@@ -15,7 +15,7 @@ import (
 // once.
 const othersEvery, tellOnce = time.Second, 4096
 
-// watching tells one reader what is decided.
+// watching sends decisions to one reader.
 type watching struct {
 	Rows
 	q    explain.Query
@@ -53,7 +53,7 @@ func (d Rows) Watch(ctx context.Context, q admin.DecisionQuery) <-chan any {
 	return w.out
 }
 
-// others tells what was archived since the last look. While the store is away, it tells this gateway's decisions alone, and the others' later.
+// others sends the decisions archived since the last look. While the store is away, it tells this gateway's decisions alone, and the others' later.
 func (w *watching) others(ctx context.Context) {
 	if w.d.archive == nil {
 		return
