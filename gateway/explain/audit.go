@@ -33,7 +33,7 @@ type Standing struct {
 	Name string `json:"name,omitempty"`
 	Team string `json:"team,omitempty"`
 	Key  string `json:"key,omitempty"`
-	// USDPerHour is what it costs as it is, "" if that is not known.
+	// USDPerHour is its current cost, "" if that is not known.
 	USDPerHour  string `json:"usdPerHour,omitempty"`
 	USDPerMonth string `json:"usdPerMonth,omitempty"`
 	// Verdict is refused where a policy denies the resource, else allowed, and unknown
@@ -63,7 +63,7 @@ func UpdatesOf(api *schema.API) map[operation.Kind]*schema.Operation {
 }
 
 // Run judges what an organisation has. owners are those of the resources, in their
-// order; nil if they are not known. in is what the judged calls have in common.
+// order; nil if they are not known. in holds the common part of the judged calls.
 func (a *Auditor) Run(ctx context.Context, org string, list []filter.Listed, owners []spend.Owner, in policies.Input) *Audit {
 	out := &Audit{Org: org, Resources: []Standing{}}
 	for i, it := range list {

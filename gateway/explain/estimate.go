@@ -34,7 +34,7 @@ type EstimatedCall struct {
 	Method    string `json:"method"`
 	Path      string `json:"path"`
 	Ending
-	// Cost is that of what would run at most, nil for what is not priced.
+	// Cost is the highest cost of the call, nil for a call without a price.
 	Cost *EstimatedCost `json:"cost,omitempty"`
 	// Policies are those that deny, warn of or change the call.
 	Policies []Policy `json:"policies,omitempty"`
@@ -92,7 +92,7 @@ func ending(e end) Ending {
 	return Ending{Verdict: e.verdict, Status: e.status, Refusal: e.refusal, Detail: e.detail}
 }
 
-// estimate is what a caller may know of one of its calls.
+// estimate returns the facts of one call that its caller may know.
 func (w *words) estimate(ex *filter.Exchange) EstimatedCall {
 	c := EstimatedCall{Operation: ex.Operation.ID, Method: ex.Operation.Method, Path: ex.Target(), Ending: ending(w.end(ex))}
 	if in := ex.Judged.Input; in != nil {
@@ -114,7 +114,7 @@ func (w *words) estimate(ex *filter.Exchange) EstimatedCall {
 	return c
 }
 
-// Told returns what callers are told of the policies that spoke: those that deny, warn or change, and none that is only tried out.
+// Told returns the results of policies that callers may know: those that deny, warn or change, and none that is only tried out.
 func Told(all []Policy) (told []Policy) {
 	for _, p := range all {
 		switch p.Verdict {

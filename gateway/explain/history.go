@@ -13,7 +13,7 @@ import (
 )
 
 // History is a filter.Observer that keeps the latest exchanges of known callers, and
-// what the gateway did by itself, in memory, a bounded number of them. What only read and was answered has a part
+// the gateway's own acts, in memory, a bounded number of them. What only read and was answered has a part
 // of its own, so that polling does not push out what operators ask about. It
 // is safe for concurrent use.
 type History struct {
@@ -78,7 +78,7 @@ func (h *History) Ended(ex *filter.Exchange) {
 	}
 }
 
-// Did keeps what the gateway did by itself.
+// Did adds an act of the gateway itself.
 func (h *History) Did(x *Report) { h.add(Past{own: x}) }
 
 func (h *History) add(p Past) {
@@ -148,11 +148,11 @@ type Summary struct {
 // Query selects summaries. A zero member selects all.
 type Query struct {
 	Org, Team, Key string
-	// Policy selects what a policy spoke in, whatever it said, and Operation what an operation was called in.
+	// Policy selects exchanges about which a policy said anything, and Operation those of one operation.
 	Policy, Operation string
-	// Refused selects what was refused.
+	// Refused selects refused exchanges.
 	Refused bool
-	// Own selects what the gateway did by itself.
+	// Own selects the gateway's own acts.
 	Own bool
 	// Since selects what began no earlier.
 	Since time.Time

@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// ledger is a filter.Ledger that reserves in a copy: what a run would have reserved
-// counts for the rest of it. Where the ledger cannot be read, every call is
+// ledger is a filter.Ledger that reserves in a copy: a simulated reservation counts
+// for the rest of the run. Where the ledger cannot be read, every call is
 // admitted and nothing is said of budgets.
 type ledger struct {
 	*DryRun

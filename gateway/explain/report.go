@@ -32,7 +32,7 @@ type Report struct {
 	Detail  string `json:"detail,omitempty"`
 	// Approval is the id of the request for approval that the refusal has become.
 	Approval string `json:"approval,omitempty"`
-	// Own is what the gateway did by itself, nil of an exchange.
+	// Own is an act of the gateway itself, nil of an exchange.
 	Own *Own `json:"own,omitempty"`
 	Spoken
 	// Stages are those of the request as a whole, in order.
@@ -43,10 +43,10 @@ type Report struct {
 	ToPass []string `json:"toPass,omitempty"`
 }
 
-// Own is what the gateway did by itself.
+// Own is an act of the gateway itself.
 type Own struct {
 	Resource string `json:"resource,omitempty"`
-	// Did says what it did and why, for people.
+	// Did describes the act and its reason, for people.
 	Did string `json:"did"`
 }
 
@@ -55,8 +55,8 @@ type Spoken struct {
 	Denied   []string `json:"denied,omitempty"`
 	Warned   []string `json:"warned,omitempty"`
 	Shadowed []string `json:"shadowed,omitempty"`
-	// Excepted names the exceptions that lifted a denial, Changed what policies
-	// changed in the body, as "policy: pointer".
+	// Excepted names the exceptions that lifted a denial, Changed the changes of
+	// policies to the body, as "policy: pointer".
 	Excepted []string `json:"excepted,omitempty"`
 	Changed  []string `json:"changed,omitempty"`
 }
@@ -83,7 +83,7 @@ func callerOf(c *identity.Caller) Caller {
 	return Caller{Org: c.Org, Team: c.Team, Key: c.Key, Roles: c.RoleNames()}
 }
 
-// Stage is one stage and what it found out.
+// Stage is one stage and its findings.
 type Stage struct {
 	Name string `json:"name"`
 	// Result is passed, refused, answers or unknown.
@@ -104,7 +104,7 @@ type Call struct {
 	Operation string `json:"operation"`
 	Method    string `json:"method"`
 	Path      string `json:"path"`
-	// Body is what the caller would have to send to v2, of a dry run only; nil for a run.
+	// Body is the equivalent body of v2, of a dry run only; nil for a run.
 	Body any `json:"body,omitempty"`
 	// Verdict, Status, Refusal and Detail are as those of the request.
 	Verdict Verdict `json:"verdict"`
@@ -131,7 +131,7 @@ type Policy struct {
 	Doc     string `json:"doc,omitempty"`
 }
 
-// What a policy said.
+// The verdicts of a policy.
 const (
 	saysDenies   = "denies"
 	saysWarns    = "warns"

@@ -17,14 +17,14 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// sender is a filter.Sender that sends nothing but reads. What it does not send
-// it answers as the platform might.
+// sender is a filter.Sender that sends nothing but reads. It answers calls that
+// it does not send as the platform might.
 type sender struct {
 	*DryRun
 
 	mu sync.Mutex // guards made
 	// made holds what calls of the run would have made or changed, by the path
-	// that reads it; nil for what they would have deleted.
+	// that reads it; nil for an object that they would have deleted.
 	made map[string]any
 }
 
@@ -48,7 +48,7 @@ func (s *sender) Send(ctx context.Context, ex *filter.Exchange) (done func(), er
 	return s.Pipeline.Ports.Sender.Send(ctx, ex)
 }
 
-// answer makes an object the platform's answer, nil what is gone.
+// answer makes an object the platform's answer, nil a resource that is gone.
 func answer(ex *filter.Exchange, status int, doc any) error {
 	ex.Pretend(&filter.Answer{Status: status, Header: http.Header{"Content-Type": {"application/json"}}, Relayed: true})
 	if doc == nil {
@@ -63,7 +63,7 @@ func answer(ex *filter.Exchange, status int, doc any) error {
 }
 
 // pretend answers a change as the platform might. Later reads of the same run
-// see what it would have changed.
+// see its simulated changes.
 func (s *sender) pretend(ctx context.Context, ex *filter.Exchange) error {
 	in := ex.Judged.Input
 	row, _ := operation.Of(ex.Operation.ID)
@@ -108,7 +108,7 @@ func (s *sender) pretend(ctx context.Context, ex *filter.Exchange) error {
 	return answer(ex, ex.Operation.SuccessStatus, left)
 }
 
-// create answers with the new object and what the platform adds to it.
+// create answers with the new object and the members that the platform adds to it.
 func (s *sender) create(ex *filter.Exchange, kind operation.Kind, after map[string]any) error {
 	object := recordOf(kind, after)
 	object["createdAt"] = ex.In.Received.UTC().Format("2006-01-02T15:04:05Z")
@@ -141,8 +141,8 @@ func stopped(current map[string]any, id string) map[string]any {
 	return recordOf(operation.KindPod, after)
 }
 
-// recordOf gives an object the members that records of its kind have beyond
-// what a request says.
+// recordOf gives an object the members that records of its kind have and
+// requests do not.
 func recordOf(kind operation.Kind, object map[string]any) map[string]any {
 	defaults := map[string]any{}
 	switch kind {

@@ -9,9 +9,9 @@ import (
 // watched is how many exchanges wait for a reader of a Watch.
 const watched = 1024
 
-// Watch receives what a History keeps from now on.
+// Watch receives each entry that a History adds from now on.
 type Watch struct {
-	// C has each in the order of its end. What the reader is too slow for is left out.
+	// C has each in the order of its end. Entries are left out if the reader is too slow.
 	C      <-chan Past
 	send   chan<- Past
 	missed atomic.Int64

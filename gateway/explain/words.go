@@ -182,7 +182,7 @@ func failed(ex *filter.Exchange) bool {
 	return ex.Answer.Status >= http.StatusBadRequest || ex.Answer.Failed
 }
 
-// spoken lists what policies said, in the order of its weight.
+// spoken lists the verdicts of policies, the weightiest first.
 func spoken(d *policies.Decision) []Policy {
 	var out []Policy
 	add := func(verdict string, list []policies.Violation) {
