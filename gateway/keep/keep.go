@@ -53,7 +53,7 @@ type Service struct {
 	Now    func() time.Time
 	// Update is the operation that changes a kind of resource, nil for none.
 	Update func(kind operation.Kind) *schema.Operation
-	// Refused says why the policies refuse a caller's calls of an operation whatever they say.
+	// Refused says why the policies refuse a caller's calls of an operation, whatever their content.
 	Refused func(ctx context.Context, ex *filter.Exchange, op *schema.Operation) ([]string, error)
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What a page says of a resource is text, whatever it is called.
+// A resource's name on a page is text, with any characters in it.
 func TestKeepPageEscapes(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 22, 9, 5, 0, 0, time.UTC)
