@@ -131,7 +131,7 @@ func (s *Store) Used(ctx context.Context, org string) (map[string]time.Time, err
 	return used, nil
 }
 
-// Forget drops what is known of the use of a key that is gone.
+// Forget drops the known uses of a key that is gone.
 func (s *Store) Forget(ctx context.Context, org, id string) error {
 	return cas.Unavailable(s.client.HDel(ctx, s.used(org), id).Err())
 }

@@ -28,7 +28,7 @@ func texts(t *testing.T, s *keystore.Store, org string) (version string, records
 	return version, records
 }
 
-// Records are by organisation and id, whatever the id is; each that is written or
+// Records are by organisation and id, with any id; each that is written or
 // deleted changes the version, and none ends by itself.
 func TestRecords(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
@@ -75,7 +75,7 @@ func TestRecords(t *testing.T) {
 }
 
 // Other gateways hear of an organisation before anything of it changes, and that they have missed something when there was too much, or
-// the store has lost what it announced.
+// the store has lost an announcement.
 func TestNews(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
 		s := keystore.New(r.Client, "p:keys:")
