@@ -1,5 +1,5 @@
-// Package intent holds what is known of each thing that is being made and must not be
-// made twice. It is data: package once keeps it, the chain acts on it.
+// Package intent holds the known facts of each resource that is being made and must not
+// be made twice. It is data: package once keeps it, the chain acts on it.
 //
 // An intent is noted before the platform is asked. Equal requests of a caller have one
 // wish, so a request that finds other intents under its wish may be the repeat of one.

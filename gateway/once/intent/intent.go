@@ -37,18 +37,18 @@ type Intent struct {
 	Gateway string `json:"gateway"`
 	// Print is the fingerprint of the request.
 	Print string `json:"print"`
-	// Name and Shape are what the resource is recognised by; see [spend.Found].
+	// Name and Shape identify the resource; see [spend.Found].
 	Name  string `json:"name,omitempty"`
 	Shape string `json:"shape,omitempty"`
 	// Known are the resources that were there before; nil if that is not known.
 	Known []string `json:"known,omitzero"`
 	// Open says that the call has ended and that it is not known how.
 	Open bool `json:"open,omitempty"`
-	// Left says that what was made has no caller.
+	// Left says that the made resource has no caller.
 	Left bool `json:"left,omitempty"`
-	// Resource is the id of what was made, "" while that is not known.
+	// Resource is the id of the made resource, "" while that is not known.
 	Resource string `json:"resource,omitempty"`
-	// Taken counts the requests that took what was made, each from the one before.
+	// Taken counts the requests that took the made resource, each from the one before.
 	Taken int `json:"taken,omitempty"`
 
 	raw string // as it is stored
@@ -89,7 +89,7 @@ func Decode(id, raw string) (Intent, error) {
 	return i, nil
 }
 
-// Seen is what was found under a wish.
+// Seen holds the intents found under a wish.
 type Seen struct {
 	// Now is the store's clock.
 	Now time.Time
@@ -108,7 +108,7 @@ type Answer struct {
 	Body   []byte      `json:"body,omitempty"`
 }
 
-// Fate is what is known of an intent that is not this request's.
+// Fate is the state of an intent that is not this request's.
 type Fate uint8
 
 const (
@@ -124,10 +124,10 @@ const (
 type End struct {
 	// Next is the intent from now on, nil if it is over.
 	Next *Intent
-	// Resource is the kind and id of what was made, "" for nothing.
+	// Resource is the kind and id of the made resource, "" for nothing.
 	Resource string
 	// Unlike says that it need not be recognised by its looks any more.
 	Unlike bool
-	// Answer is what a repeat of a request with an Idempotency-Key gets.
+	// Answer answers a repeat of a request with an Idempotency-Key.
 	Answer *Answer
 }
