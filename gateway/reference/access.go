@@ -2,7 +2,7 @@ package reference
 
 import "time"
 
-// Access is what a caller may do, as the page shows it.
+// Access holds a caller's rights, as the page shows them.
 type Access struct {
 	Org   string   `json:"org"`
 	Team  string   `json:"team,omitempty"`
@@ -37,8 +37,8 @@ type Budget struct {
 	Scope string `json:"scope"`
 	Name  string `json:"name"`
 	Limit string `json:"limit"`
-	// Used, Reserved and Left are empty while the ledger cannot be asked. Left is what a
-	// call may still take.
+	// Used, Reserved and Left are empty while the ledger cannot be asked. Left is the
+	// amount that calls may still take.
 	Used     string `json:"used,omitempty"`
 	Reserved string `json:"reserved,omitempty"`
 	Left     string `json:"left,omitempty"`
@@ -51,14 +51,14 @@ type Policy struct {
 	Name string `json:"name"`
 	// Mode is enforce, warn or shadow.
 	Mode string `json:"mode"`
-	// Title says what the policy is about; empty for policies of the
+	// Title is the subject of the policy; empty for policies of the
 	// organisation's own.
 	Title  string         `json:"title,omitempty"`
 	Params map[string]any `json:"params,omitempty"`
 }
 
-// Operation is what the policies make of one operation for the caller, whatever
-// the call's content.
+// Operation is the verdict of the policies on one operation for the caller, for
+// any content of the call.
 type Operation struct {
 	ID string `json:"id"`
 	// Refused are the reasons why no call of it can pass; empty when one may.

@@ -3,7 +3,7 @@
 // all of it embedded. The page makes no request but to the gateway that serves it. Calls
 // tried from it carry the key its reader types in, which stays in the page's memory.
 //
-// The page shows what the gateway answers at AccessPath to that key, an [Access],
+// The page shows the gateway's answer at AccessPath to that key, an [Access],
 // beside the operations. The viewers are vendored by .ci/vendor-reference.
 //
 // The package makes files and shapes. Routes, callers and figures are the gateway's.

@@ -35,7 +35,7 @@ type File struct {
 	Body func() []byte
 }
 
-// Files returns the page and what it is made of, the page first.
+// Files returns the page and its parts, the page first.
 func Files() ([]File, error) {
 	files := []File{{Path: Path, Body: asset("docs.html"), Header: http.Header{
 		"Content-Type":            {"text/html; charset=utf-8"},
