@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/brownout"
 )
 
-// Alerts says who is told that a budget is nearly used up, what else is told, and when.
+// Alerts sets the receivers of alerts about budgets that are nearly used up, and of other notices, and their times.
 type Alerts struct {
 	Thresholds []int64        `yaml:"thresholds" doc:"shares of a budget that are told of when they are reached, each once in a period of the budget, a day where it has none; absent is 50, 80 and 100" unit:"percent"`
 	Unusual    spend.Unusual  `yaml:"unusual" doc:"hours that cost many times their usual"`

@@ -29,7 +29,7 @@ type FileFault struct {
 	Fault string `json:"fault"`
 }
 
-// Validate reports what is wrong with the bounds on their own.
+// Validate reports the faults of the bounds on their own.
 func (b *OrgBounds) Validate() error {
 	errs := fault.Found{fault.At("budget", b.Budget.Validate())}
 	for name, patterns := range map[string][]string{"credential_env": b.Env, "credential_files": b.Files} {

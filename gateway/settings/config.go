@@ -253,7 +253,7 @@ func (c *Config) Directory(issuers *identity.Issuers, authorities *identity.Auth
 	return identity.NewDirectory(entries, issuers, authorities)
 }
 
-// Validate reports what cannot be seen in one section alone. Paths are those
+// Validate reports the faults that no section can see alone. Paths are those
 // of the file.
 func (c *Config) Validate() error {
 	var errs fault.Found
@@ -356,7 +356,7 @@ func (c *Config) HasTeam(org, team string) bool {
 	return o != nil && slices.ContainsFunc(o.Teams, func(t Team) bool { return t.ID == team })
 }
 
-// validateIssuers reports what is wrong with issuers and authorities, on their own and
+// validateIssuers reports the faults of issuers and authorities, on their own and
 // beside the organisations.
 func (c *Config) validateIssuers() error {
 	var errs fault.Found

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 )
 
-// Envoy is what Envoys in front connect to, and what they are told.
+// Envoy configures the listeners for Envoys in front, and the configuration that they get.
 type Envoy struct {
 	Listen string    `yaml:"listen" doc:"address of the gRPC server for Envoy: verdicts (ext_proc), configuration (xds) and health; empty opens none, and beyond loopback it needs tls" reload:"restart"`
 	TLS    MutualTLS `yaml:"tls" doc:"mutual TLS between Envoy and its gRPC server" reload:"restart"`
@@ -93,7 +93,7 @@ type Topology string
 // Values lists the topologies: those of package xds.
 func (Topology) Values() []string { return []string{"in_line", "ext_proc"} }
 
-// BalancedDomain is what the host names of load-balanced endpoints end with, from
+// BalancedDomain is the end of host names of load-balanced endpoints, from
 // the dot behind the endpoint's id; "" when they have none.
 func (c *Config) BalancedDomain() string {
 	u, err := url.Parse(strings.Replace(c.PublicBalancedURL, "{id}", "", 1))

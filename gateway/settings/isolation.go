@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 )
 
-// Isolation is what callers may do to what others of their organisation have.
+// Isolation sets the rights of callers over resources of others of their organisation.
 type Isolation struct {
 	Change  Reach           `yaml:"change" doc:"callers that may change a resource: all of the organisation, the team of its maker, or the key alone; for others it does not exist (404); empty is the value of read"`
 	Read    Reach           `yaml:"read" doc:"callers that may read and use it, likewise; empty is org"`
@@ -16,13 +16,13 @@ type Isolation struct {
 	Exempt  []identity.Role `yaml:"exempt" doc:"roles that may read and change everything; empty is admin alone"`
 }
 
-// Reach says who may read or change what a caller made.
+// Reach names the callers that may read or change a caller's resources.
 type Reach string
 
 // Values lists who can be meant, widest first.
 func (Reach) Values() []string { return []string{"org", "team", "key"} }
 
-// Unowned says who may read and change what the ledger knows no maker of.
+// Unowned names the callers that may read and change resources without a known maker.
 type Unowned string
 
 // Values lists who can be meant.
@@ -37,7 +37,7 @@ func (i Isolation) Validate() error {
 	return nil
 }
 
-// HidesUnowned reports whether what the ledger knows no maker of is kept from callers
+// HidesUnowned reports whether resources without a known maker are hidden from callers
 // although the configuration does not say so.
 func (i Isolation) HidesUnowned() bool { return i.Unowned == "" && i.Applies() }
 

@@ -55,7 +55,7 @@ func (k *Key) Quotas() ratelimit.Limit {
 	return k.Limit
 }
 
-// maxOwner bounds what is written of an owner, in bytes.
+// maxOwner bounds the text of an owner, in bytes.
 const maxOwner = 200
 
 // Digest is one of the secrets of a key, with the time in which it is accepted.
@@ -84,7 +84,7 @@ func (k *Key) Accepted() []Digest {
 	return digests
 }
 
-// Validate reports what is wrong with a key on its own.
+// Validate reports the faults of a key on its own.
 func (k *Key) Validate() error {
 	errs := fault.Found{fault.At("id", ratelimit.CheckID(k.ID)), fault.At("limits", k.Limit.Validate()), fault.At("budget", k.Budget.Validate())}
 	if (k.Digest == identity.Digest{}) == (len(k.Digests) == 0) {
@@ -107,7 +107,7 @@ func printable(s string) bool {
 }
 
 // KeyRecord is a key as it is shown and stored, without any secret. Its members are
-// those of the configuration, and what is known of a key made at run time besides.
+// those of the configuration, and the further facts of a key made at run time.
 type KeyRecord struct {
 	ID        string           `json:"id"`
 	Team      string           `json:"team,omitempty"`
@@ -178,8 +178,8 @@ func budgetRecord(b spend.Budget) map[string]any {
 	return m
 }
 
-// Rotated returns the secrets of a key that gets another one: what is accepted now ends
-// with the overlap, and what has ended is left out.
+// Rotated returns the secrets of a key that gets another one: accepted secrets end with
+// the overlap, and ended secrets are left out.
 func (k *Key) Rotated(next identity.Digest, now time.Time, overlap time.Duration) []Digest {
 	digests := slices.DeleteFunc(slices.Clone(k.Secrets()), func(d Digest) bool { return !d.NotAfter.IsZero() && !d.NotAfter.After(now) })
 	end := now.Add(overlap)

@@ -162,13 +162,13 @@ type Grants struct {
 	PerRun  catalog.Money `yaml:"per_run" doc:"most that a run may cost for a lead to approve it; 0 is none" unit:"USD"`
 }
 
-// Unknown says what happens to what is not described.
+// Unknown sets the treatment of operations and members that the API's description does not have.
 type Unknown struct {
 	Members Handling `yaml:"members" doc:"members of v2 bodies, at the top and not named after a known one: refuse (422), or forward them to the platform. Policies see them in input.request.unknown, and the cost of what such a call makes or changes is not known; empty is refuse"`
 	Reads   Handling `yaml:"reads" doc:"GET requests below /v2 that are not described: refuse (404), or forward them, below a pod, cluster, endpoint, volume, template or registry as operation unknownRead.<kind> under its owner, otherwise as unknownRead, which isolation refuses; empty is refuse"`
 }
 
-// Warnings says what passes of it.
+// Warnings names the parts that pass.
 func (u Unknown) Warnings() []error {
 	var out fault.Found
 	out.If(u.Members.Forwards(), "members", "members of bodies that this build does not know reach the platform: policies of the library do not judge them")
@@ -220,5 +220,5 @@ type Class struct {
 // Per says whose calls share a quota.
 type Per string
 
-// Values lists what a quota can be shared by.
+// Values lists the scopes that can share a quota.
 func (Per) Values() []string { return []string{"key", "team", "org"} }

@@ -17,13 +17,13 @@ const DefaultPrefix Prefix = "tollgate:"
 // Cluster, see ratelimit.CheckID.
 func (p Prefix) Validate() error { return ratelimit.CheckID(p.Limits()) }
 
-// Legacy begins the keys of what the retired interfaces remember.
+// Legacy begins the keys of the retired interfaces' memory.
 func (p Prefix) Legacy() string { return p.Of("legacy") }
 
 // Limits begins the keys of the limiter.
 func (p Prefix) Limits() string { return p.Of("rl:") }
 
-// Running is the key of what the gateways that run say of themselves.
+// Running is the key of the running gateways' reports of themselves.
 func (p Prefix) Running() string { return p.Limits() + "running" }
 
 // Usage begins the keys of who calls the retired interfaces.
@@ -38,7 +38,7 @@ func (p Prefix) Repeats() string { return p.Of("once:") }
 // Approvals begins the keys of requests for approval.
 func (p Prefix) Approvals() string { return p.Of("approvals:") }
 
-// Decisions begins the keys of explanations of what was decided.
+// Decisions begins the keys of explanations of decisions.
 func (p Prefix) Decisions() string { return p.Of("decisions:") }
 
 // Keys begins the keys of callers' keys that were made at run time.

@@ -16,7 +16,7 @@ type Telemetry struct {
 	SampleRatio float64 `yaml:"sample_ratio" doc:"share of exchanges traced, 0 to 1" default:"0.01" reload:"live"`
 }
 
-// OTLP says what is exported, and where to: traces, and what is switched on.
+// OTLP sets the exports and their receiver: traces, and further signals that are switched on.
 type OTLP struct {
 	Receiver `yaml:",inline"`
 
@@ -38,7 +38,7 @@ func (c *Telemetry) Validate() error {
 	return errors.Join(errs...)
 }
 
-// TraceContext says what is made of W3C trace contexts.
+// TraceContext sets how W3C trace contexts are handled.
 type TraceContext struct {
 	Trusted   []netip.Prefix `yaml:"trusted" doc:"prefixes of callers whose trace context (traceparent, tracestate) becomes the parent of an exchange's span, which is then sampled as it says; the contexts of others are linked"`
 	Propagate bool           `yaml:"propagate" doc:"send the trace context to the platform"`
