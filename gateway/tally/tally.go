@@ -19,7 +19,7 @@ const Retention = 30 * 24 * time.Hour
 // ErrUnavailable means that the store cannot be asked.
 var ErrUnavailable = errors.New("tally: the store cannot be asked")
 
-// Said is what is counted: that a policy said something about a call of a team, in an hour.
+// Said is the subject of a count: a policy's verdict on calls of a team, in an hour.
 type Said struct {
 	Hour                  time.Time
 	Policy, Verdict, Team string
