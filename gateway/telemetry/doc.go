@@ -1,4 +1,4 @@
-// Package telemetry records what the gateway does: one Event per exchange,
+// Package telemetry records the gateway's work: one Event per exchange,
 // written as one log line, counted in metrics and attached to the exchange's
 // span, and the OpenTelemetry providers behind them.
 //

@@ -57,8 +57,8 @@ type Event struct {
 	// Excepted names the exceptions that lifted a denial, Changed the fields
 	// policies changed in the body, as "policy: pointer".
 	Excepted, Changed []string
-	// Unknown lists what the platform was sent that the description of its API does
-	// not have: members of the body as pointers, or the path of a read.
+	// Unknown lists parts of the sent request that the description of the platform's
+	// API does not have: members of the body as pointers, or the path of a read.
 	Unknown []string
 	// Labels are those of a resource that is made, name=value, separated by commas.
 	Labels string
@@ -68,11 +68,11 @@ type Event struct {
 	// store was away.
 	LimitSource string
 	Degraded    bool
-	// Hourly is the price of what was asked for, USD per hour.
+	// Hourly is the price of the requested resource, USD per hour.
 	Hourly float64
 	Priced bool
 
-	// Job is what the answer of a run tells about it; nil for nothing.
+	// Job holds the facts of a run that its answer tells; nil for nothing.
 	Job *Job
 
 	UpstreamStatus  int
@@ -86,7 +86,7 @@ type Event struct {
 	failed *Event
 }
 
-// Job is what is known of a run.
+// Job holds the known facts of a run.
 type Job struct {
 	// Finished says that the job has ended; Queued and Executed are then how long it
 	// waited and ran.
@@ -94,12 +94,12 @@ type Job struct {
 	Queued, Executed time.Duration
 	// Prompt and Completion count tokens.
 	Prompt, Completion int64
-	// Cost is what the run cost, USD.
+	// Cost is the cost of the run, USD.
 	Cost float64
 }
 
-// Absorb adds what the event of a v2 call says to that of the legacy exchange
-// it was made for.
+// Absorb adds the facts of a v2 call's event to the event of the legacy
+// exchange behind the call.
 func (e *Event) Absorb(call *Event) {
 	e.Denied = union(e.Denied, call.Denied)
 	e.Warned = union(e.Warned, call.Warned)
@@ -120,7 +120,7 @@ func (e *Event) Absorb(call *Event) {
 	}
 }
 
-// Complete sets what the answer says. An exchange that failed without a reason of
+// Complete sets the facts of the answer. An exchange that failed without a reason of
 // its own failed for the reason of the last call it absorbed that did.
 func (e *Event) Complete(status, bytes int) {
 	e.Status, e.BytesOut = status, int64(bytes)
@@ -157,8 +157,8 @@ func clip(s string) string {
 	return s
 }
 
-// attributes are lists of attributes to be filled again: handlers do not keep what they
-// are given.
+// attributes are lists of attributes to be filled again: handlers do not keep their
+// arguments.
 //
 //nolint:gochecknoglobals // safe for concurrent use
 var attributes = sync.Pool{New: func() any { a := make([]slog.Attr, 0, 48); return &a }}

@@ -39,7 +39,7 @@ func (h annotated) WithGroup(name string) slog.Handler {
 	return annotated{h.Handler.WithGroup(name), h.attrs}
 }
 
-// both hands what the first handler takes to the second, too.
+// both hands each record that the first handler takes to the second, too.
 type both struct {
 	slog.Handler
 
@@ -62,8 +62,8 @@ func (h both) WithGroup(name string) slog.Handler {
 }
 
 // StandardLog returns a logger for what net/http has to say: each of its messages
-// becomes a record of logger. Quoted text in them is what a peer sent, and is left
-// out; so is what a panic was called with.
+// becomes a record of logger. Quoted text in them comes from a peer, and is left
+// out; so is the argument of a panic.
 func StandardLog(logger *slog.Logger) *log.Logger { return log.New(messages{logger}, "", 0) }
 
 type messages struct{ logger *slog.Logger }

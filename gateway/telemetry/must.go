@@ -5,7 +5,7 @@ import (
 )
 
 // Must returns an instrument or the registration of its callback. It panics on an
-// error: what they are made of is constant.
+// error: its arguments come from constants.
 func Must[T any](v T, err error) T {
 	if err != nil {
 		panic(fmt.Sprintf("metrics: %v", err))

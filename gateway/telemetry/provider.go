@@ -39,7 +39,7 @@ type Providers struct {
 	traces   trace.TracerProvider
 	sampler  sampler
 	logs     *sdklog.LoggerProvider // nil when they are not exported
-	// flush holds what ends the exports.
+	// flush holds the functions that end the exports.
 	flush []func(context.Context) error
 }
 
@@ -63,7 +63,7 @@ func (p *Providers) Sample(ratio float64) {
 }
 
 // NewProviders builds the providers. It does not dial: exporters connect when they
-// have something to send, and drop what they cannot send.
+// have something to send, and drop data that they cannot send.
 func NewProviders(ctx context.Context, cfg settings.Telemetry, of Process) (*Providers, error) {
 	p := &Providers{
 		resource: resource.NewSchemaless(semconv.ServiceName("tollgate"), semconv.ServiceVersion(of.Version), semconv.ServiceInstanceID(of.Instance)),
@@ -89,7 +89,7 @@ func NewProviders(ctx context.Context, cfg settings.Telemetry, of Process) (*Pro
 	return p, nil
 }
 
-// buildInfo is 1, with what was built for its labels.
+// buildInfo is 1, with the facts of the build as its labels.
 func buildInfo(version string) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "tollgate_build_info", Help: "1, of the version that runs.",
@@ -124,7 +124,7 @@ func (p *Providers) export(ctx context.Context, cfg *settings.Telemetry) (reader
 	return []sdkmetric.Option{sdkmetric.WithReader(pushed)}, nil
 }
 
-// Resource names the process in what is exported.
+// Resource names the process in all exports.
 func (p *Providers) Resource() *resource.Resource { return p.resource }
 
 // Logged returns a handler that exports what h takes, too, if logs are exported.
@@ -146,7 +146,7 @@ func (p *Providers) Handler() http.Handler {
 	return promhttp.HandlerFor(p.registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
 
-// Shutdown flushes what is buffered and stops the exporters.
+// Shutdown flushes buffered data and stops the exporters.
 func (p *Providers) Shutdown(ctx context.Context) error {
 	errs := make([]error, len(p.flush))
 	var group sync.WaitGroup
@@ -157,8 +157,8 @@ func (p *Providers) Shutdown(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// durations gives histograms of seconds buckets from a tenth of a millisecond, which
-// is what a refusal takes, to five minutes, which is what a stream may.
+// durations gives histograms of seconds buckets from a tenth of a millisecond, the
+// time of a refusal, to five minutes, the longest time of a stream.
 func durations() sdkmetric.View {
 	return sdkmetric.NewView(
 		sdkmetric.Instrument{Kind: sdkmetric.InstrumentKindHistogram, Unit: "s"},

@@ -65,7 +65,7 @@ type options[K comparable] struct {
 	known map[K]option
 }
 
-// option is what a value is recorded with, in a histogram or a counter.
+// option carries the attributes of a recorded value, in a histogram or a counter.
 type option struct {
 	record []metric.RecordOption
 	add    []metric.AddOption
@@ -90,7 +90,7 @@ func (o *options[K]) of(key K, attributes func(K) attribute.Set) option {
 	return opt
 }
 
-// answer is what the durations of platform calls are told apart by. status is 0
+// answer holds the attributes that tell durations of platform calls apart. status is 0
 // when no response was received.
 type answer struct {
 	operation string

@@ -178,8 +178,8 @@ func TestSampleRatioChanges(t *testing.T) {
 	}
 }
 
-// What is scraped tells durations apart from a tenth of a millisecond on, and who
-// was refused and which operation the platform failed.
+// The scraped series tell durations apart from a tenth of a millisecond on, and
+// name refused callers and failed operations of the platform.
 func TestScrapedSeries(t *testing.T) {
 	p, err := telemetry.NewProviders(t.Context(), settings.Telemetry{}, telemetry.Process{Version: "test"})
 	if err != nil {

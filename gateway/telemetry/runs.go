@@ -18,7 +18,7 @@ type runs struct {
 	read  options[read]
 }
 
-// whose is what runs are told apart by. Organisations and teams are those of the
+// whose identifies the owner of runs. Organisations and teams are those of the
 // configuration, so there are only so many.
 type whose struct{ org, team string }
 

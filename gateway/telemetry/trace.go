@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// Apply says what is made of trace contexts from now on.
+// Apply sets how trace contexts are handled from now on.
 func (r *Recorder) Apply(c settings.TraceContext) { r.contexts.Store(&c) }
 
 // Within returns ctx with the trace context of a header that is to be believed.
@@ -27,7 +27,7 @@ func Within(ctx context.Context, header http.Header) context.Context {
 
 // Begin starts an exchange's span. A trace context that ctx has from [Within] is its
 // parent. Without it, one in the header of a caller is if the caller's address is trusted,
-// and otherwise linked: whoever stands outside does not decide what is sampled here.
+// and otherwise linked: a caller outside does not decide about sampling here.
 func (r *Recorder) Begin(ctx context.Context, header http.Header, peer string) (context.Context, trace.Span) {
 	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer)}
 	if trace.SpanContextFromContext(ctx).IsRemote() {
