@@ -31,8 +31,8 @@ func (canned) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 	return next
 }
 
-// BenchmarkCreate is what the steps of a create cost the gateway beside their way to
-// Redis.
+// BenchmarkCreate measures the gateway's own cost of the steps of a create, without
+// their way to Redis.
 func BenchmarkCreate(b *testing.B) {
 	client := redis.NewClient(&redis.Options{})
 	b.Cleanup(func() { _ = client.Close() })

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// mark is what is added to the epoch in the fourth key; see common.lua.
+// mark is added to the epoch in the fourth key; see common.lua.
 const mark = 1e15
 
 // The tokens of a ledger that was closed; see common.lua.
@@ -27,13 +27,13 @@ func readHead(ctx context.Context, p redis.Pipeliner, keys []string) *head {
 	return &head{p.HMGet(ctx, keys[0], ""), p.HMGet(ctx, keys[1], ""), p.HMGet(ctx, keys[2], ""), p.ZMScore(ctx, keys[3], "")}
 }
 
-// standing is what a head says of a ledger.
+// standing is the state of a ledger by its head.
 type standing struct {
 	position
 
 	complete bool
 	repairs  int64
-	// lost is what the store has lost of it since it was complete.
+	// lost is the part of it that the store has lost since it was complete.
 	lost spend.Lost
 }
 
@@ -73,7 +73,7 @@ func (h *head) standing(seen position, writer string) (standing, error) {
 	return st, nil
 }
 
-// tell fills in what a head says of a state.
+// tell fills in the facts of a state that its head has.
 func (h *head) tell(state *spend.State, seen position, writer string) error {
 	st, err := h.standing(seen, writer)
 	state.Epoch, state.Complete, state.Lost, state.Repairs = st.epoch, st.complete, st.lost, st.repairs

@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// rolled is the key of what the roll-ups of an organisation are at, and series that of
-// what is rolled up.
+// rolled is the key of the roll-ups' position of an organisation, and series that of the
+// rolled-up series.
 func (s *Store) rolled(org string) string { return s.prefix + "{" + org + "}:rolled" }
 func (s *Store) series(org string) string { return s.prefix + "{" + org + "}:series" }
 
@@ -88,8 +88,8 @@ func (s *Store) Tally(ctx context.Context, org string) (t spend.Tally, err error
 	return t, nil
 }
 
-// first reads in one step what the first roll-ups begin with: what is in the ledger, and
-// the changes that have led to it.
+// first reads the beginning of the first roll-ups in one step: the content of the ledger,
+// and the changes that have led to it.
 func (s *Store) first(ctx context.Context, org string, t *spend.Tally) error {
 	keys := s.keys(org)
 	var resources *redis.MapStringStringCmd

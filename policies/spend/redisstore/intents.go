@@ -38,11 +38,11 @@ func NewIntents(client redis.UniversalClient) *Intents {
 	return &Intents{client: client, note: script(noteSource), end: script(endSource), claim: script(claimSource)}
 }
 
-// Noted is what was found under a wish.
+// Noted holds the intents found under a wish.
 type Noted struct {
 	// Now is the store's clock.
 	Now time.Time
-	// Answer is what is stored as the answer.
+	// Answer is the stored answer.
 	Answer string
 	// Others are the rows of other intents, by their ids.
 	Others map[string]string
@@ -70,7 +70,7 @@ func (s *Intents) Note(ctx context.Context, n *spend.Note) (Noted, error) {
 	return out, nil
 }
 
-// noteArgs are what the function noteIntent of intent.lua takes.
+// noteArgs are the arguments of noteIntent in intent.lua.
 func noteArgs(n *spend.Note) []any {
 	return []any{n.Intent, n.Row, n.Owner, n.TTL.Milliseconds()}
 }
@@ -90,7 +90,7 @@ func (s *Intents) End(ctx context.Context, all []spend.Ending) (int, error) {
 
 func endKeys(e *spend.Ending) []string { return []string{e.Made, e.Wish, e.Like, e.Answer} }
 
-// endArgs are what the function finish of intent.lua takes.
+// endArgs are the arguments of finish in intent.lua.
 func endArgs(e *spend.Ending) []any {
 	what := make([]byte, 0, 3)
 	for _, key := range []struct {

@@ -24,8 +24,8 @@ const large = 100_000
 const slow = 10_000
 
 // TestALargeOrganisation adopts what an organisation has in time, looks at it again with
-// few commands, holds up Redis by no script, and ends when told. What takes seconds on a
-// machine of its own may take a minute on a busy one.
+// few commands, holds up Redis by no script, and ends when told. A test of seconds on an
+// idle machine may take a minute on a busy one.
 func TestALargeOrganisation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")

@@ -20,7 +20,7 @@ const (
 	offerBatch = 100
 )
 
-// offers are the keys of what is offered for a rebuild: owners by resource, and the
+// offers returns the keys of the offers for a rebuild: owners by resource, and the
 // gateways that have offered.
 func (s *Store) offers(org string, epoch int64) (owners, gateways string) {
 	stem := s.prefix + "{" + org + "}:offered:" + strconv.FormatInt(epoch, 10)

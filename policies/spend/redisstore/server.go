@@ -10,7 +10,7 @@ import (
 
 // Server says whether the server behind the client is the one it was. When another has
 // taken its place, which may know less, there is a pause in which every gateway compares
-// what it knows with it; see [Store.Prove].
+// its memory with it; see [Store.Prove].
 type Server interface {
 	// Epoch changes with the server. Verify reports whether the outcome of an exchange
 	// that began in an epoch counts.
@@ -81,8 +81,8 @@ func (s *Store) close(ctx context.Context, org string, epoch int64) error {
 	return nil
 }
 
-// Prove compares what this gateway knows of ledgers with what the store has, and closes
-// those that have lost something.
+// Prove compares this gateway's memory of ledgers with the store, and closes the ledgers
+// that have lost something.
 func (s *Store) Prove(ctx context.Context, orgs []string) error {
 	heads, err := s.Heads(ctx, orgs)
 	if err != nil {

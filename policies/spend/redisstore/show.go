@@ -17,8 +17,8 @@ import (
 const page = 1000
 
 // Show implements spend.Store. It writes nothing, and reads everything in one step
-// unless that is large. Then it reads the holds before the resources: what a call turns
-// from one into the other meanwhile is read as one of them at least.
+// unless that is large. Then it reads the holds before the resources: a hold that a call
+// turns into a resource meanwhile is read as one of them at least.
 func (s *Store) Show(ctx context.Context, org string) (spend.State, error) {
 	keys, seen := s.keys(org), s.seen(org)
 	size, err := s.client.HLen(ctx, keys[1]).Result()
@@ -59,7 +59,7 @@ func (s *Store) Show(ctx context.Context, org string) (spend.State, error) {
 	return state, nil
 }
 
-// pages reads a hash in steps: what is in it all the time, and some of the rest.
+// pages reads a hash in steps: all fields that stay in it, and some of the others.
 func (s *Store) pages(ctx context.Context, key string) (map[string]string, error) {
 	all := make(map[string]string)
 	for cursor := uint64(0); ; {

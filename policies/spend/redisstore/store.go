@@ -52,7 +52,7 @@ type Store struct {
 	reserve, settle, adjust, rebuild *redis.Script
 	post, repair, offer, shut        *redis.Script
 	server                           Server // nil trusts whoever answers
-	// Now is the clock by which the Store forgets what it has written; nil is [time.Now].
+	// Now is the clock by which the Store forgets its own writes; nil is [time.Now].
 	Now func() time.Time
 
 	mu      sync.Mutex // guards ledgers, and what they have seen
@@ -70,7 +70,7 @@ func (p position) behind(other position) bool {
 	return p.epoch < other.epoch || p.epoch == other.epoch && (p.seq < other.seq || p.writes < other.writes)
 }
 
-// ledger is what is known of an organisation's.
+// ledger holds the known facts of an organisation's ledger.
 type ledger struct {
 	// keys are as common.lua lists them.
 	keys []string
@@ -79,7 +79,7 @@ type ledger struct {
 	seen     position
 	wrote    time.Time
 	deserted int64
-	// zone, days and calendar are what the scripts were told of periods last: the
+	// zone, days and calendar are the periods that the scripts got last: the
 	// calendar of the day between days, encoded.
 	zone     spend.Zone
 	days     [2]int64
@@ -375,7 +375,7 @@ func (s *Store) calendar(org string) string {
 // not as long as the ledger does; see common.lua.
 const writesKept = 12 * time.Hour
 
-// unsaid is how often the Store has written by what does not say it.
+// unsaid stands for the reply of a script that does not count the Store's writes.
 const unsaid = -1
 
 // saw notes the latest state of a ledger. The same count of writes as before is no new
@@ -409,7 +409,7 @@ func (s *Store) seen(org string) position {
 	return s.known(s.of(org))
 }
 
-// known is what the Store knows still of the latest state of a ledger, with mu held.
+// known returns the latest position of a ledger that the Store still knows, with mu held.
 func (s *Store) known(l *ledger) position {
 	p := l.seen
 	if s.forgot(l) {

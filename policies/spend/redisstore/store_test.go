@@ -76,7 +76,7 @@ func reserve(t *testing.T, s *redisstore.Store, hold string) spend.Status {
 }
 
 // A store that was emptied, that went back to an old state, or that lost a single key
-// admits nothing until it was rebuilt, whichever gateway asks, and says what it lost.
+// admits nothing until it was rebuilt, whichever gateway asks, and names its losses.
 func TestALostStoreIsClosed(t *testing.T) {
 	del := func(name string) func(*miniredis.Miniredis, map[string]string) {
 		return func(server *miniredis.Miniredis, _ map[string]string) { server.Del("tg:spend:{acme}:" + name) }
@@ -185,7 +185,7 @@ func TestAQuietGatewayLosesNothing(t *testing.T) {
 }
 
 // A version that marks no keys and names no writers writes beside others: nothing is
-// lost by that, and what is lost afterwards is noticed.
+// lost by that, and later losses are noticed.
 func TestAnEarlierVersionWritesToo(t *testing.T) {
 	server := miniredis.RunT(t)
 	a, b := open(t, server.Addr(), nil), open(t, server.Addr(), nil)
@@ -277,7 +277,7 @@ func TestScriptsAreLoadedAgain(t *testing.T) {
 	}
 }
 
-// What a real Redis may lose is said, and of one that is set up for a ledger nothing.
+// A real Redis that may lose data has risks, and one that is set up for a ledger has none.
 func TestDurabilityRisks(t *testing.T) {
 	addr := redistest.Start(t)
 	store, client := open(t, addr, nil), redistest.Client(t, redis.Options{Addr: addr})
@@ -338,7 +338,7 @@ func TestHoldsOfOtherVersions(t *testing.T) {
 	}
 }
 
-// What a store in a failover does not take is there when it takes writes again.
+// Deletes that a store in a failover refuses are made when it takes writes again.
 func TestDeletesOutliveAFailover(t *testing.T) {
 	const pods = 500
 	server := miniredis.RunT(t)

@@ -26,8 +26,8 @@ func (h *harness) post(t *spend.Tally, hour time.Time, micro int64) bool {
 	return done
 }
 
-// testBilled: a correction is made once, in roll-ups and in what has accrued, and takes
-// off no more than there is.
+// testBilled: a correction is made once, in roll-ups and in accrued costs, and takes off
+// no more than there is.
 func testBilled(h *harness) {
 	h.movable()
 	h.roll()
@@ -137,8 +137,7 @@ func (h *harness) follow(b *spend.Bills) spend.Corrected {
 	return c
 }
 
-// forgetful forgets what was compared, as a gateway does that dies before it can write
-// it down.
+// forgetful forgets comparisons, like a gateway that dies before it can write them down.
 type forgetful struct{ spend.Notices }
 
 var errDied = errors.New("the gateway has died")
@@ -243,8 +242,8 @@ func testBillsRace(h *harness) {
 	h.accrued(5.5*usd, 5.5*usd)
 }
 
-// testBillsUnknown: what was not counted is its owner's as far as that is known; owners
-// share a bill as they shared what was counted; and hours without bills stay as they are.
+// testBillsUnknown: an uncounted cost is its owner's as far as that is known; owners
+// share a bill as they shared the counted cost; and hours without bills stay as they are.
 func testBillsUnknown(h *harness) {
 	h.movable()
 	h.roll()

@@ -24,7 +24,7 @@ func teamPerHour(limit int64) *spend.Plan {
 	return spend.NewPlan(spend.Budget{}, map[string]spend.Budget{"research": {PerHour: catalog.Money(limit)}}, nil, 0)
 }
 
-// pod is what a running pod takes.
+// pod returns the amounts of a running pod.
 func pod(burn int64) spend.Amounts {
 	return spend.Amounts{spend.Burn: burn, spend.GPUs: 1, spend.Pods: 1}
 }
@@ -77,7 +77,7 @@ func (h *harness) show() spend.State {
 	return s
 }
 
-// balance is what is counted for a scope.
+// balance returns the counted amounts of a scope.
 func (h *harness) balance(s spend.Scope) spend.Balance {
 	h.Helper()
 	for _, b := range h.show().Balances {

@@ -69,7 +69,7 @@ func testRollups(h *harness) {
 		spend.Daily.Start(start), spend.Daily.Start(start).AddDate(0, 0, 1))
 }
 
-// testOnce rolls up what costs once: by owner and endpoint, not by call.
+// testOnce rolls up one-time costs: by owner and endpoint, not by call.
 func testOnce(h *harness) {
 	h.movable()
 	h.roll() // from now on
@@ -221,8 +221,8 @@ func testRetention(h *harness) {
 	}
 }
 
-// testLabels wants labels in the record and in the costs of what was made with them,
-// whoever owns it by then, and when it is gone.
+// testLabels wants labels in the record and in the costs of resources made with them,
+// with any later owner, and when they are gone.
 func testLabels(h *harness) {
 	h.movable()
 	h.roll() // from now on

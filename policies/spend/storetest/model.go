@@ -131,7 +131,7 @@ func (m *model) budget(t *rapid.T) {
 	}
 }
 
-// reserve reserves on both, and holds what is admitted against the ceilings.
+// reserve reserves on both, and compares the admitted amounts with the ceilings.
 func (m *model) reserve(r spend.Reservation) {
 	r.Limits, r.Horizon = limits(&m.plan, r.Owner), m.plan.Horizon
 	out := m.both(func(s spend.Store) (any, error) { return s.Reserve(m.harness.Context(), m.org, &r) }).(spend.Outcome)
