@@ -1,3 +1,3 @@
-// Package metrics tells OpenTelemetry what a limiter counts; docs/ratelimits.md says what
-// the metrics mean.
+// Package metrics exports a limiter's counters to OpenTelemetry; docs/ratelimits.md explains
+// the metrics.
 package metrics

@@ -56,7 +56,7 @@ func (n *Instruments) Timed(ctx context.Context, took time.Duration) {
 	n.duration.Record(ctx, took.Seconds())
 }
 
-// Follow begins to show what a limiter counts.
+// Follow begins to export the counters of a limiter.
 func (n *Instruments) Follow(l *ratelimit.Limiter) error {
 	var err error
 	n.registration, err = n.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {

@@ -20,7 +20,7 @@ type stopped time.Time
 
 func (s stopped) Now() time.Time { return time.Time(s) }
 
-// What a limiter did is told until it ends.
+// The counters of a limiter are exported until it ends.
 func TestMetrics(t *testing.T) {
 	clock := stopped(time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC))
 	store := storetest.NewMemory(clock.Now)
