@@ -126,7 +126,7 @@ func (x *exchange) podCreate(ctx context.Context, a args) (*legacy.PodCreate, er
 // without meaning anything by it.
 func newPodWishes(a args) legacy.PodWishes {
 	w := podWishes(a)
-	w.Container = newContainerWishes(a)
+	forNew(&w.Container)
 	if ports := portList(a); len(ports) > 0 || a.text("templateId") == "" {
 		w.Ports = legacy.Given(ports)
 	}

@@ -131,8 +131,7 @@ func wish[T any](a args, name string) legacy.Wish[T] { return legacy.WishOf[T](a
 var startNames = map[string]string{"startSsh": "startSsh", "startJupyter": "startJupyter"}
 
 // plain reads arguments that v2 takes as they are, by its names. "" is as absent.
-func plain(a args, names ...map[string]string) legacy.Plain {
-	p := legacy.Plain{}
+func plain(a args, names ...map[string]string) (p legacy.Plain) {
 	for _, table := range names {
 		for name, member := range table {
 			if value := a[name]; value != nil && value != "" {

@@ -31,9 +31,7 @@ func saveEndpoint(ctx context.Context, x *exchange, in input) (any, error) {
 	case a.text("templateId") == "" && inline.text("imageName") == "":
 		err = badInput("templateId is required")
 	default:
-		env := w.Env
-		w.Container = newContainerWishes(inline)
-		w.Env = env
+		forNew(&w.Container)
 		w.Name = legacy.Given(cmp.Or(a.text("name"), inline.text("name")))
 		e, note, err = x.CreateEndpoint(ctx, w)
 	}

@@ -246,7 +246,7 @@ func saveTemplate(ctx context.Context, x *exchange, in input) (any, error) {
 		if err := required(a, "name", "imageName"); err != nil {
 			return nil, err
 		}
-		w.Container = newContainerWishes(a)
+		forNew(&w.Container)
 	}
 	save := x.CreateTemplate
 	if id != "" {
@@ -295,12 +295,9 @@ func containerWishes(a args) legacy.Container {
 	return w
 }
 
-// newContainerWishes is containerWishes for what is made: there no ports mean
-// the default.
-func newContainerWishes(a args) legacy.Container {
-	w := containerWishes(a)
+// forNew reads no ports as the default, as it is for what is made.
+func forNew(w *legacy.Container) {
 	if len(w.Ports.Value()) == 0 {
 		w.Ports = legacy.Wish[[]string]{}
 	}
-	return w
 }

@@ -1,6 +1,10 @@
 package legacy
 
-import "context"
+import (
+	"context"
+
+	"github.com/tollgate-dev/tollgate/translate/v2"
+)
 
 // Registries lists the account's registry credentials.
 func (s *Session) Registries(ctx context.Context) ([]any, error) {
@@ -14,7 +18,9 @@ func (s *Session) Registry(ctx context.Context, id string) (map[string]any, erro
 
 // CreateRegistry stores registry credentials.
 func (s *Session) CreateRegistry(ctx context.Context, w Plain) (map[string]any, error) {
-	return s.Create(ctx, NounRegistry.About("create"), Call("createRegistry", "", w))
+	b := v2.NewObject()
+	w.To(b)
+	return s.Create(ctx, NounRegistry.About("create"), Call("createRegistry", "", b.Members))
 }
 
 // DeleteRegistry deletes registry credentials.

@@ -150,8 +150,8 @@ func (s *Session) CreateTemplate(ctx context.Context, w *TemplateWishes) (Templa
 	b := v2.NewTemplate()
 	w.Name.To(b.SetName)
 	w.Create(b.Container)
-	w.Plain.Default("startSsh", true)
-	w.Plain.Default("startJupyter", false) // v2 would start one
+	w.Plain.Set("startSsh", true)
+	w.Plain.Set("startJupyter", false) // v2 would start one
 	w.Plain.To(b.Object)
 	switch size := w.VolumeGB.Value(); {
 	case size < 0:
@@ -266,7 +266,7 @@ func (s *Session) updateVirtual(ctx context.Context, about About, endpoint strin
 		w.Remember(&note)
 	}
 	for field, lost := range map[string]bool{
-		"isPublic": w.Plain["public"] == true, "readme": note.Readme != "", "volumeInGb": w.VolumeGB.Value() > 0,
+		"isPublic": w.Plain.Get("public") == true, "readme": note.Readme != "", "volumeInGb": w.VolumeGB.Value() > 0,
 	} {
 		if lost {
 			s.Warn(field, "the template is an endpoint's own and has none, ignored")

@@ -56,31 +56,41 @@ func (w Wish[T]) SaidTo(set func(T)) {
 	}
 }
 
-// Plain are a caller's wishes that v2 takes as they are, by the members of its bodies. What
-// has a rule here is a Wish.
-type Plain map[string]any
+// Plain are a caller's wishes that v2 takes as they are. What has a rule here is a Wish.
+type Plain []plainWish
 
-// Set says that a member shall have a value.
-func (p Plain) Set(member string, value any) {
+type plainWish struct {
+	member string // of v2's bodies
+	value  any
+}
+
+// Set says that a member of which nothing is said shall have a value.
+func (p *Plain) Set(member string, value any) {
+	if p.Get(member) != nil {
+		return
+	}
 	switch v := value.(type) {
 	case int64:
 		value = translate.Int(v)
 	case []string:
 		value = translate.List(v)
 	}
-	p[member] = value
+	*p = append(*p, plainWish{member, value})
 }
 
-// Default sets a member of which nothing is said.
-func (p Plain) Default(member string, value any) {
-	if _, said := p[member]; !said {
-		p.Set(member, value)
+// Get returns the value that a member shall have, nil for none.
+func (p *Plain) Get(member string) any {
+	for _, wish := range *p {
+		if wish.member == member {
+			return wish.value
+		}
 	}
+	return nil
 }
 
 // To writes the wishes into a body.
-func (p Plain) To(b v2.Object) {
-	for member, value := range p {
-		b.Put(member, value)
+func (p *Plain) To(b v2.Object) {
+	for _, wish := range *p {
+		b.Put(wish.member, wish.value)
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// What is said is sent in the form that v2 takes, and a default yields to it.
+// What is said is sent in the form that v2 takes, and a default after it yields to it.
 func TestPlain(t *testing.T) {
-	p := Plain{}
+	var p Plain
 	p.Set("size", int64(7))
 	p.Set("tags", []string{"a"})
 	p.Set("locked", false)
-	p.Default("locked", true)
-	p.Default("startSsh", true)
+	p.Set("locked", true)
+	p.Set("startSsh", true)
 	b := v2.NewObject()
 	b.Put("name", "n")
 	p.To(b)

@@ -101,8 +101,15 @@ type request struct {
 	form  form
 	body  input
 	query query
-	// user is the account's stand-in for a user id, made once.
-	user func() string
+
+	naming sync.Once // guards userID
+	userID string
+}
+
+// user is the account's stand-in for a user id, made once.
+func (r *request) user() string {
+	r.naming.Do(func() { r.userID = translate.UserID(r.in.Account) })
+	return r.userID
 }
 
 // reply is a successful answer: a body that is still to be written as JSON, one
@@ -143,7 +150,6 @@ func (a *API) Serve(ctx context.Context, op string, in *translate.Incoming, call
 	r := &request{
 		Session: legacy.NewSession(translate.NewDialogue(a.deps, call, in, budget), &a.quirks),
 		api:     a, in: in, id: in.Params[row.id], query: query{values: in.Query},
-		user: sync.OnceValue(func() string { return translate.UserID(in.Account) }),
 	}
 	ctx, cancel := r.Bound(ctx)
 	defer cancel()

@@ -57,7 +57,7 @@ func bend(t *rapid.T, members map[string]any) {
 // TestPodsAreWrittenAsEncodingJSONDoes: pods write themselves, in the order and
 // to the byte a map of the same members has.
 func TestPodsAreWrittenAsEncodingJSONDoes(t *testing.T) {
-	r := &request{api: newGate(t, DefaultConfig()).api, user: func() string { return "user_1" }}
+	r := &request{api: newGate(t, DefaultConfig()).api, in: &translate.Incoming{Account: "a"}}
 	rapid.Check(t, func(rt *rapid.T) {
 		pod := fixture(rapid.SampledFrom([]string{"pod", "newPod", "cpuPod", "exitedPod"}).Draw(rt, "pod"))
 		bend(rt, pod.(map[string]any))

@@ -148,8 +148,7 @@ func (f form) read(in *translate.Incoming) (input, *fault) {
 }
 
 // plain are the values that v2 takes as they are.
-func (f form) plain(in input) legacy.Plain {
-	p := legacy.Plain{}
+func (f form) plain(in input) (p legacy.Plain) {
 	for _, field := range f {
 		if value, given := in[field.name]; given && field.plain {
 			p.Set(cmp.Or(field.v2, field.name), value)

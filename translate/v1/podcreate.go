@@ -71,7 +71,7 @@ func (r *request) defaults(want *legacy.PodCreate) {
 	}
 	want.Ports = legacy.Given(want.Ports.Or(defaultPorts))
 	if slices.Contains(want.Ports.Value(), "22/tcp") {
-		want.Plain.Default("startSsh", true)
+		want.Plain.Set("startSsh", true)
 	}
 }
 

@@ -200,9 +200,9 @@ func getTemplate(ctx context.Context, r *request) (*reply, error) {
 
 func createTemplate(ctx context.Context, r *request) (*reply, error) {
 	in, w := r.body, r.templateWishes()
-	w.Plain.Default("category", categories[0])
-	w.Plain.Default("public", false)
-	w.Plain.Default("serverless", false)
+	w.Plain.Set("category", categories[0])
+	w.Plain.Set("public", false)
+	w.Plain.Set("serverless", false)
 	w.Disk = legacy.Given(cmp.Or(in.whole("containerDiskInGb", 0), defaultDisk))
 	if !in.flag("isServerless") {
 		w.Ports = legacy.Given(w.Ports.Or(defaultPorts))
