@@ -251,7 +251,11 @@ func (r *runner) startGateway(ctx context.Context, t target, b binary, i *instan
 		a.extproc = ""
 	}
 	name := fmt.Sprint("tollgate", len(i.data))
-	file := filepath.Join(r.machine.dir, name+".yaml")
+	// Not beside the log: a gateway watches the directory of its configuration.
+	file := filepath.Join(r.machine.dir, name, "tollgate.yaml")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
 	if err := os.WriteFile(file, []byte(t.gateway.configuration(a)), 0o600); err != nil {
 		return err
 	}
