@@ -164,7 +164,8 @@ func clip(s string) string {
 var attributes = sync.Pool{New: func() any { a := make([]slog.Attr, 0, 48); return &a }}
 
 // log writes the event as one line. Levels: faults are errors, refusals and
-// upstream failures warnings, everything else info.
+// upstream failures warnings, everything else info. The line of a read that was answered
+// may wait.
 func (e *Event) log(ctx context.Context, logger *slog.Logger, now time.Time) {
 	level := slog.LevelInfo
 	switch e.Outcome {
@@ -247,6 +248,9 @@ func (e *Event) log(ctx context.Context, logger *slog.Logger, now time.Time) {
 	// those of a group without a name are the record's own.
 	r := slog.NewRecord(now, level, "exchange", 0)
 	r.AddAttrs(slog.Attr{Value: slog.GroupValue(attrs...)})
+	if e.Method == http.MethodGet && e.Outcome == OutcomeOK {
+		ctx = patient{ctx}
+	}
 	_ = logger.Handler().Handle(ctx, r)
 	clear(attrs)
 	*room = attrs
