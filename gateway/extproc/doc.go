@@ -5,10 +5,10 @@
 // Envoy sends and relays the messages itself, so this door answers with the
 // difference between what arrived and what the chain built. Request bodies come
 // whole (BUFFERED), because a body judged in part is not judged; of answers the
-// door sees the headers, of errors the beginning of the body, and the body of what
-// a stage wants whole. What the
-// filter must be set to is in docs/envoy.md; what of it can be seen is checked
-// for each request, and test/envoy holds the rest to a real Envoy.
+// door sees the headers, of errors the beginning of the body. A call whose answer a
+// stage wants whole is made by the door itself. What the filter must be set to is in
+// docs/envoy.md; what of it can be seen is checked for each request, and test/envoy
+// holds the rest to a real Envoy.
 //
 // Invariants: a stream never ends cleanly before its verdict, since Envoy
 // would take that for consent; a request whose body is still to be judged is

@@ -51,7 +51,7 @@ func checkFilter(req *extprocv3.ProcessingRequest) error {
 	return nil
 }
 
-// withAnswer is the mode that has the body of an answer sent, too, or its
+// withAnswer is the mode that has the body of an error sent, too, or its
 // beginning when it is large: BUFFERED would hang over a body that is larger
 // than Envoy's buffer. All fields are set: Envoy compares all of them if it is
 // told what to allow.

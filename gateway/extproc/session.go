@@ -135,10 +135,16 @@ func (se *session) requestBody(b *extprocv3.HttpBody) (*extprocv3.ProcessingResp
 }
 
 // judge runs the rest of the request phase and answers with the difference
-// between the headers Envoy has and Out, wrapped for the phase at hand.
+// between the headers Envoy has and Out, wrapped for the phase at hand. A call whose
+// answer must be seen whole is made here: to have Envoy make it takes two more messages
+// with their replies, which cost more than the call.
 func (se *session) judge(have http.Header, wrap func(*extprocv3.CommonResponse) *extprocv3.ProcessingResponse) *extprocv3.ProcessingResponse {
 	ex := se.ex
 	if !se.pipeline.Chain.RunContent(se.ctx, ex) {
+		return se.immediate()
+	}
+	if ex.Out.Whole {
+		se.pipeline.Chain.Dispatch(se.ctx, ex)()
 		return se.immediate()
 	}
 	auth, err := se.pipeline.Authorization(ex.Caller.Org)
@@ -157,9 +163,8 @@ func (se *session) judge(have http.Header, wrap func(*extprocv3.CommonResponse) 
 }
 
 // responseHeaders sees an answer: the platform's, or Envoy's own when it gave
-// up. Of the platform's, errors are rewritten, which takes their body, and so
-// does what a stage wants whole; everything else passes with its headers filtered
-// and its body unseen.
+// up. Of the platform's, errors are rewritten, which takes their body; everything
+// else passes with its headers filtered and its body unseen.
 func (se *session) responseHeaders(req *extprocv3.ProcessingRequest, h *extprocv3.HttpHeaders) (*extprocv3.ProcessingResponse, error) {
 	header, pseudo := readHeaders(h.Headers)
 	code, err := strconv.Atoi(pseudo[":status"])
@@ -184,7 +189,7 @@ func (se *session) responseHeaders(req *extprocv3.ProcessingRequest, h *extprocv
 	ex.Event.UpstreamLatency = se.server.Recorder.Now().Sub(ex.In.Received)
 	se.pipeline.Credential(ex.Caller.Org).ScrubHeader(header)
 	ex.Receive(code, header)
-	if (ex.Out.Whole || code >= http.StatusBadRequest) && !h.EndOfStream {
+	if code >= http.StatusBadRequest && !h.EndOfStream {
 		se.phase = awaitResponseBody
 		reply := responseReply(mutation(header, nil)) // bare, like a request whose body is awaited
 		reply.ModeOverride = withAnswer()
@@ -231,19 +236,11 @@ func (se *session) withoutAnswer(code int, details string) *extprocv3.Processing
 	return se.immediate()
 }
 
-// responseBody completes an answer whose body must be seen: an error, or one that
-// a stage wants whole. Envoy sends the beginning of a body that exceeds its
-// buffer; of an error that does.
+// responseBody completes an error. Of one that exceeds its buffer, Envoy sends the
+// beginning.
 func (se *session) responseBody(b *extprocv3.HttpBody) (*extprocv3.ProcessingResponse, error) {
-	ex := se.ex
-	ex.Answer.Body = se.pipeline.Credential(ex.Caller.Org).Scrub(b.Body)
-	if ex.Answer.Status < http.StatusBadRequest && !b.EndOfStream {
-		ex.Broke()
-		se.pipeline.Chain.Fail(ex, filter.StageDispatch, fmt.Errorf("the answer exceeds Envoy's buffer: %w", context.Canceled))
-	}
-	se.pipeline.Chain.RunResponse(se.ctx, se.ex)
-	se.phase = finished
-	return immediate(se.ex.Answer), nil
+	se.ex.Answer.Body = se.pipeline.Credential(se.ex.Caller.Org).Scrub(b.Body)
+	return se.immediate(), nil
 }
 
 // immediate ends the exchange with the chain's own answer.

@@ -371,51 +371,51 @@ func (w wanting) Request(_ context.Context, ex *filter.Exchange) error {
 	return nil
 }
 
-// An answer whose body a stage wants whole is asked for, and is none when only a
-// part of it comes.
-func TestAnswersWantedWhole(t *testing.T) {
-	answered := func(end bool) *extprocv3.ProcessingRequest {
-		return &extprocv3.ProcessingRequest{Request: &extprocv3.ProcessingRequest_ResponseBody{
-			ResponseBody: &extprocv3.HttpBody{Body: []byte(`{"id":"p1"}`), EndOfStream: end},
-		}}
+// sender stands for the platform.
+type sender struct{ err error }
+
+func (s sender) Send(_ context.Context, ex *filter.Exchange) (func(), error) {
+	ex.Leave()
+	if s.err != nil {
+		return nil, s.err
 	}
+	ex.Receive(http.StatusCreated, http.Header{})
+	ex.Answer.Body = []byte(`{"id":"p1"}`)
+	return func() {}, nil
+}
+
+// A call whose answer a stage wants whole is made here, and Envoy gets its answer; Envoy makes
+// the others.
+func TestAnswersWantedWhole(t *testing.T) {
 	for name, tc := range map[string]struct {
-		whole, end bool
-		status     int // of the immediate response, 0 for none
-		sent       filter.Sent
+		whole  bool
+		lost   error
+		status int // of the immediate response, 0 for none
+		body   string
+		sent   filter.Sent
 	}{
-		"not wanted": {false, false, 0, filter.Answered},
-		"whole":      {true, true, 201, filter.Answered},
-		"in part":    {true, false, 502, filter.SentOut},
+		"not wanted": {false, nil, 0, "", filter.SentOut},
+		"whole":      {true, nil, 201, `{"id":"p1"}`, filter.Answered},
+		"lost":       {true, upstream.ErrUnreachable, 502, "", filter.SentOut},
 	} {
 		t.Run(name, func(t *testing.T) {
 			se, _ := newSession(t)
 			se.pipeline.Chain.Head, se.pipeline.Chain.Content = []filter.Filter{wanting{tc.whole}}, nil
 			se.pipeline.Authorization = func(string) (string, error) { return "Bearer pk-secret", nil }
-			se.pipeline.Credential = func(string) upstream.Credential { return upstream.NewCredential("pk-secret") }
-			if _, err := se.handle(t.Context(), headers(true, "authorization", "Bearer k")); err != nil {
-				t.Fatal(err)
-			}
-			if se.ex.Sent != filter.SentOut {
-				t.Errorf("judged: sent %d, want SentOut", se.ex.Sent)
-			}
-			res, err := se.handle(t.Context(), response("201", viaUpstream))
+			se.pipeline.Ports = filter.Ports{Sender: sender{tc.lost}}
+			res, err := se.handle(t.Context(), headers(true, "authorization", "Bearer k"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if asked := res.ModeOverride != nil; asked != tc.whole {
-				t.Fatalf("the body is asked for: %t, want %t", asked, tc.whole)
-			}
-			if tc.whole {
-				if res, err = se.handle(t.Context(), answered(tc.end)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if got := int(res.GetImmediateResponse().GetStatus().GetCode()); got != tc.status || se.ex.Sent != tc.sent {
+			im := res.GetImmediateResponse()
+			if got := int(im.GetStatus().GetCode()); got != tc.status || se.ex.Sent != tc.sent {
 				t.Errorf("answered %d with sent %d, want %d with %d", got, se.ex.Sent, tc.status, tc.sent)
 			}
-			if body := string(res.GetImmediateResponse().GetBody()); tc.status == 201 && body != `{"id":"p1"}` {
-				t.Errorf("body %s", body)
+			if tc.body != "" && string(im.GetBody()) != tc.body {
+				t.Errorf("body %s, want %s", im.GetBody(), tc.body)
+			}
+			if forwarded := res.GetRequestHeaders() != nil; forwarded == tc.whole {
+				t.Errorf("Envoy is told to make the call: %t", forwarded)
 			}
 		})
 	}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -152,4 +154,35 @@ func TestOddAnswers(t *testing.T) {
 		a := w.send(t, request("GET", "/v2/pods", "key_research", ""))
 		checkAnswer(t, behaviour{status: 502, want: []string{`"status":502`}, header: limits}, a)
 	})
+}
+
+// The answer to a create may be larger than Envoy's buffer.
+func TestLargeAnswersSeenWhole(t *testing.T) {
+	w := open(t, func(w *way) {
+		target, err := url.Parse(w.platform.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		upstream := httptest.NewServer(&httputil.ReverseProxy{
+			Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
+			ModifyResponse: func(res *http.Response) error {
+				if res.StatusCode == http.StatusCreated {
+					spaces := strings.Repeat(" ", 300<<10)
+					res.Body = struct {
+						io.Reader
+						io.Closer
+					}{io.MultiReader(strings.NewReader(spaces), res.Body), res.Body}
+					res.ContentLength = -1
+					res.Header.Del("Content-Length")
+				}
+				return nil
+			},
+		})
+		t.Cleanup(upstream.Close)
+		w.upstream = upstream.URL
+	})
+	a := w.send(t, request("POST", "/v2/pods", "key_research", pod4090))
+	if a.Status != http.StatusCreated || len(a.Body) < 300<<10 || !strings.HasPrefix(strings.TrimSpace(a.Body), `{"`) {
+		t.Errorf("answer = %d with %d bytes, want 201 with more than 300 KiB: %.300s", a.Status, len(a.Body), strings.TrimSpace(a.Body))
+	}
 }
