@@ -88,9 +88,9 @@ type Deps struct {
 // bytes: 160 of the largest.
 const keylessMemory = 16 << 20
 
-// listsMemory bounds the lists of the platform that are translated at once, in bytes: two of
-// 20,000 pods. Each takes five times its length until it is translated.
-const listsMemory = 32 << 20
+// listsMemory bounds the memory of lists that are translated at once, and of the answers made of them until those are sent,
+// in bytes: one of 20,000 pods, or 32 answers of 1,500.
+const listsMemory = 80 << 20
 
 // Gateway is a running tollgate.
 type Gateway struct {

@@ -48,11 +48,11 @@ func lister(n int) http.HandlerFunc {
 			`"ssh":{"proxy":null,"direct":null},"template":null,"cost":{"perHour":0.43},"locked":false,"globalNetworking":{"enabled":false},`+
 			`"runtime":null,"createdAt":"2026-08-21T22:15:09.469Z","startedAt":null}`, i, i)
 	}
-	list := fmt.Sprintf(`{"pods":[%s]}`, &pods)
+	list := fmt.Appendf(nil, `{"pods":[%s]}`, &pods) // one for all answers: what they hold is not the gateway's
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v2/pods" {
 			w.Header().Set("Content-Type", "application/json")
-			_, _ = w.Write([]byte(list))
+			_, _ = w.Write(list)
 			return
 		}
 		canned(w, r)

@@ -277,5 +277,6 @@ func (se *session) finish() {
 		}
 	}
 	se.server.Recorder.Record(se.ctx, se.ex.Event)
+	se.ex.Release()
 	se.ex = nil
 }

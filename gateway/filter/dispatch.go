@@ -125,13 +125,6 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 	return func() {}, nil
 }
 
-// largeList is the length of lists above which those that legacy requests translate take
-// memory, in bytes: 1,500 pods.
-const largeList = 1 << 20
-
-// unknownList is how much memory such a list takes whose length is not known, in bytes.
-const unknownList = 16 << 20
-
 // readAnswer reads the body of an answer to its end. Of an error that is longer
 // than anything worth relaying, the beginning does.
 func (ex *Exchange) readAnswer(ctx context.Context, res *http.Response) (err error) {
@@ -150,31 +143,6 @@ func (ex *Exchange) readAnswer(ctx context.Context, res *http.Response) (err err
 		ex.Answer.Body, err = ex.readUnknown(ctx, res.Body)
 	}
 	return err
-}
-
-// readUnknown reads and closes a body of a length that is not known. A list that turns out to be
-// large waits for memory before its rest is read.
-func (ex *Exchange) readUnknown(ctx context.Context, body io.ReadCloser) ([]byte, error) {
-	if ex.Translation.lists == nil {
-		return readAll(body, maxAnswer)
-	}
-	first, err := io.ReadAll(io.LimitReader(body, largeList))
-	if err == nil && len(first) == largeList {
-		err = ex.waitForList(ctx, unknownList)
-	}
-	if err != nil || len(first) < largeList {
-		return first, errors.Join(err, body.Close())
-	}
-	rest, err := readAll(body, maxAnswer-largeList)
-	return append(first, rest...), err
-}
-
-// waitForList waits until there is memory for a large list that is translated.
-func (ex *Exchange) waitForList(ctx context.Context, length int64) error {
-	if ex.Translation.lists == nil || length <= largeList {
-		return nil
-	}
-	return ex.Translation.lists.wait(ctx, length)
 }
 
 var errLong = errors.New("answer too long")

@@ -37,21 +37,38 @@ func (h *held) grow(bytes int64) bool {
 	return true
 }
 
-// wait takes more memory, all there can be for more than that. It waits until there is enough,
-// unless it has some already: those that have some would wait for each other for ever.
-func (h *held) wait(ctx context.Context, bytes int64) error {
+// wait takes more memory, all there can be for more than that, and returns how much. It waits until there is
+// enough, unless it has some already: those that have some would wait for each other for ever.
+func (h *held) wait(ctx context.Context, bytes int64) (taken int64, err error) {
 	h.first.Lock()
 	defer h.first.Unlock()
 	if bytes = min(bytes, h.memory.size); h.bytes.Load() > 0 {
-		h.grow(bytes)
-		return nil
+		if !h.grow(bytes) {
+			bytes = 0
+		}
+		return bytes, nil
 	}
 	if err := h.memory.w.Acquire(ctx, bytes); err != nil {
-		return err
+		return 0, err
 	}
 	h.bytes.Add(bytes)
-	return nil
+	return bytes, nil
 }
+
+// give gives some of it back, at most all; less than none is nothing.
+func (h *held) give(bytes int64) {
+	for {
+		has := h.bytes.Load()
+		less := max(0, min(bytes, has))
+		if h.bytes.CompareAndSwap(has, has-less) {
+			h.memory.w.Release(less)
+			return
+		}
+	}
+}
+
+// keep gives all of it back but so much.
+func (h *held) keep(bytes int64) { h.give(h.bytes.Load() - bytes) }
 
 // free gives all of it back. It may be called again, from any goroutine.
 func (h *held) free() { h.memory.w.Release(h.bytes.Swap(0)) }

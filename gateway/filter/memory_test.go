@@ -14,15 +14,18 @@ func TestHeldWaits(t *testing.T) {
 	memory := NewMemory(10)
 	a, b := &held{memory: memory}, &held{memory: memory}
 	for _, bytes := range []int64{6, 6} { // the second finds too little, and does not wait
-		if err := a.wait(t.Context(), bytes); err != nil {
+		if _, err := a.wait(t.Context(), bytes); err != nil {
 			t.Errorf("wait for %d of 10 = %v", bytes, err)
 		}
 	}
-	if err := b.wait(left, 5); !errors.Is(err, context.Canceled) {
+	if _, err := b.wait(left, 5); !errors.Is(err, context.Canceled) {
 		t.Errorf("wait for 5 while 6 of 10 are held = %v, want %v", err, context.Canceled)
 	}
 	ended := make(chan error)
-	go func() { ended <- b.wait(t.Context(), 100) }()
+	go func() {
+		_, err := b.wait(t.Context(), 100)
+		ended <- err
+	}()
 	a.free()
 	if err := <-ended; err != nil {
 		t.Errorf("wait for all = %v", err)
@@ -31,7 +34,7 @@ func TestHeldWaits(t *testing.T) {
 		t.Error("there is memory left beside one who has all")
 	}
 	b.free()
-	if err := a.wait(t.Context(), 10); err != nil {
+	if _, err := a.wait(t.Context(), 10); err != nil {
 		t.Errorf("wait for what was given back = %v", err)
 	}
 }

@@ -55,7 +55,7 @@ type Translation struct {
 	asked []string
 	// lost are the fields of a legacy request that v2 has no place for.
 	lost []string
-	// lists is the memory of lists that a legacy request translates, nil of any other call.
+	// lists is the memory of lists that a legacy request translates, nil of requests and calls without any.
 	lists *held
 }
 

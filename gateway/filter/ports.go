@@ -236,9 +236,9 @@ const BalancedPath = "/lb/"
 
 // Run takes an exchange with its whole body through the chain and to the
 // platform. The answer is complete when it returns, but for a stream:
-// done releases that, and must be called in the end.
+// done releases that and the memory of the answer, and must be called when it is sent.
 func (p *Pipeline) Run(ctx context.Context, ex *Exchange) (done func()) {
-	done = func() {}
+	done = ex.Release
 	if p.Chain.RunHead(ctx, ex) && p.Chain.RunContent(ctx, ex) {
 		done = p.Chain.Dispatch(ctx, ex)
 	}

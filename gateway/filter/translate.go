@@ -44,7 +44,8 @@ type Translate struct {
 	// Told and Untold end the intent of a call when its request ends, with an answer and
 	// without.
 	Told, Untold func(ctx context.Context, call *Exchange)
-	// Lists bounds the lists of the platform that are translated at once; more wait.
+	// Lists bounds the lists of the platform that are translated at once, and the answers made of them until they are sent; more
+	// wait.
 	Lists *Memory
 }
 
@@ -69,8 +70,9 @@ func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 	}
 	in.Catalog = ex.Tenant != nil
 	calls := &calls{translate: f, parent: ex, lists: held{memory: f.Lists}}
+	ex.Translation.lists = &calls.lists
 	out := t.Serve(ctx, ex.Route.ID, in, calls)
-	calls.lists.free()
+	calls.lists.keep(int64(len(out.Body)))
 	calls.mu.Lock()
 	defer calls.mu.Unlock()
 	calls.over = true
