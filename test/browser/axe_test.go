@@ -25,7 +25,7 @@ func axe(t *testing.T) string {
 	return string(script)
 }
 
-// finding is what the checker found.
+// finding is one complaint of the checker.
 type finding struct {
 	ID     string `json:"id"`
 	Impact string `json:"impact"`

@@ -202,7 +202,8 @@ func TestTasksInTheConsole(t *testing.T) {
 	}
 }
 
-// A refused call is on the open page of decisions within a second, if the filter of the page selects it, and what callers named is text there.
+// A refused call is on the open page of decisions within a second, if the filter of the page
+// selects it, and names that callers chose are text there.
 func TestLiveDecisionsInTheConsole(t *testing.T) {
 	script := axe(t)
 	h := serveConsole(t)
@@ -309,7 +310,7 @@ func (h *house) keyOfItsOwn(t *testing.T, b *tab) {
 	}
 }
 
-// exported downloads what the page of spend shows.
+// exported downloads the table of the page of spend.
 func (h *house) exported(t *testing.T, b *tab) {
 	t.Helper()
 	visit(t, b, "Spend", `location.pathname === "/ui/spend"`)

@@ -62,7 +62,7 @@ func serveDev(t *testing.T) *httptest.Server {
 	return s
 }
 
-// What the explorer of tollgate dev offers to try is sent as it is: a function runs at the
+// The examples in the explorer of tollgate dev are sent as they are: a function runs at the
 // platform, a refusal of the gateway names its policy, and the page asks its own server only.
 func TestTheExplorerOfDev(t *testing.T) {
 	s := serveDev(t)

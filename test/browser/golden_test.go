@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the pictures of pages")
 
-// The bounds of what differs between two machines: fonts, ids, and the edges of letters.
+// The bounds of the differences between two machines: fonts, ids, and the edges of letters.
 const (
 	cell      = 20   // pixels of the squares whose mean is compared
 	alike     = 30.0 // of 255: two squares of one brightness

@@ -106,7 +106,7 @@ orgs:
 	return h
 }
 
-// loginAt logs in at the issuer, and lets the console know who it was.
+// loginAt logs in at the issuer, and passes the identity on to the console.
 func loginAt(t *testing.T, b *tab, page, name string) {
 	t.Helper()
 	b.do(t, chromedp.Navigate(page))

@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// tab is one page of a browser, and what it asked for and complained about.
+// tab is one page of a browser, with its requests and complaints.
 type tab struct {
 	ctx context.Context //nolint:containedctx // how chromedp names a tab
 
@@ -128,7 +128,7 @@ func TestTheReferenceInABrowser(t *testing.T) {
 	b.do(t, chromedp.Navigate(s.URL+"/docs"))
 	b.until(t, `document.querySelectorAll("#v2 .opblock").length >= 50`)
 
-	// A wrong key is refused, in words; the right one shows what it may do.
+	// A wrong key is refused, in words; the right one shows its permissions.
 	b.useKey(t, "wrong")
 	b.until(t, `!document.querySelector("#notice").hidden && document.querySelector("#access").hidden`)
 	b.useKey(t, "key_of_nobody")
@@ -154,7 +154,7 @@ func TestTheReferenceInABrowser(t *testing.T) {
 	const answered = `(` + list + `.querySelector(".live-responses-table tbody .response-col_status")?.textContent ?? "").startsWith("200")`
 	b.untilOr(t, answered, list+`.querySelector(".execute").click()`)
 
-	// What is offered to try passes as it is.
+	// The offered examples pass as they are.
 	const create = `document.querySelector("#v2 #operations-Pods-createPod")`
 	eval[any](t, b, create+`.querySelector(".opblock-summary-control").click()`)
 	b.until(t, create+`.querySelector(".execute") !== null`)

@@ -144,7 +144,7 @@ func TestTasksOverTime(t *testing.T) {
 	}
 }
 
-// stillSpeaksV1 finds a script that calls a retired interface, and what it is to call instead.
+// stillSpeaksV1 finds a script that calls a retired interface, and the operation to call instead.
 func (c *town) stillSpeaksV1(t *testing.T, b *tab) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.data.URL+"/v1/pods", http.NoBody)
@@ -169,7 +169,7 @@ func (c *town) stillSpeaksV1(t *testing.T, b *tab) {
 	}
 }
 
-// shadowed finds what a policy that is tried out would refuse.
+// shadowed finds the calls that a policy in dry run would refuse.
 func (c *town) shadowed(t *testing.T, b *tab) {
 	t.Helper()
 	world.Until(t, "the effect of the policy is on the page", func() bool {

@@ -155,7 +155,7 @@ func (d *description) validate(t *testing.T, op *operation, a answer, pointer st
 	}
 }
 
-// follow finds what a reference within the document points to.
+// follow finds the target of a reference within the document.
 func (d *description) follow(ref string) any {
 	var v any = d.doc
 	for step := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {

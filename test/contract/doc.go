@@ -10,7 +10,7 @@
 //	TOLLGATE_CONTRACT_RUN_URL      base address of the run interface; without it
 //	                               that part is skipped
 //	TOLLGATE_CONTRACT_DENIED_KEY   API key without access to anything, for 403
-//	TOLLGATE_CONTRACT_DESTRUCTIVE  "1" runs what makes, changes and pays for
+//	TOLLGATE_CONTRACT_DESTRUCTIVE  "1" runs the parts that make, change and pay for
 //	                               things; without it only reads run
 //	TOLLGATE_CONTRACT_GPU          GPU type to rent; a cheap one is the default
 //

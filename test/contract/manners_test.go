@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// manners is what every operation has in common: how it refuses what is too
-// large, unknown callers, callers without access, methods, bodies that are no
-// JSON, members that are unknown, resources that are unknown, too many calls.
+// manners are common to all operations: how they refuse bodies that are too large, unknown
+// callers, callers without access, methods, bodies that are no JSON, members that are unknown,
+// resources that are unknown, too many calls.
 func manners(t *testing.T, c *client) {
 	t.Helper()
 	large := strings.Repeat(" ", 102_401)
@@ -44,7 +44,7 @@ func manners(t *testing.T, c *client) {
 	t.Run("too many calls", func(t *testing.T) { tooMany(t, c) })
 }
 
-// methods asks every path for what it does not have.
+// methods asks every path for methods that it does not have.
 func methods(t *testing.T, c *client) {
 	t.Helper()
 	for _, id := range c.api.ids() {

@@ -102,7 +102,7 @@ func TestServersOfModels(t *testing.T) {
 	}
 }
 
-// events is an upstream that streams what it is given, event by event.
+// events is an upstream that streams the given events, one by one.
 func events(given <-chan string, ended chan<- error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -129,7 +129,7 @@ func events(given <-chan string, ended chan<- error) http.HandlerFunc {
 
 const asksToStream = `{"model":"llm","stream":true,"messages":[{"role":"user"}]}`
 
-// open begins a stream and returns what is to be read of its body.
+// open begins a stream and returns a reader of its body.
 func open(t *testing.T, r *rig) (io.ReadCloser, *bufio.Reader) {
 	t.Helper()
 	return openWith(t, r, asksToStream)
@@ -181,8 +181,8 @@ func (r *rig) price(t *testing.T, id string) {
 	}
 }
 
-// TestStreamsUnderABudgetAreCounted: the gateway asks a stream for its tokens, which is
-// what it costs then; its caller sees of that what it has asked for.
+// TestStreamsUnderABudgetAreCounted: the gateway asks a stream for its tokens, which is what it
+// costs then; its caller sees the part of it that it has asked for.
 func TestStreamsUnderABudgetAreCounted(t *testing.T) {
 	const unasked, asked = `{"stream":true,`, `{"stream":true,"stream_options":{"include_usage":true},`
 	for name, tc := range map[string]struct {
@@ -352,8 +352,8 @@ func (r *rig) wantOutcome(t *testing.T, want string) {
 	}
 }
 
-// TestModelPaths: further paths of model servers are served where the organisation names
-// them, at its own endpoints alone, and its policies judge what is asked there.
+// TestModelPaths: further paths of model servers are served where the organisation names them, at
+// its own endpoints alone, and its policies judge the calls there.
 func TestModelPaths(t *testing.T) {
 	const ask = `{"model":"llm","input":"good morning","max_output_tokens":100}`
 	named := newRig(t, policies("model_paths: [responses]\n    policies:\n      - {policy: run_limits, params: {max_tokens: 100}}\n      - {policy: run_endpoints, params: {models: [llm]}}"))

@@ -53,8 +53,8 @@ func TestDrainLetsStreamsFinish(t *testing.T) {
 	r.wantOutcome(t, "ok")
 }
 
-// TestDrainCutsLateStreams: what does not end by itself is ended in time, and never
-// looks whole.
+// TestDrainCutsLateStreams: a stream that does not end by itself is ended in time, and never looks
+// whole.
 func TestDrainCutsLateStreams(t *testing.T) {
 	given, ended := make(chan string), make(chan error, 1)
 	r := newRig(t, top("timeouts: {drain: 300ms}"), upstream(t, events(given, ended)))

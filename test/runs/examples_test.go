@@ -51,8 +51,8 @@ func (r *rig) examples(t *testing.T, target string) []example {
 	return all
 }
 
-// What the reference offers to try passes as it is: each operation with a body has an
-// example, which the platform carries out.
+// The examples of the reference pass as they are: each operation with a body has an example, which
+// the platform carries out.
 func TestExamplesOfTheReferencePass(t *testing.T) {
 	r := newRig(t, top("run: {batches: true}"), func(r *rig) {
 		r.text = strings.Replace(strings.Replace(r.text, "POLICIES", "model_paths: [responses]", 1), "roles: [operator], limits: {minute: 600}", "roles: [admin], limits: {minute: 600}", 1)

@@ -22,9 +22,9 @@ func (r *rig) perDay(t *testing.T) admin.Budget {
 	return admin.Budget{}
 }
 
-// Agents ask for far more tokens than they take. Where what runs cost lately is reserved,
-// they do not block each other, an answer that cost more is taken in full, and one that
-// says nothing costs the most that it can.
+// Agents ask for far more tokens than they take. Where the recent cost of runs is reserved, they
+// do not block each other, an answer that cost more is taken in full, and one that says nothing
+// costs the most that it can.
 func TestExpectedCostIsReserved(t *testing.T) {
 	const (
 		target  = "/v2/llm/openai/v1/chat/completions"

@@ -28,7 +28,7 @@ func hijacked(answer string, read bool) http.HandlerFunc {
 	}
 }
 
-// silent reads the request, writes what it is given and then nothing any more.
+// silent reads the request, writes the given text and then nothing more.
 func silent(answer string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -51,7 +51,7 @@ func endless(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// What a caller does with a request and its answer.
+// The acts of a caller with a request and its answer.
 type manners func(t *testing.T, conn net.Conn, request string)
 
 func reads(t *testing.T, conn net.Conn, request string) {

@@ -105,7 +105,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestReservedWords: what the REST API has is never taken for an endpoint.
+// TestReservedWords: a collection of the REST API is never taken for an endpoint.
 func TestReservedWords(t *testing.T) {
 	r := newRig(t)
 	for _, target := range []string{"/v2/pods/run", "/v2/serverless/runsync", "/v2/catalog/health", "/v2/openapi.json/run", "/v2/nothing", "/v2/nothing/else"} {
@@ -136,8 +136,8 @@ func TestWhatIsSent(t *testing.T) {
 	}
 }
 
-// TestSizes: a body is sent whatever its size, from what fits one read to what is
-// written in pieces.
+// TestSizes: a body of any size is sent, from one that fits a single read to one that is written
+// in pieces.
 func TestSizes(t *testing.T) {
 	r := newRig(t)
 	base := "/v2/" + r.endpoint(t)

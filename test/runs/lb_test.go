@@ -45,8 +45,7 @@ func TestLoadBalancedEndpoints(t *testing.T) {
 	}
 }
 
-// TestWhatWorkersSee: everything but what is the gateway's own, and callers see
-// everything but that.
+// TestWhatWorkersSee: workers see everything but the gateway's own headers, and so do callers.
 func TestWhatWorkersSee(t *testing.T) {
 	var seen *http.Request
 	var body string

@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// Runs of public models are held against budgets by the prices that the platform
-// publishes, by every route, and cost what the platform says in the end.
+// Runs of public models are held against budgets by the prices that the platform publishes, by
+// every route, and cost the amount that the platform gives in the end.
 func TestPublicModelsAreHeldAgainstBudgets(t *testing.T) {
 	r := newRig(t, top("run: {batches: true}"), policies("budget: {per_day: 0.6}"))
 	const lora = `{"input":{"prompt":"p","image":"https://a.test/i.png","duration":%s}}`
@@ -56,7 +56,7 @@ func TestPublicModelsAreHeldAgainstBudgets(t *testing.T) {
 	r.spent(t, "0.3629", "0")
 }
 
-// What the platform says that a run cost is believed within bounds.
+// The cost of a run by the platform's account is believed within bounds.
 func TestThePlatformSaysWhatARunCost(t *testing.T) {
 	for name, tt := range map[string]struct{ model, output, spent string }{
 		"less than was held": {"wan-2-5", `{"cost":0.25}`, "0.25"},
@@ -79,7 +79,7 @@ func TestThePlatformSaysWhatARunCost(t *testing.T) {
 	}
 }
 
-// A job of a public model that its caller never asks for again costs what the platform
+// A job of a public model that its caller never asks for again costs the amount that the platform
 // tells the reconciler.
 func TestTheReconcilerAsksWhatAPublicModelCost(t *testing.T) {
 	var calls atomic.Int64
@@ -101,7 +101,7 @@ func TestTheReconcilerAsksWhatAPublicModelCost(t *testing.T) {
 	}
 }
 
-// What is no endpoint of the organisation and has no known price is refused where a
+// A run without an endpoint of the organisation and without a known price is refused where a
 // budget per day or month applies.
 func TestModelsOfUnknownPrice(t *testing.T) {
 	const body = `{"input":{"prompt":"p"}}`

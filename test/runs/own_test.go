@@ -46,7 +46,7 @@ func TestForeignEndpointsAreAbsent(t *testing.T) {
 	}
 }
 
-// TestJobsHaveOwners: what a team has submitted on a public model exists for nobody else,
+// TestJobsHaveOwners: a job that a team has submitted on a public model exists for nobody else,
 // and neither do the queue and the requests of all, nor does a job whose owner is not known.
 func TestJobsHaveOwners(t *testing.T) {
 	r := newRig(t, policies("isolation: {read: team}"), func(r *rig) {
@@ -91,8 +91,8 @@ func TestJobsHaveOwners(t *testing.T) {
 	}
 }
 
-// TestJobsOfAnEndpoint: what runs on a team's endpoint is that team's, but for the jobs
-// of others there.
+// TestJobsOfAnEndpoint: the jobs on a team's endpoint are that team's, but for those that others
+// submitted there.
 func TestJobsOfAnEndpoint(t *testing.T) {
 	r := newRig(t, policies("isolation: {read: team}"), func(r *rig) {
 		r.text = strings.Replace(r.text, "      - {id: key_tiny,", "      - {id: key_admin, team: tiny, sha256: SHA256(key_admin), roles: [admin]}\n      - {id: key_tiny,", 1)

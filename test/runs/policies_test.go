@@ -16,8 +16,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// TestPolicies: what the organisation does not want is refused by name, before it
-// reaches the platform, and said beforehand by an explanation.
+// TestPolicies: a run that the organisation does not want is refused by name, before it reaches
+// the platform, and said beforehand by an explanation.
 func TestPolicies(t *testing.T) {
 	r := newRig(t, policies(`policies:
       - {policy: run_endpoints, params: {endpoints: [flux, wan, llm], models: [small]}}
@@ -68,8 +68,8 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// TestTheMostThatARunProduces: by whatever a body multiplies what it asks for, the policies
-// and the ledger see the same most.
+// TestTheMostThatARunProduces: by whichever member a body multiplies its output, the policies and
+// the ledger see the same most.
 func TestTheMostThatARunProduces(t *testing.T) {
 	const limits = `policies:
       - {policy: run_limits, params: {max_tokens: 100}}
@@ -136,7 +136,7 @@ func TestDefaultsOfTokens(t *testing.T) {
 	}
 }
 
-// TestChanges: what policies set is what the worker gets.
+// TestChanges: the worker gets the values that policies set.
 func TestChanges(t *testing.T) {
 	r := newRig(t, policies(`policies:
       - {policy: run_limits, params: {max_tokens: 100, max_execution_ms: 60000, set_defaults: true}}
@@ -157,8 +157,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestJudgedIsSent: whatever policies read and change of an input, however it is spelled, the worker
-// gets the value that they saw; a refusal says the same as of the decoded input.
+// TestJudgedIsSent: whichever part of an input policies read and change, however it is spelled,
+// the worker gets the value that they saw; a refusal says the same as of the decoded input.
 func TestJudgedIsSent(t *testing.T) {
 	r := newRig(t, policies(`policies: [{policy: run_limits, params: {max_tokens: 100}}, {policy: run_safety, params: {models: []}}]`))
 	base := "/v2/" + r.endpoint(t)
@@ -251,7 +251,7 @@ func TestSecretsStayHidden(t *testing.T) {
 	}
 }
 
-// TestAddresses: records of endpoints name the gateway, and what they name works.
+// TestAddresses: records of endpoints name the gateway, and the named addresses work.
 func TestAddresses(t *testing.T) {
 	r := newRig(t, top(`public_url: "https://gateway.test"`))
 	id := r.endpoint(t)

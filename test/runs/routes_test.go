@@ -46,7 +46,7 @@ finalizeBatch      POST   /v2/ID/batch/b1/finalize
 cancelBatch        POST   /v2/ID/batch/b1/cancel
 `
 
-// bodies are what the operations that need one are given.
+// bodies are those of the operations that need one.
 var bodies = map[string]string{
 	"run": `{"input":{}}`, "runSync": `{"input":{}}`, "chatCompletions": hello, "completions": `{"model":"llm","prompt":"a"}`, "embeddings": `{"model":"llm","input":["a","b c"]}`, "responses": `{"model":"llm","input":"a"}`,
 	"createBatch": `[{"input":{}}]`, "updateBatch": `{"name":"a"}`, "addBatchRequests": `{"requests":[{"input":{}}]}`,

@@ -24,7 +24,7 @@ const priced = `budget: {per_day: 1}
         own: {usd_per_execution_hour: 3.6}
         llm: {usd_per_million_tokens: 100, usd_per_million_input_tokens: 10, default_tokens: 1000}`
 
-// operator asks the admin listener and reads what it answers.
+// operator asks the admin listener and reads its answer.
 func operator[T any](t *testing.T, r *rig, method, target string) T {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -64,8 +64,8 @@ func answering(calls *atomic.Int64, answer func(path string) (status int, body s
 	}
 }
 
-// Runs that race never spend more than the budget has, and what it has no room for
-// is not sent.
+// Runs that race never spend more than the budget has, and a run that it has no room for is not
+// sent.
 func TestRunsThatRaceKeepTheBudget(t *testing.T) {
 	var calls, jobs atomic.Int64
 	r := newRig(t, policies(priced), upstream(t, answering(&calls, func(path string) (int, string) {
@@ -105,8 +105,7 @@ func TestRunsThatRaceKeepTheBudget(t *testing.T) {
 	}
 }
 
-// What a run costs is what its answer says, and what was reserved where that says
-// nothing.
+// A run costs the amount in its answer, and the reserved one where the answer has none.
 func TestRunsCostWhatTheirAnswersSay(t *testing.T) {
 	const done = `{"id":"sync-1","status":"COMPLETED","delayTime":5,"executionTime":36000,"output":%s}`
 	long := `{"text":"` + strings.Repeat(`{\"cost\":9,`, 8<<10) + `"}`
@@ -163,8 +162,8 @@ func TestRunsCostWhatTheirAnswersSay(t *testing.T) {
 	}
 }
 
-// A job that goes on holds what it may cost until an answer says that it has ended,
-// and its repeats say nothing new.
+// A job that goes on holds the most that it may cost until an answer says that it has ended, and
+// its repeats say nothing new.
 func TestJobsAreHeldUntilTheyEnd(t *testing.T) {
 	var calls atomic.Int64
 	var status atomic.Value
@@ -213,8 +212,7 @@ func TestJobsAreHeldUntilTheyEnd(t *testing.T) {
 	r.spent(t, "0.372", "0")
 }
 
-// What a priced run costs at most must be known where a budget of a day or month
-// applies.
+// The most that a priced run may cost must be known where a budget of a day or month applies.
 func TestARunWhoseCostIsNotKnown(t *testing.T) {
 	var calls atomic.Int64
 	answer := upstream(t, answering(&calls, func(string) (int, string) { return 200, `{"id":"job-1","status":"IN_QUEUE"}` }))

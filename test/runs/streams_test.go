@@ -17,8 +17,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// scripts are the streams of an upstream, by the model that is asked for: what is
-// sent to one is written and flushed at once.
+// scripts are the streams of an upstream, by the model that is asked for: each string is written
+// and flushed at once.
 type scripts struct {
 	mu    sync.Mutex
 	parts map[string]chan string // guarded by mu

@@ -7,9 +7,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// TestLongWaits: a caller may wait as long as the platform lets it, whatever bounds
-// other calls have. The clock of the emulator and the gateway's bounds are a hundredth
-// of what they are by default.
+// TestLongWaits: a caller may wait as long as the platform lets it, whatever bounds other calls
+// have. The clock of the emulator and the gateway's bounds are a hundredth of the defaults.
 func TestLongWaits(t *testing.T) {
 	if d := settings.Default().Timeouts.Run; d < 5*time.Minute+10*time.Second {
 		t.Fatalf("timeouts.run is %v, too short for the longest wait", d)

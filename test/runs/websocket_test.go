@@ -27,8 +27,8 @@ func (r *rig) balanced(t *testing.T) string {
 	return fmt.Sprint(made["id"])
 }
 
-// dial opens a WebSocket as a client of the field does. The answer is what it was
-// given, without its body; the error is why there is no WebSocket.
+// dial opens a WebSocket as a client of the field does. It returns the answer without its body;
+// the error is the reason for there being no WebSocket.
 func (r *rig) dial(t *testing.T, target, host string) (*websocket.Conn, world.Answer, error) {
 	t.Helper()
 	conn, res, err := websocket.Dial(t.Context(), "ws://"+r.addr+target, &websocket.DialOptions{
@@ -156,7 +156,7 @@ func TestEndpointsByHostName(t *testing.T) {
 	}
 }
 
-// handshake is the request for a WebSocket as RFC 6455 has it, but for what is replaced.
+// handshake is the request for a WebSocket as RFC 6455 has it, but for the replaced parts.
 func handshake(target, key string, replace ...string) string {
 	raw := world.Request("GET", target, key, "", "Connection: Upgrade", "Upgrade: websocket",
 		"Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==")
@@ -207,8 +207,7 @@ func TestRefusedUpgrades(t *testing.T) {
 	}
 }
 
-// TestWorkersThatMisagree: what does not open the WebSocket that was asked for is
-// no WebSocket.
+// TestWorkersThatMisagree: an answer that does not open the requested WebSocket opens none.
 func TestWorkersThatMisagree(t *testing.T) {
 	const right = "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"
 	for name, tc := range map[string]struct {
@@ -334,8 +333,8 @@ func TestWebSocketsAreBounded(t *testing.T) {
 	})
 }
 
-// TestNothingStandsBehindAnUpgrade: a caller that does not wait for the answer is
-// given none, and what it sent reaches neither the worker nor the gateway.
+// TestNothingStandsBehindAnUpgrade: a caller that does not wait for the answer is given none, and
+// its bytes reach neither the worker nor the gateway.
 func TestNothingStandsBehindAnUpgrade(t *testing.T) {
 	reached := make(chan string, 1)
 	asked, answer := make(chan struct{}), make(chan struct{})

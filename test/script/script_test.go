@@ -329,8 +329,7 @@ func refuses(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// capture REGEXP VARIABLE... sets variables from the groups of what was written
-// to standard output last.
+// capture REGEXP VARIABLE... sets variables from groups in the last standard output.
 func capture(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: capture REGEXP VARIABLE...")

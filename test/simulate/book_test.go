@@ -15,7 +15,7 @@ type call struct {
 	fits bool
 }
 
-// scope is what has a quota: a key, or an organisation.
+// scope is a holder of a quota: a key, or an organisation.
 type scope struct {
 	org bool
 	id  int
@@ -139,7 +139,7 @@ type result struct {
 // regional is what came of it in a region.
 type regional struct {
 	name string
-	// got is what was admitted of what a counter without distance admits there.
+	// got is the admitted part of the calls that a counter without distance admits there.
 	got float64
 	// waited is the part of the admitted calls that waited for the store, p99 their wait.
 	waited float64
@@ -164,14 +164,14 @@ func (b *book) result(how strategy, regions []region) result {
 	return r
 }
 
-// lost is the part of what a counter without distance admits that was refused.
+// lost is the refused part of the calls that a counter without distance admits.
 func (r *result) lost() float64 { return 1 - float64(r.admitted)/float64(r.possible) }
 
 // perCall is how often a store was asked for a call.
 func (r *result) perCall() float64 { return float64(r.exchanges) / float64(r.calls) }
 
-// fairness is Jain's index of what the regions got of what they could have had: 1 is
-// the same for all, and 1/3 all for one.
+// fairness is Jain's index of the regions' shares of the calls that they could have had: 1 is the
+// same for all, and 1/3 all for one.
 func (r *result) fairness() float64 {
 	var sum, squares float64
 	for _, at := range r.regions {

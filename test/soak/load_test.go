@@ -41,7 +41,7 @@ func (g *gateway) load(ctx context.Context, t *testing.T) {
 			defer tick.Stop()
 			for ctx.Err() == nil {
 				c.turns++
-				// A turn is played to its end: what it made, it deletes.
+				// A turn is played to its end: it deletes the resources that it made.
 				if err := turn(c, context.WithoutCancel(ctx)); err != nil {
 					t.Errorf("%s, turn %d: %v", name, c.turns, err)
 					return

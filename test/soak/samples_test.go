@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// sample is what a gateway holds at a moment.
+// sample is the memory, goroutines and files of a gateway at a moment.
 type sample struct {
 	at     time.Duration // since the first
 	values map[string]float64
 }
 
-// bound is how much a quantity may grow from the end of the warm-up to the end of a run: by what is always in motion, and by a part of
-// its mean.
+// bound is how much a quantity may grow from the end of the warm-up to the end of a run: by the
+// part that is always in motion, and by a part of its mean.
 type bound struct {
 	quantity    string
 	least, part float64
@@ -34,8 +34,8 @@ func bounds() []bound {
 	}
 }
 
-// growth returns by how much a quantity grows over the samples. The slope is the median of those between any two (Theil and Sen), which
-// what stands out does not bend.
+// growth returns by how much a quantity grows over the samples. The slope is the median of those
+// between any two (Theil and Sen), which a single high sample does not bend.
 func growth(samples []sample, quantity string) (grown, mean float64) {
 	var slopes []float64
 	for i, a := range samples {

@@ -35,7 +35,8 @@ const number = 30
 // token is the admin token.
 const token = "token-of-the-soak-test"
 
-// configuration is what the gateway runs under. It remembers little, so that what it remembers is full after the warm-up.
+// configuration is the gateway's file. It remembers little, so that its memories are full after
+// the warm-up.
 const configuration = `
 listen: %s
 admin: {listen: %s, token: {env: ADMIN_TOKEN}}
@@ -61,7 +62,7 @@ orgs:
       - {id: eve, sha256: SHA256(key_evelyn), roles: [operator]}
 `
 
-// gateway is the program under load, and what is around it.
+// gateway is the program under load, and the servers around it.
 type gateway struct {
 	process     *exec.Cmd
 	data, admin string // addresses
@@ -194,7 +195,7 @@ func (g *gateway) operate(ctx context.Context, method, target string) ([]byte, e
 	return text, err
 }
 
-// measure returns what the gateway holds, behind a collection of garbage.
+// measure returns a sample of the gateway, behind a collection of garbage.
 func (g *gateway) measure(t *testing.T) map[string]float64 {
 	t.Helper()
 	if _, err := g.operate(t.Context(), http.MethodGet, "/debug/pprof/heap?gc=1"); err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// What the ledger has counted at prices that are wrong, too low, too high and changed
-// by the platform in the middle of an hour, and endpoints that it counts with all the
-// workers they may have, is the bill to the cent once the hours have closed: what has
-// accrued, the history and the export, for each team.
+// The sums that the ledger has counted at prices that are wrong, too low, too high and changed by
+// the platform in the middle of an hour, and endpoints that it counts with all the workers they
+// may have, are the bill to the cent once the hours have closed: accruals, the history and the
+// export, for each team.
 func TestAMonthIsCorrectedToTheBill(t *testing.T) {
 	t.Parallel()
 	prices := func(l4, rtx, a5000 string) string {

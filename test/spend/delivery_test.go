@@ -87,9 +87,9 @@ func (d *drops) process(cmds []redis.Cmder, next func() error) error {
 	return context.DeadlineExceeded
 }
 
-// TestLostRepliesAreMadeUpFor loses steps of the ledger, as many as a call has and more.
-// A gateway with the settings that operators have has no reservation left of it five
-// seconds later, and counts what the platform has.
+// TestLostRepliesAreMadeUpFor loses steps of the ledger, as many as a call has and more. A gateway
+// with the settings that operators have has no reservation left of it five seconds later, and
+// counts the platform's pods.
 func TestLostRepliesAreMadeUpFor(t *testing.T) {
 	t.Parallel()
 	const body = `{"name":"a","image":"img:1","disk":20,"gpu":{"id":"NVIDIA L4"}}`

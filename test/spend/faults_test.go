@@ -50,9 +50,9 @@ type trouble struct {
 	calm atomic.Bool
 }
 
-// TestFaults has callers rent, stop, start and return pods while something goes wrong.
-// At no sample is the budget passed, in the ledger or at the platform; afterwards the
-// ledger is what the platform has, and no request has made two pods.
+// TestFaults has callers rent, stop, start and return pods while something goes wrong. At no
+// sample is the budget passed, in the ledger or at the platform; afterwards the ledger agrees with
+// the platform, and no request has made two pods.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -62,8 +62,8 @@ func TestFaults(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		clock *platform.Clock
-		// loses says that the store loses data: what it counts while it is made to
-		// agree with the platform again is no measure.
+		// loses says that the store loses data: its sums are no measure while it is made to agree
+		// with the platform again.
 		loses bool
 		// fault goes on until ctx ends.
 		fault func(ctx context.Context, x *trouble)
@@ -242,14 +242,14 @@ func (x *trouble) settle() {
 		state, err := x.site.store.Show(x.t.Context(), "acme")
 		return err == nil && state.Complete && len(state.Holds) == 0
 	})
-	// What was made a moment ago may be missing in a list.
+	// A pod that was made a moment ago may be missing in a list.
 	x.await("the ledger has stood still", func() bool {
 		r, err := x.pass(0)
 		return err == nil && r.Adopted+r.Changed+r.Removed == 0 && r.Resources == len(x.state().Resources)
 	})
 }
 
-// compare wants the ledger to be what the platform has.
+// compare wants the ledger to agree with the platform.
 func (x *trouble) compare() {
 	x.t.Helper()
 	state := x.state()
@@ -375,8 +375,8 @@ func replicaBehind(ctx context.Context, x *trouble) {
 	mark.RollBack()
 }
 
-// twoLeaders takes the locks away under whoever has them, and has both gateways
-// reconcile at the same time.
+// twoLeaders takes the locks away from their holders, and has both gateways reconcile at the same
+// time.
 func twoLeaders(ctx context.Context, x *trouble) {
 	own := redistest.Client(x.t, redis.Options{Addr: x.server.Addr()})
 	var wg sync.WaitGroup

@@ -67,11 +67,10 @@ type front struct {
 	url string
 }
 
-// plan is what a site is made of.
+// plan describes a site.
 type plan struct {
 	gateways int
-	// config is what a configuration says below orgs' credential: budgets, teams
-	// and keys.
+	// config is the part of a configuration below orgs' credential: budgets, teams and keys.
 	config string
 	// settings are further lines of the configuration.
 	settings string
@@ -147,7 +146,7 @@ func (s *site) start(p *plan) {
 	}
 }
 
-// unresolved is how long what a lost call may have made is looked for.
+// unresolved is how long the gateways search for a resource that a lost call may have made.
 const unresolved = 3 * time.Second
 
 // brisk returns a client that gives up soon.
@@ -163,7 +162,7 @@ func brisk(t *testing.T, addr string) redis.UniversalClient {
 	return client
 }
 
-// answer is what a caller is told.
+// answer is a response as a caller sees it.
 type answer struct {
 	status int
 	header http.Header
@@ -248,7 +247,7 @@ func (s *site) state() spend.State {
 	return state
 }
 
-// balance is what a state counts for a scope.
+// balance is a state's count for a scope.
 func balance(state *spend.State, scope spend.Scope) spend.Balance {
 	for _, b := range state.Balances {
 		if b.Scope == scope {

@@ -38,9 +38,9 @@ type rental struct {
 	running          bool
 }
 
-// takes is what a pod costs and holds by the platform's price list: an L4 is 0.43 USD
-// per hour, a GB of disk 0.10 per month of 730 hours while the pod runs, and of what it
-// keeps 0.10, or 0.20 while it is stopped.
+// takes is the cost and the amounts of a pod by the platform's price list: an L4 is 0.43 USD per
+// hour, a GB of disk 0.10 per month of 730 hours while the pod runs, and a GB of its volume 0.10,
+// or 0.20 while it is stopped.
 func (r *rental) takes() spend.Amounts {
 	hourly := func(perMonth int64) int64 { return (perMonth + 365) / 730 }
 	if !r.running {
@@ -59,10 +59,9 @@ var callers = []spend.Owner{{Team: "research", Key: "ann"}, {Team: "research", K
 
 func historyKey(key string) string { return "key_history_" + key }
 
-// TestHistories holds two gateways against that reckoning in random histories of
-// creates, changes, starts, stops, deletes, failures, time and reloads: a call passes
-// if and only if every budget of its owner holds with it, and after each step the
-// ledger counts what the platform has.
+// TestHistories holds two gateways against that reckoning in random histories of creates, changes,
+// starts, stops, deletes, failures, time and reloads: a call passes if and only if every budget of
+// its owner holds with it, and after each step the ledger counts the platform's resources.
 func TestHistories(t *testing.T) {
 	t.Parallel()
 	clock := platform.ManualClock(time.Date(2027, 3, 14, 0, 0, 0, 0, time.UTC))
@@ -142,7 +141,7 @@ func (h *history) config() string {
 	return b.String()
 }
 
-// counted is what is counted for a scope.
+// counted is the count of a scope.
 func (h *history) counted(s spend.Scope) (sum spend.Amounts) {
 	for _, r := range h.pods {
 		if slices.Contains(r.owner.Scopes(), s) {

@@ -21,7 +21,7 @@ import (
 
 const (
 	lossGPUs = 5
-	// lossDay is what the team has spent today.
+	// lossDay is the team's spending of today.
 	lossDay = 7_000_000
 )
 
@@ -144,8 +144,8 @@ func (x *lossSite) same(deleted int64) {
 	}
 }
 
-// TestNothingIsForgottenWithRedis: whatever the store loses while gateways live, no
-// budget is passed, owners and sums come back, and it is said what happened.
+// TestNothingIsForgottenWithRedis: whichever keys the store loses while gateways live, no budget
+// is passed, owners and sums come back, and the log tells of it.
 func TestNothingIsForgottenWithRedis(t *testing.T) {
 	t.Parallel()
 	del := func(name string) func(context.Context, *lossSite) error {

@@ -57,8 +57,8 @@ type thing struct {
 	size     int    // of a volume
 }
 
-// TestAMonthAgreesWithTheBill lets teams live for a month at random, and wants what
-// the ledger has accrued for each of them to be what the platform bills, to the cent.
+// TestAMonthAgreesWithTheBill lets teams live for a month at random, and wants the ledger's
+// accruals for each of them to be the platform's bill, to the cent.
 func TestAMonthAgreesWithTheBill(t *testing.T) {
 	t.Parallel()
 	const seeds = 3
@@ -303,7 +303,7 @@ func (m *month) history() map[string]float64 {
 	return sums
 }
 
-// export is what the export adds up to, by sub-account; that of "" is the sum.
+// export is the sum of the export, by sub-account; that of "" is the sum.
 func (m *month) export() map[string]float64 {
 	m.t.Helper()
 	rows, err := csv.NewReader(strings.NewReader(m.admin("/admin/spend/export?" + march + "&bucket=day"))).ReadAll()
@@ -319,7 +319,7 @@ func (m *month) export() map[string]float64 {
 	return sums
 }
 
-// foreseen holds the forecasts against what has come.
+// foreseen holds the forecasts against the spending that followed.
 func (m *month) foreseen() (came outcomes) {
 	m.t.Helper()
 	actual := make(map[int]float64)
