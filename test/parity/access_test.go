@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 )
 
-// What a key may do has its budgets, how full they are, and which GPUs no pod of it can
-// have, by what their policies read and by what they cost.
+// The permissions of a key come with its budgets, how full they are, and which GPUs no pod of it
+// can have, by its policies and by their prices.
 func TestAccessShowsBudgetsAndRefusedGPUs(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {

@@ -16,7 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 )
 
-// What was made without the gateway is the admins' alone, but public templates are
+// A resource that was made without the gateway is the admins' alone, but public templates are
 // everybody's.
 func TestUnowned(t *testing.T) {
 	t.Parallel()
@@ -47,7 +47,7 @@ func TestUnowned(t *testing.T) {
 	}
 }
 
-// What was made without the gateway is everybody's where that is configured.
+// A resource that was made without the gateway is everybody's where that is configured.
 func TestUnownedOfTheOrganisation(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "http", apart("{read: key, unowned: org, exempt: [viewer]}"))
@@ -76,7 +76,8 @@ func TestIsolationAsksOnce(t *testing.T) {
 			}
 		}
 		ask()
-		// What the gateway does of itself meanwhile only adds: the least of some calls is the price of one.
+		// Calls that the gateway makes by itself meanwhile only add: the least of some calls is
+		// the price of one.
 		least := math.MaxInt
 		for range 5 {
 			before := d.redis.CommandCount()
@@ -164,8 +165,8 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// Policies read whose the object is, and what the caller's scopes have spent; where no
-// policy does, nothing is asked.
+// Policies read the owner of the object, and the spending of the caller's scopes; where no policy
+// does, nothing is asked.
 func TestPoliciesSeeOwnersAndSpending(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -107,8 +107,7 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// What is changed or removed behind the gateway is told of once, and what is changed by
-// the gateway is not.
+// A change or removal behind the gateway is told of once, and a change by the gateway is not.
 func TestDriftIsToldOf(t *testing.T) {
 	t.Parallel()
 	r := newAlertReceiver(t)
@@ -161,8 +160,8 @@ func TestDriftIsToldOf(t *testing.T) {
 	}
 }
 
-// What is made behind the gateway is told of once; what was there before the gateway
-// is not.
+// A resource that is made behind the gateway is told of once; one that was there before the
+// gateway is not.
 func TestStrangersAreToldOf(t *testing.T) {
 	t.Parallel()
 	r := newAlertReceiver(t)
@@ -261,8 +260,8 @@ func prices(text string) option {
 	}
 }
 
-// A budget goes by what was agreed with the platform, and by another agreement from
-// the moment it is configured.
+// A budget goes by the prices agreed with the platform, and by another agreement from the moment
+// it is configured.
 func TestAgreedPrices(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {

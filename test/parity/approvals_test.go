@@ -114,8 +114,8 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
-// A grant is for one caller, one call and one price; it lifts what it names, and neither
-// other policies nor the schema.
+// A grant is for one caller, one call and one price; it lifts the policies that it names, and
+// neither other policies nor the schema.
 func TestAGrantIsForOneCall(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {

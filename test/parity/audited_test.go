@@ -108,7 +108,7 @@ func TestChangesAreAudited(t *testing.T) {
 	}
 }
 
-// What cannot be recorded is not done: a full disk stops changes, and not reads.
+// A change that cannot be recorded is not made: a full disk stops changes, and not reads.
 func TestWhatCannotBeAuditedIsNotDone(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/dev/full"); errors.Is(err, os.ErrNotExist) {
@@ -149,7 +149,7 @@ func TestWhatCannotBeAuditedIsNotDone(t *testing.T) {
 	}, budgeted("{per_hour: 1.50}"), audited("/dev/full"))
 }
 
-// What the gateway stops by itself is audited, too.
+// Stops by the gateway itself are audited, too.
 func TestStopsAreAudited(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "audit.log")

@@ -9,7 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 )
 
-// Operators see what was changed, in each dialect and by whom; those of one organisation see its changes alone, whatever they ask for.
+// Operators see each change, in each dialect and by whom; those of one organisation see its
+// changes alone, whichever they ask for.
 func TestAuditLogIsListed(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {

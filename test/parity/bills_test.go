@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 )
 
-// What was counted at a wrong price is what the platform has billed once the hours have
-// closed, and not before; the log and a metric tell of it.
+// A sum that was counted at a wrong price becomes the platform's bill once the hours have closed,
+// and not before; the log and a metric tell of it.
 func TestCostsFollowTheBills(t *testing.T) {
 	t.Parallel()
 	wrong := func(d *door) {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// typesOf asks for the types of what was billed.
+// typesOf asks for the types of the billed resources.
 func (d *door) typesOf(t *testing.T, key, kind string, ids ...string) map[string]string {
 	t.Helper()
 	a := d.ask(t, request("GET", "/tollgate/billing/types?"+url.Values{"kind": {kind}, "id": ids, "from": {"2026-11-01T00:00:00Z"}}.Encode(), key, ""))
@@ -21,8 +21,8 @@ func (d *door) typesOf(t *testing.T, key, kind string, ids ...string) map[string
 	return out.Types
 }
 
-// The types of what was billed are known of what is there and of what is gone, whether
-// it was made through the gateway or not, and only to who may read it.
+// The types of billed resources are known, of those that are there and of those that are gone,
+// whether made through the gateway or not, and only to callers that may read them.
 func TestTypesOfWhatWasBilled(t *testing.T) {
 	t.Parallel()
 	const endpoint = `{"name":"e","image":"i:1","type":"QUEUE","scaling":{"type":"QUEUE_DELAY","queueDelay":4},"gpu":{"pools":["ADA_24"]},"workers":{"min":0,"max":1}}`

@@ -26,7 +26,7 @@ func mutation(t *testing.T, field, kind, selection string, input map[string]any)
 	return request("POST", "/graphql", "key_platform", string(text))
 }
 
-// A create in an old dialect is one call of the platform, beside what the catalog
+// A create in an old dialect is one call of the platform, beside those for prices that the catalog
 // does not remember; the machine is waited for only by those who ask which it is.
 func TestACreateIsOneCall(t *testing.T) {
 	t.Parallel()

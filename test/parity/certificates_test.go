@@ -128,8 +128,8 @@ func (c *certified) swap(t *testing.T, others map[string]string) {
 	}
 }
 
-// connect opens a connection with a certificate, nil for none, whatever the gateway says
-// that it accepts.
+// connect opens a connection with a certificate, nil for none, whichever authorities the gateway
+// says that it accepts.
 func (c *certified) connect(t *testing.T, with *tls.Certificate) *tls.Conn {
 	t.Helper()
 	if with == nil {
@@ -168,8 +168,8 @@ func anonymous(method, target, body string, headers ...string) string {
 	return strings.Replace(request(method, target, "none", body, headers...), "Authorization: Bearer none\r\n", "", 1)
 }
 
-// Callers with certificates are what their names make them, in every dialect, and what is
-// wrong with one is answered as an unknown key is.
+// The names in a certificate identify its caller, in every dialect, and a faulty certificate is
+// answered like an unknown key.
 func TestCallersWithCertificates(t *testing.T) {
 	t.Parallel()
 	c := openCertified(t, false)
@@ -345,7 +345,7 @@ func TestCertificatesAreRequired(t *testing.T) {
 	}
 }
 
-// What is revoked is refused from the next request on, on connections that are open, and
+// A revoked certificate is refused from the next request on, on connections that are open, and
 // nothing is accepted while no list is current; other authorities are taken as they come.
 func TestRevocationsAreReloaded(t *testing.T) {
 	t.Parallel()
@@ -444,8 +444,8 @@ func TestStreamsEndWithCertificates(t *testing.T) {
 	}
 }
 
-// What a caller says of a certificate identifies it through no door, and does not reach
-// the platform.
+// Headers of a caller about a certificate identify it through no door, and does not reach the
+// platform.
 func TestForwardedCertificatesAreNotBelieved(t *testing.T) {
 	t.Parallel()
 	mesh := world.NewAuthority(t, "mesh", start)

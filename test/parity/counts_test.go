@@ -9,7 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// What policies say is counted by policy, verdict, team and hour, in each dialect, and told of one organisation.
+// Verdicts of policies are counted by policy, verdict, team and hour, in each dialect, and told of
+// one organisation.
 func TestPoliciesAreCounted(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {

@@ -40,8 +40,8 @@ func smallDisk(t *testing.T, size int) (dir string, fill func() (empty func())) 
 	}
 }
 
-// A disk that is full stops what may cost money, and not what ends it, which is recorded
-// in the room that is kept for it; with room on the disk again all goes on.
+// A disk that is full stops calls that may cost money, and not those that end a cost, which are
+// recorded in the room that is kept for them; with room on the disk again all goes on.
 func TestMoneyCanBeEndedOnAFullDisk(t *testing.T) {
 	for _, name := range []string{"http", "envoy"} {
 		t.Run(name, func(t *testing.T) {

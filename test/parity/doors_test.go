@@ -52,8 +52,8 @@ type seen struct {
 	Done int
 	// Price is the worst case per hour that was judged, "" for none.
 	Price string
-	// Counters holds what was taken from each window of a class, and which windows of
-	// the caller were taken from: how much, depends on the dialect.
+	// Counters holds the count taken from each window of a class, and which windows of the caller
+	// were taken from: how much, depends on the dialect.
 	Counters map[string]int64
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// Permits that are drawn while the doors stay open at the end are given back: what
-// is counted after a gateway has gone is what it admitted.
+// Permits that are drawn while the doors stay open at the end are given back: the count after a
+// gateway has gone is that of its admitted calls.
 func TestPermitsDrawnAtTheEndAreReturned(t *testing.T) {
 	d := openDoor(t, "http", func(d *door) {
 		d.text = strings.Replace(configuration, "limits: {timeout: 10s}", "limits: {timeout: 10s, mode: leased}\ntimeouts: {notice: 400ms}", 1)
@@ -69,7 +69,7 @@ func TestPermitsDrawnAtTheEndAreReturned(t *testing.T) {
 	}
 }
 
-// A stop in the middle of a pass ends within timeouts.drain and a second, whatever the
+// A stop in the middle of a pass ends within timeouts.drain and a second, whichever answer the
 // pass waits for.
 func TestAStopInAPassIsBounded(t *testing.T) {
 	const drain = 2 * time.Second

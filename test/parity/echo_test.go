@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// wink is what the echoing platform replaces by the key it was sent.
+// wink is the text that the echoing platform replaces by the key it was sent.
 const wink = "say-the-key"
 
 // echoing puts a platform in front of the door's own that says the key it was sent, in
@@ -91,8 +91,7 @@ func TestSuccessesHaveNoPlatformKey(t *testing.T) {
 	}, echoing(t))
 }
 
-// A stream has no key either, however it is cut into parts, and what comes behind it
-// does not wait.
+// A stream has no key either, however it is cut into parts, and the parts behind it do not wait.
 func TestStreamsHaveNoPlatformKey(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "http", echoing(t))

@@ -32,8 +32,8 @@ func (d *door) estimated(t *testing.T, raw string) explain.Estimate {
 	return e
 }
 
-// A dry run says what a call would cost and what its budgets would hold, in each
-// dialect. Nothing is sent, reserved or counted but the request itself.
+// A dry run tells the cost of a call and the room in its budgets, in each dialect. Nothing is
+// sent, reserved or counted but the request itself.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {

@@ -30,7 +30,7 @@ const changing = `
     force: {createPod: {/env/TEAM: research}, updatePod: {/locked: true}}
 `
 
-// What policies change is sent, told, and judged like the caller's own.
+// A value that policies change is sent, told, and judged like the caller's own.
 func TestPoliciesChangeBodies(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
@@ -107,7 +107,7 @@ func (d *door) page(t *testing.T, target string) string {
 	return w.Body.String()
 }
 
-// Every answer carries an id under which the gateway tells what it decided.
+// Every answer carries an id under which the gateway shows its decision.
 func TestDecisionsAreExplained(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
@@ -167,7 +167,7 @@ func (d *door) explain(t *testing.T, q gateway.Question) *explain.Report {
 	return x
 }
 
-// What is explained is what happens: each case is asked first and done then.
+// The explanation matches the call: each case is explained first and done then.
 func TestExplanationsComeTrue(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
@@ -270,7 +270,7 @@ func TestWhyThereIsNoVerdictIsExplained(t *testing.T) {
 `))
 }
 
-// left is what a key has left this minute.
+// left is the number of calls that a key has left this minute.
 func (d *door) left(t *testing.T, key string) int64 {
 	t.Helper()
 	var list struct {
@@ -288,8 +288,8 @@ func (d *door) left(t *testing.T, key string) int64 {
 	return -1
 }
 
-// TestNoVerdictIsNoYes: what a policy that fails was to judge is refused, in every
-// dialect, and the platform hears nothing of it.
+// TestNoVerdictIsNoYes: a call whose policy fails is refused, in every dialect, and the platform
+// hears nothing of it.
 func TestNoVerdictIsNoYes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -66,8 +66,8 @@ func TestAPodsLife(t *testing.T) {
 	})
 }
 
-// A CPU flavour named with its size goes out without it, and not at all when it
-// says another size than what was judged.
+// A CPU flavour named with its size goes out without it, and not at all when it says another size
+// than the judged one.
 func TestFlavoursGoOutBare(t *testing.T) {
 	t.Parallel()
 	const endpoint = `{"name":"e","image":"i:1","type":"QUEUE","scaling":{"type":"QUEUE_DELAY","queueDelay":4},"cpu":[{"id":"cpu5c-%d-%d","vcpuCount":2}]}`
@@ -176,7 +176,7 @@ func TestLogsStream(t *testing.T) {
 	})
 }
 
-// What the platform does to its answers reaches callers as a clear refusal.
+// A broken answer of the platform reaches callers as a clear refusal.
 func TestAPlatformInTrouble(t *testing.T) {
 	for _, tc := range []struct {
 		fault  platform.Fault
@@ -318,7 +318,7 @@ func TestClassesCountWhatACallBecomes(t *testing.T) {
 	})
 }
 
-// Near the ceiling of the platform account, one team cannot take what is left.
+// Near the ceiling of the platform account, one team cannot take all that remains.
 func TestTeamsShareAnAccountThatRunsLow(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {

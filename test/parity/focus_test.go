@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The export says for how many hours each resource was there at each of its rates, of
-// network volumes for how many GB-hours, what was agreed, and what the list says.
+// The export says for how many hours each resource was there at each of its rates, of network
+// volumes for how many GB-hours, the agreed price, and that of the list.
 func TestTheExportCountsHours(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "http", budgeted("{per_hour: 10}"), prices("{discount: 50}"))

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/platform"
 )
 
-// One empty answer to a list takes no owner away and gives no room, and is told of; a
-// GET that fails or finds the pod, too. What is gone is gone when a GET says so.
+// One empty answer to a list takes no owner away and gives no room, and is told of; a GET that
+// fails or finds the pod, too. A pod is gone when a GET says so.
 func TestAnEmptyListTakesNothingAway(t *testing.T) {
 	for _, get := range []platform.Fault{{}, {Operation: "getPod", Kind: platform.FaultStatus, Status: 502}, {Operation: "getPod", Kind: platform.FaultStatus, Status: 403}} {
 		t.Run(fmt.Sprint(get.Status), func(t *testing.T) {

@@ -89,7 +89,7 @@ type door struct {
 	// upstream is where calls go: the platform's address unless a test says
 	// otherwise. text is the configuration.
 	upstream, text string
-	// adjust sets what a file cannot; nil for nothing.
+	// adjust sets fields that a file cannot; nil for none.
 	adjust    func(*settings.Config)
 	providers *telemetry.Providers
 	// clock is the gateway's; the platform has its own.
@@ -223,7 +223,7 @@ func request(method, target, key, body string, header ...string) string {
 	return world.Request(method, target, key, body, header...)
 }
 
-// platformCalls writes each request as the platform received it, without what differs by
+// platformCalls writes each request as the platform received it, without parts that differ by
 // nature: connection handling and identifiers made afresh.
 func platformCalls(d *door) []string {
 	var out []string

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// watching has both organisations look for what is idle.
+// watching has both organisations look for idle resources.
 func watching(section string) option {
 	return func(d *door) {
 		for _, name := range []string{"ACME", "GLOBEX"} {
@@ -43,7 +43,7 @@ func (d *door) watch(t *testing.T, minutes int) {
 	}
 }
 
-// idle lists what is idle, by name: why, and what it costs a month.
+// idle lists the idle resources, by name: the reason, and the cost of a month.
 func (d *door) idle(t *testing.T, org string) map[string]string {
 	t.Helper()
 	got := make(map[string]string)
@@ -53,7 +53,7 @@ func (d *door) idle(t *testing.T, org string) map[string]string {
 	return got
 }
 
-// did lists what the gateways did by themselves for acme.
+// did lists the acts of the gateways by themselves for acme.
 func (d *door) did(t *testing.T) []explain.Summary {
 	t.Helper()
 	return operator[struct{ Decisions []explain.Summary }](t, d, "GET", "/admin/decisions?org=acme&own=true").Decisions
@@ -165,8 +165,8 @@ func TestIdlePodsAreStopped(t *testing.T) {
 	}
 }
 
-// Endpoints whose workers have no jobs, volumes that nothing mounts and pods that pay
-// for storage while they are stopped are listed with what they cost, and stay.
+// Endpoints whose workers have no jobs, volumes that nothing mounts and pods that pay for storage
+// while they are stopped are listed with their cost, and stay.
 func TestForgottenResources(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "http", watching("{for: 10m, forgotten: 10m, action: stop, notice: 1m}"))

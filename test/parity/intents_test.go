@@ -21,8 +21,8 @@ type pod struct {
 	env                             map[string]string
 }
 
-// with fills in what the intent leaves to chance, so that no dialect's own
-// defaults make another intent of it.
+// with fills in the members that the intent leaves to chance, so that no dialect's own defaults
+// make another intent of it.
 func (p pod) with() pod {
 	if p.flavor == "" {
 		p.gpu, p.count, p.cloud = or(p.gpu, "NVIDIA L4"), or(p.count, 1), or(p.cloud, "SECURE")

@@ -161,7 +161,7 @@ func TestKeylessQuestionsAboutCountries(t *testing.T) {
 	}, with("legacy: {keyless: {org: acme}}"))
 }
 
-// A 401 says what it asks for, in every dialect (RFC 9110, section 15.5.2).
+// A 401 names the scheme that it asks for, in every dialect (RFC 9110, section 15.5.2).
 func TestUnauthorizedSaysHow(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
@@ -178,8 +178,8 @@ func TestUnauthorizedSaysHow(t *testing.T) {
 	}, with("legacy: {keyless: {org: acme}}"))
 }
 
-// What the hub is asked without a key is not available, which is no matter of keys: a
-// client that reads 401 tells its user that the key is wrong.
+// A question about the hub without a key is not available, which is no matter of keys: a client
+// that reads 401 tells its user that the key is wrong.
 func TestHubQuestionsWithoutAKey(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {

@@ -50,7 +50,7 @@ func (d *door) make(t *testing.T, spec string) (secret string) {
 	return fmt.Sprint(field(t, body, "secret"))
 }
 
-// record returns what the admin API shows of a key.
+// record returns a key as the admin API shows it.
 func (d *door) record(t *testing.T, id string) settings.KeyRecord {
 	t.Helper()
 	status, body := d.operate(t, "GET", "", url.Values{"org": {"acme"}})
@@ -181,7 +181,7 @@ func TestKeysHaveBoundsOfTheirOwn(t *testing.T) {
 	}, labelled(someLabels))
 }
 
-// Whatever stands against a key is said when it is made, or else when it is listed.
+// Faults of a key are told when it is made, or else when it is listed.
 func TestKeyConflicts(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "http")
@@ -256,9 +256,9 @@ func TestTheFileWins(t *testing.T) {
 	}
 }
 
-// What the store loses the gateways that know it write back: a key stays in force, and
-// a revoked one revoked, although the store was emptied or went back in time. Keys
-// that no gateway knows any more are gone.
+// Gateways write back the records that they know and the store has lost: a key stays in force, and
+// a revoked one revoked, although the store was emptied or went back in time. Keys that no gateway
+// knows any more are gone.
 func TestTheStoreOfKeysForgets(t *testing.T) {
 	t.Parallel()
 	a := openDoor(t, "http")

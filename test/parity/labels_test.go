@@ -34,8 +34,8 @@ var podCreates = map[string]func(key string, header ...string) string{ //nolint:
 	},
 }
 
-// What is made with labels has them in the ledger, its costs, the log and the audit log,
-// and policies see them; the platform is told nothing.
+// A resource that is made with labels has them in the ledger, its costs, the log and the audit
+// log, and policies see them; the platform learns nothing of them.
 func TestLabelsStayWithWhatWasMade(t *testing.T) {
 	for dialect, create := range podCreates {
 		t.Run(dialect, func(t *testing.T) {

@@ -54,7 +54,7 @@ func TestLeadsMakeKeys(t *testing.T) {
 			"without a label it must": `{"id":"x","labels":["step"]}`,
 			"a secret it knows":       `{"id":"x","sha256":"` + digest + `"}`,
 		} {
-			// The team allows less than the lead's own quota: name what it has.
+			// The team allows less than the lead's own quota: name the team's.
 			if !strings.Contains(spec, `"limits"`) {
 				spec = strings.Replace(spec, `{"id":"x"`, `{"id":"x","limits":{"minute":10}`, 1)
 			}
@@ -120,7 +120,7 @@ func TestLeadsMakeKeys(t *testing.T) {
 	}, lead)
 }
 
-// What a lead changes is in the audit log, before and behind, without the secret.
+// Changes by a lead are in the audit log, before and behind, without the secret.
 func TestLeadsAreAudited(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "audit.log")

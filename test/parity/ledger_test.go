@@ -15,7 +15,7 @@ func TestALostAnswerStaysCounted(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		fault platform.Fault
-		// found and released are what the reconciler makes of the holds.
+		// found and released are the numbers of holds that the reconciler ends so.
 		found, released int
 		committed       int64
 	}{
@@ -62,7 +62,7 @@ func TestALostAnswerStaysCounted(t *testing.T) {
 	}
 }
 
-// A definite refusal releases what was reserved.
+// A definite refusal releases the reservation.
 func TestARefusalReleases(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// held makes the platform hold what has its method and path until release is closed.
+// held makes the platform hold the calls that hold names until release is closed.
 type held struct{ arrived, release chan struct{} }
 
 // hold stands between a door's gateway and its platform.

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// legacyCall is what the report tells, as far as it is the same in each run.
+// legacyCall is a row of the report, as far as it is the same in each run.
 type legacyCall struct {
 	Key, Dialect, Operation, Agent string
 	Count                          int64

@@ -59,7 +59,7 @@ func TestV1PodRefusals(t *testing.T) {
 	})
 }
 
-// A pod's actions take no body, and clients send what they like.
+// A pod's actions take no body, and clients send any.
 func TestV1ActionsIgnoreTheirBody(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {

@@ -190,8 +190,8 @@ func unfinishedAnswer(a answer) bool {
 	return strings.Contains(a.Body, "may have been created") && strings.Contains(a.Body, "504") && answeredID(a) == ""
 }
 
-// TestLostCreatesAreFound: whatever a create ends with that does not say what became
-// of it, the resource is found, and there is no second one.
+// TestLostCreatesAreFound: after each end of a create that leaves its outcome unknown, the
+// resource is found, and there is no second one.
 func TestLostCreatesAreFound(t *testing.T) {
 	t.Parallel()
 	ends := map[string]func(http.ResponseWriter){
@@ -226,8 +226,8 @@ func briefly(d *door) {
 	d.text = strings.Replace(d.text, "log:", "v1: {budget: 1s, volume_budget: 1s}\ngraphql: {create_timeout: 1s, timeout: 1s}\ntimeouts: {lookup: 1s}\nlog:", 1)
 }
 
-// TestRepeatsFindLostCreates: what is not found while the request's time lasts is
-// found by its repeat, and only by that.
+// TestRepeatsFindLostCreates: a resource that is not found while the request's time lasts is found
+// by its repeat, and only by that.
 func TestRepeatsFindLostCreates(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"http", "envoy"} {
@@ -307,9 +307,9 @@ func TestLostCreatesAreDatedByTheStore(t *testing.T) {
 	}
 }
 
-// TestRepeatsOfWhatIsRefusedNow: what was allowed stays done. The repeat of a lost
-// create gets the pod although its own hold has used the budget up, or a policy that
-// came meanwhile refuses it; the next request does not.
+// TestRepeatsOfWhatIsRefusedNow: a create that was allowed stays done. The repeat of a lost create
+// gets the pod although its own hold has used the budget up, or a policy that came meanwhile
+// refuses it; the next request does not.
 func TestRepeatsOfWhatIsRefusedNow(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"http", "envoy"} {
@@ -350,8 +350,8 @@ func TestRepeatsOfWhatIsRefusedNow(t *testing.T) {
 	}
 }
 
-// TestTwinsAreNotAdopted: a resource that looks the same and was there before the
-// request is not what a lost create made, whatever the platform's clock shows.
+// TestTwinsAreNotAdopted: a resource that looks the same and was there before the request is not
+// the one that a lost create made, whichever time the platform's clock shows.
 func TestTwinsAreNotAdopted(t *testing.T) {
 	t.Parallel()
 	twins := map[string]string{
@@ -387,8 +387,8 @@ func TestTwinsAreNotAdopted(t *testing.T) {
 	}
 }
 
-// TestFailedCreatesAreTriedAgain: the platform's own problem document says that
-// nothing was made, and what was never sent was not either.
+// TestFailedCreatesAreTriedAgain: the platform's own problem document says that nothing was made,
+// and a create that was never sent made nothing either.
 func TestFailedCreatesAreTriedAgain(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{500, 503} {
@@ -411,8 +411,8 @@ func TestFailedCreatesAreTriedAgain(t *testing.T) {
 	}
 }
 
-// TestFailuresAreLookedForOnce: what the platform says to have failed, or to have come too
-// late or too early, is looked for once. The caller gets what it made, or what was said, and
+// TestFailuresAreLookedForOnce: a create that failed by the platform's account, or came too late
+// or too early, is looked for once. The caller gets the resource, or the platform's answer, and
 // the budget has the room again.
 func TestFailuresAreLookedForOnce(t *testing.T) {
 	t.Parallel()

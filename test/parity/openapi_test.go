@@ -15,9 +15,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// What a live gateway's operators' listener answers fits the document that it serves:
-// every operation that answers with JSON, and refusals. Parameters are those that the
-// document has.
+// The answers of a live gateway's operators' listener fit the document that it serves: every
+// operation that answers with JSON, and refusals. Parameters are those that the document has.
 func TestAdminAnswersFitTheirDocument(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "http", under(approvableCeiling), budgeted("{per_hour: 3}"), watching("{for: 10m, action: notify}"), audited(filepath.Join(t.TempDir(), "audit.log")), func(d *door) {
@@ -61,7 +60,8 @@ func TestAdminAnswersFitTheirDocument(t *testing.T) {
 	first := refusedWith(t, refused, 403)
 	second := refusedWith(t, d.ask(t, request("POST", "/v2/pods", "key_platform", podL4)), 403)
 	d.ask(t, request("GET", "/v1/pods", "key_research", ""))
-	// What needs gateways that run, or a log of decisions in a file: its refusal is asked for.
+	// These operations need gateways that run, or a log of decisions in a file: the test asks for
+	// their refusal.
 	fitted := map[string]bool{"GET /admin/envoy/snapshot": true, "POST /admin/policies/replay": true}
 	type asked struct {
 		method, path, query, body string

@@ -9,9 +9,9 @@ import (
 // onlyOfficial allows no template but one that is not there.
 const onlyOfficial = `- {policy: templates, params: {allow_own: false, allow: [official]}}`
 
-// TestTemplatesThatAreNotNamed: where the old interfaces write a template's
-// settings into the body, because v2 has no word for what is wanted of it, the
-// policy about templates judges it as if it was named.
+// TestTemplatesThatAreNotNamed: where the old interfaces write a template's settings into the
+// body, because v2 has no word for that wish, the policy about templates judges it as if it was
+// named.
 func TestTemplatesThatAreNotNamed(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {

@@ -181,7 +181,7 @@ func (d *door) keepOwners(t *testing.T) (restore func()) {
 	}
 }
 
-// An id has one spelling. What the platform might take for the id of another team's pod
+// An id has one spelling. A spelling that the platform might take for the id of another team's pod
 // ends like an id that nothing has, and the platform never sees it.
 func TestAnIDHasOneSpelling(t *testing.T) {
 	t.Parallel()

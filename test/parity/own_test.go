@@ -46,7 +46,7 @@ var bodies = map[string]string{
 	"podAction":           `{"action":"stop"}`,
 }
 
-// creates are the operations that make what has an owner.
+// creates are the operations that make a resource with an owner.
 var creates = map[operation.Kind]struct{ op, path string }{
 	operation.KindPod: {"createPod", "/v2/pods"}, operation.KindCluster: {"createCluster", "/v2/clusters"},
 	operation.KindEndpoint: {"createEndpoint", "/v2/serverless"}, operation.KindTemplate: {"createTemplate", "/v2/templates"},
@@ -74,15 +74,15 @@ type place struct {
 	kind operation.Kind
 }
 
-// namesResource finds the names of parameters and members that hold ids, without
-// asking the code that is tested: what ends like one and is no name of a machine.
+// namesResource finds the names of parameters and members that hold ids, without asking the code
+// that is tested: a word that ends like one and is no name of a machine.
 var (
 	namesResource = regexp.MustCompile(`(Id|^id|registry|networkVolumes)$`)
 	kindOfName    = map[string]operation.Kind{
 		"podId": operation.KindPod, "clusterId": operation.KindCluster, "serverlessId": operation.KindEndpoint, "networkVolumeId": operation.KindVolume,
 		"templateId": operation.KindTemplate, "registry": operation.KindRegistry, "volumeId": operation.KindVolume, "networkVolumes": operation.KindVolume,
 	}
-	// machines are ids of what is for rent.
+	// machines are ids of rentable machines.
 	machines = []string{"gpu.id", "cpu.id", "cpu.*.id", "compute.gpuTypeId"}
 )
 
@@ -131,7 +131,7 @@ func places(t *testing.T, op *schema.Operation) []place {
 	return out
 }
 
-// naming sets a member of a body, and what it needs beside it.
+// naming sets a member of a body, and the members that it needs.
 func naming(t *testing.T, body, path, id string) string {
 	t.Helper()
 	doc := map[string]any{}
@@ -190,9 +190,9 @@ func calls(d *door, before int) string {
 	return out.String()
 }
 
-// TestForeignIsAbsent asks every operation of the description, in every place where
-// an id can stand, for what another team has and for what does not exist. Both have
-// the same answer, and the platform never sees the foreign id.
+// TestForeignIsAbsent asks every operation of the description, in every place where an id can
+// stand, for a resource of another team and for one that does not exist. Both have the same
+// answer, and the platform never sees the foreign id.
 func TestForeignIsAbsent(t *testing.T) {
 	t.Parallel()
 	api, err := schema.Load()
@@ -313,7 +313,7 @@ func TestForeignIsAbsentInOldDialects(t *testing.T) {
 	}
 }
 
-// Lists hold what the caller may read, and the account that billing gives of its
+// Lists hold the resources that the caller may read, and the account that billing gives of its
 // records is that of the records left.
 func TestListsLeaveOutWhatIsForeign(t *testing.T) {
 	t.Parallel()

@@ -182,7 +182,7 @@ func TestPersistedBundleIsBroken(t *testing.T) {
 	}
 }
 
-// The kill switch keeps no caller from saving money, whatever it speaks.
+// The kill switch keeps no caller from saving money, in any dialect.
 func TestKillSwitchLetsStopping(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {

@@ -146,8 +146,8 @@ const (
 `
 )
 
-// What was created small cannot be made large afterwards: each change is judged
-// on the state it leads to.
+// An endpoint that was created small cannot be made large afterwards: each change is judged on the state
+// it leads to.
 func TestCreateSmallPatchBig(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
@@ -190,7 +190,7 @@ func TestTemplatesAreJudged(t *testing.T) {
 		if pod.Status != 201 {
 			t.Fatalf("from an allowed template: %d %s", pod.Status, pod.Body)
 		}
-		// Edited behind the gateway's back: it is what it is when it is used.
+		// Edited behind the gateway's back: its state at the time of use counts.
 		d.asPlatform(t, "PATCH", "/v2/templates/"+id, `{"image":"evil.example/miner:1"}`)
 		d.advance(3 * time.Second)
 		wantRefusal(t, create(), "images /image")
@@ -210,8 +210,8 @@ func TestTemplatesAreJudged(t *testing.T) {
 	}, under(workersAndImages))
 }
 
-// What was judged is what is sent: a template that is edited between the
-// gateway's look at it and the platform's is of no use.
+// The judged template is the one that is sent: a template that is edited between the gateway's
+// look at it and the platform's is of no use.
 func TestATemplateEditedInBetween(t *testing.T) {
 	t.Parallel()
 	var id atomic.Value
@@ -268,8 +268,8 @@ func TestAnUnknownTemplate(t *testing.T) {
 	}, under(workersAndImages))
 }
 
-// What the platform would refuse because of the object as it is, is refused as
-// the platform does.
+// A change that the platform would refuse because of the object's state is refused as the platform
+// does.
 func TestChangesThatCannotBeMerged(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
@@ -293,8 +293,8 @@ func TestChangesThatCannotBeMerged(t *testing.T) {
 	}, under(workersAndImages))
 }
 
-// A start is priced by the pod that would run: what was allowed when it was
-// created may be too dear by now.
+// A start is priced by the pod that would run: a pod that was allowed when it was created may be
+// too dear by now.
 func TestAStartIsJudgedByThePodItStarts(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
@@ -321,8 +321,7 @@ func TestAStartIsJudgedByThePodItStarts(t *testing.T) {
 `))
 }
 
-// What is stored costs too, however it comes about; a ceiling per GPU-hour is
-// about the GPUs.
+// Storage costs too, however it comes about; a ceiling per GPU-hour is about the GPUs.
 func TestStorageCountsTowardsTheCeiling(t *testing.T) {
 	t.Parallel()
 	const l4 = `"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"}`

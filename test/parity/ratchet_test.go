@@ -70,7 +70,7 @@ func TestImprovingStepByStep(t *testing.T) {
 		if len(x.ToPass) != 0 || len(x.Calls) != 1 || !strings.Contains(x.Calls[0].Policies[0].Message, "let pass") {
 			t.Errorf("explained as %+v, to pass %q", x.Calls, x.ToPass)
 		}
-		// What is new does not ratchet.
+		// A create does not ratchet.
 		wantRefusal(t, d.ask(t, request("POST", "/v2/serverless", "key_platform", smallEndpoint)), "price_ceiling /gpu")
 	}, under(policies))
 }

@@ -33,8 +33,8 @@ func failureOf(t *testing.T, a answer) failure {
 	return body.Errors[0]
 }
 
-// Whatever the gateway refuses, it says in each dialect what v2 is told: why, which kind of
-// refusal it is, what a budget lacks, when to come again. What took nothing has no cost.
+// A refusal of the gateway has the same parts in each dialect as in v2: why, which kind of refusal
+// it is, the missing room of a budget, when to come again. A call that took nothing has no cost.
 func TestRefusalsSayTheSameInEachDialect(t *testing.T) {
 	away := func(t *testing.T, d *door) { t.Helper(); d.redis.Close() }
 	for kind, c := range map[string]struct {
@@ -92,7 +92,7 @@ func TestRefusalsSayTheSameInEachDialect(t *testing.T) {
 	}
 }
 
-// What the platform refuses takes nothing either: its answer has no cost, and says of no
+// A call that the platform refuses takes nothing either: its answer has no cost, and says of no
 // budget that it has less left.
 func TestWhatThePlatformRefusesHasNoCost(t *testing.T) {
 	for _, status := range []int{400, 402, 403, 409, 422} {

@@ -21,8 +21,8 @@ func patient(lookup string) option {
 	return func(d *door) { d.text = strings.Replace(d.text, "log:", "timeouts: {lookup: "+lookup+"}\nlog:", 1) }
 }
 
-// both opens each door with and without a budget: what is remembered of a call does
-// not depend on the ledger.
+// both opens each door with and without a budget: the record of a call does not depend on the
+// ledger.
 func both(t *testing.T, body func(t *testing.T, d *door), opts ...option) {
 	t.Helper()
 	t.Run("with budgets", func(t *testing.T) { eachDoor(t, body, append(opts, budgeted("{gpus: 1}"))...) })
@@ -92,7 +92,7 @@ func TestRepeatsWithAKey(t *testing.T) {
 	})
 }
 
-// TestIdempotencyKeys: what is no key is refused, and reads have none.
+// TestIdempotencyKeys: a malformed key is refused, and reads have none.
 func TestIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
@@ -111,8 +111,8 @@ func TestIdempotencyKeys(t *testing.T) {
 	})
 }
 
-// TestWhatIsKept: a refusal of the gateway's, and of a platform that has not begun,
-// can be tried again; what the platform decided stays.
+// TestWhatIsKept: a refusal of the gateway's, and of a platform that has not begun, can be tried
+// again; an answer of the platform stays.
 func TestWhatIsKept(t *testing.T) {
 	t.Parallel()
 	const h100 = `{"name":"a","image":"img:1","gpu":{"id":"NVIDIA H100 80GB HBM3"}}`
@@ -176,8 +176,8 @@ func TestAKeyNeedsTheStore(t *testing.T) {
 	})
 }
 
-// TestRepeatsOfLostCreates: with a key, a create whose answer is lost is never made
-// twice; its repeat gets what it made, and 409 until that is known.
+// TestRepeatsOfLostCreates: with a key, a create whose answer is lost is never made twice; its
+// repeat gets the resource, and 409 until that is known.
 func TestRepeatsOfLostCreates(t *testing.T) {
 	for _, lookup := range []string{"0s", "1s"} {
 		t.Run("lookup "+lookup, func(t *testing.T) {
@@ -218,8 +218,8 @@ func TestRepeatsOfLostCreates(t *testing.T) {
 // gatewayField is the incarnation that has an intent in hand.
 var gatewayField = regexp.MustCompile(`"gateway":"[^"]*"`)
 
-// TestAKeyOfAGatewayThatIsGone: the gateway that made the call has ended before the
-// answer came; another one finds what was made, and makes no second.
+// TestAKeyOfAGatewayThatIsGone: the gateway that made the call has ended before the answer came;
+// another one finds the resource, and makes no second.
 func TestAKeyOfAGatewayThatIsGone(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, d *door) {
@@ -228,8 +228,8 @@ func TestAKeyOfAGatewayThatIsGone(t *testing.T) {
 		if a.Status != 504 {
 			t.Fatalf("create: %d %s", a.Status, a.Body)
 		}
-		// What a gateway leaves behind that is killed: a record that says that the call is
-		// under way.
+		// A gateway that is killed leaves this behind: a record that says that the call is under
+		// way.
 		for _, key := range d.redis.Keys() {
 			if !strings.Contains(key, "once:{acme}:key/") {
 				continue

@@ -87,8 +87,8 @@ func TestRevokedTokens(t *testing.T) {
 	}, withIssuer(i), unhurried)
 }
 
-// What is revoked stays so while the store is away, when it has lost everything, and when
-// the issuer is configured anew. A gateway that has never read it accepts no token.
+// A revoked token stays so while the store is away, when it has lost everything, and when the
+// issuer is configured anew. A gateway that has never read it accepts no token.
 func TestRevokedTokensAndTheStore(t *testing.T) {
 	t.Parallel()
 	i := issuer.RunT(t)

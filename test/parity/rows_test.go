@@ -18,8 +18,8 @@ import (
 
 // row is one call of an operation of v1, or of one root field of GraphQL.
 type row struct {
-	// operation is the one that is called; what is in braces stands for an id that
-	// a row before it has kept.
+	// operation is the one that is called; a word in braces stands for an id that a row before it
+	// has kept.
 	operation, args string
 	// keep names the id of the answer for the rows after it.
 	keep string

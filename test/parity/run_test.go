@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// TestTheRunInterfaceHasItsOwnListener: Envoy sends what it asked about to the
-// REST API, so a run that reaches the door by mistake is refused there, known or
-// not, and sent nowhere.
+// TestTheRunInterfaceHasItsOwnListener: Envoy sends the calls that it asked about to the REST API,
+// so a run that reaches the door by mistake is refused there, known or not, and sent nowhere.
 func TestTheRunInterfaceHasItsOwnListener(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "envoy", func(d *door) {

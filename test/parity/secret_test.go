@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// receiver is an OTLP receiver that keeps what it gets.
+// receiver is an OTLP receiver that keeps all it gets.
 func receiver(t *testing.T) (url string, got *world.Buffer) {
 	t.Helper()
 	got = new(world.Buffer)

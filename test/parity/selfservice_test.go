@@ -16,7 +16,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 )
 
-// team puts a lead and two mates into team research of acme, and budgets on teams; grants is what the lead may approve.
+// team puts a lead and two mates into team research of acme, and budgets on teams; grants are the
+// exceptions that the lead may approve.
 func team(grants string) option {
 	return func(d *door) {
 		d.text = strings.Replace(d.text, "{id: research}, {id: platform}", "{id: research, budget: {per_hour: 8, per_day: 90}"+grants+"}, {id: platform, budget: {per_hour: 9}}", 1)
@@ -27,7 +28,7 @@ func team(grants string) option {
 	}
 }
 
-// own asks about what is the caller's own, and reads the answer.
+// own asks about the caller's own things, and reads the answer.
 func own[T any](t *testing.T, d *door, key, target string) T {
 	t.Helper()
 	a := d.ask(t, request("GET", "/tollgate/"+target, key, ""))
@@ -48,7 +49,8 @@ func keysOf(t *testing.T, d *door, key, query string) (keys []string) {
 	return slices.Compact(keys)
 }
 
-// Callers see what is their own, leads what is their team's, and nobody what another team or organisation has.
+// Callers see their own things, leads their team's, and nobody those of another team or
+// organisation.
 func TestCallersSeeTheirOwn(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
@@ -108,7 +110,7 @@ func TestCallersSeeTheirOwn(t *testing.T) {
 	}, team(""))
 }
 
-// What is spent is the caller's own, and a lead's team's by key.
+// The shown spending is the caller's own, and a lead's team's by key.
 func TestCallersSeeWhatTheySpent(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "http", team(""))
@@ -310,7 +312,8 @@ func TestLeadsGrantForTheirTeam(t *testing.T) {
 	}, under(approvableCeiling), team(letting))
 }
 
-// Without the setting leads answer nothing, and what a budget of the organisation refuses is not theirs to grant.
+// Without the setting leads answer nothing, and a refusal by a budget of the organisation is not
+// theirs to lift.
 func TestLeadsGrantWhatAnOperatorLets(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "http", under(approvableCeiling), team(""))
@@ -329,7 +332,8 @@ func TestLeadsGrantWhatAnOperatorLets(t *testing.T) {
 	}
 }
 
-// What a lead answers is in the audit log before and behind, and is not done where it cannot be recorded.
+// Answers of a lead are in the audit log before and behind, and is not done where it cannot be
+// recorded.
 func TestAnswersOfLeadsAreAudited(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "audit.log")

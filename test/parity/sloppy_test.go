@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// v1's actions read their body within the bounds on bodies and drop it, whatever it
-// is: the retired service did not look at it.
+// v1's actions read their body within the bounds on bodies and drop any: the retired service did
+// not look at it.
 func TestV1ActionsDropTheirBodies(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
@@ -65,8 +65,8 @@ func TestGraphQLSaysWhatTheCallerSaid(t *testing.T) {
 	})
 }
 
-// Nothing leaves for the platform that its published description lacks: a command of
-// what is no pod leaves as args, whoever wrote it in halves. The emulator refuses the
+// Nothing leaves for the platform that its published description lacks: a command of a resource
+// other than a pod leaves with args, though its caller wrote halves. The emulator refuses the
 // halves, as the platform may.
 func TestCommandsLeaveAsPublished(t *testing.T) {
 	t.Parallel()

@@ -23,7 +23,7 @@ func budgeted(budget string) option {
 	}
 }
 
-// operator asks the admin listener and reads what it answers.
+// operator asks the admin listener and reads its answer.
 func operator[T any](t *testing.T, d *door, method, target string) T {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -67,8 +67,7 @@ func (d *door) rented(t *testing.T, body string) string {
 	return fmt.Sprint(field(t, a.Body, "id"))
 }
 
-// What runs never costs more than the budget, in each dialect, and what stops makes
-// room.
+// Running pods never cost more than the budget, in each dialect, and stopped ones make room.
 func TestABudgetPerHour(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
@@ -122,7 +121,7 @@ func TestABudgetPerHour(t *testing.T) {
 	}, budgeted("{per_hour: 1.50}"))
 }
 
-// A v1 create and a GraphQL create count, and say what they cost.
+// A v1 create and a GraphQL create count, and their answers have the cost.
 func TestLegacyCreatesCount(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
@@ -175,8 +174,7 @@ func TestWhatElseCounts(t *testing.T) {
 	}, budgeted("{workers: 3, volume_gb: 100}"))
 }
 
-// What is not priced is refused where a budget in money applies, and passes where
-// none does.
+// A create without a price is refused where a budget in money applies, and passes where none does.
 func TestAnUnknownPrice(t *testing.T) {
 	t.Parallel()
 	const volume = `{"name":"v","size":60,"dataCenter":"EU-RO-1","type":"HIGH_PERFORMANCE"}`
@@ -238,13 +236,13 @@ func TestAnExplanationShowsTheBudget(t *testing.T) {
 	d.holds(t, 1, 0)
 }
 
-// isolated lets only the team of whoever made a resource change it.
+// isolated lets only the team of a resource's maker change it.
 func isolated(d *door) {
 	d.text = strings.Replace(d.text, "credential: {env: ACME}", "credential: {env: ACME}\n    isolation: {change: team}", 1)
 }
 
-// What another team has made is not there for those who would change it, in each
-// dialect: they are told what they are told of anything that does not exist.
+// A resource of another team is not there for those who would change it, in each dialect: their
+// answer is that for a resource that does not exist.
 func TestOthersCannotChangeIt(t *testing.T) {
 	t.Parallel()
 	const absent = "aaaaaaaaaaaaaa"

@@ -62,7 +62,7 @@ func TestWithoutPrices(t *testing.T) {
 	})
 }
 
-// The shared store is away: what costs money stops, reads go on.
+// The shared store is away: calls that cost money stop, reads go on.
 func TestWithoutTheStore(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
@@ -80,7 +80,7 @@ func TestWithoutTheStore(t *testing.T) {
 	})
 }
 
-// In GraphQL, queries are reads and mutations are not, whatever the method.
+// In GraphQL, queries are reads and mutations are not, by any method.
 func TestGraphQLWithoutTheStore(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {

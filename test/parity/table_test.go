@@ -39,7 +39,7 @@ var limits = []string{"Ratelimit: \"minute\";r=599;t=40", "Ratelimit-Policy: \"m
 // twice are those of a call of a legacy dialect that reads the catalog and creates.
 var twice = []string{strings.Replace(limits[0], "599", "598", 1), limits[1]}
 
-// table is what callers may expect. Each case meets a fresh gateway.
+// table lists the answers that callers may expect. Each case meets a fresh gateway.
 func table() []behaviour {
 	big := `{"name":"` + strings.Repeat("x", 102401-len(`{"name":""}`)) + `"}`
 	deep := `{"name":"a","image":"i","env":` + strings.Repeat(`{"a":`, 60) + `1` + strings.Repeat(`}`, 60) + `}`

@@ -47,8 +47,8 @@ func claims(others issuer.Claims) issuer.Claims {
 	return c
 }
 
-// Callers with tokens are what the claims make them, in every dialect, and what is wrong
-// with a token is answered as an unknown key is.
+// The claims of a token identify its caller, in every dialect, and a faulty token is answered like
+// an unknown key.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	i := issuer.RunT(t)
@@ -94,7 +94,7 @@ func TestTokens(t *testing.T) {
 					t.Errorf("a token %s, %s: %s, want what an unknown key is answered: %s", what, dialect, got.Body, unknown.Body)
 				}
 			}
-			// Neither what is logged nor what the platform gets has the signature.
+			// Neither the log nor the platform's calls have the signature.
 			signature := c.token[strings.LastIndex(c.token, ".")+1:]
 			if seen := d.logs.String() + strings.Join(platformCalls(d), ""); signature != "" && strings.Contains(seen, signature) {
 				t.Errorf("a token %s is logged, or sent to the platform", what)

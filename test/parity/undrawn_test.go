@@ -23,8 +23,8 @@ func budgetsOf(scopes []admin.Balance, scope string) map[string]admin.Budget {
 	return by
 }
 
-// What is configured is shown before anybody has drawn on it, and then with what is left
-// of it as callers are told, and the day on which it will be used up.
+// A configured quota is shown before anybody has drawn on it, and then with the rest of it as
+// callers see it, and the day on which it will be used up.
 func TestWhatIsConfiguredIsShown(t *testing.T) {
 	t.Parallel()
 	forecastOf := func(t *testing.T, d *door) (budgets []admin.Budget) {

@@ -66,7 +66,7 @@ func (n *newer) before(t *testing.T, d *door) {
 	d.upstream = s.URL
 }
 
-// seen returns what was received since it was asked last.
+// seen returns the calls received since it was asked last.
 func (n *newer) seen() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -90,7 +90,7 @@ func eachDoorToNewer(t *testing.T, settings string, body func(t *testing.T, d *d
 	}
 }
 
-// forwardsUnknown are the settings under which what is unknown passes.
+// forwardsUnknown are the settings under which unknown operations and members pass.
 const forwardsUnknown = "    unknown: {members: forward, reads: forward}\n"
 
 // Members that only the platform knows are refused, unless the organisation has them
@@ -118,7 +118,7 @@ func TestUnknownMembers(t *testing.T) {
 				if last, _ := json.Marshal(events[len(events)-1]["unknown"]); string(last) != `["/labels","/priority"]` {
 					t.Errorf("the event has unknown: %s", last)
 				}
-				// What costs something is not judged by a price that may be wrong.
+				// A call with a cost is not judged by a price that may be wrong.
 				pod := d.ask(t, request("POST", "/v2/pods", "key_platform", `{"name":"p","image":"i:1","gpu":{"id":"NVIDIA L4"},"priority":"high"}`))
 				if calls := n.seen(); pod.Status != 403 || !strings.Contains(pod.Body, "price_ceiling") || !strings.Contains(pod.Body, "/priority") || len(calls) > 0 || pod.Header.Get("X-Tollgate-Unknown") != "" {
 					t.Errorf("a pod under a price ceiling: %d %s %v %v, want 403 for the cost that is not known", pod.Status, pod.Body, pod.Header, calls)
@@ -133,7 +133,7 @@ func TestUnknownMembers(t *testing.T) {
 	}
 }
 
-// A budget in money is not held by a price that unknown members may change; what they
+// A budget in money is not held by a price that unknown members may change; a call that they
 // cannot make dearer passes.
 func TestUnknownMembersUnderABudget(t *testing.T) {
 	t.Parallel()
@@ -196,7 +196,7 @@ func TestNoPolicyIsDodgedByUnknownMembers(t *testing.T) {
 	})
 }
 
-// An organisation's own policy judges what is unknown, by name and by value.
+// An organisation's own policy judges unknown members, by name and by value.
 func TestOwnPoliciesSeeUnknownMembers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -305,8 +305,8 @@ func TestUnknownReadsAreHeld(t *testing.T) {
 	})
 }
 
-// What the platform has below a thing is read under the thing's owner: where teams are
-// kept apart, another one is answered like nobody's, collections are not read at all.
+// Collections below a resource are read under the owner of the resource: where teams are kept
+// apart, another one is answered like nobody's, collections are not read at all.
 func TestUnknownReadsOfOwners(t *testing.T) {
 	t.Parallel()
 	eachDoorToNewer(t, "", func(t *testing.T, d *door, n *newer) {

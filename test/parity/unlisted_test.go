@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestNamesThatTheCatalogLacks: once the catalog was read, the status names parameters
-// that name what is not in it, and no others, and so does the log, then and at a load.
+// TestNamesThatTheCatalogLacks: once the catalog was read, the status names parameters that name a
+// value outside it, and no others, and so does the log, then and at a load.
 func TestNamesThatTheCatalogLacks(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "http", func(d *door) {

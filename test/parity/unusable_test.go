@@ -70,7 +70,7 @@ func hostilePods() []string {
 	}
 }
 
-// What is strange in a pod of a list is shown as it is, or as if it were not there.
+// A strange member in a pod of a list is shown as it is, or as if it were not there.
 func TestStrangePodsAreListed(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {

@@ -53,7 +53,7 @@ func TestNoValidBodyIsRefused(t *testing.T) {
 	}
 }
 
-// TestBodiesFullOfFaults: what is wrong a thousand times is refused as fast.
+// TestBodiesFullOfFaults: a body with a thousand faults is refused as fast.
 func TestBodiesFullOfFaults(t *testing.T) {
 	d := openDoor(t, "http")
 	for name, format := range map[string]string{

@@ -78,7 +78,8 @@ func (f following) event(t *testing.T) string {
 	}
 }
 
-// A stream tells what is decided at this gateway and at others, each once, and what it is asked for alone.
+// A stream tells the decisions of this gateway and of others, each once, and only those that it is
+// asked for.
 func TestDecisionsAreStreamed(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "http", administered)

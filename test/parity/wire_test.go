@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// graph is what a program sends to the GraphQL interface.
+// graph is a program's request to the GraphQL interface.
 type graph struct {
 	Query     string         `json:"query"`
 	Variables map[string]any `json:"variables,omitempty"`
@@ -32,7 +32,7 @@ func decodes[T any](t *testing.T, d *door, target, key string, g graph) (data T)
 	return *answer.Data
 }
 
-// changed is what a change of a pod is decoded into.
+// changed is the decoded answer to a change of a pod.
 type changed struct {
 	ID               string  `json:"id"`
 	CostPerHr        float64 `json:"costPerHr"`
@@ -40,8 +40,8 @@ type changed struct {
 	LastStatusChange string  `json:"lastStatusChange"`
 }
 
-// The old command line: what is for rent, and the life of a pod, as it asks for and
-// decodes them, with a key without roles.
+// The old command line: the offers, and the life of a pod, as it asks for and decodes them, with a
+// key without roles.
 func TestTheOldCommandLine(t *testing.T) {
 	t.Parallel()
 	const target, key = "/graphql", "key_globex"
@@ -282,12 +282,12 @@ func TestAManagerOfClusters(t *testing.T) {
 	})
 }
 
-// members are what a client with types decodes an object into: names with their types, a
-// question mark before what may be null or absent, and [] before what is a list of it.
+// members are those that a client with types decodes an object into: names with their types, a
+// question mark before one that may be null or absent, and [] before a list.
 type members map[string]string
 
-// A client with types fails where a member is null or absent that it does not expect to
-// be, or is a fraction where it has an integer: what it decodes of v1.
+// A client with types fails where a member is null or absent that it does not expect to be, or is
+// a fraction where it has an integer: its types of v1.
 var typed = map[string]members{ //nolint:gochecknoglobals // read only
 	"pod": {
 		"id": "string", "name": "?string", "image": "string", "consumerUserId": "string", "machineId": "string", "desiredStatus": "string", "costPerHr": "number",
