@@ -50,15 +50,15 @@ ask the ledger, through the admin listener, for the owner of each resource.`
 		use, short string
 		billing
 	}{
-		{"pods", "Show what pods have cost", billing{
+		{"pods", "Show the costs of pods", billing{
 			path: "/v2/billing/pods", record: "podId", kind: "pod", groups: map[string]string{"podId": "podId", "gpuId": "gpuTypeId"}, fallback: "gpuId", idFlag: "pod-id",
 		}},
-		{"serverless", "Show what endpoints have cost", billing{
+		{"serverless", "Show the costs of endpoints", billing{
 			path: "/v2/billing/serverless", record: "serverlessId", kind: "endpoint",
 			groups:   map[string]string{"endpointId": "endpointId", "podId": "endpointId", "gpuId": "gpuTypeId"},
 			fallback: "endpointId", idFlag: "endpoint-id",
 		}},
-		{"network-volume", "Show what network volumes have cost", billing{path: "/v2/billing/network-volumes", record: "networkVolumeId"}},
+		{"network-volume", "Show the costs of network volumes", billing{path: "/v2/billing/network-volumes", record: "networkVolumeId"}},
 	} {
 		cmd.AddCommand(b.command(b.use, b.short))
 	}

@@ -73,7 +73,7 @@ file, and asks no gateway.`,
 	f := cmd.Flags()
 	f.StringVar(&s.team, "team", "", "team the caller belongs to")
 	f.StringSliceVar(&s.roles, "role", nil, "roles of the caller: viewer, operator, admin, lead (default operator)")
-	f.StringVar(&s.owner, "owner", "", "owner, who answers for the key")
+	f.StringVar(&s.owner, "owner", "", "owner, the person who answers for the key")
 	f.StringVar(&s.expires, "expires", "", "when it ceases to be accepted: a time in RFC 3339, or a duration from now such as 90d (default never)")
 	f.StringSliceVar(&s.addresses, "address", nil, "prefix it is accepted from, such as 10.0.0.0/8 (default everywhere)")
 	f.StringToStringVar(&s.limits, "limits", nil, "quotas of its own, such as minute=60,day=10000")

@@ -13,10 +13,10 @@ import (
 )
 
 func newPolicy() *cobra.Command {
-	cmd := group("policy", "Check, test, build, document and replay policies, and audit what there is", "  tollgate policy check policies/acme",
+	cmd := group("policy", "Check, test, build, document and replay policies, and audit resources", "  tollgate policy check policies/acme",
 		newPolicyCheck(), newPolicyTest(), newPolicyDocs(), newPolicyBuild(), newPolicyExport(), newPolicyReplay(), newPolicyAudit())
 	cmd.Long = `Tools for those who write policies. None of them needs a running gateway, a
-platform or secrets, but audit, which reads what an organisation has.`
+platform or secrets, but audit, which reads the resources of an organisation.`
 	return cmd
 }
 

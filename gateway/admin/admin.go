@@ -41,7 +41,7 @@ type Deps struct {
 	// Tokens revokes tokens of issuers.
 	Tokens Tokens
 	Envoys Envoys
-	// Alerts knows what was told, and what ends.
+	// Alerts knows the sent alerts, and the exceptions that end.
 	Alerts Alerts
 	// Policies returns how each organisation's policies are doing.
 	Policies  func() []PolicyStatus

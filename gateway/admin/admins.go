@@ -95,7 +95,7 @@ func (d *Directory) Find(ctx context.Context, token string, now time.Time) (row.
 	return e.admin, nil
 }
 
-// openAdmin is who asks where no token is required.
+// openAdmin is the asker where no token is required.
 func openAdmin() row.Scope {
 	return row.Scope{Name: settings.OpenAdmin, Roles: []row.Role{row.Admin}, Unnamed: true}
 }

@@ -8,16 +8,16 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
-// Alerts knows what receivers of an organisation were told, and what ends there by itself. Both return ErrNoOrg for an organisation that is
+// Alerts knows the alerts sent to receivers of an organisation, and the exceptions that end there by themselves. Both return ErrNoOrg for an organisation that is
 // not configured.
 type Alerts interface {
 	// List returns the alerts that are kept, the newest first.
 	List(ctx context.Context, org string) ([]Alert, error)
-	// Exceptions returns what is let pass, or left alone, until a time, the next end first.
+	// Exceptions returns the exceptions with an end, the next end first.
 	Exceptions(ctx context.Context, org string) ([]Exception, error)
 }
 
-// Alert is what was told once.
+// Alert is one sent alert.
 type Alert struct {
 	ID string `json:"id"`
 	// Kind is that of the event, such as budget.threshold.
@@ -44,7 +44,7 @@ type telling struct {
 	paging
 
 	Kind  string    `query:"kind" doc:"only alerts of this kind, such as budget.threshold"`
-	Since row.Since `query:"since" doc:"only what is no older than a duration, such as 24h, or than a time"`
+	Since row.Since `query:"since" doc:"only entries no older than a duration, such as 24h, or than a time"`
 }
 
 func (d Deps) alerts(ctx context.Context, _ row.Scope, p telling) (*alertList, error) {
@@ -63,14 +63,14 @@ func (d Deps) alerts(ctx context.Context, _ row.Scope, p telling) (*alertList, e
 	return out, err
 }
 
-// Exception is what is let pass, or left alone, until a time.
+// Exception lets something pass, or leaves it alone, until a time.
 type Exception struct {
 	Org string `json:"org"`
 	// Kind is policy for an exception of the configuration, approval for a grant that waits for its call, kept for an idle resource that its
 	// owner keeps, and brownout for a time in which retired interfaces are refused.
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
-	// About is what it is an exception to: a policy, the refusals of a call, idleness, or the interfaces.
+	// About is the rule that it is an exception to: a policy, the refusals of a call, idleness, or the interfaces.
 	About string `json:"about"`
 	// For is whom it is for.
 	For    string     `json:"for,omitempty"`
@@ -93,7 +93,7 @@ type excepting struct {
 	paging
 
 	Kind   string   `query:"kind" oneof:"policy,approval,kept,brownout" doc:"only this kind"`
-	Within row.Span `query:"within" doc:"only what ends in this time from now, such as 7d"`
+	Within row.Span `query:"within" doc:"only exceptions that end in this time from now, such as 7d"`
 }
 
 func (d Deps) exceptions(ctx context.Context, s row.Scope, p excepting) (*exceptionList, error) {

@@ -18,7 +18,7 @@ type Approvals interface {
 
 // Approval is an operator's answer to a request.
 type Approval struct {
-	// ID is the request's, By who answers it.
+	// ID is the request's, By the approver.
 	ID, By, Reason string
 	// For is how long the grant can be used, 0 for an hour.
 	For time.Duration
@@ -37,7 +37,7 @@ type denied struct {
 	scoped
 
 	ID     string `query:"id,required" doc:"id of the request for approval"`
-	By     string `query:"by" max:"100" doc:"who answers, for the record; required with the shared token, and otherwise the name of the token's admin"`
+	By     string `query:"by" max:"100" doc:"the approver, for the record; required with the shared token, and otherwise the name of the token's admin"`
 	Reason string `query:"reason" max:"500" doc:"why; of a denial, the caller is told"`
 }
 
@@ -45,7 +45,7 @@ type granted struct {
 	denied
 
 	For    row.Span `query:"for" default:"1h" doc:"how long the grant can be used, at most 7d"`
-	MaxUSD string   `query:"max_usd" doc:"the most the call may cost in USD, per hour or run; absent is what it cost when it was refused"`
+	MaxUSD string   `query:"max_usd" doc:"the most the call may cost in USD, per hour or run; absent is its cost when it was refused"`
 }
 
 func (d Deps) grant(ctx context.Context, s row.Scope, p granted) (any, error) {

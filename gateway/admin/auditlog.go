@@ -26,9 +26,9 @@ type changed struct {
 	By        string    `query:"by" doc:"only those by this key, subject of a token, or admin"`
 	Operation string    `query:"operation" doc:"only this operation, by its operationId or as method and path of the admin API"`
 	Resource  string    `query:"resource" doc:"only those of a resource, by its id or name"`
-	Reads     bool      `query:"reads" doc:"who looked at decisions, costs, keys and other records of callers, in the place of changes"`
-	Since     row.Since `query:"since" doc:"only what is no older than a duration, such as 24h, or than a time"`
-	Before    int       `query:"before" doc:"only what has a lower number: next of a list leads to the next list"`
+	Reads     bool      `query:"reads" doc:"reads of decisions, costs, keys and other records of callers, in the place of changes"`
+	Since     row.Since `query:"since" doc:"only entries no older than a duration, such as 24h, or than a time"`
+	Before    int       `query:"before" doc:"only changes with a lower number: next of a list leads to the next list"`
 	Limit     int       `query:"limit" min:"1" max:"500" default:"50" doc:"how many at most"`
 }
 

@@ -98,21 +98,21 @@ type priced struct {
 
 	From     row.Moment     `query:"from" doc:"first day or hour; absent is 30 days before the end"`
 	To       row.Moment     `query:"to" doc:"day or hour after the last; absent is the end of today"`
-	Bucket   string         `query:"bucket" oneof:"hour,day,month,total" default:"day" doc:"what a row is the sum of"`
+	Bucket   string         `query:"bucket" oneof:"hour,day,month,total" default:"day" doc:"time that a row sums up"`
 	Team     []row.PastTeam `query:"team" doc:"only these teams"`
 	Key      []string       `query:"key" doc:"only these keys"`
 	Kind     []string       `query:"kind" doc:"only these kinds of resources"`
 	Resource []string       `query:"resource" doc:"only these resources"`
 	GPU      []string       `query:"gpu" doc:"only these types of GPU or CPU"`
 	DC       []string       `query:"dc" doc:"only these data centres"`
-	Label    []string       `query:"label" doc:"only what has this label, name=value, or name= for what has none of the name"`
+	Label    []string       `query:"label" doc:"only resources with this label, name=value, or name= for those without the name"`
 }
 
 // summed costs are added up by dimensions.
 type summed struct {
 	priced
 
-	By    []string `query:"by" doc:"what to group by, with commas between: team, key, kind, resource, gpu, dc, label:NAME"`
+	By    []string `query:"by" doc:"fields to group by, with commas between: team, key, kind, resource, gpu, dc, label:NAME"`
 	Limit int      `query:"limit" doc:"how many rows at most; absent is all"`
 }
 
@@ -142,7 +142,7 @@ func (p *priced) query() (CostQuery, error) {
 func cutLabel(label string) (name, value string, err error) {
 	name, value, ok := strings.Cut(label, "=")
 	if !ok || name == "" {
-		return "", "", row.Bad("label", "%q: expected name=value, or name= for what has none", label)
+		return "", "", row.Bad("label", "%q: expected name=value, or name= for resources without it", label)
 	}
 	return name, value, nil
 }

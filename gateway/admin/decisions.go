@@ -76,8 +76,8 @@ type followed struct {
 	Key       string   `query:"key" doc:"only those of this key, by its id"`
 	Policy    string   `query:"policy" doc:"only those in which this policy spoke: denied, warned, would have denied or changed something"`
 	Operation string   `query:"operation" doc:"only those on this operation, by its operationId"`
-	Refused   bool     `query:"refused" doc:"only what was refused"`
-	Own       bool     `query:"own" doc:"only what the gateways did by themselves: pods stopped, reservations ended"`
+	Refused   bool     `query:"refused" doc:"only refused calls"`
+	Own       bool     `query:"own" doc:"only acts of the gateways themselves: pods stopped, reservations ended"`
 }
 
 func (p *followed) query() DecisionQuery {
@@ -88,8 +88,8 @@ func (p *followed) query() DecisionQuery {
 type selected struct {
 	followed
 
-	Since  row.Since  `query:"since" doc:"only what is no older than a duration, such as 24h, or than a time"`
-	Before row.Moment `query:"before" doc:"only what is older than a time: that of the last one of a list leads to the next list"`
+	Since  row.Since  `query:"since" doc:"only entries no older than a duration, such as 24h, or than a time"`
+	Before row.Moment `query:"before" doc:"only calls older than a time: that of the last one of a list leads to the next list"`
 	Limit  int        `query:"limit" min:"1" max:"1000" default:"50" doc:"how many at most"`
 }
 
@@ -112,7 +112,7 @@ func (d Deps) decisions(ctx context.Context, _ row.Scope, p selected) (any, erro
 type logged struct {
 	scoped
 
-	Since row.Since `query:"since" doc:"only what is no older than a duration, such as 24h, or than a time"`
+	Since row.Since `query:"since" doc:"only entries no older than a duration, such as 24h, or than a time"`
 }
 
 func (d Deps) decisionLog(ctx context.Context, _ row.Scope, p logged) (row.Writer, error) {

@@ -35,19 +35,19 @@ type Trial struct {
 
 	// Decision is the id of a decision in the log of this gateway, whose input is taken.
 	Decision string `json:"decision,omitempty"`
-	// Input is the input of policies, and Masked lists what of it is not known, as pointers.
+	// Input is the input of policies, and Masked lists its unknown members, as pointers.
 	Input  map[string]any `json:"input,omitempty"`
 	Masked []string       `json:"masked,omitempty"`
 }
 
-// Tried is what the policies of a draft said of a call.
+// Tried holds the verdicts of a draft's policies on a call.
 type Tried struct {
 	// Policies names those that the draft is about.
 	Policies []string `json:"policies"`
 	Said     []Said   `json:"said"`
-	// Open lists the policies whose verdict depends on what is masked.
+	// Open lists the policies whose verdict depends on masked members.
 	Open []Unjudged `json:"open,omitempty"`
-	// Prints has what print wrote, Covered and Missed the lines of the draft's Rego that were evaluated and that were not.
+	// Prints holds the output of print, Covered and Missed the lines of the draft's Rego that were evaluated and that were not.
 	Prints  []string `json:"prints,omitempty"`
 	Covered []int    `json:"covered,omitempty"`
 	Missed  []int    `json:"missed,omitempty"`
@@ -70,11 +70,11 @@ type Unjudged struct {
 	Hidden []string `json:"hidden"`
 }
 
-// replaying says what is decided again.
+// replaying selects the decisions to be made again.
 type replaying struct {
 	scoped
 
-	Since    row.Since `query:"since" default:"7d" doc:"only what is no older than a duration, such as 24h, or than a time"`
+	Since    row.Since `query:"since" default:"7d" doc:"only entries no older than a duration, such as 24h, or than a time"`
 	Examples int       `query:"examples" max:"100" default:"3" doc:"how many calls of each kind are told in full"`
 	Draft    row.Body
 }

@@ -84,7 +84,7 @@ var focusColumns = []struct { //nolint:gochecknoglobals // read only
 	{"x_Key", func(_ string, c *Cost) string { return c.Key }},
 }
 
-// issuer is who bills.
+// issuer is the biller.
 const issuer = "Compute Platform"
 
 func null(string, *Cost) string          { return "" }

@@ -175,7 +175,7 @@ func (d Deps) recorded(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// watch records who looks at the records of callers. A log that cannot be written refuses no look: that would hide the records from those
+// watch records each look at the records of callers. A log that cannot be written refuses no look: that would hide the records from those
 // who mend it.
 func (d Deps) watch(ctx context.Context, r *row.Row, who string, peer netip.Addr, values url.Values) {
 	if !r.Watched || d.Audit == nil {

@@ -31,7 +31,7 @@ type Keys interface {
 type Key struct {
 	settings.KeyRecord
 
-	// Today and ThisMonth are what its resources have cost, in USD, absent for an organisation without budgets and for a key that has spent
+	// Today and ThisMonth are the costs of its resources, in USD, absent for an organisation without budgets and for a key that has spent
 	// nothing.
 	Today     string `json:"today,omitempty"`
 	ThisMonth string `json:"thisMonth,omitempty"`

@@ -33,7 +33,7 @@ type counting struct {
 	Verdict string       `query:"verdict" oneof:"denies,warns,would deny,excepted,changes" doc:"only this verdict"`
 	Team    row.PastTeam `query:"team" doc:"only calls of this team"`
 	Since   row.Since    `query:"since" default:"24h" doc:"from the hour of a time, or of a duration before now, at most 30d, until now"`
-	Bucket  string       `query:"bucket" oneof:"hour,total" default:"total" doc:"what a count is the sum of"`
+	Bucket  string       `query:"bucket" oneof:"hour,total" default:"total" doc:"time that a count sums up"`
 }
 
 // countedFor is how long counts are kept.

@@ -48,7 +48,7 @@ func (d Deps) revisions(ctx context.Context, _ row.Scope, _ row.None) (revisionL
 	return revisionList{list}, err
 }
 
-// compared says what the configuration in force is compared with.
+// compared selects the configuration that the one in force is compared with.
 type compared struct {
 	anyOrg
 

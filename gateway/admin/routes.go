@@ -25,7 +25,7 @@ func (d Deps) Rows() []row.Row {
 		{Pattern: "GET /admin/openapi.json", Summary: "This document", Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.openAPI)},
 		{Pattern: "GET /admin/status", Summary: "The configuration in force", Role: row.Viewer, Ask: row.Do(d.status)},
 		{
-			Pattern: "GET /admin/overview", Summary: "What wants a look: gateways, budgets, refusals, idle money, drift", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.overview),
+			Pattern: "GET /admin/overview", Summary: "The entries that need attention: gateways, budgets, refusals, idle money, drift", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.overview),
 			Commands: []row.Command{{
 				Use: "status", Short: "Show the entries that need attention: gateways, budgets, refusals, idle money, drift", Example: "tollgate status\ntollgate status --org acme -o json",
 				Long: `Shows the gateways that share a Redis, with their versions and revisions; budgets
@@ -71,22 +71,22 @@ resources; and where a ledger may differ from the platform.`,
 			Commands: []row.Command{{Use: "spend holds release ORG ID", Short: "End a reservation whose call has left nothing", Example: "tollgate spend holds release acme 01M84TG8488HTPRJ2EYM7Q01FJ --reason 'the platform made nothing'"}},
 		},
 		{
-			Pattern: "GET /admin/spend/history", Summary: "What resources have cost", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.costs),
+			Pattern: "GET /admin/spend/history", Summary: "The costs of resources", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.costs),
 			Commands: []row.Command{
 				{Use: "spend history ORG", Short: "Show the costs of resources, by time and group", Example: "tollgate spend history acme --by team,gpu --bucket day --from 2026-11-01", Defaults: map[string]string{"by": "team"}},
 				{Use: "spend top ORG", Short: "Show the highest costs", Example: "tollgate spend top acme --by resource,team --limit 5", Defaults: map[string]string{"by": "resource,team", "limit": "10"}, Fixed: map[string]string{"bucket": "total"}},
 			},
 		},
 		{
-			Pattern: "GET /admin/spend/forecast", Summary: "What each scope is likely to spend", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.forecast),
+			Pattern: "GET /admin/spend/forecast", Summary: "The likely spending of each scope", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.forecast),
 			Commands: []row.Command{{Use: "spend forecast ORG", Short: "Estimate the spend by the end of the day and of the month", Example: "tollgate spend forecast acme --team research"}},
 		},
 		{
-			Pattern: "GET /admin/spend/export", Summary: "What resources have cost, in the columns of FOCUS 1.2", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.export), Media: "text/csv; charset=utf-8",
+			Pattern: "GET /admin/spend/export", Summary: "The costs of resources, in the columns of FOCUS 1.2", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.export), Media: "text/csv; charset=utf-8",
 			Commands: []row.Command{{Use: "spend export ORG", Short: "Write the costs of resources as CSV with the columns of FOCUS 1.2", Example: "tollgate spend export acme --from 2026-11-01 --to 2026-12-01 > november.csv"}},
 		},
 		{
-			Pattern: "GET /admin/spend/idle", Summary: "What costs money and does not work", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.idle),
+			Pattern: "GET /admin/spend/idle", Summary: "Resources that cost money and do not work", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.idle),
 			Commands: []row.Command{{Use: "spend idle ORG", Short: "Show resources that cost money and do not work, with owner, beginning, and cost a month", Example: "tollgate spend idle acme"}},
 		},
 		{
@@ -94,10 +94,10 @@ resources; and where a ledger may differ from the platform.`,
 			Commands: []row.Command{{Use: "spend keep ORG ID", Short: "Leave a resource alone for a time although it is idle", Example: "tollgate spend keep acme k2n5x8 --for 24h", Defaults: map[string]string{"for": "24h"}}},
 		},
 		{
-			Pattern: "GET /admin/alerts", Summary: "What receivers of alerts were told", Role: row.Viewer, About: row.OfOrg, Watched: true, Ask: row.Do(d.alerts),
+			Pattern: "GET /admin/alerts", Summary: "The alerts that receivers were sent", Role: row.Viewer, About: row.OfOrg, Watched: true, Ask: row.Do(d.alerts),
 			Commands: []row.Command{{
-				Use: "alerts ORG", Short: "List the alerts that were told, and whether a receiver took them", Example: "tollgate alerts acme --since 7d",
-				Long: `Lists what was told of an organisation, the newest first: budgets that reached a
+				Use: "alerts ORG", Short: "List the alerts that were sent, and whether a receiver took them", Example: "tollgate alerts acme --since 7d",
+				Long: `Lists the alerts of an organisation, the newest first: budgets that reached a
 threshold, unusual hours, idle resources, stops, changes without the gateway,
 exceptions that end, and weekly reports. The latest 1,000 are kept, for 90 days.`,
 			}},
@@ -112,10 +112,10 @@ idle money; and the refusals of policies.`,
 			}},
 		},
 		{
-			Pattern: "GET /admin/exceptions", Summary: "What is let pass or left alone until a time", Role: row.Viewer, About: row.OfOrg, Watched: true, Ask: row.Do(d.exceptions),
+			Pattern: "GET /admin/exceptions", Summary: "Exceptions that end at a time", Role: row.Viewer, About: row.OfOrg, Watched: true, Ask: row.Do(d.exceptions),
 			Commands: []row.Command{{
 				Use: "exceptions ORG", Short: "List exceptions with their ends: to policies, approvals, kept resources, brownouts", Example: "tollgate exceptions acme --within 7d",
-				Long: `Lists whatever of an organisation has an end, the next end first: exceptions to
+				Long: `Lists the exceptions of an organisation that end, the next end first: those to
 policies, grants that wait for their call, idle resources that their owners keep,
 and scheduled brownouts of the retired interfaces.`,
 			}},
@@ -160,7 +160,7 @@ issuer is accepted again with a new one: to keep it out, lock it there.`,
 			}},
 		},
 		{
-			Pattern: "GET /admin/legacy", Summary: "Who calls the retired interfaces", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.legacy),
+			Pattern: "GET /admin/legacy", Summary: "The callers of the retired interfaces", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.legacy),
 			Commands: []row.Command{{
 				Use: "migrate report", Short: "List the callers of v1 and GraphQL, how often they call, and the v2 operation to call instead", Example: "tollgate migrate report --org acme -o csv",
 				Long: `Lists the remaining callers of the retired interfaces at a running gateway: one line
@@ -177,7 +177,7 @@ this one, and the resources that an Envoy refused and none has taken since; then
 Envoys that are connected to this gateway, with the versions that they have.`,
 			}},
 		},
-		{Pattern: "GET /admin/envoy/snapshot", Summary: "What a group of Envoys is served", Role: row.Viewer, Ask: row.Do(d.envoySnapshot)},
+		{Pattern: "GET /admin/envoy/snapshot", Summary: "The resources that a group of Envoys is served", Role: row.Viewer, Ask: row.Do(d.envoySnapshot)},
 		{
 			Pattern: "GET /admin/decisions", Summary: "The latest exchanges", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.decisions), Answer: row.List("decisions", d.Shapes.Summary, "incomplete", "next"),
 			Commands: []row.Command{{
@@ -187,9 +187,9 @@ of all that share its Redis those that were refused, warned of or excepted, or
 changed something (decisions.shared). "tollgate explain ID" tells how each came about.`,
 			}},
 		},
-		{Pattern: "GET /admin/decisions/stream", Summary: "What is decided, as server-sent events", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.stream), Media: "text/event-stream"},
+		{Pattern: "GET /admin/decisions/stream", Summary: "Decisions as they are made, as server-sent events", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.stream), Media: "text/event-stream"},
 		{
-			Pattern: "GET /admin/policies/counts", Summary: "On how many calls policies said what", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.counts),
+			Pattern: "GET /admin/policies/counts", Summary: "The number of calls by policy and verdict", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.counts),
 			Commands: []row.Command{{
 				Use: "policy counts ORG", Short: "Show on how many calls policies denied, warned, or would have denied", Example: "tollgate policy counts acme --since 7d\ntollgate policy counts acme --policy gpu_count --verdict 'would deny' --bucket hour",
 				Long: `Shows on how many calls each policy denied, warned, would have denied (mode shadow),
@@ -198,24 +198,24 @@ policy before you enforce it. Counts are kept for 30 days, by whole hours.`,
 			}},
 		},
 		{
-			Pattern: "POST /admin/policies/replay", Summary: "What other policies would have decided on recorded calls", Watched: true, Role: row.Admin, About: row.OfOrg, Ask: row.Do(d.replay),
+			Pattern: "POST /admin/policies/replay", Summary: "The decisions that other policies would have made on recorded calls", Watched: true, Role: row.Admin, About: row.OfOrg, Ask: row.Do(d.replay),
 			Body: reflect.TypeFor[Draft](), Answer: row.TypeOf(d.Shapes.Replayed), Fails: ofDrafts(),
 		},
 		{
-			Pattern: "POST /admin/policies/try", Summary: "What a policy that is not in force says of one call", Watched: true, Role: row.Admin, About: row.OfOrg, Ask: row.Do(d.try),
+			Pattern: "POST /admin/policies/try", Summary: "The verdict of a policy that is not in force on one call", Watched: true, Role: row.Admin, About: row.OfOrg, Ask: row.Do(d.try),
 			Body: reflect.TypeFor[Trial](), Fails: ofDrafts(),
 		},
 		{Pattern: "GET /admin/decisions/log", Summary: "The decision log of this gateway, an event per line", Watched: true, Role: row.Operator, About: row.OfOrg, Ask: row.Do(d.decisionLog), Media: "application/x-ndjson", Fails: []int{http.StatusConflict}},
-		{Pattern: "GET /admin/decisions/{id}", Summary: "What became of an exchange, stage by stage", Watched: true, Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.decision), Answer: row.TypeOf(d.Shapes.Report), Fails: []int{http.StatusNotFound}},
-		{Pattern: "POST /admin/explain", Summary: "What would become of a request", Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.explain), Body: reflect.TypeFor[question](), Answer: row.TypeOf(d.Shapes.Report), Fails: []int{http.StatusInternalServerError}},
-		{Pattern: "GET /admin/audit", Summary: "What an organisation has, held against its policies", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.audit), Answer: row.TypeOf(d.Shapes.Audit), Fails: []int{http.StatusBadGateway}},
+		{Pattern: "GET /admin/decisions/{id}", Summary: "The course of an exchange, stage by stage", Watched: true, Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.decision), Answer: row.TypeOf(d.Shapes.Report), Fails: []int{http.StatusNotFound}},
+		{Pattern: "POST /admin/explain", Summary: "The course that a request would take", Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.explain), Body: reflect.TypeFor[question](), Answer: row.TypeOf(d.Shapes.Report), Fails: []int{http.StatusInternalServerError}},
+		{Pattern: "GET /admin/audit", Summary: "The resources of an organisation, judged by its policies", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.audit), Answer: row.TypeOf(d.Shapes.Audit), Fails: []int{http.StatusBadGateway}},
 		{
-			Pattern: "GET /admin/audit/log", Summary: "What was changed, by whom and with which end: the audit log of this gateway", Watched: true, Role: row.Operator, About: row.OfOrg, Ask: row.Do(d.auditLog), Fails: []int{http.StatusConflict},
+			Pattern: "GET /admin/audit/log", Summary: "Changes, with their authors and results: the audit log of this gateway", Watched: true, Role: row.Operator, About: row.OfOrg, Ask: row.Do(d.auditLog), Fails: []int{http.StatusConflict},
 			Commands: []row.Command{{
-				Use: "audit list", Short: "List what was changed, by whom and with which end", Example: "tollgate audit list --org acme --since 24h\ntollgate audit list --by ada --operation 'POST /admin/keys/revoke'",
+				Use: "audit list", Short: "List changes, with their authors and results", Example: "tollgate audit list --org acme --since 24h\ntollgate audit list --by ada --operation 'POST /admin/keys/revoke'",
 				Long: `Lists the audit log of the gateway that is asked, newest first, a line for each
 change with its end, through rotated files. A list reads 8 MiB of the log at most;
-"--before" with the number that it names goes on. "--reads" lists who looked at
+"--before" with the number that it names goes on. "--reads" lists reads of
 records of callers instead. "tollgate audit verify" holds the chain of the files.`,
 			}},
 		},
@@ -237,7 +237,7 @@ the latest first. The latest 50 are kept for a year, without secrets.`,
 			}},
 		},
 		{
-			Pattern: "GET /admin/config/diff", Summary: "What differs between the configuration in force and another", Role: row.Admin, About: row.OfOrg, Ask: row.Do(d.configDiff), Fails: []int{http.StatusNotFound, http.StatusConflict},
+			Pattern: "GET /admin/config/diff", Summary: "The differences between the configuration in force and another", Role: row.Admin, About: row.OfOrg, Ask: row.Do(d.configDiff), Fails: []int{http.StatusNotFound, http.StatusConflict},
 			Commands: []row.Command{{
 				Use: "config diff", Short: "Compare the configuration in force with the revision before, another one, or the file", Example: "tollgate config diff\ntollgate config diff --with file",
 				Long: `Compares the configuration in force with the revision before it, with any that

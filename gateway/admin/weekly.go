@@ -29,7 +29,7 @@ type Weekly struct {
 	Dearest []Share `json:"dearest"`
 	// Budgets are those of the organisation and its teams, or of the team, as they are now.
 	Budgets []NearBudget `json:"budgets"`
-	// Month is what this month is likely to cost, absent without an estimate.
+	// Month is the likely cost of this month, absent without an estimate.
 	Month *Estimate `json:"month,omitempty"`
 	// Idle is the cost of idle resources in a month, absent without any.
 	Idle *IdleMoney `json:"idle,omitempty"`

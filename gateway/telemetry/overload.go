@@ -11,7 +11,7 @@ import (
 
 // MeasureGate registers metrics of the gateway's concurrency.
 func MeasureGate(m metric.Meter, gate *overload.Gate) {
-	slots := Must(m.Int64ObservableGauge("tollgate.overload.slots", metric.WithDescription("Requests under way, by what they do, and how many may be.")))
+	slots := Must(m.Int64ObservableGauge("tollgate.overload.slots", metric.WithDescription("Requests under way, by state, and their bounds.")))
 	waiting := Must(m.Int64ObservableGauge("tollgate.overload.waiting", metric.WithDescription("Requests that wait to be admitted.")))
 	shed := Must(m.Int64ObservableCounter("tollgate.overload.shed", metric.WithDescription("Requests that were refused because there was too much to do.")))
 	Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {

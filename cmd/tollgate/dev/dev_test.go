@@ -54,7 +54,7 @@ orgs:
 	return &stack{platform: p, gateway: &dev.Gateway{URL: s.URL, Key: "key_of_nobody", HTTP: s.Client()}}
 }
 
-// console is what the developer is told.
+// console is the output for the developer.
 type console struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -388,7 +388,7 @@ func TestHostileBrowsers(t *testing.T) { //nolint:tparallel // parts of one serv
 }
 
 // Files may change, break and go while calls run: a call ends as it began, and a broken
-// file says what is wrong with it.
+// file names its fault.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	s := newStack(t, "")

@@ -152,7 +152,7 @@ func TestFaultsHaveFileAndLine(t *testing.T) {
 	}
 }
 
-// A hostile project is read and not run, and what is not its own is not read.
+// A hostile project is read and not run, and files outside it are not read.
 func TestHostileProjectsRunNothing(t *testing.T) {
 	t.Parallel()
 	outside := write(t, map[string]string{"secret.py": from + "@Endpoint(name='secret')\ndef f(): ...\n", "deep/x.py": from + "@Endpoint(name='x')\ndef f(): ...\n"})

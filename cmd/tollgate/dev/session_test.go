@@ -173,7 +173,7 @@ func TestIdsLeadToOwnEndpointsOnly(t *testing.T) {
 	}
 }
 
-// --max-usd ends what the session rents when it may have cost that much.
+// --max-usd ends the session's rented resources when they may have cost that much.
 func TestMaxUSD(t *testing.T) {
 	t.Parallel()
 	s := newStack(t, "")
@@ -251,7 +251,7 @@ func TestAutoProvisionAsks(t *testing.T) {
 	}
 }
 
-// A change of a file is followed, and what is left is said at the end.
+// A change of a file is followed, and remaining resources are named at the end.
 func TestRunFollowsFiles(t *testing.T) {
 	t.Parallel()
 	s := newStack(t, "")

@@ -24,7 +24,7 @@ type Row struct {
 	About About
 	// Changes marks questions that change something. Each is logged, and recorded in the audit log.
 	Changes bool
-	// Watched marks questions about the records of callers: the audit log has who looks.
+	// Watched marks questions about the records of callers: the audit log names each asker.
 	Watched bool
 	// Ask answers. It is the zero Func where Handle does.
 	Ask Func
