@@ -80,7 +80,7 @@ func (n naming) brands(member string) bool {
 	return n.common.Brand == "" && !n.own[member] && isWord.FindString(member) == member
 }
 
-// named returns what the schema calls a field or an input member.
+// named returns the schema's name of a field or an input member.
 func (n naming) named(member string) string {
 	if member != "" && n.brands(member) {
 		return "is" + n.common.Name()
@@ -101,8 +101,8 @@ func (n naming) spelled(document string) string {
 // Serve answers one POST of a GraphQL request. in.Body is the decoded JSON
 // object; for the content type application/graphql it is the document itself,
 // as a string. An empty in.Account means that the caller sent no credential:
-// such a request may read the catalog through call where in.Catalog is set, and nothing
-// else but that v2 lacks what it asks for.
+// such a request may read the catalog through call where in.Catalog is set, and gets
+// nothing else but refusals of things that v2 lacks.
 //
 // The result is never nil, and no input makes Serve panic.
 func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.Caller) (out *translate.Outgoing) {
@@ -142,7 +142,7 @@ func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.
 	return out
 }
 
-// answer executes an operation and writes what it gave.
+// answer executes an operation and writes its result.
 func (a *API) answer(ctx context.Context, op *operation, x *exchange) *translate.Outgoing {
 	r := op.Execute(ctx, x)
 	out := a.outgoing(http.StatusOK)

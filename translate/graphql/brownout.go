@@ -10,7 +10,7 @@ import (
 const codeBrownout = "BROWNOUT"
 
 // Brownout writes the refusal of a request that met a scheduled brownout. It is
-// a 503, which clients take for a failed request whatever they make of bodies.
+// a 503, which clients take for a failed request, with any body.
 func (a *API) Brownout(_ string, _ map[string]string, text string) *translate.Outgoing {
 	return a.refused(http.StatusServiceUnavailable, &fault{message: text, code: codeBrownout, status: http.StatusServiceUnavailable})
 }

@@ -28,7 +28,7 @@ func (x *exchange) compliantCentres(ctx context.Context, list, named []string) (
 // centreIDs lists the centres a catalog record names.
 func centreIDs(entry any) []string { return legacy.IDs(translate.Items(entry, "dataCenters")) }
 
-// member is what a cloud is called inside records of the catalog.
+// member is the name of a cloud inside records of the catalog.
 func member(cloud string) string {
 	if cloud == community {
 		return "community"

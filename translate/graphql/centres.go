@@ -115,7 +115,7 @@ func dataCenterFields() objectType {
 // gpuStock is the availability of a GPU type in one centre.
 type gpuStock struct{ id, name, level string }
 
-// gpuAvailability lists what a centre has: from its own record, or turned
+// gpuAvailability lists the GPUs of a centre: from its own record, or turned
 // around from the GPU catalog for a count or cloud that record does not cover.
 func gpuAvailability(ctx context.Context, x *exchange, c *dataCenter, in input) (any, error) {
 	a := in.object("input")

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// TestRoundTrips writes through one mutation what a query then reads: env as a
+// TestRoundTrips writes values by a mutation and reads them by a query: env as a
 // list of pairs becomes one of KEY=value, ports and dockerArgs stay the texts
 // they were.
 func TestRoundTrips(t *testing.T) {
@@ -37,7 +37,7 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// echoing is a v2 that answers a create with what it was sent.
+// echoing is a v2 that answers a create with the sent body.
 type echoing struct{ *script }
 
 func (e *echoing) Call(ctx context.Context, r *translate.Request) (*translate.Response, error) {
@@ -173,8 +173,8 @@ func TestStock(t *testing.T) {
 	}
 }
 
-// TestSaveEndpointKeeps: what a change leaves out stays, although the retired service
-// put some of it back to its defaults.
+// TestSaveEndpointKeeps: fields that a change leaves out stay, although the retired
+// service put some of them back to their defaults.
 func TestSaveEndpointKeeps(t *testing.T) {
 	v2 := newScript(t, "getEndpoint 200 @endpoint\nupdateEndpoint 200 @endpoint")
 	newRig(t).ask(t, v2, `mutation { saveEndpoint(input: {id: "ep1", name: "x"}) { id } }`, "")

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// Config is what an operator may set about the GraphQL interface. Start from
+// Config holds the settings of the GraphQL interface. Start from
 // DefaultConfig: the zero value has no limits that a document could meet.
 type Config struct {
 	Introspection bool          `yaml:"introspection" doc:"answers __schema and __type. Off, they are refused with 'GraphQL introspection is not allowed'"`
@@ -24,7 +24,7 @@ type Config struct {
 	Legacy legacy.Config `yaml:"-"`
 }
 
-// Limits bounds what one request may ask for. Every refusal names the limit.
+// Limits bounds one request. Every refusal names the limit.
 // Counts are taken after fragments are expanded.
 type Limits struct {
 	// Document is the longest query document, in bytes, and Tokens the most lexical
@@ -40,8 +40,8 @@ type Limits struct {
 	// and items each counted, a variable once for every type it is used as. Comparing
 	// the arguments of fields that share a name counts too.
 	Values int
-	// RootMutations is the most root fields of a mutation. Whatever it says, at most one
-	// of them may cost money.
+	// RootMutations is the most root fields of a mutation. With any value, at most one of
+	// them may cost money.
 	RootMutations int
 	// Calls is the most v2 calls one request may make, Response the longest response, in
 	// bytes.

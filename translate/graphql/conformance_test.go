@@ -18,8 +18,8 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// described is the API description of v2, read as a file: what is sent must fit
-// it, whatever the code of the gateway thinks.
+// described is the API description of v2, read as a file: sent bodies must fit
+// it, independently of the gateway's code.
 type described struct {
 	raw        []byte
 	operations map[string]operation

@@ -60,7 +60,7 @@ func deployClouds(a args, want *legacy.PodCreate) []string {
 }
 
 // deployCPUPod makes a pod without GPU: of the instance named, or of the cheapest
-// flavour that has what was asked for.
+// flavour that is large enough.
 func deployCPUPod(ctx context.Context, x *exchange, in input) (any, error) {
 	a := in.object("input")
 	want, err := x.podCreate(ctx, a)
@@ -122,7 +122,7 @@ func (x *exchange) podCreate(ctx context.Context, a args) (*legacy.PodCreate, er
 	return want, x.placement(ctx, a, &want.Placement)
 }
 
-// newPodWishes reads what is said about a pod that is made. Clients send 0 or ""
+// newPodWishes reads the wishes for a new pod. Clients send 0 or ""
 // without meaning anything by it.
 func newPodWishes(a args) legacy.PodWishes {
 	w := podWishes(a)
@@ -145,7 +145,7 @@ func newPodWishes(a args) legacy.PodWishes {
 	return w
 }
 
-// podWishes reads what both bodies say about a pod.
+// podWishes reads the wishes that both bodies have for a pod.
 func podWishes(a args) legacy.PodWishes {
 	return legacy.PodWishes{
 		Container: containerWishes(a),

@@ -14,7 +14,7 @@ import (
 type endpoint struct {
 	v2.Endpoint
 	listed bool
-	// known is what is remembered of it, nil when that was not read.
+	// known is the note of it, nil when that was not read.
 	known *translate.EndpointNote
 }
 
@@ -50,7 +50,7 @@ func (x *exchange) endpointByID(ctx context.Context, id string) (any, error) {
 }
 
 // gpuIDs is the text the caller sent when it still means the selection there
-// is, so that what was written reads back the same.
+// is, so that written values read back the same.
 func (e *endpoint) gpuIDs(ctx context.Context, x *exchange) string {
 	sent := e.note(ctx, x).GPUIDs
 	if sent != "" && !e.IsCPU() && x.IsSelected(ctx, translate.SplitList(sent), e.Endpoint) {

@@ -79,7 +79,7 @@ func (f *fault) Error() string {
 
 func (f *fault) Unwrap() error { return f.cause }
 
-// badInput is a refusal of what the caller asked for, before any v2 call.
+// badInput refuses the caller's input, before any v2 call.
 func badInput(message string) *fault { return &fault{message: message, code: codeBadInput} }
 
 func internal(cause error) *fault {
@@ -175,8 +175,7 @@ func noCapacity(status int) *fault {
 	return &fault{message: textNoCapacity, code: codeNoCapacity, status: status}
 }
 
-// reading makes a fault of what the problem document of a v2 refusal says, but for its
-// words.
+// reading makes a fault of the problem document of a v2 refusal, but for its words.
 func reading(r *translate.Response) *fault {
 	f := &fault{
 		status: r.Status, kind: r.Kind, retryAfter: r.Header.Get("Retry-After"),

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// exchange is one request under way: the conversation with v2, and what was
-// read there. Its methods may be called from several root fields at once.
+// exchange is one request under way: the conversation with v2, and the
+// objects read there. Its methods may be called from several root fields at once.
 type exchange struct {
 	*legacy.Session
 	api *API

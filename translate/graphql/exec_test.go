@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/graphql"
 )
 
-// TestExecution checks the language: what a document means, whatever the field.
+// TestExecution checks the language: the meaning of a document, for any field.
 func TestExecution(t *testing.T) {
 	tests := []struct {
 		name, document, variables, operation string

@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/graphql/engine"
 )
 
-// Names for what a report cannot call by the caller's own word, which could be
+// Names for fields that a report cannot call by the caller's own word, which could be
 // any text.
 const (
 	// FieldInvalid is a request whose root fields cannot be told.

@@ -57,8 +57,8 @@ func TestFields(t *testing.T) {
 
 func query(text string) map[string]any { return map[string]any{"query": text} }
 
-// Every root field has a successor or is known to have none, and what is named
-// a successor is what the golden cases of the field call.
+// Every root field has a successor or is known to have none, and the golden
+// cases of the field call the named successors.
 func TestSuccessors(t *testing.T) {
 	roots := slices.Concat(slices.Sorted(maps.Keys(queries())), slices.Sorted(maps.Keys(mutations())))
 	for _, name := range roots {

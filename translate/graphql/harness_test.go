@@ -49,7 +49,7 @@ func (c *clock) Sleep(ctx context.Context, d time.Duration) error {
 }
 
 // script is a v2 that answers each operation from its own list, the last answer
-// again and again, and records what it was asked. Lines are
+// again and again, and records its requests. Lines are
 // "operation status body"; a body "@name" is a file of testdata/fixtures.
 type script struct {
 	mu      sync.Mutex

@@ -200,7 +200,7 @@ func TestIntrospectionOff(t *testing.T) {
 	}
 }
 
-// TestIntrospectionTools asks what the usual tools ask first.
+// TestIntrospectionTools sends the first queries of the usual tools.
 func TestIntrospectionTools(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("testdata", "introspection.graphql"))
 	if err != nil {
@@ -351,7 +351,7 @@ func TestHostileBodies(t *testing.T) {
 }
 
 // FuzzServe looks for documents and variables that break the executor: it must
-// answer whatever comes, with JSON, and call v2 at most as often as its limit.
+// answer any request, with JSON, and call v2 at most as often as its limit.
 func FuzzServe(f *testing.F) {
 	for _, document := range hostile() {
 		f.Add(document, "{}", "")
@@ -394,7 +394,7 @@ func FuzzServe(f *testing.F) {
 	})
 }
 
-// TestLongLists: what a price asks for is read once per field of the document,
+// TestLongLists: the data for a price is read once per field of the document,
 // and lists that no price needs do not become queries.
 func TestLongLists(t *testing.T) {
 	ask := func(t *testing.T, variables string) (answer, *script) {

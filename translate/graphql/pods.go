@@ -20,7 +20,7 @@ type pod struct {
 	// status is the desiredStatus an action forces into its answer, "" for the
 	// pod's own.
 	status string
-	// note is what is remembered of a pod that was just made; nil to read it.
+	// note is the note of a pod that was just made; nil to read it.
 	note *translate.PodNote
 	// group is the list it came in, whose notes are read together; nil for a
 	// pod read alone.
@@ -107,15 +107,15 @@ func wrapPods(bodies []any) []any {
 	return out
 }
 
-// podGroup is what the store remembers about the pods of one list, read when
-// first asked for.
+// podGroup holds the store's notes of the pods of one list, read when first
+// asked for.
 type podGroup struct {
 	ids   []string
 	once  sync.Once
 	notes map[string]translate.PodNote
 }
 
-// remembered is what the store remembers about the pod. Where it cannot tell, the
+// remembered returns the store's note of the pod. Where it cannot tell, the
 // answer is less exact.
 func (p *pod) remembered(ctx context.Context, x *exchange) translate.PodNote {
 	if p.note != nil {

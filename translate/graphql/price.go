@@ -68,7 +68,7 @@ func lowestPrice(ctx context.Context, x *exchange, g gpuType, in input) (any, er
 	return best, nil
 }
 
-// wantedPrice is what the input of lowestPrice asks, of whatever type.
+// wantedPrice reads the input of lowestPrice, of any type.
 func wantedPrice(ctx context.Context, x *exchange, a args) (lowest, error) {
 	count, _ := a.int("gpuCount")
 	l := lowest{count: max(count, 1), product: "POD", country: strings.ToUpper(a.text("countryCode"))}
@@ -246,8 +246,8 @@ func lowestPriceFields() objectType {
 	}
 }
 
-// least is a lower bound on what a pod of the type and count comes with, null where
-// there can be none. Clients drop offers without it, whatever is in stock.
+// least is a lower bound on the resources of a pod of the type and count, null where
+// there can be none. Clients drop offers without it, with any stock.
 func least(pick func(memory, vcpus int64) int64) resolver {
 	return field(func(_ context.Context, x *exchange, l *lowest, _ input) (any, error) {
 		if l.nowhere || !carried(l.gpu.entry, l.cloud) || l.count > mostIn(l.gpu.entry, l.cloud) {

@@ -51,7 +51,7 @@ func rawDocument(h http.Header) bool {
 	return err == nil && t == "application/graphql"
 }
 
-// prepare turns a request into an operation, or reports what is wrong with it.
+// prepare turns a request into an operation, or reports its faults.
 func (a *API) prepare(in *translate.Incoming) (*operation, []*fault) {
 	r, f := readRequest(in)
 	if f != nil {
@@ -73,7 +73,7 @@ func (a *API) prepare(in *translate.Incoming) (*operation, []*fault) {
 	return op, nil
 }
 
-// classify notes what an operation needs and bounds its mutations.
+// classify notes the needs of an operation and bounds its mutations.
 func (a *API) classify(plan *engine.Operation[*exchange]) (*operation, *fault) {
 	op := &operation{Operation: plan, public: true, hub: true}
 	mutations, paid := 0, 0

@@ -10,13 +10,13 @@ import (
 )
 
 // resolver yields the value of one field; it reaches v2 through x. The selection
-// decides what is read from v2: resolvers run for selected fields only.
+// decides on the reads from v2: resolvers run for selected fields only.
 type resolver = engine.Resolver[*exchange]
 
 // objectType holds the resolvers of one type of the schema, by field.
 type objectType = engine.Object[*exchange]
 
-// input is what a field was asked for.
+// input holds the arguments and selection of a field.
 type input struct {
 	args
 	engine.Input
@@ -124,7 +124,7 @@ func (a args) object(name string) args { o, _ := a[name].(map[string]any); retur
 
 func (a args) list(name string) []any { l, _ := a[name].([]any); return l }
 
-// wish reads an argument as what the caller says about a setting.
+// wish reads an argument as the caller's wish for a setting.
 func wish[T any](a args, name string) legacy.Wish[T] { return legacy.WishOf[T](a, name) }
 
 // startNames are the arguments about what pods run beside their command.

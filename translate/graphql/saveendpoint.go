@@ -41,7 +41,7 @@ func saveEndpoint(ctx context.Context, x *exchange, in input) (any, error) {
 	return &endpoint{Endpoint: e, known: &note}, nil
 }
 
-// unsaveable refuses what v2 cannot do.
+// unsaveable refuses changes that v2 cannot make.
 func unsaveable(a, t args) error {
 	switch {
 	case len(a.texts("modelReferences")) > 0:
@@ -144,7 +144,7 @@ func (x *exchange) endpointPlaces(a args) func(ctx context.Context) (legacy.Wish
 	}
 }
 
-// rememberEndpoint stores what the caller sent and v2 does not show again.
+// rememberEndpoint stores the members of the caller's input that v2 does not show again.
 func rememberEndpoint(a args, n *translate.EndpointNote, body v2.Endpoint) {
 	if text := a.text("gpuIds"); text != "" {
 		n.GPUIDs, n.GPUTypeIDs = text, nil // v1's list may no longer be the same selection

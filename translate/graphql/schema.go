@@ -106,7 +106,7 @@ func resolvers(cfg Config) map[string]objectType {
 	return all
 }
 
-// afresh forgets what the mutations before have read.
+// afresh forgets the reads of the mutations before.
 func afresh(mutate resolver) resolver {
 	return func(ctx context.Context, x *exchange, source any, in engine.Input) (any, error) {
 		x.Forget()

@@ -179,7 +179,7 @@ func templateFields() objectType {
 	}
 }
 
-// portConfigs reads back what a caller sent; text of another shape is none.
+// portConfigs reads back the ports that a caller sent; text of another shape is none.
 func portConfigs(raw json.RawMessage) []any {
 	var list []map[string]any
 	if json.Unmarshal(raw, &list) != nil {
@@ -295,7 +295,7 @@ func containerWishes(a args) legacy.Container {
 	return w
 }
 
-// forNew reads no ports as the default, as it is for what is made.
+// forNew reads no ports as the default, as new objects require.
 func forNew(w *legacy.Container) {
 	if len(w.Ports.Value()) == 0 {
 		w.Ports = legacy.Wish[[]string]{}

@@ -10,7 +10,7 @@ import (
 
 // ClusterCreate holds a caller's wishes for a new cluster.
 type ClusterCreate struct {
-	// PodCreate is what all its pods have in common.
+	// PodCreate is the common part of all its pods.
 	PodCreate
 	Type             string
 	GPU              string

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Config is what operators may set about both legacy dialects. Start from
+// Config holds the settings of both legacy dialects. Start from
 // DefaultConfig.
 type Config struct {
 	Answers    Answers `yaml:"answers" doc:"'faithful' answers as the retired interfaces really did, for which their clients were written; 'strict' answers as their descriptions said. See docs/v1.md"`

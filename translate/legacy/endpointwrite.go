@@ -370,7 +370,7 @@ func (e *endpointWrite) flashboot() {
 	}
 }
 
-// remember stores what v2 will not tell again, unless it is known.
+// remember stores the values that v2 will not tell again, unless they are known.
 func (e *endpointWrite) remember(ctx context.Context, id string, after v2.Endpoint, before translate.EndpointNote) {
 	if e.body.Has("gpu") || e.body.Has("cpu") {
 		e.note.BilledType = e.billedType(ctx, after)

@@ -17,7 +17,7 @@ type PodCreate struct {
 	// Template and NetworkVolume are ids, "" for none.
 	Template, NetworkVolume  string
 	Locked, GlobalNetworking bool
-	// Request is the request as it came: what its repeats have in common.
+	// Request is the request as it came: the part that its repeats have in common.
 	Request string
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// Placement is where a pod may go, and on what.
+// Placement names the places and the hardware of a pod.
 type Placement struct {
 	// CPU asks for a pod without GPU; Types are flavours then.
 	CPU bool

@@ -34,7 +34,7 @@ func NewSession(d *translate.Dialogue, q *Quirks) *Session {
 	return &Session{Dialogue: d, Quirks: q, reads: make(map[string]*read)}
 }
 
-// lastingPrefix begins the keys of what writes do not change.
+// lastingPrefix begins the keys of values that writes do not change.
 const lastingPrefix = "lasting\x00"
 
 // Once calls f once per key until the session forgets, and returns its result.
@@ -50,7 +50,7 @@ func (s *Session) Once(key string, f func() (any, error)) (any, error) {
 	return r.value, r.err
 }
 
-// Lasting is Once for what no write of a caller changes, as the catalog.
+// Lasting is Once for values that no write of a caller changes, such as the catalog.
 func (s *Session) Lasting(key string, f func() (any, error)) (any, error) {
 	return s.Once(lastingPrefix+key, f)
 }

@@ -22,7 +22,7 @@ type Template struct {
 	// KnownAs is the id the caller knows it by: that of the template it took the
 	// place of, when it was made again.
 	KnownAs string
-	// Note is what v2 does not keep; templates that were listed have none.
+	// Note holds the values that v2 does not keep; templates that were listed have none.
 	Note translate.TemplateNote
 }
 
@@ -276,7 +276,7 @@ func (s *Session) updateVirtual(ctx context.Context, about About, endpoint strin
 	return VirtualTemplate(after), err
 }
 
-// rememberTemplate stores what v2 does not keep, if that changes.
+// rememberTemplate stores the values that v2 does not keep, if they change.
 func (s *Session) rememberTemplate(ctx context.Context, t *Template, edits ...func(*translate.TemplateNote)) {
 	before := t.Note
 	for _, edit := range edits {

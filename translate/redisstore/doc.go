@@ -1,4 +1,4 @@
-// Package redisstore keeps what the translators remember in Redis, shared by
+// Package redisstore keeps the memory of the translators in Redis, shared by
 // all gateways.
 //
 // A record is one string key with its time to live; beside it a sorted set for

@@ -90,8 +90,8 @@ func TestErrorsAreTold(t *testing.T) {
 	}
 }
 
-// TestTheIndexForgets: what is written and never asked for again, such as the marks
-// of pods that were handed out, leaves nothing behind.
+// TestTheIndexForgets: entries that are written and never asked for again, such as the marks
+// of pods that were handed out, leave nothing behind.
 func TestTheIndexForgets(t *testing.T) {
 	server, store := open(t)
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)

@@ -70,7 +70,7 @@ func want(t *testing.T, s translate.Store, k translate.Key, value string) {
 	}
 }
 
-// find asks for some ids; what it finds must be what List has of them.
+// find asks for some ids; it must find the entries that List has of them.
 func find(t *testing.T, s translate.Store, account, kind string, ids ...string) {
 	t.Helper()
 	values, err := s.Find(t.Context(), account, kind, ids)

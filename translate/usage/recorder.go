@@ -131,7 +131,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 	}
 }
 
-// giveUp counts what will never be written.
+// giveUp counts the calls that will never be written.
 func (r *Recorder) giveUp(ctx context.Context) {
 	r.flushing.Lock()
 	defer r.flushing.Unlock()
@@ -145,7 +145,7 @@ func (r *Recorder) giveUp(ctx context.Context) {
 	r.deps.Logger.WarnContext(ctx, "legacy calls not noted", "calls", calls)
 }
 
-// Flush writes everything noted before it was called. What could not be written
+// Flush writes everything noted before it was called. Notes that could not be written
 // stays, in order, for the next time.
 func (r *Recorder) Flush(ctx context.Context) error {
 	r.flushing.Lock()

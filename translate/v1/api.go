@@ -52,7 +52,7 @@ type API struct {
 	deps translate.Deps
 	rows []row
 	byID map[string]*row
-	// header is what every answer has.
+	// header holds the headers of every answer.
 	header http.Header
 	quirks legacy.Quirks
 	docs   *documents
@@ -121,7 +121,7 @@ type reply struct {
 	encoded     []byte
 }
 
-// shown answers with what a rule returned, in v1's shape.
+// shown answers with the result of a rule, in v1's shape.
 func shown(show func(any) map[string]any) func(body map[string]any, err error) (*reply, error) {
 	return func(body map[string]any, err error) (*reply, error) {
 		if err != nil {
@@ -196,7 +196,7 @@ func (a *API) Refuse(r *translate.Response) *translate.Outgoing {
 	return out
 }
 
-// answer turns what a handler returned into bytes and headers.
+// answer turns the result of a handler into bytes and headers.
 func (a *API) answer(row *row, r *request, answer *reply, err error) *translate.Outgoing {
 	out := &translate.Outgoing{V2: r.Operations(), Warnings: r.Warnings(), Lost: r.Lost()}
 	out.Header = a.headers(row, r)
@@ -219,7 +219,7 @@ func (a *API) answer(row *row, r *request, answer *reply, err error) *translate.
 	return out
 }
 
-// link names what takes the place of a call in v2, if there is something, and the page
+// link names the successor of a call in v2, if there is one, and the page
 // about v1.
 func (row *row) link(params map[string]string) string {
 	if row.successor == "" {
@@ -228,8 +228,8 @@ func (row *row) link(params map[string]string) string {
 	return `<` + expand(row.successor, params) + `>; rel="successor-version", ` + docsLink
 }
 
-// headers are those of every answer: the migration signals and what the last v2
-// answer says about limits. row and r are nil for refusals raised outside.
+// headers are those of every answer: the migration signals and the limits in the
+// last v2 answer. row and r are nil for refusals raised outside.
 func (a *API) headers(row *row, r *request) http.Header {
 	h := a.header.Clone()
 	if row == nil {

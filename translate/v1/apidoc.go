@@ -21,7 +21,7 @@ var docsPage []byte
 // brandMark stands for the platform's name in the embedded description.
 const brandMark = "__BRAND__"
 
-// documents are what v1 serves about itself.
+// documents are v1's documents about itself.
 type documents struct {
 	// source is the description with the brand put in. It is decoded anew for
 	// each answer that changes it.

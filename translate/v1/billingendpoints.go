@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// endpointFilter is what GET /v1/billing/endpoints filters by and v2 does not.
+// endpointFilter holds the filters of GET /v1/billing/endpoints that v2 lacks.
 type endpointFilter struct {
 	types, centres  []string
 	image, template string
@@ -83,7 +83,7 @@ func endpointBilling(ctx context.Context, r *request) (*reply, error) {
 	return ok(sums.records(func(_ *ledgerSum, record map[string]any) { record["timeBilledMs"] = 0 })), nil
 }
 
-// billedEndpoint is what the filters of endpoint billing look at.
+// billedEndpoint holds the facts that the filters of endpoint billing look at.
 type billedEndpoint struct {
 	types, centres  []string
 	image, template string
@@ -131,8 +131,7 @@ func (e billedEndpoint) kind() string {
 	return ""
 }
 
-// goneEndpoints is what is remembered of billed endpoints that are not there any
-// more.
+// goneEndpoints returns the notes of billed endpoints that no longer exist.
 func (r *request) goneEndpoints(ctx context.Context, records []any, known map[string]billedEndpoint) map[string]translate.EndpointNote {
 	var ids []string
 	for _, record := range records {

@@ -24,7 +24,7 @@ type cards struct {
 	known map[string]card
 }
 
-// card is what the catalog says of a type: its id for a name and prices of 0 where it
+// card holds the catalog's facts of a type: its id for a name and prices of 0 where it
 // says nothing.
 type card struct {
 	id, name          string

@@ -102,7 +102,7 @@ func TestEveryOperationHasGoldens(t *testing.T) {
 	}
 }
 
-// checkAnswer holds what is true of every answer.
+// checkAnswer checks the invariants of every answer.
 func checkAnswer(t *testing.T, g *golden) {
 	t.Helper()
 	out := g.result
@@ -229,8 +229,8 @@ func TestAnywhereIsTheDescribedDefault(t *testing.T) {
 	}
 }
 
-// TestDescriptionMatchesTheReference compares what the description says with
-// the reference it was written from: everything but the words.
+// TestDescriptionMatchesTheReference compares the description with the
+// reference it was written from: everything but the words.
 func TestDescriptionMatchesTheReference(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "reference", "v1.openapi.json"))
 	if err != nil {

@@ -6,11 +6,11 @@
 // calls through a translate.Dialogue and returns a value in v1's shape or a
 // *fault. Nothing of a caller's body is copied into a v2 body: each is built
 // anew from the fields this package knows, so v2 never sees a surprise and
-// policies judge exactly what is sent.
+// policies judge exactly the sent body.
 //
 // Invariants:
-//   - API.Serve always answers, in v1's dialect, whatever it is given.
-//   - What is lost in translation is said in X-Legacy-Warning, never silent.
+//   - API.Serve always answers, in v1's dialect, for any request.
+//   - X-Legacy-Warning names each loss in translation; none is silent.
 //   - A create leaves at most one resource, also when an answer is lost.
 //   - A missing note in the store makes an answer less exact, never wrong.
 package v1

@@ -39,7 +39,7 @@ func strange() *rapid.Generator[any] {
 	})
 }
 
-// bend puts strange values into an object and what it holds.
+// bend puts strange values into an object and its members.
 func bend(t *rapid.T, members map[string]any) {
 	for _, name := range append(slices.Sorted(maps.Keys(members)), "cpu", "gpu", "mounts", "runtime") {
 		inner, isObject := members[name].(map[string]any)

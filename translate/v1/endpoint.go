@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// endpointView is what an endpoint response is made of besides the v2 endpoint.
+// endpointView holds the sources of an endpoint response besides the v2 endpoint.
 type endpointView struct {
 	note translate.EndpointNote
 	// types is the serverless catalog, nil when it cannot be read.

@@ -70,7 +70,7 @@ func updateEndpoint(ctx context.Context, r *request) (*reply, error) {
 	return ok(r.endpointNow(ctx, endpoint, note)), nil
 }
 
-// endpointWishes reads what both bodies say about an endpoint.
+// endpointWishes reads the wishes that both bodies have for an endpoint.
 func (r *request) endpointWishes() *legacy.EndpointWishes {
 	in := r.body
 	w := &legacy.EndpointWishes{
@@ -106,8 +106,8 @@ func (r *request) endpointWishes() *legacy.EndpointWishes {
 // maxEndpointFlavours is how many flavours an endpoint gets when none are named.
 const maxEndpointFlavours = 3
 
-// cpus chooses one instance for each flavour, in order; what is not given is as it
-// is now.
+// cpus chooses one instance for each flavour, in order; settings that are not given
+// stay.
 func (r *request) cpus(ctx context.Context, now v2.Endpoint) ([]v2.CPU, error) {
 	current := now.CPUs()
 	if len(current) > 0 && !r.body.has("vcpuCount") {

@@ -35,8 +35,8 @@ type fault struct {
 // Error implements error.
 func (f *fault) Error() string { return f.text }
 
-// body is what the caller gets: message for those who read the documented key,
-// error and status for those who read what v1 really sent.
+// body is the caller's: message for those who read the documented key,
+// error and status for those who read the members that v1 really sent.
 func (f *fault) body() map[string]any {
 	body := map[string]any{"message": f.text, "error": f.text, "status": f.status}
 	if len(f.problems) > 0 {
@@ -116,7 +116,7 @@ func (a *API) faultOf(err error) *fault {
 	return a.refused(r)
 }
 
-// missingText names what a 404 is about.
+// missingText names the subject of a 404.
 func missingText(about legacy.About) string {
 	switch {
 	case about.Noun == legacy.NounTerminated:

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// handling is what becomes of an input field.
+// handling is the treatment of an input field.
 type handling int
 
 // Every field of every input has one; a test tries each field.
@@ -81,7 +81,7 @@ func (in input) flag(name string) bool { b, _ := in[name].(bool); return b }
 
 func (in input) texts(name string) []string { l, _ := in[name].([]string); return l }
 
-// wish reads a key as what the caller says about a setting.
+// wish reads a key as the caller's wish for a setting.
 func wish[T any](in input, name string) legacy.Wish[T] { return legacy.WishOf[T](in, name) }
 
 // whole returns an integer, absent when it was not given.
@@ -104,8 +104,8 @@ func (in input) textOr(name, absent string) string {
 const maxProblems = 20
 
 // maxItems bounds a list that may come as one comma separated text: the bound on
-// JSON arrays does not see inside a string, and what is built from the lists of
-// a pod multiplies.
+// JSON arrays does not see inside a string, and the objects built from the lists
+// of a pod multiply.
 const maxItems = 256
 
 // read validates a body. The order of the checks is v1's: object, unknown keys,

@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "rewrite the golden sections of testdata
 // golden is one file of testdata. Its inputs:
 //
 //	v1.request    method, path and body
-//	v2.responses  what the platform answers, in order; see readScript
+//	v2.responses  the platform's answers, in order; see readScript
 //	notes         optional: notes remembered before, "kind id json" lines
 //	pick          optional: the one member of the answer to show, "a/b/c"
 //

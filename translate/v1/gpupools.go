@@ -22,7 +22,7 @@ func (r *request) poolCards(ctx context.Context, endpoints ...any) []any {
 }
 
 // typesOf expands an endpoint's pools to cards. When the note has the same set
-// its order is given back: strict clients compare what they sent.
+// its order is given back: strict clients compare it with the order they sent.
 func typesOf(e v2.Endpoint, types []any, remembered []string) []string {
 	cards := legacy.Cards(e, legacy.Pools(types))
 	expanded := expandPools(remembered, types)
@@ -32,8 +32,8 @@ func typesOf(e v2.Endpoint, types []any, remembered []string) []string {
 	return cards
 }
 
-// expandPools replaces pool names by their cards and leaves out what the catalog
-// does not sell for serverless.
+// expandPools replaces pool names by their cards and leaves out types that the
+// catalog does not sell for serverless.
 func expandPools(list []string, types []any) []string {
 	var cards []string
 	for _, id := range list {

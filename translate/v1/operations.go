@@ -12,7 +12,7 @@ import (
 // serve answers one operation.
 type serve = func(ctx context.Context, r *request) (*reply, error)
 
-// resource is what v1 has operations on: create, list, get, update and delete.
+// resource is a subject of v1's operations: create, list, get, update and delete.
 type resource struct {
 	// name is in the ids of operations, such as createPod and listPods; successor and
 	// successors are in those of v2, "" for the same.
@@ -56,7 +56,7 @@ func (k resource) rows(more ...row) []row {
 	return rows
 }
 
-// lists, gets and deletes serve what needs no more than a call.
+// lists, gets and deletes serve operations that need no more than a call.
 func lists(show func(any) map[string]any, list func(*legacy.Session, context.Context) ([]any, error)) serve {
 	return func(ctx context.Context, r *request) (*reply, error) {
 		listed, err := list(r.Session, ctx)

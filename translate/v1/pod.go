@@ -11,13 +11,13 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
 
-// podView is what a pod response is made of besides the v2 pod.
+// podView holds the sources of a pod response besides the v2 pod.
 type podView struct {
 	note translate.PodNote
 	// cards is the plain GPU catalog, for names and prices.
 	cards *cards
-	// intent is the desiredStatus to report instead of the mapped one: what the
-	// caller just asked for.
+	// intent is the desiredStatus to report instead of the mapped one: the status
+	// that the caller just asked for.
 	intent string
 	// machine asks for the machine in full.
 	machine bool
@@ -49,7 +49,7 @@ type shownPods struct {
 	filter          podFilter
 	notes           map[string]translate.PodNote
 	extras          podExtras
-	// one has what the listed pods have in common.
+	// one has the common facts of the listed pods.
 	one shownPod
 }
 

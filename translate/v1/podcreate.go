@@ -27,7 +27,7 @@ func createPod(ctx context.Context, r *request) (*reply, error) {
 }
 
 // podCreate reads the body of POST /v1/pods, with the defaults v1 applied. It
-// refuses what cannot be had any more or contradicts itself.
+// refuses wishes that cannot be met any more or contradict each other.
 func (r *request) podCreate() (*legacy.PodCreate, error) {
 	in := r.body
 	args := in.text("dockerArgs")
@@ -60,7 +60,7 @@ func (r *request) podCreate() (*legacy.PodCreate, error) {
 	return want, nil
 }
 
-// defaults sets what v1 set for pods without a template. It started SSH where
+// defaults sets the values that v1 set for pods without a template. It started SSH where
 // port 22 was open; v2 must be asked.
 func (r *request) defaults(want *legacy.PodCreate) {
 	if !want.CPU {
@@ -75,7 +75,7 @@ func (r *request) defaults(want *legacy.PodCreate) {
 	}
 }
 
-// podWishes reads what both bodies say about a pod.
+// podWishes reads the wishes that both bodies have for a pod.
 func (r *request) podWishes() legacy.PodWishes {
 	in := r.body
 	return legacy.PodWishes{

@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// TestListsAreBounded: what comes as one text is counted like an array, in every
+// TestListsAreBounded: a list in one text is counted like an array, in every
 // form and in the query.
 func TestListsAreBounded(t *testing.T) {
 	list := func(n int) string {

@@ -173,7 +173,7 @@ func (r *request) getWorker(ctx context.Context, id string) (*reply, error) {
 	return nil, &fault{status: 404, text: "pod not found"}
 }
 
-// podWith writes one pod with what was asked to be included.
+// podWith writes one pod with the requested includes.
 func (r *request) podWith(ctx context.Context, pod v2.Pod, include podIncludes, intent string) *shownPod {
 	note, _, _ := r.PodNote(ctx, pod.ID())
 	shown := r.pod(pod.Members, podView{note: note, cards: r.cards(ctx, pod.Members), machine: include.machine, intent: intent})

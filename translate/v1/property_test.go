@@ -116,7 +116,7 @@ func TestAnyV1BodyBecomesV2Bodies(t *testing.T) {
 }
 
 // referenceSchemas compiles the request schemas of the reference description of
-// v2, with what the specification adds to it: the command arrays of pods and the
+// v2, with the specification's additions to it: the command arrays of pods and the
 // placement minimums. They are a second judge and may be absent.
 func referenceSchemas(t *testing.T) map[string]*jsonschema.Schema {
 	t.Helper()

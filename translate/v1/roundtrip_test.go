@@ -75,7 +75,7 @@ func TestPodsReadBackAsTheyWereMade(t *testing.T) {
 	})
 }
 
-// expected is what a v1 client expects to read of what it sent.
+// expected returns the values that a v1 client expects to read back.
 func expected(t *rapid.T, body map[string]any) map[string]any {
 	want := map[string]any{}
 	for _, name := range kept {

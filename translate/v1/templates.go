@@ -30,7 +30,7 @@ var templateFields = form{
 	{name: "readme", handling: emulated, keepEmpty: true},
 }
 
-// templateWishes reads what both bodies say about a template.
+// templateWishes reads the wishes that both bodies have for a template.
 func (r *request) templateWishes() *legacy.TemplateWishes {
 	in := r.body
 	w := &legacy.TemplateWishes{

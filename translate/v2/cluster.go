@@ -14,7 +14,7 @@ func (c Cluster) Type() string { return c.text("type") }
 // SetType sets the kind of cluster.
 func (c Cluster) SetType(kind string) { c.set(kind, "type") }
 
-// SetCompute sets what the cluster is made of.
+// SetCompute sets the compute of the cluster.
 func (c Cluster) SetCompute(gpu string, perPod, pods int64) {
 	c.set(map[string]any{"gpuTypeId": gpu, "gpuCountPerPod": translate.Int(perPod), "podCount": translate.Int(pods)}, "compute")
 }

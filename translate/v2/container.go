@@ -2,8 +2,8 @@ package v2
 
 import "github.com/tollgate-dev/tollgate/translate"
 
-// Container is the part that pods, templates and endpoints share: what runs, and
-// with which settings.
+// Container is the part that pods, templates and endpoints share: the image, and
+// its settings.
 type Container struct{ Object }
 
 // ContainerOf views the container settings of a decoded body.

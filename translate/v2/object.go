@@ -40,7 +40,7 @@ func (o Object) Has(name string) bool {
 	return ok
 }
 
-// body is what is viewed.
+// body returns the viewed value.
 func (o Object) body() any {
 	if o.record != nil {
 		return o.record

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// schemas names what the views are views of in the API description. A path is
+// schemas names the schemas of the API description behind each view. A path is
 // in one of the schemas of each group.
 var schemas = map[string][][]string{
 	"Object":        {{"Pod"}, {"Template"}, {"Endpoint"}, {"NetworkVolume"}, {"Registry"}, {"Cluster"}},

@@ -26,7 +26,7 @@ type coercer struct {
 	words map[string][]string
 	// named is that of the engine's configuration.
 	named func(string) string
-	// most bounds values, which counts what was coerced and compared so far.
+	// most bounds values, the number of values coerced and compared so far.
 	most, values int
 	done         map[use]any
 	// unknown are the members that their inputs do not have.
@@ -195,7 +195,7 @@ func (c *coercer) miss(fault *Error) {
 	}
 }
 
-// variable coerces what the request gives for $name, or its default.
+// variable coerces the request's value of $name, or its default.
 func (c *coercer) variable(name string, t *ast.Type) (any, *Error) {
 	key := use{name, t.String()}
 	if v, ok := c.done[key]; ok {
@@ -216,8 +216,8 @@ func (c *coercer) variable(name string, t *ast.Type) (any, *Error) {
 	return out, nil
 }
 
-// same reports whether two coerced values are equal. What is one and the same
-// value, as two uses of a variable are, is not looked into.
+// same reports whether two coerced values are equal. One and the same value,
+// such as two uses of a variable, is not looked into.
 func (c *coercer) same(a, b any) (bool, *Error) {
 	if fault := c.spend(); fault != nil {
 		return false, fault
@@ -298,7 +298,7 @@ func (c *coercer) number(raw string, t *ast.Type, path string) (any, *Error) {
 	return nil, mismatch(path, t, "a number")
 }
 
-// mismatch names the position and what was found, never the value: it may be
+// mismatch names the position and the found type, never the value: it may be
 // a password.
 func mismatch(path string, t *ast.Type, found string) *Error {
 	return badInput(path + ": expected " + t.String() + ", found " + found)

@@ -21,7 +21,7 @@ const (
 	longestMessage = 400
 )
 
-// What is kept of valid documents: pollers send the same one every few seconds.
+// Bounds of the memory of valid documents: pollers send the same one every few seconds.
 const (
 	keptDocuments = 256
 	keptLength    = 8 << 10
@@ -31,7 +31,7 @@ const (
 // out, because clients in the field break them and nothing depends on them:
 // known type names and allowed positions of variables, unused variables, and
 // correct values, which the coercer checks more leniently. Overlapping fields
-// are checked while fields are merged. None of them looks at what a literal holds.
+// are checked while fields are merged. None of them looks at the value of a literal.
 func leniently() []core.Rule {
 	list := []core.Rule{
 		rules.FieldsOnCorrectTypeRuleWithoutSuggestions,
@@ -97,7 +97,7 @@ func (e *Engine[X]) Roots(r Request) ([]RootField, []*Error) {
 	return roots(doc, def.SelectionSet), nil
 }
 
-// Prepare makes a request ready to execute, or reports what is wrong with it.
+// Prepare makes a request ready to execute, or reports its faults.
 func (e *Engine[X]) Prepare(r Request) (*Operation[X], []*Error) {
 	doc, valid, faults := e.document(r.Query)
 	if faults != nil {
@@ -233,7 +233,7 @@ func choose(doc *ast.QueryDocument, name string) (*ast.OperationDefinition, *Err
 }
 
 // validate applies the rules of the specification, and bounds directives. A document of
-// a shape that was valid before is only walked, which tells its fields what they are.
+// a shape that was valid before is only walked, which tells its fields their definitions.
 func (e *Engine[X]) validate(doc *ast.QueryDocument) []*Error {
 	shape, directives := shapeOf(doc)
 	if most := e.cfg.Limits.Directives; directives > most {

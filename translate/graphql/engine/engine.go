@@ -15,15 +15,15 @@ import (
 )
 
 // Resolver yields the value of one field of source: nil, a leaf (string, bool,
-// integer, json.Number, float64, or one made by Input), []any, or for an object whatever the resolvers
-// of its type expect. It runs only when the field is selected. x is what
+// integer, json.Number, float64, or one made by Input), []any, or for an object any value that the
+// resolvers of its type expect. It runs only when the field is selected. x is what
 // [Operation.Execute] was given.
 type Resolver[X any] func(ctx context.Context, x X, source any, in Input) (any, error)
 
 // Object holds the resolvers of one type of the schema, by field.
 type Object[X any] map[string]Resolver[X]
 
-// Config is what an Engine is made of.
+// Config holds the parts of an Engine.
 type Config[X any] struct {
 	// Schema is the schema in its definition language.
 	Schema string
@@ -44,7 +44,7 @@ type Config[X any] struct {
 	Named func(name string) string
 }
 
-// Limits bounds what one request may ask for. Counts are taken after fragments
+// Limits bounds one request. Counts are taken after fragments
 // are expanded.
 type Limits struct {
 	Document   int // bytes of the document

@@ -26,8 +26,8 @@ type Mutation { burn(id: ID): Boolean }
 type Book { id: ID pages: Int weight: Float next: Book fail: String }
 `
 
-// library is what the resolvers run with: it records what they were asked, by
-// several at once.
+// library is the context of the resolvers: it records their calls, by several
+// at once.
 type library struct {
 	mu    sync.Mutex // guards asked
 	asked []map[string]any
@@ -236,8 +236,8 @@ func TestNewComparesSchemaAndResolvers(t *testing.T) {
 	}
 }
 
-// TestShapesAreRemembered: what an engine has seen before changes nothing about what it
-// makes of a document.
+// TestShapesAreRemembered: an engine's memory of shapes changes nothing about its reading
+// of a document.
 func TestShapesAreRemembered(t *testing.T) {
 	t.Parallel()
 	serve := func(e *engine.Engine[*library], query string) (string, []*engine.Error) {

@@ -50,7 +50,7 @@ func Exceeds(limit string, most int, unit string) *Error {
 	}
 }
 
-// Clip bounds what of a caller's string a message repeats, to 80 bytes.
+// Clip bounds the part of a caller's string that a message repeats, to 80 bytes.
 func Clip(s string) string { return clip(s, 80) }
 
 func clip(s string, most int) string {

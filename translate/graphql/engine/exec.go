@@ -47,7 +47,7 @@ type Failure struct {
 	Path []any
 }
 
-// Result is what an execution came to.
+// Result is the result of an execution.
 type Result struct {
 	// Data is the JSON object "data".
 	Data     []byte

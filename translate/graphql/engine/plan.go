@@ -72,7 +72,7 @@ func (e *Engine[X]) plan(doc *ast.QueryDocument, def *ast.OperationDefinition, v
 	return op, p.coerce.unknown
 }
 
-// merged gathers what is selected under one response key.
+// merged gathers the selections under one response key.
 type merged[X any] struct {
 	node *node[X]
 	sets []ast.SelectionSet
@@ -234,7 +234,7 @@ func (p *planner[X]) included(list ast.DirectiveList) (bool, *Error) {
 	return keep, nil
 }
 
-// Input is what a field was asked for.
+// Input holds the arguments and selection of a field.
 type Input struct {
 	// Args holds the coerced arguments: string, int64, float64, bool, []any or
 	// map[string]any. An absent value, a null one and an empty enumeration are
@@ -244,14 +244,14 @@ type Input struct {
 	memo  *memo
 }
 
-// selection is what a document selects of a field's value.
+// selection is the part of a field's value that a document selects.
 type selection interface{ selects(path []string) bool }
 
 // Selects reports whether the field that the path leads to is selected below, as
 // "machine", "id" in { machine { id } }.
 func (in Input) Selects(path ...string) bool { return in.below.selects(path) }
 
-// memo is what a resolver worked out from the arguments of one field of the
+// memo is a resolver's result from the arguments of one field of the
 // document, for all the objects that have the field, and room for the field's value.
 type memo struct {
 	done  bool

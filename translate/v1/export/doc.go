@@ -11,6 +11,6 @@
 // Members of an entry that nothing is remembered of are ignored. An entry with
 // a fault is left out and the fault says where it is; the others are taken.
 //
-// Importing adds to what is remembered and never replaces it, because the
+// Importing adds to the gateway's memory and never replaces it, because the
 // gateway's own memory is younger than any export. It may be repeated.
 package export

@@ -10,15 +10,15 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// Count is what became of the entries of one kind.
+// Count counts the outcomes of the entries of one kind.
 type Count struct {
 	// Added were not remembered before, Completed less than now, Kept as much
 	// or more.
 	Added, Completed, Kept int
 }
 
-// Import adds everything to what the store remembers of the account. It stops
-// at the first failure of the store; what was written stays, and importing
+// Import adds everything to the store's memory of the account. It stops
+// at the first failure of the store; written entries stay, and importing
 // again goes on.
 func (e *Export) Import(ctx context.Context, store translate.Store, account string) (map[string]Count, error) {
 	counts := make(map[string]Count)

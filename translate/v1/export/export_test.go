@@ -100,7 +100,7 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// What the gateway noted itself is younger than any export.
+// The gateway's own notes are younger than any export.
 func TestImportAddsAndNeverReplaces(t *testing.T) {
 	store := newStore()
 	for key, value := range map[translate.Key]string{

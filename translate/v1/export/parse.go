@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// Export is what was read: notes by kind and id.
+// Export holds the notes of an export, by kind and id.
 type Export struct {
 	notes map[string]map[string]note
 	// Empty counts, by kind, entries without anything worth remembering.
@@ -35,8 +35,8 @@ type EntryError struct {
 // Error implements error.
 func (f *EntryError) Error() string { return fmt.Sprintf("%d: %s: %s", f.Line, f.Path, f.Reason) }
 
-// sections maps the members of an export to the kinds of what is remembered,
-// and to what reads an entry.
+// sections maps the members of an export to the kinds of notes, and to the
+// readers of their entries.
 func sections() map[string]section {
 	return map[string]section{
 		"endpoints": {translate.KindEndpoint, readEndpoint},
