@@ -16,7 +16,7 @@ type (
 	Exception = section.Exception
 	// Entry switches one policy on.
 	Entry = section.Entry
-	// Mode says what happens when a policy finds a violation.
+	// Mode sets the effect of a violation that a policy finds.
 	Mode = section.Mode
 	// Bundle says where an organisation's own Rego comes from as an OPA bundle.
 	Bundle = section.Bundle

@@ -32,7 +32,7 @@ type Draft struct {
 // DraftFile is the name of a draft's Rego in faults and coverage.
 const DraftFile = "draft.rego"
 
-// draft returns what an organisation's policies would be, and the names of those that the draft is about.
+// draft returns an organisation's policies with the draft, and the names of those that the draft is about.
 func (e *Engine) draft(org string, d Draft) (*load.Section, []string, error) {
 	now, known := e.now.Load().orgs[org]
 	if !known {
@@ -83,7 +83,7 @@ func (e *Engine) Draft(ctx context.Context, org string, d Draft, limits Limits) 
 	return next, nil
 }
 
-// Tried is what the policies of a draft said of one call.
+// Tried holds the verdicts of a draft's policies on one call.
 type Tried struct {
 	// Policies names those that the draft is about.
 	Policies []string
@@ -101,7 +101,7 @@ const (
 	trialTime = 2 * time.Second
 	// trialMemory is how much larger the heap may become meanwhile.
 	trialMemory = 128 << 20
-	// maxPrints bounds what is kept of the output of print, in bytes.
+	// maxPrints bounds the kept output of print, in bytes.
 	maxPrints = 64 << 10
 )
 

@@ -13,7 +13,7 @@ import (
 // expression that the letters so far may lead to. States are made when a text first
 // comes to them.
 //
-// It reads texts of ASCII only, and answers what regexp.MatchString does.
+// It reads texts of ASCII only, and answers like regexp.MatchString.
 type automaton struct {
 	program *syntax.Prog
 	class   [128]uint8 // of letters: those of one class lead from every state to the same

@@ -23,7 +23,7 @@ type builder struct {
 	data  bool              // it looks at the data, of which runs have none
 }
 
-// outcome is what became of a step, or of a block: it was left around that many others, or
+// outcome is the end of a step, or of a block: it was left around that many others, or
 // one of those below.
 type outcome int
 

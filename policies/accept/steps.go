@@ -5,7 +5,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ir"
 )
 
-// control builds what decides where to go on; nil is something else. How many
+// control builds the step that decides where to go on; nil is something else. How many
 // blocks each is for what leaves them follows OPA's compiler of plans: a scan is two,
 // its round and itself.
 func (b *builder) control(stmt ir.Stmt) (step, error) {
@@ -89,7 +89,7 @@ func members(of ast.Object, visit func(k, v *ast.Term) outcome) outcome {
 	return o
 }
 
-// condition builds what leaves the block unless something holds; nil is something
+// condition builds the step that leaves the block unless something holds; nil is something
 // else.
 func (b *builder) condition(stmt ir.Stmt) step {
 	switch s := stmt.(type) {
@@ -139,7 +139,7 @@ func is[T ast.Value](o operand) step {
 // same reports whether two values are equal, numbers by value.
 func same(x, y *ast.Term) bool { return x == y || x != nil && y != nil && x.Equal(y) }
 
-// assignment builds what gives a local a value that is there; nil is something else.
+// assignment builds the step that gives a local a value that is there; nil is something else.
 func (b *builder) assignment(stmt ir.Stmt) step {
 	switch s := stmt.(type) {
 	case *ir.AssignVarStmt:

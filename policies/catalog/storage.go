@@ -31,10 +31,10 @@ func (s *Snapshot) volume(after map[string]any) Cost {
 // month over many resources is then neither more nor less than the bill.
 func perHour(monthly Money) Money { return (monthly + hoursPerMonth/2) / hoursPerMonth }
 
-// Monthly is what an hourly amount comes to in a month of 730 hours.
+// Monthly is the monthly equivalent of an hourly amount, for 730 hours.
 func Monthly(hourly Money) Money { return hourly * hoursPerMonth }
 
-// disks are the sizes in GB of what one machine stores on its host: the
+// disks are the sizes in GB of the disks that one machine has on its host: the
 // container's disk and the persistent mount.
 type disks struct{ container, persistent int64 }
 
@@ -66,7 +66,7 @@ func (s *Snapshot) disksOf(after map[string]any) (d disks, reason string) {
 }
 
 // withDisks adds to a price the cost of the disks of a number of machines while these run.
-// What GPUs cost stays as it is.
+// The costs of GPUs stay as they are.
 func (s *Snapshot) withDisks(c Cost, after map[string]any, machines int64) Cost {
 	if !c.Known {
 		return c

@@ -5,7 +5,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
-// Warnings reports masks of what no event has, each with its path below the section.
+// Warnings reports masks of members that no event has, each with its path below the section.
 func Warnings(c *Config) []error {
 	var out fault.Found
 	for i, m := range c.Mask {

@@ -55,7 +55,7 @@ type entry struct {
 	Custom      map[string]string `json:"custom,omitempty"`
 }
 
-// source is what decided, where OPA names bundles.
+// source names the deciding policies, where OPA names bundles.
 type source struct {
 	Revision string `json:"revision"`
 }

@@ -30,7 +30,7 @@ type Deps struct {
 	Random func() float64
 }
 
-// Stats count what happened to events since New.
+// Stats count the fates of events since New.
 type Stats struct {
 	// Recorded were put into the ring, Dropped fell out of it unwritten, Sampled
 	// were left out by SampleAllowed.
@@ -57,7 +57,7 @@ type Log struct {
 	stats Stats
 }
 
-// rules say what of which events is written.
+// rules select the events to write, and their members.
 type rules struct {
 	cfg   Config
 	masks [][]string
@@ -275,7 +275,7 @@ func (l *Log) batch() int {
 	return min(n, len(l.ring))
 }
 
-// drain writes what waits, batch by batch.
+// drain writes waiting events, batch by batch.
 func (l *Log) drain(ctx context.Context) {
 	for ctx.Err() == nil {
 		events := l.take(l.batch())
@@ -305,7 +305,7 @@ func (l *Log) drain(ctx context.Context) {
 	}
 }
 
-// abandon counts what there was no time to write.
+// abandon counts the events that there was no time to write.
 func (l *Log) abandon(ctx context.Context) {
 	l.mu.Lock()
 	left := l.count

@@ -11,7 +11,7 @@ import (
 // object is decoded JSON's object.
 type object = map[string]any
 
-// Needs says what must be read before a call can be judged.
+// Needs names the objects that must be read before a call can be judged.
 type Needs struct {
 	// Current: the object the path names, as it is now.
 	Current bool

@@ -24,19 +24,19 @@ type linked struct {
 	compiler *ast.Compiler
 	program  *accept.Program // of the library's calls; nil without
 	queries  []ast.Body      // one per call, binding answer
-	// reads is the part of the input that each call can read, all what they can together.
+	// reads is the part of the input that each call can read, all the part that they can read together.
 	reads []*record.Projection
 	all   *record.Projection
 }
 
-// forms are compiled forms, weak pointers by what they are made of: each as long as an
+// forms are compiled forms, weak pointers by their sources: each as long as an
 // organisation has it.
 type forms struct{ sync.Map }
 
 // standing are those of the process.
 var standing forms
 
-// formOf names what the form of an entrypoint is made of beside the library: the
+// formOf names the sources of an entrypoint's form beside the library: the
 // organisation's own Rego, and the files that faults are told by.
 func (o OrgRego) formOf(source string) string {
 	if len(o.modules) == 0 {

@@ -49,7 +49,7 @@ type Result struct {
 	Cases []string `json:"cases,omitempty"`
 	// Message is the error.
 	Message string `json:"message,omitempty"`
-	// Output is what print wrote.
+	// Output is the output of print.
 	Output string `json:"output,omitempty"`
 }
 

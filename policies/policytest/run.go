@@ -165,7 +165,7 @@ func failedAt(r *tester.Result) *Failed {
 	return &Failed{Place: placeOf(found.Loc()), Text: strings.TrimSpace(string(found.Loc().Text))}
 }
 
-// files reports what tests reach of the workspace's policies.
+// files reports the parts of the workspace's policies that tests reach.
 func files(w *load.Workspace, tracer *cover.Cover) []File {
 	modules, err := w.Modules()
 	if err != nil {

@@ -61,7 +61,7 @@ func run(t *testing.T, opts policytest.Options, files map[string]string) *policy
 }
 
 // TestRun: passes, failures with their expression, errors, skipped tests and
-// failed cases, and what they reach.
+// failed cases, and their coverage.
 func TestRun(t *testing.T) {
 	r := run(t, policytest.Options{}, map[string]string{
 		"nights.rego": nights,

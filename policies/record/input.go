@@ -100,7 +100,7 @@ type Template struct {
 	Record any
 }
 
-// Spend is what an organisation, a team and a key use at this moment.
+// Spend holds the present use of an organisation, a team and a key.
 type Spend struct {
 	// Known is false when the ledger could not be asked, when none is kept, and for
 	// calls that change nothing; every amount is then meaningless.
@@ -116,7 +116,7 @@ type Account struct {
 	Burn, Day, Month Money
 	// BurnLimit, DayLimit and MonthLimit are the budgets; nil for none.
 	BurnLimit, DayLimit, MonthLimit *Money
-	// GPUs, Pods, Workers and VolumeGB count what runs or may run.
+	// GPUs, Pods, Workers and VolumeGB count running resources and those that may run.
 	GPUs, Pods, Workers, VolumeGB int64
 }
 

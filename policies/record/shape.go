@@ -36,7 +36,7 @@ type member struct {
 	// inner describes the members of the value, or of the values in it; nil for
 	// none.
 	inner *shape
-	// whole is set if the value is what inner describes: a pointer to it.
+	// whole is set if inner describes the value itself: a pointer to it.
 	whole bool
 	// value returns the member of a Go value: a pointer to the type that the shape
 	// describes.

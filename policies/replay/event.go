@@ -124,7 +124,7 @@ func decoded(raw []byte) (m map[string]any, err error) {
 	return m, nil
 }
 
-// InputOf returns the input of an event, and what the log hides of it, as record.Read takes both.
+// InputOf returns the input of an event, and its members that the log hides, as record.Read takes both.
 func InputOf(raw []byte) (input map[string]any, masked []string, err error) {
 	m, err := decoded(raw)
 	if err != nil {
@@ -138,7 +138,7 @@ func InputOf(raw []byte) (input map[string]any, masked []string, err error) {
 	return input, masked, err
 }
 
-// describe notes who called what, for the report.
+// describe notes the caller and the operation, for the report.
 func (e *event) describe(doc map[string]any) {
 	caller, _ := doc["caller"].(map[string]any)
 	if e.org == "" {

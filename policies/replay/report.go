@@ -49,7 +49,7 @@ type Example struct {
 	// in mode warn and shadow.
 	Was []Reason `json:"was,omitempty"`
 	Now []Reason `json:"now,omitempty"`
-	// Missing says why it is not judged, or what of it is not.
+	// Missing says why it is not judged, or which part of it is not.
 	Missing []string `json:"missing,omitempty"`
 }
 
@@ -76,7 +76,7 @@ type Group struct {
 	Policies map[string]int `json:"policies,omitempty"`
 	// Callers counts calls by caller, most first.
 	Callers []CallerCount `json:"callers,omitempty"`
-	// Missing counts what calls could not be judged for.
+	// Missing counts the reasons why calls could not be judged.
 	Missing map[string]int `json:"missing,omitempty"`
 	// Examples are the first calls of the kind.
 	Examples []Example `json:"examples,omitempty"`

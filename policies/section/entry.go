@@ -15,7 +15,7 @@ type Entry struct {
 	Params      map[string]any `yaml:"params" doc:"the policy's parameters; see docs/policies.md"`
 }
 
-// Mode says what happens when a policy finds a violation.
+// Mode sets the effect of a violation that a policy finds.
 type Mode string
 
 // The modes.

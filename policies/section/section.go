@@ -18,7 +18,7 @@ type Config struct {
 	Exceptions []Exception `yaml:"exceptions" doc:"what some callers may do although a policy denies it, until when, and who allowed it"`
 }
 
-// Limits bound what evaluations may use.
+// Limits bound the resources of evaluations.
 type Limits struct {
 	Deadline time.Duration `yaml:"deadline" doc:"bounds one decision, waiting for a free place included; past it the call is refused"`
 	Remember int           `yaml:"remember" doc:"how many verdicts are kept per organisation, of single policies and of all together, where that is sound. 0 keeps none"`

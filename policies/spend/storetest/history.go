@@ -19,7 +19,7 @@ func (h *harness) roll() {
 	}
 }
 
-// cost is what some units have cost, by resource and owner.
+// cost returns the costs of some units, by resource and owner.
 func (h *harness) cost(u spend.Unit, starts ...time.Time) map[string]int64 {
 	h.Helper()
 	rows, err := h.Store.Rollups(h.Context(), h.org, u, starts)
