@@ -2,7 +2,7 @@ package wire
 
 import "strings"
 
-// state is what the framer expects next. States before inBody are inside a
+// state is the part that the framer expects next. States before inBody are inside a
 // head, at its start included.
 type state uint8
 
@@ -44,8 +44,8 @@ const (
 	maxExtensions  = 1 << 10
 	maxTrailer     = 2 << 10
 	maxDigits      = 15
-	// nameRoom and valueRoom fit what the framer understands; what is longer
-	// is none of it.
+	// nameRoom and valueRoom fit all names and values that the framer understands; a longer one is
+	// none of them.
 	nameRoom  = len("transfer-encoding")
 	valueRoom = 16
 )
@@ -63,7 +63,7 @@ type framer struct {
 	// trailer says that the header lines are those of a trailer section.
 	trailer bool
 
-	// What the head said.
+	// The counts of fields in the head.
 	hosts, lengths, codings, expects uint8
 
 	// remain is how many bytes of a body or chunk are to come.
@@ -83,7 +83,7 @@ type framer struct {
 	spaced bool
 }
 
-// inHead reports whether what comes next belongs to a head, or to the start of
+// inHead reports whether the next byte belongs to a head, or to the start of
 // one, and so has no handler yet.
 func (f *framer) inHead() bool { return f.state < inBody && !f.trailer }
 
@@ -180,7 +180,7 @@ func (f *framer) method(b []byte) (int, *Refusal) {
 }
 
 // target reads an origin-form (RFC 9112, section 3.2.1). Its escapes must be
-// whole, because parsers differ in what they make of broken ones.
+// whole, because parsers differ in their reading of broken ones.
 func (f *framer) target(b []byte) (int, *Refusal) {
 	i := 0
 	if f.pos == 0 {

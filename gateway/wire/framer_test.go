@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
-// verdict is what a stream came to: the messages that passed whole, and the
+// verdict is the result of a stream: the messages that passed whole, and the
 // status of the refusal behind them, 0 without one.
 type verdict struct {
 	Messages []string

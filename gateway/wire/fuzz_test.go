@@ -167,7 +167,7 @@ func fields(h http.Header) map[string][]string {
 	return m
 }
 
-// reading writes what a message means in one way.
+// reading writes the meaning of a message in one form.
 func reading(method, target, host string, all map[string][]string, body []byte) string {
 	var lines []string
 	for name, values := range all {

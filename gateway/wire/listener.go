@@ -62,10 +62,9 @@ type conn struct {
 	cfg    *Config
 	framer framer
 	ahead  ahead
-	// spare holds what was read beyond the end of a message and is not judged
-	// yet.
+	// spare holds bytes read beyond the end of a message and not judged yet.
 	spare []byte
-	// fault is what was found and not yet answered.
+	// fault is the refusal that was found and not yet answered.
 	fault *Refusal
 	// refused says that the last answer was written.
 	refused atomic.Bool
@@ -155,8 +154,8 @@ func (c *conn) refuse() error {
 	return &net.OpError{Op: "read", Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: c.fault}
 }
 
-// Bounds of a lingering close: what a client may still send so that it gets to read
-// the answer instead of a reset, and how long all of it may take.
+// Bounds of a lingering close: the bytes that a client may still send so that it gets
+// to read the answer instead of a reset, and how long all of it may take.
 const (
 	lingerBytes = 4 << 20
 	lingerTime  = 500 * time.Millisecond

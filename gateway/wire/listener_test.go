@@ -64,7 +64,7 @@ func serve(t *testing.T, h http.HandlerFunc) *served {
 	return s
 }
 
-// echo answers with what it understood.
+// echo answers with its reading of the request.
 func echo(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -255,7 +255,7 @@ func TestARefusalSurvivesWhatWasNotRead(t *testing.T) {
 }
 
 // pieces is a connection whose peer sends one piece for each read and says
-// nothing more; what is written is kept.
+// nothing more; written bytes are kept.
 type pieces struct {
 	net.Conn
 	in  []string

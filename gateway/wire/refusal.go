@@ -12,7 +12,7 @@ import (
 type Refusal struct { //nolint:errname // what it is; that it is also an error is for its reader
 	// Status is the HTTP status the client is told.
 	Status int
-	// Reason says what is wrong with the request, for the client; it repeats
+	// Reason describes the fault of the request, for the client; it repeats
 	// none of its bytes.
 	Reason string
 }
@@ -22,7 +22,7 @@ func (r *Refusal) Error() string { return "wire: " + r.Reason }
 
 func bad(reason string) *Refusal { return &Refusal{http.StatusBadRequest, reason} }
 
-// The refusals. None depends on what the client sent, so none can leak it.
+// The refusals. None depends on the client's bytes, so none can leak it.
 //
 //nolint:gochecknoglobals // constants, in all but the language's sense
 var (
