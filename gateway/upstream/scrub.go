@@ -59,14 +59,14 @@ func (c Credential) scrubbed(in io.ReadCloser) io.ReadCloser {
 	return &scrubbing{ReadCloser: in, cred: c, key: []byte(c.secret)}
 }
 
-// scrubbing is a body without a key. Of what was read it keeps back what may be the
-// beginning of one, until more has come; the rest passes at once.
+// scrubbing is a body without a key. It keeps back bytes that may be the beginning of
+// one, until more has come; the rest passes at once.
 type scrubbing struct {
 	io.ReadCloser
 	cred Credential
 	key  []byte
 	held []byte // shorter than the key
-	// ready is what was read for a caller who takes less than a key at a time, err what
+	// ready holds the bytes read for a caller who takes less than a key at a time, err what
 	// comes behind it.
 	ready []byte
 	err   error

@@ -38,8 +38,8 @@ func TestScrubbedBodies(t *testing.T) {
 	}
 }
 
-// What cannot be part of a key is there at once, and an error is told behind what came
-// before it.
+// Bytes that cannot be part of a key are there at once, and an error comes behind the
+// bytes before it.
 func TestScrubbedBodiesFlow(t *testing.T) {
 	in, out := io.Pipe()
 	s := NewCredential(key).scrubbed(in)
@@ -70,7 +70,7 @@ func TestShortCredentialsAreWords(t *testing.T) {
 	}
 }
 
-// BenchmarkScrubbed is what a part of an answer costs.
+// BenchmarkScrubbed measures the cost of a part of an answer.
 func BenchmarkScrubbed(b *testing.B) {
 	text := bytes.Repeat([]byte(`{"id":"p","name":"pod-1"},`), 4096/26)
 	cred, p := NewCredential("rpa_ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789ABCDEFGH"), make([]byte, 4096)

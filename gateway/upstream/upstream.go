@@ -81,8 +81,8 @@ type Client struct {
 	lean        *lean.Transport
 	stalls      *stalls
 	credentials map[string]Credential
-	// standard has a pool of connections for each value of Authorization: what was
-	// opened with one credential carries no other.
+	// standard has a pool of connections for each value of Authorization: a
+	// connection opened with one credential carries no other.
 	standard map[string]*http.Transport
 }
 
@@ -142,7 +142,7 @@ func (cfg *Config) standard(scheme string, dial egress.Dial) *http.Transport {
 		MaxIdleConns:          cfg.MaxIdle,
 		MaxIdleConnsPerHost:   cfg.MaxIdle,
 		IdleConnTimeout:       idleTimeout,
-		// Larger than what the platform sends, small enough to be harmless.
+		// Larger than the platform's headers, small enough to be harmless.
 		MaxResponseHeaderBytes: 64 << 10,
 		WriteBufferSize:        8 << 10,
 		ReadBufferSize:         8 << 10,
@@ -169,7 +169,7 @@ func resuming() *tls.Config {
 }
 
 // localhost dials names below localhost on loopback, which is where they are (RFC
-// 6761, section 6.3), whatever the resolver of the machine knows of that.
+// 6761, section 6.3), without the resolver of the machine.
 func localhost(d *net.Dialer) egress.Dial {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if host, port, err := net.SplitHostPort(addr); err == nil && strings.HasSuffix(host, ".localhost") {

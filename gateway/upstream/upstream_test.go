@@ -257,7 +257,7 @@ func onlyHTTP2(s *httptest.Server) {
 	}}
 }
 
-// A platform that speaks HTTP/2 only is called, whatever the client; one that speaks
+// A platform that speaks HTTP/2 only is called with each client; one that speaks
 // both, as the client does.
 func TestProtocols(t *testing.T) {
 	for name, only := range map[string]bool{"both": false, "HTTP/2 only": true} {

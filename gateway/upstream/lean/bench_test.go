@@ -50,7 +50,7 @@ func platform(b *testing.B) (addr string, roots *x509.CertPool) {
 	return strings.TrimSpace(addr), roots
 }
 
-// BenchmarkTLS shows what a call costs the gateway over TLS with each client, of 32
+// BenchmarkTLS shows the gateway's cost of a call over TLS with each client, of 32
 // calls at a time: cpu-ns/op is the CPU time of the client, and dials/op how often a
 // connection was made. The platform ends connections after so many calls.
 func BenchmarkTLS(b *testing.B) {
@@ -129,7 +129,7 @@ func load(b *testing.B, rt http.RoundTripper, method, url string) {
 	b.ReportMetric(float64(cpu(b)-begin)/float64(b.N), "cpu-ns/op")
 }
 
-// BenchmarkRoundTrip shows what a create costs with each client, of which a part is
+// BenchmarkRoundTrip shows the cost of a create with each client, of which a part is
 // the server's: cpu-ns/op is that of the process.
 func BenchmarkRoundTrip(b *testing.B) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -121,7 +121,7 @@ func TestOldConnectionsMakeRoom(t *testing.T) {
 	}
 }
 
-// begin sends a GET. What it returns reads the answer to its end.
+// begin sends a GET. The returned function reads the answer to its end.
 func begin(t *testing.T, rt http.RoundTripper, url string) (finish func()) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
@@ -187,7 +187,7 @@ func TestUnsolicitedAnswersReadAhead(t *testing.T) {
 	}
 }
 
-// holding is a connection that can hold what is written.
+// holding is a connection that can hold written bytes.
 type holding struct {
 	net.Conn
 	holds bool
@@ -324,7 +324,7 @@ func obliging(context.Context, string, string) (net.Conn, error) {
 	return client, nil
 }
 
-// The end of the context ends what comes before the answer, too, and the body is
+// The end of the context ends the steps before the answer, too, and the body is
 // closed.
 func TestContextEndsEarly(t *testing.T) {
 	begun := make(chan struct{}, 1)

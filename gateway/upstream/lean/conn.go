@@ -33,7 +33,7 @@ const (
 	grace = 50 * time.Millisecond
 )
 
-// What a server of HTTP/2 begins with (RFC 9113, sections 3.4 and 4.1): the length of a
+// The first bytes of a server of HTTP/2 (RFC 9113, sections 3.4 and 4.1): the length of a
 // frame's header, and the type of settings, its fourth byte.
 const (
 	frameHeader = 9
@@ -94,8 +94,8 @@ type progress struct {
 	refused, broken error
 }
 
-// newConn begins a connection; of TLS, there are what is read and written, and the ear
-// it reads through.
+// newConn begins a connection; of TLS, there are the secured connection, and the ear
+// that it reads through.
 func newConn(t *Transport, to destination, raw, secure net.Conn, ear *ear) *conn {
 	c := &conn{t: t, to: to, raw: raw, net: secure, peeker: newPeeker(raw), ear: ear, born: time.Now()}
 	c.abort = sync.OnceFunc(func() {
@@ -121,7 +121,7 @@ func (c *conn) drained() bool {
 
 // lost reports whether the request that has failed may be sent again on another
 // connection: this one was used before and has ended without a byte of an answer,
-// and what the server may have seen does no harm twice.
+// and a request that the server may have seen does no harm twice.
 func (c *conn) lost(req *http.Request) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

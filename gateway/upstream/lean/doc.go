@@ -11,7 +11,7 @@
 //   - Bodies are streamed both ways. The end of a request's context closes its
 //     connection.
 //   - Requests are written, and answers parsed, by package net/http, but the head of
-//     an answer is judged before: what has two readings (RFC 9112, sections 5.2, 6.3
+//     an answer is judged before: a head with two readings (RFC 9112, sections 5.2, 6.3
 //     and 11.1) is an error.
 //
 // It speaks neither HTTP/2, for whose servers it has a Fallback, nor to proxies, and

@@ -79,7 +79,7 @@ func ask(rt http.RoundTripper, method string) (outcome, error) {
 }
 
 // FuzzAnswer holds the client against http.Transport: it reads the same, or
-// refuses as malformed; and what is left of one answer never becomes another.
+// refuses as malformed; and the rest of one answer never becomes another.
 func FuzzAnswer(f *testing.F) {
 	for _, s := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",

@@ -25,10 +25,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// minute is how long what a test waits for may take: it fails, it does not hang.
+// minute bounds each wait of a test: it fails, it does not hang.
 const minute = time.Minute
 
-// dialer dials addr whatever it is asked for, and counts.
+// dialer dials addr for any requested address, and counts.
 type dialer struct {
 	addr  string
 	count atomic.Int64

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// destination is what a connection leads to, and for whom: credential is the value of
+// destination is the target of a connection, and its caller: credential is the value of
 // Authorization, which all requests on a connection share.
 type destination struct{ scheme, host, credential string }
 
@@ -115,7 +115,7 @@ func (p *pool) close() {
 	p.expire(0)
 }
 
-// look closes what was idle for too long, and looks again while there is any left.
+// look closes connections that were idle for too long, and looks again while there is any left.
 func (p *pool) look(timeout time.Duration) {
 	p.expire(timeout)
 	p.mu.Lock()

@@ -12,8 +12,8 @@ type slots struct {
 	waiting []chan struct{} // who has waited longest is first
 }
 
-// claim takes a slot and returns nil, or, if all limit of them are taken, what is closed
-// when it is worth another try, or leave must be told. A limit of 0 is none.
+// claim takes a slot and returns nil, or, if all limit of them are taken, a channel that
+// is closed when it is worth another try, or leave must be called. A limit of 0 is none.
 func (s *slots) claim(limit int) (turn chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

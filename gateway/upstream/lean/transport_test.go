@@ -17,8 +17,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/upstream/lean"
 )
 
-// Answers are read as http.Transport reads them, but what has two readings is
-// refused.
+// Answers are read as http.Transport reads them, but an answer with two
+// readings is refused.
 func TestAnswers(t *testing.T) {
 	long := strings.Repeat("x", 100<<10)
 	for name, tc := range map[string]struct {
