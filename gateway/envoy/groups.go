@@ -58,7 +58,7 @@ func peersOf(c *settings.Config) []xds.Gateway {
 	return peers
 }
 
-// Groups turns the configuration into what its Envoys are told.
+// Groups turns the configuration into that of its Envoys.
 func Groups(c *settings.Config) []xds.Group {
 	groups := make([]xds.Group, len(c.Envoy.XDS.Groups))
 	for i, g := range c.Envoy.XDS.Groups {
@@ -92,7 +92,7 @@ func tracingOf(c *settings.Config) xds.Tracing {
 	return t
 }
 
-// peerOf is who shows a certificate, nil for none.
+// peerOf is the holder of a shown certificate, nil for none.
 func peerOf(c *settings.Config, pair *tls.Certificate) xds.Peer {
 	if pair == nil || len(pair.Leaf.DNSNames) == 0 {
 		return xds.Peer{}

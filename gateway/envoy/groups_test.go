@@ -10,7 +10,7 @@ import (
 )
 
 // Where listen is every address, Envoys are told the one from which Redis is
-// reached; else what the configuration says.
+// reached; else the address in the configuration.
 func TestEnvoysAreToldAnAddress(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ listen, advertise, redis, want string }{

@@ -3,10 +3,10 @@
 // mutations or an immediate response go out.
 //
 // Envoy sends and relays the messages itself, so this door answers with the
-// difference between what arrived and what the chain built. Request bodies come
+// difference between the received message and the chain's. Request bodies come
 // whole (BUFFERED), because a body judged in part is not judged; of answers the
 // door sees the headers, of errors the beginning of the body. A call whose answer a
-// stage wants whole is made by the door itself. What the filter must be set to is in
+// stage wants whole is made by the door itself. The required settings of the filter are in
 // docs/envoy.md; what of it can be seen is checked for each request, and test/envoy
 // holds the rest to a real Envoy.
 //

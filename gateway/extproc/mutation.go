@@ -17,7 +17,7 @@ import (
 // host it sends to.
 var managed = map[string]bool{"Host": true, "Content-Length": true, "Transfer-Encoding": true}
 
-// mutation returns what turns the headers a message has into those it should
+// mutation returns the change that turns the headers a message has into those it should
 // have: the difference, sorted, so equal exchanges give equal messages.
 func mutation(have, want http.Header) *extprocv3.HeaderMutation {
 	m := &extprocv3.HeaderMutation{}
@@ -40,7 +40,7 @@ func mutation(have, want http.Header) *extprocv3.HeaderMutation {
 // set overwrites one header.
 func set(m *extprocv3.HeaderMutation, name, value string) { add(m, name, value, false) }
 
-// add writes one header by raw_value: Envoy drops what is sent as value.
+// add writes one header by raw_value: Envoy drops a header in value.
 func add(m *extprocv3.HeaderMutation, name, value string, more bool) {
 	action := corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD
 	if more {

@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
-// phase is what a session waits for. It never goes back.
+// phase is the message that a session waits for. It never goes back.
 type phase uint8
 
 const (

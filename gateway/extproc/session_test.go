@@ -119,7 +119,7 @@ func TestAnUnjudgedRequestIsBare(t *testing.T) {
 	}
 }
 
-// What the filter must be set to, and what is said when it is not.
+// The required settings of the filter, and the message when they are missing.
 func TestFilterSettings(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -215,7 +215,7 @@ func TestAnswersOfEnvoysOwn(t *testing.T) {
 	}
 }
 
-// stream is the server's side of a stream whose client sends what it is given
+// stream is the server's side of a stream whose client sends the given messages
 // and then ends with end.
 type stream struct {
 	grpc.ServerStream
@@ -266,7 +266,7 @@ func TestACleanEndIsConsent(t *testing.T) {
 	}
 }
 
-// Whatever comes in whatever order: no panic, one reply or an error for each
+// With any messages in any order: no panic, one reply or an error for each
 // message, nothing goes on after an error, and no request passes unjudged.
 func FuzzOrder(f *testing.F) {
 	f.Add([]byte{0, 2, 4})
