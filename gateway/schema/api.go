@@ -224,7 +224,7 @@ func newBuilder(src *source, text []byte, doc *openAPIDocument) (*builder, error
 	return b, nil
 }
 
-// judge returns what values are held against the schema at pointer by.
+// judge returns the judge of values by the schema at pointer.
 func (b *builder) judge(pointer string) (func() *judge, error) {
 	if b.src.schemaAt(pointer) == nil {
 		return nil, fmt.Errorf("there is no schema at %q", pointer)

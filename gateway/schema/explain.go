@@ -19,7 +19,7 @@ type explainer struct {
 	marks func() *marks
 }
 
-// marks are what an explainer looks up in the whole description.
+// marks are the facts that an explainer looks up in the whole description.
 type marks struct {
 	// declared holds, by pointer, the members a schema with
 	// unevaluatedProperties knows in any of its parts. The validator calls such

@@ -54,7 +54,7 @@ func (x *explainer) leaf(err *jsonschema.ValidationError, doc any) []finding {
 	return found(keyword, message(keyword, schema, value))
 }
 
-// message says what value must be to satisfy a keyword of schema.
+// message describes the values that satisfy a keyword of schema.
 func message(keyword string, schema map[string]any, value any) string {
 	switch limit := schema[keyword]; keyword {
 	case "type":

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Upper bounds on what one request may ask for. The description has none, so a slip of the
+// Upper bounds of one request. The description has none, so a slip of the
 // finger would be a valid order for a million GPUs. They lie far above anything the
 // platform offers; the limits of a caller are for policies to set.
 const (

@@ -151,7 +151,7 @@ func wordsOf(name string) []string {
 	return out
 }
 
-// folded is what two spellings of a name have in common.
+// folded is the common form of two spellings of a name.
 func folded(words []string) string { return strings.Join(words, "") }
 
 // Foreign reports whether a member of the operation's body is one that the description

@@ -128,9 +128,9 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// FuzzDecode holds Decode against the standard library: what it accepts, the
-// library reads as the same value, and what it refuses beside the library's own
-// refusals has one of the documented reasons.
+// FuzzDecode holds Decode against the standard library: a text that it
+// accepts, the library reads as the same value, and each refusal beside the
+// library's own has one of the documented reasons.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{"name":"a","gpu":{"id":"NVIDIA A40","count":1},"env":{"A":"1"},"ports":["22/tcp"]}`,

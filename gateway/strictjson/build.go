@@ -8,7 +8,7 @@ import (
 )
 
 // builder makes values of texts as decoder does, and accepts no other texts. It gives no
-// reasons: what it does not accept is left to decoder, which may still accept it.
+// reasons: a text that it does not accept is left to decoder, which may still accept it.
 type builder struct {
 	data []byte
 	// text is data as a string, of which strings without escapes are parts: one

@@ -15,7 +15,7 @@ func everyLimits() []Limits {
 	}
 }
 
-// built holds what the builder makes of a text against what decoder does.
+// built compares the builder's result for a text with decoder's.
 func built(t *testing.T, text string, l Limits) {
 	t.Helper()
 	want, refused := judge([]byte(text), l)

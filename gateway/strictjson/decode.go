@@ -149,7 +149,7 @@ func (d *decoder) unquote(raw jsontext.Value, at int64) (string, *SyntaxError) {
 	return s, d.check(s, at)
 }
 
-// unquote returns what the quoted string raw spells.
+// unquote returns the text of the quoted string raw.
 func unquote(raw []byte) (string, error) {
 	plain, err := jsontext.AppendUnquote(make([]byte, 0, len(raw)), raw)
 	return unsafe.String(unsafe.SliceData(plain), len(plain)), err //nolint:gosec // plain is used for nothing else

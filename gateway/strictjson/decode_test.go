@@ -200,7 +200,7 @@ func TestDecodeDepth(t *testing.T) {
 }
 
 // A text made to cost much must cost little: the bounds are on work, not only on
-// the verdict. The figures are wide; what they catch is arithmetic on a number
+// the verdict. The figures are wide; they catch arithmetic on a number
 // of a million digits or memory in proportion to nesting. How long the machine
 // lets a run wait says nothing, so one that is in time will do.
 func TestDecodeBoundsWork(t *testing.T) {

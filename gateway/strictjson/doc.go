@@ -1,5 +1,5 @@
 // Package strictjson reads and writes JSON where two readers must never
-// disagree about what a document means.
+// disagree about the meaning of a document.
 //
 // Decode makes one pass over the tokens of a request body and yields plain
 // values: map[string]any, []any, string, bool, nil and json.Number. It refuses
@@ -10,8 +10,8 @@
 // is for answers of the platform, which are trusted to be meant well but not to
 // be small.
 //
-// A text is built in one pass; what that does not accept is read again token by token,
-// to say what is wrong where.
+// A text is built in one pass; a text that it does not accept is read again token by
+// token, to name each fault with its place.
 //
 // DecodeAround leaves one large member of a document as a Raw: its text is held
 // against the same rules, and decoded when it is looked at.

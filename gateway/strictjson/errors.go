@@ -39,7 +39,7 @@ type SyntaxError struct {
 	// read; empty for the document itself.
 	Pointer string
 	Code    Code
-	// Message says what is wrong, in lower case, without the place.
+	// Message describes the fault, in lower case, without the place.
 	Message string
 
 	path []string // innermost first; becomes Pointer

@@ -1,6 +1,6 @@
 package strictjson
 
-// Limits bounds what Decode accepts. A field of zero or less stands for the
+// Limits bounds the documents that Decode accepts. A field of zero or less stands for the
 // same field of DefaultLimits, so the zero value is safe.
 type Limits struct {
 	// Depth is the number of arrays and objects that may be open at once; a
@@ -27,7 +27,7 @@ type Limits struct {
 // GraphQL interfaces, whose size is bounded in bytes: as many values, and strings
 // as long, as fit into 102400 bytes.
 //
-// The number bounds refuse only what is dangerous: arithmetic on 1e1000000
+// The number bounds refuse only dangerous numbers: arithmetic on 1e1000000
 // takes a tenth of a second, on 1e999 microseconds.
 func DefaultLimits() Limits {
 	return Limits{Depth: 32, Values: 102_400, NumberChars: 32, Exponent: 999, Plain: true}

@@ -16,7 +16,7 @@ func embeddings(n int) string {
 	return "[" + strings.Repeat(one+",", n/row) + one + "]"
 }
 
-// Numbers in lists of the input of a job are as many as fit; all else is counted, what stands twice is found, and nothing beyond the
+// Numbers in lists of the input of a job are as many as fit; all else is counted, duplicates are found, and nothing beyond the
 // bounds is built.
 func TestLongLists(t *testing.T) {
 	l := strictjson.RunLimits()
@@ -58,7 +58,7 @@ func codeOf(e *strictjson.SyntaxError) strictjson.Code {
 	return e.Code
 }
 
-// What stands beside a long list can be read; the list itself, which would take a hundred times its bytes, cannot.
+// Members beside a long list can be read; the list itself, which would take a hundred times its bytes, cannot.
 func TestLongListsAreNotBuilt(t *testing.T) {
 	text := `{"input":{"vectors":` + embeddings(600_000) + `,"n":1}}`
 	v, err := strictjson.DecodeAround([]byte(text), "input", strictjson.RunLimits())

@@ -95,7 +95,7 @@ func heldListed(t *testing.T, text string) {
 	}
 }
 
-// heldLookups holds what is found by name against the members there are.
+// heldLookups compares lookups by name with the members there are.
 func heldLookups(t *testing.T, want, got any) {
 	t.Helper()
 	switch got := got.(type) {

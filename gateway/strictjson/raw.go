@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// ErrLong is what a Raw decodes to that has more numbers in lists than a document may
+// ErrLong is the error of a Raw that has more numbers in lists than a document may
 // have values.
 var ErrLong = errors.New("a list of numbers is too long for policies to read")
 
@@ -85,7 +85,7 @@ func DecodeAround(data []byte, member string, l Limits) (any, error) {
 // outline decodes a text that is an object, but for the values of its members that
 // are to be kept as they are. In those of one name, numbers in lists are not counted, if
 // the limits say so, nor in any when the name is empty. v is nil for any other text, and
-// for one that is not accepted, with what is wrong with it, unless it is no object.
+// for one that is not accepted, with its fault, unless it is no object.
 func outline(data []byte, l Limits, free string, keep func(name string, value []byte) bool) (v map[string]any, fault *SyntaxError) {
 	type member struct {
 		name  string

@@ -75,7 +75,7 @@ func same(tb testing.TB, text string, l strictjson.Limits) bool {
 }
 
 // FuzzDecodeAround: it accepts what DecodeInPlace accepts, refuses the rest for the same
-// reason, and what it keeps decodes, and is written, as the same value.
+// reason, and the parts that it keeps decode, and are written, as the same value.
 func FuzzDecodeAround(f *testing.F) {
 	for _, seed := range append(spellings(),
 		`{"input":{"a":1,"\u0061":2}}`, `{"input":{}}{}`, "\xef\xbb\xbf{}", "{\"input\":\"\xff\"}", `{"input":"\ud800"}`, `{"input":1e1000}`,

@@ -12,7 +12,7 @@ import (
 )
 
 // scanner accepts texts as decode does, without making values of them. It gives no
-// reasons: what it does not accept is left to decode, which may still accept it.
+// reasons: a text that it does not accept is left to decode, which may still accept it.
 //
 // What scans a token takes the offset of its first byte and returns that of the first
 // byte behind it, -1 for a text that is not accepted.
@@ -28,7 +28,7 @@ type scanner struct {
 	// object are not counted; nil for none.
 	uncounted func(name []byte) bool
 	// stop is where the last value or name stands that was begun, of a text that is not
-	// accepted; why says what is wrong there.
+	// accepted; why describes the fault there.
 	stop int
 	why  Code
 	// escaped says that a name is spelled with escapes.
@@ -252,7 +252,7 @@ func (s *scanner) addSpelled(i int, in *container) bool {
 	return len(in.set) > before
 }
 
-// spelled returns what the string at i, which was scanned, spells.
+// spelled returns the text of the scanned string at i.
 func (s *scanner) spelled(i int) string {
 	end, plain := str(s.data, i)
 	spelled := s.data[i+1 : end-1]

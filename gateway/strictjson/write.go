@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Write writes the canonical form of v, as Append does, in pieces: what is large is
-// written from where it is. The errors are those of Append, and of w.
+// Write writes the canonical form of v, as Append does, in pieces: large values are
+// written in place. The errors are those of Append, and of w.
 func Write(w io.Writer, v any) error {
 	p := &pieces{w: w, buf: make([]byte, 0, 2*piece)}
 	if err := p.value(v, 0); err != nil {

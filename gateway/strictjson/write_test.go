@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 )
 
-// TestWriteIsAppend: both write the same form, whatever the size and wherever a
-// piece ends.
+// TestWriteIsAppend: both write the same form, for any size and any end of a
+// piece.
 func TestWriteIsAppend(t *testing.T) {
 	long := strings.Repeat("aé\u001b\"\\😀", 10_000)
 	for name, v := range map[string]any{

@@ -19,7 +19,7 @@ import (
 const (
 	// ReadyPath is where the HTTP door says whether a gateway takes requests.
 	ReadyPath = "/tollgate/ready"
-	// bufferSize is what Envoy holds of a message: more than the platform's limit of 102400
+	// bufferSize is the part of a message that Envoy holds: more than the platform's limit of 102400
 	// bytes for a body, so that tollgate refuses a body that is little above it.
 	bufferSize = 128 << 10
 	// upstreamIdle is shorter than the time after which a gateway closes an idle
@@ -72,7 +72,7 @@ func gateways(name string) *clusterv3.Cluster {
 			// Where none answers health checks, all of them may be slow: requests go to any.
 			// One that is leaving is no endpoint any more.
 			HealthyPanicThreshold: &typev3.Percent{Value: 1},
-			// What health checks find holds at once, not after the second for which Envoy
+			// A finding of health checks holds at once, not after the second for which Envoy
 			// collects news of large clusters.
 			UpdateMergeWindow: seconds(0),
 		},
@@ -89,7 +89,7 @@ func gateways(name string) *clusterv3.Cluster {
 }
 
 // unreachable takes a gateway out for a moment that three requests in a row did not
-// reach, before health checks notice; what gateways answer counts for nothing.
+// reach, before health checks notice; answers of gateways count for nothing.
 func unreachable() *clusterv3.OutlierDetection {
 	return &clusterv3.OutlierDetection{
 		Interval: seconds(1), BaseEjectionTime: seconds(2), MaxEjectionTime: seconds(10), MaxEjectionPercent: number(50),

@@ -31,7 +31,7 @@ const (
 	ExtProc Topology = "ext_proc"
 )
 
-// Group is what Envoys of one node group are told. It is data: everything they
+// Group is the configuration of the Envoys of one node group. It is data: everything they
 // need to know of tollgate's configuration.
 type Group struct {
 	ID       string
@@ -62,7 +62,7 @@ type Group struct {
 	Data, Door Peer
 	// Platform is where requests go in the topology ExtProc.
 	Platform Platform
-	// Runs is what goes through the HTTP door in either topology.
+	// Runs are the requests that go through the HTTP door in either topology.
 	Runs Runs
 	// Tracing is where spans go.
 	Tracing Tracing
@@ -106,7 +106,7 @@ type Platform struct {
 	CAFile string
 }
 
-// ThroughData says what goes through the gateways' data listeners, "" for nothing.
+// ThroughData names the requests that go through the gateways' data listeners, "" for none.
 func (g *Group) ThroughData() string {
 	switch {
 	case g.Topology == InLine:
@@ -204,7 +204,7 @@ func digest(list []types.Resource) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:6]), nil
 }
 
-// merge changes what there are patches for.
+// merge applies the patches.
 func (g *Group) merge(resources map[resource.Type][]types.Resource) error {
 	var errs [2]error
 	resources[resource.ListenerType], errs[0] = merged("listeners", resources[resource.ListenerType], g.Merge.Listeners)

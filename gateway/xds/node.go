@@ -23,7 +23,7 @@ type node struct {
 	types                       map[string]*acceptance // by type URL
 }
 
-// acceptance is what became of one type of resources at a node.
+// acceptance is the state of one type of resources at a node.
 type acceptance struct {
 	sent map[string]string // versions by nonce, until they are answered
 	// brought are the versions of the resources that it came with, by name.

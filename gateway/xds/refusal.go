@@ -107,7 +107,7 @@ type Report struct {
 	Refused map[string]Refusal `json:"refused,omitempty"`
 }
 
-// Report returns what this gateway knows.
+// Report returns this gateway's report.
 func (s *Server) Report() Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +126,7 @@ func (s *Server) Report() Report {
 	return r
 }
 
-// SetReports says what other gateways know.
+// SetReports sets the reports of other gateways.
 func (s *Server) SetReports(others []Report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

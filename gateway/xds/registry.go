@@ -27,7 +27,7 @@ const (
 type Registry struct {
 	Client redis.UniversalClient
 	Key    string
-	// Reports is the key of a hash with what gateways know of their Envoys.
+	// Reports is the key of a hash with the gateways' reports of their Envoys.
 	Reports string
 }
 
@@ -74,7 +74,7 @@ type dated struct {
 	Report
 }
 
-// Share says what self knows of its Envoys and returns what other gateways know.
+// Share shares self's report of its Envoys and returns those of other gateways.
 func (r Registry) Share(ctx context.Context, self Gateway, own Report) ([]Report, error) {
 	now, err := r.Client.Time(ctx).Result()
 	if err != nil {
@@ -127,7 +127,7 @@ func (g Gateway) String() string {
 	return strings.TrimSuffix(g.Data.String()+" "+g.Door.String()+" "+g.Zone, " ")
 }
 
-// ParseGateway reads what String wrote.
+// ParseGateway reads the text that String wrote.
 func ParseGateway(text string) (Gateway, error) {
 	data, door, _ := strings.Cut(text, " ")
 	door, zone, _ := strings.Cut(door, " ")

@@ -9,8 +9,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// Accepter is what the schema of an extension (a [jsonschema.ExtSchema]) must
-// implement besides: Accepts returns true exactly when Validate returns nil, and
+// Accepter must be implemented by the schema of an extension (a
+// [jsonschema.ExtSchema]) besides: Accepts returns true exactly when Validate returns nil, and
 // Validate marks nothing as evaluated. A schema with an extension that is not an
 // Accepter is a gap.
 type Accepter interface {
@@ -142,7 +142,7 @@ func (b *builder) addBranches(n *node, s *jsonschema.Schema) {
 	}
 }
 
-// addLast adds what holds only of values that all other keywords accept.
+// addLast adds checks that hold only of values that all other keywords accept.
 func (b *builder) addLast(n *node, s *jsonschema.Schema) {
 	for _, name := range slices.Sorted(maps.Keys(s.Extensions)) {
 		accepter := s.Extensions[name].(Accepter) // or s were a gap

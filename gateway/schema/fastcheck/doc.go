@@ -3,7 +3,7 @@
 //
 // Compile turns a compiled schema into a tree of small functions. A program
 // either accepts a value or leaves it to jsonschema/v5, which alone refuses
-// values and gives the reasons; Narrow spares it what is valid for certain. A
+// values and gives the reasons; Narrow spares it the parts that are valid for certain. A
 // value accepted too few costs time; one too many would be a hole. So a program
 // implements the keywords of dialect 2020-12 that the embedded description uses,
 // each exactly as jsonschema/v5 does, and a schema that contains anything else

@@ -41,7 +41,7 @@ func TestRandomSchemas(t *testing.T) {
 	}
 }
 
-// FuzzCompiled checks that jsonschema agrees with what a program says of a value,
+// FuzzCompiled checks that jsonschema agrees with a program's verdict on a value,
 // for any schema.
 func FuzzCompiled(f *testing.F) {
 	g := generator{rand.New(rand.NewPCG(3, 5))}

@@ -10,7 +10,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// What is not implemented is a gap, wherever it stands, and a program with a gap
+// A keyword that is not implemented is a gap, wherever it stands, and a program with a gap
 // accepts nothing.
 func TestGaps(t *testing.T) {
 	tests := []struct{ name, schema, want string }{

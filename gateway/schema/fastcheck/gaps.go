@@ -32,7 +32,7 @@ var others = slices.DeleteFunc(reflect.VisibleFields(none.Type()), func(f reflec
 // not implement, each as the location of the schema and the reason, sorted.
 func gaps(settings *jsonschema.Compiler, root *jsonschema.Schema) []string {
 	all := reachable(root)
-	// Each step relies on the absence of what the one before finds.
+	// Each step relies on the absence of the gaps that the step before finds.
 	for _, find := range []func(*jsonschema.Schema) string{
 		func(s *jsonschema.Schema) string { return keywordGap(settings, s) }, loopGap, evaluationGap,
 	} {
@@ -126,8 +126,8 @@ func loopGap(s *jsonschema.Schema) string {
 }
 
 // evaluationGap reports a schema whose unevaluatedProperties applies to more or
-// fewer members depending on which branches accept the value. Branches that
-// evaluate only what is evaluated beside them anyway make no difference.
+// fewer members depending on which branches accept the value. Branches make
+// no difference if their siblings evaluate the same members anyway.
 func evaluationGap(s *jsonschema.Schema) string {
 	if s.UnevaluatedProperties == nil {
 		return ""
@@ -145,7 +145,7 @@ type coverage struct {
 	all   bool
 }
 
-// evaluated returns what is evaluated by s, not counting its
+// evaluated returns the members evaluated by s, not counting its
 // unevaluatedProperties, and by the schemas that edges leads to.
 func evaluated(s *jsonschema.Schema, edges func(*jsonschema.Schema) []*jsonschema.Schema) *coverage {
 	c := &coverage{names: make(map[string]bool), all: s.AdditionalProperties != nil}
@@ -165,7 +165,7 @@ func inPlace(s *jsonschema.Schema) []*jsonschema.Schema {
 	return slices.Concat(always(s), sometimes(s), present(s.Not))
 }
 
-// always returns the schemas that must accept what s accepts.
+// always returns the schemas that must accept each value that s accepts.
 func always(s *jsonschema.Schema) []*jsonschema.Schema { return slices.Concat(present(s.Ref), s.AllOf) }
 
 // sometimes returns the schemas that need not.

@@ -86,7 +86,7 @@ func unique(items []any) verdict {
 	return yes
 }
 
-// equal compares values as JSON Schema does: numbers by what they are worth,
+// equal compares values as JSON Schema does: numbers by their values,
 // objects without order.
 func equal(v, w any) verdict {
 	switch v := v.(type) {

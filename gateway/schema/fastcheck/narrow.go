@@ -7,7 +7,7 @@ import (
 )
 
 // Narrow returns a schema that finds in v exactly the faults that s does, of which the
-// program was made, without looking again at what is certain to be valid: members of
+// program was made, without looking again at parts that are certain to be valid: members of
 // objects, and schemas that apply to an object as a whole.
 func (p *Program) Narrow(s *jsonschema.Schema, v any) *jsonschema.Schema {
 	if o, ok := v.(map[string]any); ok && p.gaps == nil {
@@ -50,8 +50,8 @@ func (p *Program) narrowAll(all []*jsonschema.Schema, o map[string]any) []*jsons
 	return narrowed
 }
 
-// member narrows the schema of a member. What the value of a member evaluates does not
-// matter to the object around it.
+// member narrows the schema of a member. Evaluation inside the value of a member does
+// not matter to the object around it.
 func (p *Program) member(s *jsonschema.Schema, v any) *jsonschema.Schema {
 	if p.nodes[s].judge(v) == yes {
 		return anything
@@ -65,9 +65,9 @@ func (p *Program) member(s *jsonschema.Schema, v any) *jsonschema.Schema {
 // anything demands and evaluates nothing.
 var anything = &jsonschema.Schema{Always: new(true)}
 
-// absorb makes c evaluate what some schemas beside it do of o, and reports whether they
-// can be left out then: all of them accept o, and what they evaluate does not depend on
-// it. If not, c remains as it is.
+// absorb makes c evaluate the members of o that some schemas beside it evaluate, and
+// reports whether those schemas can be left out then: all of them accept o, and their
+// evaluated members do not depend on it. If not, c remains as it is.
 func (p *Program) absorb(c *jsonschema.Schema, o map[string]any, all ...*jsonschema.Schema) bool {
 	for _, s := range all {
 		if n := p.nodes[s]; n.evaluates == nil || n.judge(o) != yes {
@@ -88,7 +88,7 @@ func (p *Program) absorb(c *jsonschema.Schema, o map[string]any, all ...*jsonsch
 	return true
 }
 
-// evaluates returns what s evaluates of each object that it accepts, nil if that depends
+// evaluates returns the members that s evaluates in each object that it accepts, nil if that depends
 // on the object.
 func evaluates(s *jsonschema.Schema) *coverage {
 	surely, perhaps := evaluated(s, always), evaluated(s, possible)

@@ -16,14 +16,14 @@ type Program struct {
 }
 
 // Accepts reports whether v is certain to be valid. False says nothing: v may
-// be invalid, or beyond what the program knows.
+// be invalid, or beyond the program's knowledge.
 func (p *Program) Accepts(v any) bool { return p.root.judge(v) == yes }
 
 // Gaps lists the schemas that keep the program from accepting anything, each as
 // its location and the reason, in a fixed order; none for most programs.
 func (p *Program) Gaps() []string { return slices.Clone(p.gaps) }
 
-// verdict is what a schema says of a value. The zero value is the careful one.
+// verdict is the result of a schema for a value. The zero value is the careful one.
 type verdict int
 
 const (
@@ -59,7 +59,7 @@ type node struct {
 	numbers []test[float64]
 	// values are demands on every value, "$ref" and "allOf" among them.
 	values []test[any]
-	// evaluates is what the schema evaluates of all objects that it accepts, nil if that
+	// evaluates is the set of members that the schema evaluates in all objects that it accepts, nil if that
 	// depends on the object.
 	evaluates *coverage
 }
