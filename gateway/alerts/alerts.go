@@ -36,12 +36,12 @@ type Alerts struct {
 	Meter metric.Meter
 	// KeepLink returns a link by which its owner can keep a resource, "" for none.
 	KeepLink func(org, id string) string
-	// Approvals and Notices have what ends, beside the configuration.
+	// Approvals and Notices have the exceptions that end, beside the configuration.
 	Approvals *approval.Store
 	Notices   func() spend.Notices
 	// Weekly makes the report of the seven days before a time.
 	Weekly func(ctx context.Context, org, team string, to time.Time) (*admin.Weekly, error)
-	// Told keeps what was told, by organisation.
+	// Told keeps the sent alerts, by organisation.
 	Told *journal.Journal
 
 	mu     sync.Mutex      // guards failed
@@ -75,7 +75,7 @@ func (t *Alerts) Thresholds(notices spend.Notices, history *spend.History, plan 
 	}
 }
 
-// unusualAlert is what receivers are told about an hour that costs many times its
+// unusualAlert is the alert about an hour that costs many times its
 // usual; amounts are USD.
 type unusualAlert struct {
 	Org   string      `json:"org"`
@@ -132,7 +132,7 @@ func (t *Alerts) tell(ctx context.Context, org, id, kind string, at time.Time, d
 	})
 }
 
-// stranger is what receivers are told about a resource that was made without the
+// stranger is the alert about a resource that was made without the
 // gateway.
 type stranger struct {
 	Org      string         `json:"org"`
@@ -153,7 +153,7 @@ func (t *Alerts) Strangers(ctx context.Context, org string, found []spend.Found)
 	}
 }
 
-// drift is what receivers are told about a resource that was changed or removed
+// drift is the alert about a resource that was changed or removed
 // without the gateway; amounts are USD.
 type drift struct {
 	ownedResource
@@ -161,7 +161,7 @@ type drift struct {
 	PerHour json.Number `json:"per_hour"`
 }
 
-// ownedResource is what receivers are told about the resource of an alert.
+// ownedResource describes the resource of an alert.
 type ownedResource struct {
 	Org      string `json:"org"`
 	Resource string `json:"resource"`
@@ -192,15 +192,14 @@ func (t *Alerts) Drift(ctx context.Context, org string, drifted []spend.Drift) {
 	}
 }
 
-// shortList is what receivers are told about a list of the platform that lacks most of
-// what there is.
+// shortList is the alert about a list of the platform that lacks most of the resources.
 type shortList struct {
 	Org     string `json:"org"`
 	Listed  int    `json:"listed"`
 	Missing int    `json:"missing"`
 }
 
-// Short tells of a list that lacks most of what there is, under one id an hour. The
+// Short sends an alert about a list that lacks most of the resources, under one id an hour. The
 // log has it already.
 func (t *Alerts) Short(ctx context.Context, org string, r *spend.Report) {
 	const kind = "platform.list_short"
@@ -209,7 +208,7 @@ func (t *Alerts) Short(ctx context.Context, org string, r *spend.Report) {
 	t.tell(ctx, org, id, kind, now, shortList{Org: org, Listed: r.Resources, Missing: r.Missing})
 }
 
-// budgetAlert is what receivers are told about a budget; amounts are USD, or counts.
+// budgetAlert is the alert about a budget; amounts are USD, or counts.
 type budgetAlert struct {
 	Org     string      `json:"org"`
 	Scope   string      `json:"scope"`
@@ -246,7 +245,7 @@ func (t *Alerts) send(ctx context.Context, o *settings.Org, id, kind string, at 
 	return sender.Send(ctx, id, kind, at, data)
 }
 
-// idleAlert is what receivers are told about an idle resource.
+// idleAlert is the alert about an idle resource.
 type idleAlert struct {
 	ownedResource
 	Reason   spend.Reason `json:"reason"`
@@ -270,7 +269,7 @@ func (t *Alerts) newIdleAlert(c *spend.Cause, r *spend.Record) idleAlert {
 	return a
 }
 
-// lostLedger is what receivers are told about a ledger that the store has lost.
+// lostLedger is the alert about a ledger that the store has lost.
 type lostLedger struct {
 	Org string `json:"org"`
 	*admin.Loss

@@ -19,7 +19,7 @@ const (
 	defaultExpiry = 72 * time.Hour
 )
 
-// expiring is what receivers are told about an exception that ends.
+// expiring is the alert about an exception that ends.
 type expiring struct {
 	Org       string    `json:"org"`
 	Exception string    `json:"exception"`
@@ -52,7 +52,7 @@ func (t *Alerts) WatchExceptions(ctx context.Context, notices spend.Notices, lea
 }
 
 // tellExpiring tells of the exceptions of an organisation that end soon, once for each
-// end they are given. What could not be delivered is told again at the next look.
+// end they are given. An alert that could not be delivered is sent again at the next look.
 func (t *Alerts) tellExpiring(ctx context.Context, notices spend.Notices, o *settings.Org) error {
 	const prefix, kind = "exception:", "exception.expiring"
 	noticed, err := notices.Noticed(ctx, o.ID)

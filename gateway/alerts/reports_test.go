@@ -23,8 +23,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
 )
 
-// A report is sent once a week for the organisation and each team, by whichever of two gateways is first; what was refused is tried again, and
-// what is too late is left.
+// A report is sent once a week for the organisation and each team, by whichever of two gateways is first; a refused report is tried again, and
+// one that is too late is left.
 func TestWeeklyReportsAreSentOnce(t *testing.T) {
 	t.Parallel()
 	status, got := http.StatusBadRequest, []string(nil)

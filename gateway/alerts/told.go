@@ -19,10 +19,10 @@ const (
 	toldFor = 90 * 24 * time.Hour
 )
 
-// keepTimeout bounds the writing of what was told.
+// keepTimeout bounds the writing of sent alerts.
 const keepTimeout = 2 * time.Second
 
-// NewTold returns what keeps the alerts that were told. It does not dial.
+// NewTold returns the journal of the alerts that were sent. It does not dial.
 func NewTold(client redis.UniversalClient, prefix settings.Prefix) *journal.Journal {
 	return &journal.Journal{Client: client, Prefix: prefix.Decisions() + "told:", Most: maxTold, For: toldFor}
 }

@@ -96,7 +96,7 @@ func TestToldAlertsAreKept(t *testing.T) {
 	}
 }
 
-// Whatever has an end is in one list, the next end first; what has ended is not.
+// All exceptions with an end are in one list, the next end first; ended ones are not.
 func TestExceptionsWithTheirEnds(t *testing.T) {
 	t.Parallel()
 	in := func(d time.Duration) time.Time { return now.Add(d) }

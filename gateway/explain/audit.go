@@ -37,7 +37,7 @@ type Standing struct {
 	USDPerHour  string `json:"usdPerHour,omitempty"`
 	USDPerMonth string `json:"usdPerMonth,omitempty"`
 	// Verdict is refused where a policy denies the resource, else allowed, and unknown
-	// for what could not be judged because of Reason.
+	// for a resource that could not be judged because of Reason.
 	Verdict  Verdict  `json:"verdict"`
 	Reason   string   `json:"reason,omitempty"`
 	Policies []Policy `json:"policies,omitempty"`
@@ -62,7 +62,7 @@ func UpdatesOf(api *schema.API) map[operation.Kind]*schema.Operation {
 	return updates
 }
 
-// Run judges what an organisation has. owners are those of the resources, in their
+// Run judges the resources of an organisation. owners are those of the resources, in their
 // order; nil if they are not known. in holds the common part of the judged calls.
 func (a *Auditor) Run(ctx context.Context, org string, list []filter.Listed, owners []spend.Owner, in policies.Input) *Audit {
 	out := &Audit{Org: org, Resources: []Standing{}}

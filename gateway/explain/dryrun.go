@@ -23,9 +23,9 @@ type DryRun struct {
 	Pipeline *filter.Pipeline
 	// Translators serve the legacy dialects and remember nothing.
 	Translators map[route.Dialect]filter.Translator
-	// Counted returns what an organisation's quotas have counted so far.
+	// Counted returns the counts of an organisation's quotas so far.
 	Counted func(ctx context.Context, org string) ([]ratelimit.WindowState, error)
-	// Ledger returns what an organisation has reserved and committed.
+	// Ledger returns the reserved and committed amounts of an organisation.
 	Ledger func(ctx context.Context, org string) (spend.State, error)
 	// Approval returns the request for approval that a question is.
 	Approval func(ctx context.Context, org, question string) (approval.Entry, error)
@@ -38,14 +38,14 @@ type DryRun struct {
 	Decide  func(ctx context.Context, org string, in *policies.Input) (policies.Decision, error)
 	Now     func() time.Time
 	// Offline reads nothing, neither from the platform nor from the shared store.
-	// What would have to be read to know is then unknown.
+	// Facts that would have to be read are then unknown.
 	Offline bool
 }
 
 // ErrOffline is why an offline run does not read.
 var ErrOffline = errors.New("the platform is not asked in an offline explanation")
 
-// Run reports what would become of a request if caller made it.
+// Run reports the predicted course of a request of caller.
 func (r *DryRun) Run(ctx context.Context, in filter.Inbound, caller *identity.Caller) (*Report, error) {
 	ports, err := r.ports()
 	if err != nil {

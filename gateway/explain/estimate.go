@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Estimate is what would become of a request, as its own caller may know it:
+// Estimate is the predicted outcome of a request, as its own caller may know it:
 // docs/estimate.schema.json.
 type Estimate struct {
 	Ending
@@ -67,7 +67,7 @@ func (admits) Take(context.Context, ratelimit.Take) (ratelimit.Decision, error) 
 	return ratelimit.Decision{Allowed: true}, nil
 }
 
-// Estimate reports to a caller what would become of its own request, which is counted
+// Estimate reports to a caller the predicted outcome of its own request, which is counted
 // already.
 func (r *DryRun) Estimate(ctx context.Context, in filter.Inbound, caller *identity.Caller) (*Estimate, error) {
 	ports, err := r.ports()

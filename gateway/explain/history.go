@@ -13,8 +13,8 @@ import (
 )
 
 // History is a filter.Observer that keeps the latest exchanges of known callers, and
-// the gateway's own acts, in memory, a bounded number of them. What only read and was answered has a part
-// of its own, so that polling does not push out what operators ask about. It
+// the gateway's own acts, in memory, a bounded number of them. Reads that were answered have a part
+// of its own, so that polling does not push out the exchanges that operators ask about. It
 // is safe for concurrent use.
 type History struct {
 	mu             sync.Mutex // guards what follows
@@ -61,7 +61,7 @@ func (p Past) Spoke() bool {
 func (p Past) none() bool { return p.own == nil && p.exchange == nil }
 
 // NewHistory returns a History of the latest size exchanges, at least two. It calls
-// tell, if that is not nil, with what did more than read and pass. That is not to be
+// tell, if that is not nil, with each exchange that did more than read and pass. That is not to be
 // changed.
 func NewHistory(size int, tell func(Past)) *History {
 	half := max(1, size/2)
@@ -154,9 +154,9 @@ type Query struct {
 	Refused bool
 	// Own selects the gateway's own acts.
 	Own bool
-	// Since selects what began no earlier.
+	// Since selects exchanges that began no earlier.
 	Since time.Time
-	// Before selects what began earlier; the zero Time selects all.
+	// Before selects exchanges that began earlier; the zero Time selects all.
 	Before time.Time
 	// Limit bounds how many there are, the newest.
 	Limit int

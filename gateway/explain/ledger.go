@@ -37,7 +37,7 @@ func (l *ledger) of(ctx context.Context, org string) *spend.Ledger {
 	return l.copy
 }
 
-// keepable is the ledger, from which a dry run learns what there is to keep.
+// keepable is the ledger, from which a dry run learns which resources can be kept.
 func (r *DryRun) keepable(ctx context.Context, org string) (spend.State, error) {
 	if r.Offline {
 		return spend.State{}, ErrOffline

@@ -6,7 +6,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 )
 
-// Report says stage by stage what became of an exchange, or what would become of
+// Report describes stage by stage the course of an exchange, or the predicted course of
 // a request.
 type Report struct {
 	// Dry says that nothing was sent and nothing was counted.
@@ -39,7 +39,7 @@ type Report struct {
 	Stages []Stage `json:"stages"`
 	// Calls are the v2 calls it became; of a v2 request, itself.
 	Calls []Call `json:"calls"`
-	// ToPass says what would have to change for the request to pass.
+	// ToPass lists the changes that the request needs to pass.
 	ToPass []string `json:"toPass,omitempty"`
 }
 
@@ -64,7 +64,7 @@ type Spoken struct {
 // Verdict is how a request fares in the gateway.
 type Verdict string
 
-// The verdicts. Unknown is for a dry run that could not see what would decide.
+// The verdicts. Unknown is for a dry run that could not see the deciding facts.
 const (
 	Allowed Verdict = "allowed"
 	Refused Verdict = "refused"
@@ -112,15 +112,15 @@ type Call struct {
 	Refusal string  `json:"refusal,omitempty"`
 	Detail  string  `json:"detail,omitempty"`
 	Stages  []Stage `json:"stages"`
-	// PolicyRevision names what decided, Policies what each policy said.
+	// PolicyRevision names the policies that decided, Policies their verdicts.
 	PolicyRevision string   `json:"policyRevision,omitempty"`
 	Policies       []Policy `json:"policies,omitempty"`
-	// USDPerHour is the worst case of what would run, Basis how it came about.
+	// USDPerHour is the worst case of the cost, Basis how it came about.
 	USDPerHour string `json:"usdPerHour,omitempty"`
 	Basis      string `json:"basis,omitempty"`
 }
 
-// Policy is what one policy said.
+// Policy is the verdict of one policy.
 type Policy struct {
 	Policy string `json:"policy"`
 	// Verdict is denies, warns, would deny, excepted, changes, passes, or does

@@ -76,7 +76,7 @@ func (w *words) hangsOnPrice(ex *filter.Exchange) bool {
 	return err == nil && len(d.Deny) == 0
 }
 
-// report says what became of an exchange.
+// report describes the course of an exchange.
 func (w *words) report(ex *filter.Exchange) *Report {
 	e := ex.Event
 	how := w.end(ex)
@@ -107,7 +107,7 @@ func (w *words) report(ex *filter.Exchange) *Report {
 	return x
 }
 
-// call says what became of a call of v2 or of the run interface.
+// call describes the course of a call of v2 or of the run interface.
 func (w *words) call(ex *filter.Exchange) Call {
 	how := w.end(ex)
 	_, stages := ex.Stages()
@@ -137,7 +137,7 @@ func (w *words) call(ex *filter.Exchange) Call {
 	return c
 }
 
-// stages says what each of the stages found out.
+// stages lists the findings of each stage.
 func (w *words) stages(ex *filter.Exchange, names []string) []Stage {
 	e := ex.Event
 	out := make([]Stage, 0, len(names))
@@ -177,7 +177,7 @@ func (w *words) stages(ex *filter.Exchange, names []string) []Stage {
 	return out
 }
 
-// failed reports whether an answer refuses. GraphQL answers 200 whatever happens.
+// failed reports whether an answer refuses. GraphQL always answers 200.
 func failed(ex *filter.Exchange) bool {
 	return ex.Answer.Status >= http.StatusBadRequest || ex.Answer.Failed
 }
@@ -206,7 +206,7 @@ func spoken(d *policies.Decision) []Policy {
 	return out
 }
 
-// toPass collects what would have to change.
+// toPass collects the changes that the request needs to pass.
 func toPass(x *Report) []string {
 	if x.Verdict == Allowed {
 		return nil // a candidate that was refused has found a better one

@@ -29,7 +29,7 @@ type chart struct {
 	Left int
 	// Before is the line of the time before, as points, "" for none.
 	Before string
-	// Forecast is what the last bucket is likely to grow by, nil for none.
+	// Forecast is the likely growth of the last bucket, nil for none.
 	Forecast *box
 }
 
@@ -40,7 +40,7 @@ type column struct {
 	Before float64 // the total of the bucket at this place in the time before
 	Series []float64
 	Boxes  []box
-	// expected is what the bucket is likely to come to, 0 for no more than it has.
+	// expected is the likely total of the bucket, 0 for no more than it has.
 	expected float64
 }
 
@@ -101,7 +101,7 @@ func (c *chart) compare(before *admin.Costs) {
 	c.draw()
 }
 
-// forecast adds what a bucket is likely to come to.
+// forecast adds the likely total of a bucket.
 func (c *chart) forecast(label string, usd float64) {
 	for i := range c.Columns {
 		if col := &c.Columns[i]; col.Label == label && usd > col.Total {

@@ -16,10 +16,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// varying is what differs between two logins: values of cookies, times.
+// varying matches the parts that differ between two logins: values of cookies, times.
 var varying = regexp.MustCompile(`(tollgate_session=)[A-Z2-7]+|(datetime=")[^"]+|(>)\d{4}-\d\d-\d\d \d\d:\d\d UTC`)
 
-// A login is what it was: its pages, its redirects and its cookies, at both consoles.
+// A login stays as it was: its pages, its redirects and its cookies, at both consoles.
 func TestLoginIsGolden(t *testing.T) {
 	t.Parallel()
 	store := miniredis.RunT(t)

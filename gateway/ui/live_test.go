@@ -53,7 +53,7 @@ func (p *person) follow(address string) func(prefix string) string {
 	}
 }
 
-// The page of decisions names its stream, which has what the filter of the page selects, says which policy refused, and ends with the session.
+// The page of decisions names its stream, which has the decisions that the filter of the page selects, says which policy refused, and ends with the session.
 func TestLiveDecisions(t *testing.T) {
 	t.Parallel()
 	c := start(t, text, miniredis.RunT(t))

@@ -103,7 +103,7 @@ type nowData struct {
 	// Dearest are the greatest costs of seven days.
 	Dearest   part[admin.Costs]
 	Forecasts part[admin.Forecasts]
-	// Refused are refusals of the last hour, and Alerts and Exceptions what was told in a week and what ends in the next one.
+	// Refused are refusals of the last hour, Alerts those of the last week, and Exceptions those that end in the next one.
 	Refused    part[decisionData]
 	Alerts     part[alertList]
 	Exceptions part[exceptionList]

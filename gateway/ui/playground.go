@@ -52,7 +52,7 @@ type replayedWhy struct {
 	Message string `json:"message"`
 }
 
-// sample is what a draft begins with.
+// sample is the text that a draft begins with.
 const sample = `package policies.draft
 
 deny contains msg if {
@@ -72,7 +72,7 @@ func blankPlayground(v *visit) (any, int, string) {
 	return playground{Draft: admin.Draft{Rego: sample}, Decision: v.r.FormValue("decision"), Since: "7d"}, 0, ""
 }
 
-// playground shows what a draft says of a call, or would have changed. Nothing of it is in force.
+// playground shows a draft's verdict on a call, or the verdicts that it would have changed. Nothing of it is in force.
 func (c *Console) playground(v *visit) {
 	lines := strings.NewReplacer("\r\n", "\n") // as forms write them
 	p := playground{
@@ -131,7 +131,7 @@ type sourceLine struct {
 	Mark, Text string
 }
 
-// Source returns the lines of the draft's Rego, with what was evaluated.
+// Source returns the lines of the draft's Rego, with the evaluated ones marked.
 func (p playground) Source() (out []sourceLine) {
 	for i, text := range bytes.Split([]byte(strings.TrimRight(p.Rego, "\n")), []byte("\n")) {
 		l := sourceLine{N: i + 1, Mark: " ", Text: string(text)}

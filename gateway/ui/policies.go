@@ -29,7 +29,7 @@ type policyCounts struct {
 	Counts []admin.PolicyCount `json:"counts"`
 }
 
-// policyWeek is what a policy has said in seven days.
+// policyWeek holds the verdicts of a policy in seven days.
 type policyWeek struct {
 	Policy string
 	// On says that the policy is switched on, Modes in which mode for whom, one for each time.
@@ -88,7 +88,7 @@ func policies(v *visit) (any, int, string) {
 	return d, orgs.Status, orgs.Fault
 }
 
-// week adds up what policies have said: by policy, those that are switched on first, and by team.
+// week adds up the verdicts of policies: by policy, those that are switched on first, and by team.
 func week(on []row.Entry, counts []admin.PolicyCount, today []admin.Refused, now time.Time) (list []policyWeek, teams []admin.PolicyCount) {
 	of := func(name string) *policyWeek {
 		i := slices.IndexFunc(list, func(w policyWeek) bool { return w.Policy == name })

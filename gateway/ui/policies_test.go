@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
-// The page of policies adds up what they said in a week, by policy, by day and by team.
+// The page of policies adds up their verdicts of a week, by policy, by day and by team.
 func TestWeek(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 12, 30, 0, 0, time.UTC)

@@ -22,7 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// counter counts what is sent to Redis: trips, and commands in them.
+// counter counts the traffic to Redis: trips, and commands in them.
 type counter struct{ trips, commands atomic.Int64 }
 
 // DialHook implements redis.Hook.

@@ -94,7 +94,7 @@ func spend(v *visit) (any, int, string) {
 	return d, 0, ""
 }
 
-// expected returns the bucket under way and what it is likely to come to, in USD, of the costs that a query selects; "" where no forecast is
+// expected returns the bucket under way and its likely total, in USD, of the costs that a query selects; "" where no forecast is
 // made of those.
 func expected(v *visit, q url.Values, bucket string, scopes []admin.Forecast) (label string, usd float64) {
 	scope, filters := "organisation", 0

@@ -71,7 +71,7 @@ func (callers) open() bool { return false }
 
 func (c callers) logins() []admin.Login { return c.Logins() }
 
-// enter asks who the caller with a key or token is. A wrong one counts as at any route.
+// enter identifies the caller with a key or token. A wrong one counts as at any route.
 func (c callers) enter(r *http.Request, token string, login bool) (session, error) {
 	s := session{Began: c.Now().UTC(), Login: login}
 	me, err := asked[selfservice.Me](c.ask(r, token, &s, http.MethodGet, "me", nil, nil))

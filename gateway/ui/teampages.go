@@ -26,7 +26,7 @@ func teamPages() []*page {
 	}
 }
 
-// myData is the data of the first page: who a caller is, and its budgets by scope.
+// myData is the data of the first page: the caller's identity, and its budgets by scope.
 type myData struct {
 	selfservice.Me
 

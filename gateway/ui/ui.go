@@ -27,7 +27,7 @@ const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src
 type Console struct {
 	// path is the path of the first page, cookies that of its cookies.
 	path, cookies string
-	// asks is what people paste to log in.
+	// asks names the credentials that people paste to log in.
 	asks string
 	// pages are those that people see, in the order of the navigation.
 	pages    []*page
@@ -46,13 +46,13 @@ type people interface {
 	private(r *http.Request) string
 	// encrypted reports whether the browser of a request sees the page over TLS.
 	encrypted(r *http.Request) bool
-	// open reports whether nobody has to log in.
+	// open reports whether the console requires no login.
 	open() bool
 	// logins returns the issuers where people log in.
 	logins() []admin.Login
 	// enter returns the session of the holder of a token, which was typed in or comes from a login at its issuer.
 	enter(r *http.Request, token string, login bool) (session, error)
-	// asker returns the holder of a session's token, and of none where nobody has to log in.
+	// asker returns the holder of a session's token, and of none where no login is required.
 	asker(r *http.Request, token string, s *session) (row.Scope, error)
 }
 
@@ -140,7 +140,7 @@ type visit struct {
 	scope row.Scope
 	// org is the organisation that the page is about.
 	org string
-	// token is that of the session, which is empty where nobody has to log in.
+	// token is that of the session, which is empty where no login is required.
 	token   string
 	session session
 }
@@ -174,7 +174,7 @@ func (v *visit) toLogin() {
 	http.Redirect(v.w, v.r, target, http.StatusSeeOther)
 }
 
-// identify finds out who sent a request: the holder of the session's token or, where nobody has to log in, anyone.
+// identify finds the sender of a request: the holder of the session's token or, where nobody has to log in, anyone.
 func (v *visit) identify() (err error) {
 	if !v.people.open() {
 		cookie, err := v.r.Cookie(cookieName)
