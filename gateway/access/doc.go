@@ -1,3 +1,3 @@
-// Package access answers callers what they may do: which operations, within which limits and
+// Package access tells callers their rights: which operations, within which limits and
 // budgets, for which prices.
 package access

@@ -81,7 +81,7 @@ type Record struct {
 	Claim  string `json:"claim,omitempty"`
 }
 
-// Answer is what an operator said.
+// Answer is an operator's answer.
 type Answer struct {
 	By     string    `json:"by"`
 	Reason string    `json:"reason,omitempty"`

@@ -7,7 +7,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Config bounds what is kept.
+// Config bounds the archive.
 type Config struct {
 	For time.Duration `yaml:"for" doc:"how long Redis keeps calls that were refused, warned of, excepted or changed something, for any gateway to explain; 0 keeps nothing there"`
 	Max int           `yaml:"max" doc:"how many of them an organisation has at most, each about 2.5 KB" unit:"exchanges"`

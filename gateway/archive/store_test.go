@@ -196,7 +196,7 @@ func TestArchiveAway(t *testing.T) {
 	}
 }
 
-// Who follows is told what is kept from then on, in order and once, more than a page of it too.
+// A follower gets all later entries, in order and once, more than a page of them too.
 func TestFollow(t *testing.T) {
 	eachStore(t, archive.DefaultConfig(), func(t *testing.T, s *archive.Store, _ redis.UniversalClient) {
 		var got []int

@@ -32,7 +32,7 @@ const (
 	Read Phase = "read"
 )
 
-// Record is what happens, without secrets and without bodies.
+// Record describes a change, without secrets and without bodies.
 type Record struct {
 	// Decision is the id of the exchange, which tollgate explain knows.
 	Decision string `json:"decision,omitempty"`
@@ -62,7 +62,7 @@ type Record struct {
 	Labels string `json:"labels,omitempty"`
 	// PerHour is the cost of the resource then, in USD.
 	PerHour json.Number `json:"per_hour,omitempty"`
-	// Status is the answer's, of a result. Carried says what became of a call to the
+	// Status is the answer's, of a result. Carried is the outcome of a call to the
 	// platform: "sent" without an answer, "answered", or "not sent".
 	Status  int    `json:"status,omitempty"`
 	Carried string `json:"carried,omitempty"`
@@ -191,7 +191,7 @@ func sum(text []byte) string {
 // lowers costs, and for results.
 func (l *Log) Intent(r Record) (seq int64, err error) { return l.write(Intent, 0, r) }
 
-// Result writes what became of an intent.
+// Result writes the outcome of an intent.
 func (l *Log) Result(of int64, r Record) error {
 	_, err := l.write(Result, of, r)
 	return err
@@ -203,7 +203,7 @@ func (l *Log) Loaded(revision string) error {
 	return err
 }
 
-// look is a question about records of callers, and who asks it.
+// look is a question about records of callers, and its asker.
 type look struct{ who, operation, query string }
 
 const (

@@ -135,7 +135,7 @@ func (s *Shipper) Run(ctx context.Context) {
 	}
 }
 
-// delivery is what Run works with.
+// delivery is the state of Run.
 type delivery struct {
 	*Shipper
 
@@ -143,7 +143,7 @@ type delivery struct {
 	pending []Line // read, and not taken
 }
 
-// deliver delivers what there is, until it fails.
+// deliver delivers all lines, until it fails.
 func (d *delivery) deliver(ctx context.Context) error {
 	for {
 		if len(d.pending) == 0 {

@@ -52,7 +52,7 @@ func (c *Config) Traced(remote string) bool {
 // Client returns the address, without port, that a request came from: that of the
 // connection, or the one its balancer has found, the entry of X-Forwarded-For as many
 // from the right as there are hops. A header with fewer entries, or with something
-// else in that place, is not what the balancers write, and is not believed.
+// else in that place, does not come from the balancers, and is not believed.
 func (c *Config) Client(remote string, h http.Header) string {
 	peer, err := netip.ParseAddrPort(remote)
 	if err != nil {

@@ -17,7 +17,7 @@ const maxPending = 1024
 
 // NewListener returns inner with the addresses that the PROXY protocol tells. The
 // header is awaited aside, so that a balancer which takes its time holds up no other
-// connection, and what is above sees the caller's address from the beginning.
+// connection, and the layers above see the caller's address from the beginning.
 func NewListener(inner net.Listener, c Config) net.Listener {
 	if !c.Protocol {
 		return inner

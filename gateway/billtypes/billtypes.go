@@ -96,10 +96,10 @@ type Deps struct {
 	History *spend.History
 	// Org is the configuration of an organisation, nil for none.
 	Org func(id string) *settings.Org
-	// Reader is what reads at the platform under the configuration in force.
+	// Reader reads at the platform under the configuration in force.
 	Reader func() *filter.Reader
 	API    *schema.API
-	// Refused says why the policies refuse a caller's calls of an operation whatever they say.
+	// Refused says why the policies refuse a caller's calls of an operation, whatever their content.
 	Refused func(ctx context.Context, ex *filter.Exchange, op *schema.Operation) ([]string, error)
 }
 

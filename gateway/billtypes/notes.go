@@ -94,7 +94,7 @@ func unwritten(logger *slog.Logger, err error) {
 	logger.Warn("translation memory not written", "error", err)
 }
 
-// writePods returns what writes notes of pods, unless there are some.
+// writePods returns a function that writes notes of pods, unless there are some.
 func writePods(deps translate.Deps) func(batch []podNote) {
 	return func(batch []podNote) {
 		accounts := make(map[string]map[string]json.RawMessage)

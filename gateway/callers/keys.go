@@ -57,7 +57,7 @@ func orgsOf(cfg *settings.Config) []string {
 	return ids
 }
 
-// authorities compiles who signs certificates of callers.
+// authorities compiles the signers of callers' certificates.
 func authoritiesOf(c *settings.Config) (*identity.Authorities, error) {
 	list := make([]identity.Authority, len(c.Certificates.Authorities))
 	for i, a := range c.Certificates.Authorities {

@@ -51,11 +51,11 @@ func New[T any](client redis.UniversalClient, prefix string) *Store[T] {
 
 // Entry is a record as it was found.
 type Entry[T any] struct {
-	// ID is what it is kept under. An Entry that has nothing else is none.
+	// ID is the id of the record. An Entry that has nothing else is none.
 	ID string
 	// Record is nil if there is none. It must not be changed.
 	Record *T
-	// Now is the store's clock, zero in what Entries returns, and Look if there is none.
+	// Now is the store's clock, zero in entries of Entries, and of Look if there is none.
 	Now time.Time
 	// Was and Version are the version of the organisation's records before and after the
 	// write that made the entry; empty where there was none that changes it, or the reply
@@ -84,7 +84,7 @@ func (s *Store[T]) Key(org, id string) string { return s.prefix + "{" + org + "}
 // of the version.
 func (s *Store[T]) index(org, name string) string { return s.prefix + "{" + org + "}#" + name }
 
-// Write is what an entry is replaced by.
+// Write replaces an entry.
 type Write[T any] struct {
 	// Record is the new record, nil to delete what there is.
 	Record *T

@@ -112,8 +112,8 @@ func TestSwap(t *testing.T) {
 	})
 }
 
-// An index has as many records as it may; who is in it already stays, and who leaves
-// makes room.
+// An index has as many records as it may; a record in it already stays, and one that
+// leaves makes room.
 func TestIndexesAreBounded(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *cas.Store[string]) {
 		few, all := cas.Index{Name: "few", Most: 2}, cas.Index{Name: "all"}

@@ -22,13 +22,13 @@ type Config struct {
 	Exempt []netip.Prefix `yaml:"-"`
 	// Spare is how many connections over a bound are returned all the same, an eighth of
 	// them from one address at most. Such a connection must send the head of a request
-	// within a second, and whoever serves it asks Excess whether to refuse that. 0 is
+	// within a second, and its server asks Excess whether to refuse that. 0 is
 	// none.
 	Spare int `yaml:"-"`
 	// Refused is told of each connection that is refused here, from several goroutines;
 	// it may be nil.
 	Refused func(client net.Addr) `yaml:"-"`
-	// Answer returns what a connection that is refused is sent before it is closed:
+	// Answer returns the answer to a refused connection before it is closed:
 	// full if there are too many in all, else from its address. Nil sends nothing.
 	Answer func(full bool) []byte `yaml:"-"`
 }
@@ -53,7 +53,7 @@ const (
 	maxAnswering = 64
 	// answerTime is how long one may take to read its answer.
 	answerTime = time.Second
-	// maxUnread bounds what is read of a request that is not wanted.
+	// maxUnread bounds the reading of a request that is not wanted.
 	maxUnread = 64 << 10
 )
 

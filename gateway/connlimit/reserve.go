@@ -43,7 +43,7 @@ func (l *reserved) Accept() (net.Conn, error) {
 	return &conn{Conn: c, leave: sync.OnceFunc(l.fill)}, nil
 }
 
-// free closes what one connection takes, and reports whether there was any.
+// free closes the descriptors of one connection, and reports whether there was any.
 func (l *reserved) free() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,7 +54,7 @@ func (l *reserved) free() bool {
 	return len(freed) > 0
 }
 
-// fill takes what the reserve lacks, as far as there are descriptors.
+// fill takes the descriptors that the reserve lacks, as far as there are descriptors.
 func (l *reserved) fill() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

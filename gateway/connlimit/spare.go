@@ -94,7 +94,7 @@ func (s *spare) SetReadDeadline(t time.Time) error {
 	return s.conn.SetReadDeadline(t)
 }
 
-// say writes the answer of a refused connection, and reads what it has sent: with that
+// say writes the answer of a refused connection, and reads its request: with that
 // unread, closing would reset the connection, and its answer with it.
 func (l *listener) say(c net.Conn, full bool) {
 	if l.cfg.Answer == nil {

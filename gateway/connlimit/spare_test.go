@@ -38,7 +38,7 @@ func (p piped) accept(t *testing.T, l net.Listener) (client, server net.Conn) {
 	return client, server
 }
 
-// A connection over a bound has a second for its head, whatever the server allows, and is
+// A connection over a bound has a second for its head, even if the server allows more, and is
 // answered then; with its head heard it has no such bound, and its place is given back.
 func TestSpareConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -10,12 +10,12 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Row says what holds an operation of the v2 API or of the run interface. Nothing is passed by
+// Row names the rules for an operation of the v2 API or of the run interface. Nothing is passed by
 // default: an operation that something is missing for cannot be called, and a
 // gateway with one does not start.
 type Row struct {
 	Operation, Method, Path string
-	// Mutates is true for what changes or costs something.
+	// Mutates is true for an operation that changes or costs something.
 	Mutates bool
 	// Body names the judge of the body: "schema", or "none" where a body is
 	// refused.
@@ -29,7 +29,7 @@ type Row struct {
 	Gaps []string
 }
 
-// Of returns what holds each of the operations described, and a gap for
+// Of returns the rules for each of the operations described, and a gap for
 // each row without one.
 func Of(api []*schema.Operation, rows []operation.Row) []Row {
 	described := make(map[string]*schema.Operation, len(api))

@@ -19,7 +19,7 @@ import (
 // Rows shows decisions to operators.
 type Rows struct{ d *Decisions }
 
-// Rows returns what operators ask.
+// Rows returns the operators' questions.
 func (d *Decisions) Rows() Rows { return Rows{d} }
 
 // Find implements admin.Decisions.

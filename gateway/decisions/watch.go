@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
-// othersEvery is how often it is looked what other gateways have decided, and tellOnce how many decisions are remembered, so that each is told
+// othersEvery is the time between looks at other gateways' decisions, and tellOnce how many decisions are remembered, so that each is told
 // once.
 const othersEvery, tellOnce = time.Second, 4096
 
@@ -25,7 +25,7 @@ type watching struct {
 	places map[string]string
 }
 
-// Watch implements admin.Decisions. It tells of what other gateways decided as soon as the archive has it.
+// Watch implements admin.Decisions. It sends decisions of other gateways as soon as the archive has them.
 func (d Rows) Watch(ctx context.Context, q admin.DecisionQuery) <-chan any {
 	w := &watching{d, explain.Query(q), make(chan any), telemetry.Must(lru.New[string, bool](tellOnce)), make(map[string]string)}
 	own := d.d.History.Watch()

@@ -3,6 +3,6 @@
 // addresses before they are dialled. The client of the platform is package upstream; it
 // dials by Tunnel, without a guard.
 //
-// Behind a proxy it is the proxy that resolves names, and that must refuse what the guard
+// Behind a proxy, the proxy resolves names, and must refuse the addresses that the guard
 // would: the guard judges addresses that stand in the URL.
 package egress

@@ -58,7 +58,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	group.Wait()
 }
 
-// take returns what the proxy was asked since the last take.
+// take returns the requests to the proxy since the last take.
 func (p *proxy) take() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

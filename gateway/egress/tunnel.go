@@ -33,7 +33,7 @@ func (d Dial) Dial(network, address string) (net.Conn, error) {
 	return d(context.Background(), network, address) //nolint:forbidigo // the interface has none; DialContext is called in its place
 }
 
-// CheckProxy reports what is wrong with a proxy's URL. The error does not have its
+// CheckProxy reports the fault of a proxy's URL. The error does not have its
 // password.
 func CheckProxy(address string) error {
 	_, err := parseProxy(address)
@@ -52,7 +52,7 @@ func parseProxy(address string) (*url.URL, error) {
 // by CONNECT (RFC 9110, section 9.3.6) or SOCKS 5 (RFC 1928), and resolves no names then.
 // The proxy is at address, or is that of the environment (HTTPS_PROXY, HTTP_PROXY,
 // NO_PROXY) if address is empty. dial is for the proxy, and for servers without one;
-// patience bounds what the proxy takes.
+// patience bounds the time of the proxy.
 func Tunnel(address, scheme string, patience time.Duration, dial Dial) (Dial, error) {
 	find := httpproxy.FromEnvironment().ProxyFunc()
 	if address != "" {

@@ -119,7 +119,7 @@ func (r Drafts) Try(ctx context.Context, org string, t admin.Trial) (*admin.Trie
 	return out, nil
 }
 
-// begin reads a draft, and takes the one place for what is tried, which the caller releases.
+// begin reads a draft, and takes the one place for trials, which the caller releases.
 func (r Drafts) begin(org string, d *admin.Draft) (policies.Draft, error) {
 	draft := policies.Draft{Rego: d.Rego}
 	if d.Rego == "" && d.Policies == "" {
@@ -146,7 +146,7 @@ func (r Drafts) begin(org string, d *admin.Draft) (policies.Draft, error) {
 	return draft, nil
 }
 
-// refused words what ended a trial for its asker.
+// refused words the end of a trial for its asker.
 func refused(err error) error {
 	fault, isFault := errors.AsType[*section.Error](err)
 	refusal, isRefused := errors.AsType[row.RefusedError](err)
@@ -166,7 +166,7 @@ func refused(err error) error {
 // errFound ends the reading of a log.
 var errFound = errors.New("found")
 
-// recorded returns the input of a decision in this gateway's log, and what is masked of it.
+// recorded returns the input of a decision in this gateway's log, and its masked members.
 func (r Drafts) recorded(ctx context.Context, org, id string) (input map[string]any, masked []string, err error) {
 	made, err := ulid.ParseStrict(id)
 	if err != nil {

@@ -90,7 +90,7 @@ func ask(t *testing.T, g *gateway.Gateway, who, path string, body, into any) (in
 
 const lessGPUs = "policies: [{policy: gpu_count, params: {max_per_pod: 1}}]"
 
-// The calls of a week are decided again by other parameters, and by a file of Rego. What is in force stays.
+// The calls of a week are decided again by other parameters, and by a file of Rego. The policies in force stay.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	g := start(t, filepath.Join(t.TempDir(), "decisions.log"))

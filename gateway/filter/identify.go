@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
-// Identify finds out who calls. A request carries at most one credential, a key or a
+// Identify identifies the caller. A request carries at most one credential, a key or a
 // token of an issuer, and may come with a certificate, which says who calls without
 // one: as a Bearer token (RFC 6750, section 2.1), or on the GraphQL route alternatively
 // the api_key parameter its clients send. Elsewhere that parameter identifies

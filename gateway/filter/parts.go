@@ -44,7 +44,7 @@ type Admission struct {
 	shared bool
 }
 
-// Translation is what the translator of a legacy dialect says of a request and its calls.
+// Translation holds the facts of a request and its calls from the translator of a legacy dialect.
 type Translation struct {
 	// Wish is the common part of repeats of a legacy create, "" for its body.
 	Wish string
@@ -77,7 +77,7 @@ type Body struct {
 	withheld []string
 }
 
-// Access is what a caller may name of the resources of others.
+// Access names the resources of others that a caller may name.
 type Access struct {
 	// owner is the owner of the object, nil while that was not asked.
 	owner *spend.Owner
@@ -87,7 +87,7 @@ type Access struct {
 	foreign []string
 }
 
-// Judged is what the policies see and decide.
+// Judged holds the input and the decision of the policies.
 type Judged struct {
 	Input   *policies.Input
 	Verdict policies.Decision

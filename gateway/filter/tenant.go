@@ -45,7 +45,7 @@ type Tenant struct {
 	Limits map[ratelimit.Ref]ratelimit.Limit
 	// Made returns the permissions of a key made at run time, false for other keys. It is nil where there are none.
 	Made func(id string) (MadeKey, bool)
-	// Failure overrides, by class of call, what happens while the shared store is
+	// Failure overrides, by class of call, the treatment of calls while the shared store is
 	// away.
 	Failure map[ratelimit.Class]ratelimit.Failure
 	// Classes holds the quotas an operation has beside the caller's, by its id.

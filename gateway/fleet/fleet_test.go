@@ -24,7 +24,7 @@ func running(t *testing.T, store *miniredis.Miniredis, name, version string, now
 	}
 }
 
-// names lists who runs, and what, as one gateway sees it.
+// names lists the running gateways with their versions, as one gateway sees them.
 func names(t *testing.T, f *Fleet) (out []string) {
 	t.Helper()
 	list, err := f.Gateways(t.Context())

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit/group"
 )
 
-// Bounds of what is under way at once. Redis runs one script at a time: a second
+// Bounds of the calls under way at once. Redis runs one script at a time: a second
 // pipeline is written while the replies of the first are read.
 const (
 	flights = 2
@@ -32,7 +32,7 @@ type Client struct {
 
 var _ redis.UniversalClient = (*Client)(nil)
 
-// call is what one caller sends.
+// call is the request of one caller.
 type call struct {
 	cmds []redis.Cmder
 	// until is the deadline of the caller, zero for none.
@@ -121,7 +121,7 @@ func (c *Client) do(ctx context.Context, name string, keys []string, cmds ...red
 	c.group.Do(ctx, c.slot(keys), &s)
 }
 
-// slot names what travels together: in a cluster, the scripts of one slot, so that a
+// slot names the calls that travel together: in a cluster, the scripts of one slot, so that a
 // node that is away holds up no other.
 func (c *Client) slot(keys []string) string {
 	if !c.cluster || len(keys) == 0 {

@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 )
 
-// Authority is who signs the certificates of callers, and what the names in these make
-// them.
+// Authority is a signer of callers' certificates, with the mapping of names in these to
+// callers.
 type Authority struct {
 	ID  string            `yaml:"id,required" doc:"short name, with which the ids of its callers begin in logs, quotas and the ledger: id:HASH, of the subject"`
 	CA  strictyaml.Secret `yaml:"ca,required" doc:"certificates of the authority in PEM: those that sign, or whose own signers sign, certificates of callers"`
@@ -62,7 +62,7 @@ func (a *Authority) Validate() error {
 // subject is the kind of name that is the caller.
 func (a *Authority) subject() NameKind { return cmp.Or(a.Subject, nameURI) }
 
-// Parsed is what an authority signs with and what it has revoked. The zero Parsed
+// Parsed holds the certificates that an authority signs with and those that it has revoked. The zero Parsed
 // signs nothing.
 type Parsed struct {
 	signers []*x509.Certificate

@@ -32,7 +32,7 @@ type Authorities struct {
 	required bool
 	// signers are the certificates of all authorities.
 	signers *x509.CertPool
-	// accepted remembers what was verified, by a digest of the chain.
+	// accepted remembers verified chains, by their digest.
 	accepted *lru.Cache[Digest, acceptance]
 }
 
@@ -213,7 +213,7 @@ func (a authority) verify(chain []*x509.Certificate, now time.Time) (acceptance,
 }
 
 // period returns when a path from a certificate to a signer of the authority is valid,
-// which it is now, and what is known of its revocation.
+// which it is now, and the known state of its revocation.
 func (a authority) period(path []*x509.Certificate, now time.Time) (from, until time.Time, err error) {
 	for i, c := range path {
 		from, until = later(from, c.NotBefore), earlier(until, c.NotAfter)

@@ -44,7 +44,7 @@ func (d *Digest) UnmarshalText(text []byte) error {
 // String returns the digest as 64 lower-case hexadecimal digits.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
-// Role is what a caller may be beyond a member of its team.
+// Role is a right of a caller beyond those of a member of its team.
 type Role string
 
 // The roles the gateway knows. Policies read them.
@@ -61,7 +61,7 @@ func (Role) Values() []string {
 	return []string{string(RoleViewer), string(RoleOperator), string(RoleAdmin), string(RoleLead)}
 }
 
-// Caller is who makes a request: no secret, safe to log. It is shared between
+// Caller is the sender of a request: no secret, safe to log. It is shared between
 // requests and must not be changed.
 type Caller struct {
 	// Org, Team and Key are the ids of the configuration. A caller with a token or a
@@ -70,7 +70,7 @@ type Caller struct {
 	// Issuer is the id of the issuer of its token or certificate, Subject whom that was
 	// issued to, as it is shown; both are empty for a caller with a key.
 	Issuer, Subject string
-	// Labels are those that its token or certificate gives what it makes, as
+	// Labels are those that its token or certificate gives its resources, as
 	// name=value,name=value.
 	Labels string
 	// Bound are the names of the labels that those alone set, whether they do or not.
@@ -79,7 +79,7 @@ type Caller struct {
 	Roles []Role
 	// Exempt callers are not limited and get no RateLimit headers.
 	Exempt bool
-	// Until is when what it came with ceases to be accepted; zero is never.
+	// Until is when its credential ceases to be accepted; zero is never.
 	Until time.Time
 	// Addresses are where the key is accepted from; none is everywhere.
 	Addresses []netip.Prefix
@@ -89,7 +89,7 @@ type Caller struct {
 
 	digest Digest       // of the key it came with, zero for callers without one
 	claims *oidc.Claims // of the token it came with, nil for callers without one
-	// chain is its certificate and what that was sent with, nil where none is asked of it.
+	// chain is its certificate and the certificates sent with it, nil where none is asked of it.
 	chain []*x509.Certificate
 }
 
@@ -119,7 +119,7 @@ func (c *Caller) Use(now time.Time) {
 }
 
 // ErrUnknown is returned for every credential that is not a known key,
-// whatever is wrong with it.
+// with any fault.
 var ErrUnknown = errors.New("identity: unknown key")
 
 // PeriodError is an [ErrUnknown] for a key that is known, but not accepted at the
@@ -227,7 +227,7 @@ func NewDirectory(entries []Entry, issuers *Issuers, authorities *Authorities) (
 }
 
 // With returns a Directory that lacks some entries of an earlier With and has others, at a cost that grows with those alone. It shares
-// issuers and authorities, and what they remember.
+// issuers and authorities, and their memory.
 func (d *Directory) With(gone []Digest, come []Entry) (*Directory, error) {
 	w := *d
 	for _, digest := range gone {
@@ -257,7 +257,7 @@ func (e *Entry) entry() entry {
 	return entry{from: e.From, caller: &caller}
 }
 
-// Verifier returns what verifies the tokens of the issuers, of which there must be some or
+// Verifier returns the verifier of the issuers' tokens, of which there must be some or
 // none, but not nil.
 func (d *Directory) Verifier() *oidc.Verifier { return d.issuers.verifier }
 
@@ -271,7 +271,7 @@ func (d *Directory) Revocations() map[string]time.Time { return d.authorities.re
 // NeedsCertificate reports whether every caller must have a certificate.
 func (d *Directory) NeedsCertificate() bool { return d.authorities != nil && d.authorities.required }
 
-// Credentials are what a request brings that says who calls.
+// Credentials are the parts of a request that identify its caller.
 type Credentials struct {
 	// Key is a key or a token, "" for none.
 	Key string
@@ -324,8 +324,8 @@ func (d *Directory) Find(ctx context.Context, from Credentials, now time.Time) (
 }
 
 // bearer is Find by key or token alone. Keys are looked up by digest, so neither the result nor its
-// time reveals how close a guess came. What has the form of a token is verified as one and
-// never looked up; ErrUnavailable says that this was not possible.
+// time reveals how close a guess came. A credential in the form of a token is verified as
+// one and never looked up; ErrUnavailable says that this was not possible.
 func (d *Directory) bearer(ctx context.Context, from Credentials, now time.Time) (*Caller, error) {
 	key := from.Key
 	switch {

@@ -84,7 +84,7 @@ func (is *Issuers) find(ctx context.Context, token string, at time.Time) (*Calle
 	return c, nil
 }
 
-// caller returns who claims are of, which a verifier has accepted.
+// caller returns the caller of claims that a verifier has accepted.
 func (is *Issuers) caller(claims *oidc.Claims) (*Caller, error) {
 	i := is.byURL[claims.Issuer]
 	c, err := i.Mapping.caller(claims, is.hasTeam)

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Mapping says what the claims of a credential make its caller: those of a token, or the
+// Mapping maps the claims of a credential to its caller: those of a token, or the
 // names in a certificate.
 type Mapping struct {
 	Orgs    []string          `yaml:"orgs,required" doc:"ids of the organisations that it speaks for; of several, the claim claims.org names one"`
@@ -45,7 +45,7 @@ func (m *Mapping) names() map[string]string {
 	return names
 }
 
-// validateID reports what is wrong with the id with which those of callers begin.
+// validateID reports the fault of an id with which those of callers begin.
 func validateID(id string) error {
 	if id == "" || strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || len(id) > 32 {
 		return fault.Errorf("id", "must be at most 32 of a-z, 0-9, - and _")
@@ -74,10 +74,10 @@ func (m *Mapping) Validate() error {
 	return errors.Join(errs...)
 }
 
-// claims are what a credential says, by the names of claims.
+// claims are the claims of a credential, by name.
 type claims interface{ Values(name string) []string }
 
-// caller returns what claims make their caller. hasTeam reports whether an organisation
+// caller returns the caller that claims map to. hasTeam reports whether an organisation
 // has a team.
 func (m *Mapping) caller(said claims, hasTeam func(org, team string) bool) (*Caller, error) {
 	for name, want := range m.Require {
@@ -169,7 +169,7 @@ func fingerprint(issuer, subject string) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10]))
 }
 
-// maxSubject bounds what is logged of a subject, in bytes.
+// maxSubject bounds the logged part of a subject, in bytes.
 const maxSubject = 200
 
 // subject is a subject as it is shown.

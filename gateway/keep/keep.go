@@ -110,7 +110,7 @@ func (s *Service) mayUpdate(ctx context.Context, ex *filter.Exchange, kind opera
 	return err
 }
 
-// keep keeps a resource for a time, or ends that for 0. What may does not refuse is
+// keep keeps a resource for a time, or ends that for 0. A change that may does not refuse is
 // audited.
 func (s *Service) keep(ctx context.Context, ex *filter.Exchange, org, id string, length time.Duration, who audit.Record, may func(*spend.Record) error) (until time.Time, err error) {
 	if len(ex.In.Body) > 0 {

@@ -26,7 +26,7 @@ import (
 type Listeners struct {
 	// Config is the configuration in force, nil before the first.
 	Config func() *settings.Config
-	// Signers are who signs certificates of callers, Revocations when the lists of revoked ones end.
+	// Signers are the signers of callers' certificates, Revocations the ends of the lists of revoked ones.
 	Signers     func() *x509.CertPool
 	Revocations func() map[string]time.Time
 	Now         func() time.Time
@@ -147,8 +147,8 @@ func refusal(full bool) []byte {
 		p.Status, http.StatusText(p.Status), problem.ContentType, len(body), body)
 }
 
-// judged makes a listener pass only requests that have one reading. What it
-// refuses never becomes an exchange, so it is logged here.
+// judged makes a listener pass only requests that have one reading. A refused
+// request never becomes an exchange, so it is logged here.
 func (ls *Listeners) judged(ctx context.Context, l net.Listener) net.Listener {
 	return wire.NewListener(l, wire.Config{
 		MaxHead: maxHeaderSize,

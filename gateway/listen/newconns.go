@@ -9,8 +9,8 @@ import (
 
 // newConns are the connections of a server that have sent no request yet. A
 // server of net/http drops the first request of a connection that it accepted
-// before Shutdown and reads after; whoever waits for newConns in between, with
-// the listener closed, loses none. The zero value has none.
+// before Shutdown and reads after; a wait for newConns in between, with the
+// listener closed, loses none. The zero value has none.
 type newConns struct {
 	mu    sync.Mutex // guards what follows
 	open  map[net.Conn]struct{}

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// balances measures what organisations and their teams spend, and how full their budgets
+// balances measures the spending of organisations and their teams, and how full their budgets
 // are, as the latest pass over their ledgers found them when it began. Keys are left out,
 // which can be many.
 type balances struct {

@@ -14,7 +14,7 @@ import (
 func (m *Money) plan(org string) *spend.Plan { return m.deps.Plan(org) }
 
 // newEnforcer stops pods of budgets that are passed and idle ones, and tells of it
-// like of a threshold. What could not be delivered is in the log.
+// like of a threshold. A message that could not be delivered is in the log.
 func (m *Money) newEnforcer(notices spend.Notices, gap time.Duration) *spend.Enforcer {
 	return &spend.Enforcer{
 		Notices: notices, Plan: m.plan, Gap: gap,

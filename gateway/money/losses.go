@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// newImages makes what remembers ledgers, and tells of those that were lost: by a line of
+// newImages makes the memory of ledgers, which reports lost ones: by a line of
 // the log, a count and a webhook.
 func (m *Money) newImages(store interface {
 	spend.Store

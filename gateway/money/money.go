@@ -74,7 +74,7 @@ type Deps struct {
 	Zone   func(org string) spend.Zone
 }
 
-// Money is the ledger and what keeps it.
+// Money is the ledger and its keepers.
 type Money struct {
 	Ledger *spend.Ledger
 	// Outbox is the ledger's store.
@@ -90,7 +90,7 @@ type Money struct {
 	accounts *spendstore.Store
 }
 
-// New makes the ledger of spending and what keeps it in line with the
+// New makes the ledger of spending and the loops that keep it in line with the
 // platform.
 func New(cfg *settings.Config, self spend.Holder, deps Deps) *Money {
 	m := &Money{deps: deps, accounts: spendstore.New(deps.Scripts, cfg.Redis.Prefix.Spend(), deps.Zone)}
@@ -129,7 +129,7 @@ func New(cfg *settings.Config, self spend.Holder, deps Deps) *Money {
 	return m
 }
 
-// newOutbox makes what delivers settlements to a store.
+// newOutbox makes the outbox that delivers settlements to a store.
 func (m *Money) newOutbox(cfg *settings.Config, store spend.Store, self spend.Holder) {
 	m.Outbox = spend.NewOutbox(store, self)
 	m.Outbox.Now, m.Outbox.Logger, m.Outbox.Orgs, m.Outbox.Doubt = m.deps.Now, m.deps.Logger, m.budgeted, m.Books.Kick
@@ -138,7 +138,7 @@ func (m *Money) newOutbox(cfg *settings.Config, store spend.Store, self spend.Ho
 	measureHolds(m.deps.Meter, m.Outbox.Status)
 }
 
-// inventory lists what an organisation has at the platform, with prices: the
+// inventory lists an organisation's resources at the platform, with prices: the
 // counted and, where callers are kept apart, the owned resources.
 func (m *Money) inventory(ctx context.Context, org string) ([]spend.Found, error) {
 	prices, err := m.deps.Catalog.Snapshot(ctx, org)

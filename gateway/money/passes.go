@@ -61,7 +61,7 @@ func newPasses(m metric.Meter, now func() time.Time, valid time.Duration) *passe
 	return p
 }
 
-// measureHolds measures what looks at the holds of organisations find.
+// measureHolds measures the findings of looks at the holds of organisations.
 func measureHolds(m metric.Meter, status func() map[string]spend.HoldStatus) {
 	age := telemetry.Must(m.Float64ObservableGauge("tollgate.ledger.hold_age", metric.WithUnit("s"),
 		metric.WithDescription("Age of the oldest reservation of a call that is under way, and of one whose end is not known.")))

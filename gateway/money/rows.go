@@ -17,7 +17,7 @@ import (
 // Rows shows and reconciles the ledger for the admin listener.
 type Rows struct{ m *Money }
 
-// Rows returns what operators ask of the ledger.
+// Rows returns the operators' questions about the ledger.
 func (m *Money) Rows() Rows { return Rows{m} }
 
 // check refuses organisations without budgets.

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Claims is what a token says. It holds no secret and must not be changed.
+// Claims holds the claims of a token. It holds no secret and must not be changed.
 type Claims struct {
-	// Issuer and Subject are iss and sub, neither empty. Together they name who the
-	// token was issued to.
+	// Issuer and Subject are iss and sub, neither empty. Together they name the
+	// holder of the token.
 	Issuer, Subject string
 	// Audiences are those of aud.
 	Audiences []string
@@ -53,8 +53,8 @@ const maxSeconds = 253402300799
 
 // Values returns the values of a claim: a string, a number or a boolean is one, an array
 // as many as it has. The scopes of OAuth, which are one string (RFC 8693, section 4.2),
-// are as many. The claim is the member of a name or, if that begins with a slash, what a
-// JSON pointer (RFC 6901) finds. Objects have no values.
+// are as many. The claim is the member of a name or, if that begins with a slash, the
+// value that a JSON pointer (RFC 6901) finds. Objects have no values.
 func (c *Claims) Values(claim string) []string {
 	if claim == "scope" {
 		text, _ := c.all[claim].(string)

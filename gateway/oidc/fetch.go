@@ -26,8 +26,8 @@ const (
 // fetch reads the keys of the issuer: from where its discovery document says (OpenID
 // Connect Discovery 1.0, section 4), unless the configuration says where.
 //
-// The configuration is believed about where the issuer is. The issuer is not: what is
-// neither the issuer's own host nor configured must have a public address.
+// The configuration is believed about where the issuer is. The issuer is not: a host
+// that is neither the issuer's own nor configured must have a public address.
 func (s *keySet) fetch(ctx context.Context) ([]key, error) {
 	from, ask := s.jwks, configured
 	if from == "" {
@@ -51,7 +51,7 @@ func (s *keySet) fetch(ctx context.Context) ([]key, error) {
 	return keys, nil
 }
 
-// discovered is what is read of an issuer's discovery document.
+// discovered holds the members read of an issuer's discovery document.
 type discovered struct {
 	Issuer        string `json:"issuer"`
 	JWKS          string `json:"jwks_uri"`

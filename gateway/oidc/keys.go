@@ -136,7 +136,7 @@ func (k *Keys) Status() []Status {
 	return list
 }
 
-// keySet is the keys of one issuer. What is known stays known until it can be read again.
+// keySet is the keys of one issuer. Known keys stay known until they can be read again.
 type keySet struct {
 	source
 	now    func() time.Time

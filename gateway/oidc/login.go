@@ -11,7 +11,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Client is what an issuer knows this program as, for people who log in with a browser.
+// Client is this program's registration at an issuer, for people who log in with a browser.
 type Client struct {
 	// Issuer is the issuer's URL.
 	Issuer string
@@ -25,7 +25,7 @@ type Client struct {
 // code verifier (RFC 7636), and state and nonce follow from it.
 func NewProof() string { return oauth2.GenerateVerifier() }
 
-// State returns the state of the login with a proof: what the issuer sends back with the browser.
+// State returns the state of the login with a proof: the issuer sends it back with the browser.
 func State(proof string) string { return derived("state", proof) }
 
 func derived(use, proof string) string {
@@ -84,7 +84,7 @@ func (c Client) Finish(ctx context.Context, redirect, proof, code string) (strin
 	return token, nil
 }
 
-// clientFor returns what asks an address that an issuer names: another host than the issuer's own must be public.
+// clientFor returns the client for an address that an issuer names: another host than the issuer's own must be public.
 func clientFor(issuer, address string) *http.Client {
 	if host(address) != host(issuer) {
 		return public

@@ -155,7 +155,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// moved returns what another token says under the signature of a token.
+// moved returns the claims of another token under the signature of a token.
 func moved(token, other string) string {
 	return other[:strings.LastIndex(other, ".")] + token[strings.LastIndex(token, "."):]
 }
@@ -289,7 +289,7 @@ func TestIssuerAway(t *testing.T) {
 	}
 }
 
-// What the issuer's answers may lead to.
+// The results that an issuer's answers may lead to.
 func TestDiscovery(t *testing.T) {
 	elsewhere := issuer.RunT(t)
 	for what, c := range map[string]struct {

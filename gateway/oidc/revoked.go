@@ -9,12 +9,12 @@ type Revocation struct {
 	Issuer string
 	// Token is the jti of a token, Subject a sub; the other is empty.
 	Token, Subject string
-	// At is the time of a revocation by subject. The skew of clocks is added: what was
-	// issued a little later is withdrawn, too.
+	// At is the time of a revocation by subject. The skew of clocks is added: tokens
+	// issued a little later are withdrawn, too.
 	At time.Time
 }
 
-// revoked is revocations by what they are about, with their time.
+// revoked holds revocations by subject, with their time.
 type revoked map[Revocation]time.Time
 
 // Revoke puts a list of revocations in the place of the one in force.
@@ -30,7 +30,7 @@ func (k *Keys) Revoke(list []Revocation) {
 	k.revoked.Store(&all)
 }
 
-// Doubt says that it is not known what is revoked: Verify returns ErrUnavailable for every
+// Doubt says that the revocations are not known: Verify returns ErrUnavailable for every
 // token that it would accept, until there is a list.
 func (k *Keys) Doubt() { k.revoked.Store(nil) }
 

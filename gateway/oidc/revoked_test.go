@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/test/issuer"
 )
 
-// A revocation is of one token of one issuer, or of what a subject of one was issued by a
-// time, give or take the skew; whatever is revoked, nothing else is.
+// A revocation is of one token of one issuer, or of the tokens that a subject of one was
+// issued by a time, give or take the skew; a revocation affects no other token.
 func TestRevoked(t *testing.T) {
 	w := newWorld(t, nil)
 	stranger := issuer.RunT(t)

@@ -12,7 +12,7 @@ import (
 // MaxToken is the greatest length of a token, in bytes.
 const MaxToken = 8 << 10
 
-// Looks reports whether a credential has the form of a signed token, whatever it says:
+// Looks reports whether a credential has the form of a signed token, with any content:
 // three parts in base64url (RFC 7515, section 3.1), of which the first is an object of
 // JSON. No other credential is to be taken for one, nor a token for another credential.
 func Looks(credential string) bool {
@@ -28,7 +28,7 @@ func base64url(s string) bool {
 	return strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") == ""
 }
 
-// header is what is read of a token's header.
+// header holds the members read of a token's header.
 type header struct {
 	Algorithm string         `json:"alg"`
 	KeyID     string         `json:"kid"`

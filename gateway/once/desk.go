@@ -52,7 +52,7 @@ func NewDesk(client redis.UniversalClient, prefix, gateway string, spawn func(fu
 	return d
 }
 
-// Wish returns the keys of what equal requests have in common.
+// Wish returns the keys that equal requests have in common.
 func (d *Desk) Wish(org, owner, print string) intent.Wish {
 	stem := d.stem(org)
 	return intent.Wish{Org: org, Owner: owner, Key: stem + "wish/" + print, Answer: stem + "answer/-", Like: stem + "like/-"}
@@ -64,7 +64,7 @@ func (d *Desk) Keyed(org, owner, print string) intent.Wish {
 	return intent.Wish{Org: org, Owner: owner, Key: stem + "key/" + print, Answer: stem + "answer/" + print, Like: stem + "like/-"}
 }
 
-// Like returns the key of all intents that make what looks the same.
+// Like returns the key of all intents whose resources look the same.
 func (d *Desk) Like(org, looks string) string { return d.stem(org) + "like/" + looks }
 
 // stem begins the keys of an organisation.
@@ -75,7 +75,7 @@ func (d *Desk) made(org, resource string) string {
 	return d.stem(org) + "made/" + cmp.Or(resource, "-")
 }
 
-// Note returns what is noted of an intent with something else.
+// Note returns the note of an intent that goes with another step.
 func (d *Desk) Note(w *intent.Wish, i *intent.Intent, past []string) *spend.Note {
 	i.Gateway = d.Gateway
 	return &spend.Note{Wish: w.Key, Like: w.Like, Answer: w.Answer, Intent: i.ID, Row: i.Row(), Owner: w.Owner, Past: append(d.ends.of(w.Key), past...), TTL: intent.TTL}
@@ -153,7 +153,7 @@ func (d *Desk) MaySend(id string) bool {
 	return h == nil || apart(h.noted, time.Now()) <= Death/2 || d.lease.held(h.noted, time.Now())
 }
 
-// Fate says what is known of another intent's caller. The gateway that has it in hand is
+// Fate returns the known state of another intent's caller. The gateway that has it in hand is
 // asked, since a time by the store's clock, unless that is zero.
 func (d *Desk) Fate(ctx context.Context, org string, i *intent.Intent, asked time.Time) intent.Fate {
 	if i.Left || i.Open {
@@ -200,7 +200,7 @@ func (d *Desk) Take(ctx context.Context, w *intent.Wish, i *intent.Intent, resou
 	return mine, true, nil
 }
 
-// reach takes in hand what the store is about to be told of, so that no other request
+// reach takes in hand a resource that the store is about to be told of, so that no other request
 // finds it in nobody's; nil if another has it or reaches for it.
 func (d *Desk) reach(mine *held) (letGo func()) {
 	d.mu.Lock()
@@ -224,7 +224,7 @@ func (d *Desk) Claim(ctx context.Context, w *intent.Wish, i *intent.Intent, reso
 	return d.store.Claim(ctx, &spend.Claim{Made: d.made(w.Org, resource), Like: w.Like, Intent: i.ID, Owner: w.Owner, Named: i.Name != "", TTL: intent.TTL})
 }
 
-// Ending is what the store is told of the end of an intent.
+// Ending is the message to the store about the end of an intent.
 func (d *Desk) Ending(w *intent.Wish, i *intent.Intent, e *intent.End) *spend.Ending {
 	out := &spend.Ending{
 		Made: d.made(w.Org, e.Resource), Wish: w.Key, Like: w.Like, Answer: w.Answer, Intent: i.ID, Was: i.Raw(),

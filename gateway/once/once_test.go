@@ -215,7 +215,7 @@ func (h answered) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// Between the store's word and this gateway's, what was taken is in a caller's hand.
+// Between the store's word and this gateway's, a taken resource is in a caller's hand.
 func TestTakeIsNeverInNobodysHand(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
 		a, _, w := desks(r.Client)

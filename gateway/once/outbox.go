@@ -9,15 +9,15 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// Bounds of what is to be written behind answers.
+// Bounds of the writes behind answers.
 const (
 	maxEnds  = 10000
 	endBatch = 50
 	endTime  = 5 * time.Second
 )
 
-// outbox is what the store is told behind answers, in the order it came, until the store
-// has taken it.
+// outbox holds the messages to the store behind answers, in their order, until the store
+// has taken them.
 type outbox struct {
 	write func(ctx context.Context, all []spend.Ending) (int, error)
 	// spawn runs the writer in a goroutine of its own.
@@ -45,7 +45,7 @@ func (b *outbox) add(org string, e *spend.Ending) bool {
 	return true
 }
 
-// retry writes again what the store did not take.
+// retry writes again the messages that the store did not take.
 func (b *outbox) retry() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -60,7 +60,7 @@ func (b *outbox) begin() {
 	}
 }
 
-// run writes what waits until nothing does, or the store takes no more.
+// run writes waiting messages until none waits, or the store takes no more.
 func (b *outbox) run() {
 	for batch := b.next(); batch != nil; batch = b.next() {
 		ctx, cancel := context.WithTimeout(context.Background(), endTime) //nolint:forbidigo // the end outlives its request, and depends on nothing of it
@@ -70,7 +70,7 @@ func (b *outbox) run() {
 	}
 }
 
-// next returns what one organisation has waiting first, nil when the writer has ended.
+// next returns the first waiting messages of one organisation, nil when the writer has ended.
 func (b *outbox) next() []spend.Ending {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,7 +88,7 @@ func (b *outbox) next() []spend.Ending {
 	return batch
 }
 
-// wrote drops what was written, or ends the writer: it is tried again with the next
+// wrote drops the written messages, or ends the writer: it is tried again with the next
 // beat.
 func (b *outbox) wrote(n int, err error) {
 	b.mu.Lock()

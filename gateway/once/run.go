@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
-// tick is the time between two looks at what other gateways ask.
+// tick is the time between two looks at other gateways' requests.
 const tick = 100 * time.Millisecond
 
 // askTime is how long a question is kept.

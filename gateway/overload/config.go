@@ -42,15 +42,15 @@ const (
 	// milliseconds of waiting. With this many the processors are never idle, and a
 	// request that was admitted is done after a few dozen milliseconds.
 	perProcessor = 64
-	// perOpen is the memory of a request under way, in bytes: a body of 100 KB, what
-	// it was parsed into, and what is made of it, with garbage.
+	// perOpen is the memory of a request under way, in bytes: a body of 100 KB, its
+	// parsed form, and the objects made of it, with garbage.
 	perOpen = 1 << 20
 	// leastOpen and unlimitedOpen are how many requests are under way at least, and
 	// without a memory limit.
 	leastOpen, unlimitedOpen = 64, 10000
 )
 
-// withDefaults fills in what follows from the processors, and from limit, the memory
+// withDefaults fills in the figures that follow from the processors, and from limit, the memory
 // that the process may use in bytes.
 func (c Config) withDefaults(processors int, limit int64) Config {
 	c.Working = cmp.Or(c.Working, perProcessor*processors)
@@ -64,7 +64,7 @@ func (c Config) withDefaults(processors int, limit int64) Config {
 	return c
 }
 
-// here fills in what follows from this process.
+// here fills in the figures that follow from this process.
 func (c Config) here() Config {
 	return c.withDefaults(runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1))
 }

@@ -1,4 +1,4 @@
-// Package overload bounds what a gateway does at once, so that under more load
+// Package overload bounds the concurrent work of a gateway, so that under more load
 // than it can bear it answers as many requests as before, and the right ones.
 //
 // A request that is admitted has a [Slot]. It is working while the gateway has
@@ -14,7 +14,7 @@
 // tenth free of changes.
 //
 // Within one organisation and priority the oldest is first, until it has waited for
-// half of what it may: then more comes than can be served, and the newest is first,
+// half of its longest time: then more comes than can be served, and the newest is first,
 // whose caller is still there. When the queue is full, the organisation that has
 // most in it loses its oldest request of the least priority.
 //

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What docs/capacity.md says of overload.open is what a container of that size gets,
+// The figure of overload.open in docs/capacity.md is the figure that a container of that size gets,
 // of which serve lets Go use 80 %.
 func TestCapacityIsDocumented(t *testing.T) {
 	t.Parallel()

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Priority says what goes first. It is what a request is about, as far as that is
+// Priority sets the order of requests. It is the purpose of a request, as far as that is
 // known before its work.
 type Priority uint8
 
 // The priorities, first to last.
 const (
-	// Lower ends or lessens what costs: stops, deletes and cancellations.
+	// Lower ends or lessens costs: stops, deletes and cancellations.
 	Lower Priority = iota
 	// Read changes nothing.
 	Read
@@ -63,7 +63,7 @@ type Gate struct {
 	shed          [priorities][reasons]int64
 }
 
-// org is what an organisation has. Organisations are those of the configuration, so
+// org holds the slots and requests of an organisation. Organisations are those of the configuration, so
 // there are only so many.
 type org struct {
 	working, open, waiting int
@@ -179,7 +179,7 @@ func (s *Slot) Leave() {
 	g.dispatch()
 }
 
-// Stats is what a Gate does.
+// Stats are the figures of a Gate.
 type Stats struct {
 	// Limits are the bounds, none of them 0 because it was left out.
 	Limits        Config
@@ -202,7 +202,7 @@ func (g *Gate) Stats() Stats {
 	return s
 }
 
-// org returns what an organisation has. g.mu is held.
+// org returns the slots and requests of an organisation. g.mu is held.
 func (g *Gate) org(name string) *org {
 	o, ok := g.orgs[name]
 	if !ok {

@@ -12,8 +12,8 @@ type waiter struct {
 	priority Priority
 	since    time.Time
 	org      *org
-	// queue is where it waits, nil when that is over; slot is what it got then, nil if
-	// it was shed. done is closed when it is over by another's doing.
+	// queue is where it waits, nil when that is over; slot is the slot it got then, nil
+	// if it was shed. done is closed when it is over by another's doing.
 	queue *queue
 	place *list.Element
 	slot  *Slot

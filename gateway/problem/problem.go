@@ -14,7 +14,7 @@ const ContentType = "application/problem+json"
 type Violation struct {
 	// Policy is the name of the policy that spoke.
 	Policy string `json:"policy"`
-	// Message says what is not allowed, for a person.
+	// Message describes the violation, for a person.
 	Message string `json:"message"`
 	// Field is the JSON Pointer (RFC 6901) of the offending member of the v2
 	// body, empty when the whole request is meant.
@@ -32,7 +32,7 @@ type Problem struct { //nolint:errname // the field's own word (RFC 9457)
 	Status int      `json:"status"`
 	Detail string   `json:"detail"`
 	Errors []string `json:"errors,omitempty"`
-	// Policies lists what the organisation's policies objected to.
+	// Policies lists the objections of the organisation's policies.
 	Policies []Violation `json:"policies,omitempty"`
 	// Windows names the rate limit windows that are full.
 	Windows []string `json:"violated-policies,omitempty"`

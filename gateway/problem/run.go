@@ -24,7 +24,7 @@ func (p *Problem) extras() extras {
 }
 
 // RunJSON encodes the problem in the shape of the run interface (reference
-// platform-v2, section 12.7): error says what is wrong.
+// platform-v2, section 12.7): error describes the problem.
 func (p *Problem) RunJSON() []byte {
 	return encode(struct {
 		Error string `json:"error"`

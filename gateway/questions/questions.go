@@ -23,7 +23,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// Question asks what would become of a request. It names its caller; no secret
+// Question asks for the predicted course of a request. It names its caller; no secret
 // is needed, because nothing is sent but reads.
 type Question struct {
 	// Method and Target are those of the request line; the target may have a
@@ -62,7 +62,7 @@ type Questions struct {
 	Now    func() time.Time
 }
 
-// Explain reports what would become of a request under the configuration in
+// Explain reports the predicted course of a request under the configuration in
 // force: nothing is sent but reads, nothing is counted and nothing is kept. Its
 // error is a fault of the question.
 func (a *Questions) Explain(ctx context.Context, q Question) (*explain.Report, error) {
@@ -94,7 +94,7 @@ func (a *Questions) explain(ctx context.Context, q Question, offline bool) (*exp
 	return run.Run(ctx, in, caller)
 }
 
-// AnswerEstimate answers what would become of a request.
+// AnswerEstimate answers with the predicted course of a request.
 func (a *Questions) AnswerEstimate(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
 	run, err := a.DryRun()
 	if err != nil {
@@ -207,7 +207,7 @@ func parseQuestion(body []byte) (Question, error) {
 // Rows answers operators.
 type Rows struct{ a *Questions }
 
-// Rows returns what operators ask.
+// Rows returns the operators' questions.
 func (a *Questions) Rows() Rows { return Rows{a} }
 
 // Explain implements admin.Decisions.

@@ -67,7 +67,7 @@ type Operation struct {
 	JudgedBy []string `json:"judgedBy,omitempty"`
 }
 
-// Price is what one GPU of a type costs an hour, in US dollars as a decimal string;
+// Price is the cost of one GPU of a type for an hour, in US dollars as a decimal string;
 // empty where it is not offered.
 type Price struct {
 	ID        string `json:"id"`
@@ -75,7 +75,7 @@ type Price struct {
 	Secure    string `json:"secure,omitempty"`
 	Community string `json:"community,omitempty"`
 	// SecureRefused and CommunityRefused are the reasons why no pod with one such GPU
-	// passes the policies, whatever else it says; empty when one may.
+	// passes the policies, with any other content; empty when one may.
 	SecureRefused    []string `json:"secureRefused,omitempty"`
 	CommunityRefused []string `json:"communityRefused,omitempty"`
 }

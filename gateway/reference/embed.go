@@ -21,7 +21,7 @@ const (
 	RunPath    = "/docs/run.json"
 )
 
-// policy lets the page run and fetch what this gateway serves, and nothing else.
+// policy lets the page run and fetch this gateway's content, and nothing else.
 // Neither scripts nor styles are inline.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self' data:; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -62,7 +62,7 @@ func Files() ([]File, error) {
 	return files, nil
 }
 
-// asset returns what reads an embedded file, once.
+// asset returns a function that reads an embedded file, once.
 func asset(name string) func() []byte {
 	return sync.OnceValue(func() []byte {
 		body, err := assets.ReadFile("assets/" + name)

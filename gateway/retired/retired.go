@@ -41,7 +41,7 @@ type Deps struct {
 	Moves  func() map[string][]string
 }
 
-// New makes what notes the calls of retired interfaces.
+// New makes the recorder of calls of retired interfaces.
 func New(prefix settings.Prefix, deps Deps) (*Calls, error) {
 	c := &Calls{store: usage.NewStore(deps.Redis, prefix.Usage()), config: deps.Config, moves: deps.Moves, now: deps.Now}
 	var err error
@@ -64,10 +64,10 @@ func (c *Calls) Start(ctx context.Context) (stop func()) {
 	}
 }
 
-// Rows reports who calls the retired interfaces for the admin listener.
+// Rows reports the callers of the retired interfaces to the admin listener.
 type Rows struct{ c *Calls }
 
-// Rows returns what operators ask.
+// Rows returns the operators' questions.
 func (c *Calls) Rows() Rows { return Rows{c} }
 
 // Calls implements admin.Legacy.
@@ -82,7 +82,7 @@ func (l Rows) Calls(ctx context.Context, org string) ([]admin.LegacyCall, error)
 		}
 		known = []string{org}
 	}
-	// What this gateway noted a moment ago is shown too.
+	// Calls that this gateway noted a moment ago are shown too.
 	if err := l.c.Recorder.Flush(ctx); err != nil {
 		return nil, err
 	}

@@ -1,5 +1,5 @@
 // Package reverseproxy is the HTTP door: it turns an HTTP request into an
-// Exchange, drives the chain, sends what the chain built to the platform and
+// Exchange, drives the chain, sends the chain's request to the platform and
 // streams the answer back.
 //
 // It composes no answer of its own and decides nothing; both doors therefore

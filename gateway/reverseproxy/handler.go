@@ -189,7 +189,7 @@ func (h *Handler) write(w http.ResponseWriter, ex *filter.Exchange) error {
 	}
 	buf := h.buffer()
 	defer h.buffers.Put(buf)
-	// What ends when it ends is passed on part by part: it may be events.
+	// An answer without a length is passed on part by part: it may be events.
 	n, err := h.copyStream(w, a.Stream, *buf, a.Header.Get("Content-Length") == "")
 	ex.Event.BytesOut = n
 	return err

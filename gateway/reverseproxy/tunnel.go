@@ -12,7 +12,7 @@ import (
 )
 
 // errAhead says that a caller has not waited for the answer to its upgrade (RFC
-// 6455, section 4.1): what it sent may be meant for another reader.
+// 6455, section 4.1): its bytes may be meant for another reader.
 var errAhead = errors.New("bytes stand behind the request for a WebSocket")
 
 // lingerTime is how long a caller may take to close a WebSocket that the worker has
@@ -80,7 +80,7 @@ type (
 	onlyReader struct{ io.Reader }
 )
 
-// patient is the connection of a caller, who has its time to receive each part.
+// patient is the connection of a caller with a time limit for receiving each part.
 type patient struct {
 	net.Conn
 	patience time.Duration

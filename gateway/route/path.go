@@ -5,7 +5,7 @@ import "strings"
 // maxPath bounds a path; the longest the platform has is a quarter of it.
 const maxPath = 1024
 
-// checkPath refuses what is not the one plain spelling of a path (RFC 3986,
+// checkPath refuses all but the one plain spelling of a path (RFC 3986,
 // section 3.3, narrowed): only printable ASCII, no backslash, semicolon or
 // fragment, no dot segments, no escape that hides any of these, and none of a
 // character that requires no escape.

@@ -46,7 +46,7 @@ type Route struct {
 // and OPTIONS.
 const AnyMethod = "*"
 
-// Match is what a request target means.
+// Match is the meaning of a request target.
 type Match struct {
 	Route *Route
 	// Params holds the decoded path parameters by name, nil when there are none.
@@ -69,7 +69,7 @@ func (e *MethodError) Error() string {
 
 // PathError is returned for a path that could be read in more than one way.
 type PathError struct {
-	// Reason is what the caller is told; it does not repeat the path.
+	// Reason is the text for the caller; it does not repeat the path.
 	Reason string
 }
 

@@ -54,7 +54,7 @@ type AdminIssuer struct {
 	Org    string              `yaml:"org" doc:"organisation that its admins are bound to; empty is all of them and the gateway itself"`
 }
 
-// Login is the client of an issuer as which people log in with a browser. Without a ClientID nobody does.
+// Login is the client of an issuer as which people log in with a browser. Without a ClientID there is no such login.
 type Login struct {
 	ClientID     string            `yaml:"client_id" doc:"id of the client, which must be among audiences, with the redirect address https://HOST/ui/login/callback, or https://HOST/tollgate/ui/login/callback for callers; empty offers no login by the issuer"`
 	ClientSecret strictyaml.Secret `yaml:"client_secret" doc:"secret of the client; absent for a public client"`

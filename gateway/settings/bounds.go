@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// OrgBounds bounds what organisations in files of their own may say. The zero value bounds nothing.
+// OrgBounds bounds the sections of organisations in files of their own. The zero value bounds nothing.
 type OrgBounds struct {
 	Budget  spend.Budget `yaml:"budget" doc:"the most that such an organisation may spend: it must set each ceiling that is set here, to at most as much, and be approvable only if this is"`
 	Env     []string     `yaml:"credential_env" doc:"patterns of the environment variables that its secrets may be in, with * and ?, such as KEY_{id}; {id} is its id in capitals, with _ for every other character than a letter or digit. Absent is any, [] none"`

@@ -169,7 +169,7 @@ type Legacy struct {
 	Keyless Keyless `yaml:"keyless" doc:"questions about the catalog without a key, as price collectors ask them by GraphQL"`
 }
 
-// Keyless says who answers questions without a key, and how many.
+// Keyless bounds the questions that are answered without a key.
 type Keyless struct {
 	Org   string                  `yaml:"org" doc:"id of the organisation whose platform key answers them; empty answers none"`
 	Limit ratelimit.AddressConfig `yaml:"limit" doc:"slowing down addresses that ask much; only answered questions count" reload:"restart"`

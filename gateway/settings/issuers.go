@@ -31,7 +31,7 @@ type Authority struct {
 	Budget spend.Budget    `yaml:"budget" doc:"what each caller may spend"`
 }
 
-// Issued is what an organisation's callers may do, each of them, whose ids begin as those
+// Issued holds the rights of each of an organisation's callers, whose ids begin as those
 // of an issuer or authority do.
 type Issued struct {
 	ID     string

@@ -86,7 +86,7 @@ type Org struct {
 	Keys         []Key             `yaml:"keys" doc:"its callers' keys"`
 	// File is where it is written, empty for the main file.
 	File string `yaml:"-"`
-	// Unfit says that its file is not to be followed to anything else: it does not say what an organisation may say.
+	// Unfit says that its file is not to be followed to anything else: it sets something that an organisation may not set.
 	Unfit bool `yaml:"-"`
 	// Made are the keys made at run time that are in force beside Keys.
 	Made trie.Map[string, *Key] `yaml:"-"`
@@ -176,7 +176,7 @@ func (u Unknown) Warnings() []error {
 	return out
 }
 
-// KeysInBodies says what happens to keys of callers in the environment of a body.
+// KeysInBodies sets the treatment of callers' keys in the environment of a body.
 type KeysInBodies string
 
 // Values lists what can be done.

@@ -13,7 +13,7 @@ type Prefix string
 // DefaultPrefix is the Prefix of an installation that has its Redis to itself.
 const DefaultPrefix Prefix = "tollgate:"
 
-// Validate refuses what would spread the keys of an organisation over a Redis
+// Validate refuses a prefix that would spread the keys of an organisation over a Redis
 // Cluster, see ratelimit.CheckID.
 func (p Prefix) Validate() error { return ratelimit.CheckID(p.Limits()) }
 
@@ -26,7 +26,7 @@ func (p Prefix) Limits() string { return p.Of("rl:") }
 // Running is the key of the running gateways' reports of themselves.
 func (p Prefix) Running() string { return p.Limits() + "running" }
 
-// Usage begins the keys of who calls the retired interfaces.
+// Usage begins the keys of the callers of the retired interfaces.
 func (p Prefix) Usage() string { return p.Of("usage") }
 
 // Spend begins the keys of the ledger.

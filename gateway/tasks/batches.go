@@ -43,7 +43,7 @@ func (b *Batches[T]) Add(v T) bool {
 	return true
 }
 
-// run writes what waits, until nothing does.
+// run writes waiting items, until none waits.
 func (b *Batches[T]) run() {
 	ended := false
 	defer func() {
@@ -72,7 +72,7 @@ func (b *Batches[T]) waits() bool {
 	return b.writing
 }
 
-// next takes a batch of what waits.
+// next takes a batch of the waiting items.
 func (b *Batches[T]) next() []T {
 	b.mu.Lock()
 	defer b.mu.Unlock()

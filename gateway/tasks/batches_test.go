@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What is added within the pause, or while others are written, is written at once; one
+// Items added within the pause, or while others are written, are written at once; one
 // writer runs, as long as there is anything to write; a writer that panics ends alone.
 func TestBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// A full Batches takes nothing more; what it has is written in batches, without a pause
+// A full Batches takes nothing more; waiting items are written in batches, without a pause
 // between full ones.
 func TestBatchesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -27,10 +27,10 @@ const (
 	// claim of one, in bytes.
 	maxRevoked = 10_000
 	maxClaim   = 512
-	// allTokens is what revocations are kept under in the place of an organisation, and
+	// allTokens takes the place of an organisation in the keys of revocations, and
 	// the index that has them all.
 	allTokens = "all"
-	// changedHere is the version of what this gateway has changed when others had, too,
+	// changedHere is the version of revocations that both this gateway and others have changed,
 	// which is none of the store's: one that forgets at once has none.
 	changedHere = "-"
 	// memory is how long a revocation is remembered at least.
@@ -207,7 +207,7 @@ func (t *Tokens) issuer(name string) (oidc.Config, error) {
 // Rows is the tokens of issuers as the admin listener knows them.
 type Rows struct{ t *Tokens }
 
-// Rows returns what operators ask.
+// Rows returns the operators' questions.
 func (t *Tokens) Rows() Rows { return Rows{t} }
 
 // Revoked implements admin.Tokens.

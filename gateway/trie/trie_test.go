@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A map does what a map of the language does, and those that it came from stay as they were.
+// A map behaves like a map of the language, and those that it came from stay as they were.
 func TestLikeAMap(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var m Map[string, int]

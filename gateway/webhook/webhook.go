@@ -106,7 +106,7 @@ func New(c *Config, now func() time.Time) (*Sender, error) {
 	return &Sender{url: c.URL, format: c.Format, sign: sign, now: now, pauses: backoff.NewExponentialBackOff(), client: client}, nil
 }
 
-// event is what a receiver gets.
+// event is the body that a receiver gets.
 type event struct {
 	Type      string    `json:"type"`
 	Timestamp time.Time `json:"timestamp"`
@@ -128,7 +128,7 @@ func (s *Sender) Send(ctx context.Context, id, kind string, at time.Time, data a
 	return nil
 }
 
-// attempt delivers once. What will not get better is a backoff.PermanentError.
+// attempt delivers once. A fault that a retry cannot cure is a backoff.PermanentError.
 func (s *Sender) attempt(ctx context.Context, id string, body []byte) error {
 	now := s.now()
 	signature, err := s.sign.Sign(id, now, body)

@@ -18,7 +18,7 @@ import (
 
 var secret = strictyaml.NewSecret("a secret of twenty-four bytes")
 
-// What a receiver answers decides whether it is asked again, and no redirect leads
+// The answer of a receiver decides whether it is asked again, and no redirect leads
 // elsewhere.
 func TestSend(t *testing.T) {
 	for _, tt := range []struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
-// Bounds of how long a grant can be used, and of what an operator writes.
+// Bounds of the life of a grant, and of an operator's text.
 const (
 	grantTime   = time.Hour
 	maxGrant    = 7 * 24 * time.Hour
@@ -72,7 +72,7 @@ func (a Rows) Deny(ctx context.Context, org string, given admin.Approval) (any, 
 	})
 }
 
-// answer replaces a request by what change makes of it. A grant can be denied as long
+// answer replaces a request by the result of change. A grant can be denied as long
 // as it was not used.
 func (a Rows) answer(ctx context.Context, org string, given admin.Approval, change func(next *approval.Record) error) (any, error) {
 	switch {

@@ -31,8 +31,8 @@ type Grants struct {
 // maxShown bounds the body that operators are shown of a request for approval.
 const maxShown = 4 << 10
 
-// Approve takes the grant that lets the call pass some violations and returns what it
-// lifts. Otherwise, they become a request for approval, which is told on p. Without
+// Approve takes the grant that lets the call pass some violations and returns the
+// violations that it lifts. Otherwise, they become a request for approval, which is told on p. Without
 // a store, p remains as it is.
 func (f *Grants) Approve(ctx context.Context, ex *filter.Exchange, violations []policies.Violation, p *problem.Problem) []policies.Excepted {
 	refusals := make([]approval.Refusal, len(violations))

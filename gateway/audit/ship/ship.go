@@ -21,7 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
 )
 
-// Shipping is an audit log and what ships it to receivers. The zero Shipping has no log.
+// Shipping is an audit log and its shippers to receivers. The zero Shipping has no log.
 type Shipping struct {
 	// Log is nil when changes are recorded nowhere.
 	Log *audit.Log
@@ -31,7 +31,7 @@ type Shipping struct {
 	records  *auditRecords // of the shipper by OTLP, nil without
 }
 
-// Deps are what shipping works with. All are required.
+// Deps are the parts that shipping needs. All are required.
 type Deps struct {
 	Now       func() time.Time
 	Logger    *slog.Logger
@@ -40,7 +40,7 @@ type Deps struct {
 	Meter metric.Meter
 }
 
-// Open opens the audit log, if there is one, and what ships it.
+// Open opens the audit log, if there is one, and its shippers.
 func Open(cfg *settings.Audit, deps Deps) (_ *Shipping, err error) {
 	s := &Shipping{deps: deps}
 	if cfg.File == nil {
@@ -90,7 +90,7 @@ func (s *Shipping) Close() {
 	}
 }
 
-// measure measures what receivers of the audit log have not taken.
+// measure measures the lines that receivers of the audit log have not taken.
 func (s *Shipping) measure() {
 	m := s.deps.Meter
 	lines := telemetry.Must(m.Int64ObservableGauge("tollgate.audit.backlog", metric.WithDescription("Lines of the audit log that a receiver has not taken.")))

@@ -55,7 +55,7 @@ type Noting interface {
 	EndWith(ctx context.Context, ex *filter.Exchange, write func(e *spend.Ending) error) error
 }
 
-// Approving takes the approval of a call. It returns what that lifts, nil without one.
+// Approving takes the approval of a call. It returns the violations that it lifts, nil without one.
 type Approving interface {
 	Approve(ctx context.Context, ex *filter.Exchange, violations []policies.Violation, p *problem.Problem) []policies.Excepted
 }

@@ -1,6 +1,6 @@
 package intent
 
-// Outcome is what became of a call, by the platform's answer.
+// Outcome is the outcome of a call, by the platform's answer.
 type Outcome uint8
 
 const (
