@@ -289,26 +289,35 @@ func appendEvents(b []byte, lines []logLine) []byte {
 	return b
 }
 
-// getPodLogs streams the log of a pod.
-func (x *exchange) getPodLogs() (reply, error) {
-	q, err := x.logQuery()
-	if err != nil {
-		return reply{}, err
+// logs is the operation that streams the log of a record. look finds what the log is of, and
+// returns the function that tells how far it is, with the state in hand.
+func logs[T any](k resource[T], look func(x *exchange, v *T) (func() logState, error)) handler {
+	return func(x *exchange) (reply, error) {
+		q, err := x.logQuery()
+		if err != nil {
+			return reply{}, err
+		}
+		return k.on(func(x *exchange, v *T) (reply, error) {
+			state, err := look(x, v)
+			if err != nil {
+				return reply{}, err
+			}
+			return x.streamLogs(q, func() logState {
+				x.lock()
+				defer x.unlock()
+				return state()
+			}), nil
+		})(x)
 	}
-	x.lock()
-	defer x.unlock()
-	p, err := x.acct.pods.own(x.params[0])
-	if err != nil {
-		return reply{}, err
-	}
-	return x.streamLogs(q, func() logState {
-		x.lock()
-		defer x.unlock()
+}
+
+func (x *exchange) podLogLocked(p *pod) (func() logState, error) {
+	return func() logState {
 		return logState{
 			book:    logBook{image: p.Container.Image, runs: slices.Clone(p.Runs)},
 			now:     x.now,
 			changed: x.s.changedLocked(),
 			gone:    x.acct.pods.get(p.ID) != p,
 		}
-	}), nil
+	}, nil
 }

@@ -34,21 +34,21 @@ type surface struct {
 // one path, the literal one stands first.
 func restRoutes() []route {
 	get, post, put, del := http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
-	logs := []string{"source", "tail", "since"}
+	about := []string{"source", "tail", "since"}
 	return slices.Concat([]route{
 		{method: get, pattern: "/v2/openapi.json", operation: "getOpenAPI", handle: (*exchange).getOpenAPI, open: true},
 
 		{method: get, pattern: "/v2/account/ssh-keys", operation: "getSshKeys", handle: locked((*exchange).sshKeysLocked)},
 		{method: put, pattern: "/v2/account/ssh-keys", operation: "updateSshKeys", handle: (*exchange).updateSSHKeys, body: true, changes: true},
 	}, pods().routes(), []route{
-		{method: get, pattern: "/v2/pods/{id}/logs", operation: "getPodLogs", handle: (*exchange).getPodLogs, query: logs},
+		{method: get, pattern: "/v2/pods/{id}/logs", operation: "getPodLogs", handle: logs(pods(), (*exchange).podLogLocked), query: about},
 		{method: post, pattern: "/v2/pods/{id}/action", operation: "podAction", handle: (*exchange).podAction, body: true, changes: true},
 	}, clusters().routes(), []route{
 		{method: get, pattern: "/v2/clusters/{id}/pods", operation: "listClusterPods", handle: clusters().on((*exchange).clusterPodsLocked)},
 	}, endpoints().routes(), []route{
 		{method: get, pattern: "/v2/serverless/{id}/workers", operation: "listEndpointWorkers", handle: endpoints().on((*exchange).workersLocked)},
 		{method: get, pattern: "/v2/serverless/{id}/releases", operation: "listEndpointReleases", handle: endpoints().on((*exchange).releasesLocked)},
-		{method: get, pattern: "/v2/serverless/{id}/workers/{workerId}/logs", operation: "getWorkerLogs", handle: (*exchange).getWorkerLogs, query: logs},
+		{method: get, pattern: "/v2/serverless/{id}/workers/{workerId}/logs", operation: "getWorkerLogs", handle: logs(endpoints(), (*exchange).workerLogLocked), query: about},
 	}, templates().routes(), volumes().routes(), []route{
 		{method: get, pattern: "/v2/registries/delegations", operation: "listDelegations", handle: delegations().listAll},
 		{method: post, pattern: "/v2/registries/delegations", operation: "createDelegation", handle: delegations().createOne, body: true, changes: true},

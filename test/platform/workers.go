@@ -56,25 +56,12 @@ func (w *worker) append(b []byte, e *endpoint, now time.Time) []byte {
 	return append(appendTimeOrNull(append(b, `,"startedAt":`...), started), '}')
 }
 
-// getWorkerLogs streams the log of one worker.
-func (x *exchange) getWorkerLogs() (reply, error) {
-	q, err := x.logQuery()
-	if err != nil {
-		return reply{}, err
-	}
-	x.lock()
-	defer x.unlock()
-	e, err := x.acct.endpoints.own(x.params[0])
-	if err != nil {
-		return reply{}, err
-	}
+func (x *exchange) workerLogLocked(e *endpoint) (func() logState, error) {
 	w := e.worker(x.params[1])
 	if w == nil {
-		return reply{}, notFound("worker")
+		return nil, notFound("worker")
 	}
-	return x.streamLogs(q, func() logState {
-		x.lock()
-		defer x.unlock()
+	return func() logState {
 		life := run{Ordered: w.Created, Booting: w.Ready, Running: w.Ready}
 		gone := !slices.Contains(e.Fleet, w) || x.acct.endpoints.get(e.ID) != e
 		if gone {
@@ -86,7 +73,7 @@ func (x *exchange) getWorkerLogs() (reply, error) {
 			changed: x.s.changedLocked(),
 			gone:    gone,
 		}
-	}), nil
+	}, nil
 }
 
 // SetWorkerUnhealthy makes a worker of an endpoint fail its health checks from
