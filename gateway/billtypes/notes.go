@@ -46,7 +46,7 @@ const (
 	noteTime  = time.Second
 	noteTries = 3
 	// behind is how long notes wait for others that can be written with them.
-	behind = 20 * time.Millisecond
+	behind = 50 * time.Millisecond
 )
 
 // persist has something written that can be written twice, behind all answers: a store

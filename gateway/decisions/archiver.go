@@ -35,7 +35,7 @@ const (
 	// archiveTime bounds one writing.
 	archiveTime = 2 * time.Second
 	// behind is how long notes wait for others that can be written with them.
-	behind = 20 * time.Millisecond
+	behind = 50 * time.Millisecond
 )
 
 // newHistory makes the memory of exchanges, and the archive if there is one.
