@@ -2,7 +2,6 @@ package filter
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strconv"
 
@@ -92,16 +91,20 @@ func (*Count) Notes(ex *Exchange, _ string) []string {
 	if ex.Limit == nil {
 		return nil
 	}
-	var notes []string
+	notes := make([]string, 0, len(ex.Limit.Windows)+1)
+	var note []byte
 	for _, w := range ex.Limit.Windows {
-		note := w.Name + ": " + strconv.FormatInt(w.Remaining, 10) + " of " + strconv.FormatInt(w.Limit, 10) + " left"
-		switch {
-		case w.Remaining < 0: // not known
-			note = fmt.Sprintf("%s: quota %d", w.Name, w.Limit)
-		case w.Reset > 0:
-			note += ", resets in " + w.Reset.String()
+		note = append(append(note[:0], w.Name...), ": "...)
+		if w.Remaining < 0 { // not known
+			note = strconv.AppendInt(append(note, "quota "...), w.Limit, 10)
+		} else {
+			note = append(strconv.AppendInt(note, w.Remaining, 10), " of "...)
+			note = append(strconv.AppendInt(note, w.Limit, 10), " left"...)
+			if w.Reset > 0 {
+				note = append(append(note, ", resets in "...), w.Reset.String()...)
+			}
 		}
-		notes = append(notes, note)
+		notes = append(notes, string(note))
 	}
 	if ex.Limit.Degraded {
 		notes = append(notes, "the shared store was away: decided by "+string(ex.Limit.Source))
