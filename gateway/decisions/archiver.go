@@ -29,6 +29,7 @@ type archiver struct {
 	written, dropped, failed atomic.Int64
 
 	backlog tasks.Batches[explain.Past]
+	reports bytes.Buffer // of the batch that is written
 }
 
 const (
@@ -36,6 +37,8 @@ const (
 	archiveTime = 2 * time.Second
 	// behind is how long notes wait for others that can be written with them.
 	behind = 50 * time.Millisecond
+	// keptRoom is how many bytes for reports are kept for the next batch.
+	keptRoom = 1 << 20
 )
 
 // newHistory makes the memory of exchanges, and the archive if there is one.
@@ -74,11 +77,12 @@ func (a *archiver) add(p explain.Past) {
 // writeAll writes explanations.
 func (a *archiver) writeAll(batch []explain.Past) {
 	entries := make([]archive.Entry, 0, len(batch))
-	noters := a.chain().Noters()
+	noters, encoder := a.chain().Noters(), json.NewEncoder(&a.reports)
+	defer a.reset()
 	for _, p := range batch {
-		x := p.Report(noters)
-		report, err := json.Marshal(x)
-		if err == nil {
+		x, begin := p.Report(noters), a.reports.Len()
+		if encoder.Encode(x) == nil {
+			report := a.reports.Bytes()[begin : a.reports.Len()-1] // but for the line's end
 			entries = append(entries, archive.Entry{Org: x.Caller.Org, ID: x.DecisionID, Report: report})
 		}
 	}
@@ -89,6 +93,13 @@ func (a *archiver) writeAll(batch []explain.Past) {
 	if lost := len(batch) - added; lost > 0 {
 		a.failed.Add(int64(lost))
 		a.logger.WarnContext(ctx, "decisions not kept for other gateways", "count", lost, "error", err)
+	}
+}
+
+// reset makes room for the reports of the next batch.
+func (a *archiver) reset() {
+	if a.reports.Reset(); a.reports.Cap() > keptRoom {
+		a.reports = bytes.Buffer{}
 	}
 }
 
