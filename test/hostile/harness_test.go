@@ -28,7 +28,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	world.Overlap("6") // four creates are looked for as long as the default is
+	world.Overlap("6")
 	net.DefaultResolver = nameservice.resolver()
 	goleak.VerifyTestMain(m)
 }
@@ -52,7 +52,7 @@ limits: {timeout: 10s, anonymous: {burst: BURST}}
 policies: {deadline: 10s}
 LEGACY
 connections: {per_address: PERADDRESS}
-timeouts: {body: BODYTIMEOUT, write: WRITETIMEOUT, drain: 1s}
+timeouts: {body: BODYTIMEOUT, write: WRITETIMEOUT, drain: 1s, lookup: LOOKUP}
 orgs:
   - id: acme
     credential: {env: ACME}
@@ -96,6 +96,7 @@ type setup struct {
 	platform     http.Handler
 	bodyTimeout  string
 	writeTimeout string
+	lookup       string
 	perAddress   string
 	burst        int
 	legacy       string
@@ -112,6 +113,9 @@ func bodyWithin(d time.Duration) option { return func(s *setup) { s.bodyTimeout 
 
 // writeWithin bounds how long a caller may take for a part of an answer.
 func writeWithin(d time.Duration) option { return func(s *setup) { s.writeTimeout = d.String() } }
+
+// looking bounds how long a create without an answer is looked for.
+func looking(d time.Duration) option { return func(s *setup) { s.lookup = d.String() } }
 
 // holding bounds how many connections an address may hold.
 func holding(n int) option { return func(s *setup) { s.perAddress = strconv.Itoa(n) } }
@@ -140,7 +144,7 @@ func encrypted(data, admin *tls.Certificate) option {
 // byte the recorder gets from then on is a caller's doing.
 func open(t *testing.T, opts ...option) *site {
 	t.Helper()
-	set := setup{platform: http.HandlerFunc(obliging), bodyTimeout: "15s", writeTimeout: "30s", perAddress: "0", burst: 100000, name: "127.0.0.1"}
+	set := setup{platform: http.HandlerFunc(obliging), bodyTimeout: "15s", writeTimeout: "30s", lookup: settings.Default().Timeouts.Lookup.String(), perAddress: "0", burst: 100000, name: "127.0.0.1"}
 	for _, o := range opts {
 		o(&set)
 	}
@@ -154,7 +158,7 @@ func open(t *testing.T, opts ...option) *site {
 func (s *site) run(t *testing.T, set setup) {
 	t.Helper()
 	text := strings.NewReplacer(
-		"PLATFORM", fmt.Sprintf("base_url: \"http://%s:%s\", allow_insecure: true", set.name, port(s.recorder.addr)), "BODYTIMEOUT", set.bodyTimeout, "WRITETIMEOUT", set.writeTimeout, "PERADDRESS", set.perAddress, "BURST", strconv.Itoa(set.burst), "LEGACY", set.legacy,
+		"PLATFORM", fmt.Sprintf("base_url: \"http://%s:%s\", allow_insecure: true", set.name, port(s.recorder.addr)), "BODYTIMEOUT", set.bodyTimeout, "WRITETIMEOUT", set.writeTimeout, "LOOKUP", set.lookup, "PERADDRESS", set.perAddress, "BURST", strconv.Itoa(set.burst), "LEGACY", set.legacy,
 		"FEW", fewKeys(),
 	).Replace(configuration)
 	s.config = world.Configuration(t, text, map[string]string{
