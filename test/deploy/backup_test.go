@@ -42,7 +42,7 @@ func TestRestoreOfASnapshot(t *testing.T) {
 	at, control := data.Addr().String(), "http://"+admin.Addr().String()
 	_, _ = data.Close(), admin.Close()
 	serve := func(redis string) *process {
-		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary(t), "serve", "-c", path)
+		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary.Path(t), "serve", "-c", path)
 		cmd.Env = append(os.Environ(), "ACME_KEY="+platform.DefaultKey, "REDIS_URL=redis://"+redis)
 		p := start(t, cmd)
 		p.wait(t, `"msg":"serving"`)

@@ -25,34 +25,12 @@ const callerKey = "some_key_of_ours"
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if linked.dir != "" {
-		_ = os.RemoveAll(linked.dir)
-	}
+	binary.Remove()
 	os.Exit(code)
 }
 
-// linked is where tollgate is, once a test has asked for it.
-var linked struct { //nolint:gochecknoglobals // built once for all tests
-	once sync.Once
-	dir  string
-	err  error
-}
-
-// binary returns the path of tollgate, built.
-func binary(t *testing.T) string {
-	t.Helper()
-	linked.once.Do(func() {
-		//nolint:usetesting // it outlives the test that asks first
-		if linked.dir, linked.err = os.MkdirTemp("", "tollgate"); linked.err != nil {
-			return
-		}
-		linked.err = built.Tollgate(t.Context(), filepath.Join(linked.dir, "tollgate"))
-	})
-	if linked.err != nil {
-		t.Fatal(linked.err)
-	}
-	return filepath.Join(linked.dir, "tollgate")
-}
+// binary is tollgate.
+var binary built.Shared //nolint:gochecknoglobals // built once for all tests
 
 // process is a running tollgate. Its output is in log.
 type process struct {

@@ -116,7 +116,7 @@ func held(t *testing.T, path string, b block) string {
 	case b.language == "rego" && b.reason == "":
 		dir := t.TempDir()
 		writeFile(t, filepath.Join(dir, "shown.rego"), b.text)
-		fed(t, path, b, binary(t), "policy", "check", dir)
+		fed(t, path, b, binary.Path(t), "policy", "check", dir)
 		return "checked"
 	case b.language == "mermaid", b.output:
 	case b.reason == "":
@@ -161,7 +161,7 @@ func checkConfiguration(t *testing.T, path string, b block) {
 		t.Fatal(err)
 	}
 	writeFile(t, filepath.Join(dir, "tollgate.yaml"), string(raw))
-	cmd := exec.CommandContext(t.Context(), binary(t), "check", "--no-secrets", "-c", "tollgate.yaml")
+	cmd := exec.CommandContext(t.Context(), binary.Path(t), "check", "--no-secrets", "-c", "tollgate.yaml")
 	cmd.Dir = dir
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

@@ -65,7 +65,7 @@ func TestGatewayHasItsRightsInRedis(t *testing.T) {
 	listener := listen(t)
 	path := configure(t, listener.Addr().String(), "127.0.0.1:0", platform.RunT(t).URL, "    limits: {minute: 1000}\nredis: {url: {env: REDIS_URL}}\n")
 	_ = listener.Close()
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary(t), "serve", "-c", path)
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary.Path(t), "serve", "-c", path)
 	cmd.Env = append(os.Environ(), "ACME_KEY="+platform.DefaultKey, "REDIS_URL=redis://tollgate:secret@"+addr)
 	gateway := start(t, cmd)
 	gateway.wait(t, `"msg":"serving"`)
@@ -147,7 +147,7 @@ func TestBootstrapIsMade(t *testing.T) {
 		t.Fatal("compose.yaml does not say how envoy.json is made")
 	}
 	args := strings.Fields(strings.NewReplacer("\\\n  # ", "", "deploy/compose/tollgate.yaml", path).Replace(line[1]))[1:]
-	cmd := exec.CommandContext(t.Context(), binary(t), args...)
+	cmd := exec.CommandContext(t.Context(), binary.Path(t), args...)
 	cmd.Env = []string{"REDIS_URL=redis://redis", "ACME_PLATFORM_KEY=x", "TOLLGATE_ADMIN_TOKEN=0123456789abcdef"}
 	want, err := cmd.Output()
 	if err != nil {
@@ -187,7 +187,7 @@ func TestCompositionServes(t *testing.T) {
 	envoy := tool(t, "envoy")
 	tool(t, "openssl")
 	c := compositionHere(t, platform.RunT(t).URL)
-	gateway := exec.CommandContext(context.WithoutCancel(t.Context()), binary(t), "serve", "-c", c.write(t, "tollgate.yaml", c.place.Replace(read(t, "deploy/compose/tollgate.yaml"))))
+	gateway := exec.CommandContext(context.WithoutCancel(t.Context()), binary.Path(t), "serve", "-c", c.write(t, "tollgate.yaml", c.place.Replace(read(t, "deploy/compose/tollgate.yaml"))))
 	gateway.Env = []string{"REDIS_URL=redis://tollgate:secret@" + composeRedis(t), "ACME_PLATFORM_KEY=" + platform.DefaultKey, "TOLLGATE_ADMIN_TOKEN=0123456789abcdef"}
 	start(t, gateway).wait(t, `"msg":"serving"`)
 	boot := c.write(t, "envoy.json", c.place.Replace(read(t, "deploy/compose/envoy.json")))

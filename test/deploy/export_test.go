@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
@@ -113,7 +112,7 @@ audit: {file: {path: %[2]s, max_bytes: 2000, keep: 50}, otlp: {%[1]s}, webhook: 
 		}
 	}
 	serve := func() *process {
-		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary(t), "serve", "-c", path)
+		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary.Path(t), "serve", "-c", path)
 		cmd.Env = append(os.Environ(), "ACME_KEY="+platform.DefaultKey, "AUDIT_SECRET="+auditSecret)
 		p := start(t, cmd)
 		p.wait(t, `"msg":"serving"`)
@@ -138,14 +137,9 @@ audit: {file: {path: %[2]s, max_bytes: 2000, keep: 50}, otlp: {%[1]s}, webhook: 
 	if len(want) < 2*7+2 {
 		t.Fatalf("the audit log has %d lines, want two of each call and one of each process", len(want))
 	}
-	poll := time.NewTicker(10 * time.Millisecond)
-	defer poll.Stop()
-	for deadline := time.Now().Add(2 * time.Minute); len(auditBodies(receiver)) < len(want) || len(hook.taken()) < len(want) ||
-		receiver.Metric("tollgate.request.duration") == nil; <-poll.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d lines by OTLP, %d by webhook; want %d, and metrics", len(auditBodies(receiver)), len(hook.taken()), len(want))
-		}
-	}
+	world.Until(t, fmt.Sprintf("%d lines have come by each way, and metrics", len(want)), func() bool {
+		return len(auditBodies(receiver)) >= len(want) && len(hook.taken()) >= len(want) && receiver.Metric("tollgate.request.duration") != nil
+	})
 	second.stop(t)
 	for by, lines := range map[string][]string{"OTLP": auditBodies(receiver), "webhook": hook.taken()} {
 		if !slices.Equal(lines, want) {

@@ -36,7 +36,7 @@ func ample(t *testing.T) *platform.Instance {
 // and returns the address of its data listener.
 func serve(t *testing.T, first, config string, env ...string) (p *process, addr string) {
 	t.Helper()
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "sh", "-c", first+` exec "$0" serve -c "$1"`, binary(t), config)
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "sh", "-c", first+` exec "$0" serve -c "$1"`, binary.Path(t), config)
 	cmd.Env = append(append(os.Environ(), "ACME_KEY="+platform.DefaultKey), env...)
 	p = start(t, cmd)
 	p.wait(t, `"msg":"serving"`)
@@ -107,7 +107,7 @@ func TestDescriptorsRunOut(t *testing.T) {
 		t.Errorf("the platform created %d pods, callers were told of %d", got, told+1)
 	}
 	p.stop(t)
-	if out, err := exec.CommandContext(t.Context(), binary(t), "audit", "verify", log).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), binary.Path(t), "audit", "verify", log).CombinedOutput(); err != nil {
 		t.Errorf("audit verify: %v\n%s", err, out)
 	}
 	text, err := os.ReadFile(log)
@@ -146,13 +146,8 @@ func TestCertificatesChangeUnderLoad(t *testing.T) {
 	}
 	wait := func(n int64) {
 		t.Helper()
-		poll := time.NewTicker(time.Millisecond)
-		defer poll.Stop()
-		for enough, deadline := calls.Load()+n, time.Now().Add(patience); calls.Load() < enough; <-poll.C {
-			if time.Now().After(deadline) {
-				t.Fatalf("%d calls were answered, want %d", calls.Load(), enough)
-			}
-		}
+		enough := calls.Load() + n
+		world.Until(t, fmt.Sprintf("%d calls more are answered", n), func() bool { return calls.Load() >= enough })
 	}
 	wait(20)
 	for range 3 {
@@ -166,13 +161,9 @@ func TestCertificatesChangeUnderLoad(t *testing.T) {
 		}
 		only := x509.NewCertPool()
 		only.AddCert(last)
-		poll := time.NewTicker(5 * time.Millisecond)
-		for deadline := time.Now().Add(patience); greet(addr, &tls.Config{RootCAs: only, ServerName: "gateway.test"}, 1) != nil; <-poll.C {
-			if time.Now().After(deadline) {
-				t.Fatal("the new certificate is not served")
-			}
-		}
-		poll.Stop()
+		world.Until(t, "the new certificate is served", func() bool {
+			return greet(addr, &tls.Config{RootCAs: only, ServerName: "gateway.test"}, 1) == nil
+		})
 		wait(20)
 	}
 	if err := os.WriteFile(path, []byte("no certificate"), 0o600); err != nil {

@@ -147,7 +147,7 @@ until grep -q Ctrl-C demo.log; do sleep 0.1; done
 sed -n '/^Try/,/^Press/s/^  \([^#]\)/\1/p' demo.log > try.sh
 wc -l < try.sh
 . ./try.sh`)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+filepath.Dir(binary(t))+":"+os.Getenv("PATH"))
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+filepath.Dir(binary.Path(t))+":"+os.Getenv("PATH"))
 	raw, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, raw)
@@ -232,7 +232,7 @@ func runPage(t *testing.T, name, before, page string) (faults []string) {
 	if err := os.Mkdir(filepath.Join(checkout, "bin"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(binary(t), filepath.Join(checkout, "bin/tollgate")); err != nil {
+	if err := os.Symlink(binary.Path(t), filepath.Join(checkout, "bin/tollgate")); err != nil {
 		t.Fatal(err)
 	}
 	examples, err := filepath.Abs(root + "docs")

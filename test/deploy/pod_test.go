@@ -163,7 +163,7 @@ func runPod(t *testing.T, manifests string, outside map[string]map[string]string
 	for i, a := range container.Args {
 		args[i] = place.Replace(a)
 	}
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary(t), args...)
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary.Path(t), args...)
 	cmd.Env = append([]string{"PATH=/nowhere"}, env...)
 	k.process = start(t, cmd)
 	k.wait(t, `"msg":"serving"`)
@@ -249,7 +249,7 @@ func TestAMissingMountIsFound(t *testing.T) {
 	if err := os.WriteFile(path, []byte(files["tollgate"]["tollgate.yaml"]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), binary(t), "check", "-c", path).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), binary.Path(t), "check", "-c", path).CombinedOutput()
 	if err == nil || !bytes.Contains(out, []byte("/etc/tollgate.d/acme-keys")) {
 		t.Errorf("check says %s (%v), want the file that is not there", out, err)
 	}

@@ -63,7 +63,7 @@ func (m *manager) start(t *testing.T) *process {
 
 func (m *manager) command(t *testing.T) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "sh", "-c", `LISTEN_PID=$$ exec "$0" serve -c "$1"`, binary(t), m.config)
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "sh", "-c", `LISTEN_PID=$$ exec "$0" serve -c "$1"`, binary.Path(t), m.config)
 	cmd.Env = append(os.Environ(), "ACME_KEY="+platform.DefaultKey, "NOTIFY_SOCKET="+m.notify.LocalAddr().String(),
 		fmt.Sprintf("LISTEN_FDS=%d", len(m.files)), "LISTEN_FDNAMES="+strings.Join(m.names, ":"))
 	cmd.ExtraFiles = m.files
@@ -191,13 +191,7 @@ func (l *traffic) lose(what string) {
 func (l *traffic) more(t *testing.T, n int64) {
 	t.Helper()
 	enough := l.calls.Load() + n
-	poll := time.NewTicker(time.Millisecond)
-	defer poll.Stop()
-	for deadline := time.Now().Add(patience); l.calls.Load() < enough; <-poll.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d calls were answered, want %d", l.calls.Load(), enough)
-		}
-	}
+	world.Until(t, fmt.Sprintf("%d calls more are answered", n), func() bool { return l.calls.Load() >= enough })
 }
 
 // finish ends the calls and returns the lost ones.
@@ -311,7 +305,7 @@ func TestSocketActivation(t *testing.T) {
 	addr := fmt.Sprintf("127.0.0.1:%d", port)
 	upstream := platform.RunT(t)
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), activate, "--listen="+addr, "--fdname=data", "--setenv=ACME_KEY="+platform.DefaultKey,
-		binary(t), "serve", "-c", configure(t, addr, "127.0.0.1:0", upstream.URL, forTests))
+		binary.Path(t), "serve", "-c", configure(t, addr, "127.0.0.1:0", upstream.URL, forTests))
 	p := start(t, cmd)
 	p.wait(t, "Listening on")
 	if got := world.Ask(t, addr, world.Request(http.MethodGet, "/v2/pods", callerKey, "")); got.Status != http.StatusOK {

@@ -197,7 +197,7 @@ func (p *pair) within(t *testing.T) {
 func TestUpgradeAndRollback(t *testing.T) {
 	t.Parallel()
 	tool(t, "redis-server")
-	before, now := earlierBinary(t), binary(t)
+	before, now := earlierBinary(t), binary.Path(t)
 	p := newPair(t)
 	opts, err := redis.ParseURL(p.url)
 	if err != nil {

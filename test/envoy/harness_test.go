@@ -4,10 +4,8 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -27,33 +25,13 @@ func TestMain(m *testing.M) {
 	world.Overlap("4")
 	// A proxy of toxiproxy leaves a goroutine behind for a connection that breaks while its toxics change.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"), goleak.Cleanup(func(code int) {
-		_ = os.RemoveAll(linked.dir)
+		tollgate.Remove()
 		os.Exit(code)
 	}))
 }
 
-// linked is where tollgate is, once a test has asked for it.
-var linked struct { //nolint:gochecknoglobals // built once for all tests
-	once sync.Once
-	dir  string
-	err  error
-}
-
-// tollgate returns the path of tollgate, built.
-func tollgate(t *testing.T) string {
-	t.Helper()
-	linked.once.Do(func() {
-		//nolint:usetesting // it outlives the test that asks first
-		if linked.dir, linked.err = os.MkdirTemp("", "tollgate"); linked.err != nil {
-			return
-		}
-		linked.err = built.Tollgate(t.Context(), filepath.Join(linked.dir, "tollgate"))
-	})
-	if linked.err != nil {
-		t.Fatal(linked.err)
-	}
-	return filepath.Join(linked.dir, "tollgate")
-}
+// tollgate is the program.
+var tollgate built.Shared //nolint:gochecknoglobals // built once for all tests
 
 // canary is in every platform key of these tests. No caller may see it.
 const canary = "CANARY7f3a"

@@ -91,7 +91,7 @@ func playPage(t *testing.T, topology string) {
 	}
 	cmd := exec.CommandContext(t.Context(), "bash", "run.sh")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "PATH="+strings.Join([]string{filepath.Dir(tollgate(t)), filepath.Dir(envoy), os.Getenv("PATH")}, ":"))
+	cmd.Env = append(os.Environ(), "PATH="+strings.Join([]string{filepath.Dir(tollgate.Path(t)), filepath.Dir(envoy), os.Getenv("PATH")}, ":"))
 	out, err := cmd.CombinedOutput()
 	said := string(out)
 	for _, want := range []string{"HTTP/1.1 200 OK", "x-tollgate-decision: ", `{"pods":[]}`, "\nplayed\n"} {

@@ -225,7 +225,7 @@ func (m *instance) start() {
 		}
 	}
 	m.log = new(world.Buffer)
-	m.cmd = exec.CommandContext(context.WithoutCancel(m.p.t.Context()), tollgate(m.p.t), "serve", "-c", m.file)
+	m.cmd = exec.CommandContext(context.WithoutCancel(m.p.t.Context()), tollgate.Path(m.p.t), "serve", "-c", m.file)
 	var addrs []string
 	for _, n := range m.p.nodes {
 		addrs = append(addrs, n.Addr())

@@ -129,17 +129,10 @@ func TestReadinessFollowsCallers(t *testing.T) {
 			g := world.Gateway(t, world.Configuration(t, file, map[string]string{"ACME_KEY": credential}), gateway.Deps{Redis: world.Redis(t, store.Addr())})
 			stop := world.Run(t, g)
 			defer stop()
-			pace := time.NewTicker(10 * time.Millisecond)
-			defer pace.Stop()
-			for end := time.Now().Add(patience); ; <-pace.C {
+			world.Until(t, "the gateway is ready with its Redis", func() bool {
 				status, body := readiness(t, g)
-				if status == http.StatusOK && strings.Contains(body, `"ready"`) {
-					break
-				}
-				if time.Now().After(end) {
-					t.Fatalf("with its Redis: %d %s, want 200", status, body)
-				}
-			}
+				return status == http.StatusOK && strings.Contains(body, `"ready"`)
+			})
 			store.Close()
 			if status, body := readiness(t, g); status != tt.status || !strings.Contains(body, tt.says) {
 				t.Errorf("without: %d %s, want %d that says %q", status, body, tt.status, tt.says)

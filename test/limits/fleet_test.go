@@ -104,7 +104,7 @@ func serve(t *testing.T, n int, file, redisURL string) (url string, p *process) 
 	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary, "serve", "-c", path)
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary.Path(t), "serve", "-c", path)
 	cmd.Env = append(cmd.Environ(), "ACME_KEY="+credential, "REDIS_URL="+redisURL)
 	out, err := cmd.StderrPipe()
 	if err != nil {

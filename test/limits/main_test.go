@@ -1,10 +1,7 @@
 package limits
 
 import (
-	"context"
-	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -13,31 +10,13 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// binary is the built tollgate.
-var binary string //nolint:gochecknoglobals // set once by TestMain
+// binary is tollgate.
+var binary built.Shared //nolint:gochecknoglobals // built once for all tests
 
-func TestMain(m *testing.M) { os.Exit(build(m)) }
-
-func build(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "tollgate")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	binary = filepath.Join(dir, "tollgate")
-	if err := built.Tollgate(context.Background(), binary); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
+func TestMain(m *testing.M) {
 	world.Overlap("4")
-	code := m.Run()
-	if code != 0 {
-		return code
-	}
-	if err := goleak.Find(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		binary.Remove()
+		os.Exit(code)
+	}))
 }

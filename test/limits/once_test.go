@@ -205,7 +205,7 @@ func TestARepeatOfAKilledGatewaysCreate(t *testing.T) {
 		defer close(first)
 		s.make(0, "ann", creates("a")["v2"], 0) // the gateway dies before it answers
 	}()
-	s.await(t, "the platform has made the pod", func() bool { return len(s.platform.CallsTo("createPod")) == 1 })
+	world.Until(t, "the platform has made the pod", func() bool { return len(s.platform.CallsTo("createPod")) == 1 })
 	s.kill(t, 0)
 	<-first
 	if status, answer := s.make(1, "ann", creates("a")["v2"], 0); status != http.StatusCreated {
@@ -338,7 +338,7 @@ func (s *spenders) freeze(t *testing.T, p *process) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.Signal(syscall.SIGCONT) })
-	s.await(t, "the gateway stands still", func() bool {
+	world.Until(t, "the gateway stands still", func() bool {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Pid))
 		if errors.Is(err, os.ErrNotExist) {
 			t.Skip("there is no /proc")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/test/platform"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 // keyed creates a pod by gateway g with an Idempotency-Key, and returns the answer's
@@ -44,14 +45,14 @@ func TestAKeyOutlivesItsGateway(t *testing.T) {
 		defer close(answered)
 		_, _, _ = s.keyed(context.WithoutCancel(t.Context()), 0, `"k"`) // the gateway dies before it answers
 	}()
-	s.await(t, "the platform has made the pod", func() bool { return len(s.platform.CallsTo("createPod")) == 1 })
+	world.Until(t, "the platform has made the pod", func() bool { return len(s.platform.CallsTo("createPod")) == 1 })
 	s.kill(t, 0)
 	<-answered
 	if status, id, err := s.keyed(t.Context(), 1, `"k"`); status != http.StatusConflict || err != nil {
 		t.Errorf("a repeat at once: %d %s (%v), want 409", status, id, err)
 	}
 	first := ""
-	s.await(t, "a repeat gets the pod", func() bool {
+	world.Until(t, "a repeat gets the pod", func() bool {
 		status, id, err := s.keyed(t.Context(), 1, `"k"`)
 		if err != nil || status != http.StatusCreated && status != http.StatusConflict {
 			t.Fatalf("a repeat: %d (%v), want 201 or 409", status, err)
@@ -65,7 +66,7 @@ func TestAKeyOutlivesItsGateway(t *testing.T) {
 	if n := len(s.platform.CallsTo("createPod")); n != 1 {
 		t.Errorf("%d creates, want 1", n)
 	}
-	s.await(t, "the pod is in the ledger", func() bool {
+	world.Until(t, "the pod is in the ledger", func() bool {
 		_, state, err := s.counted(t.Context())
 		return err == nil && len(state.Resources) == 1 && state.Resources[0].ID == first && len(state.Holds) == 0
 	})

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend/redisstore"
 	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
 	"github.com/tollgate-dev/tollgate/test/platform"
+	"github.com/tollgate-dev/tollgate/test/world"
 )
 
 const (
@@ -198,7 +198,7 @@ func TestAGatewayKilledBetweenSendingAndAnswer(t *testing.T) {
 		defer close(answered)
 		_, _, _ = s.call(context.WithoutCancel(t.Context()), 0, "POST", "/v2/pods", podBody) // the gateway dies before it answers
 	}()
-	s.await(t, "the platform has made the pod", func() bool { return len(s.platform.CallsTo("createPod")) == 2 })
+	world.Until(t, "the platform has made the pod", func() bool { return len(s.platform.CallsTo("createPod")) == 2 })
 	s.kill(t, 0)
 	<-answered
 	s.start(t)
@@ -206,7 +206,7 @@ func TestAGatewayKilledBetweenSendingAndAnswer(t *testing.T) {
 	if b, _, err := s.counted(t.Context()); err != nil || b.Committed[spend.GPUs]+b.Reserved[spend.GPUs] != 2 {
 		t.Errorf("after the restart %+v is counted (%v), want two GPUs", b, err)
 	}
-	s.await(t, "the pod is in the ledger", func() bool {
+	world.Until(t, "the pod is in the ledger", func() bool {
 		_, state, err := s.counted(t.Context())
 		return err == nil && len(state.Resources) == 2 && len(state.Holds) == 0
 	})
@@ -231,22 +231,6 @@ func TestAGatewayKilledBetweenSendingAndAnswer(t *testing.T) {
 	stop()
 }
 
-// await waits for something that takes others' time.
-func (s *spenders) await(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	every := time.NewTicker(20 * time.Millisecond)
-	defer every.Stop()
-	for !holds() {
-		select {
-		case <-every.C:
-		case <-late.C:
-			t.Fatalf("not so in time: %s", what)
-		}
-	}
-}
-
 // TestTheLedgerSurvivesItsStore: a Redis that comes back empty opens nothing before the
 // ledger was rebuilt from the platform's resources.
 func TestTheLedgerSurvivesItsStore(t *testing.T) {
@@ -258,7 +242,7 @@ func TestTheLedgerSurvivesItsStore(t *testing.T) {
 	}
 	s.server.Kill()
 	s.server.Restart()
-	s.await(t, "calls are counted again", func() bool {
+	world.Until(t, "calls are counted again", func() bool {
 		status, answer, err := s.call(t.Context(), 1, "POST", "/v2/pods", podBody)
 		if err != nil || status == http.StatusCreated {
 			t.Fatalf("create: %d %s (%v), want it refused: the budget is used up", status, answer, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tollgate-dev/tollgate/test/world"
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
@@ -191,23 +192,16 @@ func TestBillingKnowsWhatV2Deleted(t *testing.T) {
 	})
 }
 
-// remembered waits until something is remembered of a resource that contains text:
-// that is written behind the answer.
+// remembered waits until the store has a record of a resource that contains text: it is
+// written behind the answer.
 func (d *door) remembered(t *testing.T, id, text string) {
 	t.Helper()
-	poll := time.NewTicker(time.Millisecond)
-	defer poll.Stop()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); <-poll.C {
-		for _, key := range d.redis.Keys() {
-			if !strings.HasSuffix(key, ":"+id) {
-				continue
-			}
-			if value, err := d.redis.Get(key); err == nil && strings.Contains(value, text) {
-				return
-			}
-		}
-	}
-	t.Fatalf("nothing that contains %q is remembered of %s", text, id)
+	world.Until(t, fmt.Sprintf("a record of %s contains %q", id, text), func() bool {
+		return slices.ContainsFunc(d.redis.Keys(), func(key string) bool {
+			value, err := d.redis.Get(key)
+			return strings.HasSuffix(key, ":"+id) && err == nil && strings.Contains(value, text)
+		})
+	})
 }
 
 // Billing by GPU type knows the types of endpoints that are gone, also of those that

@@ -26,27 +26,11 @@ import (
 	"github.com/tollgate-dev/tollgate/test/built"
 )
 
-// binary is the built tollgate.
-var binary string //nolint:gochecknoglobals // set once by TestMain
-
-func TestMain(m *testing.M) { os.Exit(build(m)) }
-
-func build(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "tollgate")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	binary = filepath.Join(dir, "tollgate")
-	if err := built.Tollgate(context.Background(), binary); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
-}
-
 func TestStories(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "tollgate")
+	if err := built.Tollgate(t.Context(), binary); err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
@@ -150,7 +134,7 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	cmd := exec.CommandContext(context.Background(), args[1], args[2:]...)
 	if args[1] == "tollgate" {
-		cmd = exec.CommandContext(context.Background(), binary, args[2:]...)
+		cmd = exec.CommandContext(context.Background(), filepath.Join(ts.Getenv("BIN"), "tollgate"), args[2:]...)
 	}
 	cmd.Dir = ts.Getenv("WORK")
 	cmd.Env = append(os.Environ(), "PATH="+ts.Getenv("PATH"), "ACME_KEY="+ts.Getenv("ACME_KEY"), "GLOBEX_KEY="+ts.Getenv("GLOBEX_KEY"))

@@ -147,7 +147,10 @@ func start(t *testing.T, p *platform.Instance) *gateway {
 			t.Logf("the gateway wrote:\n%s", log.String())
 		}
 	})
-	g.await(t)
+	world.Until(t, "the gateway is ready", func() bool {
+		_, err := g.operate(t.Context(), http.MethodGet, "/readyz")
+		return err == nil
+	})
 	c := &caller{gateway: g}
 	for into, of := range map[*string]step{
 		&g.pod:      {201, "POST", "/v2/pods", `{"name":"stays","image":"img:1","gpu":{"id":"NVIDIA L4"}}`},
@@ -160,20 +163,6 @@ func start(t *testing.T, p *platform.Instance) *gateway {
 		*into, _ = doc["id"].(string)
 	}
 	return g
-}
-
-// await waits until the gateway is ready.
-func (g *gateway) await(t *testing.T) {
-	t.Helper()
-	poll := time.NewTicker(20 * time.Millisecond)
-	defer poll.Stop()
-	for deadline := time.Now().Add(2 * time.Minute); ; <-poll.C {
-		if _, err := g.operate(t.Context(), http.MethodGet, "/readyz"); err == nil {
-			return
-		} else if time.Now().After(deadline) {
-			t.Fatalf("not ready: %v", err)
-		}
-	}
 }
 
 // operate asks the admin listener.
