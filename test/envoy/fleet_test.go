@@ -169,7 +169,7 @@ func TestBehaviourOfFleets(t *testing.T) {
 // Gateways that are restarted in turn lose no request, of either topology, with
 // the notice they give by default.
 func TestRestartsLoseNothing(t *testing.T) {
-	f := newFleet(t, strings.ReplaceAll(configuration, "limits: {minute: 6000, hour: 30000, day: 50000}", "exempt: true")+groups)
+	f := newFleet(t, patient(strings.ReplaceAll(configuration, "limits: {minute: 6000, hour: 30000, day: 50000}", "exempt: true"))+groups)
 	members := []*member{f.run(t, nil), f.run(t, nil)}
 	for _, group := range []string{edge, mesh} {
 		w := &way{platform: f.platform, process: start(t, bootstrapOf(t, group, members[0].door, members[1].door))}
@@ -339,7 +339,7 @@ func TestAnEnvoyThatStartsFirst(t *testing.T) {
 				return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(port(t)))
 			}
 			door, callers := free(), free()
-			f := newFleet(t, configuration+strings.Replace(strings.ReplaceAll(groups, `"127.0.0.1:0"`, strconv.Quote(callers.String())),
+			f := newFleet(t, patient(configuration)+strings.Replace(strings.ReplaceAll(groups, `"127.0.0.1:0"`, strconv.Quote(callers.String())),
 				"listen: 127.0.0.1:0", "listen: "+door.String(), 1))
 			b := decoded(t, xds.Bootstrap{
 				Node: "e1", Group: group, Listen: callers, Admin: netip.MustParseAddrPort("127.0.0.1:0"), Doors: []netip.AddrPort{door}, Connections: 1000,

@@ -1,6 +1,7 @@
 package envoy
 
 import (
+	"context"
 	"net/http/httptest"
 	"net/url"
 	"os"
@@ -36,14 +37,15 @@ var tollgate built.Shared //nolint:gochecknoglobals // built once for all tests
 // canary is in every platform key of these tests. No caller may see it.
 const canary = "CANARY7f3a"
 
-// configuration is the gateway's file; keys are named after their id.
+// configuration is the gateway's file; keys are named after their id. A gateway that ends
+// does not wait for Envoys: see [patient].
 const configuration = `
 platform: {base_url: "PLATFORM"}
 redis: {embedded: true}
 log: {level: debug}
 overload: {working: 10000}
 limits: {timeout: 10s}
-timeouts: {lookup: 0s}
+timeouts: {lookup: 0s, notice: 1ms}
 policies: {deadline: 10s}
 orgs:
   - id: acme
@@ -62,6 +64,10 @@ orgs:
     keys:
       - {id: key_wrong, sha256: SHA256(key_wrong)}
 `
+
+// patient is a configuration whose gateways, when they end, serve on for as long as they do
+// by default, so that Envoys notice: for tests whose callers go on meanwhile, or after.
+func patient(text string) string { return strings.Replace(text, ", notice: 1ms", "", 1) }
 
 // now is the time of every clock.
 var now = time.Date(2026, 11, 21, 10, 0, 20, 0, time.UTC)
@@ -143,6 +149,7 @@ func newGateway(t *testing.T, w *way) *gateway.Gateway {
 	})
 	return world.Gateway(t, cfg, gateway.Deps{
 		Redis: world.Redis(t, store.Addr()), Now: func() time.Time { return now }, Logger: w.logs.Logger(),
+		Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }, // between calls that the old dialects repeat
 	})
 }
 

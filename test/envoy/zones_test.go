@@ -13,7 +13,7 @@ func TestZonesAndPatches(t *testing.T) {
 	t.Parallel()
 	in := func(zone string) string {
 		text := strings.Replace(groups, "  xds:\n", "  xds:\n    zone: "+zone+"\n", 1)
-		return configuration + strings.Replace(text, `{id: edge, `, `{id: edge, zone: near, merge: {listeners: {callers: {tcp_backlog_size: 77}}}, `, 1)
+		return patient(configuration) + strings.Replace(text, `{id: edge, `, `{id: edge, zone: near, merge: {listeners: {callers: {tcp_backlog_size: 77}}}, `, 1)
 	}
 	f := newFleet(t, in("near"))
 	near := f.run(t, nil)
