@@ -21,7 +21,7 @@ const (
 	ModeLeased Mode = "leased"
 )
 
-// Failure says what happens to a call when the store cannot be asked.
+// Failure sets the treatment of a call when the store cannot be asked.
 type Failure string
 
 // The failure policies.

@@ -20,7 +20,7 @@ type Deps struct {
 	// Logger hears of the store going away and coming back, once each. Nil
 	// discards.
 	Logger *slog.Logger
-	// Timed is told how long each exchange with the store took. Nil: nobody is.
+	// Timed is told how long each exchange with the store took. It may be nil.
 	Timed func(context.Context, time.Duration)
 }
 

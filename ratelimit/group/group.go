@@ -141,7 +141,7 @@ func (l *lane[T]) board(t *travellers[T], most int) {
 	l.queue = stay
 }
 
-// passOn ends a flight and lets waiting callers use what is free.
+// passOn ends a flight and lets waiting callers use free flights.
 func (l *lane[T]) passOn(flights int) {
 	l.flying--
 	for _, s := range l.queue {

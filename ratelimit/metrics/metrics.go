@@ -66,7 +66,7 @@ func (n *Instruments) Follow(l *ratelimit.Limiter) error {
 	return err
 }
 
-// Stop ends what Follow began.
+// Stop ends the export that Follow began.
 func (n *Instruments) Stop() {
 	if n.registration != nil {
 		_ = n.registration.Unregister() // it fails only for what is not registered

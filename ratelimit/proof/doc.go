@@ -1,4 +1,4 @@
-// Package proof holds the tests that show what package ratelimit promises: that
+// Package proof holds the tests of package ratelimit's promises: that
 // several gateway processes over one Redis never admit more than a quota, through
 // lost replies, slow and cut connections, restarts and crashes; that decisions
 // are linearisable; and how many exchanges with the store they take, at scale in

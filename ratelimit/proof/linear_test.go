@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
 )
 
-// counted is one call in a history: its cost, and what was told.
+// counted is one call in a history: its cost, and its answer.
 type counted struct {
 	cost      int64
 	allowed   bool
@@ -89,7 +89,7 @@ func TestLinearisable(t *testing.T) {
 }
 
 // TestDemoTiny is the smallest story: five calls a minute, two gateways, one
-// Redis. Whatever the interleaving, five are answered, the count goes down, and
+// Redis. With any interleaving, five are answered, the count goes down, and
 // the sixth is told when to come back.
 func TestDemoTiny(t *testing.T) {
 	client := newClient(t, redistest.Start(t))

@@ -9,7 +9,7 @@ import (
 )
 
 // Units can be charged without a call being admitted: the answer to an exchange
-// was lost, permits could not be returned, a gateway died with what it held. That
+// was lost, permits could not be returned, a gateway died with permits in hand. That
 // must be all there is of under-admission, so gateways account for it.
 
 // witness is a store that reports the units of each scope's day which an exchange
@@ -18,7 +18,7 @@ type witness struct {
 	ratelimit.Store
 	report func(lost map[string]int64)
 	// forgets is set for a server that loses its data: returns may be lost with it,
-	// while others remember what was counted before them.
+	// while others remember the counts before them.
 	forgets bool
 }
 

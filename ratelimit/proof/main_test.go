@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	// Scenes wait more than they compute: more of them fit at once than there are
-	// processors. What the command line says goes before.
+	// processors. The command line goes before.
 	if err := flag.Set("test.parallel", "4"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"))
 }
 
-// order is what a gateway process is told to do.
+// order is a command to a gateway process.
 type order struct {
 	URL      string
 	Mode     ratelimit.Mode

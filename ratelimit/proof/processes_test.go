@@ -176,11 +176,11 @@ func (s *scene) charged() (charged, held map[string]int64) {
 }
 
 // unseen is the most units of one scope that can be charged without anybody
-// accounting for them: what a gateway had under way when it was killed, which is a
+// accounting for them: the units that a gateway had under way when it was killed, a
 // call of each caller and, leased, one block; calls charged to a minute that turned
-// while they were under way, which are made again; and what is charged for a gateway that
-// was lost together with Redis, all that was admitted since the beat before its last: on a
-// machine that is busy, that is two of them.
+// while they were under way, which are made again; and the units charged for a gateway that
+// was lost together with Redis, all units admitted since the beat before its last: on a busy
+// machine, that is two beats.
 func (s *scene) unseen() int64 {
 	callers := int64(s.order.Callers)
 	block := int64(0)
@@ -192,7 +192,7 @@ func (s *scene) unseen() int64 {
 	return int64(s.killed)*(callers+block) + turns*gateways*callers + int64(s.deserted)*beats
 }
 
-// judge compares what was admitted with the quotas and with what was charged: not
+// judge compares the admitted calls with the quotas and with the charges: not
 // one call too many, and no unit charged in vain that is not accounted for.
 func (s *scene) judge() map[string]int64 {
 	s.t.Helper()
@@ -287,7 +287,7 @@ func TestFaults(t *testing.T) {
 }
 
 // TestRestartWithoutPersistence kills a Redis that keeps nothing: the gateways
-// restore what they remember before anything is admitted again.
+// restore their memory before anything is admitted again.
 func TestRestartWithoutPersistence(t *testing.T) {
 	t.Parallel()
 	eachMode(t, func(t *testing.T, mode ratelimit.Mode) {

@@ -41,7 +41,7 @@ func fit(ctx context.Context, c redis.Cmdable) error {
 	return nil
 }
 
-// judge looks at what INFO tells.
+// judge judges the reply to INFO.
 func judge(info string) error {
 	if v := field(info, "redis_version"); v != "" {
 		major, rest, _ := strings.Cut(v, ".")
@@ -58,7 +58,7 @@ func judge(info string) error {
 	return nil
 }
 
-// field finds a field in what INFO tells, empty if it is not there.
+// field finds a field in the reply to INFO, empty if it is not there.
 func field(info, name string) string {
 	for line := range strings.Lines(info) {
 		if value, ok := strings.CutPrefix(line, name+":"); ok {

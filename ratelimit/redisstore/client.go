@@ -25,7 +25,7 @@ import (
 // up soon. Pass them to [redis.NewUniversalClient], after changing what else is
 // wanted (pool sizes, certificates).
 //
-// The scheme says what the addresses are; TLS is on with the trailing s:
+// The scheme gives the kind of the addresses; TLS is on with the trailing s:
 //
 //	redis://user:password@host:6379/0             one node (rediss:// with TLS)
 //	redis+cluster://user:password@a:6379,b:6379   seeds of a cluster (rediss+cluster://)
@@ -70,7 +70,7 @@ func Options(rawURL string) (*redis.UniversalOptions, error) {
 	return o, nil
 }
 
-// parameters takes what the query of a URL says into o.
+// parameters takes the options in the query of a URL into o.
 func parameters(o *redis.UniversalOptions, query url.Values) error {
 	var files tlsFiles
 	for _, name := range slices.Sorted(maps.Keys(query)) {
@@ -148,7 +148,7 @@ func cutHosts(rawURL string) (head, hosts, tail string) {
 	return rawURL[:start], rawURL[start:end], rawURL[end:]
 }
 
-// addresses fills in what the scheme and the path of u say, and the hosts.
+// addresses fills in the facts of u's scheme and path, and the hosts.
 func addresses(o *redis.UniversalOptions, u *url.URL, hosts []string) error {
 	path := u.Path
 	if path != "" {
@@ -198,11 +198,11 @@ func addresses(o *redis.UniversalOptions, u *url.URL, hosts []string) error {
 	return nil
 }
 
-// connecting is what a deadline is put off by: the time in which a connection is
+// connecting is added to a deadline: the time in which a connection is
 // made, by a dial and a handshake, and the server behind it identified.
 const connecting = 4 * time.Second
 
-// patient returns ctx with its deadline put off by what connecting may take: an
+// patient returns ctx with its deadline put off by the time that connecting may take: an
 // exchange that is cut off while it connects would have the next one connect in
 // vain, too. The client's read timeout bounds what follows.
 func patient(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -138,14 +138,14 @@ func appendNumber(b []byte, numbers ...int64) []byte {
 	return b
 }
 
-// errReply means that a reply was not what the script returns.
+// errReply means that a reply did not have the form of the script's.
 var errReply = errors.New("malformed reply")
 
 // stateWords is how many numbers describe one scope in a reply.
 const stateWords = 1 + 2*ratelimit.Windows
 
 // head reads the beginning of a reply: the position of its writer, and whether that
-// is not what the writer remembers, when there is no more to a reply.
+// differs from the writer's memory, when there is no more to a reply.
 func (e *encoder) head(reply string) (p position, otherwise bool, err error) {
 	switch err := e.parse(reply); {
 	case err != nil:
@@ -185,7 +185,7 @@ func (e *encoder) decode(ops []ratelimit.Op) (int64, error) {
 }
 
 // unwind gives each operation the states just after it. The reply has only the
-// last ones: going back, each operation takes off what it added.
+// last ones: going back, each operation takes off its own amount.
 func (e *encoder) unwind(ops []ratelimit.Op, states []int64) {
 	at := len(e.at)
 	for i := len(ops) - 1; i >= 0; i-- {
@@ -202,7 +202,7 @@ func (e *encoder) unwind(ops []ratelimit.Op, states []int64) {
 	}
 }
 
-// charged is what op added to window w of its scope s.
+// charged is the amount that op added to window w of its scope s.
 func charged(op *ratelimit.Op, s, w int) int64 {
 	switch {
 	case len(op.Draws) == 0:
@@ -276,7 +276,7 @@ func encodeAdjust(prefix, org, gateway string, adjustments []ratelimit.Adjustmen
 	return keys, []any{string(append(body, ']')), gateway}
 }
 
-// decodeScope reads what apply.lua wrote for the scope called name.
+// decodeScope reads apply.lua's reply for the scope called name.
 func decodeScope(name, text string) (ratelimit.ScopeState, error) {
 	ref, err := ratelimit.ParseRef(name)
 	if err != nil {
@@ -314,7 +314,7 @@ func decodeLeases(key string, tables [2]map[string]string, day int64) ([]ratelim
 	return leases, nil
 }
 
-// decodeLease reads what apply.lua wrote for a lease.
+// decodeLease reads apply.lua's reply for a lease.
 func decodeLease(gateway, text string) (ratelimit.LeaseState, error) {
 	words, err := decodeWords(text, 2*ratelimit.Windows)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // some of them. The Store that finds this out begins a new epoch at the server, which
 // tells all others with their next exchange, or beat.
 //
-// It costs no exchange of its own. What it does not notice is the loss of data that
+// It costs no exchange of its own. It does not notice the loss of data that
 // was written more than a day ago, when no window of it runs any longer.
 type lineage struct {
 	// writer is the name of the Store, of no other one.
@@ -39,7 +39,7 @@ type remembered struct {
 	written time.Time
 }
 
-// origin is what a script is told of where an exchange comes from.
+// origin tells a script the source of an exchange.
 type origin struct {
 	position
 	key, writer string

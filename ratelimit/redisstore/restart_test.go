@@ -108,7 +108,7 @@ func TestNewConnectionsAreNoRestart(t *testing.T) {
 	}
 }
 
-// TestEmbedded shows that a server that does not tell who it is can be used.
+// TestEmbedded shows that a server that does not identify itself can be used.
 func TestEmbedded(t *testing.T) {
 	m := miniredis.RunT(t)
 	s, _ := newPausing(t, "redis://"+m.Addr())
@@ -212,7 +212,7 @@ func (g *gateway) refuses(t *testing.T, when string) {
 }
 
 // TestThePauseLastsUntilAllHaveRestored: however slow one gateway is, nobody
-// admits before what it alone has seen is counted again, and not longer either.
+// admits before the calls that it alone has seen are counted again, and not longer either.
 func TestThePauseLastsUntilAllHaveRestored(t *testing.T) {
 	server := redistest.Run(t)
 	var quick, slow gateway
@@ -302,8 +302,8 @@ func TestOneThatDoesNotComeIsNotWaitedForLong(t *testing.T) {
 	}
 }
 
-// TestLostDataIsNoticed: a server that stays the process it is, and knows less than it
-// did, admits nothing before every gateway has restored what it remembers.
+// TestLostDataIsNoticed: a server that stays the same process, and knows less than
+// before, admits nothing before every gateway has restored its memory.
 func TestLostDataIsNoticed(t *testing.T) {
 	t.Parallel()
 	for name, loss := range map[string]func(t *testing.T, s *redistest.Server) (lose func()){

@@ -65,8 +65,8 @@ func TestFailoverIsNoticed(t *testing.T) {
 }
 
 // TestFailoverUnderLoad lets three gateways use up a quota while a replica takes
-// over. With a master that stops counting when its replicas leave it, which is
-// what the documentation asks for, no call too many is admitted, and after the
+// over. With a master that stops counting when its replicas leave it, as the
+// documentation asks, no call too many is admitted, and after the
 // pause it goes on.
 func TestFailoverUnderLoad(t *testing.T) {
 	t.Parallel()

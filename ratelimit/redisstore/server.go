@@ -6,7 +6,7 @@ import "context"
 // data there. It is safe for concurrent use.
 type Server struct{ watch *watch }
 
-// Server returns what the Store knows of its server.
+// Server returns the state of the Store's server.
 func (s *Store) Server() Server { return Server{s.watch} }
 
 // Epoch changes with the server.

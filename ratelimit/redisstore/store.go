@@ -23,14 +23,14 @@ const (
 	DefaultRecovery = 5 * time.Second
 )
 
-// Config is what a Store needs beside its client. The zero Config is usable.
+// Config holds the settings of a Store beside its client. The zero Config is usable.
 type Config struct {
 	// Prefix begins every key; several installations can share a Redis with
 	// different ones. Default: DefaultPrefix. It must not contain braces.
 	Prefix string `yaml:"prefix,omitempty"`
 	// Recovery is the longest time nothing is admitted after the server restarted
-	// or another one took its place, waiting for all gateways to restore what they
-	// remember. It is MinRecovery or more. Default: DefaultRecovery; negative
+	// or another one took its place, waiting for all gateways to restore their
+	// memory. It is MinRecovery or more. Default: DefaultRecovery; negative
 	// trusts a new server at once, which may admit up to another quota if it lost
 	// its data.
 	Recovery time.Duration `yaml:"recovery,omitempty"`
@@ -39,10 +39,10 @@ type Config struct {
 }
 
 // MinRecovery is the shortest recovery: a gateway hears of another server with one
-// beat, and has restored what it remembers before the next.
+// beat, and has restored its memory before the next.
 const MinRecovery = 2 * ratelimit.Beat
 
-// Validate reports what is wrong with c, each fault with its field.
+// Validate reports the faults of c, each with its field.
 func (c Config) Validate() error {
 	var errs fault.Found
 	if c.Prefix != "" {
@@ -203,7 +203,7 @@ func (s *Store) Beat(ctx context.Context, gateway string, within time.Duration) 
 	return p, nil
 }
 
-// rollKept is how long it is kept on record who has restored what they remember.
+// rollKept is how long the store records which gateways have restored their memory.
 const rollKept = time.Hour
 
 // Restore implements [ratelimit.Store].

@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) {
 	// The random comparison with the model runs on three kinds of server here, and
-	// a thousand times as fast on the memory store, where it is longer. What the
-	// command line says goes before.
+	// a thousand times as fast on the memory store, where it is longer. The
+	// command line goes before.
 	if err := flag.Set("rapid.checks", "40"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -26,8 +26,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// open returns a client for a URL, closed with the test. Contexts bound what it does,
-// for a busy machine may take a while.
+// open returns a client for a URL, closed with the test. Contexts bound its calls, for
+// a busy machine may take a while.
 func open(t testing.TB, url string) redis.UniversalClient {
 	t.Helper()
 	o, err := redisstore.Options(url)

@@ -61,7 +61,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestTLSCounts shows that what is counted over TLS is what others see.
+// TestTLSCounts shows that others see counts made over TLS.
 func TestTLSCounts(t *testing.T) {
 	server, files := redistest.RunTLS(t)
 	u := secureURL("", server.Addr(), "tls_ca", files.CA, "tls_cert", files.ClientCert, "tls_key", files.ClientKey)

@@ -32,10 +32,10 @@ import (
 // an address stands for one server, a connection to another address is a change,
 // too.
 //
-// A server that changed admits nothing before all gateways have restored what they
-// remember: each enters its name in a set that is named after the server, and goes
+// A server that changed admits nothing before all gateways have restored their
+// memory: each enters its name in a set that is named after the server, and goes
 // on when all those are in it that were alive shortly before, and those that have
-// told the new server that they are. One that does not come is waited for no
+// announced themselves to the new server. One that does not come is waited for no
 // longer than the pause.
 //
 // A loss of data by a server that stays the same is noticed by the lineage.
@@ -45,7 +45,7 @@ type watch struct {
 	now     func() time.Time
 	lineage *lineage
 	// sentinel is set if the client asks Sentinels where the master is; addr is
-	// what the latest connection went to then.
+	// the address of the latest connection then.
 	sentinel bool
 	addr     atomic.Pointer[string]
 	// dials counts connections, verified is the count at the latest check.
@@ -141,8 +141,8 @@ func (w *watch) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 // pausing reports whether a pause goes on.
 func (w *watch) pausing() bool { return w.now().UnixNano() < w.until.Load() }
 
-// roll is the name of the set of gateways that have restored what they remember
-// to the servers now known, since they lost data last.
+// roll is the name of the set of gateways that have restored their memory to the
+// servers now known, since they lost data last.
 func (w *watch) roll() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -154,7 +154,7 @@ func (w *watch) roll() string {
 }
 
 // heard notes which gateways are alive, having beaten within some time, and in a
-// pause which have restored what they remember. When none is missing, the pause is
+// pause which have restored their memory. When none is missing, the pause is
 // over, but not before every gateway had the time to make itself heard. Exchanges
 // of before the change still do not count then. It reports whether the pause is about
 // to end with one missing.
@@ -184,8 +184,8 @@ func (w *watch) heard(epoch int64, alive, restored []string, within time.Duratio
 	return false
 }
 
-// missing reports whether one of the gateways heard of has not restored what it
-// remembers. The caller holds mu.
+// missing reports whether one of the gateways heard of has not restored its
+// memory. The caller holds mu.
 func (w *watch) missing(restored []string) bool {
 	for p := range w.peers {
 		if !slices.Contains(restored, p) {
@@ -218,7 +218,7 @@ func (w *watch) check(ctx context.Context, epoch int64) error {
 	return nil
 }
 
-// verify asks the servers who they are.
+// verify asks the servers for their identities.
 func (w *watch) verify(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -29,8 +29,7 @@ func (s *Server) Mark() *Mark {
 	return m
 }
 
-// RollBack makes the server lose what was written since the mark and stay the process
-// it is: it becomes a replica of the one that is behind and is promoted again.
+// RollBack makes the server lose all writes since the mark and stay the same process: it becomes a replica of the one that is behind and is promoted again.
 func (m *Mark) RollBack() {
 	m.t.Helper()
 	m.follow(m.own, m.behind, m.port)

@@ -17,7 +17,7 @@ import (
 // Group is a master with replicas under one Sentinel, all on loopback. Its
 // methods fail the test on error.
 type Group struct {
-	// Name is what the Sentinel calls the master.
+	// Name is the Sentinel's name of the master.
 	Name string
 	// Sentinel is the process that watches, Master the server that was the
 	// master first.
@@ -45,7 +45,7 @@ func Sentinel(t testing.TB, replicas int, args ...string) *Group {
 		text := fmt.Sprintf("port %d\nbind 127.0.0.1\ndir %s\nsentinel monitor %s %s %s 1\n"+
 			"sentinel down-after-milliseconds %s 1000\nsentinel failover-timeout %s 10000\n",
 			own, dir, g.Name, host, port, g.Name, g.Name)
-		// It writes what it learns into its own file.
+		// It writes its findings into its own file.
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatalf("redistest: %v", err)
 		}

@@ -41,7 +41,7 @@ type Server struct {
 	path string
 	port int
 	args []string
-	// ready is what it prints when it can be used.
+	// ready is printed by it when it can be used.
 	ready string
 
 	mu  sync.Mutex
@@ -60,7 +60,7 @@ func Run(t testing.TB, args ...string) *Server {
 	})
 }
 
-// What a server prints when it can be used.
+// The lines that servers print when they can be used.
 const (
 	readyServer   = "Ready to accept connections"
 	readySentinel = "Sentinel ID is"
@@ -179,7 +179,7 @@ func (s *Server) start() error {
 	}
 }
 
-// tail keeps what a server printed and notices when it is ready.
+// tail keeps the output of a server and notices when it is ready.
 type tail struct {
 	text  string
 	once  sync.Once

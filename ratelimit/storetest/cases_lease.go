@@ -14,7 +14,7 @@ func (h *harness) leaseOp(s ratelimit.Scope, need, want, divisor int64) ratelimi
 	}
 }
 
-// lease runs one leasing call and returns whether it passed and what it got.
+// lease runs one leasing call and returns whether it passed and the granted permits.
 func (h *harness) lease(s ratelimit.Scope, need, want, divisor int64) (int64, [ratelimit.Windows]int64) {
 	h.Helper()
 	ops := []ratelimit.Op{h.leaseOp(s, need, want, divisor)}
@@ -29,7 +29,7 @@ func testDraws(h *harness) {
 	h.want("granted", got, each(40))
 	h.want("charged", h.counts(k), each(41))
 
-	// What has been leased is gone for exact calls, in the same exchange too.
+	// Leased permits are gone for exact calls, in the same exchange too.
 	ops := []ratelimit.Op{
 		h.leaseOp(k, 1, 9, 1),
 		{Org: h.org, Scopes: []ratelimit.Scope{k}, Calls: 99, Cost: 1},
@@ -53,7 +53,7 @@ func testDrawsShrink(h *harness) {
 	_, got = h.lease(k, 0, 50, 1000)
 	h.want("less than one", got, [ratelimit.Windows]int64{0, 0, 50})
 
-	// What a gateway holds already counts: the bound is on the sum.
+	// Permits that a gateway holds already count: the bound is on the sum.
 	many := key("many", ratelimit.Limit{Minute: 100, Hour: 1000})
 	ops := []ratelimit.Op{h.leaseOp(many, 30, 50, 5)}
 	ops[0].Draws[0].Held = [ratelimit.Windows]int64{10, 190, 300}

@@ -140,7 +140,7 @@ func (m *Memory) scope(id scopeID) *scope {
 	return s
 }
 
-// left is what window w has room for.
+// left is the room in window w.
 func (r *room) left(w int) int64 {
 	q := r.limit.Quota(w)
 	if q == 0 {
@@ -173,7 +173,7 @@ func take(op *ratelimit.Op, rooms []*room) {
 	}
 }
 
-// draw admits a leasing call, and grants it what it wants within bounds.
+// draw admits a leasing call, and grants it the wanted permits within bounds.
 func draw(op *ratelimit.Op, rooms []*room) {
 	for i := range op.Draws {
 		op.Draws[i].Granted = [ratelimit.Windows]int64{}

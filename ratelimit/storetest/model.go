@@ -38,7 +38,7 @@ type modelRun struct {
 	h     *harness
 	model *Memory
 	round int
-	// clock is where a movable clock stands, told what the store last said.
+	// clock is the time of a movable clock, told the store's last.
 	clock, told time.Time
 	last        []ratelimit.State
 }
@@ -199,7 +199,7 @@ func (m *modelRun) shown() cmp.Option {
 	}, cmp.Ignore())
 }
 
-// compare checks what operators see.
+// compare checks the operators' view.
 func (m *modelRun) compare(t *rapid.T) {
 	for _, name := range []string{"a", "b"} {
 		org := fmt.Sprintf("round-%d-%s", m.round, name)

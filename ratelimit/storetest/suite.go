@@ -116,7 +116,7 @@ func (h *harness) take(calls int64, scopes ...ratelimit.Scope) int64 {
 	return ops[0].Admitted
 }
 
-// counts returns what is charged to s, without charging: it asks for more than
+// counts returns the units charged to s, without charging: it asks for more than
 // any window can hold.
 func (h *harness) counts(s ratelimit.Scope) [ratelimit.Windows]int64 {
 	h.Helper()
