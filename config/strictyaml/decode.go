@@ -31,7 +31,7 @@ func Load(name string, data []byte, into any) (*Positions, error) {
 }
 
 // Survey is [Load] for a checker that wants to find more faults than those of form: into gets what could be read even when there are
-// faults. What is missing or wrong in the file is then as it was, so a fault found later below the path of an earlier one may only
+// faults. A missing or wrong setting is then as it was, so a fault found later below the path of an earlier one may only
 // follow from it; [Errors.Covers] tells.
 func Survey(name string, data []byte, into any) (*Positions, error) {
 	result, pos, err := read(name, data, into)

@@ -3,8 +3,8 @@
 //
 // # What is strict about it
 //
-// The accepted language is YAML 1.2 (core schema) without what a configuration file has no use for or what two YAML readers read
-// differently: no anchors, aliases, merge keys, tags, directives, complex keys or second documents; no keys that are not strings; no
+// The accepted language is YAML 1.2 (core schema) without parts that a configuration file has no use for or that two YAML readers
+// read differently: no anchors, aliases, merge keys, tags, directives, complex keys or second documents; no keys that are not strings; no
 // duplicate keys; no numbers such as 0777 or 1_000; no string over several lines without quotes or a block sign; no byte order mark, control or bidirectional formatting character; at most
 // [MaxSize] bytes and [MaxDepth] levels. A key no struct field is named after is a fault and gets a suggestion. A value of another
 // type than the field's is a fault: nothing is converted, a port written "80" is a string. A key without a value, or with null, is a
@@ -24,7 +24,7 @@
 //   - structs, pointers to and slices of these, and maps to these from string keys;
 //   - any, which holds map[string]any, []any, string, bool, int64, float64 or nil.
 //
-// Defaults are what the value decoded into already holds: a struct keeps the fields the file does not name, a list or a map in the
+// Defaults are the values that the decoded-into value already holds: a struct keeps the fields the file does not name, a list or a map in the
 // file replaces the whole default. Elements of lists and maps start as zero, or as their type's [Defaulter] says.
 //
 // # After decoding

@@ -16,7 +16,7 @@ type Fault struct { //nolint:errname // a fault is what it is called everywhere,
 	Column int `json:"column,omitempty"`
 	// Path names the value from the top, such as orgs[0].keys[1].sha256. It is empty for faults of the file as a whole.
 	Path string `json:"path,omitempty"`
-	// Message says what is wrong. It never repeats a value that may be secret.
+	// Message describes the fault. It never repeats a value that may be secret.
 	Message string `json:"message"`
 	// Hint says what to do about it. It may be empty.
 	Hint string `json:"hint,omitempty"`
@@ -77,8 +77,8 @@ func (e Errors) InOrder() Errors {
 	return e
 }
 
-// Covers reports whether a fault at path may only follow from one of these: one of the same path, of a part of it, or of what it is
-// part of.
+// Covers reports whether a fault at path may only follow from one of these: one of the same path, of a part of it, or of a whole that
+// contains it.
 func (e Errors) Covers(path string) bool {
 	within := func(inner, outer string) bool {
 		rest, ok := strings.CutPrefix(inner, outer)

@@ -43,7 +43,7 @@ func seeds(f *testing.F) {
 	}
 }
 
-// Whatever the bytes, decoding ends, with faults that point into the file and in its order, and what is accepted is valid under the
+// With any bytes, decoding ends, with faults that point into the file and in its order, and accepted files are valid under the
 // schema.
 func FuzzDecode(f *testing.F) {
 	seeds(f)

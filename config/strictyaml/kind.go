@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// kind is what a node holds, for the decoder and for messages.
+// kind is the kind of a node's value, for the decoder and for messages.
 type kind uint8
 
 const (
@@ -24,7 +24,7 @@ const (
 	kindMapping
 )
 
-// String names what was found, for messages.
+// String names the found value, for messages.
 func (k kind) String() string {
 	return [...]string{
 		"nothing", "nothing", "null", "true or false", "an integer", "a number", "an ambiguous number", "a string", "a list",

@@ -15,7 +15,7 @@ const (
 	// bytes.
 	MaxListSize = 64 << 20
 	// chunk is how many entries of a list are parsed together: the tree of a long
-	// list takes many times the memory of what it says.
+	// list takes many times the memory of its values.
 	chunk = 256
 )
 
@@ -65,7 +65,7 @@ func (p *Positions) Extend(name string, data []byte, path string, into any) erro
 }
 
 // chunks cuts a list into lists of at most chunk entries, each with the number of
-// lines before it. What is not a list is one chunk.
+// lines before it. A value that is not a list is one chunk.
 func chunks(data []byte) func(yield func(int, []byte) bool) {
 	return func(yield func(int, []byte) bool) {
 		begin, first, line, entries := 0, 0, 0, 0

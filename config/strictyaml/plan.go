@@ -33,7 +33,7 @@ type Retirer interface {
 	Retired() map[string]string
 }
 
-// plan is what the decoder and the schema know about a Go type.
+// plan describes a Go type to the decoder and the schema.
 type plan struct {
 	typ    reflect.Type
 	form   form
@@ -209,7 +209,7 @@ func (pl *plan) fresh() reflect.Value {
 	return v.Elem()
 }
 
-// expected says what the type is written as, for messages.
+// expected names the type's written form, for messages.
 func (pl *plan) expected() string {
 	switch pl.form {
 	case formBool:

@@ -69,7 +69,7 @@ func compile(tb testing.TB) *jsonschema.Schema {
 	return s
 }
 
-// asJSON reads YAML with another library and returns what a JSON Schema validator takes. Numbers keep their digits.
+// asJSON reads YAML with another library and returns a value for a JSON Schema validator. Numbers keep their digits.
 func asJSON(data []byte) (any, error) {
 	var v any
 	if err := yaml.Unmarshal(data, &v); err != nil {
@@ -143,7 +143,7 @@ func TestSchemaAgreesWithDecoder(t *testing.T) {
 	}
 }
 
-// What the decoder starts from is valid, and what the schema shows as defaults are values a file could hold.
+// The decoder starts from a valid value, and the schema's defaults are values that a file could hold.
 func TestSchemaDefaultsAreValid(t *testing.T) {
 	t.Parallel()
 	var doc map[string]any

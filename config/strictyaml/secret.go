@@ -22,8 +22,8 @@ const redacted = "[redacted]"
 // A Secret is a value that is not written in the configuration but referred to: {env: NAME} or {file: PATH}. It holds the reference
 // after decoding, and the value too after [Secret.Resolve].
 //
-// No way of printing a Secret shows its value: fmt verbs, slog, JSON, YAML and text all show the reference. What a pasted key would
-// look like is refused as a reference, so that showing it is safe. The zero value refers to nothing.
+// No way of printing a Secret shows its value: fmt verbs, slog, JSON, YAML and text all show the reference. Text in the form of a
+// pasted key is refused as a reference, so that showing it is safe. The zero value refers to nothing.
 type Secret struct {
 	env, file string
 	// A pointer, since fmt prints the fields of unexported struct fields without asking methods, but never follows inner pointers.
@@ -38,7 +38,7 @@ func (s Secret) IsZero() bool { return s == Secret{} }
 
 // Resolve looks the value up: in the environment by env, such as [os.LookupEnv], or in a file by readFile, such as [os.ReadFile], less
 // one line end at the file's end. A value that is missing or blank is an error, which names the reference only, and leaves the secret
-// as it was. The zero value and secrets that refer to nothing resolve to what they are.
+// as it was. The zero value and secrets that refer to nothing resolve to themselves.
 func (s *Secret) Resolve(env func(string) (string, bool), readFile func(string) ([]byte, error)) error {
 	value := ""
 	switch {
@@ -78,7 +78,7 @@ func (s Secret) Reveal() string {
 	return *s.value
 }
 
-// Reference returns what the secret refers to: the name of an environment variable, the path of a file, or neither.
+// Reference returns the source of the secret: the name of an environment variable, the path of a file, or neither.
 func (s Secret) Reference() (env, file string) { return s.env, s.file }
 
 // Source describes the reference: "environment variable NAME", "file PATH", or the empty string.
@@ -158,7 +158,7 @@ var (
 	filePath = regexp.MustCompile(filePattern)
 )
 
-// secret decodes a reference. No fault repeats what is written.
+// secret decodes a reference. No fault repeats the written value.
 func (d *decoder) secret(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 	if kindOf(n) == kindString {
 		d.fault(n, path, "write "+pl.expected(), "a secret is not written here: the file is read, copied and logged by others")

@@ -13,7 +13,7 @@ import (
 type Setting struct {
 	// Path names it from the top; [] stands for each entry of a list and <name> for each key of a map: orgs[].keys[].id.
 	Path string
-	// Doc is its description and Unit what its number counts, "" for none.
+	// Doc is its description and Unit the unit of its number, "" for none.
 	Doc, Unit string
 	// Type is how it is written; "" for a section, whose settings follow it.
 	Type string

@@ -16,8 +16,8 @@ import (
 // Masked stands for a value that is not shown.
 const Masked = "[masked]"
 
-// Show writes the configuration struct v, or a pointer to one, as a file would say it, with its defaults and without what is empty. Secrets
-// show what they refer to. The values of masked keys, and what stands before the host of a URL, are not shown.
+// Show writes the configuration struct v, or a pointer to one, as a file would say it, with its defaults and without empty values. Secrets
+// show their references. The values of masked keys, and the user info of URLs, are not shown.
 func Show(v any, masked ...string) ([]byte, error) {
 	value := reflect.ValueOf(v)
 	root, err := shower(masked).node(planner{}.of(value.Type()), value)
@@ -135,10 +135,10 @@ func scalar(pl *plan, v reflect.Value) (*yaml.Node, error) {
 	return n, nil
 }
 
-// userinfo is what stands before the host of a URL.
+// userinfo is the part of a URL before its host.
 var userinfo = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^/?#\s]*@`)
 
-// bare masks what stands before the hosts of URLs.
+// bare masks the user info of URLs.
 func bare(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode {
 		n.Value = userinfo.ReplaceAllString(n.Value, "${1}"+Masked+"@")

@@ -221,7 +221,7 @@ func (s *source) mapping(n *yaml.Node, path string, depth int) {
 	}
 }
 
-// unsupported reports whether a node has what a configuration may not hold, and records it.
+// unsupported reports whether a node has a part that a configuration may not hold, and records it.
 func (s *source) unsupported(n *yaml.Node, path string) bool {
 	at := placeOf(n)
 	switch {

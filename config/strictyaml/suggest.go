@@ -6,7 +6,7 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// suggest says what was probably meant: the name nearest to what is written or, where none is near and they are few, all of them.
+// suggest returns the name that was probably meant: the nearest to the written one or, where none is near and they are few, all of them.
 // Near is two edits, since swapping two letters is two, or one for very short words, or a third of a long one.
 func suggest(written string, names []string) string {
 	const longest, few = 64, 8
