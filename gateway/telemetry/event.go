@@ -137,7 +137,7 @@ func (e *Event) Complete(status, bytes int) {
 	e.failed = nil
 }
 
-// union returns a with what of b it lacks.
+// union returns a with the items of b that it lacks.
 func union(a, b []string) []string {
 	for _, s := range b {
 		if !slices.Contains(a, s) {

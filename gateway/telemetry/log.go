@@ -61,7 +61,7 @@ func (h both) WithGroup(name string) slog.Handler {
 	return both{h.Handler.WithGroup(name), h.second.WithGroup(name)}
 }
 
-// StandardLog returns a logger for what net/http has to say: each of its messages
+// StandardLog returns a logger for messages of net/http: each of its messages
 // becomes a record of logger. Quoted text in them comes from a peer, and is left
 // out; so is the argument of a panic.
 func StandardLog(logger *slog.Logger) *log.Logger { return log.New(messages{logger}, "", 0) }

@@ -27,7 +27,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// Process names what telemetry is of.
+// Process names the source of telemetry.
 type Process struct{ Version, Instance string }
 
 // Providers holds the OpenTelemetry providers of a process and the Prometheus

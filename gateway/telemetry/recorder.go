@@ -40,7 +40,7 @@ type Recorder struct {
 	spoken    options[spoken]
 }
 
-// series is what request durations are told apart by.
+// series holds the attributes that tell request durations apart.
 type series struct {
 	operation, door, dialect string
 	outcome                  Outcome
@@ -102,7 +102,7 @@ func (a answer) attributes() attribute.Set {
 	return attribute.NewSet(attribute.String("operation", a.operation), attribute.Int("status", a.status))
 }
 
-// refusal is what refusals are told apart by. Organisations and teams are those of the
+// refusal holds the attributes that tell refusals apart. Organisations and teams are those of the
 // configuration, so there are only so many.
 type refusal struct{ kind, dialect, org, team string }
 
@@ -112,7 +112,7 @@ func (x refusal) attributes() attribute.Set {
 		attribute.String("org", x.org), attribute.String("team", x.team))
 }
 
-// spoken is what verdicts of policies are told apart by.
+// spoken holds the attributes that tell verdicts of policies apart.
 type spoken struct{ policy, mode, org, team string }
 
 // attributes is the verdict as attributes of a metric.

@@ -26,7 +26,7 @@ func (x whose) attributes() attribute.Set {
 	return attribute.NewSet(attribute.String("org", x.org), attribute.String("team", x.team))
 }
 
-// read is what tokens are told apart by.
+// read holds the attributes that tell tokens apart.
 type read struct {
 	whose
 	kind string
