@@ -292,8 +292,8 @@ func TestCallersThatLeaveAtAStandstill(t *testing.T) {
 	}
 }
 
-// TestAnswersAtAStandstill come while the gateway stands still, when their callers have left:
-// what was made for them is there for their repeats.
+// TestAnswersAtAStandstill come while the gateway stands still, after their callers have left:
+// the resources made for them are there for their repeats.
 func TestAnswersAtAStandstill(t *testing.T) {
 	t.Parallel()
 	const callers = 20
