@@ -142,6 +142,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	g.billTypes = billtypes.New(billtypes.Deps{
 		Dialects: g.dialects, Go: g.background.Go, Now: deps.Now, Catalog: g.catalog, History: g.money.Books.History, Org: g.org, Reader: g.reader, API: g.api, Refused: g.access.Refused,
 	})
+	g.dialects.Counted = g.billTypes.Counted
 	g.listeners = &listen.Listeners{
 		Config:      g.config,
 		Signers:     func() *x509.CertPool { return g.pipeline().Callers.Directory.Signers() },

@@ -16,6 +16,9 @@ type Deps struct {
 	// Store remembers facts that v2 forgets; nil remembers nothing, and every answer
 	// still works, less exactly.
 	Store Store
+	// Counted tells the GPU types by which the ledger has counted pods since a time, by id, of those
+	// that it knows; nil means that there is no ledger.
+	Counted func(ctx context.Context, account string, pods []string, since time.Time) (map[string]string, error)
 	// Catalog is the shared cache of catalog answers; nil means one of its own
 	// for each dialect.
 	Catalog *Catalog
@@ -34,6 +37,9 @@ func (d Deps) WithDefaults() Deps {
 	}
 	if d.Store == nil {
 		d.Store = forgetful{}
+	}
+	if d.Counted == nil {
+		d.Counted = func(context.Context, string, []string, time.Time) (map[string]string, error) { return nil, nil }
 	}
 	if d.Catalog == nil {
 		d.Catalog = NewCatalog(d.Now)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -218,39 +219,46 @@ func (t *Types) presentTypes(ctx context.Context, org string, q *billQuestion, t
 	return nil
 }
 
-// countedTypes reads the ledger's counts of resources that are gone: of endpoints their pool,
-// if that has several types.
+// countedTypes are those that the ledger counted of resources that are gone.
 func (t *Types) countedTypes(ctx context.Context, org string, q *billQuestion, types map[string]string) error {
-	if o := t.deps.Org(org); o == nil || !tenants.Budgeted(o) {
-		return nil
-	}
+	counted, err := t.Counted(ctx, org, q.ids, q.from)
+	maps.Copy(types, counted)
+	return err
+}
+
+// Counted reads the types of resources from the ledger, which has them as long as the history of their
+// days is kept: of endpoints their pool, if that has several types.
+func (t *Types) Counted(ctx context.Context, org string, ids []string, since time.Time) (map[string]string, error) {
 	history, now := t.deps.History, t.deps.Now()
 	to := spend.Daily.Start(now).AddDate(0, 0, 1)
-	from := spend.Daily.Start(q.from)
+	from := spend.Daily.Start(since)
 	if kept := to.AddDate(0, 0, 1-history.Retention.Daily); from.Before(kept) {
 		from = kept
 	}
 	if !from.Before(to) {
-		return nil
+		return nil, nil
 	}
-	if err := history.Roll(ctx, org); err != nil {
-		return fmt.Errorf("types of what was billed: %w", err)
+	if o := t.deps.Org(org); o != nil && tenants.Budgeted(o) { // else there is what was counted while it was
+		if err := history.Roll(ctx, org); err != nil {
+			return nil, fmt.Errorf("types of what was billed: %w", err)
+		}
 	}
 	rows, err := history.Ask(ctx, org, &spend.Query{
-		From: from, To: to, Bucket: spend.Total, By: []spend.Dimension{spend.ByResource}, Where: map[spend.Dimension][]string{spend.ByResource: q.ids},
+		From: from, To: to, Bucket: spend.Total, By: []spend.Dimension{spend.ByResource}, Where: map[spend.Dimension][]string{spend.ByResource: ids},
 	}, now)
 	if err != nil {
-		return fmt.Errorf("types of what was billed: %w", err)
+		return nil, fmt.Errorf("types of what was billed: %w", err)
 	}
 	var prices *catalog.Snapshot // without a list pools keep their names
 	if snapshot, err := t.deps.Catalog.Snapshot(ctx, org); err == nil {
 		prices = snapshot
 	}
+	types := make(map[string]string)
 	for _, r := range rows {
 		types[r.Item.Resource] = r.Item.GPU
 		if members := prices.Members(r.Item.GPU); len(members) == 1 {
 			types[r.Item.Resource] = members[0]
 		}
 	}
-	return nil
+	return types, nil
 }

@@ -11,17 +11,19 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
+	"github.com/tollgate-dev/tollgate/gateway/tenants"
+	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 	v2 "github.com/tollgate-dev/tollgate/translate/v2"
 )
 
 // Observer returns an observer that remembers the GPU types of resources that callers of v2
-// make, before next: v1 bills by them after it is gone, when the platform does not tell any more.
-// The legacy dialects remember their own. Notes are written behind
+// make, before next, unless the ledger counts those: bills are grouped by them after the resource is gone, when the platform does not
+// tell any more. The legacy dialects remember their own. Notes are written behind
 // the answer.
 func (t *Types) Observer(next filter.Observer) filter.Observer {
-	return billed{deps: t.deps.Dialects, next: next, spawn: t.deps.Go, pods: &t.pods}
+	return billed{deps: t.deps.Dialects, next: next, spawn: t.deps.Go, pods: &t.pods, counts: t.counts}
 }
 
 // billed is the observer.
@@ -30,6 +32,16 @@ type billed struct {
 	next  filter.Observer
 	spawn func(f func())
 	pods  *tasks.Batches[podNote]
+	// counts reports whether the ledger has the type of a new pod.
+	counts func(org string, p v2.Pod) bool
+}
+
+// counts reports whether the ledger has the type of a new pod for as long as a note: it is kept that long, and has a
+// cost of the pod, without which there are no rows. Pods without a GPU have no type there.
+func (t *Types) counts(org string, p v2.Pod) bool {
+	o := t.deps.Org(org)
+	rate, _ := translate.Float(p.Cost())
+	return o != nil && tenants.Budgeted(o) && time.Duration(t.deps.History.Retention.Daily)*spend.Daily.Length() >= translate.NoteTTL && rate > 0 && p.GPU() != ""
 }
 
 // podNote is a note about a pod.
@@ -74,7 +86,10 @@ func (b billed) Ended(ex *filter.Exchange) {
 	switch ex.Operation.ID {
 	case "createPod":
 		pod := v2.PodOf(ex.Answer.Object())
-		if pod.ID() != "" && !b.pods.Add(podNote{account: ex.Caller.Org, id: pod.ID(), PodNote: legacy.FirstSight(pod)}) {
+		if pod.ID() == "" || b.counts(ex.Caller.Org, pod) {
+			return
+		}
+		if !b.pods.Add(podNote{account: ex.Caller.Org, id: pod.ID(), PodNote: legacy.FirstSight(pod)}) {
 			unwritten(b.deps.Logger, errors.New("too many wait"))
 		}
 	case "createEndpoint", "updateEndpoint":

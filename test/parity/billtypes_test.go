@@ -3,6 +3,7 @@ package parity
 import (
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,11 @@ func (d *door) typesOf(t *testing.T, key, kind string, ids ...string) map[string
 		t.Fatalf("%s: %d %s", key, a.Status, a.Body)
 	}
 	return out.Types
+}
+
+// notesOfPods are the keys of the notes about pods.
+func (d *door) notesOfPods() []string {
+	return slices.DeleteFunc(d.redis.Keys(), func(key string) bool { return !strings.Contains(key, "{acme:pod}:") })
 }
 
 // The types of billed resources are known, of those that are there and of those that are gone,
@@ -71,7 +77,35 @@ func TestTypesOfWhatWasBilled(t *testing.T) {
 		if a := d.ask(t, request("GET", "/tollgate/billing/types?kind=pod&id="+mine, "key_nowhere", "")); a.Status != 401 {
 			t.Errorf("a stranger: %d %s, want 401", a.Status, a.Body)
 		}
+		// The ledger has counted them all, one of a second too, so there is no note, and v1 asks the ledger.
+		brief := d.rented(t, podL4)
+		d.advance(time.Second)
+		if a := d.ask(t, request("DELETE", "/v2/pods/"+brief, "key_research", "")); a.Status != 204 {
+			t.Fatalf("delete: %d %s", a.Status, a.Body)
+		}
+		if diff := cmp.Diff(map[string]string{brief: "NVIDIA L4"}, d.typesOf(t, "key_research", "pod", brief)); diff != "" {
+			t.Errorf("a pod of a second (-want +got):\n%s", diff)
+		}
+		if notes := d.notesOfPods(); len(notes) > 0 {
+			t.Errorf("there are notes of pods that the ledger counts: %q", notes)
+		}
+		bill := d.ask(t, request("GET", "/v1/billing/pods?grouping=gpuTypeId", "key_research", ""))
+		if bill.Status != 200 || !strings.Contains(bill.Body, `"gpuTypeId":"NVIDIA L4"`) || strings.Contains(bill.Body, "unknown") {
+			t.Errorf("v1: %d %s", bill.Status, bill.Body)
+		}
 	}, budgeted("{gpus: 8}"))
+	eachDoor(t, func(t *testing.T, d *door) {
+		gone := d.rented(t, podL4)
+		if a := d.ask(t, request("DELETE", "/v2/pods/"+gone, "key_platform", "")); a.Status != 204 {
+			t.Fatalf("delete: %d %s", a.Status, a.Body)
+		}
+		if diff := cmp.Diff(map[string]string{gone: "NVIDIA L4"}, d.typesOf(t, "key_research", "pod", gone)); diff != "" {
+			t.Errorf("a pod that is gone (-want +got):\n%s", diff)
+		}
+		if n := len(d.notesOfPods()); n != 1 {
+			t.Errorf("%d notes of a pod that no ledger counts", n)
+		}
+	})
 	eachDoor(t, func(t *testing.T, d *door) {
 		mine, _, stray, _, theirs, _ := prepare(t, d)
 		if diff := cmp.Diff(map[string]string{mine: "NVIDIA L4"}, d.typesOf(t, "key_research", "pod", mine, stray, theirs)); diff != "" {

@@ -175,15 +175,14 @@ func (r *request) warnDurations() {
 }
 
 // podTypes tells the GPU type of a pod: from memory, else from the pods there
-// are.
+// are, else from what the ledger has counted.
 func (r *request) podTypes(ctx context.Context, records []any) func(id string) string {
 	known := make(map[string]string)
 	notes, _ := translate.LoadNotes[translate.PodNote](ctx, r.Dialogue, translate.KindPod)
 	for id, note := range notes {
 		known[id] = note.GPUTypeID
 	}
-	missing := slices.ContainsFunc(records, func(record any) bool { return known[translate.Text(record, "podId")] == "" })
-	if missing {
+	if missing, _ := untyped(records, known); len(missing) > 0 {
 		live, err := r.Pods(ctx)
 		if err != nil {
 			r.Remark("gpuTypeId", "the pods could not be read, their types are unknown")
@@ -192,7 +191,29 @@ func (r *request) podTypes(ctx context.Context, records []any) func(id string) s
 			known[id] = note.GPUTypeID
 		}
 	}
+	if missing, since := untyped(records, known); len(missing) > 0 {
+		counted, err := r.api.deps.Counted(ctx, r.in.Account, missing, since)
+		if err != nil {
+			r.Remark("gpuTypeId", "the ledger could not be read, types of pods that are gone are unknown")
+		}
+		maps.Copy(known, counted)
+	}
 	return func(id string) string { return cmp.Or(known[id], unknownType) }
+}
+
+// untyped are the pods of records that have no known type, and when the first of the records begins.
+func untyped(records []any, known map[string]string) (pods []string, since time.Time) {
+	for _, record := range records {
+		id := translate.Text(record, "podId")
+		at, err := time.Parse(time.RFC3339Nano, translate.Text(record, "startTime"))
+		if err != nil || id == "" || known[id] != "" {
+			continue
+		}
+		if pods = append(pods, id); since.IsZero() || at.Before(since) {
+			since = at
+		}
+	}
+	return translate.Unique(pods), since
 }
 
 func networkVolumeBilling(ctx context.Context, r *request) (*reply, error) {
