@@ -45,7 +45,7 @@ func read(name string, data []byte, into any) (reflect.Value, *Positions, error)
 	if target.Kind() != reflect.Pointer || target.IsNil() {
 		panic(fmt.Sprintf("strictyaml: decode into %T, want a pointer", into))
 	}
-	root := planner{}.of(target.Type().Elem())
+	root := planOf(target.Type().Elem())
 	src := &source{name: name, at: map[string]place{}}
 	pos := &Positions{file: name, at: src.at}
 	result := reflect.New(target.Type().Elem()).Elem()

@@ -33,7 +33,7 @@ type extension struct {
 // entries have there, and p knows where they are written.
 func (p *Positions) Extend(name string, data []byte, path string, into any) error {
 	list := reflect.ValueOf(into).Elem()
-	pl := planner{}.of(list.Type())
+	pl := planOf(list.Type())
 	src := &source{name: name}
 	if !src.readable(data, MaxListSize) {
 		return src.faults

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -83,6 +84,18 @@ const (
 	formList
 	formMap
 )
+
+// plans are those of the types that were asked for, by type: a configuration of a thousand organisations asks for one a thousand times.
+var plans sync.Map
+
+// planOf returns the plan of t, which is made once and not changed. It panics as planner.of does.
+func planOf(t reflect.Type) *plan {
+	known, ok := plans.Load(t)
+	if !ok {
+		known, _ = plans.LoadOrStore(t, planner{}.of(t))
+	}
+	return known.(*plan)
+}
 
 // planner plans each type once, so that types may refer to themselves.
 type planner map[reflect.Type]*plan

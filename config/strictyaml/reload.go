@@ -20,7 +20,7 @@ func NeedRestart(old, next any) []string {
 	if a.Type() != b.Type() {
 		panic(fmt.Sprintf("strictyaml: compare %T with %T", old, next))
 	}
-	return needRestart(planner{}.of(a.Type()), a, b, "", "")
+	return needRestart(planOf(a.Type()), a, b, "", "")
 }
 
 func needRestart(pl *plan, old, next reflect.Value, path, reload string) []string {

@@ -24,7 +24,7 @@ func EachSecret(v any, do func(*Secret) error) error {
 		panic(fmt.Sprintf("strictyaml: secrets of %T, want a pointer", v))
 	}
 	r := &resolver{resolve: do}
-	r.walk(planner{}.of(target.Type().Elem()), target.Elem(), "")
+	r.walk(planOf(target.Type().Elem()), target.Elem(), "")
 	return errors.Join(r.errs...)
 }
 

@@ -34,7 +34,7 @@ func Schema(v any, opts SchemaOptions) ([]byte, error) {
 		value = value.Elem()
 	}
 	g := &schemaWriter{defs: object{}}
-	root := planner{}.of(value.Type())
+	root := planOf(value.Type())
 	doc := object{{"$schema", "https://json-schema.org/draft/2020-12/schema"}}
 	for _, m := range []member{{"$id", opts.ID}, {"title", opts.Title}, {"description", opts.Description}} {
 		if m.value != "" {

@@ -28,7 +28,7 @@ type Setting struct {
 // Settings lists the settings of the configuration struct v, which holds the defaults, in the order of its fields.
 func Settings(v any) []Setting {
 	value := reflect.ValueOf(v)
-	return settings(planner{}.of(value.Type()), value, "", "", nil)
+	return settings(planOf(value.Type()), value, "", "", nil)
 }
 
 // settings lists those below path. within are the plans above, so that a type that holds itself ends.

@@ -20,7 +20,7 @@ const Masked = "[masked]"
 // show their references. The values of masked keys, and the user info of URLs, are not shown.
 func Show(v any, masked ...string) ([]byte, error) {
 	value := reflect.ValueOf(v)
-	root, err := shower(masked).node(planner{}.of(value.Type()), value)
+	root, err := shower(masked).node(planOf(value.Type()), value)
 	if err != nil {
 		return nil, err
 	}
