@@ -88,7 +88,9 @@ func (g *Gateway) Run(ctx context.Context) error {
 		return ignoreCanceled(g.money.Books.Run(ctx))
 	})
 	group.Go(func() error { return ignoreCanceled(g.money.Images.Run(ctx)) })
-	group.Go(func() error { return ignoreCanceled(g.alerts.WatchExceptions(ctx, g.money.Notices, g.money.Books.Lead)) })
+	group.Go(func() error {
+		return ignoreCanceled(g.alerts.WatchExceptions(ctx, g.money.Notices, g.money.Books.Lead))
+	})
 	group.Go(func() error { return ignoreCanceled(g.alerts.WatchReports(ctx)) })
 	group.Go(func() error { return g.follow(ctx) })
 	group.Go(func() error { return g.fleet.Announce(watch) })

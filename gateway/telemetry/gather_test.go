@@ -35,8 +35,11 @@ func TestLinesAreGathered(t *testing.T) {
 		"a while":   {func(*telemetry.Recorder, *slog.Logger, *telemetry.Gathered) { time.Sleep(50 * time.Millisecond) }, written{2}},
 		"a refusal": {func(r *telemetry.Recorder, _ *slog.Logger, _ *telemetry.Gathered) { r.Record(t.Context(), &refused) }, written{3}},
 		"a change":  {func(r *telemetry.Recorder, _ *slog.Logger, _ *telemetry.Gathered) { r.Record(t.Context(), &made) }, written{3}},
-		"others":    {func(_ *telemetry.Recorder, l *slog.Logger, _ *telemetry.Gathered) { l.Info("a"); l.With("k", 1).WithGroup("g").Info("b") }, written{3, 1}},
-		"the end":   {func(_ *telemetry.Recorder, _ *slog.Logger, g *telemetry.Gathered) { _ = g.Flush() }, written{2}},
+		"others": {func(_ *telemetry.Recorder, l *slog.Logger, _ *telemetry.Gathered) {
+			l.Info("a")
+			l.With("k", 1).WithGroup("g").Info("b")
+		}, written{3, 1}},
+		"the end": {func(_ *telemetry.Recorder, _ *slog.Logger, g *telemetry.Gathered) { _ = g.Flush() }, written{2}},
 		"many": {func(r *telemetry.Recorder, _ *slog.Logger, g *telemetry.Gathered) {
 			_, _ = g.Write(make([]byte, 64<<10))
 			r.Record(t.Context(), &read)

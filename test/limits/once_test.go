@@ -254,6 +254,7 @@ func TestAGatewayThatWasFrozenSendsNothing(t *testing.T) {
 // has used up its share of processor time, and have come back before. The word of their
 // leaving waits where the gateway has not looked yet, and nobody is taken for two.
 func TestCallersThatLeaveAtAStandstill(t *testing.T) {
+	t.Parallel()
 	const callers = 20
 	for second := range 2 {
 		t.Run(fmt.Sprintf("back at gateway %d", second), func(t *testing.T) {

@@ -13,7 +13,7 @@ func namesOf(forms ...form) legacy.Names {
 	names := legacy.Names{}
 	for _, f := range forms {
 		for _, field := range f {
-			for _, location := range strings.Fields(field.name + " " + field.v2) {
+			for location := range strings.FieldsSeq(field.name + " " + field.v2) {
 				names["$."+location] = field.name
 			}
 		}
