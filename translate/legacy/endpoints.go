@@ -54,23 +54,23 @@ func BilledType(e v2.Endpoint, members func(pool string) []string) string {
 	if e.IsCPU() {
 		return CPUPods
 	}
-	if cards := Cards(e, members); len(cards) == 1 {
-		return cards[0]
+	if ids := GPUTypes(e, members); len(ids) == 1 {
+		return ids[0]
 	}
 	return ""
 }
 
-// Cards lists the GPU types in an endpoint's pools, but for those it excludes.
-func Cards(e v2.Endpoint, members func(pool string) []string) []string {
-	var cards []string
+// GPUTypes lists the GPU types in an endpoint's pools, but for those it excludes.
+func GPUTypes(e v2.Endpoint, members func(pool string) []string) []string {
+	var ids []string
 	for _, pool := range e.Pools() {
 		for _, id := range members(pool) {
 			if !slices.Contains(e.Excluded(), id) {
-				cards = append(cards, id)
+				ids = append(ids, id)
 			}
 		}
 	}
-	return translate.Unique(cards)
+	return translate.Unique(ids)
 }
 
 // Endpoint reads one endpoint. One that is gone is bound to no template any more.

@@ -92,7 +92,7 @@ func (s *Session) choosePools(ctx context.Context, tokens []string) (pools, erro
 // catalog, what looks like a pool is one, and types are unknown. A type that is
 // excluded from a pool that was not asked for is left out, as v2 would refuse it.
 func selectPools(types []any, tokens []string) (p pools, unknown []string) {
-	var cards, single []string
+	var exact, single []string
 	for _, token := range tokens {
 		excluded, isExclusion := strings.CutPrefix(token, "-")
 		pool := translate.Text(translate.ByID(types, token), "pool")
@@ -100,7 +100,7 @@ func selectPools(types []any, tokens []string) (p pools, unknown []string) {
 		case isExclusion:
 			p.excluded = append(p.excluded, strings.TrimSpace(excluded))
 		case pool != "":
-			single, cards = append(single, pool), append(cards, token)
+			single, exact = append(single, pool), append(exact, token)
 		case types == nil && looksLikePool(token) || len(InPool(types, token)) > 0:
 			p.ids = append(p.ids, token)
 		default:
@@ -117,7 +117,7 @@ func selectPools(types []any, tokens []string) (p pools, unknown []string) {
 	})
 	for _, pool := range p.ids {
 		for _, id := range InPool(types, pool) {
-			if !slices.Contains(whole, pool) && !slices.Contains(cards, id) {
+			if !slices.Contains(whole, pool) && !slices.Contains(exact, id) {
 				p.excluded = append(p.excluded, id)
 			}
 		}

@@ -80,7 +80,7 @@ func patchLists(doc any, centres, types []string) {
 }
 
 // replaceTypes walks the description and replaces the enum of everything that is
-// a list of GPU types; those are told by a card that was in all of them.
+// a list of GPU types; those are told by a GPU that was in all of them.
 func replaceTypes(v any, types []any) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -17,44 +17,45 @@ func (r *request) gpuTypes(ctx context.Context) []any {
 	return types
 }
 
-// cards is the GPU types as pods show them. Those of a list are of few types, each of
+// gpuCatalog holds the GPU types as pods show them. Those of a list are of few types, each of
 // which is looked up once. It is used by one goroutine.
-type cards struct {
+type gpuCatalog struct {
 	types []any
-	known map[string]card
+	known map[string]listedGPU
 }
 
-// card holds the catalog's facts of a type: its id for a name and prices of 0 where it
-// says nothing.
-type card struct {
+// listedGPU holds the catalog's facts of a type: its id for a name and prices of 0 where it says nothing.
+type listedGPU struct {
 	id, name          string
 	community, secure json.Number
 }
 
-func newCards(types []any) *cards { return &cards{types: types, known: make(map[string]card)} }
+func newGPUCatalog(types []any) *gpuCatalog {
+	return &gpuCatalog{types: types, known: make(map[string]listedGPU)}
+}
 
-// of returns the card of the type with the id.
-func (c *cards) of(id string) card {
+// of returns the GPU type with the id.
+func (c *gpuCatalog) of(id string) listedGPU {
 	known, ok := c.known[id]
 	if !ok {
 		var listed any
 		if id != "" {
 			listed = translate.ByID(c.types, id)
 		}
-		known = card{id, cmp.Or(translate.Text(listed, "name"), id), money(listed, "price", "community"), money(listed, "price", "secure")}
+		known = listedGPU{id, cmp.Or(translate.Text(listed, "name"), id), money(listed, "price", "community"), money(listed, "price", "secure")}
 		c.known[id] = known
 	}
 	return known
 }
 
-// cards reads the catalog when one of the pods needs it.
-func (r *request) cards(ctx context.Context, pods ...any) *cards {
+// gpuCatalog reads the catalog when one of the pods needs it.
+func (r *request) gpuCatalog(ctx context.Context, pods ...any) *gpuCatalog {
 	for _, pod := range pods {
 		if translate.Text(pod, "gpu", "id") != "" {
-			return newCards(r.gpuTypes(ctx))
+			return newGPUCatalog(r.gpuTypes(ctx))
 		}
 	}
-	return newCards(nil)
+	return newGPUCatalog(nil)
 }
 
 // flavour is the bare flavour of a CPU id: "cpu5c-4-8" names an instance of

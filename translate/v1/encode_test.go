@@ -61,7 +61,7 @@ func TestPodsAreWrittenAsEncodingJSONDoes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		pod := fixture(rapid.SampledFrom([]string{"pod", "newPod", "cpuPod", "exitedPod"}).Draw(rt, "pod"))
 		bend(rt, pod.(map[string]any))
-		view := podView{cards: newCards(translate.Items(fixture("gpus"), "gpus")), machine: rapid.Bool().Draw(rt, "machine")}
+		view := podView{gpus: newGPUCatalog(translate.Items(fixture("gpus"), "gpus")), machine: rapid.Bool().Draw(rt, "machine")}
 		if rapid.Bool().Draw(rt, "included") {
 			view.volume, view.template = networkVolume(fixture("volume")), map[string]any{"id": "t1"}
 		}
@@ -69,7 +69,7 @@ func TestPodsAreWrittenAsEncodingJSONDoes(t *testing.T) {
 		if rapid.Bool().Draw(rt, "worker") {
 			worker := translate.Items(fixture("workers"), "workers")[0]
 			bend(rt, worker.(map[string]any))
-			shown = r.worker(worker, "e1", view.cards)
+			shown = r.worker(worker, "e1", view.gpus)
 		}
 		got, err := translate.AppendJSON(nil, shown)
 		if err != nil {

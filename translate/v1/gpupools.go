@@ -21,27 +21,26 @@ func (r *request) poolCards(ctx context.Context, endpoints ...any) []any {
 	return nil
 }
 
-// typesOf expands an endpoint's pools to cards. When the note has the same set
+// typesOf expands an endpoint's pools to GPU types. When the note has the same set
 // its order is given back: strict clients compare it with the order they sent.
 func typesOf(e v2.Endpoint, types []any, remembered []string) []string {
-	cards := legacy.Cards(e, legacy.Pools(types))
+	ids := legacy.GPUTypes(e, legacy.Pools(types))
 	expanded := expandPools(remembered, types)
-	if len(types) == 0 || slices.Equal(slices.Sorted(slices.Values(cards)), slices.Sorted(slices.Values(expanded))) {
+	if len(types) == 0 || slices.Equal(slices.Sorted(slices.Values(ids)), slices.Sorted(slices.Values(expanded))) {
 		return remembered
 	}
-	return cards
+	return ids
 }
 
-// expandPools replaces pool names by their cards and leaves out types that the
-// catalog does not sell for serverless.
+// expandPools replaces pool names by their GPU types, without those that the catalog does not sell for serverless.
 func expandPools(list []string, types []any) []string {
-	var cards []string
+	var ids []string
 	for _, id := range list {
 		if members := legacy.InPool(types, id); len(members) > 0 {
-			cards = append(cards, members...)
+			ids = append(ids, members...)
 		} else if translate.Text(translate.ByID(types, id), "pool") != "" {
-			cards = append(cards, id)
+			ids = append(ids, id)
 		}
 	}
-	return translate.Unique(cards)
+	return translate.Unique(ids)
 }

@@ -14,8 +14,8 @@ import (
 // podView holds the sources of a pod response besides the v2 pod.
 type podView struct {
 	note translate.PodNote
-	// cards is the plain GPU catalog, for names and prices.
-	cards *cards
+	// gpus is the plain GPU catalog, for names and prices.
+	gpus *gpuCatalog
 	// intent is the desiredStatus to report instead of the mapped one: the status
 	// that the caller just asked for.
 	intent string
@@ -199,12 +199,12 @@ func (p *shownPod) status() string {
 
 // gpuType is the GPU of a pod; one without an id is none.
 type gpuType struct {
-	card
+	listedGPU
 	count int64
 }
 
 func (p *shownPod) gpu() gpuType {
-	return gpuType{card: p.cards.of(p.GPU()), count: p.GPUCount()}
+	return gpuType{listedGPU: p.gpus.of(p.GPU()), count: p.GPUCount()}
 }
 
 // members describe the type with its catalog name and prices. v2 sells by the hour
@@ -321,11 +321,11 @@ func (p *shownPod) portMappings(ports []v2.Port) any {
 }
 
 // worker writes a serverless worker as the pod v1 showed it as.
-func (r *request) worker(worker any, endpointID string, gpus *cards) *shownPod {
+func (r *request) worker(worker any, endpointID string, gpus *gpuCatalog) *shownPod {
 	pod := map[string]any{
 		"id": translate.At(worker, "id"), "image": translate.At(worker, "image"), "status": "RUNNING",
 		"dataCenterId": translate.At(worker, "dataCenterId"), "startedAt": translate.At(worker, "startedAt"),
 		"gpu": map[string]any{"id": translate.At(worker, "gpuTypeId"), "count": translate.At(worker, "gpuCount")},
 	}
-	return r.pod(pod, podView{cards: gpus, worker: worker, endpointID: endpointID})
+	return r.pod(pod, podView{gpus: gpus, worker: worker, endpointID: endpointID})
 }

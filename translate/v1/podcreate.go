@@ -19,9 +19,9 @@ func createPod(ctx context.Context, r *request) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	view := podView{note: made.Note, cards: newCards(made.Types)}
+	view := podView{note: made.Note, gpus: newGPUCatalog(made.Types)}
 	if made.Types == nil {
-		view.cards = r.cards(ctx, made.Members)
+		view.gpus = r.gpuCatalog(ctx, made.Members)
 	}
 	return &reply{status: http.StatusCreated, body: r.pod(made.Members, view)}, nil
 }

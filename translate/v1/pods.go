@@ -62,7 +62,7 @@ func listPods(ctx context.Context, r *request) (*reply, error) {
 		return nil, err
 	}
 	pods := &shownPods{listed: listed, filter: filter, notes: r.PodNotes(ctx, listed)}
-	pods.one = *r.pod(nil, podView{cards: r.cards(ctx, listed...), machine: include.machine})
+	pods.one = *r.pod(nil, podView{gpus: r.gpuCatalog(ctx, listed...), machine: include.machine})
 	pods.extras = r.podExtras(ctx, include, listed, pods.notes)
 	if include.workers {
 		if pods.workers, err = r.allWorkers(ctx, filter.endpoint); err != nil {
@@ -121,7 +121,7 @@ func (r *request) allWorkers(ctx context.Context, endpointID string) ([]any, err
 // workersOf lists the workers of endpoints by endpoint id. What cannot be read
 // is left out with a warning.
 func (r *request) workersOf(ctx context.Context, endpoints []string) map[string][]any {
-	gpus := newCards(r.gpuTypes(ctx))
+	gpus := newGPUCatalog(r.gpuTypes(ctx))
 	var mu sync.Mutex
 	found := make(map[string][]any, len(endpoints))
 	r.Each(ctx, len(endpoints), func(ctx context.Context, i int) {
@@ -176,7 +176,7 @@ func (r *request) getWorker(ctx context.Context, id string) (*reply, error) {
 // podWith writes one pod with the requested includes.
 func (r *request) podWith(ctx context.Context, pod v2.Pod, include podIncludes, intent string) *shownPod {
 	note, _, _ := r.PodNote(ctx, pod.ID())
-	shown := r.pod(pod.Members, podView{note: note, cards: r.cards(ctx, pod.Members), machine: include.machine, intent: intent})
+	shown := r.pod(pod.Members, podView{note: note, gpus: r.gpuCatalog(ctx, pod.Members), machine: include.machine, intent: intent})
 	if id := shown.volumeID(); include.volume && id != "" {
 		if volume, err := r.Volume(ctx, id); err == nil {
 			shown.volume = networkVolume(volume)
