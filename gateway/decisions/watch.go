@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
-// othersEvery is the time between looks at other gateways' decisions, and tellOnce how many decisions are remembered, so that each is told
+// othersEvery is the time between looks for other gateways' decisions, and tellOnce how many decisions are remembered, so that each is told
 // once.
 const othersEvery, tellOnce = time.Second, 4096
 

@@ -77,7 +77,7 @@ type Body struct {
 	withheld []string
 }
 
-// Access names the resources of others that a caller may name.
+// Access holds a caller's access to the resources of others that a call names.
 type Access struct {
 	// owner is the owner of the object, nil while that was not asked.
 	owner *spend.Owner

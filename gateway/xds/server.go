@@ -61,7 +61,7 @@ type Server struct {
 	others   []Report        // of other gateways
 }
 
-// placed is a group with the groups before it.
+// placed is the group in force, and the one before it.
 type placed struct {
 	// now is in force, before the last one that no Envoy refused; nil at first.
 	now, before *Group

@@ -34,7 +34,7 @@ func perHour(monthly Money) Money { return (monthly + hoursPerMonth/2) / hoursPe
 // Monthly is the monthly equivalent of an hourly amount, for 730 hours.
 func Monthly(hourly Money) Money { return hourly * hoursPerMonth }
 
-// disks are the sizes in GB of the disks that one machine has on its host: the
+// disks are the sizes of one machine's disks on its host, in GB: the
 // container's disk and the persistent mount.
 type disks struct{ container, persistent int64 }
 

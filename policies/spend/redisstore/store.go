@@ -375,7 +375,7 @@ func (s *Store) calendar(org string) string {
 // not as long as the ledger does; see common.lua.
 const writesKept = 12 * time.Hour
 
-// unsaid stands for the reply of a script that does not count the Store's writes.
+// unsaid stands for the number of the Store's writes in a reply that does not tell it.
 const unsaid = -1
 
 // saw notes the latest state of a ledger. The same count of writes as before is no new
