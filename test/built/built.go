@@ -15,9 +15,9 @@ import (
 
 const program = "github.com/tollgate-dev/tollgate/cmd/tollgate"
 
-// Tollgate builds tollgate and puts it at path, which must not exist. The binary is
-// kept in the user's cache, where the go command finds it up to date; test processes
-// take turns there. What is at path stays as it is when the code changes.
+// Tollgate builds tollgate and puts it at path, which must not exist. The binary is kept in the
+// user's cache, where the go command finds it up to date; test processes take turns there. The
+// file at path stays as it is when the code changes.
 func Tollgate(ctx context.Context, path string) error {
 	dir, err := cache(ctx)
 	if err != nil {

@@ -216,8 +216,8 @@ func (k Key) SignText(t testing.TB, header, claims string) string {
 	return input + "." + encode(signature)
 }
 
-// Confuse returns a token that is signed by HMAC with the public key as its secret, as
-// it is in PEM: what a verifier accepts that believes alg.
+// Confuse returns a token that is signed by HMAC with the public key as its secret, as it is in
+// PEM: the one that a verifier accepts if it believes alg.
 func (k Key) Confuse(t testing.TB, claims Claims) string {
 	t.Helper()
 	secret, err := x509.MarshalPKIXPublicKey(k.Private.Public())

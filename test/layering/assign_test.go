@@ -87,7 +87,8 @@ func (a *assigned) visit(n ast.Node) bool {
 	return true
 }
 
-// target notes the fields on the way to what is assigned: in ex.Body.Doc, the field Doc of the part Body.
+// target notes the fields on the way to the assigned one: in ex.Body.Doc, the field Doc of the
+// part Body.
 func (a *assigned) target(e ast.Expr) {
 	switch e := e.(type) {
 	case *ast.IndexExpr:

@@ -72,8 +72,8 @@ func run(w io.Writer, only *regexp.Regexp) (survivors int, err error) {
 // mutant is one change of the code.
 type mutant struct {
 	name string
-	// file is what is changed, from the root of the repository: the only place that
-	// reads old becomes new.
+	// file is the changed one, from the root of the repository: the only place that reads old
+	// becomes new.
 	file, old, new string
 	// pkg is where a test must notice, tests the expression for which.
 	pkg, tests string

@@ -1,3 +1,3 @@
-// Package otlptest is an OTLP receiver in process, by HTTP and by gRPC, which keeps what
-// it is sent, decoded. It can be made to fail.
+// Package otlptest is an OTLP receiver in process, by HTTP and by gRPC, which keeps all exports,
+// decoded. It can be made to fail.
 package otlptest

@@ -17,9 +17,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// ServeGRPC serves OTLP/gRPC until the test ends, with TLS if there is a certificate, and
-// returns the address. What it takes is the receiver's. A receiver that was made to fail
-// answers Unavailable.
+// ServeGRPC serves OTLP/gRPC until the test ends, with TLS if there is a certificate, and returns
+// the address. Its exports are the receiver's. A receiver that was made to fail answers
+// Unavailable.
 func (r *Receiver) ServeGRPC(t testing.TB, certificate *tls.Certificate) (addr string) {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -159,7 +159,7 @@ func (r *Receiver) Header() http.Header {
 	return r.header.Clone()
 }
 
-// Resource returns the attributes of what the last export was of.
+// Resource returns the resource attributes of the last export.
 func (r *Receiver) Resource() map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -23,8 +23,8 @@ type legacyCall struct {
 	Became, Lost                   map[string]int64
 }
 
-// Whoever calls the retired interfaces is on record: with what, how it ended,
-// what to call instead and what has no successor.
+// Whoever calls the retired interfaces is on record: with what, how it ended, the calls to make
+// instead and those without a successor.
 func TestLegacyCallsAreOnRecord(t *testing.T) {
 	t.Parallel()
 	launcher := "User-Agent: launcher/2.1 (x)"

@@ -181,8 +181,8 @@ func (r *rig) price(t *testing.T, id string) {
 	}
 }
 
-// TestStreamsUnderABudgetAreCounted: the gateway asks a stream for its tokens, which is what it
-// costs then; its caller sees the part of it that it has asked for.
+// TestStreamsUnderABudgetAreCounted: the gateway asks a stream for its tokens, which make its cost
+// then; its caller sees the part of it that it has asked for.
 func TestStreamsUnderABudgetAreCounted(t *testing.T) {
 	const unasked, asked = `{"stream":true,`, `{"stream":true,"stream_options":{"include_usage":true},`
 	for name, tc := range map[string]struct {
