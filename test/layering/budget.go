@@ -20,22 +20,22 @@ const BudgetSlack = 3
 // have no budget.
 func Budgets() []Budget {
 	return []Budget{
-		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1446},
+		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1444},
 		{"features in folders of their own", []string{"gateway/access", "gateway/callers", "gateway/check", "gateway/engines", "gateway/dialects", "gateway/tokens", "gateway/listen", "gateway/questions", "gateway/fleet", "gateway/decisions", "gateway/billtypes", "gateway/keep", "gateway/approval/answers", "gateway/retired", "gateway/revisions", "gateway/limits", "gateway/alerts", "gateway/platform", "gateway/tenants", "gateway/audit/ship", "gateway/coverage", "gateway/envoy"}, 6760},
 		{"chain, its stages and ports", []string{"gateway/filter"}, 6636},
-		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 2189},
+		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 2188},
 		{"idempotency, approvals and their store", []string{"gateway/once/...", "gateway/approval", "gateway/approval/grants", "gateway/cas"}, 2385},
-		{"callers", []string{"gateway/identity", "gateway/oidc", "gateway/keystore", "gateway/trie"}, 2547},
+		{"callers", []string{"gateway/identity", "gateway/oidc", "gateway/keystore", "gateway/trie"}, 2525},
 		{"Envoy", []string{"gateway/xds", "gateway/extproc/..."}, 3062},
 		{"leaves of the gateway", []string{
 			"gateway/balancer", "gateway/connlimit", "gateway/egress", "gateway/groupcommit", "gateway/journal", "gateway/overload", "gateway/problem", "gateway/reverseproxy",
 			"gateway/route", "gateway/schema/...", "gateway/strictjson", "gateway/tally", "gateway/tasks", "gateway/upstream/...", "gateway/webhook", "gateway/wire",
-		}, 10721},
+		}, 10790},
 		{"explanations, archive, audit, telemetry, operators' listener, pages of callers", []string{
 			"gateway/explain", "gateway/archive", "gateway/audit", "gateway/telemetry", "gateway/admin/...", "gateway/reference",
 		}, 8494},
 		{"console", []string{"gateway/ui"}, 2617},
-		{"what callers see of themselves", []string{"gateway/selfservice"}, 557},
+		{"what callers see of themselves", []string{"gateway/selfservice"}, 548},
 		{"policies", []string{"policies/..."}, 15442},
 		{"ledger and its store", []string{"policies/spend", "policies/spend/redisstore"}, 8030},
 		{"limits and their store", []string{"ratelimit", "ratelimit/group", "ratelimit/metrics", "ratelimit/redisstore"}, 4856},
@@ -46,7 +46,7 @@ func Budgets() []Budget {
 		{"support of tests in folders of the product", []string{
 			"policies/spend/storetest", "ratelimit/proof", "ratelimit/redistest", "ratelimit/storetest", "translate/storetest",
 		}, 4407},
-		{"emulator of the platform", []string{"test/platform/..."}, 10837},
+		{"emulator of the platform", []string{"test/platform/..."}, 10833},
 	}
 }
 
