@@ -30,7 +30,7 @@ func (c *Class) Scope(caller *identity.Caller) ratelimit.Scope {
 		id += "/key/" + caller.Key
 	case ratelimit.KindTeam:
 		id += "/team/" + caller.Team
-	case ratelimit.KindOrg, ratelimit.KindClass:
+	default:
 	}
 	return ratelimit.Scope{Kind: ratelimit.KindClass, ID: id, Limit: c.Limit, Cost: c.Cost, Policy: c.ID}
 }

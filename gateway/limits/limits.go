@@ -83,7 +83,7 @@ func quotas(o *settings.Org) map[ratelimit.Ref]ratelimit.Limit {
 			for _, t := range o.Teams {
 				add(identity.Caller{Team: t.ID})
 			}
-		case ratelimit.KindOrg, ratelimit.KindClass:
+		default:
 			add(identity.Caller{})
 		}
 	}
