@@ -17,11 +17,14 @@ import (
 
 func TestMain(m *testing.M) {
 	// The random comparison with the model runs on three kinds of server here, and
-	// a thousand times as fast on the memory store, where it is longer. The
-	// command line goes before.
-	if err := flag.Set("rapid.checks", "40"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	// a thousand times as fast on the memory store, where it is longer. A failover is a
+	// wait, so tests that wait for one run beside the others, with any number of processors.
+	// Flags of the command line go before.
+	for name, value := range map[string]string{"rapid.checks": "40", "test.parallel": "6"} {
+		if err := flag.Set(name, value); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	}
 	goleak.VerifyTestMain(m)
 }
