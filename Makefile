@@ -160,7 +160,7 @@ bench-growth: ## What lists, keys, pages, reloads and passes over the ledger cos
 	@.ci/install-tools redis
 	@go test -run '^$$' -bench '^Benchmark(Lists|ListsAtOnce|MakeKey)$$' -benchmem -timeout 0 ./gateway
 	@go test -run '^$$' -bench '^BenchmarkPages$$' ./gateway/ui
-	@go test -run '^$$' -bench '^BenchmarkReload$$' -benchmem ./policies
+	@go test -run '^$$' -bench '^Benchmark(Start|Reload)$$' -benchmem ./policies
 	@go test -run '^$$' -bench '^BenchmarkPass$$' -benchmem ./policies/spend/redisstore
 
 .PHONY: compare
