@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -310,6 +311,13 @@ func (p *proof) healthy(n int) {
 func (e *front) start(t *testing.T) {
 	t.Helper()
 	e.process = start(t, e.bootstrap)
+	world.Until(t, "callers can connect to "+e.addr, func() bool {
+		conn, err := net.Dial("tcp", e.addr)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	})
 }
 
 // served is the serial number of the certificate that callers of an Envoy are shown.

@@ -69,7 +69,6 @@ func TestIsolationAsksOnce(t *testing.T) {
 	commands := func(isolation, path string) int {
 		d := openDoor(t, "http", apart(isolation))
 		pod := d.rented(t, podL4)
-		d.remembered(t, pod, "") // behind the answer
 		ask := func() {
 			if a := d.ask(t, request("GET", strings.Replace(path, "<id>", pod, 1), "key_research", "")); a.Status != 200 {
 				t.Fatalf("%s: %d %s", path, a.Status, a.Body)
