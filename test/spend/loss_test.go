@@ -166,6 +166,11 @@ func TestNothingIsForgottenWithRedis(t *testing.T) {
 				t.Fatal(err)
 			}
 			x.full()
+			defer func() {
+				if t.Failed() {
+					t.Logf("the ledger is shown as %+v, and is %+v", x.shown(), x.state())
+				}
+			}()
 			x.await("the loss is known", func() bool { l := x.shown().Loss; return l != nil && l.Rebuilt != nil })
 			l := x.shown()
 			// A server that goes back is another one, for gateways that are late.
