@@ -284,22 +284,31 @@ func (m *Images) recall(ctx context.Context, org string, before *State) (*recoll
 		return nil, err
 	}
 	r := &recollection{owners: owners}
-	if r.loss, err = LastLoss(ctx, m.Notices, org); err != nil {
-		return nil, err
-	}
-	if r.loss != nil && r.loss.Rebuilt.IsZero() {
-		return r, nil // an earlier rebuild did not end
-	}
-	r.loss = nil
 	if before.Lost == "" && len(owners) > 0 && before.Epoch == 0 {
 		before.Lost = LostAll // others knew the ledger
 	}
-	if before.Lost != "" {
-		r.loss = &Loss{Lost: before.Lost, At: before.Now.UTC()}
-		m.Logger.ErrorContext(ctx, "the store has lost a ledger, or a part of it: it is rebuilt", "org", org, "lost", string(before.Lost), "reason", before.Lost.String())
-		return r, m.notice(ctx, org, r.loss)
+	r.loss, err = m.lost(ctx, org, before)
+	return r, err
+}
+
+// lost notes what a ledger has lost that is to be rebuilt, before the store forgets it. It
+// returns the loss that no rebuild has made good yet, nil for none.
+func (m *Images) lost(ctx context.Context, org string, before *State) (*Loss, error) {
+	if m == nil {
+		return nil, nil
 	}
-	return r, nil
+	last, err := LastLoss(ctx, m.Notices, org)
+	switch {
+	case err != nil:
+		return nil, err
+	case last != nil && last.Rebuilt.IsZero():
+		return last, nil
+	case before.Lost == "":
+		return nil, nil
+	}
+	m.Logger.ErrorContext(ctx, "the store has lost a ledger, or a part of it: it is rebuilt", "org", org, "lost", string(before.Lost), "reason", before.Lost.String())
+	l := &Loss{Lost: before.Lost, At: before.Now.UTC()}
+	return l, m.notice(ctx, org, l)
 }
 
 // await waits until all peers have offered, but not for long.

@@ -144,6 +144,9 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 	token := before.Now.Format(time.RFC3339Nano)
 	memory := new(recollection)
 	if !before.Complete {
+		if _, err := r.Images.lost(ctx, org, &before); err != nil {
+			return Report{}, err
+		}
 		if err := r.Store.Begin(ctx, org, token); err != nil {
 			return Report{}, err
 		}

@@ -254,6 +254,37 @@ func TestARepeatedNoteEnds(t *testing.T) {
 	}
 }
 
+// A loss is told although the rebuild that found it was broken off, and another gateway made
+// the next.
+func TestALossOutlivesItsFirstRebuild(t *testing.T) {
+	server := miniredis.RunT(t)
+	s := open(t, server.Addr(), nil)
+	rebuild(t, s, "one")
+	server.Del("tg:spend:{acme}:holds")
+	pass := func(ctx context.Context, peers func() []string) error {
+		_, err := (&spend.Reconciler{
+			Store: s, History: &spend.History{Store: s, Retention: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler),
+			Images: &spend.Images{
+				Store: s, Notices: s, Gateway: "a", Peers: peers, Logger: slog.New(slog.DiscardHandler), Now: time.Now, Patience: time.Minute,
+				Recorded: func(context.Context, string, []string) map[string]spend.Owned { return nil },
+			},
+			List: func(context.Context, string) ([]spend.Found, error) { return nil, nil },
+			Lock: func(context.Context, string) (func(), error) { return func() {}, nil },
+		}).Pass(ctx, "acme")
+		return err
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	if err := pass(ctx, func() []string { stop(); return []string{"b"} }); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the first rebuild = %v, want %v", err, context.Canceled)
+	}
+	if err := pass(t.Context(), func() []string { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := spend.LastLoss(t.Context(), s, "acme"); err != nil || l == nil || l.Lost != spend.LostHolds || l.Rebuilt.IsZero() {
+		t.Errorf("LastLoss = %+v, %v, want %s, rebuilt", l, err, spend.LostHolds)
+	}
+}
+
 // A rebuild during which the store is lost again does not open it.
 func TestARebuildThatIsLostOpensNothing(t *testing.T) {
 	server := miniredis.RunT(t)
