@@ -13,7 +13,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/once/intent"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
-	"github.com/tollgate-dev/tollgate/gateway/wire"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
@@ -330,7 +329,7 @@ func goesOn(ctx context.Context, ex *filter.Exchange) *intent.End {
 		e := &intent.End{Unlike: true}
 		if row.Verb == operation.VerbCreate {
 			e.Resource = claimOf(row.Kind, o.Intent.Resource)
-			next.Left = wire.Left(ctx)
+			next.Left = left(ctx)
 			if next.Left || ex.Path.Nested || o.Keyed { // its caller has yet to be told
 				e.Next = &next
 			}
@@ -345,7 +344,7 @@ func goesOn(ctx context.Context, ex *filter.Exchange) *intent.End {
 // told if it is still there.
 func (f *Repeats) Told(ctx context.Context, ex *filter.Exchange) {
 	switch o := ex.Once; {
-	case wire.Left(ctx):
+	case left(ctx):
 		f.Untold(ctx, ex)
 	case o != nil && o.End == intent.OutcomeMade && !o.Keyed:
 		ex.Ports.Intents.EndLate(&o.Wish, &o.Intent, &intent.End{})
