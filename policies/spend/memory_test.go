@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies/spend"
-	"github.com/tollgate-dev/tollgate/policies/spend/storetest"
+	"github.com/tollgate-dev/tollgate/test/spend/storetest"
 )
 
 func TestMemory(t *testing.T) {

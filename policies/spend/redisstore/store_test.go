@@ -16,8 +16,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/policies/spend/redisstore"
-	"github.com/tollgate-dev/tollgate/policies/spend/storetest"
 	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
+	"github.com/tollgate-dev/tollgate/test/spend/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
