@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/ratelimit"
-	"github.com/tollgate-dev/tollgate/ratelimit/storetest"
+	"github.com/tollgate-dev/tollgate/test/limits/storetest"
 )
 
 // sharded is a store of a part for each organisation, of which those of lost do not

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
-	"github.com/tollgate-dev/tollgate/ratelimit/storetest"
+	"github.com/tollgate-dev/tollgate/test/limits/storetest"
 )
 
 // stepped are gateways counting leased over one store, whose clock steps while

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tollgate-dev/tollgate/ratelimit"
-	"github.com/tollgate-dev/tollgate/ratelimit/storetest"
+	"github.com/tollgate-dev/tollgate/test/limits/storetest"
 )
 
 // TestNoOverAdmission plays random histories on several gateways over one store,

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tollgate-dev/tollgate/ratelimit"
-	"github.com/tollgate-dev/tollgate/ratelimit/storetest"
+	"github.com/tollgate-dev/tollgate/test/limits/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

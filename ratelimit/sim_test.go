@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/ratelimit"
-	"github.com/tollgate-dev/tollgate/ratelimit/storetest"
+	"github.com/tollgate-dev/tollgate/test/limits/storetest"
 )
 
 // simSeconds is the environment variable that asks for the simulation at full

@@ -19,7 +19,7 @@ const Retention = 2 * time.Hour
 // have been charged, and that they must be taken as charged but not admitted.
 //
 // [redisstore]: https://pkg.go.dev/github.com/tollgate-dev/tollgate/ratelimit/redisstore
-// [storetest]: https://pkg.go.dev/github.com/tollgate-dev/tollgate/ratelimit/storetest
+// [storetest]: https://pkg.go.dev/github.com/tollgate-dev/tollgate/test/limits/storetest
 type Store interface {
 	// Group names the set of organisations that one Apply may mix. A store on a
 	// single node returns the same for all; a cluster returns one per slot.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
-	"github.com/tollgate-dev/tollgate/ratelimit/storetest"
+	"github.com/tollgate-dev/tollgate/test/limits/storetest"
 )
 
 func TestMain(m *testing.M) {

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/ratelimit/storetest"
+	"github.com/tollgate-dev/tollgate/test/limits/storetest"
 )
 
 func TestMemory(t *testing.T) {
