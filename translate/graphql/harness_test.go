@@ -18,9 +18,9 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/tools/txtar"
 
+	"github.com/tollgate-dev/tollgate/test/translate/storetest"
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
-	"github.com/tollgate-dev/tollgate/translate/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -13,9 +13,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
+	"github.com/tollgate-dev/tollgate/test/translate/storetest"
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/redisstore"
-	"github.com/tollgate-dev/tollgate/translate/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/test/translate/storetest"
 	"github.com/tollgate-dev/tollgate/translate"
-	"github.com/tollgate-dev/tollgate/translate/storetest"
 )
 
 // constant answers every call with the same, so that only the translation is
