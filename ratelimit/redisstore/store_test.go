@@ -11,8 +11,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
-	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
 	"github.com/tollgate-dev/tollgate/test/limits/storetest"
+	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
 func TestMain(m *testing.M) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
-	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
+	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
 // secureURL is the URL of a server with TLS for a user, with parameters in pairs.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
+	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
 // harness is the test's script around the commands of docs/tasks/envoys.md, in one shell: it

@@ -44,8 +44,8 @@ func Budgets() []Budget {
 		{"command line", []string{"cmd/tollgate"}, 6520},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2537},
 		{"support of tests in folders of the product", []string{
-			"ratelimit/proof", "ratelimit/redistest",
-		}, 753},
+			"ratelimit/proof",
+		}, 6},
 		{"emulator of the platform", []string{"test/platform/..."}, 10833},
 	}
 }

@@ -353,7 +353,7 @@ func leaf(pkg, why string) Row { return Row{Package: pkg, Why: why} }
 // TestMay lists the packages that the tests of any package may import beside the package's own: servers and suites made
 // for tests.
 func TestMay() []string {
-	return []string{"test/platform/...", "test/envoytest/...", "test/issuer", "test/otlptest/...", "ratelimit/redistest", "test/limits/storetest", "test/translate/storetest", "test/spend/storetest"}
+	return []string{"test/platform/...", "test/envoytest/...", "test/issuer", "test/otlptest/...", "test/redistest", "test/limits/storetest", "test/spend/storetest", "test/translate/storetest"}
 }
 
 // RowOf returns the row of a package, given by its path below the module, and false when it has none.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
-	"github.com/tollgate-dev/tollgate/ratelimit/redistest"
+	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
 // drops loses steps of the ledger on their way to the store and back.
