@@ -43,9 +43,6 @@ func Budgets() []Budget {
 		{"configuration", []string{"config/...", "gateway/settings"}, 5229},
 		{"command line", []string{"cmd/tollgate"}, 6520},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2537},
-		{"support of tests in folders of the product", []string{
-			"ratelimit/proof",
-		}, 6},
 		{"emulator of the platform", []string{"test/platform/..."}, 10833},
 	}
 }
