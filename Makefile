@@ -17,7 +17,11 @@ BENCHSTAT := go run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6
 TESTFLAGS ?=
 PKG ?= ./...
 # The packages that take longest. Of all packages they come first: go test keeps the order it is given, and the last would run alone.
-LONG := $(if $(filter ./...,$(PKG)),./test/parity ./test/spend ./test/envoy ./policies)
+LONG := $(if $(filter ./...,$(PKG)),./test/envoy ./test/parity ./test/spend ./policies)
+# Packages that only start programs or read files: the race detector has nothing to find in them.
+UNRACED := /test/(bench|deploy|layering|prose|script|soak)$$
+# Half of a suite is waiting, so two more run at once than there are cores. Vet is of `make check`, with the linters.
+GOTEST := go test -vet=off -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
 FUZZTIME ?= 10s
 SOAK ?= 5m
 BENCH ?= .
@@ -50,10 +54,13 @@ tools: ## Install what tests and linters need: Redis, Envoy, Chromium, promtool,
 	@.ci/install-tools
 
 .PHONY: test
+test: export TOLLGATE_REQUIRE_REDIS=1 TOLLGATE_REQUIRE_ENVOY=1 TOLLGATE_REQUIRE_CHROMIUM=1 TOLLGATE_REQUIRE_CURL=1 TOLLGATE_REQUIRE_PROMTOOL=1 TOLLGATE_REQUIRE_KUBERNETES_SCHEMAS=1 TOLLGATE_REQUIRE_PYTHON=1 TOLLGATE_REQUIRE_OIDC_PROVIDER=1
 test: ## Run all tests with the race detector, a real Redis and a real Envoy (PKG, TESTFLAGS)
 	@.ci/install-tools redis envoy chromium axe curl promtool kubernetes-schemas oidc-provider
-	@TOLLGATE_REQUIRE_REDIS=1 TOLLGATE_REQUIRE_ENVOY=1 TOLLGATE_REQUIRE_CHROMIUM=1 TOLLGATE_REQUIRE_CURL=1 TOLLGATE_REQUIRE_PROMTOOL=1 TOLLGATE_REQUIRE_KUBERNETES_SCHEMAS=1 TOLLGATE_REQUIRE_PYTHON=1 TOLLGATE_REQUIRE_OIDC_PROVIDER=1 \
-		go test -race -shuffle=$(SHUFFLE) -timeout 20m $(TESTFLAGS) $(LONG) $(PKG)
+	@raced=$$(go list $(PKG) | grep -vE '$(UNRACED)' || true); unraced=$$(go list $(PKG) | grep -E '$(UNRACED)' || true); failed=0; \
+		[[ -z $$raced ]] || $(GOTEST) -race -shuffle=$(SHUFFLE) -timeout 20m $(TESTFLAGS) $(LONG) $$raced || failed=1; \
+		[[ -z $$unraced ]] || $(GOTEST) -shuffle=$(SHUFFLE) $(TESTFLAGS) $$unraced || failed=1; \
+		exit $$failed
 	@$(if $(filter ./...,$(PKG)),$(MAKE) --no-print-directory unraced)
 
 .PHONY: unraced
@@ -62,7 +69,7 @@ unraced: # The tests of policies without the race detector: the one needs an add
 
 .PHONY: quick
 quick: ## Run the tests as they are on a bare machine: no race detector, nothing installed (PKG, TESTFLAGS)
-	@go test $(TESTFLAGS) $(LONG) $(PKG)
+	@$(GOTEST) $(TESTFLAGS) $(LONG) $(PKG)
 
 .PHONY: check
 check: vet lint clean-generated ## Everything CI refuses a change for, but the tests

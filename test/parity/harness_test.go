@@ -31,9 +31,11 @@ import (
 )
 
 // Tests with many calls at once, or with a bound of seconds, are not parallel: beside others
-// they would measure the machine. For the same reason no more tests run at once than there
-// are cores: a gateway sends nothing for a create that the machine has held up.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// they would measure the machine. Those of lost creates, most of the time of all, wait for seconds to pass.
+func TestMain(m *testing.M) {
+	world.Overlap("6")
+	goleak.VerifyTestMain(m)
+}
 
 // canary is in every platform key of these tests. Nothing a caller, a log or a
 // metric sees may hold it.
