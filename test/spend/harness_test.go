@@ -262,7 +262,7 @@ func (s *site) await(what string, holds func() bool) {
 	s.t.Helper()
 	late := time.NewTimer(3 * time.Minute) // what is gone is known a minute after its last change, at the next pass
 	defer late.Stop()
-	every := time.NewTicker(20 * time.Millisecond)
+	every := time.NewTicker(100 * time.Millisecond)
 	defer every.Stop()
 	for !holds() {
 		select {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -19,9 +20,26 @@ var inputSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
 	return jsonschema.CompileString("input.schema.json", string(record.Schema()))
 })
 
-// logged returns a decision log whose inputs are held against their schema, until the
+// judged is how many decisions of a gateway are held against the schema: a storm of equal calls says nothing new.
+const judged = 100
+
+// first passes the first decisions to a log.
+type first struct {
+	*decisionlog.Log
+
+	left atomic.Int64
+}
+
+// Record implements [filter.Decisions].
+func (f *first) Record(e decisionlog.Event) {
+	if f.left.Add(-1) >= 0 {
+		f.Log.Record(e)
+	}
+}
+
+// logged returns a decision log whose first inputs are held against their schema, until the
 // test ends.
-func logged(t testing.TB) *decisionlog.Log {
+func logged(t testing.TB) *first {
 	t.Helper()
 	schema, err := inputSchema()
 	if err != nil {
@@ -43,7 +61,9 @@ func logged(t testing.TB) *decisionlog.Log {
 		cancel()
 		<-ended
 	})
-	return log
+	f := &first{Log: log}
+	f.left.Store(judged)
+	return f
 }
 
 // inputs is where a decision log is written that has to be of the schema.

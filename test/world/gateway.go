@@ -82,7 +82,7 @@ const version = "test"
 var description = sync.OnceValues(schema.Load)
 
 // Gateway compiles a configuration. Of deps only Redis is required: without Providers the gateway has its own, without Now the machine's
-// clock, and without a Logger it logs nowhere. Decisions must be fit for the decision log: without Decisions, an input that is not of the
+// clock, and without a Logger it logs nowhere. Decisions must be fit for the decision log: without Decisions, one of the first inputs that is not of the
 // schema published for it fails the test. What listens, if anything, is up to the caller; see [Run].
 func Gateway(t testing.TB, cfg settings.Config, deps gateway.Deps) *gateway.Gateway {
 	t.Helper()
