@@ -137,10 +137,6 @@ func (s *Store[T]) Swap(ctx context.Context, org string, old Entry[T], w Write[T
 	return s.replace(ctx, org, old, value, w)
 }
 
-// First returns how the JSON of the first record under a key is stored, for a store
-// that writes it with something else. Its time is not told.
-func First(text string) string { return "0 " + text }
-
 // replace runs the script, once more if its reply was lost: it can be repeated.
 func (s *Store[T]) replace(ctx context.Context, org string, old Entry[T], value string, w Write[T]) (Entry[T], bool, error) {
 	keys := []string{s.Key(org, old.ID), s.index(org, ""), s.index(org, changes)}
