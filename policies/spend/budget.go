@@ -146,14 +146,6 @@ type Plan struct {
 	Idle Idle
 }
 
-// NewPlan returns the plan of an organisation, nil if no budget limits anything.
-func NewPlan(org Budget, teams, keys map[string]Budget, h Horizon) *Plan {
-	if p := (&Plan{Org: org, Teams: teams, Keys: keys, Horizon: h}); p.Limited() {
-		return p
-	}
-	return nil
-}
-
 // Limited reports whether a budget limits anything, those of keys made at run time aside.
 func (p *Plan) Limited() bool {
 	limited := p.Org != Budget{}

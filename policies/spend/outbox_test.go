@@ -123,7 +123,7 @@ func openDesk(t *testing.T) *desk {
 	d.outbox.Orgs = func() []string { return []string{"acme"} }
 	d.outbox.Doubt = func(org string) { d.told[org]++ }
 	d.Ledger = &spend.Ledger{Store: d.outbox, Doubt: func(string) {}}
-	d.plan = spend.NewPlan(spend.Budget{PerHour: catalog.Money(room)}, nil, nil, 0)
+	d.plan = &spend.Plan{Org: spend.Budget{PerHour: catalog.Money(room)}}
 	if err := d.store.Begin(t.Context(), "acme", "t"); err != nil {
 		t.Fatal(err)
 	}
@@ -403,7 +403,7 @@ func TestSettlementsKeepTheirOrder(t *testing.T) {
 func TestQueuedRoomIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := openDesk(t)
-		d.plan = spend.NewPlan(spend.Budget{Pods: 1}, nil, nil, 0)
+		d.plan = &spend.Plan{Org: spend.Budget{Pods: 1}}
 		id, err := d.reserve()
 		if err != nil {
 			t.Fatal(err)

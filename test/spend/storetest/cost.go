@@ -11,7 +11,7 @@ import (
 
 // perDay limits what team research may spend in a day.
 func perDay(limit int64) *spend.Plan {
-	return spend.NewPlan(spend.Budget{}, map[string]spend.Budget{"research": {PerDay: catalog.Money(limit)}}, nil, 0)
+	return &spend.Plan{Teams: map[string]spend.Budget{"research": {PerDay: catalog.Money(limit)}}}
 }
 
 // run asks for room for something that costs so much once, under a hold.

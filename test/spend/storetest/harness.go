@@ -21,7 +21,7 @@ func (h *harness) rebuild() {
 var ann = spend.Owner{Team: "research", Key: "ann"}
 
 func teamPerHour(limit int64) *spend.Plan {
-	return spend.NewPlan(spend.Budget{}, map[string]spend.Budget{"research": {PerHour: catalog.Money(limit)}}, nil, 0)
+	return &spend.Plan{Teams: map[string]spend.Budget{"research": {PerHour: catalog.Money(limit)}}}
 }
 
 // pod returns the amounts of a running pod.

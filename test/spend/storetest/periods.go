@@ -69,7 +69,7 @@ func testPeriods(h *harness) {
 		}
 		day := time.Date(2027, 3, 14, 0, 0, 0, 0, time.UTC)
 		h.set(day.Add(tt.at))
-		p := spend.NewPlan(spend.Budget{}, map[string]spend.Budget{"research": {PerDay: catalog.Money(20 * usd)}}, nil, tt.horizon)
+		p := &spend.Plan{Teams: map[string]spend.Budget{"research": {PerDay: catalog.Money(20 * usd)}}, Horizon: tt.horizon}
 		_, out := h.reserve(p, pod(0.43*usd))
 		if out.Status != tt.want {
 			h.Errorf("at %s with horizon %d: status %d, want %d: %+v", tt.at, tt.horizon, out.Status, tt.want, out.Levels[1][spend.PerDay])

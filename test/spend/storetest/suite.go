@@ -156,9 +156,9 @@ func testCeilings(h *harness) {
 		{spend.Budget{VolumeGB: 2}, spend.Amounts{spend.VolumeGB: 3}, spend.MaxVolumeGB},
 	} {
 		for scope, p := range []*spend.Plan{
-			spend.NewPlan(spend.Budget{}, nil, map[string]spend.Budget{"ann": tt.budget}, 0),
-			spend.NewPlan(spend.Budget{}, map[string]spend.Budget{"research": tt.budget}, nil, 0),
-			spend.NewPlan(tt.budget, nil, nil, 0),
+			{Keys: map[string]spend.Budget{"ann": tt.budget}},
+			{Teams: map[string]spend.Budget{"research": tt.budget}},
+			{Org: tt.budget},
 		} {
 			_, out := h.reserve(p, tt.after)
 			if out.Status != spend.Refused || out.Scope != scope || out.Ceiling != tt.ceiling {

@@ -71,7 +71,7 @@ func testZoneDays(h *harness) {
 		of("at the end of the day before", begin.Add(-time.Millisecond), usd-1)
 		of("at the beginning", begin, 0)
 		of("at the end", end.Add(-time.Hour), int64((tt.length-time.Hour)/time.Minute)*usd/60)
-		p := spend.NewPlan(spend.Budget{}, map[string]spend.Budget{"research": {PerDay: catalog.Money(int64(tt.length/time.Minute) * usd / 60)}}, nil, 0)
+		p := &spend.Plan{Teams: map[string]spend.Budget{"research": {PerDay: catalog.Money(int64(tt.length/time.Minute) * usd / 60)}}}
 		_, out := h.reserve(p, pod(usd))
 		h.status(out, spend.Refused)
 		if got := out.Ends[0]; !got.Equal(end) {
