@@ -96,12 +96,3 @@ func (k Kind) Status() int {
 	}
 	return http.StatusInternalServerError
 }
-
-// Kinds returns every kind with its status and meaning, in no order.
-func Kinds() map[Kind]string {
-	m := make(map[Kind]string, len(kinds))
-	for k, r := range kinds {
-		m[k] = r.meaning
-	}
-	return m
-}

@@ -47,7 +47,7 @@ func TestErrorsPageListsEveryKind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for kind, meaning := range problem.Kinds() {
+	for kind, meaning := range problem.Meanings() {
 		row := "| `" + string(kind) + "` | " + strconv.Itoa(kind.Status()) + " | " + meaning + " |"
 		if !strings.Contains(string(page), row) {
 			t.Errorf("docs/errors.md lacks the row\n%s", row)
