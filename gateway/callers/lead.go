@@ -242,16 +242,12 @@ func (s *Keys) leadChange(ex *filter.Exchange, id, query string, status int, cha
 	if !ex.Ports.Leads {
 		return nil, problem.BadRequest.New("there are no dry runs of changes of keys")
 	}
-	var seq int64
-	if ex.Ports.Audit != nil {
-		var err error
-		seq, err = ex.Ports.Audit.Intent(audit.Record{
-			Decision: ex.DecisionID, Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Peer: ex.In.Peer, Dialect: string(route.V2),
-			Operation: ex.Route.ID, Kind: "key", Resource: id, Query: query,
-		})
-		if err != nil {
-			return nil, problem.AuditUnavailable.New("what is changed must be recorded, and cannot be at the moment").With("Retry-After", "5").Because(err)
-		}
+	seq, err := ex.Intend(audit.Record{
+		Decision: ex.DecisionID, Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Peer: ex.In.Peer, Dialect: string(route.V2),
+		Operation: ex.Route.ID, Kind: "key", Resource: id, Query: query,
+	})
+	if err != nil {
+		return nil, err
 	}
 	made, err := change()
 	result := audit.Record{Resource: id, Status: status}

@@ -43,15 +43,27 @@ func (Audit) Request(_ context.Context, ex *Exchange) error {
 	if h := ex.Money.Held; h != nil && !h.Free {
 		r.PerHour = json.Number(catalog.Money(h.Takes[spend.Burn]).String())
 	}
-	seq, err := ex.Ports.Audit.Intent(r)
-	if err != nil {
-		return problem.AuditUnavailable.New("what is changed must be recorded, and cannot be at the moment").With("Retry-After", "5").Because(err)
+	var err error
+	if ex.audited, err = ex.Intend(r); err != nil {
+		return err
 	}
-	ex.audited = seq
 	if verb == operation.VerbCreate {
 		ex.Out.Whole = true // it says which resource was made
 	}
 	return nil
+}
+
+// Intend records what the call is about to change, and returns the number of the line, 0 where no log is kept. What cannot
+// be recorded is refused with a 503.
+func (ex *Exchange) Intend(r audit.Record) (seq int64, err error) {
+	if ex.Ports.Audit == nil {
+		return 0, nil
+	}
+	seq, err = ex.Ports.Audit.Intent(r)
+	if err != nil {
+		return 0, problem.AuditUnavailable.New("what is changed must be recorded, and cannot be at the moment").With("Retry-After", "5").Because(err)
+	}
+	return seq, nil
 }
 
 // Response writes the result.

@@ -118,16 +118,14 @@ func (s *Service) keep(ctx context.Context, ex *filter.Exchange, org, id string,
 	}
 	var seq int64
 	until, err = ex.Ports.Keeper.Keep(ctx, org, id, length, func(r *spend.Record) error {
-		if err := may(r); err != nil || ex.Ports.Audit == nil {
+		if err := may(r); err != nil {
 			return err
 		}
 		who.Decision, who.Org, who.Peer, who.Operation, who.Query = ex.DecisionID, org, ex.In.Peer, keepRoute, "for="+length.String()
 		who.Kind, who.Resource, who.Name = r.Kind, r.ID, r.About.Name
 		var err error
-		if seq, err = ex.Ports.Audit.Intent(who); err != nil {
-			return problem.AuditUnavailable.New("what is changed must be recorded, and cannot be at the moment").With("Retry-After", "5").Because(err)
-		}
-		return nil
+		seq, err = ex.Intend(who)
+		return err
 	})
 	switch {
 	case errors.Is(err, spend.ErrNoResource):

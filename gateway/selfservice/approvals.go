@@ -145,16 +145,12 @@ func (s *Service) answered(ctx context.Context, ex *filter.Exchange, pattern str
 		asked[name] = v
 	}
 	maps.Copy(asked, values)
-	var seq int64
-	if ex.Ports.Audit != nil {
-		var err error
-		seq, err = ex.Ports.Audit.Intent(audit.Record{
-			Decision: ex.DecisionID, Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Peer: ex.In.Peer, Dialect: string(route.V2),
-			Operation: ex.Route.ID, Kind: "approval", Resource: ex.Params["id"], Query: asked.Encode(),
-		})
-		if err != nil {
-			return nil, problem.AuditUnavailable.New("what is changed must be recorded, and cannot be at the moment").With("Retry-After", "5").Because(err)
-		}
+	seq, err := ex.Intend(audit.Record{
+		Decision: ex.DecisionID, Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Peer: ex.In.Peer, Dialect: string(route.V2),
+		Operation: ex.Route.ID, Kind: "approval", Resource: ex.Params["id"], Query: asked.Encode(),
+	})
+	if err != nil {
+		return nil, err
 	}
 	v, err := s.rows[pattern].Reply(ctx, s.scope(ex.Caller, row.Approver), asked, nil)
 	status := http.StatusOK
