@@ -21,6 +21,11 @@ type IdleResource struct {
 	Name string `json:"name,omitempty"`
 	Team string `json:"team,omitempty"`
 	Key  string `json:"key,omitempty"`
+	Idle
+}
+
+// Idle says why a resource is idle.
+type Idle struct {
 	// Reason is unused, no_jobs, stopped or unmounted.
 	Reason string    `json:"reason"`
 	Since  time.Time `json:"since"`

@@ -42,7 +42,7 @@ func (books) Idle(_ context.Context, org string) (*admin.IdleList, error) {
 	if org != "acme" {
 		return nil, admin.BadRequestError{Reason: "idle.for is not set"}
 	}
-	return &admin.IdleList{Resources: []admin.IdleResource{{ID: "p1", PerMonth: "315.9"}, {ID: "p2", PerMonth: "0.25"}}}, nil
+	return &admin.IdleList{Resources: []admin.IdleResource{{ID: "p1", Idle: admin.Idle{PerMonth: "315.9"}}, {ID: "p2", Idle: admin.Idle{PerMonth: "0.25"}}}}, nil
 }
 
 func (books) History(_ context.Context, _ string, q admin.CostQuery) (*admin.Costs, error) {

@@ -24,7 +24,7 @@ func (weeks) Forecast(context.Context, string) (*admin.Forecasts, error) {
 }
 
 func (weeks) Idle(context.Context, string) (*admin.IdleList, error) {
-	return &admin.IdleList{Resources: []admin.IdleResource{{ID: "p1", Team: "research", PerMonth: "10"}, {ID: "p2", PerMonth: "5.5"}}}, nil
+	return &admin.IdleList{Resources: []admin.IdleResource{{ID: "p1", Team: "research", Idle: admin.Idle{PerMonth: "10"}}, {ID: "p2", Idle: admin.Idle{PerMonth: "5.5"}}}}, nil
 }
 
 func (weeks) History(_ context.Context, _ string, q admin.CostQuery) (*admin.Costs, error) {

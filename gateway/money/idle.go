@@ -40,8 +40,8 @@ func (l Rows) Idle(ctx context.Context, org string) (*admin.IdleList, error) {
 		}
 		known := &state.Resources[i]
 		out.Resources = append(out.Resources, admin.IdleResource{
-			ID: r.ID, Kind: r.Kind, Name: r.Name, Team: known.Owner.Team, Key: known.Owner.Key, Reason: string(r.Reason), Since: r.Since.UTC(),
-			PerMonth: perMonth(r.Burn), Kept: timeOf(r.Kept), StopAt: timeOf(r.StopAt),
+			ID: r.ID, Kind: r.Kind, Name: r.Name, Team: known.Owner.Team, Key: known.Owner.Key,
+			Idle: admin.Idle{Reason: string(r.Reason), Since: r.Since.UTC(), PerMonth: perMonth(r.Burn), Kept: timeOf(r.Kept), StopAt: timeOf(r.StopAt)},
 		})
 	}
 	return out, nil

@@ -74,16 +74,7 @@ type Resource struct {
 	admin.Resource
 
 	// Idle is absent for a resource that works, or is not looked at.
-	Idle *Idle `json:"idle,omitempty"`
-}
-
-// Idle says why and since when a resource is idle, and its monthly cost, in USD.
-type Idle struct {
-	Reason   string     `json:"reason"`
-	Since    time.Time  `json:"since"`
-	PerMonth string     `json:"perMonth"`
-	Kept     *time.Time `json:"kept,omitempty"`
-	StopAt   *time.Time `json:"stopAt,omitempty"`
+	Idle *admin.Idle `json:"idle,omitempty"`
 }
 
 // resourceList is resources as they are answered. Complete is that of the ledger.
@@ -99,11 +90,11 @@ func (s *Service) resources(ctx context.Context, ex *filter.Exchange) (any, erro
 	}
 	l, _ := v.(*admin.Ledger)
 	out := resourceList{l.Complete, []Resource{}}
-	idle := map[string]*Idle{}
+	idle := map[string]*admin.Idle{}
 	if v, err := s.ask(ctx, ex, "GET /admin/spend/idle", nil); err == nil { // nothing is idle where nothing is looked for
 		list, _ := v.(*admin.IdleList)
 		for _, r := range list.Resources {
-			idle[r.ID] = &Idle{r.Reason, r.Since, r.PerMonth, r.Kept, r.StopAt}
+			idle[r.ID] = &r.Idle
 		}
 	}
 	for _, r := range l.Resources {
