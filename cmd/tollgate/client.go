@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,11 +28,7 @@ const defaultAdmin = "http://127.0.0.1:8081"
 
 // adminFlag adds --admin to a command.
 func adminFlag(cmd *cobra.Command, base *string) {
-	address := os.Getenv(adminEnv)
-	if address == "" {
-		address = defaultAdmin
-	}
-	cmd.Flags().StringVar(base, "admin", address, "address of the gateway's operators' listener; "+adminEnv+" names another, "+tokenEnv+" its token")
+	cmd.Flags().StringVar(base, "admin", cmp.Or(os.Getenv(adminEnv), defaultAdmin), "address of the gateway's operators' listener; "+adminEnv+" names another, "+tokenEnv+" its token")
 	cmd.Flag("admin").DefValue = defaultAdmin // help does not depend on the environment
 }
 

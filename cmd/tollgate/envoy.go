@@ -39,6 +39,14 @@ func (f *envoyFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.group, "node-group", "", "which of envoy.xds.groups; may be left out if there is one")
 }
 
+// load reads the configuration, and of it the node group and its gateways.
+func (f *envoyFlags) load() (loaded *config.Loaded, group xds.Group, gateways []xds.Gateway, err error) {
+	if loaded, err = config.Load(f.path, config.Sources{}, gateway.Judge{}); err == nil {
+		group, gateways, err = gateway.NodeGroup(&loaded.Config, f.group)
+	}
+	return loaded, group, gateways, err
+}
+
 func newEnvoyBootstrap() *cobra.Command {
 	var f envoyFlags
 	var b xds.Bootstrap
@@ -53,11 +61,7 @@ envoy.xds.token, it has that token in it.`,
 		Example: `  tollgate envoy bootstrap -c tollgate.yaml > envoy.json && envoy -c envoy.json`,
 		Args:    cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
-			loaded, err := config.Load(f.path, config.Sources{}, gateway.Judge{})
-			if err != nil {
-				return err
-			}
-			group, gateways, err := gateway.NodeGroup(&loaded.Config, f.group)
+			loaded, group, gateways, err := f.load()
 			if err != nil {
 				return err
 			}
@@ -185,11 +189,7 @@ took this configuration, and exits with 1 if something would.`,
 		Example: `  tollgate envoy snapshot -c tollgate.yaml --diff`,
 		Args:    cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
-			loaded, err := config.Load(f.path, config.Sources{}, gateway.Judge{})
-			if err != nil {
-				return err
-			}
-			group, gateways, err := gateway.NodeGroup(&loaded.Config, f.group)
+			_, group, gateways, err := f.load()
 			if err != nil {
 				return err
 			}

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -183,14 +184,7 @@ func (f *explainFlags) question(args []string, stdin io.Reader) (gateway.Questio
 	case q.Method == "":
 		q.Method = http.MethodGet
 	}
-	for _, given := range []struct {
-		to   *string
-		flag string
-	}{{&q.Org, f.org}, {&q.Key, f.key}, {&q.Team, f.team}} {
-		if given.flag != "" {
-			*given.to = given.flag
-		}
-	}
+	q.Org, q.Key, q.Team = cmp.Or(f.org, q.Org), cmp.Or(f.key, q.Key), cmp.Or(f.team, q.Team)
 	for _, r := range f.roles {
 		q.Roles = append(q.Roles, identity.Role(r))
 	}

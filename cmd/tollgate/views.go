@@ -155,7 +155,7 @@ func ledgerPage(l *admin.Ledger, _ asked) page {
 	budgets := budgetSheet()
 	for _, b := range l.Scopes {
 		a, r := b.Committed, b.Reserved
-		scopes.add(b.Scope, a.PerHour, r.PerHour, r.Runs, b.Day, b.Month, a.GPUs+r.GPUs, a.Pods+r.Pods, a.Workers+r.Workers, a.VolumeGB+r.VolumeGB, budgetText(b.Limits))
+		scopes.add(b.Scope, a.PerHour, r.PerHour, r.Runs, b.Day, b.Month, a.GPUs+r.GPUs, a.Pods+r.Pods, a.Workers+r.Workers, a.VolumeGB+r.VolumeGB, cmp.Or(pairs(b.Limits, " "), "none"))
 		budgets.addBudgets(b.Scope, b.Budgets)
 		for _, budget := range b.Budgets {
 			if budget.Over != "" {
@@ -169,7 +169,7 @@ func ledgerPage(l *admin.Ledger, _ asked) page {
 	}
 	resources := sheet{{"resource", "kind", "name", "owner", "usd/h", "gpus", "since", "labels"}}
 	for _, r := range l.Resources {
-		resources.add(r.ID, r.Kind, r.Name, owner(r.Team, r.Key), r.Takes.PerHour, r.Takes.GPUs, r.Since.Format(time.DateTime), labelText(r.Labels))
+		resources.add(r.ID, r.Kind, r.Name, owner(r.Team, r.Key), r.Takes.PerHour, r.Takes.GPUs, r.Since.Format(time.DateTime), pairs(r.Labels, "="))
 	}
 	if len(resources) > 1 {
 		p.sheets = append(p.sheets, resources)
@@ -177,14 +177,14 @@ func ledgerPage(l *admin.Ledger, _ asked) page {
 	return p
 }
 
-// labelText is labels as they are set.
-func labelText(labels map[string]string) string {
-	pairs := make([]string, 0, len(labels))
-	for name, value := range labels {
-		pairs = append(pairs, name+"="+value)
+// pairs lists the names of a map with their values.
+func pairs(m map[string]string, between string) string {
+	list := make([]string, 0, len(m))
+	for name, value := range m {
+		list = append(list, name+between+value)
 	}
-	slices.Sort(pairs)
-	return strings.Join(pairs, ", ")
+	slices.Sort(list)
+	return strings.Join(list, ", ")
 }
 
 // lossText describes the loss of a ledger, and its time.
@@ -194,15 +194,6 @@ func lossText(l *admin.Loss) string {
 		return text + "It is being rebuilt."
 	}
 	return text + fmt.Sprintf("It was rebuilt at %s: %d resources have their owner back, %d have none.", l.Rebuilt.Format(time.DateTime), l.Returned, l.Unowned)
-}
-
-func budgetText(limits map[string]string) string {
-	var parts []string
-	for name, limit := range limits {
-		parts = append(parts, name+" "+limit)
-	}
-	slices.Sort(parts)
-	return cmp.Or(strings.Join(parts, ", "), "none")
 }
 
 // budgetSheet has a row for each budget of each scope.
