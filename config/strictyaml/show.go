@@ -3,10 +3,12 @@ package strictyaml
 import (
 	"bytes"
 	"encoding"
+	"errors"
 	"fmt"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,85 +22,238 @@ const Masked = "[masked]"
 // show their references. The values of masked keys, and the user info of URLs, are not shown.
 func Show(v any, masked ...string) ([]byte, error) {
 	value := reflect.ValueOf(v)
-	root, err := shower(masked).node(planOf(value.Type()), value)
-	if err != nil {
-		return nil, err
+	p := printer{masked: masked}
+	shown, err := p.value(planOf(value.Type()), value, top, 0)
+	if !shown || err != nil {
+		return []byte("null\n"), err
 	}
-	var out bytes.Buffer
-	e := yaml.NewEncoder(&out)
-	e.SetIndent(2)
-	err = e.Encode(root)
-	return out.Bytes(), err
+	return p.out, nil
 }
 
-// shower is the names of keys whose values are not shown.
-type shower []string
+// printer writes as the YAML library does, which it asks only about text that may need quotes: a tree of the whole, with an encoder and a
+// parser for each scalar, takes ten times as long.
+type printer struct {
+	out    []byte
+	masked []string // the keys whose values are not shown
+	inline bool     // the next entry stands behind a dash, on its line
+}
 
-// node returns a value as a tree, nil for an empty one.
-func (s shower) node(pl *plan, v reflect.Value) (*yaml.Node, error) {
+// position is where a value stands.
+type position int
+
+const (
+	top       position = iota // the whole document
+	afterKey                  // behind a key and its colon
+	afterDash                 // behind a dash, or a colon on a line of its own
+)
+
+// step is how far a collection is indented in another.
+const step = 2
+
+// value writes a value, in a collection that is indented so far. Of an empty one nothing is written, and shown is false.
+func (p *printer) value(pl *plan, v reflect.Value, at position, indent int) (shown bool, err error) {
 	switch pl.form { //nolint:exhaustive // the others are scalars
 	case formPointer:
 		if v.IsNil() {
-			return nil, nil //nolint:nilnil // it is empty
+			return false, nil
 		}
-		return s.node(pl.elem, v.Elem())
-	case formStruct:
-		n := &yaml.Node{Kind: yaml.MappingNode}
-		for _, f := range pl.fields {
-			if err := s.add(n, f.name, f.plan, v.FieldByIndex(f.index)); err != nil {
-				return nil, err
+		return p.value(pl.elem, v.Elem(), at, indent)
+	case formStruct, formMap, formList:
+		return p.collection(pl, v, at, indent)
+	case formSecret:
+		if env, file := v.Interface().(Secret).Reference(); env != "" || file != "" {
+			indent = p.open(at, indent)
+			p.lead(indent)
+			p.out = append(p.out, map[bool]string{true: "env:", false: "file:"}[env != ""]...)
+			return true, p.text(env+file, afterKey, indent)
+		}
+	case formAny:
+		switch x := v.Interface().(type) {
+		case string:
+			return true, p.text(x, at, indent)
+		case []any:
+			if len(x) > 0 {
+				return p.collection(&plan{form: formList, elem: pl}, v.Elem(), at, indent)
 			}
+		case int64:
+			p.line(strconv.FormatInt(x, 10))
+			return true, nil
 		}
-		return full(n), nil
+	case formBool:
+		p.line(strconv.FormatBool(v.Bool()))
+		return true, nil
+	case formInt:
+		p.line(strconv.FormatInt(v.Int(), 10))
+		return true, nil
+	case formDuration:
+		if text := shortDuration(time.Duration(v.Int())); !strings.Contains(text, "µ") {
+			p.line(text)
+			return true, nil
+		}
+	case formString:
+		if v.Len() > 0 {
+			return true, p.text(v.String(), at, indent)
+		}
+	}
+	n, err := scalar(pl, v)
+	if n == nil || err != nil {
+		return false, err
+	}
+	return true, p.tree(n, at, indent)
+}
+
+// collection writes a struct, a map or a list.
+func (p *printer) collection(pl *plan, v reflect.Value, at position, indent int) (shown bool, err error) {
+	before := len(p.out)
+	indent = p.open(at, indent)
+	opened := len(p.out)
+	switch pl.form { //nolint:exhaustive // the others are none
+	case formStruct:
+		for _, f := range pl.fields {
+			err = errors.Join(err, p.entry(f.name, f.plan, v.FieldByIndex(f.index), indent))
+		}
 	case formMap:
-		n := &yaml.Node{Kind: yaml.MappingNode}
 		keys := v.MapKeys()
 		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 		for _, key := range keys {
-			if err := s.add(n, fmt.Sprint(key), pl.elem, v.MapIndex(key)); err != nil {
-				return nil, err
-			}
+			err = errors.Join(err, p.entry(fmt.Sprint(key), pl.elem, v.MapIndex(key), indent))
 		}
-		return full(n), nil
 	case formList:
-		n := &yaml.Node{Kind: yaml.SequenceNode}
 		for i := range v.Len() {
-			item, err := s.node(pl.elem, v.Index(i))
-			if err != nil {
-				return nil, err
+			p.lead(indent)
+			p.out = append(p.out, '-')
+			shown, itemErr := p.value(pl.elem, v.Index(i), afterDash, indent)
+			if !shown {
+				p.line("{}")
 			}
-			if item == nil {
-				item = &yaml.Node{Kind: yaml.MappingNode}
-			}
-			n.Content = append(n.Content, item)
+			err = errors.Join(err, itemErr)
 		}
-		return full(n), nil
 	}
-	return scalar(pl, v)
+	if len(p.out) == opened { // nothing is in it
+		p.out, p.inline = p.out[:before], false
+		return false, err
+	}
+	return true, err
 }
 
-// add adds a key to a mapping unless its value is empty.
-func (s shower) add(n *yaml.Node, name string, pl *plan, v reflect.Value) error {
-	value, err := s.node(pl, v)
-	if value == nil || err != nil {
-		return err
+// open begins a collection, and returns how far it is indented.
+func (p *printer) open(at position, indent int) int {
+	switch at {
+	case top:
+		return indent
+	case afterKey:
+		p.out = append(p.out, '\n')
+	case afterDash:
+		p.out, p.inline = append(p.out, ' '), true
 	}
-	if slices.Contains(s, name) {
-		value = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: Masked}
-	}
-	key := new(yaml.Node)
-	key.SetString(name)
-	n.Content = append(n.Content, key, value)
-	return nil
+	return indent + step
 }
 
-// full returns a collection, nil for an empty one.
-func full(n *yaml.Node) *yaml.Node {
-	if len(n.Content) == 0 {
+// lead begins an entry.
+func (p *printer) lead(indent int) {
+	for ; indent > 0 && !p.inline; indent-- {
+		p.out = append(p.out, ' ')
+	}
+	p.inline = false
+}
+
+// line ends a line with text that needs no quotes.
+func (p *printer) line(text string) { p.out = append(append(append(p.out, ' '), text...), '\n') }
+
+// entry writes a key of a mapping and its value, unless that is empty.
+func (p *printer) entry(name string, pl *plan, v reflect.Value, indent int) error {
+	before, inline, at := len(p.out), p.inline, afterKey
+	p.lead(indent)
+	if plain(name) && len(name) < longKey {
+		p.out = append(append(p.out, name...), ':')
+	} else {
+		key := new(yaml.Node)
+		key.SetString(name)
+		text, err := encoded(indent, yaml.MappingNode, key, &yaml.Node{Kind: yaml.MappingNode})
+		if err != nil {
+			return err
+		}
+		if p.out = append(p.out, bytes.TrimSuffix(text, []byte(" {}\n"))...); bytes.HasPrefix(text, []byte("? ")) {
+			at = afterDash
+		}
+	}
+	behind := len(p.out)
+	shown, err := p.value(pl, v, at, indent)
+	switch {
+	case !shown:
+		p.out, p.inline = p.out[:before], inline
+	case slices.Contains(p.masked, name):
+		p.out = p.out[:behind]
+		p.line("'" + Masked + "'")
+	}
+	return err
+}
+
+// text writes a string.
+func (p *printer) text(text string, at position, indent int) error {
+	if plain(text) {
+		p.line(text)
 		return nil
 	}
-	return n
+	n := new(yaml.Node)
+	if err := n.Encode(text); err != nil {
+		return err
+	}
+	bare(n)
+	return p.tree(n, at, indent)
 }
+
+// tree writes a value as the library does.
+func (p *printer) tree(n *yaml.Node, at position, indent int) error {
+	kind, nodes := yaml.SequenceNode, []*yaml.Node{n}
+	if at == afterKey {
+		kind, nodes = yaml.MappingNode, []*yaml.Node{{Kind: yaml.ScalarNode, Value: "k"}, n}
+	}
+	text, err := encoded(indent, kind, nodes...)
+	if err == nil {
+		p.out = append(p.out, text[len(nodes):]...) // behind "k:" or "-"
+	}
+	return err
+}
+
+// encoded is a collection as the library writes it, so far indented, from behind its first indentation.
+func encoded(indent int, kind yaml.Kind, nodes ...*yaml.Node) ([]byte, error) {
+	var out bytes.Buffer
+	e := yaml.NewEncoder(&out)
+	e.SetIndent(step)
+	if err := e.Encode(&yaml.Node{Kind: kind, Content: nodes}); err != nil {
+		return nil, err
+	}
+	return furtherLine.ReplaceAll(out.Bytes(), append([]byte("\n"), append(bytes.Repeat([]byte(" "), indent), "$1"...)...)), nil
+}
+
+// furtherLine begins a line that is not the first and not empty.
+var furtherLine = regexp.MustCompile(`\n([^\n])`)
+
+// longKey is the length from which on the library may not write a key on the line of its value.
+const longKey = 100
+
+// plain reports whether text certainly needs no quotes: it begins with a letter, is no word that stands for something else, and has
+// nothing that means anything in YAML, nor a URL's user info.
+func plain(text string) bool {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z':
+		case i == 0:
+			return false
+		case '0' <= c && c <= '9', c == '_', c == '-', c == '.', c == '/':
+		case i == len(text)-1:
+			return false
+		case c == ' ' || c == ':' && text[i+1] != ' ':
+		default:
+			return false
+		}
+	}
+	return text != "" && (len(text) > len("false") || !slices.Contains(words, strings.ToLower(text)))
+}
+
+// words are those that some reader of YAML takes for something else than a string.
+var words = []string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 
 // scalar returns the tree of a value that is no struct, list or map.
 func scalar(pl *plan, v reflect.Value) (*yaml.Node, error) {
