@@ -23,6 +23,7 @@ type tab struct {
 
 	mu         sync.Mutex // guards what follows
 	hosts      []string
+	asked      []string
 	complaints []string
 }
 
@@ -44,6 +45,7 @@ func openTab(t *testing.T) *tab {
 		case *network.EventRequestWillBeSent:
 			if u, err := url.Parse(e.Request.URL); err == nil && u.Scheme != "data" && u.Scheme != "blob" {
 				b.hosts = append(b.hosts, u.Host)
+				b.asked = append(b.asked, e.Request.Method+" "+u.Path)
 			}
 		case *log.EventEntryAdded: // violations of the content security policy are among them
 			if e.Entry.Level == log.EntryLevelError && e.Entry.Source != log.EntrySourceNetwork {
@@ -92,15 +94,17 @@ func (b *tab) until(t *testing.T, condition string) {
 		t.Logf("the page shows:\n%s", shown)
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		t.Fatalf("%s: %v; the page complained of %q", condition, err, b.complaints)
+		t.Fatalf("%s: %v; the page complained of %q, and asked last %q", condition, err, b.complaints, b.asked[max(0, len(b.asked)-8):])
 	}
 }
 
-// untilOr waits like until, and tries the script once more after ten seconds: a page that
-// draws itself anew while it opens may lose a click.
+// untilOr waits like until, and runs the script again every ten seconds: a page that draws itself anew while it opens may lose a click.
 func (b *tab) untilOr(t *testing.T, condition, again string) {
 	t.Helper()
-	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](condition, chromedp.WithPollingTimeout(10*time.Second))); err != nil {
+	for range 5 {
+		if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](condition, chromedp.WithPollingTimeout(10*time.Second))); err == nil {
+			return
+		}
 		eval[any](t, b, again)
 	}
 	b.until(t, condition)
