@@ -34,7 +34,8 @@ type Sources struct {
 	// other settings, and does not ask for directories of logs: the machine is
 	// not the one that the gateway runs on.
 	WithoutSecrets bool
-	// Before is the configuration in force. A file of an organisation with a fault then keeps the organisation's section of that, and is
+	// Before is the configuration in force, from the same sources with the same judge. A file of an organisation that has not changed keeps its
+	// section, unless one of its secrets or the main file has. A file of an organisation with a fault then keeps the organisation's section of that, and is
 	// named in Config.Refused; nil makes it a fault of the whole.
 	Before *Loaded
 }
@@ -59,6 +60,7 @@ type Loaded struct {
 	positions *strictyaml.Positions
 	judge     Judge
 	files     orgFiles
+	main      digest            // of the main file
 	refused   map[string]string // faults of organisations' files that are not taken, by path
 	// again reads the same, without files of organisations that are refused.
 	again func(refused map[string]string) (*Loaded, error)
@@ -153,8 +155,12 @@ func (l *Loaded) read(name string, data []byte, src Sources) error {
 	}
 	sum, dir := sha256.New(), filepath.Dir(name)
 	_, _ = sum.Write(data) // a hash takes everything
+	if src.Env == nil {
+		src.Env = os.LookupEnv
+	}
+	l.main = sha256.Sum256(data)
 	files, unread := l.readOrgFiles(dir)
-	more, beyond := l.includeOrgs(files, src.Before)
+	more, beyond := l.includeOrgs(files, src)
 	form = append(form, more...)
 	more, missing := l.readKeys(dir, l.Inputs.noting(src.ReadFile), sum)
 	form = append(form, more...)
@@ -164,7 +170,8 @@ func (l *Loaded) read(name string, data []byte, src Sources) error {
 	l.keepOrgs(src.Before)
 	l.Config.AssignIssued()
 	for _, path := range slices.Sorted(maps.Keys(l.files)) {
-		_, _ = fmt.Fprintf(sum, "%q %q", path, l.files[path]) // a hash takes everything
+		_, _ = fmt.Fprintf(sum, "%q %d", path, len(l.files[path].data)) // a hash takes everything
+		_, _ = sum.Write(l.files[path].data)
 	}
 	if !src.WithoutSecrets {
 		later = errors.Join(later, l.places())
@@ -177,14 +184,12 @@ func (l *Loaded) read(name string, data []byte, src Sources) error {
 	if form != nil || later != nil {
 		return l.merge(form, later)
 	}
+	l.noteOrgs()
 	return nil
 }
 
 // resolve looks the secrets up, and parses those that are certificates.
 func (l *Loaded) resolve(src Sources) error {
-	if src.Env == nil {
-		src.Env = os.LookupEnv
-	}
 	c := &l.Config
 	var errs []error
 	if !src.WithoutSecrets {
@@ -251,6 +256,12 @@ func (l *Loaded) complete(dir string) {
 	}
 	for i := range l.Config.Orgs {
 		p := &l.Config.Orgs[i].Policies
+		if l.Config.Orgs[i].Kept { // it is complete
+			if p.Directory != "" {
+				l.Inputs.directory(p.Directory)
+			}
+			continue
+		}
 		for _, name := range unlisted {
 			if !slices.ContainsFunc(p.Policies, func(e section.Entry) bool { return e.Policy == name }) {
 				p.Policies = append(slices.Clip(p.Policies), section.Entry{Policy: name}) // last, so that the places of faults stay

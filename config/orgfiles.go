@@ -24,7 +24,45 @@ type orgFile struct {
 }
 
 // orgFiles are the files with organisations that were taken, by path.
-type orgFiles map[string][]byte
+type orgFiles map[string]*orgPart
+
+// orgPart is a file that was taken, and what was made of it.
+type orgPart struct {
+	data []byte
+	// main is the digest of the main file that it was read beside, by whose bounds and settings it was judged.
+	main digest
+	// positions and rego, its directory of policies, are as they are written there.
+	positions *strictyaml.Positions
+	rego      string
+	// made is the section with everything that belongs to it, such as the values of secrets; nil where there are key files.
+	made    *settings.Org
+	secrets []strictyaml.Secret
+}
+
+// stays reports whether the section of a file can be had from that of the configuration before.
+func (p *orgPart) stays(f *orgFile, main digest, src Sources, readFile func(string) ([]byte, error)) bool {
+	return p != nil && p.made != nil && p.main == main && f.err == nil && bytes.Equal(p.data, f.data) && confined(f.path, nil, p.rego) == nil &&
+		!slices.ContainsFunc(p.secrets, func(s strictyaml.Secret) bool { return !s.Holds(src.Env, readFile) })
+}
+
+// noteOrgs remembers the sections of files for the next configuration.
+func (l *Loaded) noteOrgs() {
+	for i := range l.Config.Orgs {
+		o := &l.Config.Orgs[i]
+		part := l.files[o.File]
+		if part == nil || part.made != nil || o.Policies.Stands || len(o.KeyFiles) > 0 {
+			continue
+		}
+		made := *o // a pointer to it would keep all the others, too
+		part.made = &made
+		_ = strictyaml.EachSecret(o, func(s *strictyaml.Secret) error { // they are resolved
+			if !s.IsZero() {
+				part.secrets = append(part.secrets, *s)
+			}
+			return nil
+		})
+	}
+}
 
 // readOrgFiles reads the files that a pattern matches. Their names are inputs. Only files really in the directory are read: a link that
 // leads out of it is a fault, and so is anything but a file.
@@ -76,14 +114,16 @@ func readBounded(root *os.Root, name string) ([]byte, error) {
 
 // includeOrgs adds the organisations of files to those of the main file. A file that has not changed since before comes first: of two that
 // have an entry that only one may have, the one that changed is at fault. It returns faults of form, and others.
-func (l *Loaded) includeOrgs(files []orgFile, before *Loaded) (form strictyaml.Errors, other error) {
-	changed := func(f orgFile) bool {
-		if before == nil {
-			return false
-		}
-		data, had := before.files[f.path]
-		return !had || !bytes.Equal(data, f.data)
+func (l *Loaded) includeOrgs(files []orgFile, src Sources) (form strictyaml.Errors, other error) {
+	var before orgFiles
+	if src.Before != nil {
+		before = src.Before.files
 	}
+	changed := func(f orgFile) bool {
+		part, had := before[f.path]
+		return src.Before != nil && (!had || !bytes.Equal(part.data, f.data))
+	}
+	readFile := l.Inputs.noting(src.ReadFile)
 	slices.SortStableFunc(files, func(a, b orgFile) int {
 		switch ca, cb := changed(a), changed(b); {
 		case ca == cb:
@@ -100,17 +140,25 @@ func (l *Loaded) includeOrgs(files []orgFile, before *Loaded) (form strictyaml.E
 			continue
 		}
 		i := len(l.Config.Orgs)
+		if part := before[f.path]; part.stays(&f, l.main, src, readFile) {
+			l.files[f.path] = part
+			l.Config.Orgs = append(l.Config.Orgs, *part.made)
+			l.Config.Orgs[i].Kept = true
+			l.positions.Put(fault.Index("orgs", i), part.positions)
+			continue
+		}
 		l.Config.Orgs = append(l.Config.Orgs, settings.Org{File: f.path})
 		o, at := &l.Config.Orgs[i], fault.Index("orgs", i)
-		found, _ := errors.AsType[strictyaml.Errors](l.positions.Include(f.path, f.data, at, o))
-		l.files[f.path] = f.data
+		positions, err := l.positions.Include(f.path, f.data, at, o)
+		found, _ := errors.AsType[strictyaml.Errors](err)
 		if f.err != nil {
 			found = strictyaml.Errors{{File: f.path, Path: at, Message: causeOf(f.err).Error()}}
 		}
 		o.File, o.Unfit = f.path, len(found) > 0
+		l.files[f.path] = &orgPart{data: f.data, main: l.main, positions: positions, rego: o.Policies.Directory}
 		form = append(form, found...)
 		if len(found) == 0 {
-			err := errors.Join(l.Config.OrgBounds.Judge(o), confined(o))
+			err := errors.Join(l.Config.OrgBounds.Judge(o), confined(f.path, o.KeyFiles, o.Policies.Directory))
 			other = errors.Join(other, fault.At(at, err))
 			o.Unfit = err != nil
 		}
@@ -126,10 +174,11 @@ func causeOf(err error) error {
 	return err
 }
 
-// confined reports files and directories of an organisation that are not in the directory of its file, or lead out of it.
-func confined(o *settings.Org) error {
+// confined reports key files and a directory of policies, unless it is "", that are not in the directory of their organisation's file, or lead
+// out of it.
+func confined(file string, keyFiles []string, rego string) error {
 	var errs fault.Found
-	dir := filepath.Dir(o.File)
+	dir := filepath.Dir(file)
 	judge := func(at, path string) {
 		real, err := filepath.EvalSymlinks(filepath.Join(dir, path))
 		base, baseErr := filepath.EvalSymlinks(dir)
@@ -140,11 +189,11 @@ func confined(o *settings.Org) error {
 		rel, err := filepath.Rel(base, real)
 		errs.If(!filepath.IsLocal(path) || err != nil || !filepath.IsLocal(rel), at, "must stay in the directory of the organisation's file")
 	}
-	for i, path := range o.KeyFiles {
+	for i, path := range keyFiles {
 		judge(fault.Index("key_files", i), path)
 	}
-	if o.Policies.Directory != "" {
-		judge("rego", o.Policies.Directory)
+	if rego != "" {
+		judge("rego", rego)
 	}
 	return errors.Join(errs...)
 }
@@ -156,7 +205,7 @@ func (l *Loaded) resolveSecrets(resolve func(any) error) error {
 	errs := []error{resolve(&l.Config)}
 	l.Config.Orgs = orgs
 	for i := range orgs {
-		if !orgs[i].Unfit {
+		if !orgs[i].Unfit && !orgs[i].Kept {
 			errs = append(errs, fault.At(fault.Index("orgs", i), resolve(&orgs[i])))
 		}
 	}
@@ -169,7 +218,7 @@ func (l *Loaded) keepOrgs(before *Loaded) {
 		f := settings.FileFault{File: path, Fault: l.refused[path]}
 		if i := slices.IndexFunc(before.Config.Orgs, func(o settings.Org) bool { return o.File == path }); i >= 0 {
 			o := before.Config.Orgs[i]
-			o.Policies.Stands = true
+			o.Policies.Stands, o.Kept = true, false // it stays without its file
 			l.Config.Orgs, f.Org = append(l.Config.Orgs, o), o.ID
 			l.files[path] = before.files[path]
 			if o.Policies.Directory != "" {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/config"
+	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -349,5 +350,68 @@ func TestWatchOrgFiles(t *testing.T) {
 		if slices.Sort(ids); !slices.Equal(ids, step.want) {
 			t.Errorf("organisations %v, want %v", ids, step.want)
 		}
+	}
+}
+
+// A file that has not changed keeps its section as it is in memory, with its places, for as long as nothing has changed that it is made from
+// or judged by.
+func TestUnchangedOrgFilesStay(t *testing.T) {
+	d := newTree(t, map[string]string{"conf.d/acme.yaml": orgText("acme", "teams: [{id: a}]"), "conf.d/beta.yaml": orgText("beta", ""), "conf.d/keys.yaml": orgText("keys", "key_files: [k.txt]"), "conf.d/k.txt": "[]\n"})
+	value := "first-secret-value"
+	load := func(before *config.Loaded) *config.Loaded {
+		t.Helper()
+		l, err := config.Load(filepath.Join(d.dir, "tollgate.yaml"), config.Sources{
+			Env: func(name string) (string, bool) { return value + name, true }, Before: before,
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	l := load(nil)
+	for _, tt := range []struct {
+		name   string
+		change func()
+		stay   []string
+	}{
+		{"nothing", func() {}, []string{"acme", "beta"}},
+		{"one file", func() { d.write("conf.d/beta.yaml", orgText("beta", "teams: [{id: b}]")) }, []string{"acme"}},
+		{"another key", func() { d.write("conf.d/k.txt", "- {id: k, sha256: "+identity.DigestOf("tg_live_0001").String()+"}\n") }, []string{"acme", "beta"}},
+		{"secrets", func() { value = "other-secret-value" }, nil},
+		{"a fault", func() { d.write("conf.d/beta.yaml", orgText("beta", "teams: [{id: b}, {id: b}]")) }, []string{"acme"}},
+		{"the fault's end", func() { d.write("conf.d/beta.yaml", orgText("beta", "teams: [{id: b}]")) }, []string{"acme", "beta"}},
+		{"the main file", func() { d.write("tollgate.yaml", mainFile+"\n") }, nil},
+		{"nothing again", func() {}, []string{"acme", "beta"}},
+	} {
+		before := l.Config
+		tt.change()
+		l = load(l)
+		var stay []string
+		for i := range l.Config.Orgs {
+			o := &l.Config.Orgs[i]
+			if o.Kept {
+				stay = append(stay, o.ID)
+				if was := before.Org(o.ID); &was.Policies.Policies[0] != &o.Policies.Policies[0] || o.Policies.Stands {
+					t.Errorf("%s: the section of %s is not that of before", tt.name, o.ID)
+				}
+			}
+			if want := value + "KEY_" + strings.ToUpper(o.ID); o.ID != "main" && o.Credential.Reveal() != want {
+				t.Errorf("%s: %s has the credential %q, want %q", tt.name, o.ID, o.Credential.Reveal(), want)
+			}
+			if err := l.Locate(fault.Errorf(fault.Index("orgs", i)+".budget", "x")); o.File != "" && !o.Policies.Stands && !strings.Contains(err.Error(), o.ID+".yaml:3:1: ") {
+				t.Errorf("%s: %v is not placed in its file", tt.name, err)
+			}
+		}
+		slices.Sort(stay)
+		if diff := cmp.Diff(tt.stay, stay); diff != "" {
+			t.Errorf("%s: what stays (-want +got):\n%s", tt.name, diff)
+		}
+	}
+	if keys := l.Config.Org("keys").Keys; len(keys) != 1 || keys[0].ID != "k" {
+		t.Errorf("the key of a file is not there: %v", keys)
+	}
+	d.write("tollgate.yaml", strings.Replace(mainFile, "gpus: 4", "gpus: 3", 1))
+	if l = load(l); len(l.Config.Refused) != 3 {
+		t.Errorf("refused by narrower bounds are %v, want all three", l.Config.Refused)
 	}
 }

@@ -102,7 +102,9 @@ func validate(c *settings.Config, demoKeys bool) error {
 	errs.If(len(c.Orgs) == 0 && c.OrgsFiles == "", "orgs", "needs at least one organisation")
 	errs = append(errs, fault.At("org_bounds", c.OrgBounds.Validate()))
 	for i := range c.Orgs {
-		errs = append(errs, fault.At(fault.Index("orgs", i), validateOrg(&c.Orgs[i], demoKeys)))
+		if !c.Orgs[i].Kept {
+			errs = append(errs, fault.At(fault.Index("orgs", i), validateOrg(&c.Orgs[i], demoKeys)))
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -47,7 +47,7 @@ func read(name string, data []byte, into any) (reflect.Value, *Positions, error)
 	}
 	root := planOf(target.Type().Elem())
 	src := &source{name: name, at: map[string]place{}}
-	pos := &Positions{file: name, at: src.at}
+	pos := &Positions{file: name, at: src.at, included: make(map[string]*Positions)}
 	result := reflect.New(target.Type().Elem()).Elem()
 	result.Set(target.Elem())
 	if doc := src.parse(data); doc != nil {

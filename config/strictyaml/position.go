@@ -11,48 +11,48 @@ import (
 // place is a line and a column, both from 1; the zero value is an unknown place.
 type place struct{ line, col int }
 
-// Positions knows where in its file each configured value is written. It never changes after [Load], [Positions.Extend] and [Positions.Include], and is safe for concurrent use then. A
+// Positions knows where in its file each configured value is written. It never changes after [Load], [Positions.Extend], [Positions.Include] and [Positions.Put], and is safe for concurrent use then. A
 // nil *Positions knows nothing.
 type Positions struct {
 	file       string
 	at         map[string]place
 	extensions []extension
-	included   []inclusion
+	included   map[string]*Positions // values that are written in other files, by path
 }
 
-// inclusion is a value that is written in another file.
-type inclusion struct {
-	path string
-	file *Positions
-}
-
-// Include is [Survey] of a file with the value at path. p knows afterwards where its parts are written, and faults have the paths that
-// they have below it.
-func (p *Positions) Include(name string, data []byte, path string, into any) error {
-	file, err := Survey(name, data, into)
-	p.included = append(p.included, inclusion{path, file})
+// Include is [Survey] of a file with the value at path. p knows afterwards where its parts are written, as file does of itself, and faults
+// have the paths that they have below it.
+func (p *Positions) Include(name string, data []byte, path string, into any) (file *Positions, err error) {
+	file, err = Survey(name, data, into)
+	p.Put(path, file)
 	found, _ := errors.AsType[Errors](err)
 	if len(found) == 0 {
-		return nil
+		return file, nil
 	}
 	for i := range found {
 		found[i].Path = strings.TrimSuffix(path+"."+found[i].Path, ".")
 	}
-	return found
+	return file, found
 }
+
+// Put has p know where the parts of the value at path are written, in a file that was included before.
+func (p *Positions) Put(path string, file *Positions) { p.included[path] = file }
 
 // within returns where the value at path is written, if it is in a file that was included.
 func (p *Positions) within(path string) (file string, at place, ok bool) {
-	for _, in := range p.included {
-		if path == in.path {
-			return in.file.file, place{1, 1}, true
-		}
-		if rest, below := strings.CutPrefix(path, in.path+"."); below {
-			at, ok = in.file.at[rest]
-			return in.file.file, at, ok
-		}
+	whole := path
+	for p.included[whole] == nil && whole != "" {
+		whole = parent(whole)
 	}
-	return "", place{}, false
+	in := p.included[whole]
+	switch {
+	case in == nil:
+		return "", place{}, false
+	case whole == path:
+		return in.file, place{1, 1}, true
+	}
+	at, ok = in.at[path[len(whole)+1:]]
+	return in.file, at, ok
 }
 
 // File returns the name the file was loaded under.

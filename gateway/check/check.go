@@ -31,6 +31,9 @@ func (Judge) Faults(c *settings.Config) error {
 	for i := range c.Orgs {
 		o := &c.Orgs[i]
 		orgs[o.ID] = true
+		if o.Kept {
+			continue
+		}
 		names := policies.Names{Roles: identity.Role("").Values()}
 		for _, t := range o.Teams {
 			names.Teams = append(names.Teams, t.ID)
@@ -87,8 +90,8 @@ func validateAdmins(c *settings.Config, orgs map[string]bool) error {
 		errs.If(i.Org != "" && !orgs[i.Org], at+".org", "no organisation %q is defined", i.Org)
 		ids[i.ID], urls[i.URL] = true, true
 	}
-	for i, o := range c.Orgs {
-		for j, k := range o.Keys {
+	for i := range c.Orgs {
+		for j, k := range c.Orgs[i].Keys {
 			errs.If(slices.ContainsFunc(k.Secrets(), func(d settings.Digest) bool { return admins.Knows(d.Digest) }), fault.Index(fault.Index("orgs", i)+".keys", j), "is the token of an admin, too")
 		}
 	}

@@ -259,8 +259,8 @@ func (c *Config) Validate() error {
 	var errs fault.Found
 	orgs := make(map[string]bool)
 	accounts := make(map[string]string) // credential to the organisation that has it
-	for i, o := range c.Orgs {
-		at := fault.Index("orgs", i)
+	for i := range c.Orgs {
+		o, at := &c.Orgs[i], fault.Index("orgs", i)
 		for _, given := range []struct{ field, secret string }{{".credential", o.Credential.Reveal()}, {".run_credential", o.RunCredential.Reveal()}} {
 			other, taken := accounts[given.secret]
 			errs.If(taken && other != o.ID, at+given.field, "organisation %q has the same credential: what one makes, the other could read and delete", other)
@@ -274,7 +274,9 @@ func (c *Config) Validate() error {
 			errs = append(errs, fault.Errorf(at+".idle.for", "must be at least twice spend.reconcile, which is %s", c.Spend.Reconcile))
 		}
 		errs.If(!o.Alerts.KeepSecret.IsZero() && c.PublicURL == "", at+".alerts.keep_secret", "needs public_url, where links lead")
-		errs = append(errs, o.validate(at)...)
+		if !o.Kept {
+			errs = append(errs, o.validate(at)...)
+		}
 	}
 	if org := c.Legacy.Keyless.Org; org != "" && !orgs[org] {
 		errs = append(errs, fault.Errorf("legacy.keyless.org", "no organisation %q is defined", org))
@@ -378,8 +380,8 @@ func (c *Config) validateIssuers() error {
 		errs = append(errs, fault.At(at, a.Validate()))
 		issued(at, a.ID, &a.Mapping, &a.Limit, &a.Budget)
 	}
-	for n, o := range c.Orgs {
-		for m, k := range o.Keys {
+	for n := range c.Orgs {
+		for m, k := range c.Orgs[n].Keys {
 			if issuer, _, found := strings.Cut(k.ID, ":"); found && ids[issuer] {
 				errs = append(errs, fault.Errorf(fault.Index(fault.Index("orgs", n)+".keys", m)+".id", "begins as the ids of the callers of issuer %q do", issuer))
 			}

@@ -88,6 +88,9 @@ type Org struct {
 	File string `yaml:"-"`
 	// Unfit says that its file is not to be followed to anything else: it sets something that an organisation may not set.
 	Unfit bool `yaml:"-"`
+	// Kept says that the section, with the values of its secrets, is that of the configuration before, in which it was judged, and that
+	// nothing has changed that it alone is judged by. Its parts are shared with that.
+	Kept bool `yaml:"-"`
 	// Made are the keys made at run time that are in force beside Keys.
 	Made trie.Map[string, *Key] `yaml:"-"`
 	// Issued are the issuers and authorities of the configuration that speak for it.
