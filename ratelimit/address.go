@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -65,9 +66,7 @@ func NewAddressLimiter(config AddressConfig, clock Clock) (*AddressLimiter, erro
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("ratelimit: addresses: %w", err)
 	}
-	if clock == nil {
-		clock = systemClock{}
-	}
+	clock = cmp.Or[Clock](clock, systemClock{})
 	interval := time.Minute / time.Duration(config.Rate)
 	return &AddressLimiter{
 		clock: clock, interval: interval, depth: interval * time.Duration(config.Burst),

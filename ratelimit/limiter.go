@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -65,18 +66,12 @@ func New(config Config, deps Deps) (*Limiter, error) {
 	if deps.Store == nil {
 		return nil, errors.New("ratelimit: no store")
 	}
-	if config.Gateway == "" {
-		config.Gateway = rand.Text()
-	}
+	config.Gateway = cmp.Or(config.Gateway, rand.Text())
 	if config.Memory.Refusal == 0 && config.Mode == ModeLeased {
 		config.Memory.Refusal = time.Second
 	}
-	if deps.Clock == nil {
-		deps.Clock = systemClock{}
-	}
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
+	deps.Clock = cmp.Or[Clock](deps.Clock, systemClock{})
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	if deps.Timed == nil {
 		deps.Timed = func(context.Context, time.Duration) {}
 	}

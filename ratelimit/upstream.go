@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -82,9 +83,7 @@ func NewUpstream(config UpstreamConfig, clock Clock) (*Upstream, error) {
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("ratelimit: upstream: %w", err)
 	}
-	if clock == nil {
-		clock = systemClock{}
-	}
+	clock = cmp.Or[Clock](clock, systemClock{})
 	return &Upstream{config: config, clock: clock, credentials: make(map[string]*credential)}, nil
 }
 
