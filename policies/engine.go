@@ -94,15 +94,11 @@ func NewEngine(limits Limits, orgs map[string]Config, deps Deps) (*Engine, error
 		return nil, fmt.Errorf("policy limits: %w", err)
 	}
 	limits.Concurrency = cmp.Or(limits.Concurrency, 2*runtime.GOMAXPROCS(0))
-	if deps.DocURL == "" {
-		deps.DocURL = "docs/policies/"
-	}
+	deps.DocURL = cmp.Or(deps.DocURL, "docs/policies/")
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	if deps.HTTPClient == nil {
 		deps.HTTPClient = &http.Client{
 			Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, IdleConnTimeout: time.Minute},

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,9 +86,7 @@ func New(cfg Config, deps Deps) (*Catalog, error) {
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	rates, err := cfg.Storage.rates()
 	if err != nil {
 		return nil, fmt.Errorf("catalog: %w", err)

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 )
@@ -17,9 +18,7 @@ func (s *Snapshot) volume(after map[string]any) Cost {
 	if s == nil {
 		return unknown("the storage rates are not available")
 	}
-	if kind == "" {
-		kind = s.tiers[text(after["dataCenter"])]
-	}
+	kind = cmp.Or(kind, s.tiers[text(after["dataCenter"])])
 	monthly, basis, ok := s.rates.volume(kind, size)
 	if !ok {
 		return unknown("no rate is configured for network volumes of type %q", kind)

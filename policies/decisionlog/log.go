@@ -90,9 +90,7 @@ func New(cfg Config, deps Deps) (*Log, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("decision log: %w", err)
 	}
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	if deps.Random == nil {
 		deps.Random = rand.Float64
 	}
