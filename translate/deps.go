@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -44,9 +45,7 @@ func (d Deps) WithDefaults() Deps {
 	if d.Catalog == nil {
 		d.Catalog = NewCatalog(d.Now)
 	}
-	if d.Logger == nil {
-		d.Logger = slog.New(slog.DiscardHandler)
-	}
+	d.Logger = cmp.Or(d.Logger, slog.New(slog.DiscardHandler))
 	return d
 }
 

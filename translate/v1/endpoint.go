@@ -64,9 +64,7 @@ func (r *request) endpoint(e v2.Endpoint, view endpointView) map[string]any {
 // for lists.
 func (r *request) endpointNow(ctx context.Context, e v2.Endpoint, note translate.EndpointNote) map[string]any {
 	view := endpointView{note: note, types: r.poolCards(ctx, e.Members), version: r.Version(ctx, e.ID())}
-	if view.version == 0 {
-		view.version = note.Version
-	}
+	view.version = cmp.Or(view.version, note.Version)
 	if view.version != note.Version {
 		note.Version = view.version
 		translate.SaveNote(ctx, r.Dialogue, r.Key(translate.KindEndpoint, e.ID()), note)
