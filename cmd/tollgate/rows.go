@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,9 +75,7 @@ func (c *rowCommand) command(use string) *cobra.Command {
 		Use: use, Short: c.told.Short, Long: c.told.Long, Example: indent(c.told.Example), Args: named(arguments),
 		RunE: action(func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) }),
 	}
-	if cmd.Short == "" {
-		cmd.Short = c.row.Summary
-	}
+	cmd.Short = cmp.Or(cmd.Short, c.row.Summary)
 	if c.row.Media == "" {
 		c.out = outputFlag(cmd)
 	}
