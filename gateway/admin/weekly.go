@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -191,9 +192,7 @@ func (w *Weekly) Text() string {
 				of = " (" + s.Of + ")"
 			}
 			name := s.Name
-			if name == "" {
-				name = "without an owner"
-			}
+			name = cmp.Or(name, "without an owner")
 			out = append(out, name+of+" "+s.USD)
 		}
 		return out

@@ -3,6 +3,7 @@ package audit
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -111,9 +112,7 @@ func (f *follower) read(complete bool) ([]Line, error) {
 
 func (f *follower) take(text []byte) Line {
 	out := parse(text)
-	if out.Seq == 0 {
-		out.Seq = f.at.Seq + 1 // it has a number, which cannot be read
-	}
+	out.Seq = cmp.Or(out.Seq, f.at.Seq+1) // it has a number, which cannot be read
 	f.at = position{out.Seq, sum(text)}
 	return out
 }

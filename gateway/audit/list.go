@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -208,9 +209,7 @@ func (s *search) take(l line) (done bool) {
 	if r, ok := s.results[l.Seq]; ok {
 		delete(s.results, l.Seq)
 		c.Ended, c.Status, c.Carried = r.Time, r.Status, r.Carried
-		if c.Resource == "" {
-			c.Resource = r.Resource
-		}
+		c.Resource = cmp.Or(c.Resource, r.Resource)
 	}
 	switch {
 	case s.Before > 0 && l.Seq >= s.Before:

@@ -135,9 +135,7 @@ func rolesOf(roles []identity.Role) []identity.Role {
 // atMost gives a bound that is not set the lead's own, and refuses one beyond that or
 // the team's. 0 is no bound.
 func atMost[T ~int64](name string, of *T, own, team T) error {
-	if *of == 0 {
-		*of = own
-	}
+	*of = cmp.Or(*of, own)
 	for _, most := range []T{own, team} {
 		if most > 0 && *of > most {
 			return fault.Errorf(name, "is more than the lead or its team may have")

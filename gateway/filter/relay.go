@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -122,9 +123,7 @@ func rewriteError(a *Answer, cred upstream.Credential) (body []byte, detail stri
 			p.Errors = append(p.Errors, s)
 		}
 	}
-	if p.Detail == "" {
-		p.Detail = "the platform gave no reason"
-	}
+	p.Detail = cmp.Or(p.Detail, "the platform gave no reason")
 	scrub := func(s string) string { return string(cred.Scrub([]byte(s))) }
 	p.Title, p.Detail = scrub(p.Title), scrub(p.Detail)
 	for i, e := range p.Errors {

@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -119,9 +120,7 @@ func (t *Table) add(r *Route) error {
 			return fmt.Errorf("route %s: pattern %q: %w", r.ID, r.Pattern, err)
 		}
 		n = next
-		if n.dialect == "" {
-			n.dialect = r.Dialect
-		}
+		n.dialect = cmp.Or(n.dialect, r.Dialect)
 	}
 	if first, ok := n.methods[r.Method]; ok {
 		return fmt.Errorf("routes %s and %s both answer %s %s", first.ID, r.ID, r.Method, r.Pattern)

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 
@@ -26,9 +27,7 @@ type dryRun struct {
 // asked reads a question from the parameters of a page or a form.
 func (v *visit) asked() question {
 	method := v.r.FormValue("method")
-	if method == "" {
-		method = http.MethodPost
-	}
+	method = cmp.Or(method, http.MethodPost)
 	return question{Method: method, Path: v.r.FormValue("path"), Body: v.r.FormValue("body"), Org: v.org, Key: v.r.FormValue("key")}
 }
 

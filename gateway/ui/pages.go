@@ -90,9 +90,7 @@ func (c *Console) show(v *visit, p *page) {
 		v.render(status, "fault", f)
 		return
 	}
-	if status == 0 {
-		status = http.StatusOK
-	}
+	status = cmp.Or(status, http.StatusOK)
 	v.render(status, p.name, f)
 }
 
