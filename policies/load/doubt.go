@@ -43,7 +43,7 @@ func Values(entries []section.Entry) []Value {
 func Warnings(entries []section.Entry) []error {
 	var out []error
 	for i, e := range entries {
-		if p, ok := Lookup(e.Policy); ok {
+		if p, ok := Lookup(e.Policy); ok && len(p.params.doubts) > 0 {
 			given, _ := p.params.check(e.Params) // its faults are Check's
 			out = append(out, fault.At(fault.Index("policies", i)+".params", errors.Join(contradictions(p.params.doubts, given)...)))
 		}
