@@ -44,7 +44,7 @@ type digest [sha256.Size]byte
 
 func (in *Inputs) add(path string, d digest) {
 	if in.seen == nil {
-		in.seen = make(map[string]digest)
+		in.seen, in.read = make(map[string]digest), make(map[string]reading)
 	}
 	in.seen[path] = d
 }
@@ -53,9 +53,13 @@ func (in *Inputs) add(path string, d digest) {
 // like are not: they can be read once.
 func (in *Inputs) noting(readFile func(string) ([]byte, error)) func(string) ([]byte, error) {
 	return func(path string) ([]byte, error) {
+		stat, serr := os.Stat(path) // before it is read: a change meanwhile shows in the next one
 		data, err := readFile(path)
-		if stat, serr := os.Stat(path); serr != nil || stat.Mode().IsRegular() {
+		if serr != nil || stat.Mode().IsRegular() {
 			in.add(path, contentOf(data, err))
+		}
+		if serr == nil && stat.Mode().IsRegular() && time.Since(stat.ModTime()) > tick {
+			in.read[path] = reading{in.seen[path], stat}
 		}
 		return data, err
 	}
@@ -77,7 +81,7 @@ const tick = 2 * time.Second
 // look returns the same inputs as they are now. Files whose size, time and identity are
 // unchanged are not read again.
 func (in Inputs) look() Inputs {
-	now := Inputs{skip: in.skip, patterns: in.patterns, read: make(map[string]reading, len(in.read))}
+	now := Inputs{skip: in.skip, patterns: in.patterns}
 	for path := range in.seen {
 		stat, err := os.Stat(path)
 		before, known := in.read[path]

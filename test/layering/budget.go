@@ -40,7 +40,7 @@ func Budgets() []Budget {
 		{"ledger and its store", []string{"policies/spend", "policies/spend/redisstore"}, 8030},
 		{"limits and their store", []string{"ratelimit", "ratelimit/group", "ratelimit/metrics", "ratelimit/redisstore"}, 4856},
 		{"old dialects", []string{"translate/..."}, 15731},
-		{"configuration", []string{"config/...", "gateway/settings"}, 5516},
+		{"configuration", []string{"config/...", "gateway/settings"}, 5520},
 		{"command line", []string{"cmd/tollgate"}, 6520},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2537},
 		{"emulator of the platform", []string{"test/platform/..."}, 10833},
