@@ -162,11 +162,11 @@ bench: build ## What the gateway costs beside a bare proxy and Envoy, into bench
 	@go run ./test/bench $(BENCHFLAGS)
 	@[[ -n "$(BENCHFLAGS)" ]] || $(MAKE) --no-print-directory bench-growth
 
-# TestListsCost, TestKeysCost, TestPassCost and TestTripsToRedis hold what does not move with load: allocations, commands and exchanges.
+# TestListsCost, TestKeysCost, TestReloadCost, TestPassCost and TestTripsToRedis hold what does not move with load: allocations, commands and exchanges.
 .PHONY: bench-growth
 bench-growth: ## What lists, keys, pages, reloads and passes over the ledger cost as they grow (docs/capacity.md)
 	@.ci/install-tools redis
-	@go test -run '^$$' -bench '^Benchmark(Lists|ListsAtOnce|MakeKey)$$' -benchmem -timeout 0 ./gateway
+	@go test -run '^$$' -bench '^Benchmark(Lists|ListsAtOnce|MakeKey|ReloadOrg)$$' -benchmem -timeout 0 ./gateway
 	@go test -run '^$$' -bench '^BenchmarkPages$$' ./gateway/ui
 	@go test -run '^$$' -bench '^Benchmark(Start|Reload)$$' -benchmem ./policies
 	@go test -run '^$$' -bench '^BenchmarkPass$$' -benchmem ./policies/spend/redisstore
