@@ -194,13 +194,13 @@ func Integer(v any) (int64, bool) {
 	return int64(f), true
 }
 
-// List turns strings into a JSON array; nil becomes an empty one.
-func List(texts []string) []any {
-	items := make([]any, len(texts))
-	for i, s := range texts {
-		items[i] = s
+// List turns a slice into a JSON array; nil becomes an empty one.
+func List[T any](items []T) []any {
+	list := make([]any, len(items))
+	for i, item := range items {
+		list[i] = item
 	}
-	return items
+	return list
 }
 
 // Int writes an integer as a JSON number without fraction or exponent.

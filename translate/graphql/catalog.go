@@ -210,11 +210,7 @@ func serverlessGPUPools(ctx context.Context, x *exchange, _ input) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	out := make([]any, len(pools))
-	for i, p := range pools {
-		out[i] = p
-	}
-	return out, nil
+	return translate.List(pools), nil
 }
 
 // pools groups the serverless GPU types, in catalog order.

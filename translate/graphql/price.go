@@ -229,11 +229,7 @@ func lowestPriceFields() objectType {
 			if err != nil {
 				return nil, err
 			}
-			out := make([]any, len(counts))
-			for i, n := range counts {
-				out[i] = n
-			}
-			return out, nil
+			return translate.List(counts), nil
 		}),
 		"maxUnreservedGpuCount": field(func(ctx context.Context, x *exchange, l *lowest, _ input) (any, error) {
 			counts, err := l.counts(ctx, x)
