@@ -69,8 +69,8 @@ unraced: # The tests of policies without the race detector: the one needs an add
 	@go test -run '^(TestGreedyRego|TestOpenIsSound)$$' ./policies
 
 .PHONY: quick
-quick: ## Run the tests as they are on a bare machine: no race detector, nothing installed (PKG, TESTFLAGS)
-	@$(GOTEST) $(TESTFLAGS) $(LONG) $(PKG)
+quick: ## Run what a bare machine can in a few minutes: no race detector, nothing installed, no Envoy, browser or load (PKG, TESTFLAGS)
+	@$(GOTEST) -short $(TESTFLAGS) $(LONG) $(PKG)
 
 .PHONY: check
 check: vet lint clean-generated ## Everything CI refuses a change for, but the tests

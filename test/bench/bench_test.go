@@ -34,6 +34,9 @@ func TestMain(m *testing.M) {
 // A run of the built binary, so small that its figures mean nothing, has a sample of
 // everything and leaves out only absent programs.
 func TestSmallRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("puts programs under load")
+	}
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		if os.Getenv("TOLLGATE_REQUIRE_REDIS") != "" {
 			t.Fatal(err)

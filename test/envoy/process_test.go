@@ -21,6 +21,9 @@ import (
 // program finds Envoy, or skips the test.
 func program(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts Envoys")
+	}
 	if path := os.Getenv("TOLLGATE_ENVOY"); path != "" {
 		if _, err := os.Stat(path); err != nil {
 			t.Fatalf("TOLLGATE_ENVOY: %v", err)

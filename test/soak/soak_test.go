@@ -73,6 +73,9 @@ type gateway struct {
 }
 
 func TestSoak(t *testing.T) {
+	if testing.Short() {
+		t.Skip("puts a gateway under load")
+	}
 	p := platform.RunT(t, platform.AllowUnknown(), platform.WithAccounts(platform.Account{ID: "acme", Key: platform.DefaultKey, Exempt: true, WorkerQuota: 1000}))
 	g := start(t, p)
 	ctx, cancel := context.WithTimeout(t.Context(), *length)
