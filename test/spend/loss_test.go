@@ -57,11 +57,16 @@ func newLossSiteOn(t *testing.T, server *redistest.Server) *lossSite {
 			x.spend()
 			x.mark = x.server.Mark()
 		}
-		a, err := x.ask(i, "key_of_ann_1", http.MethodPost, pods, slotPod)
-		if err != nil || a.status != http.StatusCreated {
-			t.Fatalf("create: %d %s (%v)", a.status, a.body, err)
-		}
-		x.own = append(x.own, a.id())
+		x.await("a pod is made", func() bool { // with 503 nothing is: a disk that is slow holds the store up
+			a, err := x.ask(i, "key_of_ann_1", http.MethodPost, pods, slotPod)
+			if err != nil || a.status != http.StatusCreated && a.status != http.StatusServiceUnavailable {
+				t.Fatalf("create: %d %s (%v)", a.status, a.body, err)
+			}
+			if a.status == http.StatusCreated {
+				x.own = append(x.own, a.id())
+			}
+			return a.status == http.StatusCreated
+		})
 	}
 	for g := range x.gateways {
 		x.reconcile(g) // their images are of now
