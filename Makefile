@@ -20,9 +20,8 @@ PKG ?= ./...
 LONG := $(if $(filter ./...,$(PKG)),./test/envoy ./test/parity ./test/spend ./policies)
 # Packages that only start programs or read files: the race detector has nothing to find in them.
 UNRACED := /test/(bench|deploy|layering|prose|script|soak)$$
-# Half of a suite is waiting, so two more run at once than there are cores. Vet is of `make check`, with the linters. GOGC saves a fifth of what
-# compilers take, and a seventh of what tests take.
-GOTEST := GOGC=400 go test -vet=off -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
+# Vet is of `make check`, with the linters. GOGC saves a fifth of what compilers take, and a seventh of what tests take.
+GOTEST := GOGC=400 go test -vet=off
 FUZZTIME ?= 10s
 SOAK ?= 5m
 BENCH ?= .
@@ -70,7 +69,7 @@ unraced: # The tests of policies without the race detector: the one needs an add
 
 .PHONY: quick
 quick: ## Run what a bare machine can in a few minutes: no race detector, nothing installed, no Envoy, browser or load (PKG, TESTFLAGS)
-	@$(GOTEST) -short $(TESTFLAGS) $(LONG) $(PKG)
+	@$(GOTEST) -short -p $$(($$(getconf _NPROCESSORS_ONLN) + 2)) $(TESTFLAGS) $(LONG) $(PKG) # half of a suite is waiting
 
 .PHONY: check
 check: vet lint clean-generated ## Everything CI refuses a change for, but the tests

@@ -3,6 +3,7 @@ package parity
 import (
 	"bufio"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -33,7 +34,10 @@ import (
 // Tests with many calls at once, or with a bound of seconds, are not parallel: beside others
 // they would measure the machine. Those of lost creates, most of the time of all, wait for seconds to pass.
 func TestMain(m *testing.M) {
-	world.Overlap("6")
+	flag.Parse()
+	if testing.Short() { // and without the race detector, with which they would hold each other up
+		world.Overlap("6")
+	}
 	goleak.VerifyTestMain(m)
 }
 
