@@ -153,6 +153,8 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 		if memory, err = r.Images.recall(ctx, org, &before); err != nil {
 			return Report{}, err
 		}
+	} else if memory.loss, err = r.Images.lost(ctx, org, &before); err != nil { // its rebuild may not have come to tell the end
+		return Report{}, err
 	}
 	found, err := r.List(ctx, org)
 	if err != nil {
@@ -180,9 +182,9 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 		if !done {
 			return p.report, errors.New("the store was lost during the rebuild")
 		}
-		if err := r.Images.finished(ctx, org, memory, &p.report, before.Now); err != nil {
-			return p.report, err
-		}
+	}
+	if err := r.Images.finished(ctx, org, memory, &p.report, before.Now); err != nil {
+		return p.report, err
 	}
 	p.report.Corrected, err = r.Bills.Follow(ctx, org, before.Now)
 	if err != nil {

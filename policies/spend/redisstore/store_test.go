@@ -285,6 +285,34 @@ func TestALossOutlivesItsFirstRebuild(t *testing.T) {
 	}
 }
 
+// The end of a loss is told by the next pass if the gateway that rebuilt the ledger was killed
+// before it could.
+func TestTheEndOfALossIsTold(t *testing.T) {
+	s := open(t, miniredis.RunT(t).Addr(), nil)
+	if err := s.Notice(t.Context(), "acme", "loss", `{"lost":"holds","at":"2027-03-14T12:00:00Z"}`); err != nil {
+		t.Fatal(err)
+	}
+	rebuild(t, s, "one")
+	var told []spend.Loss
+	for range 2 {
+		_, err := (&spend.Reconciler{
+			Store: s, History: &spend.History{Store: s, Retention: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler),
+			Images: &spend.Images{
+				Store: s, Notices: s, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
+				Told: func(_ context.Context, _ string, l *spend.Loss) { told = append(told, *l) },
+			},
+			List: func(context.Context, string) ([]spend.Found, error) { return nil, nil },
+			Lock: func(context.Context, string) (func(), error) { return func() {}, nil },
+		}).Pass(t.Context(), "acme")
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if l, err := spend.LastLoss(t.Context(), s, "acme"); err != nil || len(told) != 1 || l == nil || l.Lost != spend.LostHolds || l.Rebuilt.IsZero() {
+		t.Errorf("told %+v, LastLoss = %+v, %v, want %s, rebuilt, once", told, l, err, spend.LostHolds)
+	}
+}
+
 // A rebuild during which the store is lost again does not open it.
 func TestARebuildThatIsLostOpensNothing(t *testing.T) {
 	server := miniredis.RunT(t)
