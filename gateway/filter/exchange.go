@@ -288,9 +288,6 @@ func clip(s string) string {
 // Hold has the platform's answer seen whole before it leaves.
 func (ex *Exchange) Hold() { ex.Out.Whole = true }
 
-// LetPass has the platform's answer pass as it comes.
-func (ex *Exchange) LetPass() { ex.Out.Whole = false }
-
 // Leave notes that the call is on its way to the platform.
 func (ex *Exchange) Leave() {
 	ex.Sent = SentOut

@@ -91,6 +91,18 @@ func TestJobsHaveOwners(t *testing.T) {
 	}
 }
 
+// TestAJobHasItsOwnerBeforeItsCallerHasItsID: an answer without a length is held, too, where no
+// budget asks for that.
+func TestAJobHasItsOwnerBeforeItsCallerHasItsID(t *testing.T) {
+	r := newRig(t, policies("isolation: {read: team}"))
+	r.platform.AddFault(platform.Fault{Operation: "run", Kind: platform.FaultTrickle, Times: 1})
+	a := r.ask(t, "POST", "/v2/p-image-t2i/run", "key_research", `{"input":{"prompt":"x"}}`)
+	if a.Status != 200 || a.Header.Get("Content-Length") == "" {
+		t.Fatalf("%d %v, want an answer that was seen whole", a.Status, a.Header)
+	}
+	r.want(t, 200, "GET", fmt.Sprintf("/v2/p-image-t2i/status/%v", decoded(t, a.Body)["id"]), "")
+}
+
 // TestJobsOfAnEndpoint: the jobs on a team's endpoint are that team's, but for those that others
 // submitted there.
 func TestJobsOfAnEndpoint(t *testing.T) {

@@ -28,8 +28,6 @@ func (f *Reserve) requestRun(ctx context.Context, ex *filter.Exchange, row *oper
 	price := priceOf(ex)
 	if price.Known() && row.Verb.Changes() && !row.Waits {
 		ex.Hold() // such answers are short
-	} else {
-		ex.LetPass()
 	}
 	switch {
 	case row.Verb != operation.VerbRun, ex.Operation.ID == "updateBatch", ex.Operation.ID == "finalizeBatch":
