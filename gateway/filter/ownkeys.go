@@ -19,7 +19,7 @@ type OwnKeys struct{}
 func (OwnKeys) Name() string { return "own keys" }
 
 // Request takes variables that hold a key out of the environment, and refuses with 422
-// a key anywhere else in a body; also in the environment, where the organisation wants
+// a key anywhere else in a body, as in the name of a member; also in the environment, where the organisation wants
 // that. Inputs of jobs belong to their workers and are not looked at.
 func (OwnKeys) Request(_ context.Context, ex *Exchange) error {
 	body, ok := ex.Body.Doc.(map[string]any)
@@ -33,7 +33,7 @@ func (OwnKeys) Request(_ context.Context, ex *Exchange) error {
 	env, _ := body["env"].(map[string]any)
 	if !ex.Tenant.RefuseKeys {
 		for name, v := range env {
-			if text, isText := v.(string); isText && holds(text) {
+			if text, isText := v.(string); isText && holds(text) && !holds(name) {
 				ex.Body.withheld = append(ex.Body.withheld, name)
 			}
 		}
@@ -53,14 +53,15 @@ func (OwnKeys) Request(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// anywhere reports whether a condition holds for any string in a decoded value.
+// anywhere reports whether a condition holds for any string in a decoded value, or for a
+// member's name.
 func anywhere(v any, holds func(string) bool) bool {
 	switch v := v.(type) {
 	case string:
 		return holds(v)
 	case map[string]any:
-		for _, member := range v {
-			if anywhere(member, holds) {
+		for name, member := range v {
+			if holds(name) || anywhere(member, holds) {
 				return true
 			}
 		}
@@ -71,7 +72,7 @@ func anywhere(v any, holds func(string) bool) bool {
 }
 
 // placeOf returns where in a decoded value the first string is that a condition holds
-// for, "" if there is none.
+// for, "" if there is none. A member's name is at the place of its object, and in no place.
 func placeOf(v any, at string, holds func(string) bool) string {
 	switch v := v.(type) {
 	case string:
@@ -80,6 +81,9 @@ func placeOf(v any, at string, holds func(string) bool) string {
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if holds(name) {
+				return at
+			}
 			if found := placeOf(v[name], at+"."+name, holds); found != "" {
 				return found
 			}

@@ -150,6 +150,13 @@ func TestKeysInBodiesStayInside(t *testing.T) {
 				}
 			}
 		}
+		for _, c := range calls {
+			body := strings.NewReplacer(`"K":"%s"`, `"`+made+`":"x"`, `\"K\", value: \"%[1]s\"`, `\"`+made+`\", value: \"x\"`, "%[2]d", "named").Replace(c.body)
+			a := d.ask(t, request("POST", c.target, "key_platform", body))
+			if told := fmt.Sprint(a.Header, a.Body); !strings.Contains(body, made) || !strings.Contains(a.Body, "env: holds a key") || strings.Contains(told, made) {
+				t.Errorf("%s with a key for a name: %d %s, want it refused, and not repeated", c.name, a.Status, told)
+			}
+		}
 		if last := d.platform.CallsTo("createPod"); !bytes.Contains(last[0].Body, []byte(`"env":{"A":"b"}`)) {
 			t.Errorf("what else is in the environment is sent: %s", last[0].Body)
 		}
