@@ -57,7 +57,8 @@ tools: ## Install what tests and linters need: Redis, Envoy, Chromium, promtool,
 test: export TOLLGATE_REQUIRE_REDIS=1 TOLLGATE_REQUIRE_ENVOY=1 TOLLGATE_REQUIRE_CHROMIUM=1 TOLLGATE_REQUIRE_CURL=1 TOLLGATE_REQUIRE_PROMTOOL=1 TOLLGATE_REQUIRE_KUBERNETES_SCHEMAS=1 TOLLGATE_REQUIRE_PYTHON=1 TOLLGATE_REQUIRE_OIDC_PROVIDER=1
 test: ## Run all tests with the race detector, a real Redis and a real Envoy (PKG, TESTFLAGS)
 	@.ci/install-tools redis envoy chromium axe curl promtool kubernetes-schemas oidc-provider
-	@raced=$$(go list $(PKG) | grep -vE '$(UNRACED)' || true); unraced=$$(go list $(PKG) | grep -E '$(UNRACED)' || true); failed=0; \
+	@packages=$$(go list $(PKG)); failed=0; \
+		raced=$$(grep -vE '$(UNRACED)' <<< "$$packages" || true); unraced=$$(grep -E '$(UNRACED)' <<< "$$packages" || true); \
 		[[ -z $$raced ]] || $(GOTEST) -race -shuffle=$(SHUFFLE) -timeout 20m $(TESTFLAGS) $(LONG) $$raced || failed=1; \
 		[[ -z $$unraced ]] || $(GOTEST) -shuffle=$(SHUFFLE) $(TESTFLAGS) $$unraced || failed=1; \
 		exit $$failed
