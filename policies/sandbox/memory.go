@@ -13,11 +13,12 @@ var ErrMemory = errors.New("too much memory was taken")
 // lookEvery is how often it is looked how much memory is taken.
 const lookEvery = 5 * time.Millisecond
 
-// WithinMemory returns a context that ends with the cause [ErrMemory] once the heap of the process is larger by so many bytes than it was, as
-// a bound for work that should take little. Work of others counts, too: what ends early for them may be tried again. stop ends the watch.
+// WithinMemory returns a context that ends with the cause [ErrMemory] once the heap of the process is larger by so many bytes than it was at
+// its smallest since, as a bound for work that should take little: garbage that was there before, and is collected meanwhile, makes no room
+// for more. Work of others counts, too: what ends early for them may be tried again. stop ends the watch.
 func WithinMemory(ctx context.Context, bytes uint64) (within context.Context, stop func()) {
 	within, cancel := context.WithCancelCause(ctx)
-	most := heap() + bytes
+	least := heap()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -28,7 +29,8 @@ func WithinMemory(ctx context.Context, bytes uint64) (within context.Context, st
 			case <-within.Done():
 				return
 			case <-look.C:
-				if heap() > most {
+				now := heap()
+				if least = min(least, now); now > least+bytes {
 					cancel(ErrMemory)
 				}
 			}
