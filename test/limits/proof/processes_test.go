@@ -128,6 +128,19 @@ func (s *scene) waitForAll() {
 	s.t.Fatal("the gateways never were alive together")
 }
 
+// waitForMore waits until something more has been admitted.
+func (s *scene) waitForMore() {
+	s.t.Helper()
+	before, _ := sums(s.all)
+	for range 600 {
+		if now, _ := sums(s.all); now["org"] > before["org"] {
+			return
+		}
+		s.wait(50 * time.Millisecond)
+	}
+	s.t.Fatal("nothing more was admitted")
+}
+
 // waitFor waits until no more has been admitted for a while, or too long; before the
 // first admission it waits as long as it takes to start so many processes.
 func (s *scene) waitFor(most time.Duration) {
@@ -249,14 +262,21 @@ func TestQuotaIsUsedUp(t *testing.T) {
 	})
 }
 
-// TestFaults plays slow, cut and lost exchanges, lost scripts, a Redis that
-// restarts with all it was told, and gateways that crash.
+// TestFaults plays a Redis that restarts with all it was told, slow, cut and lost exchanges,
+// lost scripts, and then gateways that crash: what is charged for one that is missing when Redis
+// comes back is more than this test allows, see [TestGatewayLostWithRedis].
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	eachMode(t, func(t *testing.T, mode ratelimit.Mode) {
 		s := newScene(t, mode, "--appendonly", "yes", "--appendfsync", "always")
+		s.order.Recovery = time.Minute // they wait for each other, not for the time to pass
 		s.start(gateways)
+		s.waitForAll()
 		s.wait(time.Second)
+		s.server.Kill()
+		s.wait(300 * time.Millisecond)
+		s.server.Resume()
+		s.waitForMore()
 		for range 2 {
 			for _, fault := range []string{
 				`{"type": "latency", "attributes": {"latency": 40, "jitter": 35}}`,
@@ -274,9 +294,6 @@ func TestFaults(t *testing.T) {
 				}
 			}
 			s.crash()
-			s.server.Kill()
-			s.wait(300 * time.Millisecond)
-			s.server.Resume()
 			s.wait(300 * time.Millisecond)
 			s.crash()
 		}
