@@ -90,6 +90,9 @@ func TestSmallRun(t *testing.T) {
 			if tg.gateway != nil {
 				units = append(units, redisCommands)
 			}
+			if tg.name == tg.base && r.Samples[at].Values[cpuRatio] != 1 {
+				t.Errorf("%s %s: %v times itself", tg.name, k.name, r.Samples[at].Values[cpuRatio])
+			}
 			for _, unit := range units {
 				if r.Samples[at].Values[unit] <= 0 {
 					t.Errorf("%s %s: %s = %v, want more than 0", tg.name, k.name, unit, r.Samples[at].Values[unit])
@@ -151,29 +154,6 @@ func TestRequestsDiffer(t *testing.T) {
 		if got := string(c.request); got != tc.want {
 			t.Errorf("request %d = %q, want %q", tc.number, got, tc.want)
 		}
-	}
-}
-
-// Ratios are taken within the round, and a kind without a base has none.
-func TestRatios(t *testing.T) {
-	r := &report{}
-	for _, s := range []sample{
-		{Round: 0, Target: plainProxy, Kind: "create", Values: map[string]float64{cpu: 2, perSecond: 100}},
-		{Round: 1, Target: plainProxy, Kind: "create", Values: map[string]float64{cpu: 4, perSecond: 100}},
-		{Round: 1, Target: "exact", Kind: "create-403", Values: map[string]float64{cpu: 6, perSecond: 50}},
-		{Round: 1, Target: "exact", Kind: "read", Values: map[string]float64{cpu: 6, perSecond: 50}},
-	} {
-		r.add(s)
-	}
-	r.ratios(1, targets(), kinds())
-	if got, want := r.Samples[2].Values, map[string]float64{cpu: 6, perSecond: 50, cpuRatio: 1.5, perSecondRatio: 0.5}; !cmp.Equal(got, want) {
-		t.Errorf("a refusal = %v, want %v", got, want)
-	}
-	if _, ok := r.Samples[3].Values[cpuRatio]; ok {
-		t.Error("a read has a ratio without a read by the proxy")
-	}
-	if _, ok := r.Samples[0].Values[cpuRatio]; ok {
-		t.Error("another round's sample has a ratio")
 	}
 }
 

@@ -23,8 +23,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// task is the input of the load. It opens its connections, sends Warm on each, says that
-// it is warm and waits until it is told to go on.
+// task is the input of the load. It opens its connections, sends Warm on each and says that
+// it is warm. Each time that it is told how long, it sends for so long and tells what all came to.
 type task struct {
 	Addr string `json:"addr"`
 	// CA is the file of the certificate that the server's is held against; without
@@ -46,8 +46,6 @@ type task struct {
 	// Warm is how long requests are sent before the measurement; without it, one
 	// is sent on each connection as soon as it is open.
 	Warm time.Duration `json:"warm"`
-	// Time is how long requests are sent.
-	Time time.Duration `json:"time"`
 	// Rate is how many requests are due each second; 0 sends the next when the last
 	// is answered.
 	Rate int `json:"rate,omitempty"`
@@ -101,18 +99,26 @@ func sendLoad(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	if err := out.Encode(warm); err != nil {
 		return err
 	}
-	var run bool
-	if err := in.Decode(&run); err != nil || !run {
-		if errors.Is(err, io.EOF) {
-			return nil // the connections were all that was wanted
+	for _, c := range l.clients {
+		c.done, c.failed = nil, 0
+	}
+	l.took = 0
+	for {
+		var long time.Duration
+		if err := in.Decode(&long); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
 		}
-		return err
+		result, err := l.send(ctx, long, t.Rate)
+		if err != nil {
+			return err
+		}
+		if err := out.Encode(result); err != nil {
+			return err
+		}
 	}
-	result, err := l.send(ctx, t.Time, t.Rate)
-	if err != nil {
-		return err
-	}
-	return out.Encode(result)
 }
 
 // load is connections that send.
@@ -120,6 +126,8 @@ type load struct {
 	task
 	clients []*client
 	next    atomic.Int64
+	// took is how long requests were sent.
+	took time.Duration
 }
 
 // client is one connection, and the request in its own copy.
@@ -186,37 +194,37 @@ func places(text, mark string) (at []int) {
 	}
 }
 
-// send sends for a time, on every connection at least once.
+// send sends for a time, on every connection at least once. It returns what all so far came to.
 func (l *load) send(ctx context.Context, long time.Duration, rate int) (outcome, error) {
 	begin := time.Now()
 	first := l.next.Load()
 	group, ctx := errgroup.WithContext(ctx)
 	for _, c := range l.clients {
-		c.done, c.failed = c.done[:0], 0
 		group.Go(func() error {
-			for {
+			for sent := 0; ; sent++ {
 				n := l.next.Add(1) - 1
 				due := time.Now()
 				if rate > 0 {
 					due = begin.Add(time.Duration(n-first) * time.Second / time.Duration(rate))
 				}
-				if len(c.done) > 0 && due.Sub(begin) >= long || ctx.Err() != nil {
+				if sent > 0 && due.Sub(begin) >= long || ctx.Err() != nil {
 					return ctx.Err()
 				}
 				due = await(ctx, due)
-				sent, err := c.exchange(n, &l.task)
+				told, err := c.exchange(n, &l.task)
 				if err != nil {
 					return err
 				}
 				if l.Live {
-					due = sent
+					due = told
 				}
 				c.done = append(c.done, time.Since(due))
 			}
 		})
 	}
 	err := group.Wait()
-	return l.sum(time.Since(begin)), err
+	l.took += time.Since(begin)
+	return l.sum(), err
 }
 
 // await waits until a request is due and returns when it really was: a client that
@@ -235,8 +243,8 @@ func await(ctx context.Context, due time.Time) time.Time {
 	return time.Now()
 }
 
-func (l *load) sum(took time.Duration) outcome {
-	o := outcome{Took: took}
+func (l *load) sum() outcome {
+	o := outcome{Took: l.took}
 	var all []time.Duration
 	for _, c := range l.clients {
 		all = append(all, c.done...)
@@ -336,59 +344,65 @@ func digits(to []byte, n int64) {
 	}
 }
 
-// run starts the load, lets it become warm, and returns its figures. around is called when
-// it is warm, and its result when the measurement is over.
-func (m machine) run(ctx context.Context, t task, around func() (after func() error, err error)) (o outcome, err error) {
-	return o, m.hold(ctx, t, func(in *json.Encoder, out *json.Decoder) error {
-		after, err := around()
-		if err != nil {
-			return err
-		}
-		if err := in.Encode(true); err != nil {
-			return err
-		}
-		if err := out.Decode(&o); err != nil {
-			return err
-		}
-		if o.unusable() {
-			return &unexpectedError{o}
-		}
-		return after()
-	})
+// sender is the load as a process, warm.
+type sender struct {
+	*process
+	in  *json.Encoder
+	out *json.Decoder
+	r   io.Closer
+	// outcome has the figures of all that was sent since it is warm.
+	outcome outcome
 }
 
-// hold starts the load, lets it become warm, and keeps its connections while f
-// runs.
-func (m machine) hold(ctx context.Context, t task, f func(in *json.Encoder, out *json.Decoder) error) error {
+// warm starts the load and lets it become warm.
+func (m machine) warm(ctx context.Context, t task) (*sender, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { _ = r.Close() }()
 	self, err := os.Executable()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	cmd := m.command(ctx, around, self, "load")
 	cmd.Stdout = w
 	p, err := m.start("load", cmd, t)
 	_ = w.Close() // the process has it
 	if err != nil {
+		_ = r.Close()
+		return nil, err
+	}
+	s := &sender{process: p, in: json.NewEncoder(p.stdin), out: json.NewDecoder(bufio.NewReader(r)), r: r}
+	if err := s.read(); err != nil {
+		s.stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// send sends for a time.
+func (s *sender) send(long time.Duration) error {
+	if err := s.in.Encode(long); err != nil {
 		return err
 	}
-	defer p.stop()
-	in, out := json.NewEncoder(p.stdin), json.NewDecoder(bufio.NewReader(r))
-	var warm outcome
-	if err = out.Decode(&warm); err == nil && warm.unusable() {
-		return &unexpectedError{warm}
-	}
-	if err == nil {
-		err = f(in, out)
-	}
-	if errors.Is(err, io.EOF) { // it ended early, and said why
-		return errors.New("load: " + p.said())
+	return s.read()
+}
+
+// read reads the figures so far.
+func (s *sender) read() error {
+	err := s.out.Decode(&s.outcome)
+	switch {
+	case errors.Is(err, io.EOF): // it ended early, and said why
+		return errors.New("load: " + s.said())
+	case err == nil && s.outcome.unusable():
+		return &unexpectedError{s.outcome}
 	}
 	return err
+}
+
+func (s *sender) stop() {
+	s.process.stop()
+	_ = s.r.Close()
 }
 
 // unusable reports whether too many answers were not the expected ones. Some may:

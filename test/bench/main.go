@@ -3,8 +3,9 @@
 // and Envoy, in one run. docs/benchmarks.md says what each row means.
 //
 // A run is several rounds. In each, every target is started anew, in random
-// order, with a Redis of its own; ratios are taken within the round. Samples are
-// written as JSON; -text turns such a file into the format of benchstat.
+// order, with a Redis of its own; what is compared runs at the same time and takes turns
+// of a tenth of a second. Samples are written as JSON; -text turns such a file into the
+// format of benchstat.
 //
 // The program is also its own servers and its own load: "bench platform", "bench
 // proxy", "bench authorizer" and "bench load" read their task from standard input

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -93,64 +92,93 @@ func (t turn) sample(kind string, values map[string]float64) sample {
 	return sample{Round: t.round, Target: t.target.name, Binary: t.Name, Kind: kind, Values: values}
 }
 
-// round starts and measures every target once, in random order.
+// round starts and measures every target once, in random order. Those that differ in
+// their binary alone run at the same time, beside the bare proxy.
 func (r *runner) round(ctx context.Context, n int, ts []target, ks []kind, bs []binary) error {
-	var turns []turn
-	for _, t := range ts {
-		if t.gateway == nil {
-			turns = append(turns, turn{t, binary{}, n})
-			continue
+	for i, at := range rand.Perm(len(ts)) {
+		t := ts[at]
+		turns := []turn{{t, binary{}, n}}
+		if t.gateway != nil {
+			turns = nil
+			for _, b := range bs {
+				turns = append(turns, turn{t, b, n})
+			}
 		}
-		for _, b := range bs {
-			turns = append(turns, turn{t, b, n})
-		}
-	}
-	rand.Shuffle(len(turns), func(i, j int) { turns[i], turns[j] = turns[j], turns[i] })
-	for i, t := range turns {
-		_, _ = fmt.Fprintf(r.stderr, "round %d of %d, %d of %d: %s %s\n", n+1, r.settings.Rounds, i+1, len(turns), t.target.name, t.Name)
-		if err := r.turn(ctx, t, ks); err != nil {
-			return fmt.Errorf("%s %s: %w", t.target.name, t.Name, err)
+		_, _ = fmt.Fprintf(r.stderr, "round %d of %d, %d of %d: %s\n", n+1, r.settings.Rounds, i+1, len(ts), t.name)
+		if err := r.heat(ctx, turns, ks); err != nil {
+			return fmt.Errorf("%s: %w", t.name, err)
 		}
 	}
-	r.report.ratios(n, ts, ks)
 	return nil
 }
 
-// turn measures one target: its start and its idle connections, and, started once
-// more, the kinds of requests.
-func (r *runner) turn(ctx context.Context, t turn, ks []kind) error {
-	if r.left[t.key("")] {
+// running is a target that runs by a binary; one that only ratios are taken to has no samples.
+type running struct {
+	turn
+	*instance
+	base bool
+}
+
+// heat measures turns of one target: their starts and idle connections each by
+// itself, and the kinds of requests side by side with the bare proxy.
+func (r *runner) heat(ctx context.Context, turns []turn, ks []kind) error {
+	var all []running
+	defer func() {
+		for _, run := range all {
+			run.stop()
+		}
+	}()
+	for _, t := range turns {
+		if r.left[t.key("")] {
+			continue
+		}
+		i, err := r.started(ctx, t)
+		if err != nil {
+			if err := r.leave(ctx, t, "", err); err != nil {
+				return err
+			}
+			continue
+		}
+		all = append(all, running{t, i, false})
+		r.report.add(t.sample(lifeKind, map[string]float64{ready: i.took().Seconds()}))
+	}
+	if len(all) == 0 {
 		return nil
 	}
-	i, err := r.start(ctx, t.target, t.binary)
-	if err != nil {
-		return r.leave(ctx, t, "", err)
-	}
-	for _, hold := range r.holds(t) {
-		err := r.hold(ctx, t, i, hold)
-		i.stop()
+	if t := all[0].turn; t.target.name != t.base {
+		base, err := choose([]string{t.base}, targets(), func(t target) string { return t.name })
 		if err != nil {
 			return err
 		}
-		if i, err = r.start(ctx, t.target, t.binary); err != nil {
+		turn := turn{base[0], binary{}, t.round}
+		i, err := r.start(ctx, turn.target, turn.binary)
+		if err != nil {
+			return err
+		}
+		all = append(all, running{turn, i, true})
+	}
+	for _, at := range rand.Perm(len(ks)) {
+		if err := r.kind(ctx, all, ks[at], int64(at)); err != nil {
 			return err
 		}
 	}
-	defer i.stop()
-	r.report.add(t.sample(lifeKind, map[string]float64{ready: i.took().Seconds()}))
-	for _, at := range rand.Perm(len(ks)) {
-		k := ks[at]
-		if r.left[t.key(k.name)] || !t.takes(k) {
-			continue
+	return nil
+}
+
+// started starts a turn. Before that it starts it for each of the connections that it holds.
+func (r *runner) started(ctx context.Context, t turn) (*instance, error) {
+	for _, hold := range r.holds(t) {
+		i, err := r.start(ctx, t.target, t.binary)
+		if err != nil {
+			return nil, err
 		}
-		if err := r.kind(ctx, t, i, k, int64(at)); err != nil {
-			err = fmt.Errorf("%s: %w%s", k.name, err, i.said())
-			if err := r.leave(ctx, t, k.name, err); err != nil {
-				return err
-			}
+		err = r.hold(ctx, t, i, hold)
+		i.stop()
+		if err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return r.start(ctx, t.target, t.binary)
 }
 
 // takes reports whether a kind is sent to a target.
@@ -177,52 +205,128 @@ func (r *runner) leave(ctx context.Context, t turn, kind string, err error) erro
 	return nil
 }
 
-// kind measures one kind of request. The requests of a place in the table have
-// numbers of their own.
-func (r *runner) kind(ctx context.Context, t turn, i *instance, k kind, place int64) error {
+// lane is a kind of request on its way to a target, and the load that sends it.
+type lane struct {
+	running
+	kind   string
+	load   *sender
+	before map[string]float64
+	values map[string]float64
+}
+
+// kind measures one kind of request, a slice of the time after the other in turn for all
+// targets that take it: what slows the machine for a while slows them all. The requests of
+// a place in the table have numbers of their own.
+func (r *runner) kind(ctx context.Context, all []running, k kind, place int64) error {
+	var lanes []*lane
+	defer func() {
+		for _, l := range lanes {
+			l.load.stop()
+		}
+	}()
+	for _, run := range all {
+		if run.base && len(lanes) == 0 {
+			break // nobody needs the ratio
+		}
+		of := k
+		if run.base && k.base != k.name {
+			bases, err := choose([]string{k.base}, kinds(), func(k kind) string { return k.name })
+			if err != nil {
+				return err
+			}
+			of = bases[0]
+		}
+		if r.left[run.key(of.name)] || !run.takes(of) {
+			continue
+		}
+		load, err := r.warm(ctx, run, of, place)
+		if err == nil {
+			lanes = append(lanes, &lane{running: run, kind: of.name, load: load})
+			continue
+		}
+		if err := r.leave(ctx, run.turn, of.name, fmt.Errorf("%s: %w%s", of.name, err, run.said())); err != nil {
+			return err
+		}
+	}
+	const least = 100 * time.Millisecond // a slice of the open load has 30 requests
+	slots := max(1, int(r.settings.Time/least))
+	if k.live {
+		slots = 1 // events come whether or not they are read
+	}
+	for range slots {
+		for _, at := range rand.Perm(len(lanes)) {
+			l := lanes[at]
+			if err := l.slice(ctx, r.settings.Time/time.Duration(slots)); err != nil {
+				return r.leave(ctx, l.turn, l.kind, fmt.Errorf("%s: %w%s", l.kind, err, l.said()))
+			}
+		}
+	}
+	var base map[string]float64
+	for _, l := range slices.Backward(lanes) { // the bare proxy is the last
+		if err := l.sum(ctx); err != nil {
+			return err
+		}
+		if l.target.name == l.target.base {
+			base = l.values
+		}
+		if base != nil {
+			l.values[cpuRatio], l.values[perSecondRatio] = l.values[cpu]/base[cpu], l.values[perSecond]/base[perSecond]
+		}
+		if !l.base {
+			r.report.add(l.sample(l.kind, l.values))
+		}
+	}
+	return nil
+}
+
+// warm starts the load of one kind of request on a target.
+func (r *runner) warm(ctx context.Context, run running, k kind, place int64) (*sender, error) {
 	const numbers = 5_000_000
 	request := strings.ReplaceAll(k.request, "{pod}", r.platform.Pod)
-	if t.lite {
+	if run.lite {
 		request = liteRequest(request)
 	}
 	send := task{
-		Addr: i.addr, CA: i.ca, Request: request, Status: k.status, Without: k.without, Live: k.live,
-		First: place * numbers, Connections: r.settings.Connections * (1 + t.further), Warm: r.settings.Time / 4, Time: r.settings.Time,
+		Addr: run.addr, CA: run.ca, Request: request, Status: k.status, Without: k.without, Live: k.live,
+		First: place * numbers, Connections: r.settings.Connections * (1 + run.further), Warm: r.settings.Time / 4,
 	}
 	if k.open {
 		send.Rate = r.settings.Rate
 	}
-	var spent map[string]float64
-	var loaded int64
-	o, err := r.machine.run(ctx, send, func() (func() error, error) {
-		before, err := i.spent(ctx)
-		return func() error {
-			after, err := i.spent(ctx)
-			if err != nil {
-				return err
-			}
-			spent = map[string]float64{}
-			for name := range after {
-				spent[name] = after[name] - before[name]
-			}
-			loaded, err = i.memory()
+	return r.machine.warm(ctx, send)
+}
+
+// slice sends for a time.
+func (l *lane) slice(ctx context.Context, long time.Duration) (err error) {
+	if l.before == nil {
+		if l.before, err = l.spent(ctx); err != nil {
 			return err
-		}, err
-	})
+		}
+	}
+	return l.load.send(long)
+}
+
+// sum takes the figures of all slices together.
+func (l *lane) sum(ctx context.Context) error {
+	after, err := l.spent(ctx)
 	if err != nil {
 		return err
 	}
-	values := map[string]float64{
+	loaded, err := l.memory()
+	if err != nil {
+		return err
+	}
+	o := l.load.outcome
+	l.values = map[string]float64{
 		perSecond: float64(o.Requests) / o.Took.Seconds(), loadedMemory: float64(loaded),
 		p50: o.Latency.P50.Seconds(), p99: o.Latency.P99.Seconds(), p999: o.Latency.P999.Seconds(),
 	}
 	if o.Failed > 0 {
-		values[failed] = float64(o.Failed) / float64(o.Requests)
+		l.values[failed] = float64(o.Failed) / float64(o.Requests)
 	}
-	for name, n := range spent {
-		values[name] = n / float64(o.Requests)
+	for name := range after {
+		l.values[name] = (after[name] - l.before[name]) / float64(o.Requests)
 	}
-	r.report.add(t.sample(k.name, values))
 	return nil
 }
 
@@ -307,18 +411,21 @@ func (r *runner) hold(ctx context.Context, t turn, i *instance, h held) error {
 		return err
 	}
 	h.Addr, h.CA = i.addr, i.ca
-	return r.machine.hold(ctx, h.task, func(*json.Encoder, *json.Decoder) error {
-		if err := settle(ctx); err != nil {
-			return err
-		}
-		with, err := i.memory()
-		if err == nil {
-			r.report.add(t.sample(lifeKind, map[string]float64{
-				ready: i.took().Seconds(), idleMemory: float64(before), h.all: float64(with), h.each: float64(with-before) / float64(h.Connections),
-			}))
-		}
+	load, err := r.machine.warm(ctx, h.task)
+	if err != nil {
 		return err
-	})
+	}
+	defer load.stop()
+	if err := settle(ctx); err != nil {
+		return err
+	}
+	with, err := i.memory()
+	if err == nil {
+		r.report.add(t.sample(lifeKind, map[string]float64{
+			ready: i.took().Seconds(), idleMemory: float64(before), h.all: float64(with), h.each: float64(with-before) / float64(h.Connections),
+		}))
+	}
+	return err
 }
 
 // settle waits a second.

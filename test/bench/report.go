@@ -87,32 +87,6 @@ func newReport(s settings, bs []binary) *report {
 
 func (r *report) add(s sample) { r.Samples = append(r.Samples, s) }
 
-// ratios adds to the samples of a round their ratios to the bare proxy's.
-func (r *report) ratios(round int, ts []target, ks []kind) {
-	find := func(target, kind string) map[string]float64 {
-		for _, s := range r.Samples {
-			if s.Round == round && s.Target == target && s.Kind == kind {
-				return s.Values
-			}
-		}
-		return nil
-	}
-	for _, t := range ts {
-		for _, k := range ks {
-			base := find(t.base, k.base)
-			if base == nil {
-				continue
-			}
-			for _, s := range r.Samples {
-				if s.Round == round && s.Target == t.name && s.Kind == k.name {
-					s.Values[cpuRatio] = s.Values[cpu] / base[cpu]
-					s.Values[perSecondRatio] = s.Values[perSecond] / base[perSecond]
-				}
-			}
-		}
-	}
-}
-
 func (r *report) write(path string) error {
 	if path == "" {
 		return nil

@@ -149,9 +149,14 @@ func (i *instance) stop() {
 	}
 }
 
-// start starts a target. What did start is stopped if something did not.
+// start starts a target, with a directory of its own. What did start is stopped if something
+// did not.
 func (r *runner) start(ctx context.Context, t target, b binary) (i *instance, err error) {
-	i = &instance{}
+	own := *r
+	if own.machine.dir, err = os.MkdirTemp(r.machine.dir, t.name); err != nil {
+		return nil, err
+	}
+	r, i = &own, &instance{}
 	defer func() {
 		if err != nil {
 			i.stop()
