@@ -11,7 +11,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
-	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
@@ -33,15 +32,14 @@ type billed struct {
 	spawn func(f func())
 	pods  *tasks.Batches[podNote]
 	// counts reports whether the ledger has the type of a new pod.
-	counts func(org string, p v2.Pod) bool
+	counts func(ex *filter.Exchange, p v2.Pod) bool
 }
 
 // counts reports whether the ledger has the type of a new pod for as long as a note: it is kept that long, and has a
 // cost of the pod, without which there are no rows. Pods without a GPU have no type there.
-func (t *Types) counts(org string, p v2.Pod) bool {
-	o := t.deps.Org(org)
+func (t *Types) counts(ex *filter.Exchange, p v2.Pod) bool {
 	rate, _ := translate.Float(p.Cost())
-	return o != nil && tenants.Budgeted(o) && time.Duration(t.deps.History.Retention.Daily)*spend.Daily.Length() >= translate.NoteTTL && rate > 0 && p.GPU() != ""
+	return ex.Tenant.Budgets != nil && time.Duration(t.deps.History.Retention.Daily)*spend.Daily.Length() >= translate.NoteTTL && rate > 0 && p.GPU() != ""
 }
 
 // podNote is a note about a pod.
@@ -86,7 +84,7 @@ func (b billed) Ended(ex *filter.Exchange) {
 	switch ex.Operation.ID {
 	case "createPod":
 		pod := v2.PodOf(ex.Answer.Object())
-		if pod.ID() == "" || b.counts(ex.Caller.Org, pod) {
+		if pod.ID() == "" || b.counts(ex, pod) {
 			return
 		}
 		if !b.pods.Add(podNote{account: ex.Caller.Org, id: pod.ID(), PodNote: legacy.FirstSight(pod)}) {
