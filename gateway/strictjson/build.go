@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 	"unsafe"
 )
 
@@ -33,12 +34,30 @@ type member struct {
 	value any
 }
 
+// open has room for the members and items of containers that are open: once it has
+// grown, as many as are open at once in most documents.
+type open struct {
+	members []member
+	items   []any
+}
+
+// mostOpen bounds the room that is kept for the next document.
+const mostOpen = 256
+
+var rooms = sync.Pool{New: func() any { return new(open) }}
+
 // document builds a whole text.
 func (p *builder) document() (v any, ok bool) {
-	var members [32]member // as many as are open at once in most documents
-	var items [16]any
-	p.members, p.items = members[:0], items[:0]
+	room := rooms.Get().(*open)
+	p.members, p.items = room.members[:0], room.items[:0]
 	v, end := p.value(space(p.data, 0), 0)
+	if members, items := p.members[:cap(p.members)], p.items[:cap(p.items)]; len(members) <= mostOpen && len(items) <= mostOpen {
+		clear(members)
+		clear(items)
+		room.members, room.items = members, items
+		rooms.Put(room)
+	}
+	p.members, p.items = nil, nil
 	return v, end >= 0 && space(p.data, end) == len(p.data)
 }
 
