@@ -136,12 +136,12 @@ func (d *Desk) Beside(w *intent.Wish) (ids []string) {
 	return ids
 }
 
-// Begin takes an intent in hand that was noted not before a time, for a caller that
-// has gone when the context ends.
+// Begin takes an intent in hand, as it is stored, that was noted not before a time, for a
+// caller that has gone when the context ends.
 func (d *Desk) Begin(caller context.Context, w *intent.Wish, i intent.Intent, noted time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.hand[i.ID] = &held{wish: *w, intent: i.Stored(), caller: caller, noted: noted}
+	d.hand[i.ID] = &held{wish: *w, intent: i, caller: caller, noted: noted}
 }
 
 // MaySend reports whether the call of an intent may be made: no other gateway can have
