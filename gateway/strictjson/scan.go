@@ -79,18 +79,18 @@ func (s *scanner) document() bool {
 				lists = s.uncounted != nil && s.uncounted(b[key.from:key.to])
 			}
 		}
-		if c := at(b, i); !lists || in.object || depth < 2 || c != '-' && c-'0' > 9 {
-			values++
-		}
-		if values > s.lim.Values {
-			s.stop, s.why = i, CodeValues
-			return false
+		c := at(b, i)
+		if !lists || in.object || depth < 2 || c != '-' && c-'0' > 9 {
+			if values++; values > s.lim.Values {
+				s.stop, s.why = i, CodeValues
+				return false
+			}
 		}
 		node, plain := values-1, true
 		if s.outline != nil {
 			s.outline.begin(key, i)
 		}
-		switch c := at(b, i); c {
+		switch c {
 		case '{', '[':
 			if depth >= s.lim.Depth {
 				s.why = CodeDepth
