@@ -208,8 +208,8 @@ func (r *runner) leave(ctx context.Context, t turn, kind string, err error) erro
 // lane is a kind of request on its way to a target, and the load that sends it.
 type lane struct {
 	running
-	kind   string
-	load   *sender
+	kind   kind
+	load   *sender // nil before it is warm
 	before map[string]float64
 	values map[string]float64
 }
@@ -221,7 +221,9 @@ func (r *runner) kind(ctx context.Context, all []running, k kind, place int64) e
 	var lanes []*lane
 	defer func() {
 		for _, l := range lanes {
-			l.load.stop()
+			if l.load != nil {
+				l.load.stop()
+			}
 		}
 	}()
 	for _, run := range all {
@@ -239,25 +241,27 @@ func (r *runner) kind(ctx context.Context, all []running, k kind, place int64) e
 		if r.left[run.key(of.name)] || !run.takes(of) {
 			continue
 		}
-		load, err := r.warm(ctx, run, of, place)
-		if err == nil {
-			lanes = append(lanes, &lane{running: run, kind: of.name, load: load})
-			continue
+		l := &lane{running: run, kind: of}
+		if !k.live {
+			if err := r.warm(ctx, l, place); err != nil {
+				if err := r.leave(ctx, l.turn, of.name, fmt.Errorf("%s: %w%s", of.name, err, l.said())); err != nil {
+					return err
+				}
+				continue
+			}
 		}
-		if err := r.leave(ctx, run.turn, of.name, fmt.Errorf("%s: %w%s", of.name, err, run.said())); err != nil {
-			return err
-		}
+		lanes = append(lanes, l)
 	}
 	const least = 100 * time.Millisecond // a slice of the open load has 30 requests
 	slots := max(1, int(r.settings.Time/least))
 	if k.live {
-		slots = 1 // events come whether or not they are read
+		slots = 1
 	}
 	for range slots {
 		for _, at := range rand.Perm(len(lanes)) {
 			l := lanes[at]
-			if err := l.slice(ctx, r.settings.Time/time.Duration(slots)); err != nil {
-				return r.leave(ctx, l.turn, l.kind, fmt.Errorf("%s: %w%s", l.kind, err, l.said()))
+			if err := r.slice(ctx, l, place, r.settings.Time/time.Duration(slots)); err != nil {
+				return r.leave(ctx, l.turn, l.kind.name, fmt.Errorf("%s: %w%s", l.kind.name, err, l.instance.said()))
 			}
 		}
 	}
@@ -273,37 +277,49 @@ func (r *runner) kind(ctx context.Context, all []running, k kind, place int64) e
 			l.values[cpuRatio], l.values[perSecondRatio] = l.values[cpu]/base[cpu], l.values[perSecond]/base[perSecond]
 		}
 		if !l.base {
-			r.report.add(l.sample(l.kind, l.values))
+			r.report.add(l.sample(l.kind.name, l.values))
 		}
 	}
 	return nil
 }
 
-// warm starts the load of one kind of request on a target.
-func (r *runner) warm(ctx context.Context, run running, k kind, place int64) (*sender, error) {
+// warm starts the load of a lane.
+func (r *runner) warm(ctx context.Context, l *lane, place int64) (err error) {
 	const numbers = 5_000_000
+	k := l.kind
 	request := strings.ReplaceAll(k.request, "{pod}", r.platform.Pod)
-	if run.lite {
+	if l.lite {
 		request = liteRequest(request)
 	}
 	send := task{
-		Addr: run.addr, CA: run.ca, Request: request, Status: k.status, Without: k.without, Live: k.live,
-		First: place * numbers, Connections: r.settings.Connections * (1 + run.further), Warm: r.settings.Time / 4,
+		Addr: l.addr, CA: l.ca, Request: request, Status: k.status, Without: k.without, Live: k.live,
+		First: place * numbers, Connections: r.settings.Connections * (1 + l.further), Warm: r.settings.Time / 4,
 	}
 	if k.open {
 		send.Rate = r.settings.Rate
 	}
-	return r.machine.warm(ctx, send)
+	l.load, err = r.machine.warm(ctx, send)
+	return err
 }
 
-// slice sends for a time.
-func (l *lane) slice(ctx context.Context, long time.Duration) (err error) {
+// slice sends for a time. Streams of events, which come whether or not they are read, are
+// open meanwhile alone.
+func (r *runner) slice(ctx context.Context, l *lane, place int64, long time.Duration) (err error) {
+	if l.load == nil {
+		if err := r.warm(ctx, l, place); err != nil {
+			return err
+		}
+	}
 	if l.before == nil {
 		if l.before, err = l.spent(ctx); err != nil {
 			return err
 		}
 	}
-	return l.load.send(long)
+	if err := l.load.send(long); err != nil || !l.kind.live {
+		return err
+	}
+	l.load.stop()
+	return nil
 }
 
 // sum takes the figures of all slices together.
