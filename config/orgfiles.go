@@ -53,6 +53,7 @@ func (l *Loaded) noteOrgs() {
 		if part == nil || part.made != nil || o.Policies.Stands || len(o.KeyFiles) > 0 {
 			continue
 		}
+		o.Text = new(strictyaml.Shown)
 		made := *o // a pointer to it would keep all the others, too
 		part.made = &made
 		_ = strictyaml.EachSecret(o, func(s *strictyaml.Secret) error { // they are resolved

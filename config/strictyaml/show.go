@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -29,6 +30,19 @@ func Show(v any, masked ...string) ([]byte, error) {
 	}
 	return p.out, nil
 }
+
+// Shown remembers the text of an item of a list that does not change. Its zero value remembers none yet.
+type Shown struct{ text atomic.Pointer[shownText] }
+
+// shownText is a text, and where it stood.
+type shownText struct {
+	indent int
+	masked []string
+	text   []byte
+}
+
+// remembers is an item whose text can be remembered; nil says that it cannot.
+type remembers interface{ Shown() *Shown }
 
 // printer writes as the YAML library does, which it asks only about text that may need quotes: a tree of the whole, with an encoder and a
 // parser for each scalar, takes ten times as long.
@@ -120,13 +134,7 @@ func (p *printer) collection(pl *plan, v reflect.Value, at position, indent int)
 		}
 	case formList:
 		for i := range v.Len() {
-			p.lead(indent)
-			p.out = append(p.out, '-')
-			shown, itemErr := p.value(pl.elem, v.Index(i), afterDash, indent)
-			if !shown {
-				p.line("{}")
-			}
-			err = errors.Join(err, itemErr)
+			err = errors.Join(err, p.item(pl.elem, v.Index(i), indent))
 		}
 	}
 	if len(p.out) == opened { // nothing is in it
@@ -134,6 +142,33 @@ func (p *printer) collection(pl *plan, v reflect.Value, at position, indent int)
 		return false, err
 	}
 	return true, err
+}
+
+// item writes an item of a list, or what is remembered of it.
+func (p *printer) item(pl *plan, v reflect.Value, indent int) error {
+	var memory *Shown
+	if pl.form == formStruct && v.CanAddr() && !p.inline {
+		if r, ok := reflect.TypeAssert[remembers](v.Addr()); ok {
+			memory = r.Shown()
+		}
+	}
+	if memory != nil {
+		if t := memory.text.Load(); t != nil && t.indent == indent && slices.Equal(t.masked, p.masked) {
+			p.out = append(p.out, t.text...)
+			return nil
+		}
+	}
+	from := len(p.out)
+	p.lead(indent)
+	p.out = append(p.out, '-')
+	shown, err := p.value(pl, v, afterDash, indent)
+	if !shown {
+		p.line("{}")
+	}
+	if memory != nil && err == nil {
+		memory.text.Store(&shownText{indent, p.masked, bytes.Clone(p.out[from:])})
+	}
+	return err
 }
 
 // open begins a collection, and returns how far it is indented.

@@ -21,3 +21,37 @@ func TestShowMasks(t *testing.T) {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
 }
+
+// item is an item of a list, whose text can be remembered.
+type item struct {
+	Name   string            `yaml:"name"`
+	Digest string            `yaml:"sha256"`
+	text   *strictyaml.Shown `yaml:"-"`
+}
+
+// Shown is how it is remembered.
+func (i *item) Shown() *strictyaml.Shown { return i.text }
+
+// An item whose text is remembered is shown so again, where it stood so far and with the same masks, and as it is anywhere else.
+func TestShowRemembers(t *testing.T) {
+	t.Parallel()
+	type list struct {
+		Items []item `yaml:"items"`
+	}
+	type deeper struct {
+		Lists []list `yaml:"lists"`
+	}
+	was := list{[]item{{"a", "00ff", new(strictyaml.Shown)}, {"b", "11ff", nil}}}
+	const first = "items:\n  - name: a\n    sha256: '[masked]'\n  - name: b\n    sha256: '[masked]'\n"
+	show := func(v any, want string, masked ...string) {
+		t.Helper()
+		if got, err := strictyaml.Show(v, masked...); err != nil || string(got) != want {
+			t.Errorf("got %q, %v, want %q", got, err, want)
+		}
+	}
+	show(&was, first, "sha256")
+	changed := list{[]item{{"c", "22ff", was.Items[0].text}, {"d", "33ff", nil}}}
+	show(&changed, "items:\n  - name: a\n    sha256: '[masked]'\n  - name: d\n    sha256: '[masked]'\n", "sha256")
+	show(&changed, "items:\n  - name: c\n    sha256: 22ff\n  - name: d\n    sha256: 33ff\n")
+	show(&deeper{[]list{changed}}, "lists:\n  - items:\n      - name: c\n        sha256: 22ff\n      - name: d\n        sha256: 33ff\n")
+}

@@ -91,6 +91,8 @@ type Org struct {
 	// Kept says that the section, with the values of its secrets, is that of the configuration before, in which it was judged, and that
 	// nothing has changed that it alone is judged by. Its parts are shared with that.
 	Kept bool `yaml:"-"`
+	// Text remembers how the section is shown, from one configuration to the next that keeps it; nil for one that none keeps.
+	Text *strictyaml.Shown `yaml:"-"`
 	// Made are the keys made at run time that are in force beside Keys.
 	Made trie.Map[string, *Key] `yaml:"-"`
 	// Issued are the issuers and authorities of the configuration that speak for it.

@@ -96,11 +96,15 @@ func Labels(o *settings.Org, k *settings.Key) []spend.LabelRule {
 // labels, search for idle resources and watch for unusual hours, for which the ledger is
 // kept, too.
 func Plan(o *settings.Org) *spend.Plan {
-	p := Budgets(o)
-	if p.Limited() || o.Isolation.Applies() || o.Idle.For > 0 || o.Alerts.Unusual.Times > 0 || len(o.Labels) > 0 {
+	if p := Budgets(o); watched(o) || p.Limited() {
 		return p
 	}
 	return nil
+}
+
+// watched reports whether a ledger is kept for the organisation whatever its budgets.
+func watched(o *settings.Org) bool {
+	return o.Isolation.Applies() || o.Idle.For > 0 || o.Alerts.Unusual.Times > 0 || len(o.Labels) > 0
 }
 
 // Budgets is Plan, whether a ledger is kept or not.
@@ -157,7 +161,7 @@ func inFlight(o *settings.Org, org *spend.Budget, teams map[string]spend.Budget)
 }
 
 // Budgeted reports whether a ledger is kept for the organisation.
-func Budgeted(o *settings.Org) bool { return Plan(o) != nil }
+func Budgeted(o *settings.Org) bool { return watched(o) || Budgets(o).Limited() }
 
 // changesBodies reports whether the policies of an organisation may change
 // bodies: those of the library that do, and any of its own.
