@@ -112,7 +112,11 @@ func (s *scanner) document() bool {
 		case 'n':
 			i = literal(b, i, "null")
 		default:
-			i = number(b, i, &s.lim)
+			if next := at(b, i+1); c-'0' <= 9 && (next == ',' || next == ']' || next == '}') {
+				i++ // one digit, as many numbers are
+			} else {
+				i = number(b, i, &s.lim)
+			}
 		}
 		if i < 0 {
 			return false
