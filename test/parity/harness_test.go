@@ -35,9 +35,11 @@ import (
 // they would measure the machine. Those of lost creates, most of the time of all, wait for seconds to pass.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if testing.Short() { // and without the race detector, with which they would hold each other up
-		world.Overlap("6")
+	overlap := "4" // most of each is waiting
+	if testing.Short() { // and without the race detector, with which more would hold each other up
+		overlap = "6"
 	}
+	world.Overlap(overlap)
 	goleak.VerifyTestMain(m)
 }
 
