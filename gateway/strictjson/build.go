@@ -34,30 +34,20 @@ type member struct {
 	value any
 }
 
-// open has room for the members and items of containers that are open: once it has
-// grown, as many as are open at once in most documents.
-type open struct {
-	members []member
-	items   []any
-}
-
-// mostOpen bounds the room that is kept for the next document.
-const mostOpen = 256
-
-var rooms = sync.Pool{New: func() any { return new(open) }}
+// rooms have room for members and items, which is kept from one document to the next.
+var rooms = sync.Pool{New: func() any { return new(builder) }}
 
 // document builds a whole text.
 func (p *builder) document() (v any, ok bool) {
-	room := rooms.Get().(*open)
+	room := rooms.Get().(*builder)
 	p.members, p.items = room.members[:0], room.items[:0]
 	v, end := p.value(space(p.data, 0), 0)
-	if members, items := p.members[:cap(p.members)], p.items[:cap(p.items)]; len(members) <= mostOpen && len(items) <= mostOpen {
-		clear(members)
-		clear(items)
-		room.members, room.items = members, items
+	if cap(p.members)+cap(p.items) <= 512 { // larger room would be seldom needed
+		room.members, room.items = p.members[:cap(p.members)], p.items[:cap(p.items)]
+		clear(room.members)
+		clear(room.items)
 		rooms.Put(room)
 	}
-	p.members, p.items = nil, nil
 	return v, end >= 0 && space(p.data, end) == len(p.data)
 }
 

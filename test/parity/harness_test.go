@@ -35,7 +35,7 @@ import (
 // they would measure the machine. Those of lost creates, most of the time of all, wait for seconds to pass.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	overlap := "4" // most of each is waiting
+	overlap := "4"       // most of each is waiting
 	if testing.Short() { // and without the race detector, with which more would hold each other up
 		overlap = "6"
 	}
