@@ -30,15 +30,19 @@ type lane struct {
 	envoy   *process
 }
 
-// lanes opens as many of a topology, before one platform and one Redis.
-func lanes(t *testing.T, n int, inLine bool) (*platform.Instance, []lane) {
+// lanes opens as many of a topology, before one platform and one Redis. shape, unless nil, changes what the operator may change of an Envoy,
+// given the addresses of all gateways.
+func lanes(t *testing.T, n int, inLine bool, shape func(b *bootstrap, gateways []string)) (*platform.Instance, []lane) {
 	t.Helper()
 	program(t)
 	p := platform.RunT(t, platform.WithAccounts(platform.Account{ID: "acme", Key: canary, Exempt: true, Balance: 1e9}))
 	redis := "redis://" + redistest.Start(t)
-	all := make([]lane, n)
+	all, gateways := make([]lane, n), make([]string, n)
+	for i := range gateways {
+		gateways[i] = fmt.Sprint("127.0.0.1:", port(t))
+	}
 	for i := range all {
-		plain, door := fmt.Sprint("127.0.0.1:", port(t)), fmt.Sprint("127.0.0.1:", port(t))
+		plain, door := gateways[i], fmt.Sprint("127.0.0.1:", port(t))
 		file := filepath.Join(t.TempDir(), "tollgate.yaml")
 		text := fmt.Sprintf(`listen: %q
 admin: {listen: "127.0.0.1:0"}
@@ -76,6 +80,9 @@ orgs:
 			b.point("platform", plain)
 			filters, _ := b.manager()["http_filters"].([]any)
 			b.manager()["http_filters"] = filters[1:]
+		}
+		if shape != nil {
+			shape(b, gateways)
 		}
 		all[i] = lane{cmd, start(t, b)}
 	}
@@ -137,7 +144,7 @@ func TestStandstillsBehindEnvoy(t *testing.T) {
 		for _, frozen := range []string{"gateway", "Envoy"} {
 			t.Run(topology+"/"+frozen, func(t *testing.T) {
 				t.Parallel()
-				p, l := lanes(t, 2, inLine)
+				p, l := lanes(t, 2, inLine, nil)
 				stand := func(signal syscall.Signal) {
 					pid := l[0].gateway.Process.Pid
 					if frozen == "Envoy" {
