@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -181,11 +180,7 @@ func (d Deps) watch(ctx context.Context, r *row.Row, who string, peer netip.Addr
 	if !r.Watched || d.Audit == nil {
 		return
 	}
-	values = maps.Clone(values)
-	for _, part := range []string{"before", "cursor", "limit", "sort"} { // of one view
-		values.Del(part)
-	}
-	if err := d.Audit.Read(audit.Record{Who: who, Peer: peer.String(), Operation: r.Pattern, Query: values.Encode()}); err != nil {
+	if err := d.Audit.Read(audit.Record{Who: who, Peer: peer.String(), Operation: r.Pattern, Query: audit.Look(values)}); err != nil {
 		d.Logger.ErrorContext(ctx, "the audit log cannot be written", "error", err)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"net/url"
 	"os"
 	"slices"
 	"sync"
@@ -211,10 +213,19 @@ const (
 	lookEvery, maxLooks = 15 * time.Minute, 4096
 )
 
-// Read writes that an admin looked at the records of callers: once in 15 minutes for each who, operation and query, so that a page that
+// Look is the query of a look, whichever part of its answer is seen.
+func Look(asked url.Values) string {
+	asked = maps.Clone(asked)
+	for _, part := range []string{"before", "cursor", "limit", "sort"} {
+		asked.Del(part)
+	}
+	return asked.Encode()
+}
+
+// Read writes that an admin or a lead looked at the records of callers: once in 15 minutes for each who, operation and query, so that a page that
 // asks again and again does not fill the log.
 func (l *Log) Read(r Record) error {
-	this, now := look{r.Who + r.Key, r.Operation, r.Query}, l.now()
+	this, now := look{r.Who + r.Org + "/" + r.Key, r.Operation, r.Resource + "?" + r.Query}, l.now()
 	if at, ok := l.looks.Get(this); ok && now.Sub(at) < lookEvery {
 		return nil
 	}

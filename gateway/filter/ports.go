@@ -151,6 +151,8 @@ type AuditLog interface {
 	Intent(r audit.Record) (seq int64, err error)
 	// Result records the outcome of the intent with a number.
 	Result(of int64, r audit.Record) error
+	// Read records a look at the records of callers.
+	Read(r audit.Record) error
 }
 
 // Observer receives each exchange once its answer is complete, before the
