@@ -182,7 +182,7 @@ func TestArguments(t *testing.T) {
 		}
 	}
 	s, _, err := parse([]string{"-tollgate", "old=/a,new=/b", "-targets", "leased", "-kinds", "read"}, new(bytes.Buffer))
-	if err != nil || s.Time != 2*time.Second || !cmp.Equal(s.Tollgate, []string{"old=/a", "new=/b"}) {
+	if err != nil || s.Time != time.Second || !cmp.Equal(s.Tollgate, []string{"old=/a", "new=/b"}) {
 		t.Errorf("parse = %+v, %v", s, err)
 	}
 	ts, ks, err := chosen(s)

@@ -96,8 +96,8 @@ func parse(args []string, stderr io.Writer) (s settings, text string, err error)
 	}
 	s.Tollgate = []string{"bin/tollgate"}
 	f.Func("tollgate", "binaries to measure, such as old=/path,new=/path (default bin/tollgate)", list(&s.Tollgate))
-	f.IntVar(&s.Rounds, "rounds", 5, "how often every target is started and measured")
-	f.DurationVar(&s.Time, "time", 2*time.Second, "time for one kind of request in one round")
+	f.IntVar(&s.Rounds, "rounds", 4, "how often every target is started and measured")
+	f.DurationVar(&s.Time, "time", time.Second, "time for one kind of request in one round")
 	f.IntVar(&s.Connections, "connections", 32, "connections that send at once")
 	f.IntVar(&s.Rate, "rate", 300, "requests per second of the open load")
 	f.IntVar(&s.Idle, "idle", 10000, "connections that are held for their memory")
