@@ -152,6 +152,7 @@ func (s *Keys) Answer(ctx context.Context, ex *filter.Exchange) (*filter.Answer,
 	}
 	switch ex.Route.ID {
 	case listKeysID:
+		ex.Looked()
 		list := slices.DeleteFunc(s.listKeys(ex.Caller.Org, s.keyring.lastUsed(ctx, ex.Caller.Org)), func(r settings.KeyRecord) bool { return r.Team != l.caller.Team })
 		return filter.AnswerJSON(map[string]any{"keys": list})
 	case makeKeyID:

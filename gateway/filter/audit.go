@@ -8,6 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -64,6 +65,20 @@ func (ex *Exchange) Intend(r audit.Record) (seq int64, err error) {
 		return 0, problem.AuditUnavailable.New("what is changed must be recorded, and cannot be at the moment").With("Retry-After", "5").Because(err)
 	}
 	return seq, nil
+}
+
+// Looked records that a lead looks at its team. A log that cannot be written refuses no look.
+func (ex *Exchange) Looked() {
+	if ex.Ports.Audit == nil {
+		return
+	}
+	err := ex.Ports.Audit.Read(audit.Record{
+		Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Peer: ex.In.Peer, Dialect: string(route.V2),
+		Operation: ex.Route.ID, Resource: ex.Params["id"], Query: audit.Look(ex.Query),
+	})
+	if err != nil && ex.Event.Cause == nil {
+		ex.Event.Cause = err
+	}
 }
 
 // Response writes the result.

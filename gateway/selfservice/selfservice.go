@@ -15,7 +15,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
@@ -103,7 +102,9 @@ func (s *Service) Answers() map[string]filter.Responder {
 				return nil, problem.Overloaded.New("too many callers ask about themselves at once").With("Retry-After", "1")
 			}
 			defer s.busy.Release(1)
-			watch(ex)
+			if leads(ex.Caller) && e.method == http.MethodGet && e.id != "self.me" {
+				ex.Looked()
+			}
 			v, err := e.answer(s, ctx, ex)
 			if err != nil {
 				return nil, refusal(err)
@@ -112,18 +113,6 @@ func (s *Service) Answers() map[string]filter.Responder {
 		}
 	}
 	return out
-}
-
-// watch records each look of a lead at its team. A log that cannot be written refuses no look. Answers to requests for approval are
-// changes, with records of their own.
-func watch(ex *filter.Exchange) {
-	c := ex.Caller
-	if !leads(c) || ex.Ports.Audit == nil || ex.In.Method != http.MethodGet || ex.Route.ID == "self.me" {
-		return
-	}
-	ex.Event.Cause = ex.Ports.Audit.Read(audit.Record{
-		Org: c.Org, Team: c.Team, Key: c.Key, Peer: ex.In.Peer, Dialect: string(route.V2), Operation: ex.Route.ID, Resource: ex.Params["id"], Query: audit.Look(ex.Query),
-	})
 }
 
 // answer is JSON for one caller, which is not to be kept.

@@ -127,7 +127,7 @@ func TestLeadsAreAudited(t *testing.T) {
 	d := openDoor(t, "http", lead, audited(path))
 	made := d.ask(t, request("POST", "/tollgate/keys", "key_research", `{"id":"intern","limits":{"minute":50}}`))
 	d.ask(t, request("DELETE", "/tollgate/keys/intern", "key_research", ""))
-	for _, path := range []string{"me", "decisions?limit=2", "decisions?limit=3", "spend", "decisions/none"} {
+	for _, path := range []string{"me", "decisions?limit=2", "decisions?limit=3", "spend", "decisions/none", "keys"} {
 		d.ask(t, request("GET", "/tollgate/"+path, "key_research", ""))
 	}
 	d.ask(t, request("GET", "/tollgate/decisions", "key_platform", "")) // no lead: these are its own
@@ -142,14 +142,15 @@ func TestLeadsAreAudited(t *testing.T) {
 		`"phase":"result",.*"resource":"intern","status":204`,
 		`"phase":"read",.*"org":"acme","team":"research","key":"key_research",.*"operation":"self.decisions"`,
 		`"phase":"read",.*"operation":"self.spend"`,
+		`"phase":"read",.*"operation":"keys.list"`,
 		`"phase":"read",.*"operation":"self.decision",.*"resource":"none"`,
 	} {
 		if !regexp.MustCompile(want).Match(text) {
 			t.Errorf("the audit log has no line like %s:\n%s", want, text)
 		}
 	}
-	if n := strings.Count(string(text), `"phase":"read"`); n != 3 {
-		t.Errorf("%d looks, want 3: the key's own, and a second part of one view, are none\n%s", n, text)
+	if n := strings.Count(string(text), `"phase":"read"`); n != 4 {
+		t.Errorf("%d looks, want 4: the key's own, and a second part of one view, are none\n%s", n, text)
 	}
 	if secret := fmt.Sprint(field(t, made.Body, "secret")); strings.Contains(string(text), secret) {
 		t.Error("the audit log has the secret")
