@@ -144,7 +144,7 @@ func (p *printer) collection(pl *plan, v reflect.Value, at position, indent int)
 	return true, err
 }
 
-// item writes an item of a list, or what is remembered of it.
+// item writes an item of a list, or its remembered text.
 func (p *printer) item(pl *plan, v reflect.Value, indent int) error {
 	var memory *Shown
 	if pl.form == formStruct && v.CanAddr() && !p.inline {

@@ -213,7 +213,7 @@ const (
 	lookEvery, maxLooks = 15 * time.Minute, 4096
 )
 
-// Look is the query of a look, whichever part of its answer is seen.
+// Look is the query of a look, without the parameters for one part of its answer.
 func Look(asked url.Values) string {
 	asked = maps.Clone(asked)
 	for _, part := range []string{"before", "cursor", "limit", "sort"} {

@@ -15,7 +15,7 @@ const lookEvery = 5 * time.Millisecond
 
 // WithinMemory returns a context that ends with the cause [ErrMemory] once the heap of the process is larger by so many bytes than it was at
 // its smallest since, as a bound for work that should take little: garbage that was there before, and is collected meanwhile, makes no room
-// for more. Work of others counts, too: what ends early for them may be tried again. stop ends the watch.
+// for more. Work of others counts, too: work that ends early for them may be tried again. stop ends the watch.
 func WithinMemory(ctx context.Context, bytes uint64) (within context.Context, stop func()) {
 	within, cancel := context.WithCancelCause(ctx)
 	least := heap()

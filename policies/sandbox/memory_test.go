@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Garbage that lay there when the watch began makes no room for what is taken while it is collected.
+// Garbage that lay there when the watch began makes no room once it is collected.
 func TestWithinMemory(t *testing.T) {
 	const bound = 64 << 20
 	junk := make([]byte, 4*bound)
@@ -27,7 +27,7 @@ func TestWithinMemory(t *testing.T) {
 		break
 	}
 	if !errors.Is(context.Cause(ctx), ErrMemory) {
-		t.Errorf("%d bytes more than there were once what had been garbage was gone: the context ended by %v, want %v", len(junk), context.Cause(ctx), ErrMemory)
+		t.Errorf("%d bytes were taken after garbage had been collected: the context ended by %v, want %v", len(junk), context.Cause(ctx), ErrMemory)
 	}
 	runtime.KeepAlive(junk)
 }

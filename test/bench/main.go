@@ -3,8 +3,8 @@
 // and Envoy, in one run. docs/benchmarks.md says what each row means.
 //
 // A run is several rounds. In each, every target is started anew, in random
-// order, with a Redis of its own; what is compared runs at the same time and takes turns
-// of a tenth of a second. Samples are written as JSON; -text turns such a file into the
+// order, with a Redis of its own; binaries and the bare proxy run at the same time and take
+// turns of a tenth of a second. Samples are written as JSON; -text turns such a file into the
 // format of benchstat.
 //
 // The program is also its own servers and its own load: "bench platform", "bench

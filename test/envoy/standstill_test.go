@@ -30,7 +30,7 @@ type lane struct {
 	envoy   *process
 }
 
-// lanes opens as many of a topology, before one platform and one Redis. shape, unless nil, changes what the operator may change of an Envoy,
+// lanes opens as many of a topology, before one platform and one Redis. shape, unless nil, makes an operator's own changes to an Envoy,
 // given the addresses of all gateways.
 func lanes(t *testing.T, n int, inLine bool, shape func(b *bootstrap, gateways []string)) (*platform.Instance, []lane) {
 	t.Helper()

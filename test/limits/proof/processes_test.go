@@ -263,8 +263,8 @@ func TestQuotaIsUsedUp(t *testing.T) {
 }
 
 // TestFaults plays a Redis that restarts with all it was told, slow, cut and lost exchanges,
-// lost scripts, and then gateways that crash: what is charged for one that is missing when Redis
-// comes back is more than this test allows, see [TestGatewayLostWithRedis].
+// lost scripts, and then gateways that crash. The charge for a gateway that is missing when Redis
+// comes back is more than this test allows: see [TestGatewayLostWithRedis].
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	eachMode(t, func(t *testing.T, mode ratelimit.Mode) {
