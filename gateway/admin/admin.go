@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"strings"
 	"time"
 
@@ -59,35 +60,6 @@ type Deps struct {
 	streams *semaphore.Weighted
 }
 
-// Limits shows and resets quotas. Both return ErrNoOrg for an organisation that
-// is not configured.
-type Limits interface {
-	// Show returns the windows in use of an organisation.
-	Show(ctx context.Context, org string) ([]Window, error)
-	// Reset empties the windows of a scope ("key:ann"), or of the whole
-	// organisation for "". A scope that the organisation does not have is a
-	// BadRequestError.
-	Reset(ctx context.Context, org, scope string) error
-}
-
-// Window is one window of one scope.
-type Window struct {
-	Scope        string `json:"scope"`
-	Window       string `json:"window"`
-	Limit        int64  `json:"limit"`
-	Used         int64  `json:"used"`
-	Remaining    int64  `json:"remaining"`
-	ResetSeconds int64  `json:"resetSeconds"`
-	// Leases are the permits gateways hold of it.
-	Leases []Lease `json:"leases,omitempty"`
-}
-
-// Lease holds one gateway's permits of a window.
-type Lease struct {
-	Gateway string `json:"gateway"`
-	Held    int64  `json:"held"`
-}
-
 // ErrNoOrg is returned for an organisation that is not configured.
 var ErrNoOrg = errors.New("unknown organisation")
 
@@ -121,6 +93,20 @@ func (d Deps) handler(rows []row.Row) http.Handler {
 	// Pages of other sites cannot make a browser change anything here.
 	return http.NewCrossOriginProtection().Handler(mux)
 }
+
+func (d Deps) gatewayRows() []row.Row {
+	return []row.Row{
+		{Pattern: "GET /livez", Summary: "Whether the process runs", Handle: live, Answer: reflect.TypeFor[probed]()},
+		{Pattern: "GET /readyz", Summary: "Whether calls are served", Handle: d.ready, Answer: reflect.TypeFor[probed](), Fails: []int{http.StatusServiceUnavailable}},
+		{Pattern: "GET /admin/status", Summary: "The configuration in force", Role: row.Viewer, Ask: row.Do(d.status)},
+		{
+			Pattern: "GET /admin/orgs", Summary: "Organisations, their teams and policies", Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.orgs),
+			Commands: []row.Command{{Use: "orgs", Example: "tollgate orgs"}},
+		},
+	}
+}
+
+func live(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, probed{Status: "live"}) }
 
 // ready answers 200 when a configuration is in force, the listeners are open, the
 // shared store answers and every organisation has policies to be judged by.
@@ -165,27 +151,7 @@ func (d Deps) orgs(_ context.Context, s row.Scope, _ row.None) (orgList, error) 
 	return orgList{s.Visible()}, nil
 }
 
-// orgList and windowList are lists as they are answered.
+// orgList is the list as it is answered.
 type orgList struct {
 	Orgs []row.Tenant `json:"orgs"`
-}
-
-type windowList struct {
-	Windows []Window `json:"windows"`
-}
-
-func (d Deps) limits(ctx context.Context, _ row.Scope, p scoped) (windowList, error) {
-	windows, err := d.Limits.Show(ctx, string(p.Org))
-	return windowList{windows}, err
-}
-
-// resetting says which windows are emptied.
-type resetting struct {
-	scoped
-
-	Scope string `query:"scope" doc:"key:ID, team:ID, org:ID or class:ID; absent is the whole organisation"`
-}
-
-func (d Deps) reset(ctx context.Context, _ row.Scope, p resetting) (row.Nothing, error) {
-	return row.Nothing{}, d.Limits.Reset(ctx, string(p.Org), p.Scope)
 }

@@ -47,6 +47,29 @@ type telling struct {
 	Since row.Since `query:"since" doc:"only entries no older than a duration, such as 24h, or than a time"`
 }
 
+func (d Deps) alertRows() []row.Row {
+	return []row.Row{
+		{
+			Pattern: "GET /admin/alerts", Summary: "The alerts that receivers were sent", Role: row.Viewer, About: row.OfOrg, Watched: true, Ask: row.Do(d.alerts),
+			Commands: []row.Command{{
+				Use: "alerts ORG", Short: "List the alerts that were sent, and whether a receiver took them", Example: "tollgate alerts acme --since 7d",
+				Long: `Lists the alerts of an organisation, the newest first: budgets that reached a
+threshold, unusual hours, idle resources, stops, changes without the gateway,
+exceptions that end, and weekly reports. The latest 1,000 are kept, for 90 days.`,
+			}},
+		},
+		{
+			Pattern: "GET /admin/exceptions", Summary: "Exceptions that end at a time", Role: row.Viewer, About: row.OfOrg, Watched: true, Ask: row.Do(d.exceptions),
+			Commands: []row.Command{{
+				Use: "exceptions ORG", Short: "List exceptions with their ends: to policies, approvals, kept resources, brownouts", Example: "tollgate exceptions acme --within 7d",
+				Long: `Lists the exceptions of an organisation that end, the next end first: those to
+policies, grants that wait for their call, idle resources that their owners keep,
+and scheduled brownouts of the retired interfaces.`,
+			}},
+		},
+	}
+}
+
 func (d Deps) alerts(ctx context.Context, _ row.Scope, p telling) (*alertList, error) {
 	list, err := d.Alerts.List(ctx, string(p.Org))
 	if err != nil {

@@ -27,6 +27,28 @@ type Approval struct {
 	MaxUSD string
 }
 
+func (d Deps) approvalRows() []row.Row {
+	return []row.Row{
+		{
+			Pattern: "GET /admin/approvals", Summary: "Requests for approval", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.approvals), Answer: row.List("approvals", d.Shapes.Approval),
+			Commands: []row.Command{{Use: "approvals list ORG", Short: "Show the requests that wait for an answer, and recent answers", Example: "tollgate approvals list acme"}},
+		},
+		{
+			Pattern: "POST /admin/approvals/grant", Summary: "Let a refused call pass once", Role: row.Approver, About: row.OfOrg, Changes: true, Ask: row.Do(d.grant), Answer: row.TypeOf(d.Shapes.Approval),
+			Commands: []row.Command{{
+				Use: "approvals grant ORG ID", Short: "Let the caller make the refused call, once", Example: "tollgate approvals grant acme ap-01M84TG8488H --by ada --reason 'the demo on Monday' --for 2h",
+				Long: `Lets the caller of a refused call make it once more: the very same call, for
+at most a price, within a time. It lifts the rules that refused it and nothing
+else: other policies, budgets and limits hold.`,
+			}},
+		},
+		{
+			Pattern: "POST /admin/approvals/deny", Summary: "Deny a request for approval", Role: row.Approver, About: row.OfOrg, Changes: true, Ask: row.Do(d.deny), Answer: row.TypeOf(d.Shapes.Approval),
+			Commands: []row.Command{{Use: "approvals deny ORG ID", Short: "Refuse a request, or take back a grant that was not used", Example: "tollgate approvals deny acme ap-01M84TG8488H --by ada --reason 'one is enough'"}},
+		},
+	}
+}
+
 func (d Deps) approvals(ctx context.Context, _ row.Scope, p scoped) (any, error) {
 	list, err := d.Approvals.List(ctx, string(p.Org))
 	return map[string]any{"approvals": list}, err

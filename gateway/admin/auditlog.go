@@ -32,6 +32,21 @@ type changed struct {
 	Limit     int       `query:"limit" min:"1" max:"500" default:"50" doc:"how many at most"`
 }
 
+func (d Deps) auditLogRows() []row.Row {
+	return []row.Row{
+		{
+			Pattern: "GET /admin/audit/log", Summary: "Changes, with their authors and results: the audit log of this gateway", Watched: true, Role: row.Operator, About: row.OfOrg, Ask: row.Do(d.auditLog), Fails: []int{http.StatusConflict},
+			Commands: []row.Command{{
+				Use: "audit list", Short: "List changes, with their authors and results", Example: "tollgate audit list --org acme --since 24h\ntollgate audit list --by ada --operation 'POST /admin/keys/revoke'",
+				Long: `Lists the audit log of the gateway that is asked, newest first, a line for each
+change with its end, through rotated files. A list reads 8 MiB of the log at most;
+"--before" with the number that it names goes on. "--reads" lists reads of
+records of callers instead. "tollgate audit verify" holds the chain of the files.`,
+			}},
+		},
+	}
+}
+
 func (d Deps) auditLog(ctx context.Context, _ row.Scope, p changed) (*AuditLog, error) {
 	if d.Audit == nil {
 		return nil, row.RefusedError{Status: http.StatusConflict, Reason: "this gateway keeps no audit log: audit.file is not set"}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"reflect"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
@@ -58,6 +59,24 @@ type DecisionQuery struct {
 	Before time.Time
 	// Limit bounds how many there are, the newest.
 	Limit int
+}
+
+func (d Deps) decisionRows() []row.Row {
+	return []row.Row{
+		{
+			Pattern: "GET /admin/decisions", Summary: "The latest exchanges", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.decisions), Answer: row.List("decisions", d.Shapes.Summary, "incomplete", "next"),
+			Commands: []row.Command{{
+				Use: "decisions", Short: "List decisions, of any gateway", Example: "tollgate decisions --org acme --team research --refused --since 24h",
+				Long: `Lists the latest exchanges, newest first: those of the gateway that is asked, and
+of all that share its Redis those that were refused, warned of or excepted, or
+changed something (decisions.shared). "tollgate explain ID" tells how each came about.`,
+			}},
+		},
+		{Pattern: "GET /admin/decisions/log", Summary: "The decision log of this gateway, an event per line", Watched: true, Role: row.Operator, About: row.OfOrg, Ask: row.Do(d.decisionLog), Media: "application/x-ndjson", Fails: []int{http.StatusConflict}},
+		{Pattern: "GET /admin/decisions/{id}", Summary: "The course of an exchange, stage by stage", Watched: true, Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.decision), Answer: row.TypeOf(d.Shapes.Report), Fails: []int{http.StatusNotFound}},
+		{Pattern: "POST /admin/explain", Summary: "The course that a request would take", Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.explain), Body: reflect.TypeFor[question](), Answer: row.TypeOf(d.Shapes.Report), Fails: []int{http.StatusInternalServerError}},
+		{Pattern: "GET /admin/audit", Summary: "The resources of an organisation, judged by its policies", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.audit), Answer: row.TypeOf(d.Shapes.Audit), Fails: []int{http.StatusBadGateway}},
+	}
 }
 
 func (d Deps) audit(ctx context.Context, _ row.Scope, p scoped) (any, error) {

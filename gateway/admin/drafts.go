@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
+	"reflect"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
@@ -79,6 +81,19 @@ type replaying struct {
 	Draft    row.Body
 }
 
+func (d Deps) draftRows() []row.Row {
+	return []row.Row{
+		{
+			Pattern: "POST /admin/policies/replay", Summary: "The decisions that other policies would have made on recorded calls", Watched: true, Role: row.Admin, About: row.OfOrg, Ask: row.Do(d.replay),
+			Body: reflect.TypeFor[Draft](), Answer: row.TypeOf(d.Shapes.Replayed), Fails: ofDrafts(),
+		},
+		{
+			Pattern: "POST /admin/policies/try", Summary: "The verdict of a policy that is not in force on one call", Watched: true, Role: row.Admin, About: row.OfOrg, Ask: row.Do(d.try),
+			Body: reflect.TypeFor[Trial](), Fails: ofDrafts(),
+		},
+	}
+}
+
 func (d Deps) replay(ctx context.Context, _ row.Scope, p replaying) (any, error) {
 	var draft Draft
 	if err := readBody(p.Draft, &draft); err != nil {
@@ -118,3 +133,6 @@ func readBody(text []byte, into any) error {
 	}
 	return nil
 }
+
+// ofDrafts are the statuses of drafts that cannot be tried: there is no log, or it took too much time or memory.
+func ofDrafts() []int { return []int{http.StatusConflict, http.StatusUnprocessableEntity} }

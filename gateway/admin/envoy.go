@@ -30,6 +30,21 @@ type EnvoySnapshot struct {
 	Gateways  []xds.Gateway     `json:"gateways"`
 }
 
+func (d Deps) envoyRows() []row.Row {
+	return []row.Row{
+		{
+			Pattern: "GET /admin/envoy", Summary: "Groups of Envoys, and the Envoys connected to this gateway", Role: row.Viewer, Ask: row.Do(d.envoys),
+			Commands: []row.Command{{
+				Use: "envoy status", Short: "Show the groups of Envoys, those connected to a gateway, and the resources they refused", Example: "tollgate envoy status",
+				Long: `Shows each group of Envoys, with how many are connected to all gateways and to
+this one, and the resources that an Envoy refused and none has taken since; then the
+Envoys that are connected to this gateway, with the versions that they have.`,
+			}},
+		},
+		{Pattern: "GET /admin/envoy/snapshot", Summary: "The resources that a group of Envoys is served", Role: row.Viewer, Ask: row.Do(d.envoySnapshot)},
+	}
+}
+
 func (d Deps) envoys(context.Context, row.Scope, row.None) (envoyList, error) {
 	return envoyList{d.Envoys.Groups(), d.Envoys.Nodes()}, nil
 }

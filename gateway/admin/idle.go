@@ -42,6 +42,19 @@ type Kept struct {
 	Until    *time.Time `json:"until"`
 }
 
+func (d Deps) idleRows() []row.Row {
+	return []row.Row{
+		{
+			Pattern: "GET /admin/spend/idle", Summary: "Resources that cost money and do not work", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.idle),
+			Commands: []row.Command{{Use: "spend idle ORG", Short: "Show resources that cost money and do not work, with owner, beginning, and cost a month", Example: "tollgate spend idle acme"}},
+		},
+		{
+			Pattern: "POST /admin/spend/keep", Summary: "Leave an idle resource alone", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(d.keep),
+			Commands: []row.Command{{Use: "spend keep ORG ID", Short: "Leave a resource alone for a time although it is idle", Example: "tollgate spend keep acme k2n5x8 --for 24h", Defaults: map[string]string{"for": "24h"}}},
+		},
+	}
+}
+
 func (d Deps) idle(ctx context.Context, _ row.Scope, p scoped) (*IdleList, error) {
 	return d.Spend.Idle(ctx, string(p.Org))
 }

@@ -3,6 +3,7 @@ package admin
 import (
 	"cmp"
 	"context"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -83,6 +84,18 @@ func (p *listedKeys) compare(a, b *Key) int {
 	return 0
 }
 
+func (d Deps) keyRows() []row.Row {
+	return []row.Row{
+		{Pattern: "GET /admin/keys", Summary: "Keys of an organisation, those of the configuration among them", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.keys)},
+		{Pattern: "POST /admin/keys/create", Summary: "Make a key", Role: row.Admin, About: row.OfOrg, Changes: true, Ask: row.Do(d.createKey), Status: http.StatusCreated, Answer: row.TypeOf(d.Shapes.Made), Fails: ofKeys()},
+		{Pattern: "POST /admin/keys/rotate", Summary: "Give a key another secret", Role: row.Admin, About: row.OfOrg, Changes: true, Ask: row.Do(d.rotateKey), Answer: row.TypeOf(d.Shapes.Made), Fails: ofKeys()},
+		{
+			Pattern: "POST /admin/keys/revoke", Summary: "Withdraw a key", Role: row.Admin, About: row.OfOrg, Changes: true, Ask: row.Do(d.revokeKey), Fails: ofKeys(),
+			Commands: []row.Command{{Use: "keys revoke ORG/KEY", Short: "Withdraw a key that was made at run time, and end its streams", Example: "tollgate keys revoke acme/batch"}},
+		},
+	}
+}
+
 func (d Deps) keys(ctx context.Context, _ row.Scope, p listedKeys) (*keyList, error) {
 	records, err := d.Keys.List(ctx, string(p.Org))
 	if err != nil {
@@ -144,4 +157,9 @@ func (d Deps) rotateKey(ctx context.Context, _ row.Scope, p rotated) (any, error
 
 func (d Deps) revokeKey(ctx context.Context, s row.Scope, p keyed) (row.Nothing, error) {
 	return row.Nothing{}, d.Keys.Revoke(ctx, string(p.Org), p.ID, author(s))
+}
+
+// ofKeys are the statuses of refused changes of keys.
+func ofKeys() []int {
+	return []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity}
 }

@@ -62,6 +62,20 @@ type legacyList struct {
 	Brownouts []Brownout `json:"brownouts"`
 }
 
+func (d Deps) legacyRows() []row.Row {
+	return []row.Row{
+		{
+			Pattern: "GET /admin/legacy", Summary: "The callers of the retired interfaces", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.legacy),
+			Commands: []row.Command{{
+				Use: "migrate report", Short: "List the callers of v1 and GraphQL, how often they call, and the v2 operation to call instead", Example: "tollgate migrate report --org acme -o csv",
+				Long: `Lists the remaining callers of the retired interfaces at a running gateway: one line
+for each key, program and operation, with the v2 operation that takes its place and
+the fields v2 has no place for. A GraphQL document counts for each of its root fields.`,
+			}},
+		},
+	}
+}
+
 func (d Deps) legacy(ctx context.Context, _ row.Scope, p anyOrg) (legacyList, error) {
 	calls, err := d.Legacy.Calls(ctx, string(p.Org))
 	return legacyList{calls, d.Legacy.Brownouts(string(p.Org))}, err

@@ -199,6 +199,12 @@ func (s *shapes) structure(t reflect.Type) object {
 	return object{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
 }
 
+func (d Deps) descriptionRows() []row.Row {
+	return []row.Row{
+		{Pattern: "GET /admin/openapi.json", Summary: "This document", Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.openAPI)},
+	}
+}
+
 // openAPI answers with the document.
 func (d Deps) openAPI(context.Context, row.Scope, row.None) (object, error) {
 	return document(d.Rows()), nil

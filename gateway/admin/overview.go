@@ -59,6 +59,24 @@ type gatewayList struct {
 	Incomplete string `json:"incomplete,omitempty"`
 }
 
+func (d Deps) overviewRows() []row.Row {
+	return []row.Row{
+		{
+			Pattern: "GET /admin/overview", Summary: "The entries that need attention: gateways, budgets, refusals, idle money, drift", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.overview),
+			Commands: []row.Command{{
+				Use: "status", Short: "Show the entries that need attention: gateways, budgets, refusals, idle money, drift", Example: "tollgate status\ntollgate status --org acme -o json",
+				Long: `Shows the gateways that share a Redis, with their versions and revisions; budgets
+that are nearly used up; the refusals of today and their reasons; the cost of idle
+resources; and where a ledger may differ from the platform.`,
+			}},
+		},
+		{
+			Pattern: "GET /admin/gateways", Summary: "The gateways that share a store", Role: row.Viewer, Ask: row.Do(d.gateways),
+			Commands: []row.Command{{Use: "gateways", Short: "List the gateways that share a store, with version, revision, age and Envoys", Example: "tollgate gateways"}},
+		},
+	}
+}
+
 func (d Deps) gateways(ctx context.Context, _ row.Scope, _ row.None) (gatewayList, error) {
 	list, err := d.Fleet.Gateways(ctx)
 	out := gatewayList{Gateways: list}

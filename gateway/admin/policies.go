@@ -39,6 +39,20 @@ type counting struct {
 // countedFor is how long counts are kept.
 const countedFor = 30 * 24 * time.Hour
 
+func (d Deps) policyRows() []row.Row {
+	return []row.Row{
+		{
+			Pattern: "GET /admin/policies/counts", Summary: "The number of calls by policy and verdict", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.counts),
+			Commands: []row.Command{{
+				Use: "policy counts ORG", Short: "Show on how many calls policies denied, warned, or would have denied", Example: "tollgate policy counts acme --since 7d\ntollgate policy counts acme --policy gpu_count --verdict 'would deny' --bucket hour",
+				Long: `Shows on how many calls each policy denied, warned, would have denied (mode shadow),
+was lifted by an exception or changed something, by team: so you see the effect of a
+policy before you enforce it. Counts are kept for 30 days, by whole hours.`,
+			}},
+		},
+	}
+}
+
 func (d Deps) counts(ctx context.Context, s row.Scope, p counting) (*policyCounts, error) {
 	from := time.Time(p.Since)
 	if oldest := s.Now.Add(-countedFor); from.Before(oldest) {

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
@@ -41,6 +42,28 @@ type ConfigDiff struct {
 // revisionList is revisions as they are answered.
 type revisionList struct {
 	Revisions []Revision `json:"revisions"`
+}
+
+func (d Deps) revisionRows() []row.Row {
+	return []row.Row{
+		{
+			Pattern: "GET /admin/config/revisions", Summary: "Configurations that were in force", Role: row.Admin, Ask: row.Do(d.revisions),
+			Commands: []row.Command{{
+				Use: "config revisions", Short: "List the configurations that were in force, of all gateways", Example: "tollgate config revisions",
+				Long: `Lists the configurations that were in force at any gateway that shares the store,
+the latest first. The latest 50 are kept for a year, without secrets.`,
+			}},
+		},
+		{
+			Pattern: "GET /admin/config/diff", Summary: "The differences between the configuration in force and another", Role: row.Admin, About: row.OfOrg, Ask: row.Do(d.configDiff), Fails: []int{http.StatusNotFound, http.StatusConflict},
+			Commands: []row.Command{{
+				Use: "config diff", Short: "Compare the configuration in force with the revision before, another one, or the file", Example: "tollgate config diff\ntollgate config diff --with file",
+				Long: `Compares the configuration in force with the revision before it, with any that
+"tollgate config revisions" lists, or with the file as it is now at the gateway that
+is asked: so you see what a reload changes, or the fault that prevents it.`,
+			}},
+		},
+	}
 }
 
 func (d Deps) revisions(ctx context.Context, _ row.Scope, _ row.None) (revisionList, error) {

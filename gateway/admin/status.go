@@ -61,6 +61,20 @@ type InForce struct {
 	YAML string `json:"yaml"`
 }
 
+func (d Deps) configRows() []row.Row {
+	return []row.Row{
+		{
+			Pattern: "GET /admin/config", Summary: "The configuration in force as YAML, without secrets", Role: row.Admin, About: row.OfOrg, Ask: row.Do(d.inForce),
+			Commands: []row.Command{{
+				Use: "config show", Short: "Show the configuration in force as YAML, without secrets", Example: "tollgate config show\ntollgate config show --org acme",
+				Long: `Shows the configuration that the gateway works by, with its defaults, its revision
+and when it was loaded. Secrets show where they come from; the digests of keys and
+tokens are masked. With --org it is the section of the organisation.`,
+			}},
+		},
+	}
+}
+
 func (d Deps) inForce(_ context.Context, _ row.Scope, p anyOrg) (*InForce, error) {
 	return d.Config(string(p.Org))
 }

@@ -25,6 +25,12 @@ const (
 	maxStall = 10 * time.Second
 )
 
+func (d Deps) streamRows() []row.Row {
+	return []row.Row{
+		{Pattern: "GET /admin/decisions/stream", Summary: "Decisions as they are made, as server-sent events", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.stream), Media: "text/event-stream"},
+	}
+}
+
 // stream sends decisions as server-sent events (WHATWG HTML, section "Server-sent events"): "decision" with a summary, "missed" with
 // how many were left out, and "end" with the reason when the gateway ends the stream: the asker has lost the permission, or the gateway drains.
 func (d Deps) stream(ctx context.Context, s row.Scope, p followed) (row.Writer, error) {

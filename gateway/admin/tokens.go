@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
@@ -32,6 +33,26 @@ type RevokedToken struct {
 // revokedList is a list of them as it is answered.
 type revokedList struct {
 	Revoked []RevokedToken `json:"revoked"`
+}
+
+func (d Deps) tokenRows() []row.Row {
+	return []row.Row{
+		{
+			Pattern: "GET /admin/tokens/revoked", Summary: "Tokens of issuers that are revoked", Role: row.Viewer, Ask: row.Do(d.revokedTokens),
+			Commands: []row.Command{{Use: "tokens list", Short: "List revoked tokens, until they are forgotten", Example: "tollgate tokens list"}},
+		},
+		{
+			Pattern: "POST /admin/tokens/revoke", Summary: "Revoke a token of an issuer, or those of a subject that were issued until now", Role: row.Admin, Changes: true, Ask: row.Do(d.revokeToken), Fails: []int{http.StatusNotFound, http.StatusConflict},
+			Commands: []row.Command{{
+				Use: "tokens revoke ISSUER", Short: "Revoke a token, or all that a subject was issued until now, and end their streams",
+				Example: "tollgate tokens revoke corp --id 6f1c9a\ntollgate tokens revoke corp --subject ann@acme.example",
+				Long: `Revokes a token of an issuer, or all that a subject was issued until now: at the
+gateway that is asked at once, at all others within two seconds. The issuer is named by
+its id in the configuration, or by its URL. A subject that can still get tokens from its
+issuer is accepted again with a new one: to keep it out, lock it there.`,
+			}},
+		},
+	}
 }
 
 func (d Deps) revokedTokens(ctx context.Context, _ row.Scope, _ row.None) (revokedList, error) {

@@ -54,6 +54,20 @@ const mostShares = 10
 // week is the time of a report.
 const week = 7 * 24 * time.Hour
 
+func (d Deps) reportRows() []row.Row {
+	return []row.Row{
+		{
+			Pattern: "GET /admin/report", Summary: "The report of seven days on an organisation or a team", Role: row.Viewer, About: row.OfOrg, Watched: true, Ask: row.Do(d.report),
+			Commands: []row.Command{{
+				Use: "report ORG", Short: "Show the report of seven days on an organisation or a team", Example: "tollgate report acme\ntollgate report acme --team research --to 2026-11-23",
+				Long: `Shows the report that alerts.report sends each week: the cost of seven days and of
+the seven before, by team or key; the dearest resources; budgets as they are now;
+idle money; and the refusals of policies.`,
+			}},
+		},
+	}
+}
+
 // Weekly makes the report of the seven days before a time, on an organisation or on one of its teams.
 func (d Deps) Weekly(ctx context.Context, org, team string, to time.Time) (*Weekly, error) {
 	to = to.UTC()
