@@ -42,7 +42,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/metrics"
@@ -140,7 +139,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 		return nil, err
 	}
 	g.billTypes = billtypes.New(billtypes.Deps{
-		Dialects: g.dialects, Go: g.background.Go, Now: deps.Now, Catalog: g.catalog, History: g.money.Books.History, Org: g.org, Reader: g.reader, API: g.api, Refused: g.access.Refused,
+		Dialects: g.dialects, Go: g.background.Go, Now: deps.Now, Catalog: g.catalog, History: g.money.Books.History, Org: g.org, Account: g.account, API: g.api, Refused: g.access.Refused,
 	})
 	g.dialects.Counted = g.billTypes.Counted
 	g.listeners = &listen.Listeners{
@@ -182,7 +181,7 @@ func (g *Gateway) newDecisions(cfg *settings.Config) (err error) {
 		Go: g.background.Go, Stdout: g.deps.Stdout, Also: g.deps.Decisions, Config: g.config, Chain: func() *filter.Chain { return g.pipeline().Chain }, Zone: g.zone,
 	})
 	g.questions = &questions.Questions{
-		Config: g.config, Org: g.org, DryRun: g.dryRun, Reader: g.reader, Catalog: g.catalog, API: g.api, Now: g.deps.Now,
+		Config: g.config, Org: g.org, DryRun: g.dryRun, Account: g.account, Catalog: g.catalog, API: g.api, Now: g.deps.Now,
 		Decide: func(ctx context.Context, org string, in *policies.Input) (policies.Decision, error) {
 			return g.current.Load().engine.Decide(ctx, org, in)
 		},
@@ -212,7 +211,7 @@ func (g *Gateway) dryRun() (*explain.DryRun, error) {
 func (g *Gateway) newMoney(cfg *settings.Config) {
 	g.keep = &keep.Service{
 		Config: g.config, Now: g.deps.Now, Refused: g.access.Refused,
-		Update: func(kind operation.Kind) *schema.Operation { return explain.UpdatesOf(g.api)[kind] },
+		Updates: explain.UpdatesOf(g.api),
 	}
 	g.alerts = &alerts.Alerts{
 		Config: g.config, Logger: g.deps.Logger, Now: g.deps.Now, Go: g.background.Go, Meter: g.meter(), KeepLink: g.keep.Link,
@@ -227,7 +226,7 @@ func (g *Gateway) newMoney(cfg *settings.Config) {
 		Scripts: g.scripts, Now: g.deps.Now, Logger: g.deps.Logger, Meter: g.meter(), Go: g.background.Go, Gateway: g.name, Limits: g.store, Catalog: g.catalog,
 		Audit: g.audit.Log, Alerts: g.alerts, Did: g.decisions.Did, Job: g.job, Claim: once.ClaimFor(g.intents),
 		Config: g.config, Org: g.org, Plan: g.plan,
-		Reader: g.reader,
-		Zone:   g.zone,
+		Account: g.account,
+		Zone:    g.zone,
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/tollgate-dev/tollgate/gateway/account"
 	"github.com/tollgate-dev/tollgate/gateway/approval/grants"
 	"github.com/tollgate-dev/tollgate/gateway/check"
 	"github.com/tollgate-dev/tollgate/gateway/coverage"
@@ -15,8 +16,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/gateway/strictjson"
-	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
@@ -25,7 +24,7 @@ func agent(version string) string { return "tollgate/" + version }
 
 // compile turns a configuration into the state that the doors use.
 func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
-	if err := errors.Join(cfg.Validate(), coverage.Check(slices.Concat(g.api.Operations(), g.runs.Operations()), operation.All())); err != nil {
+	if err := errors.Join(cfg.Validate(), coverage.Check(slices.Concat(g.api.Operations(), g.runs.Operations()))); err != nil {
 		return nil, err
 	}
 	client, err := platform.New(cfg)
@@ -63,8 +62,9 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader := &filter.Reader{Upstream: client, Recorder: g.recorder, Agent: agent(g.deps.Version), Kept: filter.ListsOf(g.api), Gets: filter.GetsOf(g.api)}
-	finder := once.Finder{Reader: reader, Time: cfg.Timeouts.Lookup, Patience: cfg.Timeouts.Call + money.Answering, Unresolved: g.started.Spend.Unresolved}
+	asks := account.New(client, g.api, agent(g.deps.Version))
+	reader := &filter.Reader{Upstream: client, Recorder: g.recorder, Agent: asks.Agent, Gets: asks.Gets}
+	finder := once.Finder{Reader: reader, Account: asks, Time: cfg.Timeouts.Lookup, Patience: cfg.Timeouts.Call + money.Answering, Unresolved: g.started.Spend.Unresolved}
 	addresses := filter.Addresses{Public: platform.PublicRuns(cfg), Balanced: platform.PublicBalanced(cfg)}
 	made := &once.Repeats{Finder: finder, Addresses: addresses}
 	approvals := &grants.Grants{Repeats: made.Repeats}
@@ -94,7 +94,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		filter.Size{Memory: g.bodies, Keyless: g.keyless},
 		filter.Estimate{Run: g.questions.AnswerEstimate},
 		filter.Local{Answers: g.localAnswers(pages)},
-		filter.Decode{Limits: strictjson.DefaultLimits(), Run: strictjson.RunLimits()},
+		filter.Decode{},
 		filter.Admit{Names: names, Urgency: admit.Urgency, Body: true},
 		&filter.Brownout{Now: g.deps.Now},
 		&filter.Translate{API: g.api, Chain: chain, Go: g.background.Go, Tell: charge.Tell, Lists: g.lists, Told: made.Told, Untold: made.Untold},
@@ -141,7 +141,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		callers:  callers,
 		pipeline: &filter.Pipeline{Chain: chain, Ports: ports, Callers: callers.Callers, Table: table, Balanced: cfg.BalancedDomain(), Authorization: client.Authorization, Credential: client.Credential, Revision: cfg.Revision},
 		reader:   reader,
-		client:   client,
+		account:  asks,
 		runs:     runs,
 		engine:   engine,
 		moves:    legacy.Moves(),

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tollgate-dev/tollgate/gateway/access"
+	"github.com/tollgate-dev/tollgate/gateway/account"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
@@ -40,7 +41,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/tokens"
-	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -149,7 +149,7 @@ type state struct {
 	callers  *callers.Callers
 	pipeline *filter.Pipeline
 	reader   *filter.Reader
-	client   *upstream.Client
+	account  *account.Client
 	runs     platform.Runs
 	engine   *policies.Engine
 	// moves maps operations of v1 to those of v2 that take their place.
@@ -191,8 +191,8 @@ func (g *Gateway) policyStatus() []admin.PolicyStatus {
 	return engines.Status(g.engine(), g.org, g.catalog)
 }
 
-// reader reads at the platform under the configuration in force.
-func (g *Gateway) reader() *filter.Reader { return g.current.Load().reader }
+// account asks the platform under the configuration in force.
+func (g *Gateway) account() *account.Client { return g.current.Load().account }
 
 // zone is when the days and months of an organisation begin.
 func (g *Gateway) zone(org string) spend.Zone { return g.current.Load().zones[org] }
@@ -219,7 +219,7 @@ type prices struct{ g *Gateway }
 
 // Lists implements catalog.Fetcher.
 func (p prices) Lists(ctx context.Context, org string) (catalog.Lists, error) {
-	l, err := p.g.current.Load().reader.Lists(ctx, org)
+	l, err := p.g.current.Load().account.Catalog(ctx, org)
 	if o := p.g.org(org); err == nil && o != nil {
 		l = o.Prices.Apply(l)
 		if p.g.catalog.Last(org) == nil { // its policies were loaded before any list

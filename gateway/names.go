@@ -11,7 +11,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
-	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // The methods below answer the command line's questions about features.
@@ -25,8 +24,8 @@ func NodeGroup(c *settings.Config, id string) (xds.Group, []xds.Gateway, error) 
 }
 
 // CoverageOf is [coverage.Of].
-func CoverageOf(api []*schema.Operation, rows []operation.Row) []coverage.Row {
-	return coverage.Of(api, rows)
+func CoverageOf(api []*schema.Operation) []coverage.Row {
+	return coverage.Of(api)
 }
 
 // Question is [questions.Question].

@@ -56,7 +56,7 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 	}
 	for _, org := range old.config.Orgs {
 		now := g.org(org.ID)
-		if old.client.Credential(org.ID) != next.client.Credential(org.ID) || old.config.Platform.BaseURL != cfg.Platform.BaseURL ||
+		if old.account.Upstream.Credential(org.ID) != next.account.Upstream.Credential(org.ID) || old.config.Platform.BaseURL != cfg.Platform.BaseURL ||
 			now != nil && !now.Prices.Equal(org.Prices) {
 			g.catalog.Forget(org.ID)
 		}
@@ -84,7 +84,7 @@ func (g *Gateway) apply(cfg *settings.Config) {
 
 // close drops idle connections.
 func (s *state) close() {
-	s.client.Close()
+	s.account.Upstream.Close()
 	s.runs.Close()
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/section"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
@@ -81,7 +80,7 @@ func printCoverage(w io.Writer, out *output) error {
 	}
 	t := sheet{{"operation", "changes", "body", "state judged", "price", "policies see", "gaps"}}
 	gaps := 0
-	list := gateway.CoverageOf(slices.Concat(api.Operations(), runs.Operations()), operation.All())
+	list := gateway.CoverageOf(slices.Concat(api.Operations(), runs.Operations()))
 	for _, c := range list {
 		changes := ""
 		if c.Mutates {

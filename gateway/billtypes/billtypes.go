@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/account"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
@@ -97,9 +98,9 @@ type Deps struct {
 	History *spend.History
 	// Org is the configuration of an organisation, nil for none.
 	Org func(id string) *settings.Org
-	// Reader reads at the platform under the configuration in force.
-	Reader func() *filter.Reader
-	API    *schema.API
+	// Account asks the platform under the configuration in force.
+	Account func() *account.Client
+	API     *schema.API
 	// Refused says why the policies refuse a caller's calls of an operation, whatever their content.
 	Refused func(ctx context.Context, ex *filter.Exchange, op *schema.Operation) ([]string, error)
 }
@@ -203,7 +204,7 @@ func (t *Types) presentTypes(ctx context.Context, org string, q *billQuestion, t
 	if err != nil {
 		return err
 	}
-	all, err := t.deps.Reader().Resources(ctx, org, new(spend.Plan), func(k operation.Kind) bool { return k == q.kind }, prices)
+	all, err := t.deps.Account().Resources(ctx, org, new(spend.Plan), func(k operation.Kind) bool { return k == q.kind }, prices)
 	if err != nil {
 		return err
 	}

@@ -29,9 +29,10 @@ type Row struct {
 	Gaps []string
 }
 
-// Of returns the rules for each of the operations described, and a gap for
-// each row without one.
-func Of(api []*schema.Operation, rows []operation.Row) []Row {
+// Of returns the rules for each of the operations described, and a gap for each row of [operation.All] without one.
+func Of(api []*schema.Operation) []Row { return compare(api, operation.All()) }
+
+func compare(api []*schema.Operation, rows []operation.Row) []Row {
 	described := make(map[string]*schema.Operation, len(api))
 	for _, op := range api {
 		described[op.ID] = op
@@ -92,9 +93,9 @@ func (c *Row) row(op *schema.Operation, row operation.Row, read *schema.Operatio
 }
 
 // Check returns an error for every gap.
-func Check(api []*schema.Operation, rows []operation.Row) error {
+func Check(api []*schema.Operation) error {
 	var errs []error
-	for _, c := range Of(api, rows) {
+	for _, c := range Of(api) {
 		for _, gap := range c.Gaps {
 			errs = append(errs, fmt.Errorf("operation %s: %s", c.Operation, gap))
 		}

@@ -13,10 +13,7 @@ import (
 
 // Decode reads the body, strictly and once. Schema, policies, prices and the
 // bytes the platform gets all come from the value made here.
-type Decode struct {
-	// Limits bounds bodies, Run those of the run interface.
-	Limits, Run strictjson.Limits
-}
+type Decode struct{}
 
 // Name implements Filter.
 func (Decode) Name() string { return "decode" }
@@ -24,7 +21,7 @@ func (Decode) Name() string { return "decode" }
 // Request sets Doc and HasDoc. It refuses with 415 for another media type or
 // any content coding, with 400 for a body that is not strict JSON, is missing,
 // or stands where none belongs.
-func (f Decode) Request(_ context.Context, ex *Exchange) error {
+func (Decode) Request(_ context.Context, ex *Exchange) error {
 	body := ex.In.Body
 	if ex.Opaque() || ex.Route != nil && ex.Route.Bodiless {
 		return nil
@@ -60,7 +57,7 @@ func (f Decode) Request(_ context.Context, ex *Exchange) error {
 	if len(body) == 0 {
 		return nil
 	}
-	doc, err := f.decode(body, ex)
+	doc, err := ex.decode()
 	if err != nil {
 		return err
 	}
@@ -95,14 +92,14 @@ func (ex *Exchange) listed() string {
 
 // decode decodes a body. The input of a job is the worker's: it is held against the
 // grammar, and becomes a value only if something looks at it.
-func (f Decode) decode(body []byte, ex *Exchange) (any, error) {
+func (ex *Exchange) decode() (any, error) {
 	switch {
 	case !ex.Dialect.Runs():
-		return strictjson.Decode(body, f.Limits)
+		return strictjson.Decode(ex.In.Body, strictjson.DefaultLimits())
 	case ex.Dialect == route.Run:
-		return strictjson.DecodeAround(body, "input", f.Run)
+		return strictjson.DecodeAround(ex.In.Body, "input", strictjson.RunLimits())
 	default:
-		return strictjson.DecodeInPlace(body, f.Run)
+		return strictjson.DecodeInPlace(ex.In.Body, strictjson.RunLimits())
 	}
 }
 

@@ -134,7 +134,7 @@ func (ex *Exchange) readAnswer(ctx context.Context, res *http.Response) (err err
 	}
 	switch {
 	case res.StatusCode >= http.StatusBadRequest:
-		if ex.Answer.Body, err = readAll(res.Body, maxErrorBody); errors.Is(err, errLong) {
+		if ex.Answer.Body, err = upstream.ReadAll(res.Body, maxErrorBody); errors.Is(err, upstream.ErrLong) {
 			err = nil
 		}
 	case res.ContentLength >= 0 && res.ContentLength <= maxAnswer:
@@ -145,26 +145,12 @@ func (ex *Exchange) readAnswer(ctx context.Context, res *http.Response) (err err
 	return err
 }
 
-var errLong = errors.New("answer too long")
-
 // readWhole reads and closes a body of a length that is known.
 func readWhole(body io.ReadCloser, length int64) ([]byte, error) {
 	b := make([]byte, length)
 	_, err := io.ReadFull(body, b)
 	if cerr := body.Close(); err == nil {
 		err = cerr
-	}
-	return b, err
-}
-
-// readAll reads and closes body, at most limit bytes of it.
-func readAll(body io.ReadCloser, limit int64) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(body, limit+1))
-	if cerr := body.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil && int64(len(b)) > limit {
-		return b[:limit], errLong
 	}
 	return b, err
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"io"
+
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
 )
 
 // translatedSize is how much memory a list takes that a legacy request translates, in lengths of its text: itself, where its
@@ -32,7 +34,7 @@ func (ex *Exchange) waitForList(ctx context.Context, length int64) error {
 func (ex *Exchange) readUnknown(ctx context.Context, body io.ReadCloser) (text []byte, err error) {
 	lists, taken := ex.Translation.lists, int64(0)
 	if lists == nil {
-		return readAll(body, maxAnswer)
+		return upstream.ReadAll(body, maxAnswer)
 	}
 	defer func() { lists.give(taken - translatedSize*int64(len(text))) }()
 	for _, step := range []struct{ most, next int64 }{{smallList, translatedSize * unknownList}, {unknownList, lists.memory.size}} {
@@ -45,7 +47,7 @@ func (ex *Exchange) readUnknown(ctx context.Context, body io.ReadCloser) (text [
 			return text, errors.Join(err, body.Close())
 		}
 	}
-	return readAll(struct {
+	return upstream.ReadAll(struct {
 		io.Reader
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(text), body), body}, maxAnswer)

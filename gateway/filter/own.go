@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
-	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -26,18 +25,6 @@ import (
 // call names.
 type Ownership struct {
 	Reader *Reader
-}
-
-// GetsOf returns, for every kind of resource that has one, the operation that reads
-// one of them.
-func GetsOf(api *schema.API) map[operation.Kind]*schema.Operation {
-	gets := make(map[operation.Kind]*schema.Operation)
-	for _, row := range operation.All() {
-		if get := api.Operation(row.Object); get != nil {
-			gets[row.Kind] = get
-		}
-	}
-	return gets
 }
 
 // Name implements Filter.

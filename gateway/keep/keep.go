@@ -51,8 +51,8 @@ type Service struct {
 	// Config is the configuration in force.
 	Config func() *settings.Config
 	Now    func() time.Time
-	// Update is the operation that changes a kind of resource, nil for none.
-	Update func(kind operation.Kind) *schema.Operation
+	// Updates are the operations that change a kind of resource.
+	Updates map[operation.Kind]*schema.Operation
 	// Refused says why the policies refuse a caller's calls of an operation, whatever their content.
 	Refused func(ctx context.Context, ex *filter.Exchange, op *schema.Operation) ([]string, error)
 }
@@ -99,7 +99,7 @@ func (s *Service) answerKeep(ctx context.Context, ex *filter.Exchange) (*filter.
 // mayUpdate refuses callers whose updates of a kind the policies refuse in any
 // case: keeping an idle resource costs like a change.
 func (s *Service) mayUpdate(ctx context.Context, ex *filter.Exchange, kind operation.Kind) error {
-	op := s.Update(kind)
+	op := s.Updates[kind]
 	if op == nil {
 		return nil
 	}

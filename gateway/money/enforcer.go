@@ -37,7 +37,7 @@ func (m *Money) stopPod(ctx context.Context, org, id string) (spend.Amounts, err
 		prices = nil
 	}
 	if m.deps.Audit == nil {
-		return m.deps.Reader().StopPod(ctx, org, id, prices)
+		return m.deps.Account().StopPod(ctx, org, id, prices)
 	}
 	seq, err := m.deps.Audit.Intent(audit.Record{
 		Org: org, Who: "gateway", Operation: "podAction", Kind: string(operation.KindPod), Verb: string(operation.VerbStop), Resource: id, Lowers: true,
@@ -45,7 +45,7 @@ func (m *Money) stopPod(ctx context.Context, org, id string) (spend.Amounts, err
 	if err != nil {
 		return spend.Amounts{}, err
 	}
-	amounts, err := m.deps.Reader().StopPod(ctx, org, id, prices)
+	amounts, err := m.deps.Account().StopPod(ctx, org, id, prices)
 	result := audit.Record{Resource: id, Carried: "answered"}
 	if err != nil {
 		result.Carried = "sent"

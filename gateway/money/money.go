@@ -8,9 +8,9 @@ import (
 
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/tollgate-dev/tollgate/gateway/account"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
-	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -64,14 +64,14 @@ type Deps struct {
 	// Claim makes a resource that of a hold's call, and reports whether it is.
 	Claim func(ctx context.Context, org string, f *spend.Found, h *spend.Hold) (bool, error)
 
-	// Config, Reader and Zone are of the configuration in force: itself, nil before the first, what reads at the
+	// Config, Account and Zone are of the configuration in force: itself, nil before the first, what asks the
 	// platform, and when the days of an organisation begin.
 	Config func() *settings.Config
 	// Org is the configuration of an organisation, Plan its budgets; nil for none. Both have the keys made at run time.
-	Org    func(id string) *settings.Org
-	Plan   func(org string) *spend.Plan
-	Reader func() *filter.Reader
-	Zone   func(org string) spend.Zone
+	Org     func(id string) *settings.Org
+	Plan    func(org string) *spend.Plan
+	Account func() *account.Client
+	Zone    func(org string) spend.Zone
 }
 
 // Money is the ledger and its keepers.
@@ -149,7 +149,7 @@ func (m *Money) inventory(ctx context.Context, org string) ([]spend.Found, error
 	if o := m.org(org); o != nil && o.Isolation.Applies() {
 		kinds = operation.Owned
 	}
-	return m.deps.Reader().Inventory(ctx, org, cmp.Or(m.plan(org), new(spend.Plan)), kinds, prices)
+	return m.deps.Account().Inventory(ctx, org, cmp.Or(m.plan(org), new(spend.Plan)), kinds, prices)
 }
 
 // resource reads one resource of an organisation at the platform, nil if there is none.
@@ -158,12 +158,12 @@ func (m *Money) resource(ctx context.Context, org string, kind operation.Kind, i
 	if err != nil {
 		return nil, err
 	}
-	return m.deps.Reader().Get(ctx, org, cmp.Or(m.plan(org), new(spend.Plan)), kind, id, prices)
+	return m.deps.Account().Get(ctx, org, cmp.Or(m.plan(org), new(spend.Plan)), kind, id, prices)
 }
 
 // bills lists the platform's bills to an organisation, by hour.
 func (m *Money) bills(ctx context.Context, org string, from, to time.Time) ([]spend.Bill, error) {
-	return m.deps.Reader().Bills(ctx, org, from, to)
+	return m.deps.Account().Bills(ctx, org, from, to)
 }
 
 // org returns the configuration of an organisation, nil for none.

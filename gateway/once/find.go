@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/account"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/once/intent"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
@@ -16,7 +17,8 @@ import (
 
 // Finder looks for the resources of creates whose answer was lost.
 type Finder struct {
-	Reader *filter.Reader
+	Reader  *filter.Reader
+	Account *account.Client
 	// Time is how long a request may look, 0 for not at all.
 	Time time.Duration
 	// Patience is how long a call may take, and Unresolved how much longer the gateway
@@ -86,10 +88,10 @@ func (f *Finder) get(ctx context.Context, ex *filter.Exchange, kind operation.Ki
 }
 
 // list lists the resources there are of a kind.
-func (f *Finder) list(ctx context.Context, ex *filter.Exchange, kind operation.Kind) ([]filter.Listed, error) {
+func (f *Finder) list(ctx context.Context, ex *filter.Exchange, kind operation.Kind) ([]account.Listed, error) {
 	ex.Admission.Slot.Rest()
 	defer ex.Admission.Slot.Work()
-	return f.Reader.Records(ctx, ex.Caller.Org, func(k operation.Kind) bool { return k == kind })
+	return f.Account.Records(ctx, ex.Caller.Org, func(k operation.Kind) bool { return k == kind })
 }
 
 // known lists the resources there are of a kind that do not say when they were made,

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/account"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
@@ -46,14 +47,14 @@ const explainTimeout = 30 * time.Second
 
 // Questions answers questions. All fields are required.
 type Questions struct {
-	// Config is the configuration in force, DryRun returns a dry run of it, Reader reads at the platform under it,
+	// Config is the configuration in force, DryRun returns a dry run of it, Account asks the platform under it,
 	// and Decide asks its policies.
 	Config func() *settings.Config
 	// Org is the configuration of an organisation with the keys made at run time, nil for none.
-	Org    func(id string) *settings.Org
-	DryRun func() (*explain.DryRun, error)
-	Reader func() *filter.Reader
-	Decide func(ctx context.Context, org string, in *policies.Input) (policies.Decision, error)
+	Org     func(id string) *settings.Org
+	DryRun  func() (*explain.DryRun, error)
+	Account func() *account.Client
+	Decide  func(ctx context.Context, org string, in *policies.Input) (policies.Decision, error)
 
 	Catalog *catalog.Catalog
 	// Owners returns the owners of resources.

@@ -102,3 +102,18 @@ func (s *stalls) look() {
 		time.AfterFunc(s.patience/looks, s.look)
 	}
 }
+
+// ErrLong is returned for the body of an answer that is longer than its reader takes.
+var ErrLong = errors.New("answer too long")
+
+// ReadAll reads and closes the body of an answer, at most limit bytes of it. Of a longer one it returns the beginning and ErrLong.
+func ReadAll(body io.ReadCloser, limit int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(body, limit+1))
+	if cerr := body.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil && int64(len(b)) > limit {
+		return b[:limit], ErrLong
+	}
+	return b, err
+}

@@ -20,17 +20,17 @@ const BudgetSlack = 3
 // have no budget.
 func Budgets() []Budget {
 	return []Budget{
-		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1444},
-		{"features in folders of their own", []string{"gateway/access", "gateway/callers", "gateway/check", "gateway/engines", "gateway/dialects", "gateway/tokens", "gateway/listen", "gateway/questions", "gateway/fleet", "gateway/decisions", "gateway/billtypes", "gateway/keep", "gateway/approval/answers", "gateway/retired", "gateway/revisions", "gateway/limits", "gateway/alerts", "gateway/platform", "gateway/tenants", "gateway/audit/ship", "gateway/coverage", "gateway/envoy"}, 6760},
-		{"chain, its stages and ports", []string{"gateway/filter"}, 6636},
-		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 2188},
+		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1442},
+		{"features in folders of their own", []string{"gateway/access", "gateway/account", "gateway/callers", "gateway/check", "gateway/engines", "gateway/dialects", "gateway/tokens", "gateway/listen", "gateway/questions", "gateway/fleet", "gateway/decisions", "gateway/billtypes", "gateway/keep", "gateway/approval/answers", "gateway/retired", "gateway/revisions", "gateway/limits", "gateway/alerts", "gateway/platform", "gateway/tenants", "gateway/audit/ship", "gateway/coverage", "gateway/envoy"}, 7045},
+		{"chain, its stages and ports", []string{"gateway/filter"}, 6375},
+		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 2186},
 		{"idempotency, approvals and their store", []string{"gateway/once/...", "gateway/approval", "gateway/approval/grants", "gateway/cas"}, 2385},
 		{"callers", []string{"gateway/identity", "gateway/oidc", "gateway/keystore", "gateway/trie"}, 2525},
 		{"Envoy", []string{"gateway/xds", "gateway/extproc/..."}, 3062},
 		{"leaves of the gateway", []string{
 			"gateway/balancer", "gateway/connlimit", "gateway/egress", "gateway/groupcommit", "gateway/journal", "gateway/overload", "gateway/problem", "gateway/reverseproxy",
 			"gateway/route", "gateway/schema/...", "gateway/strictjson", "gateway/tally", "gateway/tasks", "gateway/upstream/...", "gateway/webhook", "gateway/wire",
-		}, 10790},
+		}, 10804},
 		{"explanations, archive, audit, telemetry, operators' listener, pages of callers", []string{
 			"gateway/explain", "gateway/archive", "gateway/audit", "gateway/telemetry", "gateway/admin/...", "gateway/reference",
 		}, 8535},
@@ -79,7 +79,7 @@ func Large() []string {
 
 // Wide maps each package with more than [WideImports] imports of ours to their number. They gain none, and no other may become one.
 func Wide() map[string]int {
-	return map[string]int{"cmd/tollgate": 31, "gateway": 58, "gateway/filter": 21, "gateway/settings": 22}
+	return map[string]int{"cmd/tollgate": 30, "gateway": 56, "gateway/filter": 21, "gateway/settings": 22}
 }
 
 // Hold words the fault of the size of a part that has so many lines, "" for nothing.

@@ -69,7 +69,7 @@ func Table() []Row {
 		{
 			Package: "gateway/explain/...",
 			May: []string{
-				"gateway/approval", "gateway/filter", "gateway/identity", "gateway/once/intent", "gateway/problem", "gateway/route", "gateway/schema",
+				"gateway/account", "gateway/approval", "gateway/filter", "gateway/identity", "gateway/once/intent", "gateway/problem", "gateway/route", "gateway/schema",
 				"gateway/strictjson", "policies/...", "ratelimit",
 			},
 			Tests: []string{"gateway/telemetry"}, // to make exchanges as the chain leaves them
@@ -113,6 +113,11 @@ func Table() []Row {
 			Why:     "organisations are compiled for the chain and the ledger",
 		},
 		{
+			Package: "gateway/account",
+			May:     []string{"gateway/schema", "gateway/strictjson", "gateway/upstream", "policies/catalog", "policies/operation", "policies/spend"},
+			Why:     "what an organisation has at the platform, for the ledger and for audits: no call is under way when it is asked",
+		},
+		{
 			Package: "gateway/platform",
 			May:     []string{"gateway/filter", "gateway/reference", "gateway/route", "gateway/schema", "gateway/settings", "gateway/upstream", "policies/operation"},
 			Why:     "the clients of the platform are made of the configuration",
@@ -125,7 +130,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/money",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/groupcommit", "gateway/settings", "gateway/telemetry", "gateway/tenants", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit", "ratelimit/redisstore"},
+			May:     []string{"gateway/account", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/groupcommit", "gateway/settings", "gateway/telemetry", "gateway/tenants", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit", "ratelimit/redisstore"},
 			Why:     "a feature: the ledger and what keeps it, for the chain and for operators",
 		},
 		{
@@ -172,7 +177,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/billtypes",
-			May:     []string{"gateway/filter", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/tasks", "gateway/tenants", "policies/catalog", "policies/operation", "policies/spend", "translate", "translate/legacy", "translate/v2"},
+			May:     []string{"gateway/account", "gateway/filter", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/tasks", "gateway/tenants", "policies/catalog", "policies/operation", "policies/spend", "translate", "translate/legacy", "translate/v2"},
 			Why:     "a feature: the types of what was billed",
 		},
 		{
@@ -188,7 +193,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/questions",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/schema", "gateway/settings", "gateway/strictjson", "gateway/tenants", "policies", "policies/catalog", "policies/operation", "policies/spend"},
+			May:     []string{"gateway/account", "gateway/admin", "gateway/admin/row", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/schema", "gateway/settings", "gateway/strictjson", "gateway/tenants", "policies", "policies/catalog", "policies/operation", "policies/spend"},
 			Why:     "a feature: what would become of a request, by a dry run",
 		},
 		{
@@ -265,7 +270,7 @@ func Table() []Row {
 		{
 			Package: "gateway/once",
 			May: []string{
-				"gateway/filter", "gateway/once/intent", "gateway/problem", "gateway/strictjson", "gateway/upstream", "gateway/wire", "policies/operation", "policies/spend/...",
+				"gateway/account", "gateway/filter", "gateway/once/intent", "gateway/problem", "gateway/strictjson", "gateway/upstream", "gateway/wire", "policies/operation", "policies/spend/...",
 			},
 			Tests: []string{"gateway/telemetry"}, // for the event of an exchange
 			Why:   "a feature: intents in hand, in the ledger's store, and their stages in the chain",

@@ -1,4 +1,4 @@
-package filter
+package account
 
 import (
 	"context"
@@ -8,23 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
-
-// ListsOf returns the operations that list resources which have owners.
-func ListsOf(api *schema.API) []*schema.Operation {
-	var lists []*schema.Operation
-	for _, row := range operation.All() {
-		if row.List != "" && operation.Owned(row.Kind) {
-			lists = append(lists, api.Operation(row.ID))
-		}
-	}
-	return lists
-}
 
 // Listed is one resource as the platform lists it.
 type Listed struct {
@@ -35,8 +23,8 @@ type Listed struct {
 
 // Inventory lists everything of some kinds that an organisation has at the platform,
 // with the amounts that its plan counts.
-func (r *Reader) Inventory(ctx context.Context, org string, plan *spend.Plan, kinds func(operation.Kind) bool, prices *catalog.Snapshot) ([]spend.Found, error) {
-	all, err := r.Resources(ctx, org, plan, kinds, prices)
+func (c *Client) Inventory(ctx context.Context, org string, plan *spend.Plan, kinds func(operation.Kind) bool, prices *catalog.Snapshot) ([]spend.Found, error) {
+	all, err := c.Resources(ctx, org, plan, kinds, prices)
 	if err != nil {
 		return nil, err
 	}
@@ -48,8 +36,8 @@ func (r *Reader) Inventory(ctx context.Context, org string, plan *spend.Plan, ki
 }
 
 // Resources is Inventory, with the platform's records.
-func (r *Reader) Resources(ctx context.Context, org string, plan *spend.Plan, kinds func(operation.Kind) bool, prices *catalog.Snapshot) ([]Listed, error) {
-	all, err := r.Records(ctx, org, kinds)
+func (c *Client) Resources(ctx context.Context, org string, plan *spend.Plan, kinds func(operation.Kind) bool, prices *catalog.Snapshot) ([]Listed, error) {
+	all, err := c.Records(ctx, org, kinds)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +45,7 @@ func (r *Reader) Resources(ctx context.Context, org string, plan *spend.Plan, ki
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := r.measure(ctx, org, plan, &all[i], plan.Endpoints == spend.WorkersActive || plan.Idle.For > 0, prices); err != nil {
+		if err := c.measure(ctx, org, plan, &all[i], plan.Endpoints == spend.WorkersActive || plan.Idle.For > 0, prices); err != nil {
 			return nil, err
 		}
 	}
@@ -66,10 +54,10 @@ func (r *Reader) Resources(ctx context.Context, org string, plan *spend.Plan, ki
 
 // measure fills in the amounts that a plan counts of a resource. The workers of an endpoint are
 // listed if look says so.
-func (r *Reader) measure(ctx context.Context, org string, plan *spend.Plan, it *Listed, look bool, prices *catalog.Snapshot) (err error) {
+func (c *Client) measure(ctx context.Context, org string, plan *spend.Plan, it *Listed, look bool, prices *catalog.Snapshot) (err error) {
 	var workers int64
 	if it.Kind == operation.KindEndpoint && look {
-		if workers, it.Use.Busy, err = r.workers(ctx, org, it.ID); err != nil {
+		if workers, it.Use.Busy, err = c.workers(ctx, org, it.ID); err != nil {
 			return err
 		}
 	}
@@ -88,9 +76,9 @@ func (r *Reader) measure(ctx context.Context, org string, plan *spend.Plan, it *
 
 // workers counts the workers that an endpoint has, and those of them that do not wait
 // for jobs.
-func (r *Reader) workers(ctx context.Context, org, endpoint string) (all, busy int64, err error) {
-	path := expand("/v2/serverless/{id}/workers", map[string]string{"id": endpoint})
-	doc, _, err := r.list(ctx, org, path)
+func (c *Client) workers(ctx context.Context, org, endpoint string) (all, busy int64, err error) {
+	path := at("/v2/serverless/{id}/workers", endpoint)
+	doc, _, err := c.list(ctx, org, path)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -109,15 +97,15 @@ func (r *Reader) workers(ctx context.Context, org, endpoint string) (all, busy i
 }
 
 // Records lists everything of some kinds, with the platform's records.
-func (r *Reader) Records(ctx context.Context, org string, kinds func(operation.Kind) bool) ([]Listed, error) {
+func (c *Client) Records(ctx context.Context, org string, kinds func(operation.Kind) bool) ([]Listed, error) {
 	var all []Listed
 	mounted := make(map[any]bool)
-	for _, op := range r.Kept {
+	for _, op := range c.Lists {
 		row, _ := operation.Of(op.ID)
 		if !kinds(row.Kind) {
 			continue
 		}
-		doc, date, err := r.list(ctx, org, op.Path)
+		doc, date, err := c.list(ctx, org, op.Path)
 		if err != nil {
 			return nil, err
 		}
@@ -166,9 +154,9 @@ func stoppable(record map[string]any) bool {
 }
 
 // StopPod stops a pod and returns its remaining amounts.
-func (r *Reader) StopPod(ctx context.Context, org, id string, prices *catalog.Snapshot) (spend.Amounts, error) {
+func (c *Client) StopPod(ctx context.Context, org, id string, prices *catalog.Snapshot) (spend.Amounts, error) {
 	target := "/v2/pods/" + url.PathEscape(id) + "/action"
-	record, _, err := r.ask(ctx, upstream.Request{Org: org, Method: http.MethodPost, Target: target, Body: []byte(`{"action":"stop"}`)})
+	record, _, err := c.ask(ctx, upstream.Request{Org: org, Method: http.MethodPost, Target: target, Body: []byte(`{"action":"stop"}`)})
 	if err != nil {
 		return spend.Amounts{}, err
 	}
@@ -187,13 +175,4 @@ func since(record map[string]any, member string, answered time.Time) int64 {
 		return -1
 	}
 	return max(0, answered.Sub(at).Milliseconds())
-}
-
-// date is the time of an answer by the platform's clock, zero if it does not say.
-func date(h http.Header) time.Time {
-	t, err := http.ParseTime(h.Get("Date"))
-	if err != nil {
-		return time.Time{}
-	}
-	return t
 }

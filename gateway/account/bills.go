@@ -1,4 +1,4 @@
-package filter
+package account
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 
 // Bills lists the platform's bills for each resource of an organisation in
 // each hour of a range of whole hours.
-func (r *Reader) Bills(ctx context.Context, org string, from, to time.Time) ([]spend.Bill, error) {
+func (c *Client) Bills(ctx context.Context, org string, from, to time.Time) ([]spend.Bill, error) {
 	query := "?" + url.Values{
 		"bucketSize": {"hour"}, "startTime": {from.UTC().Format(time.RFC3339)}, "endTime": {to.UTC().Format(time.RFC3339)},
 	}.Encode()
@@ -29,7 +29,7 @@ func (r *Reader) Bills(ctx context.Context, org string, from, to time.Time) ([]s
 		{"/v2/billing/network-volumes", "networkVolumeId", operation.KindVolume},
 		{"/v2/billing/clusters", "clusterId", operation.KindCluster},
 	} {
-		doc, _, err := r.list(ctx, org, route.path+query)
+		doc, _, err := c.list(ctx, org, route.path+query)
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package filter
+package account
 
 import (
 	"context"
@@ -19,15 +19,15 @@ const getTime = 10 * time.Second
 // Get reads one resource of an organisation, with the amounts that its plan counts. It
 // returns nil if the platform answers 404; any other answer without the resource is an
 // error.
-func (r *Reader) Get(ctx context.Context, org string, plan *spend.Plan, kind operation.Kind, id string, prices *catalog.Snapshot) (*spend.Found, error) {
-	op := r.Gets[kind]
+func (c *Client) Get(ctx context.Context, org string, plan *spend.Plan, kind operation.Kind, id string, prices *catalog.Snapshot) (*spend.Found, error) {
+	op := c.Gets[kind]
 	if op == nil {
 		return nil, fmt.Errorf("no operation reads a %s", kind)
 	}
 	ctx, cancel := context.WithTimeout(ctx, getTime)
 	defer cancel()
-	target := expand(op.Path, map[string]string{"id": id})
-	doc, at, err := r.ask(ctx, upstream.Request{Org: org, Method: http.MethodGet, Target: target})
+	target := at(op.Path, id)
+	doc, at, err := c.ask(ctx, upstream.Request{Org: org, Method: http.MethodGet, Target: target})
 	if errors.Is(err, errAbsent) {
 		return nil, nil //nolint:nilnil // there is none
 	}
@@ -39,5 +39,5 @@ func (r *Reader) Get(ctx context.Context, org string, plan *spend.Plan, kind ope
 		return nil, err
 	}
 	it := listed(kind, record, at)
-	return &it.Found, r.measure(ctx, org, plan, &it, true, prices)
+	return &it.Found, c.measure(ctx, org, plan, &it, true, prices)
 }

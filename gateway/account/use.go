@@ -1,4 +1,4 @@
-package filter
+package account
 
 import (
 	"encoding/json"

@@ -1,0 +1,123 @@
+package account
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/gateway/strictjson"
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/operation"
+)
+
+// Client asks the platform in the name of an organisation, outside any call: for the catalog, for resources and for bills. It is
+// safe for concurrent use.
+type Client struct {
+	Upstream *upstream.Client
+	// Agent is sent as User-Agent.
+	Agent string
+	// Lists are the operations that list the resources of organisations, Gets those that read one resource of a kind.
+	Lists []*schema.Operation
+	Gets  map[operation.Kind]*schema.Operation
+}
+
+// New returns the client of a platform with an API.
+func New(client *upstream.Client, api *schema.API, agent string) *Client {
+	return &Client{Upstream: client, Agent: agent, Lists: listsOf(api), Gets: getsOf(api)}
+}
+
+// listsOf returns the operations that list resources which have owners.
+func listsOf(api *schema.API) []*schema.Operation {
+	var lists []*schema.Operation
+	for _, row := range operation.All() {
+		if row.List != "" && operation.Owned(row.Kind) {
+			lists = append(lists, api.Operation(row.ID))
+		}
+	}
+	return lists
+}
+
+// getsOf returns, for every kind of resource that has one, the operation that reads
+// one of them.
+func getsOf(api *schema.API) map[operation.Kind]*schema.Operation {
+	gets := make(map[operation.Kind]*schema.Operation)
+	for _, row := range operation.All() {
+		if get := api.Operation(row.Object); get != nil {
+			gets[row.Kind] = get
+		}
+	}
+	return gets
+}
+
+// Catalog reads the platform's catalog with an organisation's credential.
+func (c *Client) Catalog(ctx context.Context, org string) (l catalog.Lists, err error) {
+	for _, part := range []struct {
+		path  string
+		parse func(doc any) error
+	}{
+		{"/v2/catalog/gpus", func(doc any) (err error) { l.GPUs, err = catalog.ParseGPUs(doc); return err }},
+		{"/v2/catalog/cpus", func(doc any) (err error) { l.CPUs, err = catalog.ParseCPUs(doc); return err }},
+		{"/v2/catalog/datacenters", func(doc any) (err error) { l.Tiers, err = catalog.ParseTiers(doc); return err }},
+	} {
+		doc, _, err := c.list(ctx, org, part.path)
+		if err == nil {
+			err = part.parse(doc)
+		}
+		if err != nil {
+			return l, fmt.Errorf("reading %s: %w", part.path, err)
+		}
+	}
+	return l, nil
+}
+
+// list reads a list. at is the time by the platform's clock.
+func (c *Client) list(ctx context.Context, org, path string) (doc any, at time.Time, err error) {
+	return c.ask(ctx, upstream.Request{Org: org, Method: http.MethodGet, Target: path})
+}
+
+// errAbsent means that the platform has answered 404.
+var errAbsent = fmt.Errorf("%w: there is no such resource", upstream.ErrUnreachable)
+
+// ask sends a request and reads the answer, which must be 200.
+func (c *Client) ask(ctx context.Context, q upstream.Request) (doc any, at time.Time, err error) {
+	q.Header = http.Header{"Accept": {"application/json"}, "Accept-Encoding": {"identity"}, "User-Agent": {c.Agent}}
+	if q.Body != nil {
+		q.Header.Set("Content-Type", "application/json")
+	}
+	res, err := c.Upstream.Do(ctx, q) //nolint:bodyclose // ReadAll closes it
+	if err != nil {
+		return nil, at, err
+	}
+	body, err := upstream.ReadAll(res.Body, maxAnswer)
+	if err != nil {
+		return nil, at, fmt.Errorf("%w: %w", upstream.ErrUnreachable, err)
+	}
+	if res.StatusCode == http.StatusNotFound {
+		return nil, at, fmt.Errorf("%w: %s %s", errAbsent, q.Method, q.Target)
+	}
+	if res.StatusCode != http.StatusOK {
+		return nil, at, fmt.Errorf("%w: %s %s answered %d", upstream.ErrUnreachable, q.Method, q.Target, res.StatusCode)
+	}
+	doc, err = strictjson.DecodeLenient(body)
+	return doc, date(res.Header), err
+}
+
+// at is the path of the resource of an id.
+func at(pattern, id string) string { return strings.Replace(pattern, "{id}", url.PathEscape(id), 1) }
+
+// maxAnswer bounds an answer, in bytes.
+const maxAnswer = 64 << 20
+
+// date is the time of an answer by the platform's clock, zero if it does not say.
+func date(h http.Header) time.Time {
+	t, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}

@@ -1,0 +1,4 @@
+package coverage
+
+// Compare is Of, of other rows.
+var Compare = compare
