@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tollgate-dev/tollgate/gateway/access"
@@ -56,7 +55,7 @@ import (
 type Deps struct {
 	// Redis counts and remembers. It must not retry by itself; redisstore.Options
 	// makes one that does not.
-	Redis  redis.UniversalClient
+	Redis  redisstore.Client
 	Logger *slog.Logger
 	// LogLevel is set to the level of each configuration that is put in force; nil is not.
 	LogLevel  *slog.LevelVar

@@ -23,7 +23,7 @@ const (
 const keepTimeout = 2 * time.Second
 
 // NewTold returns the journal of the alerts that were sent. It does not dial.
-func NewTold(client redis.UniversalClient, prefix settings.Prefix) *journal.Journal {
+func NewTold(client redis.Cmdable, prefix settings.Prefix) *journal.Journal {
 	return &journal.Journal{Client: client, Prefix: prefix.Decisions() + "told:", Most: maxTold, For: toldFor}
 }
 

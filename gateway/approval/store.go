@@ -22,7 +22,7 @@ var (
 type Store struct{ *cas.Store[Record] }
 
 // New returns a store whose keys begin with prefix. It does not dial.
-func New(client redis.UniversalClient, prefix string) *Store {
+func New(client redis.Cmdable, prefix string) *Store {
 	return &Store{cas.New[Record](client, prefix)}
 }
 

@@ -30,7 +30,7 @@ type Entry struct {
 // Store keeps explanations in Redis. It is safe for concurrent use. It does not own
 // its client.
 type Store struct {
-	client redis.UniversalClient
+	client redis.Cmdable
 	prefix string
 	config Config
 
@@ -38,7 +38,7 @@ type Store struct {
 }
 
 // New returns a store whose keys begin with prefix. It does not dial.
-func New(client redis.UniversalClient, prefix string, cfg Config) *Store {
+func New(client redis.Cmdable, prefix string, cfg Config) *Store {
 	return &Store{client: client, prefix: prefix, config: cfg}
 }
 

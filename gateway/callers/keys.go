@@ -22,7 +22,7 @@ type Keys struct {
 
 // Deps are the parts that keys need. All are required.
 type Deps struct {
-	Redis  redis.UniversalClient
+	Redis  redis.Cmdable
 	Now    func() time.Time
 	Logger *slog.Logger
 	// Issuers has the keys of issuers.

@@ -39,13 +39,13 @@ func Unavailable(err error) error {
 // Store keeps records of a type that is written as JSON. It is safe for concurrent
 // use. It does not own its client.
 type Store[T any] struct {
-	client redis.UniversalClient
+	client redis.Cmdable
 	prefix string
 	swap   *redis.Script
 }
 
 // New returns a store whose keys begin with prefix. It does not dial.
-func New[T any](client redis.UniversalClient, prefix string) *Store[T] {
+func New[T any](client redis.Cmdable, prefix string) *Store[T] {
 	return &Store[T]{client: client, prefix: prefix, swap: redis.NewScript(swapSource)}
 }
 

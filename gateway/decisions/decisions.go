@@ -38,7 +38,7 @@ type Decisions struct {
 
 // Deps are the dependencies of Decisions. All are required but Stdout and Also.
 type Deps struct {
-	Redis  redis.UniversalClient
+	Redis  redis.Cmdable
 	Now    func() time.Time
 	Logger *slog.Logger
 	// Meter makes the instruments, and PolicyMeter those of the decision log.

@@ -36,7 +36,7 @@ func MutualTLS(config func() *settings.Config) []grpc.ServerOption {
 
 // Fleet keeps the registry of gateways. All fields are required.
 type Fleet struct {
-	Redis  redis.UniversalClient
+	Redis  redis.Cmdable
 	Logger *slog.Logger
 	Server *xds.Server
 	// Config is the configuration in force.

@@ -18,7 +18,7 @@ const announceEvery, announceEnds = 10 * time.Second, 35 * time.Second
 
 // Fleet is the gateways that share a store, as operators see them. All fields are required.
 type Fleet struct {
-	Redis redis.UniversalClient
+	Redis redis.Cmdable
 	// Key is where gateways announce themselves.
 	Key string
 	// Instance and Version are this gateway's.

@@ -24,13 +24,18 @@ const (
 // longer than its context says: as long as the client's timeouts allow for the pipeline
 // ahead of it.
 type Client struct {
-	redis.UniversalClient
+	redis.Cmdable
 
+	process func(ctx context.Context, cmd redis.Cmder) error
 	group   *group.Group[call]
 	cluster bool
 }
 
-var _ redis.UniversalClient = (*Client)(nil)
+// Redis is the client that a Client sends by, a *redis.Client or a *redis.ClusterClient.
+type Redis interface {
+	redis.Cmdable
+	Process(ctx context.Context, cmd redis.Cmder) error
+}
 
 // call is the request of one caller.
 type call struct {
@@ -40,8 +45,8 @@ type call struct {
 }
 
 // New returns a Client on another one, which it does not own.
-func New(client redis.UniversalClient) *Client {
-	c := &Client{UniversalClient: client}
+func New(client Redis) *Client {
+	c := &Client{Cmdable: client, process: client.Process}
 	_, c.cluster = client.(*redis.ClusterClient)
 	c.group = group.New(flights, batch, c.exchange)
 	return c
@@ -73,7 +78,7 @@ func (c *Client) MGet(ctx context.Context, keys ...string) *redis.SliceCmd {
 // travels alone.
 func (c *Client) Pipelined(ctx context.Context, fill func(redis.Pipeliner) error) ([]redis.Cmder, error) {
 	if c.cluster {
-		return c.UniversalClient.Pipelined(ctx, fill)
+		return c.Cmdable.Pipelined(ctx, fill)
 	}
 	p := c.Pipeline()
 	if err := fill(p); err != nil {
@@ -151,7 +156,7 @@ func (c *Client) exchange(ctx context.Context, calls []*call) {
 		defer cancel()
 	}
 	if first := calls[0].cmds; len(calls) == 1 && len(first) == 1 {
-		_ = c.Process(ctx, first[0])
+		_ = c.process(ctx, first[0])
 		return
 	}
 	p := c.Pipeline()

@@ -16,7 +16,7 @@ var ErrUnavailable = errors.New("journal: the store cannot be asked")
 // Journal is the lists of one sort. It is safe for concurrent use. It does not own its client.
 type Journal struct {
 	// Client is the store.
-	Client redis.UniversalClient
+	Client redis.Cmdable
 	// Prefix begins its keys.
 	Prefix string
 	// Most is the number of entries of a list that are kept, and For how long a list is kept behind its last entry.

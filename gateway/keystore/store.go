@@ -21,7 +21,7 @@ import (
 type Store struct {
 	*cas.Store[json.RawMessage]
 
-	client redis.UniversalClient
+	client redis.Cmdable
 	prefix string
 }
 
@@ -29,7 +29,7 @@ type Store struct {
 type Entry = cas.Entry[json.RawMessage]
 
 // New returns a store whose keys begin with prefix. It does not dial.
-func New(client redis.UniversalClient, prefix string) *Store {
+func New(client redis.Cmdable, prefix string) *Store {
 	return &Store{cas.New[json.RawMessage](client, prefix), client, prefix}
 }
 

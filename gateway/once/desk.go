@@ -23,7 +23,7 @@ type Desk struct {
 	// Gateway is this incarnation of this gateway.
 	Gateway string
 
-	client redis.UniversalClient
+	client redis.Cmdable
 	store  *redisstore.Intents
 	prefix string
 	logger *slog.Logger
@@ -46,7 +46,7 @@ type held struct {
 
 // NewDesk returns a desk whose keys begin with prefix. Writes behind answers run in spawn.
 // It does not dial.
-func NewDesk(client redis.UniversalClient, prefix, gateway string, spawn func(func()), logger *slog.Logger) *Desk {
+func NewDesk(client redis.Cmdable, prefix, gateway string, spawn func(func()), logger *slog.Logger) *Desk {
 	d := &Desk{Gateway: gateway, client: client, store: redisstore.NewIntents(client), prefix: prefix, logger: logger, hand: make(map[string]*held)}
 	d.ends = outbox{write: d.store.End, spawn: spawn}
 	return d

@@ -32,7 +32,7 @@ type Calls struct {
 
 // Deps are the dependencies of Calls. All are required.
 type Deps struct {
-	Redis  redis.UniversalClient
+	Redis  redis.Cmdable
 	Now    func() time.Time
 	Logger *slog.Logger
 	Meter  metric.Meter

@@ -43,7 +43,7 @@ type Revisions struct {
 }
 
 // NewJournal returns where revisions are kept. It does not dial.
-func NewJournal(client redis.UniversalClient, prefix settings.Prefix) *journal.Journal {
+func NewJournal(client redis.Cmdable, prefix settings.Prefix) *journal.Journal {
 	return &journal.Journal{Client: client, Prefix: prefix.Decisions() + "revisions:", Most: maxRevisions, For: keptFor}
 }
 

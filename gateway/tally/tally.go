@@ -33,12 +33,12 @@ type Total struct {
 
 // Store keeps counts. It is safe for concurrent use. It does not own its client.
 type Store struct {
-	client redis.UniversalClient
+	client redis.Cmdable
 	prefix string
 }
 
 // New returns a store whose keys begin with prefix. It does not dial.
-func New(client redis.UniversalClient, prefix string) *Store { return &Store{client, prefix} }
+func New(client redis.Cmdable, prefix string) *Store { return &Store{client, prefix} }
 
 // key is that of an hour of an organisation.
 func (s *Store) key(org string, hour time.Time) string {

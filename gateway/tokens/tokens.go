@@ -45,7 +45,7 @@ type Tokens struct {
 
 // Deps are the dependencies of Tokens. All are required.
 type Deps struct {
-	Redis redis.UniversalClient
+	Redis redis.Cmdable
 	// Issuers has the keys of issuers, which refuse revoked tokens.
 	Issuers *oidc.Keys
 	Now     func() time.Time

@@ -49,7 +49,7 @@ type Sessions struct {
 
 // NewSessions returns the sessions of one use whose keys begin with prefix. Sessions of another use, beside them in the store, are none of
 // them: their tokens are sealed under keys of their own. It does not dial.
-func NewSessions(client redis.UniversalClient, prefix, use string) *Sessions {
+func NewSessions(client redis.Cmdable, prefix, use string) *Sessions {
 	return &Sessions{cas.New[session](client, prefix), use}
 }
 

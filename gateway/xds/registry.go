@@ -25,7 +25,7 @@ const (
 // Registry is the sorted set in Redis of the gateways that are ready, by when they
 // last said so, by the clock of Redis.
 type Registry struct {
-	Client redis.UniversalClient
+	Client redis.Cmdable
 	Key    string
 	// Reports is the key of a hash with the gateways' reports of their Envoys.
 	Reports string

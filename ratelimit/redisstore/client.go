@@ -219,9 +219,18 @@ func patient(ctx context.Context) (context.Context, context.CancelFunc) {
 	return later, func() { stop(); cancel() }
 }
 
+// Client is what the stores of a gateway ask of their client, a *redis.Client or a *redis.ClusterClient. It is a part of
+// [redis.UniversalClient], whose transactions and subscriptions contain the client itself: every package with a type that has one of these
+// in it compiles two thousand methods of theirs anew.
+type Client interface {
+	redis.Cmdable
+	AddHook(hook redis.Hook)
+	Process(ctx context.Context, cmd redis.Cmder) error
+}
+
 // obeysDeadlines reports whether client gives up when a context does. Clients of
 // types it does not know are trusted.
-func obeysDeadlines(client redis.UniversalClient) bool {
+func obeysDeadlines(client Client) bool {
 	switch c := client.(type) {
 	case *redis.Client:
 		return c.Options().ContextTimeoutEnabled

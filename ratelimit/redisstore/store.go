@@ -58,7 +58,7 @@ func (c Config) Validate() error {
 // Store is a [ratelimit.Store] in Redis. It is safe for concurrent use. It does
 // not own its client.
 type Store struct {
-	client  redis.UniversalClient
+	client  Client
 	once    once
 	watch   *watch
 	prefix  string
@@ -74,7 +74,7 @@ var _ ratelimit.Store = (*Store)(nil)
 // New returns a Store on client, which should come from [Options]. It does not
 // dial. It refuses a client that does not obey deadlines, and adds a hook to it
 // that notices new connections.
-func New(client redis.UniversalClient, config Config) (*Store, error) {
+func New(client Client, config Config) (*Store, error) {
 	if client == nil {
 		return nil, errors.New("redisstore: no client")
 	}
@@ -87,7 +87,7 @@ func New(client redis.UniversalClient, config Config) (*Store, error) {
 	_, cluster := client.(*redis.ClusterClient)
 	s := &Store{
 		client:  client,
-		once:    once{client},
+		once:    once{client, client},
 		watch:   newWatch(client, config),
 		prefix:  config.Prefix,
 		cluster: cluster,
@@ -325,7 +325,10 @@ func wrap(what string, err error) error {
 // once runs scripts with commands that are never repeated: not by the client's
 // retries, and not by a cluster client's redirects unless the node says that
 // nothing ran (MOVED, ASK).
-type once struct{ redis.UniversalClient }
+type once struct {
+	redis.Scripter
+	client Client
+}
 
 var _ redis.Scripter = once{}
 
@@ -351,6 +354,6 @@ func (o once) run(ctx context.Context, name, script string, keys []string, args 
 	cmd := redis.NewCmd(ctx, append(all, args...)...)
 	cmd.SetFirstKeyPos(3)
 	// The error is kept in cmd, where the callers look for it.
-	_ = o.Process(ctx, onceCmd{cmd})
+	_ = o.client.Process(ctx, onceCmd{cmd})
 	return cmd
 }

@@ -40,7 +40,7 @@ import (
 //
 // A loss of data by a server that stays the same is noticed by the lineage.
 type watch struct {
-	client  redis.UniversalClient
+	client  Client
 	pause   time.Duration
 	now     func() time.Time
 	lineage *lineage
@@ -68,7 +68,7 @@ type watch struct {
 	deserted atomic.Int64
 }
 
-func newWatch(client redis.UniversalClient, config Config) *watch {
+func newWatch(client Client, config Config) *watch {
 	w := &watch{client: client, pause: config.Recovery, now: config.Now, peers: make(map[string]time.Time)}
 	w.pause = cmp.Or(w.pause, DefaultRecovery)
 	if w.now == nil {

@@ -33,7 +33,7 @@ var (
 // Store is a translate.Store in Redis. It is safe for concurrent use. Deadlines
 // are those of the client and of the contexts given.
 type Store struct {
-	client redis.UniversalClient
+	client redis.Cmdable
 	prefix string
 	script *redis.Script // write.lua
 	prune  *redis.Script
@@ -42,7 +42,7 @@ type Store struct {
 var _ translate.Store = (*Store)(nil)
 
 // New returns a store whose keys begin with prefix. It does not dial.
-func New(client redis.UniversalClient, prefix string) *Store {
+func New(client redis.Cmdable, prefix string) *Store {
 	return &Store{
 		client: client, prefix: prefix,
 		script: redis.NewScript(writeSource), prune: redis.NewScript(pruneSource),

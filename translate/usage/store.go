@@ -44,7 +44,7 @@ const (
 // safe for concurrent use; deadlines are those of the client and of the
 // contexts given.
 type Store struct {
-	client redis.UniversalClient
+	client redis.Cmdable
 	prefix string
 	script *redis.Script
 }
@@ -52,7 +52,7 @@ type Store struct {
 var _ Writer = (*Store)(nil)
 
 // NewStore returns a store whose keys begin with prefix. It does not dial.
-func NewStore(client redis.UniversalClient, prefix string) *Store {
+func NewStore(client redis.Cmdable, prefix string) *Store {
 	return &Store{client: client, prefix: prefix, script: redis.NewScript(addSource)}
 }
 

@@ -28,12 +28,12 @@ var (
 // themselves otherwise. Each method is one atomic step and safe to repeat. It is safe
 // for concurrent use, and does not own its client.
 type Intents struct {
-	client           redis.UniversalClient
+	client           redis.Cmdable
 	note, end, claim *redis.Script
 }
 
 // NewIntents returns a store of intents. It does not dial.
-func NewIntents(client redis.UniversalClient) *Intents {
+func NewIntents(client redis.Cmdable) *Intents {
 	script := func(source string) *redis.Script { return redis.NewScript(intentSource + source) }
 	return &Intents{client: client, note: script(noteSource), end: script(endSource), claim: script(claimSource)}
 }

@@ -44,7 +44,7 @@ var (
 // Store is a [spend.Store] in Redis. It is safe for concurrent use. It does not own
 // its client.
 type Store struct {
-	client                           redis.UniversalClient
+	client                           redis.Cmdable
 	prefix                           string
 	writer                           string // the name of the Store, of no other one
 	zones                            spend.Zones
@@ -88,7 +88,7 @@ type ledger struct {
 
 // New returns a store whose keys begin with prefix, with the zones of organisations.
 // It does not dial.
-func New(client redis.UniversalClient, prefix string, zones spend.Zones) *Store {
+func New(client redis.Cmdable, prefix string, zones spend.Zones) *Store {
 	script := func(source string) *redis.Script { return redis.NewScript(common + source) }
 	return &Store{
 		client: client, prefix: prefix, writer: rand.Text(), zones: zones, ledgers: make(map[string]*ledger),
