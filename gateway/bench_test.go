@@ -8,11 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
@@ -72,7 +71,7 @@ func benchHandler(b *testing.B) http.Handler {
 	return benchGateway(b, world.Redis(b, redistest.Start(b))).Handler()
 }
 
-func benchGateway(tb testing.TB, client redis.UniversalClient) *gateway.Gateway {
+func benchGateway(tb testing.TB, client redisstore.Client) *gateway.Gateway {
 	tb.Helper()
 	upstream := httptest.NewServer(http.HandlerFunc(canned))
 	tb.Cleanup(upstream.Close)

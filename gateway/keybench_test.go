@@ -8,10 +8,9 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/keystore"
+	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
@@ -92,7 +91,7 @@ func BenchmarkMakeKey(b *testing.B) {
 }
 
 // fillKeys writes records of keys as another gateway would.
-func fillKeys(tb testing.TB, client redis.UniversalClient, n int) {
+func fillKeys(tb testing.TB, client redisstore.Client, n int) {
 	tb.Helper()
 	store := keystore.New(client, "tollgate:keys:")
 	for i := range n {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
@@ -71,12 +70,10 @@ func TestLeasedClockSteps(t *testing.T) {
 		redisClock, modelClock := newManual(), newManual()
 		server := miniredis.RunT(t)
 		server.SetTime(redisClock.Now())
-		options, err := redisstore.Options("redis://" + server.Addr())
+		client, err := redisstore.Open("redis://"+server.Addr(), time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
-		options.DialTimeout, options.ReadTimeout, options.WriteTimeout = time.Minute, time.Minute, time.Minute
-		client := redis.NewUniversalClient(options)
 		t.Cleanup(func() { _ = client.Close() })
 		store, err := redisstore.New(client, redisstore.Config{})
 		if err != nil {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/config"
@@ -169,11 +168,10 @@ func build(ctx context.Context, loaded *config.Loaded) (g *gateway.Gateway, clos
 	if !loaded.Config.Redis.Embedded && loaded.Config.Redis.URL.Resolved() {
 		url = loaded.Config.Redis.URL.Reveal()
 	}
-	opts, err := redisstore.Options(url)
+	client, err := redisstore.Open(url, 0)
 	if err != nil {
 		return nil, func() {}, fmt.Errorf("redis.url: %w", err)
 	}
-	client := redis.NewUniversalClient(opts)
 	closeStore = func() { _ = client.Close() }
 	providers, err := telemetry.NewProviders(ctx, settings.Telemetry{}, telemetry.Process{Version: version()})
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/config"
@@ -80,11 +79,10 @@ func importExport(ctx context.Context, store settings.Redis, org, path string, s
 	for _, f := range e.Faults {
 		_, _ = fmt.Fprintf(stderr, "%s:%v\n", path, &f)
 	}
-	opts, err := redisstore.Options(store.URL.Reveal())
+	client, err := redisstore.Open(store.URL.Reveal(), 0)
 	if err != nil {
 		return fmt.Errorf("redis.url: %w", err)
 	}
-	client := redis.NewUniversalClient(opts)
 	defer func() { _ = client.Close() }()
 	ctx, cancel := context.WithTimeout(ctx, importTimeout)
 	defer cancel()

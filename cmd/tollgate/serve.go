@@ -240,35 +240,24 @@ func (l redisLog) Printf(ctx context.Context, format string, args ...any) {
 }
 
 // openRedis opens the shared store, or the embedded one, which it returns besides.
-func openRedis(f *settings.Config) (client redis.UniversalClient, embedded *miniredis.Miniredis, stop func(), err error) {
+func openRedis(f *settings.Config) (client redisstore.Client, embedded *miniredis.Miniredis, stop func(), err error) {
 	if f.Redis.Embedded {
 		m := miniredis.NewMiniRedis()
 		if err := m.StartAddr("127.0.0.1:0"); err != nil {
 			return nil, nil, nil, fmt.Errorf("embedded store: %w", err)
 		}
-		client, err := dialRedis("redis://"+m.Addr(), f.Limits.Timeout)
+		client, err := redisstore.Open("redis://"+m.Addr(), f.Limits.Timeout)
 		if err != nil {
 			m.Close()
 			return nil, nil, nil, err
 		}
 		return client, m, func() { _ = client.Close(); m.Close() }, nil
 	}
-	client, err = dialRedis(f.Redis.URL.Reveal(), f.Limits.Timeout)
+	client, err = redisstore.Open(f.Redis.URL.Reveal(), f.Limits.Timeout)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, nil, fmt.Errorf("redis: %w", err)
 	}
 	return client, nil, func() { _ = client.Close() }, nil
-}
-
-// dialRedis makes a client that never retries: a script sent twice counts
-// twice. It connects when first used. An answer may take as long as timeout.
-func dialRedis(url string, timeout time.Duration) (redis.UniversalClient, error) {
-	opts, err := redisstore.Options(url)
-	if err != nil {
-		return nil, fmt.Errorf("redis: %w", err)
-	}
-	opts.ReadTimeout, opts.WriteTimeout = timeout, timeout
-	return redis.NewUniversalClient(opts), nil
 }
 
 // newLogger returns a logger whose level can be changed.

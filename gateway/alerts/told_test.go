@@ -12,7 +12,6 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
@@ -46,7 +45,7 @@ func newAlerts(t *testing.T, o settings.Org, n notices) *alerts.Alerts {
 	t.Helper()
 	server := miniredis.RunT(t)
 	server.SetTime(now)
-	client := redistest.Client(t, redis.Options{Addr: server.Addr(), MaxRetries: -1})
+	client := redistest.Once(t, server.Addr())
 	return &alerts.Alerts{
 		Config: func() *settings.Config { return &settings.Config{Orgs: []settings.Org{o}} }, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
 		Go: func(f func()) { f() }, Meter: noop.Meter{}, KeepLink: func(string, string) string { return "" },

@@ -20,8 +20,7 @@ import (
 // A change is read that is made some seconds after it was announced, and one without any announcement within a minute: so a gateway that
 // died between the two, or a store that lost the announcement, hides no key that was revoked.
 func TestChangesAreHeardOf(t *testing.T) {
-	client := redis.NewClient(&redis.Options{Addr: redistest.Start(t)})
-	defer client.Close()
+	client := redistest.Client(t, redistest.Start(t))
 	store, silent := keystore.New(client, "k:"), cas.New[json.RawMessage](client, "k:")
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	k := newKeyring(store, func() time.Time { return now }, slog.New(slog.DiscardHandler))
@@ -62,8 +61,7 @@ func TestChangesAreHeardOf(t *testing.T) {
 
 // A poll in which nothing is announced asks for one value, however many organisations there are.
 func TestQuietPollIsOneTrip(t *testing.T) {
-	client := redis.NewClient(&redis.Options{Addr: redistest.Start(t)})
-	defer client.Close()
+	client := redistest.Client(t, redistest.Start(t))
 	var asked commands
 	client.AddHook(&asked)
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)

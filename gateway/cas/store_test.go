@@ -10,7 +10,6 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/gateway/cas"
 	"github.com/tollgate-dev/tollgate/test/redistest"
@@ -160,7 +159,7 @@ func TestRecordsEnd(t *testing.T) {
 	server := miniredis.RunT(t)
 	now := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	server.SetTime(now)
-	s := cas.New[string](redistest.Client(t, redis.Options{Addr: server.Addr(), MaxRetries: -1}), "t:")
+	s := cas.New[string](redistest.Once(t, server.Addr()), "t:")
 	in := []cas.Index{{Name: "few", Most: 1}}
 	text := "a"
 	for id, w := range map[string]write{

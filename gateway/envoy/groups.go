@@ -22,7 +22,7 @@ func selfOf(ctx context.Context, c *settings.Config, data, door net.Addr) (xds.G
 	addr := c.Advertised()
 	if addr.IsUnspecified() {
 		var err error
-		if addr, err = routeTo(ctx, c.Redis.URL.Reveal()); err != nil {
+		if addr, err = redisstore.LocalAddr(ctx, c.Redis.URL.Reveal()); err != nil {
 			return xds.Gateway{}, fmt.Errorf("the address that Envoys are told: %w", err)
 		}
 	}
@@ -31,22 +31,6 @@ func selfOf(ctx context.Context, c *settings.Config, data, door net.Addr) (xds.G
 		return netip.AddrPortFrom(addr, own.Port())
 	}
 	return xds.Gateway{Data: at(data), Door: at(door), Zone: c.Envoy.XDS.Zone}, nil
-}
-
-// routeTo returns the address from which this machine reaches a Redis: in a
-// container, its own. Nothing is sent.
-func routeTo(ctx context.Context, url string) (netip.Addr, error) {
-	opts, err := redisstore.Options(url)
-	if err != nil {
-		return netip.Addr{}, err
-	}
-	conn, err := new(net.Dialer).DialContext(ctx, "udp", opts.Addrs[0])
-	if err != nil {
-		return netip.Addr{}, err
-	}
-	defer func() { _ = conn.Close() }()
-	local, err := netip.ParseAddrPort(conn.LocalAddr().String())
-	return local.Addr().Unmap(), err
 }
 
 // peersOf are the gateways that the configuration names.

@@ -7,16 +7,15 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
 // running returns a gateway that can say that it runs.
 func running(t *testing.T, store *miniredis.Miniredis, name, version string, now *time.Time) *Fleet {
 	t.Helper()
-	client := redis.NewClient(&redis.Options{Addr: store.Addr(), MaxRetries: -1})
-	t.Cleanup(func() { _ = client.Close() })
+	client := redistest.Once(t, store.Addr())
 	report := admin.Report{Revision: "r-" + name, Loaded: *now}
 	return &Fleet{
 		Redis: client, Key: "running", Instance: name, Version: version, Since: *now, Envoys: func() int { return 3 }, Report: func() admin.Report { return report },

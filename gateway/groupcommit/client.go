@@ -31,7 +31,7 @@ type Client struct {
 	cluster bool
 }
 
-// Redis is the client that a Client sends by, a *redis.Client or a *redis.ClusterClient.
+// Redis is the client that a Client sends by, a redistest.Conn or a *redis.ClusterClient.
 type Redis interface {
 	redis.Cmdable
 	Process(ctx context.Context, cmd redis.Cmder) error

@@ -53,9 +53,9 @@ func (w writes) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 // echo returns its argument, or fails.
 const echo = `if ARGV[1] == 'fail' then return redis.error_reply('ERR as asked') end return {KEYS[1], ARGV[1]}`
 
-func client(t *testing.T, addr string) *redis.Client {
+func client(t *testing.T, addr string) redistest.Conn {
 	t.Helper()
-	return redistest.Client(t, redis.Options{Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true})
+	return redistest.Once(t, addr)
 }
 
 // Scripts that wait while others are under way share a write, and each has its own

@@ -110,7 +110,7 @@ func TestOutbox(t *testing.T) {
 }
 
 // desks are two gateways at one store, and a wish.
-func desks(client redis.UniversalClient) (a, b *Desk, w *intent.Wish) {
+func desks(client redistest.Conn) (a, b *Desk, w *intent.Wish) {
 	now := func(f func()) { f() }
 	a = NewDesk(client, "t:", "a", now, slog.New(slog.DiscardHandler))
 	b = NewDesk(client, "t:", "b", now, slog.New(slog.DiscardHandler))

@@ -9,7 +9,6 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
@@ -30,7 +29,7 @@ func TestRevisionsAndTheirDifferences(t *testing.T) {
 	server := miniredis.RunT(t)
 	now := configured("r1", ":1")
 	r := &revisions.Revisions{
-		Journal: revisions.NewJournal(redistest.Client(t, redis.Options{Addr: server.Addr(), MaxRetries: -1}), ""), Gateway: "blue", Version: "v1",
+		Journal: revisions.NewJournal(redistest.Once(t, server.Addr()), ""), Gateway: "blue", Version: "v1",
 		Config: func() *settings.Config { return now }, Loaded: func() time.Time { return time.Unix(1e9, 0) },
 	}
 	keep := func(cfg *settings.Config) {

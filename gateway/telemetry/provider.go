@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/contrib/bridges/otelslog"
 	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/log"
 	"go.opentelemetry.io/otel/metric"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -35,10 +36,10 @@ type Process struct{ Version, Instance string }
 type Providers struct {
 	resource *resource.Resource
 	registry *prometheus.Registry
-	metrics  *sdkmetric.MeterProvider
+	metrics  metric.MeterProvider
 	traces   trace.TracerProvider
 	sampler  sampler
-	logs     *sdklog.LoggerProvider // nil when they are not exported
+	logs     log.LoggerProvider // nil when they are not exported
 	// flush holds the functions that end the exports.
 	flush []func(context.Context) error
 }
@@ -84,8 +85,8 @@ func NewProviders(ctx context.Context, cfg settings.Telemetry, of Process) (*Pro
 		}
 		readers = append(readers, pushed...)
 	}
-	p.metrics = sdkmetric.NewMeterProvider(readers...)
-	p.flush = append(p.flush, p.metrics.Shutdown)
+	m := sdkmetric.NewMeterProvider(readers...)
+	p.metrics, p.flush = m, append(p.flush, m.Shutdown)
 	return p, nil
 }
 
@@ -111,8 +112,8 @@ func (p *Providers) export(ctx context.Context, cfg *settings.Telemetry) (reader
 		if err != nil {
 			return nil, err
 		}
-		p.logs = sdklog.NewLoggerProvider(sdklog.WithResource(p.resource), sdklog.WithProcessor(sdklog.NewBatchProcessor(records)))
-		p.flush = append(p.flush, p.logs.Shutdown)
+		l := sdklog.NewLoggerProvider(sdklog.WithResource(p.resource), sdklog.WithProcessor(sdklog.NewBatchProcessor(records)))
+		p.logs, p.flush = l, append(p.flush, l.Shutdown)
 	}
 	if cfg.OTLP.Metrics == 0 {
 		return nil, nil

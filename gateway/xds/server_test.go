@@ -17,7 +17,6 @@ import (
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/metric/noop"
 	statusv3 "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
@@ -27,6 +26,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/tollgate-dev/tollgate/gateway/xds"
+	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
 // serve runs a server and returns a way to connect to it as an Envoy.
@@ -408,8 +408,7 @@ func TestRegistry(t *testing.T) {
 	store := miniredis.RunT(t)
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	store.SetTime(now)
-	client := redis.NewClient(&redis.Options{Addr: store.Addr()})
-	t.Cleanup(func() { _ = client.Close() })
+	client := redistest.Client(t, store.Addr())
 	r := xds.Registry{Client: client, Key: "tollgate:envoy:gateways"}
 	one, two := gateway("10.0.0.1"), gateway("10.0.0.2")
 	for i, step := range []struct {
@@ -450,8 +449,7 @@ func TestRegistry(t *testing.T) {
 func TestRegistryShares(t *testing.T) {
 	store := miniredis.RunT(t)
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
-	client := redis.NewClient(&redis.Options{Addr: store.Addr()})
-	t.Cleanup(func() { _ = client.Close() })
+	client := redistest.Client(t, store.Addr())
 	r := xds.Registry{Client: client, Reports: "tollgate:envoy:nodes"}
 	one, two := gateway("10.0.0.1"), gateway("10.0.0.2")
 	has := func(n int64) xds.Report { return xds.Report{Nodes: map[string]int64{"edge": n}} }

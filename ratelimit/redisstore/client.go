@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/netip"
 	"net/url"
 	"os"
 	"slices"
@@ -226,6 +227,35 @@ type Client interface {
 	redis.Cmdable
 	AddHook(hook redis.Hook)
 	Process(ctx context.Context, cmd redis.Cmder) error
+	Close() error
+}
+
+// Open returns a client of the servers of a URL, which [Options] describes. It waits for an answer as long as timeout, by default a second,
+// and connects when it is first used. The caller closes it.
+func Open(rawURL string, timeout time.Duration) (Client, error) {
+	o, err := Options(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	if timeout > 0 {
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = max(o.DialTimeout, timeout), timeout, timeout
+	}
+	return redis.NewUniversalClient(o), nil
+}
+
+// LocalAddr returns the address from which this machine reaches the servers of a URL: in a container, its own. Nothing is sent.
+func LocalAddr(ctx context.Context, rawURL string) (netip.Addr, error) {
+	o, err := Options(rawURL)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "udp", o.Addrs[0])
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	defer func() { _ = conn.Close() }()
+	local, err := netip.ParseAddrPort(conn.LocalAddr().String())
+	return local.Addr().Unmap(), err
 }
 
 // obeysDeadlines reports whether client gives up when a context does. Clients of

@@ -349,7 +349,7 @@ func TestRefusedCommandChargesNothing(t *testing.T) {
 }
 
 // grant makes a user as the documentation says.
-func grant(t *testing.T, admin redis.UniversalClient, user, password string) {
+func grant(t *testing.T, admin redistest.Conn, user, password string) {
 	t.Helper()
 	rule := []any{"ACL", "SETUSER", user, "on", ">" + password}
 	for word := range strings.FieldsSeq(rightsNeeded) {

@@ -182,7 +182,7 @@ func TestOtherAddressIsAnotherServer(t *testing.T) {
 	t.Cleanup(func() { _ = guarded.Close() })
 	for _, tt := range []struct {
 		name   string
-		client redis.UniversalClient
+		client redistest.Conn
 		config redisstore.Config
 		want   int64
 	}{

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 
 // open returns a client for a URL, closed with the test. Contexts bound its calls, for
 // a busy machine may take a while.
-func open(t testing.TB, url string) redis.UniversalClient {
+func open(t testing.TB, url string) redistest.Conn {
 	t.Helper()
 	o, err := redisstore.Options(url)
 	if err != nil {
@@ -43,7 +43,7 @@ func open(t testing.TB, url string) redis.UniversalClient {
 	return client
 }
 
-func newStore(t testing.TB, client redis.UniversalClient) *redisstore.Store {
+func newStore(t testing.TB, client redistest.Conn) *redisstore.Store {
 	t.Helper()
 	s, err := redisstore.New(client, redisstore.Config{})
 	if err != nil {

@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 	"github.com/tollgate-dev/tollgate/test/world"
@@ -75,7 +73,7 @@ func TestRestoreOfASnapshot(t *testing.T) {
 		t.Fatalf("create: status %d, want 201", got)
 	}
 	gateway.stop(t)
-	if err := redistest.Client(t, redis.Options{Addr: addr}).Save(t.Context()).Err(); err != nil {
+	if err := redistest.Client(t, addr).Save(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
 	server.stop(t)
@@ -88,7 +86,7 @@ func TestRestoreOfASnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	addr, _ = redisIn(t, after, "--appendonly", "no")
-	if err := redistest.Client(t, redis.Options{Addr: addr}).ConfigSet(t.Context(), "appendonly", "yes").Err(); err != nil {
+	if err := redistest.Client(t, addr).ConfigSet(t.Context(), "appendonly", "yes").Err(); err != nil {
 		t.Fatal(err)
 	}
 	serve(addr)

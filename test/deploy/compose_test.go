@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -52,7 +51,7 @@ func composeRedis(t *testing.T) (addr string) {
 func TestGatewayHasItsRightsInRedis(t *testing.T) {
 	t.Parallel()
 	addr := composeRedis(t)
-	operator := redistest.Client(t, redis.Options{Addr: addr, Username: "test", Password: "any"})
+	operator := redistest.As(t, addr, "test", "any")
 	t.Cleanup(func() {
 		denied, err := operator.ACLLog(context.WithoutCancel(t.Context()), 100).Result()
 		if err != nil {

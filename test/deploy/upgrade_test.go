@@ -203,7 +203,7 @@ func TestUpgradeAndRollback(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := redistest.Client(t, *opts)
+	store := redistest.Dial(t, *opts)
 	day := func() int {
 		at, err := store.Time(t.Context()).Result()
 		if err != nil {

@@ -19,7 +19,6 @@ import (
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/redis/go-redis/v9"
 	"github.com/rs/zerolog"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -112,7 +111,7 @@ func newProof(t *testing.T) *proof {
 // with the others.
 func (p *proof) place() {
 	p.t.Helper()
-	client := redistest.Client(p.t, redis.Options{Addr: p.nodes[0].Addr()})
+	client := redistest.Client(p.t, p.nodes[0].Addr())
 	p.orgs = make([]string, len(p.nodes))
 	for i := 0; p.spender == "" || slices.Contains(p.orgs, ""); i++ {
 		org := fmt.Sprint("org", i)
@@ -129,7 +128,7 @@ func (p *proof) place() {
 		}
 	}
 	for _, n := range p.nodes {
-		c := redistest.Client(p.t, redis.Options{Addr: n.Addr()})
+		c := redistest.Client(p.t, n.Addr())
 		if err := c.ConfigSet(p.t.Context(), "cluster-require-full-coverage", "no").Err(); err != nil {
 			p.t.Fatal(err)
 		}

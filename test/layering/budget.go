@@ -30,7 +30,7 @@ func Budgets() []Budget {
 		{"leaves of the gateway", []string{
 			"gateway/balancer", "gateway/connlimit", "gateway/egress", "gateway/groupcommit", "gateway/journal", "gateway/overload", "gateway/problem", "gateway/reverseproxy",
 			"gateway/route", "gateway/schema/...", "gateway/strictjson", "gateway/tally", "gateway/tasks", "gateway/upstream/...", "gateway/webhook", "gateway/wire",
-		}, 10804},
+		}, 10808},
 		{"explanations, archive, audit, telemetry, operators' listener, pages of callers", []string{
 			"gateway/explain", "gateway/archive", "gateway/audit", "gateway/telemetry", "gateway/admin/...", "gateway/reference",
 		}, 8535},
@@ -38,7 +38,7 @@ func Budgets() []Budget {
 		{"what callers see of themselves", []string{"gateway/selfservice"}, 535},
 		{"policies", []string{"policies/..."}, 15442},
 		{"ledger and its store", []string{"policies/spend", "policies/spend/redisstore"}, 8030},
-		{"limits and their store", []string{"ratelimit", "ratelimit/group", "ratelimit/metrics", "ratelimit/redisstore"}, 4856},
+		{"limits and their store", []string{"ratelimit", "ratelimit/group", "ratelimit/metrics", "ratelimit/redisstore"}, 4885},
 		{"old dialects", []string{"translate/..."}, 15731},
 		{"configuration", []string{"config/...", "gateway/settings"}, 5520},
 		{"command line", []string{"cmd/tollgate"}, 6520},

@@ -20,8 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/redistest"
@@ -37,7 +35,7 @@ const credential = "platform-key-of-acme"
 // fleet is a Redis, the emulated platform, and gateways in front of it.
 type fleet struct {
 	server    *redistest.Server
-	redis     *redis.Client
+	redis     redistest.Conn
 	gateways  []string
 	processes []*process
 	client    *http.Client
@@ -49,7 +47,7 @@ func newFleet(t *testing.T, mode string, n int, keys ...string) *fleet {
 	server := redistest.Run(t)
 	addr := server.Addr()
 	upstream := platform.RunT(t, platform.WithAccounts(platform.Account{ID: "acme", Key: credential}))
-	f := &fleet{server: server, redis: redistest.Client(t, redis.Options{Addr: addr}), client: &http.Client{Transport: &http.Transport{}, Timeout: patience}}
+	f := &fleet{server: server, redis: redistest.Client(t, addr), client: &http.Client{Transport: &http.Transport{}, Timeout: patience}}
 	t.Cleanup(f.client.CloseIdleConnections)
 	file := configuration(upstream.URL, "{url: {env: REDIS_URL}}", mode, keys...)
 	for i := range n {

@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/redistest"
@@ -33,7 +31,7 @@ func newMakers(t *testing.T, n int, budget string, way func(addr string) string)
 	server := redistest.Run(t)
 	s := &spenders{
 		fleet: &fleet{
-			server: server, redis: redistest.Client(t, redis.Options{Addr: server.Addr()}),
+			server: server, redis: redistest.Client(t, server.Addr()),
 			client: &http.Client{Transport: &http.Transport{}, Timeout: patience},
 		},
 		platform: platform.RunT(t, platform.WithAccounts(platform.Account{ID: "acme", Key: credential, Exempt: true, Balance: 1e9})),

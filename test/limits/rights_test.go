@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/tollgate-dev/tollgate/gateway/archive"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/redistest"
@@ -21,7 +19,7 @@ import (
 // Redis refused it would have logged.
 func TestRightsOfAGateway(t *testing.T) {
 	addr := redistest.Start(t)
-	admin := redistest.Client(t, redis.Options{Addr: addr})
+	admin := redistest.Client(t, addr)
 	text := document(t)
 	limiter := regexp.MustCompile("(?s)ACL SETUSER tollgate on >PASSWORD (.*?)```").FindStringSubmatch(text)
 	rest := regexp.MustCompile(`(?m)^    (~tollgate:legacy.*)$`).FindStringSubmatch(text)
@@ -76,7 +74,7 @@ func TestRightsOfAGateway(t *testing.T) {
 			t.Errorf("%s %s: %d %s", call.method, call.path, res.StatusCode, body)
 		}
 	}
-	explained := archive.New(redistest.Client(t, redis.Options{Addr: addr, Username: "tollgate", Password: "secret"}), "tollgate:decisions:", archive.DefaultConfig())
+	explained := archive.New(redistest.As(t, addr, "tollgate", "secret"), "tollgate:decisions:", archive.DefaultConfig())
 	if _, err := explained.List(t.Context(), "acme", archive.Range{}, func(json.RawMessage) bool { return true }); err != nil {
 		t.Errorf("explanations: %v", err) // those of the calls come behind their answers
 	}

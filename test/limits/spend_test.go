@@ -10,8 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/policies/spend/redisstore"
@@ -39,7 +37,7 @@ func newSpenders(t *testing.T, n int) *spenders {
 	server := redistest.Run(t)
 	s := &spenders{
 		fleet: &fleet{
-			server: server, redis: redistest.Client(t, redis.Options{Addr: server.Addr()}),
+			server: server, redis: redistest.Client(t, server.Addr()),
 			client: &http.Client{Transport: &http.Transport{}, Timeout: patience},
 		},
 		platform: platform.RunT(t, platform.WithAccounts(platform.Account{ID: "acme", Key: credential, Exempt: true})),

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // slots is the number of slots of a Redis Cluster.
@@ -35,11 +33,11 @@ func ClusterNodes(t testing.TB, n int) []*Server {
 	ctx, cancel := context.WithTimeout(t.Context(), formation)
 	defer cancel()
 	nodes := make([]*Server, n)
-	clients := make([]*redis.Client, n)
+	clients := make([]Conn, n)
 	buses := make([]int, n)
 	for i := range n {
 		nodes[i], buses[i] = clusterNode(t)
-		clients[i] = Client(t, redis.Options{Addr: nodes[i].Addr()})
+		clients[i] = Client(t, nodes[i].Addr())
 		if err := clients[i].ClusterAddSlotsRange(ctx, i*slots/n, (i+1)*slots/n-1).Err(); err != nil {
 			t.Fatalf("redistest: slots of node %d: %v", i, err)
 		}
@@ -78,7 +76,7 @@ func clusterNode(t testing.TB) (node *Server, bus int) {
 }
 
 // serving waits until a node knows n nodes and all slots.
-func serving(ctx context.Context, c *redis.Client, n int) error {
+func serving(ctx context.Context, c Conn, n int) error {
 	poll := time.NewTicker(50 * time.Millisecond)
 	defer poll.Stop()
 	for {

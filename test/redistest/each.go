@@ -14,7 +14,7 @@ import (
 // Redis is a Redis of any kind.
 type Redis struct {
 	// Client repeats no command, and obeys contexts.
-	Client redis.UniversalClient
+	Client Conn
 	// Embedded is the server if it is the embedded one, whose clock can be set.
 	Embedded *miniredis.Miniredis
 }
@@ -30,7 +30,7 @@ func Each(t *testing.T, body func(t *testing.T, r Redis)) {
 	t.Run("cluster", func(t *testing.T) { body(t, Redis{Client: connect(t, Cluster(t, 3)...)}) })
 }
 
-func connect(t *testing.T, addrs ...string) redis.UniversalClient {
+func connect(t *testing.T, addrs ...string) Conn {
 	t.Helper()
 	client := redis.NewUniversalClient(&redis.UniversalOptions{
 		Addrs: addrs, MaxRetries: -1, ContextTimeoutEnabled: true,
@@ -41,11 +41,11 @@ func connect(t *testing.T, addrs ...string) redis.UniversalClient {
 }
 
 // Away returns a client of a server that answers every command with an error.
-func Away(t testing.TB) *redis.Client {
+func Away(t testing.TB) Conn {
 	t.Helper()
 	server := miniredis.RunT(t)
 	server.SetError("LOADING for a while")
-	return Client(t, redis.Options{Addr: server.Addr(), MaxRetries: -1, ContextTimeoutEnabled: true})
+	return Once(t, server.Addr())
 }
 
 // Empty deletes everything. An embedded server has the system's clock again.
@@ -54,7 +54,7 @@ func (r Redis) Empty(t testing.TB) {
 	if r.Embedded != nil {
 		r.Embedded.SetTime(time.Time{})
 	}
-	r.each(t, func(ctx context.Context, c *redis.Client) error { return c.FlushAll(ctx).Err() })
+	r.each(t, func(ctx context.Context, c redis.Cmdable) error { return c.FlushAll(ctx).Err() })
 }
 
 // Keys returns the keys of all nodes, sorted.
@@ -62,7 +62,7 @@ func (r Redis) Keys(t testing.TB) []string {
 	t.Helper()
 	var mu sync.Mutex
 	var all []string
-	r.each(t, func(ctx context.Context, c *redis.Client) error {
+	r.each(t, func(ctx context.Context, c redis.Cmdable) error {
 		keys, err := c.Keys(ctx, "*").Result()
 		mu.Lock()
 		defer mu.Unlock()
@@ -74,12 +74,12 @@ func (r Redis) Keys(t testing.TB) []string {
 }
 
 // each calls do with a client of each node, at once.
-func (r Redis) each(t testing.TB, do func(ctx context.Context, c *redis.Client) error) {
+func (r Redis) each(t testing.TB, do func(ctx context.Context, c redis.Cmdable) error) {
 	t.Helper()
 	var err error
 	switch c := r.Client.(type) {
 	case *redis.ClusterClient:
-		err = c.ForEachMaster(t.Context(), do)
+		err = c.ForEachMaster(t.Context(), func(ctx context.Context, node *redis.Client) error { return do(ctx, node) })
 	case *redis.Client:
 		err = do(t.Context(), c)
 	}

@@ -6,14 +6,12 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // A Mark is a state of a server's data that it can go back to.
 type Mark struct {
 	t           testing.TB
-	own, behind *redis.Client
+	own, behind Conn
 	port        int
 }
 
@@ -23,7 +21,7 @@ func (s *Server) Mark() *Mark {
 	other := Run(s.t)
 	m := &Mark{
 		t: s.t, port: other.port,
-		own: Client(s.t, redis.Options{Addr: s.Addr()}), behind: Client(s.t, redis.Options{Addr: other.Addr()}),
+		own: Client(s.t, s.Addr()), behind: Client(s.t, other.Addr()),
 	}
 	m.follow(m.behind, m.own, s.port)
 	return m
@@ -36,11 +34,11 @@ func (m *Mark) RollBack() {
 }
 
 // follow makes a server the replica of its master until it has all data.
-func (m *Mark) follow(server, master *redis.Client, port int) {
+func (m *Mark) follow(server, master Conn, port int) {
 	m.t.Helper()
 	ctx, cancel := context.WithTimeout(m.t.Context(), formation)
 	defer cancel()
-	do := func(c *redis.Client, args ...any) {
+	do := func(c Conn, args ...any) {
 		if err := c.Do(ctx, args...).Err(); err != nil {
 			m.t.Fatalf("redistest: %v: %v", args, err)
 		}

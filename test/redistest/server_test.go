@@ -14,7 +14,7 @@ import (
 
 func TestServer(t *testing.T) {
 	s := redistest.Run(t, "--appendonly", "yes", "--appendfsync", "always")
-	client := redistest.Client(t, redis.Options{Addr: s.Addr()})
+	client := redistest.Client(t, s.Addr())
 	if err := client.Set(t.Context(), "kept", "yes", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestTLS(t *testing.T) {
 			if tt.config != nil {
 				tt.config.MinVersion = tls.VersionTLS12
 			}
-			client := redistest.Client(t, redis.Options{Addr: s.Addr(), TLSConfig: tt.config, MaxRetries: -1, DialerRetries: 1})
+			client := redistest.Dial(t, redis.Options{Addr: s.Addr(), TLSConfig: tt.config, MaxRetries: -1, DialerRetries: 1})
 			if err := client.Ping(t.Context()).Err(); (err != nil) != tt.fails {
 				t.Errorf("ping: %v, want an error: %v", err, tt.fails)
 			}

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/test/built"
 	"github.com/tollgate-dev/tollgate/test/platform"
@@ -67,7 +66,7 @@ type gateway struct {
 	process     *exec.Cmd
 	data, admin string // addresses
 	path, text  string // of the configuration
-	store       *redis.Client
+	store       redistest.Conn
 	// pod and endpoint are there all the time.
 	pod, endpoint string
 }
@@ -120,7 +119,7 @@ func start(t *testing.T, p *platform.Instance) *gateway {
 		t.Fatal(err)
 	}
 	addr := redistest.Start(t)
-	g := &gateway{path: filepath.Join(dir, "tollgate.yaml"), store: redistest.Client(t, redis.Options{Addr: addr})}
+	g := &gateway{path: filepath.Join(dir, "tollgate.yaml"), store: redistest.Client(t, addr)}
 	var ports [2]string
 	for i := range ports {
 		port, err := redistest.FreePort()

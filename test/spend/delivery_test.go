@@ -94,11 +94,10 @@ func TestLostRepliesAreMadeUpFor(t *testing.T) {
 	t.Parallel()
 	const body = `{"name":"a","image":"img:1","disk":20,"gpu":{"id":"NVIDIA L4"}}`
 	addr, d := redistest.Start(t), new(drops)
-	opts, err := limits.Options("redis://" + addr)
+	client, err := limits.Open("redis://"+addr, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := redis.NewUniversalClient(opts)
 	t.Cleanup(func() { _ = client.Close() })
 	client.AddHook(d)
 	s := open(t, &plan{gateways: 1, run: true, redis: addr, client: client, config: "    budget: {gpus: 50}\n    keys: [{id: ann, sha256: SHA256(key_of_ann_1), roles: [admin], exempt: true}]\n"})

@@ -18,7 +18,6 @@ import (
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/redis/go-redis/v9"
 	"github.com/rs/zerolog"
 
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -359,7 +358,7 @@ func lateCommits(ctx context.Context, x *trouble) {
 }
 
 func oldSnapshot(ctx context.Context, x *trouble) {
-	own := redistest.Client(x.t, redis.Options{Addr: x.server.Addr()})
+	own := redistest.Client(x.t, x.server.Addr())
 	pause(ctx, faultTime/4)
 	if err := own.Save(ctx).Err(); err != nil {
 		x.t.Error(err)
@@ -378,7 +377,7 @@ func replicaBehind(ctx context.Context, x *trouble) {
 // twoLeaders takes the locks away from their holders, and has both gateways reconcile at the same
 // time.
 func twoLeaders(ctx context.Context, x *trouble) {
-	own := redistest.Client(x.t, redis.Options{Addr: x.server.Addr()})
+	own := redistest.Client(x.t, x.server.Addr())
 	var wg sync.WaitGroup
 	for g := range x.gateways {
 		wg.Go(func() {

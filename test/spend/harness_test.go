@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
 	"github.com/tollgate-dev/tollgate/gateway"
@@ -78,7 +77,7 @@ type plan struct {
 	redis, truth string
 	// client is the gateways' of the store, and leaves everything as operators have it;
 	// nil is one that gives up soon.
-	client redis.UniversalClient
+	client limits.Client
 	// upstream is where the gateways find the platform, if not at its own address.
 	upstream func(url string) string
 	// clock is the platform's, and that of the gateways, platformClock the platform's
@@ -104,7 +103,7 @@ func open(t *testing.T, p *plan) *site {
 	if p.truth == "" {
 		p.truth = p.redis
 	}
-	s.store = redisstore.New(redistest.Client(t, redis.Options{Addr: p.truth}), prefix, nil)
+	s.store = redisstore.New(redistest.Client(t, p.truth), prefix, nil)
 	s.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: 2 * time.Minute}
 	t.Cleanup(s.client.CloseIdleConnections)
 	upstream := s.platform.URL
@@ -150,14 +149,12 @@ func (s *site) start(p *plan) {
 const unresolved = 3 * time.Second
 
 // brisk returns a client that gives up soon.
-func brisk(t *testing.T, addr string) redis.UniversalClient {
+func brisk(t *testing.T, addr string) limits.Client {
 	t.Helper()
-	opts, err := limits.Options("redis://" + addr)
+	client, err := limits.Open("redis://"+addr, 500*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout = time.Second, 500*time.Millisecond, 500*time.Millisecond
-	client := redis.NewUniversalClient(opts)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }

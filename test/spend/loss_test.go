@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/test/redistest"
@@ -30,7 +28,7 @@ type lossSite struct {
 	*site
 
 	server *redistest.Server
-	redis  *redis.Client
+	redis  redistest.Conn
 	mark   *redistest.Mark
 	own    []string // pods of the team
 }
@@ -44,7 +42,7 @@ func newLossSiteOn(t *testing.T, server *redistest.Server) *lossSite {
 	t.Helper()
 	x := &lossSite{server: server}
 	server.Mark() // its first replica changes the id of its data's history
-	x.redis = redistest.Client(t, redis.Options{Addr: x.server.Addr()})
+	x.redis = redistest.Client(t, x.server.Addr())
 	x.site = open(t, &plan{
 		gateways: 2, run: true, redis: x.server.Addr(), settings: "spend: {reconcile: 1s}",
 		config: fmt.Sprintf("    teams: [{id: research, budget: {gpus: %d}}, {id: ops}]\n    keys:\n", lossGPUs) +
@@ -244,7 +242,7 @@ func TestNewGatewaysReadTheAuditLog(t *testing.T) {
 		config: "    budget: {gpus: 5}\n    teams: [{id: research}]\n    keys:\n" +
 			"      - {id: ann, team: research, sha256: SHA256(key_of_ann_1), roles: [admin], exempt: true}\n",
 	}
-	x := &lossSite{site: open(t, p), redis: redistest.Client(t, redis.Options{Addr: server.Addr()})}
+	x := &lossSite{site: open(t, p), redis: redistest.Client(t, server.Addr())}
 	x.reconcile(0)
 	a, err := x.ask(0, "key_of_ann_1", http.MethodPost, pods, slotPod)
 	if err != nil || a.status != http.StatusCreated {

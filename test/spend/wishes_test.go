@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
 	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
@@ -66,11 +65,10 @@ func drawWish(rt *rapid.T, name string) wish {
 func TestWishes(t *testing.T) {
 	t.Parallel()
 	addr, d := redistest.Start(t), new(drops)
-	opts, err := limits.Options("redis://" + addr)
+	client, err := limits.Open("redis://"+addr, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := redis.NewUniversalClient(opts)
 	t.Cleanup(func() { _ = client.Close() })
 	client.AddHook(d)
 	s := open(t, &plan{gateways: 2, run: true, redis: addr, client: client, config: "    budget: {gpus: 5000}\n    keys: [{id: ann, sha256: SHA256(key_of_ann_1), roles: [admin], exempt: true}]\n"})

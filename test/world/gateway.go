@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"google.golang.org/grpc"
 
 	"github.com/tollgate-dev/tollgate/config"
@@ -51,14 +50,12 @@ func Digests(text string) string {
 
 // Redis returns a client of the Redis at an address, real or embedded, such as a
 // gateway wants it, but with the patience of a test.
-func Redis(t testing.TB, addr string) redis.UniversalClient {
+func Redis(t testing.TB, addr string) redisstore.Client {
 	t.Helper()
-	opts, err := redisstore.Options("redis://" + addr)
+	client, err := redisstore.Open("redis://"+addr, patience)
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout = patience, patience, patience
-	client := redis.NewUniversalClient(opts)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }

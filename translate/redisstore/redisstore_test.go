@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
 	"github.com/tollgate-dev/tollgate/test/redistest"
@@ -23,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func open(t *testing.T) (*miniredis.Miniredis, *redisstore.Store) {
 	t.Helper()
 	server := miniredis.RunT(t)
-	client := redistest.Client(t, redis.Options{Addr: server.Addr(), MaxRetries: -1, ContextTimeoutEnabled: true})
+	client := redistest.Once(t, server.Addr())
 	return server, redisstore.New(client, "tg:translate:")
 }
 

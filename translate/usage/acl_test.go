@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/tollgate-dev/tollgate/test/redistest"
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/redisstore"
@@ -37,12 +35,12 @@ func ruleOfTheManual(t *testing.T) []any {
 // A user with the manual's rights can do all that is done.
 func TestTheManualsRuleIsEnough(t *testing.T) {
 	addr := redistest.Start(t)
-	admin := redistest.Client(t, redis.Options{Addr: addr})
+	admin := redistest.Client(t, addr)
 	rule := append([]any{"ACL", "SETUSER", "legacy", "on", ">secret", "resetkeys", "resetchannels", "-@all", "+hello", "+auth"}, ruleOfTheManual(t)...)
 	if err := admin.Do(t.Context(), rule...).Err(); err != nil {
 		t.Fatal(err)
 	}
-	client := redistest.Client(t, redis.Options{Addr: addr, Username: "legacy", Password: "secret", MaxRetries: -1})
+	client := redistest.As(t, addr, "legacy", "secret")
 
 	s := usage.NewStore(client, "tollgate:usage")
 	for i := range 3 {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/test/redistest"
 	"github.com/tollgate-dev/tollgate/translate/usage"
@@ -105,7 +104,7 @@ func TestProgramsAreBoundedOverAllGateways(t *testing.T) {
 
 func TestRowsAreForgottenAfter400Days(t *testing.T) {
 	server := miniredis.RunT(t)
-	s := usage.NewStore(redistest.Client(t, redis.Options{Addr: server.Addr(), MaxRetries: -1}), "tg:usage")
+	s := usage.NewStore(redistest.Once(t, server.Addr()), "tg:usage")
 	write(t, s, "acme", "g1", 1, row("ann", "listPods", "old/1", 1, noon), row("bob", "listPods", "old/2", 1, noon))
 	server.FastForward(usage.TTL - time.Hour)
 	later := noon.Add(usage.TTL - time.Hour)
@@ -138,7 +137,7 @@ func TestRowsAreForgottenAfter400Days(t *testing.T) {
 
 func TestAllKeysOfAnOrganisationAreInOneSlot(t *testing.T) {
 	server := miniredis.RunT(t)
-	s := usage.NewStore(redistest.Client(t, redis.Options{Addr: server.Addr(), MaxRetries: -1}), "tg:usage")
+	s := usage.NewStore(redistest.Once(t, server.Addr()), "tg:usage")
 	write(t, s, "a}b", "g1", 1, row("ann", "listPods", "x{y}", 1, noon))
 	for _, key := range server.Keys() {
 		if !strings.HasPrefix(key, "tg:usage{a%7Db}:") {

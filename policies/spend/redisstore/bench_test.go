@@ -9,6 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/policies/spend/redisstore"
+	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
 // canned answers scripts as a reservation that is admitted, without a server.
@@ -34,8 +35,7 @@ func (canned) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 // BenchmarkCreate measures the gateway's own cost of the steps of a create, without
 // their way to Redis.
 func BenchmarkCreate(b *testing.B) {
-	client := redis.NewClient(&redis.Options{})
-	b.Cleanup(func() { _ = client.Close() })
+	client := redistest.Client(b, "127.0.0.1:1") // which is never called
 	client.AddHook(canned{})
 	l := spend.Ledger{Store: redisstore.New(client, "tg:spend:", nil)}
 	plan := &spend.Plan{

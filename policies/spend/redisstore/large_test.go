@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/policies/spend/redisstore"
@@ -30,7 +28,7 @@ func TestALargeOrganisation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}
-	client := redistest.Client(t, redis.Options{Addr: redistest.Start(t)})
+	client := redistest.Client(t, redistest.Start(t))
 	if err := client.ConfigSet(t.Context(), "slowlog-log-slower-than", fmt.Sprint(slow)).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +68,7 @@ func TestALargeOrganisation(t *testing.T) {
 }
 
 // reconcilerOf follows a platform with so many pods.
-func reconcilerOf(client *redis.Client, n int) *spend.Reconciler {
+func reconcilerOf(client redistest.Conn, n int) *spend.Reconciler {
 	store := redisstore.New(client, "tg:spend:", nil)
 	found := make([]spend.Found, n)
 	for i := range found {
@@ -89,7 +87,7 @@ func reconcilerOf(client *redis.Client, n int) *spend.Reconciler {
 // TestPassCost compares the commands of a quiet pass, those of scripts included, with committed
 // figures, which do not move with load.
 func TestPassCost(t *testing.T) {
-	client := redistest.Client(t, redis.Options{Addr: redistest.Start(t)})
+	client := redistest.Client(t, redistest.Start(t))
 	const n = 2_000
 	reconciler := reconcilerOf(client, n)
 	hour := time.Now().Truncate(time.Hour)
@@ -113,7 +111,7 @@ func TestPassCost(t *testing.T) {
 func BenchmarkPass(b *testing.B) {
 	for _, n := range []int{100, 10_000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			client := redistest.Client(b, redis.Options{Addr: redistest.Start(b)})
+			client := redistest.Client(b, redistest.Start(b))
 			reconciler := reconcilerOf(client, n)
 			pass := func() {
 				if _, err := reconciler.Pass(b.Context(), "acme"); err != nil {
@@ -132,7 +130,7 @@ func BenchmarkPass(b *testing.B) {
 }
 
 // commands is how many commands a server has carried out, those of scripts included.
-func commands(tb testing.TB, client *redis.Client) (n int64) {
+func commands(tb testing.TB, client redistest.Conn) (n int64) {
 	tb.Helper()
 	text, err := client.Info(tb.Context(), "commandstats").Result()
 	if err != nil {
@@ -150,7 +148,7 @@ func commands(tb testing.TB, client *redis.Client) (n int64) {
 
 // scripts fails if the scripts took long on average. Those that took long by themselves
 // are logged: on a busy machine, any command is held up now and then.
-func scripts(t *testing.T, client *redis.Client) {
+func scripts(t *testing.T, client redistest.Conn) {
 	t.Helper()
 	text, err := client.Info(t.Context(), "commandstats").Result()
 	if err != nil {

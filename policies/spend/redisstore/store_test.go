@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -24,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func open(t *testing.T, addr string, zones spend.Zones) *redisstore.Store {
 	t.Helper()
-	return redisstore.New(redistest.Client(t, redis.Options{Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true}), "tg:spend:", zones)
+	return redisstore.New(redistest.Once(t, addr), "tg:spend:", zones)
 }
 
 func TestContract(t *testing.T) {
@@ -330,7 +329,7 @@ func TestScriptsAreLoadedAgain(t *testing.T) {
 	addr := redistest.Start(t)
 	s := open(t, addr, nil)
 	rebuild(t, s, "one")
-	redistest.Client(t, redis.Options{Addr: addr}).ScriptFlush(t.Context())
+	redistest.Client(t, addr).ScriptFlush(t.Context())
 	if got := reserve(t, s, "h1"); got != spend.Admitted {
 		t.Errorf("status = %d, want admitted", got)
 	}
@@ -339,7 +338,7 @@ func TestScriptsAreLoadedAgain(t *testing.T) {
 // A real Redis that may lose data has risks, and one that is set up for a ledger has none.
 func TestDurabilityRisks(t *testing.T) {
 	addr := redistest.Start(t)
-	store, client := open(t, addr, nil), redistest.Client(t, redis.Options{Addr: addr})
+	store, client := open(t, addr, nil), redistest.Client(t, addr)
 	for _, tt := range []struct {
 		appendonly, policy string
 		want               int

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/ratelimit"
+	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
@@ -81,7 +81,7 @@ const (
 
 // parallel runs call from so many callers, b.N times in all, and reports what
 // Redis did for each. warm is how many calls are made before.
-func parallel(b *testing.B, client redis.UniversalClient, callers, warm int, call func(i int) error) (redisCalls float64) {
+func parallel(b *testing.B, client redisstore.Client, callers, warm int, call func(i int) error) (redisCalls float64) {
 	b.Helper()
 	for i := range warm {
 		if err := call(i); err != nil {
@@ -131,7 +131,7 @@ func cpuTime(b *testing.B) time.Duration {
 }
 
 // calls is the number of commands Redis was sent from outside for counting.
-func calls(b *testing.B, client redis.UniversalClient) int64 {
+func calls(b *testing.B, client redisstore.Client) int64 {
 	b.Helper()
 	text, err := client.Info(context.Background(), "commandstats").Result()
 	if err != nil {

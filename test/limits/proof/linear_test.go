@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
@@ -139,19 +138,17 @@ func TestDemoTiny(t *testing.T) {
 	}
 }
 
-func newClient(t testing.TB, addr string) redis.UniversalClient {
+func newClient(t testing.TB, addr string) redisstore.Client {
 	t.Helper()
-	o, err := redisstore.Options("redis://" + addr)
+	client, err := redisstore.Open("redis://"+addr, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = time.Minute, time.Minute, time.Minute
-	client := redis.NewUniversalClient(o)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
 
-func newLimiter(t testing.TB, client redis.UniversalClient, change func(*ratelimit.Config)) *ratelimit.Limiter {
+func newLimiter(t testing.TB, client redisstore.Client, change func(*ratelimit.Config)) *ratelimit.Limiter {
 	t.Helper()
 	store, err := redisstore.New(client, redisstore.Config{})
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
 	"github.com/tollgate-dev/tollgate/ratelimit"
@@ -113,13 +112,11 @@ func serve(text string, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-func (o *order) limiter(report *reporter) (*ratelimit.Limiter, redis.UniversalClient, error) {
-	options, err := redisstore.Options(o.URL)
+func (o *order) limiter(report *reporter) (*ratelimit.Limiter, redisstore.Client, error) {
+	client, err := redisstore.Open(o.URL, time.Minute)
 	if err != nil {
 		return nil, nil, err
 	}
-	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = time.Minute, time.Minute, time.Minute
-	client := redis.NewUniversalClient(options)
 	client.AddHook(sentHook{})
 	store, err := redisstore.New(client, redisstore.Config{Recovery: o.Recovery})
 	if err != nil {

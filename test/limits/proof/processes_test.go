@@ -9,7 +9,6 @@ import (
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/redis/go-redis/v9"
 	"github.com/rs/zerolog"
 
 	"github.com/tollgate-dev/tollgate/ratelimit"
@@ -29,7 +28,7 @@ type scene struct {
 	t       *testing.T
 	server  *redistest.Server
 	proxy   *toxiproxy.Proxy
-	direct  *redis.Client
+	direct  redistest.Conn
 	order   order
 	running []*gateway
 	all     []*gateway
@@ -57,7 +56,7 @@ func newScene(t *testing.T, mode ratelimit.Mode, redisArgs ...string) *scene {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.proxy.Stop)
-	s.direct = redistest.Client(t, redis.Options{Addr: s.server.Addr()})
+	s.direct = redistest.Client(t, s.server.Addr())
 	s.order = order{
 		URL: "redis://" + s.proxy.Listen, Mode: mode, Recovery: 1500 * time.Millisecond,
 		Callers: 8, Every: 20 * time.Millisecond,
@@ -161,12 +160,10 @@ func (s *scene) waitFor(most time.Duration) {
 // said they held of it.
 func (s *scene) charged() (charged, held map[string]int64) {
 	s.t.Helper()
-	options, err := redisstore.Options("redis://" + s.server.Addr())
+	client, err := redisstore.Open("redis://"+s.server.Addr(), time.Minute)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = time.Minute, time.Minute, time.Minute
-	client := redis.NewUniversalClient(options)
 	defer func() { _ = client.Close() }()
 	store, err := redisstore.New(client, redisstore.Config{})
 	if err != nil {
