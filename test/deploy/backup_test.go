@@ -35,10 +35,8 @@ func redisIn(t *testing.T, dir string, args ...string) (addr string, p *process)
 func TestRestoreOfASnapshot(t *testing.T) {
 	t.Parallel()
 	upstream := platform.RunT(t)
-	data, admin := world.Listen(t), world.Listen(t)
-	path := configure(t, data.Addr().String(), admin.Addr().String(), upstream.URL, "    budget: {pods: 1}\nredis: {url: {env: REDIS_URL}}\n")
-	at, control := data.Addr().String(), "http://"+admin.Addr().String()
-	_, _ = data.Close(), admin.Close()
+	at, admin := freeAddr(t), freeAddr(t)
+	path, control := configure(t, at, admin, upstream.URL, "    budget: {pods: 1}\nredis: {url: {env: REDIS_URL}}\n"), "http://"+admin
 	serve := func(redis string) *process {
 		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary.Path(t), "serve", "-c", path)
 		cmd.Env = append(os.Environ(), "ACME_KEY="+platform.DefaultKey, "REDIS_URL=redis://"+redis)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/test/built"
+	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
 // patience bounds waiting for an event that is about to happen.
@@ -40,6 +42,16 @@ type process struct {
 
 	mu  sync.Mutex // guards log
 	log strings.Builder
+}
+
+// freeAddr chooses an address on the loopback interface that is given to nobody else while a program that is started again is away.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	port, err := redistest.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }
 
 // start starts a program until the test ends.

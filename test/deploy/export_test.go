@@ -100,17 +100,11 @@ func testExportsOfTheProgram(t *testing.T, receiver *otlptest.Receiver, otlp str
 	t.Helper()
 	hook := newAuditHook(t)
 	receiver.Answer(http.StatusServiceUnavailable)
-	data, admin := world.Listen(t), world.Listen(t)
-	addr := data.Addr().String()
+	addr := freeAddr(t)
 	log := filepath.Join(t.TempDir(), "audit.log")
-	path := configure(t, addr, admin.Addr().String(), platform.RunT(t).URL, forTests+fmt.Sprintf(`telemetry: {sample_ratio: 1, otlp: {%[1]s, metrics: 1s, logs: true}}
+	path := configure(t, addr, freeAddr(t), platform.RunT(t).URL, forTests+fmt.Sprintf(`telemetry: {sample_ratio: 1, otlp: {%[1]s, metrics: 1s, logs: true}}
 audit: {file: {path: %[2]s, max_bytes: 2000, keep: 50}, otlp: {%[1]s}, webhook: {url: "%[3]s", secret: {env: AUDIT_SECRET}, networks: [127.0.0.0/8]}}
 `, otlp, log, hook.URL))
-	for _, l := range []io.Closer{data, admin} {
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
 	serve := func() *process {
 		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary.Path(t), "serve", "-c", path)
 		cmd.Env = append(os.Environ(), "ACME_KEY="+platform.DefaultKey, "AUDIT_SECRET="+auditSecret)
