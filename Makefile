@@ -17,9 +17,12 @@ BENCHSTAT := go run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6
 TESTFLAGS ?=
 PKG ?= ./...
 # The packages that take longest. Of all packages they come first: go test keeps the order it is given, and the last would run alone.
-LONG := $(if $(filter ./...,$(PKG)),./test/envoy ./test/parity ./test/spend ./policies)
-# Packages that only start programs or read files: the race detector has nothing to find in them.
-UNRACED := /test/(bench|deploy|layering|prose|script|soak)$$
+LONG := $(if $(filter ./...,$(PKG)),./test/deploy ./test/envoy ./test/parity ./test/browser ./test/spend)
+# The packages in which goroutines of ours share state, and the suites that have callers at once: `make race` runs their tests under the
+# race detector, which takes three to four times as long as they take without it.
+RACED := $(or $(filter-out ./...,$(PKG)),./test/spend ./policies/spend/... ./gateway/... ./ratelimit/... ./policies/load ./policies/record ./policies/catalog ./test/limits/... ./test/runs ./test/hostile)
+# Half of a suite is waiting.
+AT_ONCE := $$(($$(getconf _NPROCESSORS_ONLN) + 2))
 # Vet is of `make check`, with the linters. GOGC saves a fifth of what compilers take, and a seventh of what tests take.
 GOTEST := GOGC=400 go test -vet=off
 FUZZTIME ?= 10s
@@ -55,22 +58,18 @@ tools: ## Install what tests and linters need: Redis, Envoy, Chromium, promtool,
 
 .PHONY: test
 test: export TOLLGATE_REQUIRE_REDIS=1 TOLLGATE_REQUIRE_ENVOY=1 TOLLGATE_REQUIRE_CHROMIUM=1 TOLLGATE_REQUIRE_CURL=1 TOLLGATE_REQUIRE_PROMTOOL=1 TOLLGATE_REQUIRE_KUBERNETES_SCHEMAS=1 TOLLGATE_REQUIRE_PYTHON=1 TOLLGATE_REQUIRE_OIDC_PROVIDER=1
-test: ## Run all tests with the race detector, a real Redis and a real Envoy (PKG, TESTFLAGS)
+test: ## Run all tests with a real Redis, Envoy and browser (PKG, TESTFLAGS)
 	@.ci/install-tools redis envoy chromium axe curl promtool kubernetes-schemas oidc-provider
-	@packages=$$(go list $(PKG)); failed=0; \
-		raced=$$(grep -vE '$(UNRACED)' <<< "$$packages" || true); unraced=$$(grep -E '$(UNRACED)' <<< "$$packages" || true); \
-		[[ -z $$raced ]] || $(GOTEST) -race -shuffle=$(SHUFFLE) -timeout 20m $(TESTFLAGS) $(LONG) $$raced || failed=1; \
-		[[ -z $$unraced ]] || $(GOTEST) -shuffle=$(SHUFFLE) $(TESTFLAGS) $$unraced || failed=1; \
-		exit $$failed
-	@$(if $(filter ./...,$(PKG)),$(MAKE) --no-print-directory unraced)
+	@$(GOTEST) -p $(AT_ONCE) -shuffle=$(SHUFFLE) -timeout 20m $(TESTFLAGS) $(LONG) $(PKG)
 
-.PHONY: unraced
-unraced: # The tests of policies without the race detector: the one needs an address space too small for it, the other has no race to find
-	@go test -run '^(TestGreedyRego|TestOpenIsSound)$$' ./policies
+.PHONY: race
+race: ## Run the tests of what runs at once with the race detector and a real Redis, but long ones (PKG, TESTFLAGS)
+	@.ci/install-tools redis
+	@TOLLGATE_REQUIRE_REDIS=1 $(GOTEST) -race -short -p $(AT_ONCE) -shuffle=$(SHUFFLE) -timeout 20m $(TESTFLAGS) $(RACED)
 
 .PHONY: quick
-quick: ## Run what a bare machine can in a few minutes: no race detector, nothing installed, no Envoy, browser or load (PKG, TESTFLAGS)
-	@$(GOTEST) -short -p $$(($$(getconf _NPROCESSORS_ONLN) + 2)) $(TESTFLAGS) $(LONG) $(PKG) # half of a suite is waiting
+quick: ## Run what a bare machine can in a few minutes: nothing installed, no Envoy, browser or load (PKG, TESTFLAGS)
+	@$(GOTEST) -short -p $(AT_ONCE) $(TESTFLAGS) $(LONG) $(PKG)
 
 .PHONY: check
 check: vet lint clean-generated ## Everything CI refuses a change for, but the tests
