@@ -6,6 +6,8 @@ SHELL := bash
 
 # go.mod names the toolchain; an older Go fetches it, wherever GOTOOLCHAIN=local is the default.
 export GOTOOLCHAIN := auto
+# A checkout elsewhere finds what another has compiled.
+export GOFLAGS := $(GOFLAGS) -trimpath
 # Tools that .ci/install-tools puts here, Envoy among them, come before the machine's.
 export PATH := $(CURDIR)/.tools/bin:$(PATH)
 
@@ -63,7 +65,7 @@ test: ## Run all tests with a real Redis, Envoy and browser (PKG, TESTFLAGS)
 	@$(GOTEST) -p $(AT_ONCE) -shuffle=$(SHUFFLE) -timeout 20m $(TESTFLAGS) $(LONG) $(PKG)
 
 .PHONY: race
-race: ## Run the tests of what runs at once with the race detector and a real Redis, but long ones (PKG, TESTFLAGS)
+race: ## Run the concurrent tests with the race detector and a real Redis, without the long ones (PKG, TESTFLAGS)
 	@.ci/install-tools redis
 	@TOLLGATE_REQUIRE_REDIS=1 $(GOTEST) -race -short -p $(AT_ONCE) -shuffle=$(SHUFFLE) -timeout 20m $(TESTFLAGS) $(RACED)
 
