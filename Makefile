@@ -62,12 +62,12 @@ tools: ## Install what tests and linters need: Redis, Envoy, Chromium, promtool,
 test: export TOLLGATE_REQUIRE_REDIS=1 TOLLGATE_REQUIRE_ENVOY=1 TOLLGATE_REQUIRE_CHROMIUM=1 TOLLGATE_REQUIRE_CURL=1 TOLLGATE_REQUIRE_PROMTOOL=1 TOLLGATE_REQUIRE_KUBERNETES_SCHEMAS=1 TOLLGATE_REQUIRE_PYTHON=1 TOLLGATE_REQUIRE_OIDC_PROVIDER=1
 test: ## Run all tests with a real Redis, Envoy and browser (PKG, TESTFLAGS)
 	@.ci/install-tools redis envoy chromium axe curl promtool kubernetes-schemas oidc-provider
-	@$(GOTEST) -p $(AT_ONCE) -shuffle=$(SHUFFLE) -timeout 20m $(TESTFLAGS) $(LONG) $(PKG)
+	@$(GOTEST) -shuffle=$(SHUFFLE) -timeout 20m $(TESTFLAGS) $(LONG) $(PKG)
 
 .PHONY: race
 race: ## Run the concurrent tests with the race detector and a real Redis, without the long ones (PKG, TESTFLAGS)
 	@.ci/install-tools redis
-	@TOLLGATE_REQUIRE_REDIS=1 $(GOTEST) -race -short -p $(AT_ONCE) -shuffle=$(SHUFFLE) -timeout 20m $(TESTFLAGS) $(RACED)
+	@TOLLGATE_REQUIRE_REDIS=1 $(GOTEST) -race -short -shuffle=$(SHUFFLE) -timeout 20m $(TESTFLAGS) $(RACED)
 
 .PHONY: quick
 quick: ## Run what a bare machine can in a few minutes: nothing installed, no Envoy, browser or load (PKG, TESTFLAGS)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -61,18 +62,18 @@ func (s *Store) Heads(ctx context.Context, orgs []string) ([]spend.Head, error) 
 // Offer implements spend.Memorial.
 func (s *Store) Offer(ctx context.Context, org string, o *spend.Offer) error {
 	owners, gateways := s.offers(org, o.Epoch)
-	var fields []string
-	for id, owned := range o.Owners {
-		text, err := json.Marshal(owned)
-		if err != nil {
-			return err
-		}
-		fields = append(fields, id, string(text))
-	}
-	for batch := range slices.Chunk(fields, 2*offerBatch) {
+	for batch := range slices.Chunk(slices.Collect(maps.Keys(o.Owners)), offerBatch) {
 		_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-			for i := 0; i < len(batch); i += 2 {
-				p.HSetNX(ctx, owners, batch[i], batch[i+1])
+			for _, id := range batch {
+				text, err := json.Marshal(o.Owners[id])
+				switch {
+				case err != nil:
+					return err
+				case o.Owners[id].Owner == (spend.Owner{}):
+					p.HSetNX(ctx, owners, id, text)
+				default:
+					p.HSet(ctx, owners, id, text)
+				}
 			}
 			p.Expire(ctx, owners, offerKept)
 			return nil
