@@ -67,7 +67,7 @@ test: ## Run all tests with a real Redis, Envoy and browser (PKG, TESTFLAGS)
 .PHONY: race
 race: ## Run the concurrent tests with the race detector and a real Redis, without the long ones (PKG, TESTFLAGS)
 	@.ci/install-tools redis
-	@TOLLGATE_REQUIRE_REDIS=1 $(GOTEST) -race -short -shuffle=$(SHUFFLE) -timeout 20m $(TESTFLAGS) $(RACED)
+	@TOLLGATE_REQUIRE_REDIS=1 $(GOTEST) -race $(if $(filter ./...,$(PKG)),-short) -shuffle=$(SHUFFLE) -timeout 20m $(TESTFLAGS) $(RACED)
 
 .PHONY: quick
 quick: ## Run what a bare machine can in a few minutes: nothing installed, no Envoy, browser or load (PKG, TESTFLAGS)
