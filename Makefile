@@ -23,8 +23,6 @@ LONG := $(if $(filter ./...,$(PKG)),./test/deploy ./test/envoy ./test/parity ./t
 # The packages in which goroutines of ours share state, and the suites that have callers at once: `make race` runs their tests under the
 # race detector, which takes three to four times as long as they take without it.
 RACED := $(or $(filter-out ./...,$(PKG)),./test/spend ./policies/spend/... ./gateway/... ./ratelimit/... ./policies/load ./policies/record ./policies/catalog ./test/limits/... ./test/runs ./test/hostile)
-# Half of a suite is waiting.
-AT_ONCE := $$(($$(getconf _NPROCESSORS_ONLN) + 2))
 # Vet is of `make check`, with the linters. GOGC saves a fifth of what compilers take, and a seventh of what tests take.
 GOTEST := GOGC=400 go test -vet=off
 FUZZTIME ?= 10s
@@ -71,7 +69,7 @@ race: ## Run the concurrent tests with the race detector and a real Redis, witho
 
 .PHONY: quick
 quick: ## Run what a bare machine can in a few minutes: nothing installed, no Envoy, browser or load (PKG, TESTFLAGS)
-	@$(GOTEST) -short -p $(AT_ONCE) $(TESTFLAGS) $(LONG) $(PKG)
+	@$(GOTEST) -short -p $$(($$(getconf _NPROCESSORS_ONLN) + 2)) $(TESTFLAGS) $(LONG) $(PKG) # half of a suite is waiting
 
 .PHONY: check
 check: vet lint clean-generated ## Everything CI refuses a change for, but the tests

@@ -53,7 +53,7 @@ import (
 // Deps are the live things a Gateway works with. All are required but API and
 // the listeners.
 type Deps struct {
-	// Redis counts and remembers. It must not retry by itself; redisstore.Options
+	// Redis counts and remembers. It must not retry by itself; redisstore.Open
 	// makes one that does not.
 	Redis  redisstore.Client
 	Logger *slog.Logger

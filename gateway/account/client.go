@@ -15,8 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Client asks the platform in the name of an organisation, outside any call: for the catalog, for resources and for bills. It is
-// safe for concurrent use.
+// Client asks the platform in the name of an organisation for the catalog, for resources and for bills. It is safe for concurrent use.
 type Client struct {
 	Upstream *upstream.Client
 	// Agent is sent as User-Agent.

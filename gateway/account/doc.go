@@ -1,3 +1,3 @@
-// Package account asks the platform what an organisation has there and what it was billed, for the ledger, for audits and for what
-// follows them: on the gateway's own behalf, outside any call.
+// Package account asks the platform what an organisation has there and what it was billed: beside the chain, with the organisation's
+// credential and nothing of a caller's.
 package account

@@ -51,8 +51,8 @@ type Memorial interface {
 	// Heads returns those of organisations, in their order.
 	Heads(ctx context.Context, orgs []string) ([]Head, error)
 	// Offer keeps the owners that are offered for an hour, and raises sums to those
-	// offered of periods that go on. A resource without an owner takes the place of none: a gateway may have found it in the platform's
-	// list before the loss was noticed, and another knows whose it is.
+	// offered of periods that go on. Nothing is overwritten but resources without an owner: a gateway may have found one in the
+	// platform's list before the loss was noticed, and another knows its owner.
 	Offer(ctx context.Context, org string, o *Offer) error
 	// Offered returns the owners that were offered for a rebuild, and by which gateways.
 	Offered(ctx context.Context, org string, epoch int64) (owners map[string]Owned, gateways []string, err error)

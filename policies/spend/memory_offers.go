@@ -36,7 +36,7 @@ func (m *Memory) Offer(_ context.Context, org string, o *Offer) error {
 	}
 	all := l.offers[o.Epoch]
 	for id, owned := range o.Owners {
-		if _, known := all.owners[id]; !known || owned.Owner != (Owner{}) {
+		if was, known := all.owners[id]; !known || was.Owner == (Owner{}) {
 			all.owners[id] = owned
 		}
 	}

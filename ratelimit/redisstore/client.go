@@ -23,8 +23,7 @@ import (
 
 // Options reads one or more Redis URLs into options that are right for counting
 // money and calls: no command is repeated, deadlines are obeyed, dialling gives
-// up soon. Pass them to [redis.NewUniversalClient], after changing what else is
-// wanted (pool sizes, certificates).
+// up soon. [Open] makes a client of them.
 //
 // The scheme gives the kind of the addresses; TLS is on with the trailing s:
 //
@@ -220,9 +219,8 @@ func patient(ctx context.Context) (context.Context, context.CancelFunc) {
 	return later, func() { stop(); cancel() }
 }
 
-// Client is what the stores of a gateway ask of their client, a *redis.Client or a *redis.ClusterClient. It is a part of
-// [redis.UniversalClient], whose transactions and subscriptions contain the client itself: every package with a type that has one of these
-// in it compiles two thousand methods of theirs anew.
+// Client is the part of [redis.UniversalClient] that the stores of a gateway need; *redis.Client and *redis.ClusterClient have it. The whole
+// leads to the client's own type, of which each package compiles 1,500 methods anew (docs/decisions/022).
 type Client interface {
 	redis.Cmdable
 	AddHook(hook redis.Hook)

@@ -71,7 +71,7 @@ type Store struct {
 
 var _ ratelimit.Store = (*Store)(nil)
 
-// New returns a Store on client, which should come from [Options]. It does not
+// New returns a Store on client, which should come from [Open]. It does not
 // dial. It refuses a client that does not obey deadlines, and adds a hook to it
 // that notices new connections.
 func New(client Client, config Config) (*Store, error) {

@@ -226,7 +226,7 @@ func TestRestartLosesNothing(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			upstream := platform.RunT(t, platform.WithOptions(platform.Options{Strict: true, KeepCalls: 1_000_000})) // which a slow machine needs
+			upstream := platform.RunT(t, platform.WithOptions(platform.Options{Strict: true, KeepCalls: 1_000_000})) // callers may make more than are kept by default
 			data, admin := listen(t), listen(t)
 			m := newManager(t, configure(t, data.Addr().String(), admin.Addr().String(), upstream.URL, forTests),
 				map[string]*net.TCPListener{"data": data, "admin": admin})

@@ -115,7 +115,7 @@ func Table() []Row {
 		{
 			Package: "gateway/account",
 			May:     []string{"gateway/schema", "gateway/strictjson", "gateway/upstream", "policies/catalog", "policies/operation", "policies/spend"},
-			Why:     "what an organisation has at the platform, for the ledger and for audits: no call is under way when it is asked",
+			Why:     "what an organisation has at the platform, for the ledger, for audits and for lost creates: asked beside the chain",
 		},
 		{
 			Package: "gateway/platform",

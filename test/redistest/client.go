@@ -38,7 +38,7 @@ func Once(t testing.TB, addr string) Conn {
 	return Dial(t, redis.Options{Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true})
 }
 
-// As returns a [Once] that is a user.
+// As is [Once] for a user of an ACL.
 //
 //go:noinline
 func As(t testing.TB, addr, user, password string) Conn {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -19,6 +19,9 @@ const (
 	offerKept = time.Hour
 	// offerBatch bounds how many scopes, or owners, one step takes.
 	offerBatch = 100
+	// nobodys begins the fields of resources that are offered without an owner. They stand apart from those with one, so that neither
+	// hides the other.
+	nobodys = "-"
 )
 
 // offers returns the keys of the offers for a rebuild: owners by resource, and the
@@ -62,18 +65,21 @@ func (s *Store) Heads(ctx context.Context, orgs []string) ([]spend.Head, error) 
 // Offer implements spend.Memorial.
 func (s *Store) Offer(ctx context.Context, org string, o *spend.Offer) error {
 	owners, gateways := s.offers(org, o.Epoch)
-	for batch := range slices.Chunk(slices.Collect(maps.Keys(o.Owners)), offerBatch) {
+	var fields []string
+	for id, owned := range o.Owners {
+		text, err := json.Marshal(owned)
+		if err != nil {
+			return err
+		}
+		if owned.Owner == (spend.Owner{}) {
+			id = nobodys + id
+		}
+		fields = append(fields, id, string(text))
+	}
+	for batch := range slices.Chunk(fields, 2*offerBatch) {
 		_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-			for _, id := range batch {
-				text, err := json.Marshal(o.Owners[id])
-				switch {
-				case err != nil:
-					return err
-				case o.Owners[id].Owner == (spend.Owner{}):
-					p.HSetNX(ctx, owners, id, text)
-				default:
-					p.HSet(ctx, owners, id, text)
-				}
+			for i := 0; i < len(batch); i += 2 {
+				p.HSetNX(ctx, owners, batch[i], batch[i+1])
 			}
 			p.Expire(ctx, owners, offerKept)
 			return nil
@@ -116,6 +122,10 @@ func (s *Store) Offered(ctx context.Context, org string, epoch int64) (map[strin
 	}
 	all := make(map[string]spend.Owned, len(texts.Val()))
 	for id, text := range texts.Val() {
+		id, without := strings.CutPrefix(id, nobodys)
+		if _, owned := all[id]; owned && without {
+			continue
+		}
 		var owned spend.Owned
 		if err := json.Unmarshal([]byte(text), &owned); err != nil {
 			return nil, nil, fmt.Errorf("offered: %w", err)

@@ -10,7 +10,8 @@ import (
 )
 
 // testOffer: of what gateways remember the union of owners is kept, and the greater of
-// sums that go on accruing; an owner takes the place of none, whichever is offered first.
+// sums that go on accruing; an owner takes the place of none, whichever is offered first, and of
+// two owners the first stands.
 func testOffer(h *harness) {
 	h.movable()
 	h.reserve(teamPerHour(100*usd), pod(3600))
@@ -20,10 +21,11 @@ func testOffer(h *harness) {
 	}
 	h.advance(time.Hour)
 	epoch := h.show().Epoch + 1
+	bob := spend.Owned{Owner: spend.Owner{Team: "vision", Key: "bob"}}
 	x, y, z := spend.Owned{Owner: ann}, spend.Owned{About: spend.About{Name: "y"}}, spend.Owned{Owner: ann, About: spend.About{Name: "z"}}
 	for _, o := range []*spend.Offer{
-		{Gateway: "one", Epoch: epoch, Owners: map[string]spend.Owned{"x": x, "z": y}, Balances: was.Balances, At: was.Now},
-		{Gateway: "two", Epoch: epoch, Owners: map[string]spend.Owned{"x": y, "y": y, "z": z}, At: was.Now, Balances: []spend.Balance{
+		{Gateway: "one", Epoch: epoch, Owners: map[string]spend.Owned{"x": x, "z": y, "w": x}, Balances: was.Balances, At: was.Now},
+		{Gateway: "two", Epoch: epoch, Owners: map[string]spend.Owned{"x": y, "y": y, "z": z, "w": bob}, At: was.Now, Balances: []spend.Balance{
 			{Scope: spend.Scope{Kind: spend.KindOrg}, Day: 5 * usd, Month: 1},
 			{Scope: spend.Scope{Kind: spend.KindTeam, ID: "gone"}, Day: 4 * usd, Month: 4 * usd},
 		}},
@@ -34,7 +36,7 @@ func testOffer(h *harness) {
 	}
 	owners, gateways, err := h.Store.Offered(h.Context(), h.org, epoch)
 	slices.Sort(gateways)
-	if diff := cmp.Diff(map[string]spend.Owned{"x": x, "y": y, "z": z}, owners); diff != "" || err != nil || !slices.Equal(gateways, []string{"one", "two"}) {
+	if diff := cmp.Diff(map[string]spend.Owned{"x": x, "y": y, "z": z, "w": x}, owners); diff != "" || err != nil || !slices.Equal(gateways, []string{"one", "two"}) {
 		h.Errorf("offered by %v, %v (owners want-, got+):\n%s", gateways, err, diff)
 	}
 	if owners, gateways, err := h.Store.Offered(h.Context(), h.org, epoch+1); err != nil || len(owners)+len(gateways) > 0 {
