@@ -61,15 +61,6 @@ type Store struct {
 
 var _ spend.Store = (*Store)(nil)
 
-// position names a state of a ledger; later ones are larger. Writes is how often the
-// Store has written in the epoch.
-type position struct{ epoch, seq, writes int64 }
-
-// behind reports whether p is an earlier state than another, or knows of less.
-func (p position) behind(other position) bool {
-	return p.epoch < other.epoch || p.epoch == other.epoch && (p.seq < other.seq || p.writes < other.writes)
-}
-
 // ledger holds the known facts of an organisation's ledger.
 type ledger struct {
 	// keys are as common.lua lists them.
@@ -369,64 +360,6 @@ func (s *Store) calendar(org string) string {
 		l.calendar = string(integers(nil, slices.Concat(c[:]...)...))
 	}
 	return l.calendar
-}
-
-// writesKept is how long after its last write the Store knows how often it has written:
-// not as long as the ledger does; see common.lua.
-const writesKept = 12 * time.Hour
-
-// unsaid stands for the number of the Store's writes in a reply that does not tell it.
-const unsaid = -1
-
-// saw notes the latest state of a ledger. The same count of writes as before is no new
-// write, and does not make the Store know it for longer.
-func (s *Store) saw(org string, p position) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l := s.of(org)
-	was := l.seen
-	switch {
-	case p.epoch < was.epoch:
-		return
-	case p.epoch > was.epoch:
-		p.writes = max(p.writes, 0)
-		l.wrote = s.now()
-		l.seen = p
-		return
-	case p.writes == unsaid, p.writes == was.writes, p.writes < was.writes && !s.forgot(l):
-		p.writes = was.writes
-	default:
-		l.wrote = s.now()
-	}
-	p.seq = max(p.seq, was.seq)
-	l.seen = p
-}
-
-// seen is the latest state of a ledger that the Store was told of.
-func (s *Store) seen(org string) position {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.known(s.of(org))
-}
-
-// known returns the latest position of a ledger that the Store still knows, with mu held.
-func (s *Store) known(l *ledger) position {
-	p := l.seen
-	if s.forgot(l) {
-		p.writes = 0
-	}
-	return p
-}
-
-// forgot reports whether the Store does not know any more how often it has written to a
-// ledger, with mu held.
-func (s *Store) forgot(l *ledger) bool { return s.now().Sub(l.wrote) > writesKept }
-
-func (s *Store) now() time.Time {
-	if s.Now != nil {
-		return s.Now()
-	}
-	return time.Now()
 }
 
 // own is the argument of a script that says who asks, and how often it has written.
