@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"runtime"
 	"runtime/metrics"
 	"time"
 )
@@ -13,12 +14,13 @@ var ErrMemory = errors.New("too much memory was taken")
 // lookEvery is how often it is looked how much memory is taken.
 const lookEvery = 5 * time.Millisecond
 
-// WithinMemory returns a context that ends with the cause [ErrMemory] once the heap of the process is larger by so many bytes than it was at
-// its smallest since, as a bound for work that should take little: garbage that was there before, and is collected meanwhile, makes no room
-// for more. Work of others counts, too: work that ends early for them may be tried again. stop ends the watch.
+// WithinMemory returns a context that ends with the cause [ErrMemory] once the live heap of the process is larger by so many bytes than it
+// was at its smallest since, as a bound for work that should take little. Garbage does not count: once so many bytes were taken since the
+// last collection, another one tells the two apart. What other work keeps counts, too: work that ends early for it may be tried again.
+// stop ends the watch.
 func WithinMemory(ctx context.Context, bytes uint64) (within context.Context, stop func()) {
 	within, cancel := context.WithCancelCause(ctx)
-	least := heap()
+	least, _ := heap()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -29,8 +31,12 @@ func WithinMemory(ctx context.Context, bytes uint64) (within context.Context, st
 			case <-within.Done():
 				return
 			case <-look.C:
-				now := heap()
-				if least = min(least, now); now > least+bytes {
+				live, all := heap()
+				if all > live+bytes {
+					runtime.GC()
+					live, _ = heap()
+				}
+				if least = min(least, live); live > least+bytes {
 					cancel(ErrMemory)
 				}
 			}
@@ -42,9 +48,9 @@ func WithinMemory(ctx context.Context, bytes uint64) (within context.Context, st
 	}
 }
 
-// heap returns the bytes of the heap that objects take, those among them that are to be freed.
-func heap() uint64 {
-	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
+// heap returns the bytes that the last garbage collection found in use, and those that objects take, garbage among them.
+func heap() (live, all uint64) {
+	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(samples)
+	return samples[0].Value.Uint64(), samples[1].Value.Uint64()
 }

@@ -4,19 +4,31 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"runtime/debug"
 	"testing"
 	"time"
 )
 
-// Garbage that lay there when the watch began makes no room once it is collected.
+// Garbage that lay there when the watch began makes no room once it is collected, and none that is made since counts.
 func TestWithinMemory(t *testing.T) {
 	const bound = 64 << 20
+	defer debug.SetGCPercent(debug.SetGCPercent(2000)) // garbage lies long
 	junk := make([]byte, 4*bound)
+	runtime.GC()
 	runtime.KeepAlive(junk)
 	ctx, stop := WithinMemory(t.Context(), bound)
 	defer stop()
 	junk = nil
 	runtime.GC()
+	for range 8 { // each with time to be seen
+		junk = make([]byte, bound/2)
+		select {
+		case <-ctx.Done():
+			t.Fatalf("garbage was made: the context ended by %v", context.Cause(ctx))
+		case <-time.After(8 * lookEvery):
+		}
+	}
+	junk = nil
 	for range 4 { // each with time to be seen
 		junk = append(junk, make([]byte, bound/2)...)
 		select {
