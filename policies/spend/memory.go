@@ -392,6 +392,9 @@ func (l *ledger) adjust(a *Adjustment, now int64) Adjusted {
 	}
 	if a.Owner != nil {
 		next.Owner = *a.Owner
+		if a.About != (About{}) {
+			next.About = a.About
+		}
 	}
 	l.replace(r, next, now)
 	return made

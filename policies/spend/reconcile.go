@@ -238,6 +238,9 @@ func (p *pass) run(ctx context.Context, found []Found) error {
 	if err := p.adopt(ctx, unknown); err != nil {
 		return err
 	}
+	if err := p.giveBack(ctx); err != nil {
+		return err
+	}
 	if err := p.follow(ctx); err != nil {
 		return err
 	}
@@ -246,7 +249,7 @@ func (p *pass) run(ctx context.Context, found []Found) error {
 	}
 	for id, f := range p.found {
 		r, owner := p.records[id], p.memory.owners[id].Owner
-		if r != nil {
+		if r != nil && r.Owner != (Owner{}) {
 			owner = r.Owner
 		}
 		if Counts(f.Kind) && owner == (Owner{}) {
@@ -322,6 +325,37 @@ func (p *pass) adopt(ctx context.Context, unknown []*Found) error {
 		}
 	}
 	return err
+}
+
+// giveBack gives resources that a lost ledger had, and that are entered for nobody, to the owners that gateways remember: a pass of another
+// gateway may have found them in the platform's list before the loss was noticed.
+func (p *pass) giveBack(ctx context.Context) error {
+	if len(p.memory.owners) == 0 {
+		return nil
+	}
+	for range assignTries {
+		state, err := p.Store.Show(ctx, p.org)
+		if err != nil {
+			return err
+		}
+		var list []*Adjustment
+		for i := range state.Resources {
+			r := &state.Resources[i]
+			if owned := p.memory.owners[r.ID]; r.Owner == (Owner{}) && owned.Owner != (Owner{}) {
+				list = append(list, &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Amounts: r.Amounts, Owner: &owned.Owner, About: owned.About.or(r.About)})
+			}
+		}
+		made, err := p.Store.Adjust(ctx, p.org, list...)
+		for _, done := range made {
+			if done != NotMade {
+				p.report.Returned++
+			}
+		}
+		if err != nil || !slices.Contains(made, NotMade) {
+			return err
+		}
+	}
+	return nil // calls about the others are under way
 }
 
 func (p *pass) adopted(ctx context.Context, f *Found, done Adjusted) {

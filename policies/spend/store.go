@@ -204,7 +204,8 @@ type Adjustment struct {
 	Version int64
 	Amounts Amounts
 	Gone    bool
-	About   About
+	// About describes a resource that is entered, or, unless it is empty, one that is given an owner.
+	About About
 	// Owner is the resource's from now on; nil leaves it as it is. A resource entered
 	// without one belongs to the owner it had when an adjustment removed it, or else to
 	// the organisation.

@@ -206,7 +206,7 @@ func TestARestartThatLosesNothing(t *testing.T) {
 }
 
 // TestAnOldServer: a server that has older data takes the place of the one that there
-// was, and the gateway that lost nothing writes first.
+// was, and the gateway that lost nothing writes first: it finds a pod in the platform's list whose owner the other remembers.
 func TestAnOldServer(t *testing.T) {
 	t.Parallel()
 	server := redistest.Run(t)
@@ -222,6 +222,7 @@ func TestAnOldServer(t *testing.T) {
 	}
 	x.own[0] = a.id()
 	server.Restart()
+	x.await("the gateway that lost nothing has reconciled", func() bool { _, err := x.pass(1); return err == nil })
 	if n := x.full(); n == 0 {
 		t.Error("the change was not noticed: no call was refused with 503")
 	}

@@ -37,7 +37,10 @@ local function adjust(kept, at)
     new.since = old.since
   end
   if before then new.team, new.key, new.about = before[1], before[2], before[3] end
-  if owned then new.team, new.key = ARGV[at + 4], ARGV[at + 5] end
+  if owned then
+    new.team, new.key = ARGV[at + 4], ARGV[at + 5]
+    if ARGV[at + 3] ~= '{}' then new.about = ARGV[at + 3] end
+  end
   replace(res, old, new)
   return made
 end

@@ -55,16 +55,21 @@ func testAssign(h *harness) {
 	id, _ := h.reserve(p, pod(usd))
 	h.commit(id, "p1", pod(usd))
 	bob := spend.Owner{Team: "ml", Key: "bob"}
-	assign := func(version int64, want bool) {
+	assign := func(version int64, want bool, about spend.About) {
 		h.Helper()
-		a := &spend.Adjustment{Kind: "pod", Resource: "p1", Version: version, Amounts: pod(usd), Owner: &bob}
+		a := &spend.Adjustment{Kind: "pod", Resource: "p1", Version: version, Amounts: pod(usd), Owner: &bob, About: about}
 		if got, err := spend.Adjust(h.Context(), h.Store, h.org, a); err != nil || got != want {
 			h.Errorf("Adjust of version %d = %t, %v, want %t", version, got, err, want)
 		}
 	}
 	version := h.show().Resources[0].Version
-	assign(version+7, false)
-	assign(version, true)
+	assign(version+7, false, spend.About{})
+	assign(version, true, spend.About{Name: "trainer", Decision: "d1"})
+	// Without anything about it, what was known stays.
+	assign(h.show().Resources[0].Version, true, spend.About{})
+	if got, want := h.show().Resources[0].About, (spend.About{Name: "trainer", Decision: "d1"}); got != want {
+		h.Errorf("about the resource is known %+v, want %+v", got, want)
+	}
 	for _, o := range []spend.Owner{bob, ann, {}} {
 		state, err := h.Store.Balances(h.Context(), h.org, o)
 		if err != nil || !state.Complete || len(state.Balances) != len(o.Scopes()) {
