@@ -6,8 +6,9 @@ SHELL := bash
 
 # go.mod names the toolchain; an older Go fetches it, wherever GOTOOLCHAIN=local is the default.
 export GOTOOLCHAIN := auto
-# A checkout elsewhere finds what another has compiled.
-export GOFLAGS := $(GOFLAGS) -trimpath
+# All is compiled as a release is, and once for all: a checkout elsewhere finds what another has compiled. The tag leaves out pages of
+# gRPC's for debugging, and what they draw in.
+export GOFLAGS := $(GOFLAGS) -trimpath -tags=grpcnotrace
 # Tools that .ci/install-tools puts here, Envoy among them, come before the machine's.
 export PATH := $(CURDIR)/.tools/bin:$(PATH)
 
@@ -23,8 +24,9 @@ LONG := $(if $(filter ./...,$(PKG)),./test/deploy ./test/envoy ./test/parity ./t
 # The packages in which goroutines of ours share state, and the suites that have callers at once: `make race` runs their tests under the
 # race detector, which takes three to four times as long as they take without it.
 RACED := $(or $(filter-out ./...,$(PKG)),./test/spend ./policies/spend/... ./gateway/... ./ratelimit/... ./policies/load ./policies/record ./policies/catalog ./test/limits/... ./test/runs ./test/hostile)
-# Vet is of `make check`, with the linters. GOGC saves a fifth of what compilers take, and a seventh of what tests take.
-GOTEST := GOGC=400 go test -vet=off
+# Vet is of `make check`, with the linters. GOGC saves a fifth of what compilers take, and a seventh of what tests take. Half of a suite is
+# waiting: more packages run at once than there are processors.
+GOTEST := GOGC=400 go test -vet=off -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
 FUZZTIME ?= 10s
 SOAK ?= 5m
 BENCH ?= .
@@ -46,7 +48,7 @@ demo: build ## Build, and run everything on loopback with sample keys and a week
 
 .PHONY: build
 build: ## Build bin/tollgate, stamped with its version (BIN, VERSION)
-	@go build -trimpath -tags grpcnotrace -ldflags '-s -w -X main.stamp=$(VERSION)' -o $(BIN) ./cmd/tollgate
+	@go build -ldflags '-s -w -X main.stamp=$(VERSION)' -o $(BIN) ./cmd/tollgate
 
 .PHONY: image
 image: ## Build the image, stamped and labelled with its version (IMAGE, VERSION), by docker or what DOCKER names
@@ -69,7 +71,7 @@ race: ## Run the concurrent tests with the race detector and a real Redis, witho
 
 .PHONY: quick
 quick: ## Run what a bare machine can in a few minutes: nothing installed, no Envoy, browser or load (PKG, TESTFLAGS)
-	@$(GOTEST) -short -p $$(($$(getconf _NPROCESSORS_ONLN) + 2)) $(TESTFLAGS) $(LONG) $(PKG) # half of a suite is waiting
+	@$(GOTEST) -short $(TESTFLAGS) $(LONG) $(PKG)
 
 .PHONY: check
 check: vet lint clean-generated ## Everything CI refuses a change for, but the tests
