@@ -21,9 +21,10 @@ TESTFLAGS ?=
 PKG ?= ./...
 # The packages that take longest. Of all packages they come first: go test keeps the order it is given, and the last would run alone.
 LONG := $(if $(filter ./...,$(PKG)),./test/deploy ./test/envoy ./test/parity ./test/browser ./test/spend)
-# The packages in which goroutines of ours share state, and the suites that have callers at once: `make race` runs their tests under the
-# race detector, which takes three to four times as long as they take without it.
-RACED := $(or $(filter-out ./...,$(PKG)),./test/spend ./policies/spend/... ./gateway/... ./ratelimit/... ./policies/load ./policies/record ./policies/catalog ./test/limits/... ./test/runs ./test/hostile)
+# What `make race` runs, under a race detector that makes a test take three to four times as long: the suites that have callers at once, and
+# of these folders the packages, or tests of packages, whose goroutines share state.
+SHARING = $(shell grep -rlE '"sync(/atomic)?"|\bgo func|[.]Go\b' --include=*.go gateway ratelimit policies/spend policies/load policies/record policies/catalog | xargs -n1 dirname | sort -u)
+RACED = $(or $(filter-out ./...,$(PKG)),./test/spend $(addprefix ./,$(SHARING)) ./test/limits/... ./test/runs ./test/hostile)
 # Vet is of `make check`, with the linters. GOGC saves a fifth of what compilers take, and a seventh of what tests take. Half of a suite is
 # waiting: more packages run at once than there are processors.
 GOTEST := GOGC=400 go test -vet=off -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))

@@ -5,6 +5,6 @@
 // prints its result; the tests say what that must be. An OpenID Connect issuer,
 // oidc-provider, gives callers and admins their tokens.
 //
-// .ci/install-tools clients installs the programs. Without them the tests are
-// skipped, unless TOLLGATE_REQUIRE_CLIENTS is set.
+// make clients installs the programs and runs the tests, which are skipped without
+// TOLLGATE_REQUIRE_CLIENTS.
 package clients
