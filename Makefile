@@ -27,7 +27,7 @@ SHARING = $(shell grep -rlE '"sync(/atomic)?"|\bgo func|[.]Go\b' --include=*.go 
 RACED = $(or $(filter-out ./...,$(PKG)),./test/spend $(addprefix ./,$(SHARING)) ./test/limits/... ./test/runs ./test/hostile)
 # Vet is of `make check`, with the linters. GOGC saves a fifth of what compilers take, and a seventh of what tests take. Half of a suite is
 # waiting: more packages run at once than there are processors.
-GOTEST := GOGC=400 go test -vet=off -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
+GOTEST := GOGC=400 go test -vet=off -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 FUZZTIME ?= 10s
 SOAK ?= 5m
 BENCH ?= .
