@@ -26,15 +26,17 @@ func WithinMemory(ctx context.Context, bytes uint64) (within context.Context, st
 		defer close(ended)
 		look := time.NewTicker(lookEvery)
 		defer look.Stop()
+		var next time.Time // of a collection
 		for {
 			select {
 			case <-within.Done():
 				return
 			case <-look.C:
 				live, all := heap()
-				if all > live+bytes {
+				if began := time.Now(); all > live+bytes && began.After(next) {
 					runtime.GC()
 					live, _ = heap()
+					next = time.Now().Add(3 * time.Since(began)) // a large heap takes long, and holds other work up
 				}
 				if least = min(least, live); live > least+bytes {
 					cancel(ErrMemory)
