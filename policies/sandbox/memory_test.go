@@ -18,19 +18,18 @@ func TestWithinMemory(t *testing.T) {
 	runtime.KeepAlive(junk)
 	ctx, stop := WithinMemory(t.Context(), bound)
 	defer stop()
-	junk = nil
 	runtime.GC()
 	for range 8 { // each with time to be seen
-		junk = make([]byte, bound/2)
+		runtime.KeepAlive(make([]byte, bound/2))
 		select {
 		case <-ctx.Done():
 			t.Fatalf("garbage was made: the context ended by %v", context.Cause(ctx))
 		case <-time.After(8 * lookEvery):
 		}
 	}
-	junk = nil
+	var taken []byte
 	for range 4 { // each with time to be seen
-		junk = append(junk, make([]byte, bound/2)...)
+		taken = append(taken, make([]byte, bound/2)...)
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Second):
@@ -39,7 +38,7 @@ func TestWithinMemory(t *testing.T) {
 		break
 	}
 	if !errors.Is(context.Cause(ctx), ErrMemory) {
-		t.Errorf("%d bytes were taken after garbage had been collected: the context ended by %v, want %v", len(junk), context.Cause(ctx), ErrMemory)
+		t.Errorf("%d bytes were taken after garbage had been collected: the context ended by %v, want %v", len(taken), context.Cause(ctx), ErrMemory)
 	}
-	runtime.KeepAlive(junk)
+	runtime.KeepAlive(taken)
 }

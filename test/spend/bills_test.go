@@ -15,10 +15,10 @@ import (
 // may have, are the bill to the cent once the hours have closed: accruals, the history and the
 // export, for each team.
 func TestAMonthIsCorrectedToTheBill(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("a month, one call after the other, takes long")
 	}
-	t.Parallel()
 	prices := func(l4, rtx, a5000 string) string {
 		return fmt.Sprintf("    prices: {gpus: {\"NVIDIA L4\": %s, \"NVIDIA GeForce RTX 4090\": %s, \"NVIDIA RTX A5000\": %s}}\n", l4, rtx, a5000)
 	}

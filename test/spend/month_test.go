@@ -60,10 +60,10 @@ type thing struct {
 // TestAMonthAgreesWithTheBill lets teams live for a month at random, and wants the ledger's
 // accruals for each of them to be the platform's bill, to the cent.
 func TestAMonthAgreesWithTheBill(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("a month, one call after the other, takes long")
 	}
-	t.Parallel()
 	const seeds = 3
 	var came [seeds]outcomes
 	t.Cleanup(func() { // after all of them
