@@ -42,3 +42,22 @@ func TestWithinMemory(t *testing.T) {
 	}
 	runtime.KeepAlive(taken)
 }
+
+// Memory that others took after the last collection, and keep, does not count.
+func TestWithinMemoryOfBefore(t *testing.T) {
+	const bound = 64 << 20
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // nothing else collects
+	runtime.GC()
+	kept := make([]byte, 3*bound)
+	ctx, stop := WithinMemory(t.Context(), bound)
+	defer stop()
+	for range 4 { // each with time to be seen
+		runtime.KeepAlive(make([]byte, bound/2))
+		select {
+		case <-ctx.Done():
+			t.Fatalf("garbage was made: the context ended by %v", context.Cause(ctx))
+		case <-time.After(8 * lookEvery):
+		}
+	}
+	runtime.KeepAlive(kept)
+}
