@@ -87,7 +87,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		g.money.WarnOfStore(ctx)
 		return ignoreCanceled(g.money.Books.Run(ctx))
 	})
-	group.Go(func() error { return ignoreCanceled(g.money.Images.Run(ctx)) })
+	group.Go(func() error { return ignoreCanceled(g.money.Images.Run(limit)) })
 	group.Go(func() error {
 		return ignoreCanceled(g.alerts.WatchExceptions(ctx, g.money.Notices, g.money.Books.Lead))
 	})

@@ -24,7 +24,9 @@ func (m *Money) newImages(store interface {
 ) *spend.Images {
 	count := m.countLosses()
 	return &spend.Images{
-		Store: store, Notices: store, Gateway: m.deps.Gateway, Peers: m.deps.Limits.Alive, Recorded: m.recorded, Logger: m.deps.Logger, Now: m.deps.Now, Patience: peerPatience,
+		Store: store, Notices: store, Gateway: m.deps.Gateway, Peers: m.deps.Limits.Alive, Recorded: m.recorded, Logger: m.deps.Logger, Now: m.deps.Now,
+		Alone: m.deps.Alone, Patience: peerPatience, Started: m.deps.Now(), Late: m.late(),
+		Sweep: func(ctx context.Context, org string) error { return m.Outbox.Sweep(ctx, org) },
 		Told: func(ctx context.Context, org string, l *spend.Loss) {
 			count(org, l.Lost)
 			m.deps.Alerts.Lost(ctx, org, lossOf(l))
@@ -60,6 +62,22 @@ func (m *Money) countLosses() (count func(org string, l spend.Lost)) {
 		mu.Lock()
 		defer mu.Unlock()
 		counts[loss{org, l}]++
+	}
+}
+
+// late returns what reports reservations that this gateway restored into a ledger that had been completed without them, so that
+// budgets may be exceeded.
+func (m *Money) late() func(ctx context.Context, org string, holds []spend.Hold) {
+	count := telemetry.Must(m.deps.Meter.Int64Counter("tollgate.ledger.restored_late",
+		metric.WithDescription("Reservations restored into a ledger that was rebuilt without them, because this gateway was not heard in time.")))
+	return func(ctx context.Context, org string, holds []spend.Hold) {
+		count.Add(ctx, int64(len(holds)), metric.WithAttributes(attribute.String("org", org)))
+		for i := range holds {
+			h := &holds[i]
+			m.deps.Logger.WarnContext(ctx, "reservation restored after the ledger was rebuilt; budgets may be exceeded", "org", org, "hold", h.ID,
+				"operation", h.About.Operation, "decision", h.About.Decision)
+			m.deps.Did(org, h.Owner, h.About.Operation, h.Resource, "reservation "+h.ID+" restored after the ledger was rebuilt; budgets may be exceeded")
+		}
 	}
 }
 

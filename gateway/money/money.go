@@ -50,6 +50,8 @@ type Deps struct {
 	Go func(f func())
 	// Gateway names this one among those that share the store.
 	Gateway string
+	// Alone says that no other gateway can share the store.
+	Alone bool
 	// Limits is the store of counts, which knows the server and the gateways that are alive.
 	Limits *redisstore.Store
 	// Catalog has the price lists.

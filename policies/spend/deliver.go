@@ -117,6 +117,19 @@ func (o *Outbox) Deliver(ctx context.Context) (again bool) {
 	return again
 }
 
+// Sweep delivers the queue of an organisation, and releases the holds in the store that belong to this gateway and to no call in flight.
+func (o *Outbox) Sweep(ctx context.Context, org string) error {
+	o.mu.Lock()
+	b := o.of(org)
+	o.mu.Unlock()
+	b.turn.Lock()
+	defer b.turn.Unlock()
+	if err := o.deliver(ctx, org, b); err != nil {
+		return err
+	}
+	return o.sweep(ctx, org, b)
+}
+
 // restore makes the store have no hold of this gateway that it should not have.
 func (o *Outbox) restore(ctx context.Context, org string, b *box) {
 	b.turn.Lock()

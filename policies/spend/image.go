@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -46,58 +47,108 @@ type Head struct {
 	Lost       Lost
 }
 
-// Memorial is where gateways bring together their memories of lost ledgers.
+// Restoration holds the reservations that a gateway remembers of a lost ledger.
+type Restoration struct {
+	// Epoch is the epoch of the rebuild.
+	Epoch int64
+	// Holds are in-flight and open reservations.
+	Holds []RestoredHold
+	// Ended are IDs of holds that have ended. A store that went back to an older state may have them.
+	Ended []string
+	// Jobs are jobs of the run interface whose owners are known.
+	Jobs []OwnedJob
+}
+
+// RestoredHold is a hold from a gateway's memory.
+type RestoredHold struct {
+	Hold
+
+	// Accrued says that the balances of the gateway's offer contain the accrual of the hold.
+	Accrued bool
+}
+
+// OwnedJob is a job with its owner, and the time until which the store keeps the owner.
+type OwnedJob struct {
+	Job
+	Owner
+
+	Until time.Time
+}
+
+// ErrOtherEpoch means that a restoration belongs to an earlier rebuild.
+var ErrOtherEpoch = errors.New("spend: the ledger is of another epoch")
+
+// Memorial is the part of a store in which gateways bring together what they remember of a lost ledger.
+// Each gateway calls Offer, then Restore, then Sign.
 type Memorial interface {
-	// Heads returns those of organisations, in their order.
+	// Heads returns the heads of organisations, in their order.
 	Heads(ctx context.Context, orgs []string) ([]Head, error)
-	// Offer keeps the owners that are offered for an hour, and raises sums to those
-	// offered of periods that go on. Nothing is overwritten but resources without an owner: a gateway may have found one in the
-	// platform's list before the loss was noticed, and another knows its owner.
+	// Offer keeps the offered owners for an hour, and raises accrued costs to the offered
+	// costs of the current periods. It overwrites only resources without an owner: a gateway may have found a
+	// resource in the platform's list before the loss was noticed, and another gateway knows its owner.
 	Offer(ctx context.Context, org string, o *Offer) error
-	// Offered returns the owners that were offered for a rebuild, and by which gateways.
+	// Restore ends and adds holds, and returns the holds that it added: those that the store does not have and that have
+	// not ended. It returns ErrOtherEpoch unless the ledger is of the given epoch.
+	Restore(ctx context.Context, org string, r *Restoration) ([]Hold, error)
+	// Sign records that a gateway has offered and restored all that it remembers.
+	Sign(ctx context.Context, org string, epoch int64, gateway string) error
+	// Offered returns the owners that were offered for a rebuild, and the gateways that have signed.
 	Offered(ctx context.Context, org string, epoch int64) (owners map[string]Owned, gateways []string, err error)
 }
 
-// Images is this gateway's memory of ledgers: of each the state that was read
-// last, at most an interval old, see [Watch], and its settlements since. When a ledger is rebuilt
-// because the store has lost it, every gateway offers its image. It is safe for
+// Images is this gateway's memory of ledgers: the state of each ledger as it was read last, at most an
+// interval ago, see [Watch], the settlements since, and the reservations of the gateway's own calls.
+// When a ledger is rebuilt because the store has lost it, every gateway offers its image. It is safe for
 // concurrent use.
 type Images struct {
 	Store   Store
 	Notices Notices
-	// Gateway is the name of this one, Peers are those that are alive.
+	// Gateway is the name of this gateway. Peers returns the names of the gateways that are alive.
 	Gateway string
 	Peers   func() []string
-	// Recorded returns other records of resources that no image has.
+	// Alone says that no other gateway can share the store.
+	Alone bool
+	// Recorded returns the owners of resources that no image has, from other records.
 	Recorded func(ctx context.Context, org string, ids []string) map[string]Owned
-	// Told is told of each loss when the ledger was rebuilt.
+	// Sweep releases the reservations in the store that belong to this gateway and to no call in flight; nil does nothing.
+	Sweep func(ctx context.Context, org string) error
+	// Late is called with the reservations that this gateway restored into a ledger that was complete without them; nil ignores them.
+	Late func(ctx context.Context, org string, holds []Hold)
+	// Told is called with each loss when the ledger has been rebuilt; nil ignores it.
 	Told   func(ctx context.Context, org string, l *Loss)
 	Logger *slog.Logger
 	Now    func() time.Time
-	// Patience is how long a rebuild waits for the offers of peers.
+	// Patience is how long a rebuild waits for the offers of peers, and how long a gateway must have run to know them.
 	Patience time.Duration
+	// Started is the start of this gateway.
+	Started time.Time
 
-	mu   sync.Mutex // guards orgs
+	mu   sync.Mutex // guards orgs and the fields of images
 	orgs map[string]*image
 }
 
 // image is the memory of one organisation's ledger.
 type image struct {
+	// settling is read-locked by each settlement, and locked by a restoration.
+	settling sync.RWMutex
+
 	state State
 	read  time.Time
-	seq   int64 // no later than the state
-	// offered is the epoch of the rebuild that the image was offered for last.
-	offered int64
+	seq   int64 // at most the sequence of the state
+	// offered is the epoch of the latest rebuild that the image was offered for, restored the epoch of the latest one that the
+	// reservations were read for.
+	offered, restored int64
 	// settled are the settlements since about the time that the state was read.
 	settled []outcome
-	count   int64 // of settlements so far
-	head    Head
-	loss    *Loss // the last one
-	// rebuilding says that this gateway is at it.
+	count   int64 // number of settlements so far
+	reservations
+	head Head
+	loss *Loss // the latest
+	// rebuilding says that this gateway rebuilds the ledger.
 	rebuilding bool
 }
 
-// outcome is the entry of a settlement, in brief.
+// outcome is the result of a settlement.
 type outcome struct {
 	number   int64
 	resource string
@@ -127,44 +178,6 @@ func (m *Images) of(org string) *image {
 	return m.orgs[org]
 }
 
-// Remember returns the store with its traffic remembered.
-func (m *Images) Remember(s Store) Store { return remembering{s, m} }
-
-type remembering struct {
-	Store
-
-	images *Images
-}
-
-// Settle implements Store.
-func (r remembering) Settle(ctx context.Context, org string, s *Settlement) error {
-	err := r.Store.Settle(ctx, org, s)
-	if s.End == Commit && !s.Gone {
-		r.images.settled(org, outcome{resource: s.Resource, owned: Owned{s.Owner, s.About}, once: s.Amounts[Cost]})
-	}
-	return err
-}
-
-// Adjust implements Store.
-func (r remembering) Adjust(ctx context.Context, org string, list ...*Adjustment) ([]Adjusted, error) {
-	done, err := r.Store.Adjust(ctx, org, list...)
-	for i, a := range list[:len(done)] {
-		if done[i] != NotMade && a.Owner != nil {
-			r.images.settled(org, outcome{resource: a.Resource, owned: Owned{*a.Owner, a.About}})
-		}
-	}
-	return done, err
-}
-
-func (m *Images) settled(org string, s outcome) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	img := m.of(org)
-	img.count++
-	s.number = img.count
-	img.settled = append(img.settled, s)
-}
-
 // begin is to be called before a state is read that is taken afterwards.
 func (m *Images) begin(org string) (from int64) {
 	if m == nil {
@@ -188,6 +201,7 @@ func (m *Images) take(org string, s *State, from int64) {
 	}
 	img.state, img.read = *s, m.Now()
 	img.settled = slices.DeleteFunc(img.settled, func(s outcome) bool { return s.number <= from })
+	img.covered(s, from)
 }
 
 // offer is the image of an organisation, for a rebuild.
@@ -216,24 +230,6 @@ func (m *Images) offer(org string, epoch int64) *Offer {
 		}
 	}
 	return o
-}
-
-// answer offers the image for a rebuild, once.
-func (m *Images) answer(ctx context.Context, org string, epoch int64) error {
-	m.mu.Lock()
-	img := m.of(org)
-	known := img.offered == epoch || img.state.Epoch == epoch || epoch == 0
-	m.mu.Unlock()
-	if known {
-		return nil
-	}
-	if err := m.Store.Offer(ctx, org, m.offer(org, epoch)); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	img.offered = epoch
-	return nil
 }
 
 // lossNotice is the name of the last loss in Notices.
@@ -277,7 +273,7 @@ func (m *Images) recall(ctx context.Context, org string, before *State) (*recoll
 		return nil, err
 	}
 	epoch := heads[0].Epoch
-	if err := m.answer(ctx, org, epoch); err != nil {
+	if err := m.answer(ctx, org, epoch, false); err != nil {
 		return nil, err
 	}
 	owners, err := m.await(ctx, org, epoch)
@@ -312,7 +308,8 @@ func (m *Images) lost(ctx context.Context, org string, before *State) (*Loss, er
 	return l, m.notice(ctx, org, l)
 }
 
-// await waits until all peers have offered, but not for long.
+// await waits until all peers have offered, at most for Patience. A gateway that has just started does not know its
+// peers yet, and waits until it has run for Patience.
 func (m *Images) await(ctx context.Context, org string, epoch int64) (map[string]Owned, error) {
 	late := time.NewTimer(m.Patience)
 	defer late.Stop()
@@ -320,14 +317,16 @@ func (m *Images) await(ctx context.Context, org string, epoch int64) (map[string
 	defer poll.Stop()
 	for waiting := true; ; {
 		owners, gateways, err := m.Store.Offered(ctx, org, epoch)
-		if err != nil || !waiting || !slices.ContainsFunc(m.Peers(), func(p string) bool { return !slices.Contains(gateways, p) }) {
+		young := !m.Alone && m.Now().Sub(m.Started) < m.Patience
+		missing := slices.ContainsFunc(m.Peers(), func(p string) bool { return !slices.Contains(gateways, p) })
+		if err != nil || !waiting || !young && !missing {
 			return owners, err
 		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-late.C:
-			waiting = false // they are dead, or as good as
+			waiting = false
 		case <-poll.C:
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 )
@@ -27,6 +28,7 @@ type ledger struct {
 	seq       int64
 	repairs   int64
 	epoch     int64
+	began     int64 // of the epoch
 	offers    map[int64]*offered
 	accounts  map[Scope]*account
 	resources map[string]*Record
@@ -125,10 +127,10 @@ func (m *Memory) Reserve(_ context.Context, org string, r *Reservation) (Outcome
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l, now := m.org(org)
-	out := Outcome{Now: time.UnixMilli(now), Ends: l.zone.Ends(time.UnixMilli(now))}
+	out := Outcome{Now: time.UnixMilli(now), Epoch: l.epoch, Ends: l.zone.Ends(time.UnixMilli(now))}
 	held, record := l.holds[r.Hold], l.resources[r.Resource]
 	switch {
-	case l.hasEnded(r.Hold):
+	case l.hasEnded(r.Hold, now):
 		out.Status = Settled
 		return out, nil
 	case !l.complete && !r.Free:
@@ -152,6 +154,10 @@ func (m *Memory) Reserve(_ context.Context, org string, r *Reservation) (Outcome
 	more := r.After.Clamped().Over(before)
 	if r.Free || held != nil {
 		more = Amounts{}
+	}
+	out.Held = more
+	if held != nil {
+		out.Held = held.Amounts
 	}
 	scopes := r.Owner.Scopes()
 	accounts := make([]account, len(scopes)) // nothing is written unless there is room
@@ -208,10 +214,22 @@ func (a *account) levels(more Amounts, h Horizon, cal *Calendar) [Ceilings]Level
 // ended is how long it is remembered that a hold has ended, in milliseconds.
 const ended = hour
 
-func (l *ledger) hasEnded(hold string) bool {
-	_, ok := l.settled[hold]
-	return ok
+// hasEnded reports whether a hold has ended, or a resource is gone, given by [tombstone].
+func (l *ledger) hasEnded(hold string, now int64) bool {
+	at, ok := l.settled[hold]
+	return ok && at >= now-ended
 }
+
+// forget remembers that a hold has ended. The platform reports the result of a job for longer.
+func (l *ledger) forget(hold string, now int64) {
+	if strings.HasPrefix(hold, "job ") {
+		now += 23 * hour
+	}
+	l.settled[hold] = now
+}
+
+// tombstone is the name under which the ledger remembers that a resource was removed.
+func tombstone(resource string) string { return "gone:" + resource }
 
 // Settle implements Store.
 func (m *Memory) Settle(_ context.Context, org string, s *Settlement) error {
@@ -220,7 +238,7 @@ func (m *Memory) Settle(_ context.Context, org string, s *Settlement) error {
 	l, now := m.org(org)
 	l.finish(s.Intent)
 	h := l.holds[s.Hold]
-	if h == nil && l.hasEnded(s.Hold) {
+	if h == nil && l.hasEnded(s.Hold, now) {
 		return nil
 	}
 	if s.End == Open {
@@ -243,14 +261,17 @@ func (l *ledger) open(h *hold, s *Settlement, now int64) {
 		l.end(other, &Settlement{Hold: s.As, End: Commit, Full: true}, now)
 	}
 	delete(l.holds, h.ID)
-	l.settled[h.ID] = now
+	l.forget(h.ID, now)
 	h.ID = s.As
 	l.holds[h.ID] = h
 }
 
 // end ends a hold, which may be nil.
 func (l *ledger) end(h *hold, s *Settlement, now int64) {
-	l.settled[s.Hold] = now
+	l.forget(s.Hold, now)
+	if s.As != "" {
+		l.forget(s.As, now)
+	}
 	maps.DeleteFunc(l.settled, func(_ string, at int64) bool { return at < now-ended })
 	if h != nil {
 		delete(l.holds, s.Hold)
@@ -265,7 +286,13 @@ func (l *ledger) end(h *hold, s *Settlement, now int64) {
 	switch {
 	case s.End == Commit && s.Resource != "":
 		l.commit(s, h, now)
-	case s.End == Commit && h != nil:
+	case s.End == Commit && (h != nil || l.began > now-24*hour):
+		if h == nil { // a loss of the store has lost the hold
+			h = &hold{Hold: Hold{Kind: s.Kind, Owner: s.Owner, About: s.About, Amounts: s.Amounts.Clamped()}}
+			if s.Job != nil && l.jobs[*s.Job].until > now {
+				h.Owner = l.jobs[*s.Job].owner
+			}
+		}
 		spent := s.Amounts.Clamped()[Cost]
 		if s.Full {
 			spent = h.Most()
@@ -294,9 +321,14 @@ func (l *ledger) commit(s *Settlement, h *hold, now int64) {
 			alone = h != nil && r.Version == h.base && r.Pending == 0
 		}
 	}
+	if s.Gone {
+		l.forget(tombstone(s.Resource), now)
+	}
 	switch {
 	case s.Gone && (r == nil || !alone && (h != nil || r.Pending > 0)):
 		return
+	case r == nil && l.hasEnded(tombstone(s.Resource), now):
+		return // it was removed before this commit arrived
 	case s.Gone:
 		next = nil
 	case r != nil && !alone:
@@ -371,7 +403,7 @@ func (m *Memory) Adjust(_ context.Context, org string, list ...*Adjustment) ([]A
 func (l *ledger) adjust(a *Adjustment, now int64) Adjusted {
 	r := l.resources[a.Resource]
 	switch {
-	case r == nil && (a.Version != 0 || a.Gone):
+	case r == nil && (a.Version != 0 || a.Gone || l.hasEnded(tombstone(a.Resource), now)):
 		return NotMade
 	case r != nil && (a.Version != r.Version || r.Pending > 0):
 		return NotMade
@@ -404,8 +436,8 @@ func (l *ledger) adjust(a *Adjustment, now int64) Adjusted {
 func (m *Memory) Begin(_ context.Context, org, token string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	l, _ := m.org(org)
-	l.token = token
+	l, now := m.org(org)
+	l.token, l.began = token, now
 	l.epoch++
 	return nil
 }

@@ -28,13 +28,7 @@ func (m *Memory) Offer(_ context.Context, org string, o *Offer) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l, now := m.org(org)
-	if l.offers == nil {
-		l.offers = make(map[int64]*offered)
-	}
-	if l.offers[o.Epoch] == nil {
-		l.offers[o.Epoch] = &offered{owners: make(map[string]Owned)}
-	}
-	all := l.offers[o.Epoch]
+	all := l.offer(o.Epoch)
 	for id, owned := range o.Owners {
 		if was, known := all.owners[id]; !known || was.Owner == (Owner{}) {
 			all.owners[id] = owned
@@ -49,8 +43,69 @@ func (m *Memory) Offer(_ context.Context, org string, o *Offer) error {
 		other.touch(now, &l.calendar)
 		a.raise(other)
 	}
-	all.gateways = append(all.gateways, o.Gateway)
 	return nil
+}
+
+// Restore implements Memorial.
+func (m *Memory) Restore(_ context.Context, org string, r *Restoration) (restored []Hold, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, now := m.org(org)
+	if l.epoch != r.Epoch {
+		return nil, ErrOtherEpoch
+	}
+	for _, id := range r.Ended {
+		if h := l.holds[id]; h != nil {
+			l.end(h, &Settlement{Hold: id, End: Release}, now)
+		}
+		l.forget(id, now)
+	}
+	for i := range r.Holds {
+		h := &r.Holds[i]
+		if held := l.holds[h.ID]; held != nil {
+			if h.Open && !held.Open {
+				held.Open, held.Until = true, h.Until
+			}
+			continue
+		}
+		if l.hasEnded(h.ID, now) {
+			continue
+		}
+		for _, a := range l.of(h.Owner, now) {
+			a.reserved.add(h.Amounts, 1)
+			if !h.Accrued {
+				a.correct(h.Amounts[Burn], h.At.UnixMilli(), a.at)
+			}
+		}
+		l.holds[h.ID] = &hold{Hold: h.Hold, at: h.At.UnixMilli()}
+		restored = append(restored, h.Hold)
+	}
+	for _, j := range r.Jobs {
+		if _, noted := l.jobs[j.Job]; !noted {
+			l.jobs[j.Job] = note{j.Owner, j.Until.UnixMilli()}
+		}
+	}
+	return restored, nil
+}
+
+// Sign implements Memorial.
+func (m *Memory) Sign(_ context.Context, org string, epoch int64, gateway string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, _ := m.org(org)
+	l.offer(epoch).gateways = append(l.offer(epoch).gateways, gateway)
+	return nil
+}
+
+// offer returns what was offered for a rebuild.
+func (l *ledger) offer(epoch int64) *offered {
+	if l.offers == nil {
+		l.offers = make(map[int64]*offered)
+	}
+	if l.offers[epoch] == nil {
+		l.offers[epoch] = &offered{owners: make(map[string]Owned)}
+	}
+	return l.offers[epoch]
 }
 
 // raise raises the accrued cost to at least another account's of the same period.

@@ -137,23 +137,17 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 	if err := r.History.RollHours(ctx, org); err != nil {
 		return Report{}, err
 	}
-	above, below := split(before.Differences())
-	if err := r.prove(ctx, org, above, below); err != nil {
+	token, state, memory := before.Now.Format(time.RFC3339Nano), before, new(recollection)
+	if !before.Complete {
+		memory, state, err = r.begin(ctx, org, token, &before)
+	} else {
+		memory.loss, err = r.Images.lost(ctx, org, &before) // the gateway that rebuilt it may have ended before it reported the loss
+	}
+	if err != nil {
 		return Report{}, err
 	}
-	token := before.Now.Format(time.RFC3339Nano)
-	memory := new(recollection)
-	if !before.Complete {
-		if _, err := r.Images.lost(ctx, org, &before); err != nil {
-			return Report{}, err
-		}
-		if err := r.Store.Begin(ctx, org, token); err != nil {
-			return Report{}, err
-		}
-		if memory, err = r.Images.recall(ctx, org, &before); err != nil {
-			return Report{}, err
-		}
-	} else if memory.loss, err = r.Images.lost(ctx, org, &before); err != nil { // its rebuild may not have come to tell the end
+	above, below := split(state.Differences())
+	if err := r.prove(ctx, org, above, below); err != nil {
 		return Report{}, err
 	}
 	found, err := r.List(ctx, org)
@@ -161,8 +155,8 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 		return Report{}, fmt.Errorf("reconcile %s: %w", org, err)
 	}
 	p := &pass{
-		Reconciler: r, org: org, state: &before, memory: memory, report: Report{Resources: len(found), Rebuilt: !before.Complete},
-		found: make(map[string]*Found, len(found)), records: make(map[string]*Record, len(before.Resources)), gets: newGets(),
+		Reconciler: r, org: org, state: &state, memory: memory, report: Report{Resources: len(found), Rebuilt: !before.Complete},
+		found: make(map[string]*Found, len(found)), records: make(map[string]*Record, len(state.Resources)), gets: newGets(),
 	}
 	if err := p.run(ctx, found); err != nil {
 		return p.report, fmt.Errorf("reconcile %s: %w", org, err)
@@ -197,6 +191,22 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 		r.Done(ctx, org, p.report)
 	}
 	return p.report, nil
+}
+
+// begin begins the rebuild of a ledger, waits for the gateways to restore what they remember, and returns the ledger as it is then.
+func (r *Reconciler) begin(ctx context.Context, org, token string, before *State) (*recollection, State, error) {
+	if _, err := r.Images.lost(ctx, org, before); err != nil {
+		return nil, State{}, err
+	}
+	if err := r.Store.Begin(ctx, org, token); err != nil {
+		return nil, State{}, err
+	}
+	memory, err := r.Images.recall(ctx, org, before)
+	if err != nil {
+		return nil, State{}, err
+	}
+	state, err := r.Store.Show(ctx, org)
+	return memory, state, err
 }
 
 // pass is one pass over one organisation. The state was read before the list: a resource that

@@ -153,6 +153,10 @@ type Outcome struct {
 	Levels [][Ceilings]Level
 	// Scope and Ceiling are the first that would be passed, for Refused.
 	Scope, Ceiling int
+	// Held are the reserved amounts, for Admitted.
+	Held Amounts
+	// Epoch is the epoch of the ledger; see [Head].
+	Epoch int64
 	// Now is the store's clock, Ends is when the day and the month end that it is in.
 	Now  time.Time
 	Ends [periods]time.Time
@@ -176,15 +180,18 @@ type Settlement struct {
 	End  End
 	// Wait is after how long an open hold that nothing is found for is released.
 	Wait time.Duration
-	// As is the id that an open hold has from now on, "" for its own. A hold that has
-	// that id already is committed in full.
+	// As is the ID that an open hold has from now on, "" for its own. A hold that has
+	// that ID already is committed in full. With a commit, As ends too.
 	As string
+	// Job is the job whose one-time cost accrues, nil if it is none. Without its hold, the owner is the recorded owner of the job.
+	Job *Job
 	// Full commits the reservation instead of Amounts, and of a one-time cost the most
 	// that it can be; see [Hold.Most].
 	Full bool
 	// Kind, Resource, Owner and About are those of the resource, for Commit. Those
 	// of the hold win. Resource is "" for a one-time cost that leaves nothing: then
-	// Amounts[Cost] accrues if there is a hold.
+	// Amounts[Cost] accrues, without a hold only within a day of a rebuild: only a loss of the store
+	// can have lost the hold.
 	Kind, Resource string
 	Owner          Owner
 	About          About
@@ -295,9 +302,10 @@ type Store interface {
 	RollupStore
 	Memorial
 	Reserve(ctx context.Context, org string, r *Reservation) (Outcome, error)
-	// Settle ends a hold or opens it. A hold that has ended already stays as it is. A commit
-	// without its hold, which a lost store can cause, enters the resource all the
-	// same, or removes it if nothing else is under way about it. It never lowers amounts that other calls have changed meanwhile.
+	// Settle ends a hold or opens it. Settling an ended hold changes nothing. A commit without
+	// its hold, after a loss of the store, enters the resource or its one-time cost all the same, or removes
+	// the resource if no other call about it is in flight. It never lowers amounts that other calls have changed
+	// meanwhile. A resource that was removed does not return with a commit that arrives later.
 	Settle(ctx context.Context, org string, s *Settlement) error
 	// Adjust makes adjustments, and returns the outcome of each. It is atomic for each
 	// of them alone: with an error, those of the beginning may have been made.

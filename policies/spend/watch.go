@@ -90,7 +90,7 @@ func (w *Watch) follow(ctx context.Context, org string, h Head) error {
 	small := len(img.state.Resources)+len(img.state.Balances) < smallLedger
 	w.mu.Unlock()
 	if known != 0 || !h.Complete {
-		if err := w.answer(ctx, org, h.Epoch); err != nil {
+		if err := w.answer(ctx, org, h.Epoch, h.Complete); err != nil {
 			return err
 		}
 	}

@@ -121,7 +121,8 @@ func (f *Reserve) responseRun(ctx context.Context, ex *filter.Exchange, row *ope
 // refused it, or its answer says otherwise. Of a job that has not ended, the hold stays
 // open under the job's id.
 func (f *Reserve) settlementRun(ex *filter.Exchange, row *operation.Row, price catalog.Run) *spend.Settlement {
-	s := &spend.Settlement{Hold: ex.Money.Held.Hold, End: spend.Commit, Full: true}
+	r := ex.Money.Held
+	s := &spend.Settlement{Hold: r.Hold, End: spend.Commit, Full: true, Kind: r.Kind, Owner: r.Owner, About: r.About, Amounts: r.After}
 	status, ran := ex.Event.UpstreamStatus, ex.Money.Ran
 	switch {
 	case ex.Sent == filter.NotSent:
@@ -134,6 +135,9 @@ func (f *Reserve) settlementRun(ex *filter.Exchange, row *operation.Row, price c
 		if amounts, known := costOf(ran, ex.Params["id"], price, true); known {
 			s.Amounts, s.Full = amounts, false
 			f.learn(ex, row, amounts)
+		}
+		if ran.Named() {
+			s.As = jobHold(ex.Params["id"], ran.ID) // a later answer about the job finds it charged
 		}
 	case ran.Named():
 		s.End, s.As, s.Wait = spend.Open, jobHold(ex.Params["id"], ran.ID), ex.JobLife()+f.Unresolved
@@ -158,7 +162,11 @@ func (f *Reserve) saw(ctx context.Context, ex *filter.Exchange, price catalog.Ru
 	whole := ex.Operation.ID == "jobStatus" || ex.Operation.ID == "jobStatusSync"
 	amounts, known := costOf(ex.Money.Ran, ex.Params["id"], price, whole)
 	if known || whole {
-		f.end(ctx, ex, &spend.Settlement{Hold: jobHold(ex.Params["id"], ex.Params["jobId"]), End: spend.Commit, Amounts: amounts, Full: !known})
+		job := spend.Job{Endpoint: ex.Params["id"], ID: ex.Params["jobId"]}
+		f.end(ctx, ex, &spend.Settlement{
+			Hold: jobHold(job.Endpoint, job.ID), Job: &job, End: spend.Commit, Amounts: amounts, Full: !known, Kind: string(operation.KindJob),
+			About: spend.About{Operation: ex.Operation.ID, Decision: ex.DecisionID, Name: job.Endpoint},
+		})
 	}
 }
 

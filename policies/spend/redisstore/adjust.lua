@@ -1,14 +1,14 @@
--- Makes records of resources follow the platform.
+-- Changes records of resources to what the platform reports.
 --
--- KEYS  6  and on, one for each adjustment: the owner of a resource that was removed
+-- KEYS  6  and on, one for each adjustment: the owner of a removed resource
 --
--- ARGV  1  epoch and sequence seen, how many adjustments, how long owners are kept in ms
---       then for each: version of the record that the adjustment is made for (0:
---       there is none), gone (1 or 0), six amounts, owned (1 or 0); kind; resource;
---       about; team; key: the owner's, if owned
+-- ARGV  1  epoch and sequence as known, number of adjustments, retention of owners in ms
+--       then for each: version of the record that the adjustment applies to (0:
+--       no record), gone (1 or 0), six amounts, owned (1 or 0); kind; resource ID;
+--       metadata; team and key of the owner, if owned
 --
--- Returns {0, epoch, sequence and clock, what became of each}: 1 if it was made, 2 if
--- that gave the resource back to its owner, and 0 if not.
+-- Returns {0, head, result of each adjustment}: 1 if it was made, 2 if it was made and
+-- returned the resource to an earlier owner, and 0 if not.
 
 local given = numbers(ARGV[1])
 local keep = string.format('%.0f', given[4])
@@ -18,6 +18,7 @@ local function adjust(kept, at)
   local version, gone, owned, res = a[1], a[2] == 1, a[3 + AMOUNTS] == 1, ARGV[at + 2]
   local old, made = resource(res), 1
   if old and (old.version ~= version or old.pending > 0) or not old and (version ~= 0 or gone) then return 0 end
+  if not old and ended('gone:' .. res) then return 0 end -- the platform's list is older than the removal
   if gone then
     if old.team .. old.key ~= '' then
       redis.call('SET', kept, table.concat({old.team, old.key, old.about}, '\n'), 'PX', keep)
@@ -45,16 +46,13 @@ local function adjust(kept, at)
   return made
 end
 
-if behind(given[1], given[2]) then saveLedger() end
+if behind(given[1], given[2]) then save() end
 local made, any = {}, false
 for i = 1, given[3] do
   made[i] = adjust(KEYS[5 + i], 2 + 6 * (i - 1))
   any = any or made[i] > 0
 end
-if any then
-  saveAccounts()
-  saveLedger()
-end
+if any then save() end
 local reply = head(0)
 reply[3] = line(made)
 return reply

@@ -1,56 +1,51 @@
--- What all scripts of the ledger share; it stands before each of them.
+-- Functions that every script of the ledger begins with.
 --
--- KEYS  of one organisation, all in one slot:
---   1  hash   '' -> the ledger's own record; scope -> account
---   2  hash   id of a resource -> record
---   3  hash   id of a hold -> hold
---   4  zset   ids of holds that have ended, by when, in ms
---   5  list   what has changed since the last roll-up; see post.lua
+-- KEYS  all of one organisation, in one slot:
+--   1  hash   '' -> head of the ledger; '@' and the name of a gateway's store -> its writes; scope -> account
+--   2  hash   resource ID -> record
+--   3  hash   hold ID -> hold
+--   4  zset   IDs of ended holds, and 'gone:' with the IDs of removed resources, by time in ms
+--   5  list   changes of rates since the last roll-up; see post.lua
 --
--- ARGV  the last one: when the three days around the present begin and when they end,
---       then the same of two months, all as the package spend has them
---       the one before it: the gateway, and how often it knows that it has written
+-- ARGV  last: a JSON array with the starts and the end of the three days around now,
+--       then the same for two months, as package spend computes them
+--       last but one: name of the gateway's store, and its number of writes as the gateway knows it
 --
--- Of the first four keys each has the epoch under '', so that the loss of one of them
--- alone is noticed: of the first it begins the ledger's own record, and in the fourth
--- it is added to MARK.
+-- The epoch of the ledger is stored under '' in each of the first four keys, in the
+-- fourth added to MARK, so that a script detects the loss of a single key.
 --
--- A record is a line of integers, then lines of text:
---   ledger    epoch, sequence, complete (1 or 0), epoch and repairs in it, when a version wrote that
---             has only the first three, in the last day / token of a rebuild under
---             way, or OLDER or SERVER, why it was closed / for each gateway that has written in the last day, how
---             often in this epoch, when last, and its name
---   account   at, six amounts committed, six reserved, and for the day and the
---             month each: start, accrued, carry
---   resource  version, since, pending, six amounts, changed / kind / team / key / about
---   hold      at, open (1 or 0), until, version of the resource, six amounts
---             / kind / resource / team / key / about / holder ('' if it is not known)
---   change    at, micro-dollars per hour more, micro-dollars once / kind / resource
---             ('' for what cost once) / team / key / about
+-- A record is a line with a JSON array of integers, then lines of text:
+--   head      epoch, sequence, complete (1 or 0), repairs / token of a rebuild that is running, or the reason
+--             for which the ledger was closed: OLDER or SERVER
+--   writes    epoch, number of writes in the epoch, time of the last write
+--   account   time, six committed amounts, six reserved amounts, then for the day and the
+--             month: start, accrued, carry
+--   resource  version, since, pending, six amounts, changed / kind / team / key / metadata (JSON)
+--   hold      time, open (1 or 0), until, version of the resource, six amounts
+--             / kind / resource / team / key / metadata (JSON) / holder ('' if unknown)
+--   change    time, increase of the rate in micro-dollars per hour, one-time cost in micro-dollars / kind / resource
+--             ('' for one-time costs) / team / key / metadata (JSON)
 --
--- Amounts are those of the package spend: micro-dollars per hour and counts. Times
--- are Unix milliseconds. Every number is an integer below 2^53, and so is every
--- product; see cost.
+-- Amounts are micro-dollars per hour, counts, and micro-dollars, in the order of package
+-- spend. Times are Unix milliseconds. All numbers and products are integers below 2^53; see cost.
 
-local HOUR = 3600000
+local HOUR, DAY = 3600000, 86400000
 local MAXBURN = 1e12
 local AMOUNTS, COST = 6, 6
-local ENDED, MAXENDED = 3600000, 250000 -- how long it is remembered that a hold has ended, and of how many
+local ENDED, JOBS, MAXENDED = HOUR, 23 * HOUR, 250000 -- retention of ended holds, what is added for jobs, and their largest number
+local MARK, OLDER, SERVER = 1e15, 'older', 'server'
 
 local clock = redis.call('TIME')
-local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
-local function numbers(line)
-  local out = {}
-  for n in string.gmatch(line, '%S+') do out[#out + 1] = tonumber(n) end
-  return out
-end
+local numbers = cjson.decode
 
--- integers are written by %.0f: Lua's own format is exact to 14 digits only
+-- %.0f writes every digit of an integer; cjson.encode writes 14.
+local FORMATS = {}
 local function line(values)
-  local out = {}
-  for i, v in ipairs(values) do out[i] = string.format('%.0f', v) end
-  return table.concat(out, ' ')
+  local n = #values
+  if not FORMATS[n] then FORMATS[n] = '[' .. string.rep('%.0f,', n - 1) .. '%.0f]' end
+  return string.format(FORMATS[n], unpack(values))
 end
 
 local DAYS, STALE = 4, -1
@@ -58,7 +53,7 @@ local calendar = numbers(ARGV[#ARGV])
 if now < calendar[1] or now >= calendar[DAYS] then return {STALE, line({0, 0, now, 0})} end
 local periods = {{1, DAYS}, {DAYS + 1, #calendar}}
 
--- when a period begins and ends that a time is in
+-- start and end of the period that contains a time
 local function bounds(period, ms)
   local start, stop
   for i = period[1], period[2] do
@@ -69,17 +64,9 @@ local function bounds(period, ms)
   return start, stop
 end
 
-local function read(key, field)
-  local text = redis.call('HGET', key, field)
-  if not text then return nil end
-  local lines = {}
-  for l in string.gmatch(text .. '\n', '(.-)\n') do lines[#lines + 1] = l end
-  return numbers(lines[1]), lines
-end
-
--- what a rate comes to in some milliseconds: rounded down, and the remainder, to
--- which that of an earlier cost is added. The rate is split at whole hours and the
--- time, too: at most 1e12 * 744, 277777 * 3.6e6 and 3.6e6 * 3.6e6.
+-- cost of a rate over some milliseconds, rounded down, and the remainder, which includes
+-- the remainder of an earlier cost. Rate and time are split at whole hours: the products are
+-- at most 1e12 * 744, 277777 * 3.6e6 and 3.6e6 * 3.6e6.
 local function cost(rate, ms, carry)
   if rate <= 0 or ms <= 0 then return 0, carry end
   rate = math.min(rate, MAXBURN)
@@ -94,11 +81,11 @@ local function forecast(rate, ms)
   return micro
 end
 
--- accounts, as they were read and have been changed, by scope
-local accounts = {}
+-- stored and changed accounts by scope; see load
+local stored, accounts = {}, {}
 
--- an account, by its integers or new, with its accrual up to date. In another zone, the
--- period under way goes on until the next one begins there.
+-- an account by its integers, nil for a new one, with its accrual up to date. After a change of
+-- the zone, the current period continues until the next period of the new zone begins.
 local function upToDate(n)
   local a = {at = n and n[1] or now, committed = {}, reserved = {}, periods = {}}
   for i = 1, AMOUNTS do
@@ -121,9 +108,22 @@ local function upToDate(n)
   return a
 end
 
+-- reads the accounts of scopes in one command
+local function load(scopes)
+  local missing = {}
+  for _, scope in ipairs(scopes) do
+    if stored[scope] == nil then missing[#missing + 1] = scope end
+  end
+  if #missing == 0 then return end
+  for i, text in ipairs(redis.call('HMGET', KEYS[1], unpack(missing))) do stored[missing[i]] = text end
+end
+
 -- the account of a scope
 local function account(scope)
-  if not accounts[scope] then accounts[scope] = upToDate(read(KEYS[1], scope)) end
+  if not accounts[scope] then
+    load({scope})
+    accounts[scope] = upToDate(stored[scope] and numbers(stored[scope]))
+  end
   return accounts[scope]
 end
 
@@ -136,15 +136,17 @@ local function scopesOf(team, key)
 end
 
 local function each(team, key, change)
-  for _, scope in ipairs(scopesOf(team, key)) do change(account(scope)) end
+  local scopes = scopesOf(team, key)
+  load(scopes)
+  for _, scope in ipairs(scopes) do change(account(scope)) end
 end
 
 local function add(to, amounts, sign)
   for i = 1, AMOUNTS do to[i] = math.max(0, to[i] + sign * amounts[i]) end
 end
 
--- accrues a rate from a time to another, as far as that is in the periods; takes a
--- negative one off
+-- accrues a rate from one time to another within the periods; a negative rate
+-- lowers what has accrued
 local function correct(a, rate, from, to)
   for _, p in ipairs(a.periods) do
     local ms = math.min(a.at, to) - math.max(from, p.start)
@@ -160,16 +162,6 @@ local function correct(a, rate, from, to)
   end
 end
 
-local function saveAccounts()
-  for scope, a in pairs(accounts) do
-    local v = {a.at}
-    for i = 1, AMOUNTS do v[#v + 1] = a.committed[i] end
-    for i = 1, AMOUNTS do v[#v + 1] = a.reserved[i] end
-    for _, p in ipairs(a.periods) do v[#v + 1], v[#v + 2], v[#v + 3] = p.start, p.accrued, p.carry end
-    redis.call('HSET', KEYS[1], scope, line(v))
-  end
-end
-
 local function amountsAt(values, from)
   local out = {}
   for i = 1, AMOUNTS do out[i] = values[from + i] end
@@ -178,61 +170,53 @@ end
 
 local function resource(id)
   if id == '' then return nil end
-  local n, l = read(KEYS[2], id)
-  if not n then return nil end
-  return {version = n[1], since = n[2], pending = n[3], amounts = amountsAt(n, 3), changed = n[4 + AMOUNTS] or n[2], kind = l[2], team = l[3], key = l[4], about = l[5]}
+  local text = redis.call('HGET', KEYS[2], id)
+  if not text then return nil end
+  local first, kind, team, key, about = string.match(text, '^(.-)\n(.-)\n(.-)\n(.-)\n(.*)$')
+  local n = numbers(first)
+  return {version = n[1], since = n[2], pending = n[3], amounts = amountsAt(n, 3), changed = n[4 + AMOUNTS], kind = kind, team = team, key = key, about = about}
 end
 
 local function saveResource(id, r)
-  local v = {r.version, r.since, r.pending}
-  for i = 1, AMOUNTS do v[#v + 1] = r.amounts[i] end
-  v[#v + 1] = r.changed
-  redis.call('HSET', KEYS[2], id, table.concat({line(v), r.kind, r.team, r.key, r.about}, '\n'))
+  local a = r.amounts
+  local first = line({r.version, r.since, r.pending, a[1], a[2], a[3], a[4], a[5], a[6], r.changed})
+  redis.call('HSET', KEYS[2], id, table.concat({first, r.kind, r.team, r.key, r.about}, '\n'))
 end
 
 local function holdOf(id)
-  local n, l = read(KEYS[3], id)
-  if not n then return nil end
-  return {at = n[1], open = n[2], wait = n[3], base = n[4], amounts = amountsAt(n, 4), kind = l[2], resource = l[3], team = l[4], key = l[5], about = l[6], holder = l[7] or ''}
+  local text = redis.call('HGET', KEYS[3], id)
+  if not text then return nil end
+  local first, kind, res, team, key, about, holder = string.match(text, '^(.-)\n(.-)\n(.-)\n(.-)\n(.-)\n(.-)\n(.*)$')
+  local n = numbers(first)
+  return {at = n[1], open = n[2], wait = n[3], base = n[4], amounts = amountsAt(n, 4), kind = kind, resource = res, team = team, key = key, about = about, holder = holder}
 end
 
 local function saveHold(id, h)
-  local v = {h.at, h.open, h.wait, h.base}
-  for i = 1, AMOUNTS do v[#v + 1] = h.amounts[i] end
-  redis.call('HSET', KEYS[3], id, table.concat({line(v), h.kind, h.resource, h.team, h.key, h.about, h.holder}, '\n'))
+  local a = h.amounts
+  local first = line({h.at, h.open, h.wait, h.base, a[1], a[2], a[3], a[4], a[5], a[6]})
+  redis.call('HSET', KEYS[3], id, table.concat({first, h.kind, h.resource, h.team, h.key, h.about, h.holder}, '\n'))
 end
 
--- the ledger's own record. A gateway that knows of a later state, or to have written
--- more often than this one has it, tells that the store has lost something. A version
--- that marks no keys drops how often gateways have written and may drop marks: marks are
--- made anew when it has written, and for a day gateways believe what they know of writes.
-local MARK, OLDER, SERVER, DAY = 1e15, 'older', 'server', 24 * HOUR
+-- The head, and the number of writes of the gateway's store. If the gateway knows a later state,
+-- or more writes of its own, then Redis has lost data.
 local writer, written = string.match(ARGV[#ARGV - 1], '^(%S+) (%d+)$')
-local ledger = {epoch = 0, seq = 0, complete = 0, repairs = 0, mixed = 0, unmarked = false, token = '', writes = 0, others = {}}
+local ledger = {epoch = 0, seq = 0, complete = 0, repairs = 0, token = '', writes = 0}
 do
-  local n, l = read(KEYS[1], '')
-  if n then
-    ledger.epoch, ledger.seq, ledger.complete, ledger.repairs, ledger.token = n[1], n[2], n[3], n[4] or 0, l[2]
-    ledger.unmarked = n[4] == nil
-    ledger.mixed = ledger.unmarked and now or n[5] or 0
-    if ledger.mixed <= now - DAY then ledger.mixed = 0 end
-    for i = 3, #l do
-      local count, at, name = string.match(l[i], '^(%d+) (%d+) (.*)$')
-      if name == writer then
-        ledger.writes = tonumber(count)
-      elseif tonumber(at) > now - DAY then
-        ledger.others[#ledger.others + 1] = l[i]
-      end
-    end
-    if ledger.mixed > 0 then ledger.writes = math.max(ledger.writes, tonumber(written)) end
+  local texts = redis.call('HMGET', KEYS[1], '', '@' .. writer)
+  if texts[1] then
+    local first, token = string.match(texts[1], '^(.-)\n(.*)$')
+    local n = numbers(first)
+    ledger.epoch, ledger.seq, ledger.complete, ledger.repairs, ledger.token = n[1], n[2], n[3], n[4], token
+    local own = texts[2] and numbers(texts[2])
+    if own and own[1] == ledger.epoch then ledger.writes = own[2] end
   end
 end
 
 local function mark()
-  local epoch = line({ledger.epoch})
+  local epoch = string.format('%.0f', ledger.epoch)
   redis.call('HSET', KEYS[2], '', epoch)
   redis.call('HSET', KEYS[3], '', epoch)
-  redis.call('ZADD', KEYS[4], line({MARK + ledger.epoch}), '')
+  redis.call('ZADD', KEYS[4], string.format('%.0f', MARK + ledger.epoch), '')
 end
 
 local function marked()
@@ -240,34 +224,89 @@ local function marked()
     and tonumber(redis.call('ZSCORE', KEYS[4], '') or 0) == MARK + ledger.epoch
 end
 
--- closes the ledger if the store has lost something, and reports whether it has
+-- closes the ledger if Redis has lost a part of it, and reports whether it has
 local function behind(epoch, seq)
   local older = ledger.epoch < epoch or ledger.epoch == epoch and (ledger.seq < seq or ledger.writes < tonumber(written))
-  if older or ledger.complete == 1 and not ledger.unmarked and not marked() then
+  if older or ledger.complete == 1 and not marked() then
     ledger.complete, ledger.token = 0, older and OLDER or ''
     return true
   end
   return false
 end
 
-local function saveLedger()
-  if ledger.unmarked then mark() end
-  ledger.seq, ledger.writes = ledger.seq + 1, ledger.writes + 1
-  local own = line({ledger.writes, now}) .. ' ' .. writer
-  redis.call('HSET', KEYS[1], '', table.concat({line({ledger.epoch, ledger.seq, ledger.complete, ledger.repairs, ledger.mixed}), ledger.token, own, unpack(ledger.others)}, '\n'))
+local function hset(key, fields)
+  for i = 1, #fields, 1000 do redis.call('HSET', key, unpack(fields, i, math.min(i + 999, #fields))) end
 end
 
--- the beginning of every reply
+-- writes all changed accounts, after the given fields
+local function saveAccounts(fields)
+  for scope, a in pairs(accounts) do
+    local c, r, d, m = a.committed, a.reserved, a.periods[1], a.periods[2]
+    fields[#fields + 1] = scope
+    fields[#fields + 1] = line({
+      a.at, c[1], c[2], c[3], c[4], c[5], c[6], r[1], r[2], r[3], r[4], r[5], r[6], d.start, d.accrued, d.carry, m.start, m.accrued, m.carry,
+    })
+  end
+  hset(KEYS[1], fields)
+end
+
+-- writes the head and all changed accounts
+local function save()
+  ledger.seq, ledger.writes = ledger.seq + 1, ledger.writes + 1
+  saveAccounts({
+    '', line({ledger.epoch, ledger.seq, ledger.complete, ledger.repairs}) .. '\n' .. ledger.token,
+    '@' .. writer, line({ledger.epoch, ledger.writes, now}),
+  })
+end
+
+-- the first elements of every reply
 local function head(status) return {status, line({ledger.epoch, ledger.seq, now, ledger.writes})} end
 
--- notes that a resource costs more per hour from a time on, or less, or that
--- something has cost an amount once
+-- reports whether a hold has ended, or a resource is gone
+local function ended(id)
+  local at = redis.call('ZSCORE', KEYS[4], id)
+  return at and tonumber(at) >= now - ENDED
+end
+
+-- remembers for an hour that a hold has ended, or that a resource is gone. The platform reports the result of a job for longer.
+local function forget(id)
+  local at = now
+  if string.sub(id, 1, 4) == 'job ' then at = now + JOBS end
+  redis.call('ZADD', KEYS[4], string.format('%.0f', at), id)
+  if ledger.seq % 64 == 0 then
+    redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', string.format('(%.0f', now - ENDED))
+    redis.call('ZREMRANGEBYRANK', KEYS[4], 0, -MAXENDED - 1)
+  end
+end
+
+-- records a change of a resource's rate from a time on, or a one-time cost
 local function note(id, r, rate, at, once)
   if rate == 0 and once == 0 then return end
   redis.call('RPUSH', KEYS[5], table.concat({line({at, rate, once}), r.kind, id, r.team, r.key, r.about}, '\n'))
 end
 
--- puts a record in the place of another one of the same resource; either may be nil
+-- takes the reservation of a hold off the accounts
+local function unreserve(h)
+  each(h.team, h.key, function(a)
+    add(a.reserved, h.amounts, -1)
+    correct(a, -h.amounts[1], h.at, a.at)
+  end)
+  local about = resource(h.resource)
+  if about then
+    about.pending = math.max(0, about.pending - 1)
+    saveResource(h.resource, about)
+  end
+end
+
+-- accrues a one-time cost
+local function spend(h, micro)
+  each(h.team, h.key, function(a)
+    for _, p in ipairs(a.periods) do p.accrued = p.accrued + micro end
+  end)
+  note('', h, 0, account('org').at, micro)
+end
+
+-- replaces one record of a resource by another; either may be nil
 local function replace(id, old, new)
   local at = account('org').at
   if old and new and old.team == new.team and old.key == new.key then
@@ -279,7 +318,7 @@ local function replace(id, old, new)
   if old then each(old.team, old.key, function(a) add(a.committed, old.amounts, -1) end) end
   if new then
     each(new.team, new.key, function(a) add(a.committed, new.amounts, 1) end)
-    new.version = ledger.seq + 1 -- as saveLedger is about to write
+    new.version = ledger.seq + 1 -- the sequence that save writes
     new.changed = old and line(old.amounts) == line(new.amounts) and old.changed or now
     saveResource(id, new)
   elseif old then

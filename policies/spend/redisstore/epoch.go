@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"strconv"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -22,9 +21,9 @@ type head struct {
 	ended                    *redis.FloatSliceCmd
 }
 
-// readHead reads the head of a ledger.
-func readHead(ctx context.Context, p redis.Pipeliner, keys []string) *head {
-	return &head{p.HMGet(ctx, keys[0], ""), p.HMGet(ctx, keys[1], ""), p.HMGet(ctx, keys[2], ""), p.ZMScore(ctx, keys[3], "")}
+// readHead reads the head of an organisation's ledger.
+func (s *Store) readHead(ctx context.Context, p redis.Pipeliner, keys []string) *head {
+	return &head{p.HMGet(ctx, keys[0], "", "@"+s.writer), p.HMGet(ctx, keys[1], ""), p.HMGet(ctx, keys[2], ""), p.ZMScore(ctx, keys[3], "")}
 }
 
 // standing is the state of a ledger by its head.
@@ -37,30 +36,27 @@ type standing struct {
 	lost spend.Lost
 }
 
-// standing reads a head, with the latest state that had been seen before.
-func (h *head) standing(seen position, writer string) (standing, error) {
-	text, known := h.record.Val()[0].(string)
-	if !known {
-		text = "0 0 0 0\n"
+// standing decodes a head, given the latest state that the Store knew before.
+func (h *head) standing(seen position) (standing, error) {
+	st, complete, token := standing{}, false, ""
+	if text, known := h.record.Val()[0].(string); known {
+		n, lines, err := decodeRecord(text)
+		if err != nil || len(n) != 4 || len(lines) != 1 {
+			return standing{}, errReply
+		}
+		st.position, complete, st.repairs, token = position{n[0], n[1], 0}, n[2] == 1, n[3], lines[0]
 	}
-	n, lines, err := decodeRecord(text)
-	if err != nil || len(n) < 3 || len(lines) == 0 {
-		return standing{}, errReply
+	if text, wrote := h.record.Val()[1].(string); wrote {
+		n, err := split(text, 3)
+		if err != nil {
+			return standing{}, err
+		}
+		if n[0] == st.epoch {
+			st.writes = n[1]
+		}
 	}
-	st := standing{position: position{n[0], n[1], writesOf(writer, lines[1:])}}
-	unmarked := len(n) == 3 && st.epoch > 0 // a version has written last that marks no keys and names no writers
-	if unmarked || len(n) > 4 && n[4] > 0 {
-		st.writes = max(st.writes, seen.writes)
-	}
-	if len(n) > 3 {
-		st.repairs = n[3]
-	}
-	behind, token := st.behind(seen), lines[0]
-	var missing spend.Lost
-	if !unmarked {
-		missing = h.missing(st.epoch)
-	}
-	st.complete = n[2] == 1 && missing == "" && !behind
+	behind, missing := st.behind(seen), h.missing(st.epoch)
+	st.complete = complete && missing == "" && !behind
 	switch {
 	case missing == spend.LostAll && seen.epoch == 0 && token != older: // it was never built
 	case missing != "":
@@ -74,8 +70,8 @@ func (h *head) standing(seen position, writer string) (standing, error) {
 }
 
 // tell fills in the facts of a state that its head has.
-func (h *head) tell(state *spend.State, seen position, writer string) error {
-	st, err := h.standing(seen, writer)
+func (h *head) tell(state *spend.State, seen position) error {
+	st, err := h.standing(seen)
 	state.Epoch, state.Complete, state.Lost, state.Repairs = st.epoch, st.complete, st.lost, st.repairs
 	return err
 }
@@ -101,16 +97,4 @@ func (h *head) missing(epoch int64) spend.Lost {
 		return spend.LostEnded
 	}
 	return ""
-}
-
-// writesOf is how often a writer has written, by the lines of a ledger's own record.
-func writesOf(writer string, lines []string) int64 {
-	for _, text := range lines {
-		if text, own := strings.CutSuffix(text, " "+writer); own {
-			if n, err := split(text, 2); err == nil {
-				return n[0]
-			}
-		}
-	}
-	return 0
 }

@@ -184,7 +184,7 @@ func (s *Store) Post(ctx context.Context, org string, p *spend.Posting) (bool, e
 	}
 	args = append(args, len(p.Billed))
 	for _, r := range p.Billed {
-		args = append(args, integers(nil, r.Start.UnixMilli(), r.Micro), r.Item.Team, r.Item.Key)
+		args = append(args, integers(r.Start.UnixMilli(), r.Micro), r.Item.Team, r.Item.Key)
 	}
 	reply, err := s.run(ctx, s.post, org, keys, args)
 	if err != nil {

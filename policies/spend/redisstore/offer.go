@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -42,7 +43,7 @@ func (s *Store) Heads(ctx context.Context, orgs []string) ([]spend.Head, error) 
 	}
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, org := range orgs {
-			heads[i] = readHead(ctx, p, s.keys(org))
+			heads[i] = s.readHead(ctx, p, s.keys(org))
 		}
 		return nil
 	})
@@ -50,7 +51,7 @@ func (s *Store) Heads(ctx context.Context, orgs []string) ([]spend.Head, error) 
 		return nil, fmt.Errorf("heads: %w: %w", spend.ErrUnavailable, err)
 	}
 	for i := range orgs {
-		st, err := heads[i].standing(seen[i], s.writer)
+		st, err := heads[i].standing(seen[i])
 		if err != nil {
 			return nil, fmt.Errorf("heads: %w", err)
 		}
@@ -64,7 +65,7 @@ func (s *Store) Heads(ctx context.Context, orgs []string) ([]spend.Head, error) 
 
 // Offer implements spend.Memorial.
 func (s *Store) Offer(ctx context.Context, org string, o *spend.Offer) error {
-	owners, gateways := s.offers(org, o.Epoch)
+	owners, _ := s.offers(org, o.Epoch)
 	var fields []string
 	for id, owned := range o.Owners {
 		text, err := json.Marshal(owned)
@@ -89,21 +90,87 @@ func (s *Store) Offer(ctx context.Context, org string, o *spend.Offer) error {
 		}
 	}
 	for batch := range slices.Chunk(o.Balances, offerBatch) {
-		args := []any{s.numbers(org), len(batch)}
+		args := []any{s.known(org), len(batch)}
 		for _, b := range batch {
-			args = append(args, nameOf(b.Scope), integers(nil, b.Account(o.At, o.Zone)...))
+			args = append(args, nameOf(b.Scope), integers(b.Account(o.At, o.Zone)...))
 		}
 		if _, err := s.run(ctx, s.offer, org, s.keys(org), args); err != nil {
 			return fmt.Errorf("offer: %w", err)
 		}
 	}
+	return nil
+}
+
+// restoreBatch bounds how many holds, and how many ended holds, one script restores.
+const restoreBatch = 64
+
+// otherEpoch is the status of a restore into a ledger of another epoch.
+const otherEpoch = -2
+
+// Restore implements spend.Memorial.
+func (s *Store) Restore(ctx context.Context, org string, r *spend.Restoration) (restored []spend.Hold, err error) {
+	holds, ended := r.Holds, r.Ended
+	for len(holds)+len(ended) > 0 {
+		some, over := holds[:min(restoreBatch, len(holds))], ended[:min(restoreBatch, len(ended))]
+		if len(over) == restoreBatch {
+			some = nil // ended holds come first
+		}
+		holds, ended = holds[len(some):], ended[len(over):]
+		args := []any{s.known(org, r.Epoch, int64(len(over)), int64(len(some)))}
+		for _, id := range over {
+			args = append(args, id)
+		}
+		for i := range some {
+			h := &some[i]
+			until := int64(0)
+			if h.Open {
+				until = h.Until.UnixMilli()
+			}
+			amounts := h.Amounts.Clamped()
+			args = append(args, integers(slices.Concat([]int64{h.At.UnixMilli(), flag(h.Open), until, flag(h.Accrued)}, amounts[:])...),
+				h.ID, h.Kind, h.Resource, h.Owner.Team, h.Owner.Key, about(h.About), h.Holder.String())
+		}
+		reply, err := s.run(ctx, s.restore, org, s.keys(org), args)
+		switch {
+		case err != nil:
+			return restored, fmt.Errorf("restore: %w", err)
+		case reply.status == otherEpoch:
+			return restored, spend.ErrOtherEpoch
+		case len(reply.rest) != len(some):
+			return restored, errReply
+		}
+		for i, made := range reply.rest {
+			if made == "1" {
+				restored = append(restored, some[i].Hold)
+			}
+		}
+	}
+	for batch := range slices.Chunk(r.Jobs, offerBatch) {
+		cmds, _ := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for _, j := range batch {
+				p.SetArgs(ctx, s.jobs(org, []spend.Job{j.Job})[0], j.Team+"\n"+j.Key, redis.SetArgs{Mode: "NX", ExpireAt: j.Until})
+			}
+			return nil
+		})
+		for _, cmd := range cmds {
+			if err := cmd.Err(); err != nil && !errors.Is(err, redis.Nil) { // Nil: the store has the owner
+				return restored, fmt.Errorf("restore: %w: %w", spend.ErrUnavailable, err)
+			}
+		}
+	}
+	return restored, nil
+}
+
+// Sign implements spend.Memorial.
+func (s *Store) Sign(ctx context.Context, org string, epoch int64, gateway string) error {
+	_, gateways := s.offers(org, epoch)
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		p.SAdd(ctx, gateways, o.Gateway)
+		p.SAdd(ctx, gateways, gateway)
 		p.Expire(ctx, gateways, offerKept)
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("offer: %w: %w", spend.ErrUnavailable, err)
+		return fmt.Errorf("sign: %w: %w", spend.ErrUnavailable, err)
 	}
 	return nil
 }

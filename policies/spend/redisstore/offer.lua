@@ -1,8 +1,8 @@
--- Raises what has accrued to what a gateway remembers of it.
+-- Raises the accrued costs to those that a gateway remembers.
 --
--- ARGV  1  epoch and sequence seen   2  how many scopes, then for each: scope and account
+-- ARGV  1  epoch and sequence as known   2  number of scopes, then for each: scope and account
 --
--- Returns {1, epoch, sequence, clock and writes}.
+-- Returns {1, head}.
 
 local given = numbers(ARGV[1])
 behind(given[1], given[2])
@@ -12,6 +12,5 @@ for i = 1, tonumber(ARGV[2]) do
     if p.start == a.periods[k].start and p.accrued > a.periods[k].accrued then a.periods[k] = p end
   end
 end
-saveAccounts()
-saveLedger()
+save()
 return head(1)

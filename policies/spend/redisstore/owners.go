@@ -18,7 +18,7 @@ func (s *Store) Owners(ctx context.Context, org string, resources []string, jobs
 	var head *head
 	records, notes := new(redis.SliceCmd), new(redis.SliceCmd)
 	_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		head = readHead(ctx, p, keys)
+		head = s.readHead(ctx, p, keys)
 		if len(resources) > 0 {
 			records = p.HMGet(ctx, keys[1], resources...)
 		}
@@ -34,7 +34,7 @@ func (s *Store) Owners(ctx context.Context, org string, resources []string, jobs
 	if err != nil {
 		return nil, false, err
 	}
-	st, err := head.standing(seen, s.writer)
+	st, err := head.standing(seen)
 	return owners, st.complete, err
 }
 

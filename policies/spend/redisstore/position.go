@@ -49,11 +49,11 @@ func (s *Store) saw(org string, p position) {
 func (s *Store) seen(org string) position {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.known(s.of(org))
+	return s.current(s.of(org))
 }
 
-// known returns the latest position of a ledger that the Store still knows, with mu held.
-func (s *Store) known(l *ledger) position {
+// current returns the latest position of a ledger that the Store still knows. The caller holds mu.
+func (s *Store) current(l *ledger) position {
 	p := l.seen
 	if s.forgot(l) {
 		p.writes = 0

@@ -16,7 +16,6 @@
 if (redis.call('HGET', KEYS[6], 'version') or '0') ~= ARGV[1] then return head(0) end
 redis.call('HSET', KEYS[6], 'version', string.format('%.0f', tonumber(ARGV[1]) + 1))
 if ARGV[2] ~= '' then redis.call('HSET', KEYS[6], 'all', ARGV[2]) end
-redis.call('HDEL', KEYS[6], 'until', 'series') -- of an older version
 redis.call('LTRIM', KEYS[5], ARGV[3], -1)
 local at = 5
 for _ = 1, tonumber(ARGV[4]) do
@@ -41,5 +40,5 @@ for _ = 1, tonumber(ARGV[at]) do
   each(ARGV[at + 2], ARGV[at + 3], function(a) correct(a, n[2], n[1], n[1] + HOUR) end)
   at = at + 3
 end
-saveAccounts()
+saveAccounts({})
 return head(1)

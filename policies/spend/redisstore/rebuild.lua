@@ -1,18 +1,18 @@
 -- Begins or finishes a rebuild.
 --
--- ARGV  1  epoch and sequence seen, finish (1 or 0)   2  token of the rebuild
+-- ARGV  1  epoch and sequence as known, finish (1 or 0)   2  token of the rebuild
 --
--- Returns {1 if the ledger is complete and 0 if not, epoch, sequence and clock}.
+-- Returns {1 if the ledger is complete, else 0, head}.
 
 local given = numbers(ARGV[1])
 behind(given[1], given[2])
 if given[3] == 0 then
-  -- later than every epoch that a gateway can have seen
+  -- later than every epoch that a gateway can know
   ledger.epoch, ledger.token = math.max(now, ledger.epoch + 1, given[1] + 1), ARGV[2]
-  ledger.repairs, ledger.writes, ledger.others = ledger.epoch, 0, {}
+  ledger.repairs, ledger.writes = ledger.epoch, 0
   mark()
 elseif ledger.token == ARGV[2] and marked() then
   ledger.complete = 1
 end
-saveLedger()
+save()
 return head(ledger.complete)

@@ -1,12 +1,12 @@
--- Adds to sums what they are found to lack.
+-- Adds differences to the sums of scopes.
 --
--- ARGV  1  epoch and sequence seen, repairs made before   2  how many scopes, then for
---       each: scope, six amounts committed and six reserved
+-- ARGV  1  epoch and sequence as known, number of earlier repairs   2  number of scopes, then for
+--       each: scope, six committed amounts and six reserved amounts
 --
--- Returns {1 if it was done and 0 if not, epoch, sequence, clock and writes}.
+-- Returns {1 if the sums were changed, else 0, head}.
 
 local given = numbers(ARGV[1])
-if behind(given[1], given[2]) then saveLedger() end
+if behind(given[1], given[2]) then save() end
 if ledger.repairs ~= given[3] then return head(0) end
 for i = 1, tonumber(ARGV[2]) do
   local a, n = account(ARGV[1 + 2 * i]), numbers(ARGV[2 + 2 * i])
@@ -14,6 +14,5 @@ for i = 1, tonumber(ARGV[2]) do
   add(a.reserved, amountsAt(n, AMOUNTS), 1)
 end
 ledger.repairs = ledger.repairs + 1
-saveAccounts()
-saveLedger()
+save()
 return head(1)

@@ -1,19 +1,19 @@
--- Reserves room for one call.
+-- Reserves the cost of one call.
 --
--- KEYS  6 to 8  if there are: wish, like and answer of an intent that is noted with the
---               hold; nothing is reserved where the wish has others, or an answer
+-- KEYS  6 to 8  optional: wish, like and answer of an intent that is recorded with the
+--               hold; nothing is reserved if the wish has other intents, or an answer
 --
--- ARGV  1  epoch and sequence seen, free (1 or 0), horizon in ms (-1: the period),
+-- ARGV  1  epoch and sequence as known, free (1 or 0), horizon in ms (-1: the whole period),
 --          six amounts of the resource after the call
---       2  id of the hold   3  kind   4  resource ('' for one to be made)
---       5  team   6  key   7  about   8  holder
---       9  and on: the seven ceilings of each scope, 0 for none: the key's, the
---          team's and the organisation's, as far as there is a key and a team
---       then, with an intent: those that do not stand in its way, and what noteIntent takes
+--       2  hold ID   3  kind   4  resource ID ('' for a create)
+--       5  team   6  key   7  metadata   8  holder
+--       9  and on: the seven ceilings of each scope, 0 for none: of the key, the
+--          team and the organisation, where the owner has a key and a team
+--       then, with an intent: IDs of intents that do not conflict, and the arguments of noteIntent
 --
--- Returns {status, epoch, sequence and clock, team, key, scope and ceiling that
--- would be passed (from 0), then for each scope used, reserved and needed of each
--- ceiling}. The order of the ceilings is burn, day, month, the other amounts.
+-- Returns {status, head, team, key, [scope, ceiling] that would be exceeded (from 0), reserved amounts,
+-- then for each scope used, reserved and needed for each ceiling}. The order of the ceilings is burn,
+-- day, month, then the other amounts.
 
 local ADMITTED, REFUSED, OTHER, SETTLED, CLOSED, REPEATED = 0, 1, 2, 3, 4, 5
 
@@ -21,8 +21,8 @@ local given = numbers(ARGV[1])
 local free, horizon, after = given[3] == 1, given[4], amountsAt(given, 4)
 local id, kind, res, team, key, about = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 
-if redis.call('ZSCORE', KEYS[4], id) then return head(SETTLED) end
-if behind(given[1], given[2]) then saveLedger() end
+if ended(id) then return head(SETTLED) end
+if behind(given[1], given[2]) then save() end
 if ledger.complete == 0 and not free then return head(CLOSED) end
 
 local held, record = holdOf(id), resource(res)
@@ -50,6 +50,7 @@ end
 
 local status, scope, ceiling = ADMITTED, 0, 0
 local out = {}
+load(scopes)
 for i, name in ipairs(scopes) do
   local a, limits, levels = account(name), numbers(ARGV[8 + i]), {}
   local function level(c, used, reserved, needs)
@@ -76,15 +77,14 @@ end
 if status == ADMITTED and not held then
   if KEYS[6] then noteIntent(KEYS[6], KEYS[7], intent + 1, string.format('%.0f', now)) end
   each(team, key, function(a) add(a.reserved, more, 1) end)
-  saveAccounts()
   saveHold(id, {at = now, open = 0, wait = 0, base = record and record.version or 0, amounts = more, kind = kind, resource = res, team = team, key = key, about = about, holder = ARGV[8]})
   if record then
     record.pending = record.pending + 1
     saveResource(res, record)
   end
-  saveLedger()
+  save()
 end
 local reply = head(status)
-reply[3], reply[4], reply[5] = '', '', line({scope, ceiling})
-for i = 1, #out do reply[5 + i] = out[i] end
+reply[3], reply[4], reply[5], reply[6] = '', '', line({scope, ceiling}), line(held and held.amounts or more)
+for i = 1, #out do reply[6 + i] = out[i] end
 return reply

@@ -75,7 +75,7 @@ func (s *Store) desert(ctx context.Context, org string) error {
 
 // close closes a ledger that has lost something, or is of an epoch.
 func (s *Store) close(ctx context.Context, org string, epoch int64) error {
-	if _, err := s.run(ctx, s.shut, org, s.keys(org), []any{s.numbers(org, epoch)}); err != nil {
+	if _, err := s.run(ctx, s.shut, org, s.keys(org), []any{s.known(org, epoch)}); err != nil {
 		return fmt.Errorf("close: %w", err)
 	}
 	return nil

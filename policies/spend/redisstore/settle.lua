@@ -1,15 +1,16 @@
 -- Ends a hold, or opens it.
 --
--- KEYS  6 to 9  if there are: those of the intent that goes on; see finish
+-- KEYS  6 to 9  optional: keys of the hold's intent; see finish
+--       then, optional: the owner of a job, as team and key
 --
--- ARGV  1  epoch and sequence seen, end (0 release, 1 open, 2 commit), how long an
+-- ARGV  1  epoch and sequence as known, end (0 release, 1 open, 2 commit), how long an
 --          open hold waits in ms, gone (1 or 0), full (1 or 0), six amounts of the
 --          resource
---       2  id of the hold   3  kind   4  resource ('': what costs once accrues)
---       5  team   6  key   7  about   8  id that an open hold has from now on ('': its own)
---       9 to 14  what finish takes
+--       2  hold ID   3  kind   4  resource ID ('': a one-time cost accrues)
+--       5  team   6  key   7  metadata   8  new ID of an open hold ('': unchanged); ends with a commit
+--       9 to 14  arguments of finish
 --
--- Returns {status, epoch, sequence and clock}; the status is always 0.
+-- Returns {0, head}.
 
 local RELEASE, OPEN, COMMIT = 0, 1, 2
 
@@ -17,45 +18,24 @@ local given = numbers(ARGV[1])
 local how, wait, gone, full, amounts = given[3], given[4], given[5] == 1, given[6] == 1, amountsAt(given, 6)
 local id, res, as = ARGV[2], ARGV[4], ARGV[8]
 
-if KEYS[6] then finish(6, 9) end
+if #KEYS >= 9 then finish(6, 9) end
 local lost = behind(given[1], given[2])
-local ended, held = redis.call('ZSCORE', KEYS[4], id), holdOf(id)
-if ended and not held or how == OPEN and not held then
-  if lost then saveLedger() end
+local held = holdOf(id)
+if not held and (how == OPEN or ended(id)) then
+  if lost then save() end
   return head(0)
 end
 
-local function forget(name)
-  redis.call('ZADD', KEYS[4], now, name)
-  redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', string.format('(%.0f', now - ENDED))
-  redis.call('ZREMRANGEBYRANK', KEYS[4], 0, -MAXENDED - 1)
+local function drop(name)
+  forget(name)
   redis.call('HDEL', KEYS[3], name)
 end
 
-local function unreserve(h)
-  each(h.team, h.key, function(a)
-    add(a.reserved, h.amounts, -1)
-    correct(a, -h.amounts[1], h.at, a.at)
-  end)
-  local about = resource(h.resource)
-  if about then
-    about.pending = math.max(0, about.pending - 1)
-    saveResource(h.resource, about)
-  end
-end
-
--- most is what the call of a hold can cost once.
+-- the largest one-time cost of a hold's call
 local function most(h)
   local ok, about = pcall(cjson.decode, h.about)
   local n = ok and type(about) == 'table' and tonumber(about.most) or 0
   return math.max(h.amounts[COST], n)
-end
-
-local function spend(h, micro)
-  each(h.team, h.key, function(a)
-    for _, p in ipairs(a.periods) do p.accrued = p.accrued + micro end
-  end)
-  note('', h, 0, account('org').at, micro)
 end
 
 if how == OPEN then
@@ -63,29 +43,35 @@ if how == OPEN then
   if as ~= '' and as ~= id then
     local other = holdOf(as)
     if other then
-      forget(as)
+      drop(as)
       unreserve(other)
       spend(other, most(other))
-      saveAccounts()
     end
-    forget(id)
+    drop(id)
     id = as
   end
   saveHold(id, held)
-  saveLedger()
+  save()
   return head(0)
 end
 
-forget(id)
+drop(id)
+if as ~= '' then forget(as) end
 if held then unreserve(held) end
 
 if how == COMMIT and res == '' then
-  if held then spend(held, full and most(held) or amounts[COST]) end
+  local h = held
+  if not h and ledger.epoch > now - DAY then -- a loss of Redis has lost the hold
+    h = {amounts = amounts, kind = ARGV[3], team = ARGV[5], key = ARGV[6], about = ARGV[7]}
+    local owner = (#KEYS == 6 or #KEYS == 10) and redis.call('GET', KEYS[#KEYS])
+    if owner then h.team, h.key = string.match(owner, '^(.-)\n(.*)$') end
+  end
+  if h then spend(h, full and most(h) or amounts[COST]) end
 elseif how == COMMIT then
   local old = resource(res)
   local new = {since = now, pending = 0, amounts = amounts, kind = ARGV[3], team = ARGV[5], key = ARGV[6], about = ARGV[7]}
-  -- whether no other change of the resource overlapped this one: if one did, the
-  -- order is not known, and nothing is lowered
+  -- alone: no other change of the resource overlapped. After overlapping changes the
+  -- order is unknown, and nothing is lowered.
   local alone = held ~= nil
   if held then new.kind, new.team, new.key, new.about = held.kind, held.team, held.key, held.about end
   if old then
@@ -96,10 +82,13 @@ elseif how == COMMIT then
     end
   end
   if gone then
-    new = nil -- what was removed does not come back: nobody else's change is lowered
+    new = nil
     alone = alone or not held and old ~= nil and old.pending == 0
+    forget('gone:' .. res)
   elseif old and not alone then
     for i = 1, AMOUNTS do new.amounts[i] = math.max(new.amounts[i], old.amounts[i]) end
+  elseif not old and ended('gone:' .. res) then
+    new = nil -- it was removed before this commit arrived
   end
   if new or old and alone then
     replace(res, old, new)
@@ -112,6 +101,5 @@ elseif how == COMMIT then
     end
   end
 end
-saveAccounts()
-saveLedger()
+save()
 return head(0)

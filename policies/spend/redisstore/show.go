@@ -32,7 +32,7 @@ func (s *Store) Show(ctx context.Context, org string) (spend.State, error) {
 		parts = parts[:1]
 	}
 	_, err = s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		head = readHead(ctx, p, keys)
+		head = s.readHead(ctx, p, keys)
 		for i := range parts {
 			parts[i] = p.HGetAll(ctx, keys[i])
 		}
@@ -50,7 +50,7 @@ func (s *Store) Show(ctx context.Context, org string) (spend.State, error) {
 	}
 	state := spend.State{Now: time.UnixMilli(clock.Val().UnixMilli()), Zone: s.zones.Of(org)}
 	if err == nil {
-		err = errors.Join(head.tell(&state, seen, s.writer), decode(&state, parts[0].Val(), resources, holds))
+		err = errors.Join(head.tell(&state, seen), decode(&state, parts[0].Val(), resources, holds))
 	}
 	if err != nil {
 		return spend.State{}, fmt.Errorf("show: %w", err)
@@ -95,19 +95,17 @@ func (s *Store) Holds(ctx context.Context, org string) (spend.State, error) {
 	return state, nil
 }
 
-// decode reads everything in a ledger but its head, which is under "".
+// decode decodes everything in a ledger except its head. Accounts are the fields that name a scope.
 func decode(state *spend.State, accounts, resources, holds map[string]string) error {
 	for name, text := range accounts {
-		n, _, err := decodeRecord(text)
-		switch {
-		case err != nil:
-			return err
-		case name == "":
-		case len(n) == 1+2*spend.Dimensions+6:
-			state.Balances = append(state.Balances, spend.BalanceOf(scopeOf(name), n, state.Now, state.Zone))
-		default:
-			return errReply
+		if name == "" || name[0] == '@' {
+			continue
 		}
+		n, err := split(text, 1+2*spend.Dimensions+6)
+		if err != nil {
+			return err
+		}
+		state.Balances = append(state.Balances, spend.BalanceOf(scopeOf(name), n, state.Now, state.Zone))
 	}
 	delete(resources, "")
 	delete(holds, "")
@@ -128,34 +126,28 @@ func decode(state *spend.State, accounts, resources, holds map[string]string) er
 	return nil
 }
 
-// decodeHold reads a hold. Lines that later versions add are left out, and missing in
-// those of earlier ones.
 func decodeHold(id, text string) (spend.Hold, error) {
 	n, lines, err := decodeRecord(text)
-	if err != nil || len(n) < 4+spend.Dimensions || len(lines) < 5 {
+	if err != nil || len(n) != 4+spend.Dimensions || len(lines) != 6 {
 		return spend.Hold{}, errReply
 	}
 	h := spend.Hold{
 		ID: id, At: time.UnixMilli(n[0]), Open: n[1] == 1, Amounts: spend.Amounts(n[4:]),
-		Kind: lines[0], Resource: lines[1], Owner: spend.Owner{Team: lines[2], Key: lines[3]},
+		Kind: lines[0], Resource: lines[1], Owner: spend.Owner{Team: lines[2], Key: lines[3]}, Holder: spend.HolderOf(lines[5]),
 	}
 	if h.Open {
 		h.Until = time.UnixMilli(n[2])
-	}
-	if len(lines) > 5 {
-		h.Holder = spend.HolderOf(lines[5])
 	}
 	return h, json.Unmarshal([]byte(lines[4]), &h.About)
 }
 
 func decodeResource(id, text string) (spend.Record, error) {
 	n, lines, err := decodeRecord(text)
-	if err != nil || len(n) < 3+spend.Dimensions || len(lines) != 4 {
+	if err != nil || len(n) != 4+spend.Dimensions || len(lines) != 4 {
 		return spend.Record{}, errReply
 	}
-	changed := append(n, n[1])[3+spend.Dimensions] // records of older versions do not say
 	r := spend.Record{
-		ID: id, Version: n[0], Since: time.UnixMilli(n[1]), Changed: time.UnixMilli(changed), Pending: n[2], Amounts: spend.Amounts(n[3:]),
+		ID: id, Version: n[0], Since: time.UnixMilli(n[1]), Changed: time.UnixMilli(n[3+spend.Dimensions]), Pending: n[2], Amounts: spend.Amounts(n[3:]),
 		Kind: lines[0], Owner: spend.Owner{Team: lines[1], Key: lines[2]},
 	}
 	return r, json.Unmarshal([]byte(lines[3]), &r.About)
@@ -172,7 +164,7 @@ func (s *Store) Balances(ctx context.Context, org string, o spend.Owner) (spend.
 	var values *redis.SliceCmd
 	var head *head
 	_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		head = readHead(ctx, p, keys)
+		head = s.readHead(ctx, p, keys)
 		values, clock = p.HMGet(ctx, keys[0], fields...), p.Time(ctx)
 		return nil
 	})
@@ -186,7 +178,7 @@ func (s *Store) Balances(ctx context.Context, org string, o spend.Owner) (spend.
 		}
 	}
 	state := spend.State{Now: time.UnixMilli(clock.Val().UnixMilli()), Zone: s.zones.Of(org)}
-	if err := errors.Join(head.tell(&state, seen, s.writer), decode(&state, accounts, nil, nil)); err != nil {
+	if err := errors.Join(head.tell(&state, seen), decode(&state, accounts, nil, nil)); err != nil {
 		return spend.State{}, fmt.Errorf("balances: %w", err)
 	}
 	balances := make([]spend.Balance, len(scopes))
@@ -202,7 +194,7 @@ func (s *Store) Balances(ctx context.Context, org string, o spend.Owner) (spend.
 	return state, nil
 }
 
-// decodeRecord reads a line of integers and the lines of text behind it.
+// decodeRecord decodes a line of integers and the lines of text that follow it.
 func decodeRecord(text string) (n []int64, lines []string, err error) {
 	lines = strings.Split(text, "\n")
 	n, err = split(lines[0], 0)

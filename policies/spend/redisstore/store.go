@@ -39,6 +39,8 @@ var (
 	offerSource string
 	//go:embed close.lua
 	closeSource string
+	//go:embed restore.lua
+	restoreSource string
 )
 
 // Store is a [spend.Store] in Redis. It is safe for concurrent use. It does not own
@@ -51,6 +53,7 @@ type Store struct {
 	clock                            atomic.Int64 // the latest time that was seen, in Unix milliseconds
 	reserve, settle, adjust, rebuild *redis.Script
 	post, repair, offer, shut        *redis.Script
+	restore                          *redis.Script
 	server                           Server // nil trusts whoever answers
 	// Now is the clock by which the Store forgets its own writes; nil is [time.Now].
 	Now func() time.Time
@@ -84,7 +87,7 @@ func New(client redis.Cmdable, prefix string, zones spend.Zones) *Store {
 	return &Store{
 		client: client, prefix: prefix, writer: rand.Text(), zones: zones, ledgers: make(map[string]*ledger),
 		reserve: script(intentSource + reserveSource), settle: script(intentSource + settleSource), adjust: script(adjustSource), rebuild: script(rebuildSource),
-		post: script(postSource), repair: script(repairSource), offer: script(offerSource), shut: script(closeSource),
+		post: script(postSource), repair: script(repairSource), offer: script(offerSource), shut: script(closeSource), restore: script(restoreSource),
 	}
 }
 
@@ -140,12 +143,13 @@ func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (
 	if r.Horizon != spend.Period {
 		horizon = r.Horizon.Duration().Milliseconds()
 	}
+	after := r.After.Clamped()
 	args := make([]any, 0, 8+len(r.Limits))
 	args = append(args,
-		amounts(s.numbers(org, flag(r.Free), horizon), r.After),
+		s.known(org, slices.Concat([]int64{flag(r.Free), horizon}, after[:])...),
 		r.Hold, r.Kind, r.Resource, r.Owner.Team, r.Owner.Key, about(r.About), r.Holder.String())
 	for i := range r.Limits {
-		args = append(args, integers(make([]byte, 0, 64), r.Limits[i][:]...))
+		args = append(args, integers(r.Limits[i][:]...))
 	}
 	keys := s.keys(org)
 	if n := r.Note; n != nil {
@@ -162,18 +166,23 @@ func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (
 	if err != nil {
 		return spend.Outcome{}, fmt.Errorf("reserve: %w", err)
 	}
-	out := spend.Outcome{Status: spend.Status(reply.status), Now: reply.now, Ends: s.zones.Of(org).Ends(reply.now)}
+	out := spend.Outcome{Status: spend.Status(reply.status), Now: reply.now, Epoch: reply.epoch, Ends: s.zones.Of(org).Ends(reply.now)}
 	switch {
 	case out.Status == spend.OtherOwner && len(reply.rest) == 2:
 		out.Owner = spend.Owner{Team: reply.rest[0], Key: reply.rest[1]}
-	case out.Status <= spend.Refused && len(reply.rest) == 3+len(r.Limits):
+	case out.Status <= spend.Refused && len(reply.rest) == 4+len(r.Limits):
 		passed, err := split(reply.rest[2], 2)
 		if err != nil {
 			return spend.Outcome{}, err
 		}
 		out.Scope, out.Ceiling = int(passed[0]), int(passed[1])
+		held, err := split(reply.rest[3], spend.Dimensions)
+		if err != nil {
+			return spend.Outcome{}, err
+		}
+		out.Held = spend.Amounts(held)
 		out.Levels = make([][spend.Ceilings]spend.Level, 0, len(r.Limits))
-		for _, text := range reply.rest[3:] {
+		for _, text := range reply.rest[4:] {
 			n, err := split(text, 3*spend.Ceilings)
 			if err != nil {
 				return spend.Outcome{}, err
@@ -192,13 +201,17 @@ func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (
 
 // Settle implements spend.Store.
 func (s *Store) Settle(ctx context.Context, org string, p *spend.Settlement) error {
+	amounts := p.Amounts.Clamped()
 	args := []any{
-		amounts(s.numbers(org, int64(p.End), p.Wait.Milliseconds(), flag(p.Gone), flag(p.Full)), p.Amounts),
+		s.known(org, slices.Concat([]int64{int64(p.End), p.Wait.Milliseconds(), flag(p.Gone), flag(p.Full)}, amounts[:])...),
 		p.Hold, p.Kind, p.Resource, p.Owner.Team, p.Owner.Key, about(p.About), p.As,
 	}
 	keys := s.keys(org)
 	if e := p.Intent; e != nil {
 		keys, args = s.keys(org, endKeys(e)...), append(args, endArgs(e)...)
+	}
+	if p.Job != nil {
+		keys = append(slices.Clip(keys), s.jobs(org, []spend.Job{*p.Job})[0])
 	}
 	_, err := s.run(ctx, s.settle, org, keys, args)
 	if err != nil {
@@ -228,15 +241,16 @@ func (s *Store) adjusted(ctx context.Context, org string, list []*spend.Adjustme
 		return nil, err
 	}
 	keys := s.keys(org)
-	args := append(make([]any, 0, 2+6*len(list)), s.numbers(org, int64(len(list)), spend.KeepOwners.Milliseconds()))
+	args := append(make([]any, 0, 2+6*len(list)), s.known(org, int64(len(list)), spend.KeepOwners.Milliseconds()))
 	for _, a := range list {
 		var owner spend.Owner
 		if a.Owner != nil {
 			owner = *a.Owner
 		}
 		keys = append(keys, s.prefix+"{"+org+"}:gone:"+a.Resource)
-		numbers := amounts(integers(nil, a.Version, flag(a.Gone)), a.Amounts)
-		args = append(args, integers(numbers, flag(a.Owner != nil)), a.Kind, a.Resource, about(a.About), owner.Team, owner.Key)
+		amounts := a.Amounts.Clamped()
+		numbers := slices.Concat([]int64{a.Version, flag(a.Gone)}, amounts[:], []int64{flag(a.Owner != nil)})
+		args = append(args, integers(numbers...), a.Kind, a.Resource, about(a.About), owner.Team, owner.Key)
 	}
 	reply, err := s.run(ctx, s.adjust, org, keys, args)
 	if err != nil || len(reply.rest) != 1 {
@@ -265,7 +279,7 @@ func (s *Store) Finish(ctx context.Context, org, token string) (bool, error) {
 }
 
 func (s *Store) rebuilt(ctx context.Context, org, token string, finish bool) (bool, error) {
-	reply, err := s.run(ctx, s.rebuild, org, s.keys(org), []any{s.numbers(org, flag(finish)), token})
+	reply, err := s.run(ctx, s.rebuild, org, s.keys(org), []any{s.known(org, flag(finish)), token})
 	if err != nil {
 		return false, fmt.Errorf("rebuild: %w", err)
 	}
@@ -279,9 +293,9 @@ const repairBatch = 100
 func (s *Store) Repair(ctx context.Context, org string, r *spend.Repair) (bool, error) {
 	version := r.Version
 	for batch := range slices.Chunk(r.Differences, repairBatch) {
-		args := []any{s.numbers(org, version), len(batch)}
+		args := []any{s.known(org, version), len(batch)}
 		for _, d := range batch {
-			args = append(args, nameOf(d.Scope), integers(integers(nil, d.Committed[:]...), d.Reserved[:]...))
+			args = append(args, nameOf(d.Scope), integers(slices.Concat(d.Committed[:], d.Reserved[:])...))
 		}
 		reply, err := s.run(ctx, s.repair, org, s.keys(org), args)
 		if err != nil {
@@ -298,6 +312,7 @@ func (s *Store) Repair(ctx context.Context, org string, r *spend.Repair) (bool, 
 // reply is what every script returns.
 type reply struct {
 	status int64
+	epoch  int64
 	now    time.Time
 	rest   []string
 }
@@ -342,7 +357,7 @@ func (s *Store) once(ctx context.Context, script *redis.Script, org string, keys
 		return reply{}, err
 	}
 	s.saw(org, position{n[0], n[1], n[3]})
-	r.now, r.rest = time.UnixMilli(n[2]), texts[1:]
+	r.epoch, r.now, r.rest = n[0], time.UnixMilli(n[2]), texts[1:]
 	s.clock.Store(n[2])
 	return r, nil
 }
@@ -357,7 +372,7 @@ func (s *Store) calendar(org string) string {
 	if l.zone != zone || now < l.days[0] || now >= l.days[1] {
 		c := zone.Calendar(time.UnixMilli(now))
 		l.zone, l.days = zone, c.Day()
-		l.calendar = string(integers(nil, slices.Concat(c[:]...)...))
+		l.calendar = string(integers(slices.Concat(c[:]...)...))
 	}
 	return l.calendar
 }
@@ -367,33 +382,33 @@ func (s *Store) own(org string) string {
 	return s.writer + " " + strconv.FormatInt(s.seen(org).writes, 10)
 }
 
-// numbers begins the first argument of a script: the latest state seen, and others.
-func (s *Store) numbers(org string, others ...int64) []byte {
+// known is the first argument of a script: the latest known epoch and sequence, then others.
+func (s *Store) known(org string, others ...int64) []byte {
 	p := s.seen(org)
-	return integers(integers(make([]byte, 0, 128), p.epoch, p.seq), others...)
+	return integers(slices.Concat([]int64{p.epoch, p.seq}, others)...)
 }
 
-// integers appends integers to a line of them.
-func integers(line []byte, list ...int64) []byte {
-	for _, n := range list {
-		if len(line) > 0 {
-			line = append(line, ' ')
+// integers encodes integers as a JSON array.
+func integers(list ...int64) []byte {
+	out := append(make([]byte, 0, 16+8*len(list)), '[')
+	for i, n := range list {
+		if i > 0 {
+			out = append(out, ',')
 		}
-		line = strconv.AppendInt(line, n, 10)
+		out = strconv.AppendInt(out, n, 10)
 	}
-	return line
+	return append(out, ']')
 }
 
-// amounts appends amounts to a line of integers.
-func amounts(line []byte, a spend.Amounts) []byte {
-	a = a.Clamped()
-	return integers(line, a[:]...)
-}
-
-// split reads at least n integers.
+// split decodes a JSON array of at least n integers.
 func split(text string, n int) ([]int64, error) {
-	list := make([]int64, 0, n)
-	for f := range strings.FieldsSeq(text) {
+	text, begins := strings.CutPrefix(text, "[")
+	text, ends := strings.CutSuffix(text, "]")
+	if !begins || !ends {
+		return nil, errReply
+	}
+	list := make([]int64, 0, max(n, 8))
+	for f := range strings.SplitSeq(text, ",") {
 		i, err := strconv.ParseInt(f, 10, 64)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errReply, err)

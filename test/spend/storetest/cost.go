@@ -49,7 +49,6 @@ func testCost(h *harness) {
 	h.spent(0.25*usd, 0)
 	h.run(p, "c", 0.5*usd)
 	h.settle(spend.Settlement{Hold: "c", End: spend.Commit, Full: true})
-	h.settle(spend.Settlement{Hold: "unheard-of", End: spend.Commit, Amounts: spend.Amounts{spend.Cost: usd}})
 	h.spent(0.75*usd, 0)
 	h.status(h.ask(p, &spend.Reservation{
 		Hold: "f", Kind: "job", Owner: ann, After: spend.Amounts{spend.Cost: 0.01 * usd}, About: spend.About{Name: "\"most\":1", Most: 0.05 * usd},

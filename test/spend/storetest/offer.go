@@ -33,6 +33,9 @@ func testOffer(h *harness) {
 		if err := h.Store.Offer(h.Context(), h.org, o); err != nil {
 			h.Fatalf("Offer(%s): %v", o.Gateway, err)
 		}
+		if err := h.Store.Sign(h.Context(), h.org, epoch, o.Gateway); err != nil {
+			h.Fatalf("Sign(%s): %v", o.Gateway, err)
+		}
 	}
 	owners, gateways, err := h.Store.Offered(h.Context(), h.org, epoch)
 	slices.Sort(gateways)

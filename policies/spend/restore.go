@@ -1,0 +1,241 @@
+package spend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+const (
+	// maxEnded bounds the number of ended holds that a gateway remembers for each organisation.
+	maxEnded = 4096
+	// maxOwnedJobs bounds the number of jobs whose owners a gateway remembers for each organisation.
+	maxOwnedJobs = 10_000
+)
+
+// reservations is the memory of an organisation's holds: those of this gateway's calls, and those that it has opened or ended.
+type reservations struct {
+	// held are holds of this gateway's calls by ID: in flight, or opened since the state of the image was read.
+	held map[string]*heldCall
+	// ended are IDs of open holds that this gateway has ended, oldest first.
+	ended []string
+	// jobs are the latest jobs that this gateway has recorded owners for, oldest first.
+	jobs []OwnedJob
+}
+
+// heldCall is a hold, and the number of the settlement that opened it.
+type heldCall struct {
+	Hold
+
+	number int64
+}
+
+// reserved records the hold of an admitted reservation.
+func (v *reservations) reserved(r *Reservation, out *Outcome) {
+	if v.held == nil {
+		v.held = make(map[string]*heldCall)
+	}
+	v.held[r.Hold] = &heldCall{Hold: Hold{
+		ID: r.Hold, Kind: r.Kind, Resource: r.Resource, Owner: r.Owner, Amounts: out.Held, About: r.About, Holder: r.Holder, At: out.Now,
+	}}
+}
+
+// settle records a settlement that the store has taken.
+func (v *reservations) settle(s *Settlement, number int64, now time.Time) {
+	h := v.held[s.Hold]
+	switch {
+	case s.End != Open:
+		delete(v.held, s.Hold)
+		if h == nil || h.Open {
+			v.end(s.Hold)
+		}
+	case h != nil:
+		h.Open, h.Until, h.number = true, now.Add(s.Wait), number
+		if s.As != "" {
+			delete(v.held, s.Hold)
+			h.ID = s.As
+			v.held[h.ID] = h
+		}
+	}
+}
+
+func (v *reservations) end(hold string) {
+	if v.ended = append(v.ended, hold); len(v.ended) > maxEnded {
+		v.ended = slices.Clone(v.ended[len(v.ended)-maxEnded/2:])
+	}
+}
+
+// forgotten is the age at which a hold of a call in flight that the store does not have is no longer remembered: its settlement
+// was lost.
+const forgotten = time.Minute
+
+// covered forgets what a state covers that was read after so many settlements: open holds, and holds that have ended.
+func (v *reservations) covered(s *State, from int64) {
+	have := make(map[string]bool, len(s.Holds))
+	for i := range s.Holds {
+		have[s.Holds[i].ID] = true
+	}
+	maps.DeleteFunc(v.held, func(id string, h *heldCall) bool {
+		return h.Open && h.number <= from || !h.Open && !have[id] && s.Now.Sub(h.At) > forgotten
+	})
+}
+
+// restoration returns what the image remembers of reservations. Holds of others are restored if they are open, or if their gateway
+// is not alive.
+func (img *image) restoration(epoch int64, now time.Time, alive []string) *Restoration {
+	r := &Restoration{Epoch: epoch, Ended: slices.Clone(img.ended)}
+	accrued := make(map[string]bool, len(img.state.Holds))
+	for _, h := range img.state.Holds {
+		accrued[h.ID] = true
+		if img.held[h.ID] == nil && !slices.Contains(img.ended, h.ID) && (h.Open || !slices.Contains(alive, h.Holder.Gateway)) {
+			r.Holds = append(r.Holds, RestoredHold{h, true})
+		}
+	}
+	for _, h := range img.held {
+		r.Holds = append(r.Holds, RestoredHold{h.Hold, accrued[h.ID]})
+	}
+	for _, j := range img.jobs {
+		if j.Until.After(now) {
+			r.Jobs = append(r.Jobs, j)
+		}
+	}
+	return r
+}
+
+// Remember returns a store whose traffic the images remember.
+func (m *Images) Remember(s Store) Store { return remembering{s, m} }
+
+type remembering struct {
+	Store
+
+	images *Images
+}
+
+// image returns the image of an organisation.
+func (m *Images) image(org string) *image {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.of(org)
+}
+
+// Reserve implements Store. A reservation in a ledger that was lost before its reply arrived is none: this gateway has
+// restored its reservations without it.
+func (r remembering) Reserve(ctx context.Context, org string, res *Reservation) (Outcome, error) {
+	out, err := r.Store.Reserve(ctx, org, res)
+	if err != nil || out.Status != Admitted {
+		return out, err
+	}
+	r.images.mu.Lock()
+	defer r.images.mu.Unlock()
+	img := r.images.of(org)
+	if out.Epoch < img.restored {
+		return Outcome{}, fmt.Errorf("reserve: %w: the ledger was lost meanwhile", ErrUnavailable)
+	}
+	if img.state.Epoch == 0 {
+		img.state.Epoch = out.Epoch // of a ledger that has not been read yet
+	}
+	img.reserved(res, &out)
+	return out, nil
+}
+
+// Settle implements Store.
+func (r remembering) Settle(ctx context.Context, org string, s *Settlement) error {
+	img := r.images.image(org)
+	img.settling.RLock()
+	defer img.settling.RUnlock()
+	err := r.Store.Settle(ctx, org, s)
+	r.images.mu.Lock()
+	defer r.images.mu.Unlock()
+	if s.End == Commit && !s.Gone {
+		img.settle(outcome{resource: s.Resource, owned: Owned{s.Owner, s.About}, once: s.Amounts[Cost]})
+	}
+	if err == nil {
+		img.count++
+		img.reservations.settle(s, img.count, r.images.Now())
+	}
+	return err
+}
+
+// Adjust implements Store.
+func (r remembering) Adjust(ctx context.Context, org string, list ...*Adjustment) ([]Adjusted, error) {
+	done, err := r.Store.Adjust(ctx, org, list...)
+	r.images.mu.Lock()
+	defer r.images.mu.Unlock()
+	img := r.images.of(org)
+	for i, a := range list[:len(done)] {
+		if done[i] != NotMade && a.Owner != nil {
+			img.settle(outcome{resource: a.Resource, owned: Owned{*a.Owner, a.About}})
+		}
+	}
+	return done, err
+}
+
+// NoteJob implements Store.
+func (r remembering) NoteJob(ctx context.Context, org string, j Job, o Owner, keep time.Duration) error {
+	r.images.mu.Lock()
+	img := r.images.of(org)
+	img.jobs = append(img.jobs, OwnedJob{j, o, r.images.Now().Add(keep)})
+	if len(img.jobs) > maxOwnedJobs {
+		img.jobs = slices.Clone(img.jobs[len(img.jobs)-maxOwnedJobs/2:])
+	}
+	r.images.mu.Unlock()
+	return r.Store.NoteJob(ctx, org, j, o, keep)
+}
+
+// settle adds an outcome, with the mutex of the Images held.
+func (img *image) settle(s outcome) {
+	img.count++
+	s.number = img.count
+	img.settled = append(img.settled, s)
+}
+
+// answer offers the image for a rebuild, restores the reservations, and signs, once. A ledger that is complete already gets
+// the reservations of a gateway that was not heard in time.
+func (m *Images) answer(ctx context.Context, org string, epoch int64, complete bool) error {
+	m.mu.Lock()
+	img := m.of(org)
+	known := img.offered == epoch || img.state.Epoch == epoch || epoch == 0
+	m.mu.Unlock()
+	if known {
+		return nil
+	}
+	if err := m.Store.Offer(ctx, org, m.offer(org, epoch)); err != nil {
+		return err
+	}
+	if m.Sweep != nil {
+		if err := m.Sweep(ctx, org); err != nil {
+			return err
+		}
+	}
+	restored, err := m.restore(ctx, org, img, epoch)
+	if errors.Is(err, ErrOtherEpoch) {
+		return nil // the next look answers the next rebuild
+	}
+	if err != nil {
+		return err
+	}
+	if err := m.Store.Sign(ctx, org, epoch, m.Gateway); err != nil {
+		return err
+	}
+	if complete && len(restored) > 0 && m.Late != nil {
+		m.Late(ctx, org, restored)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	img.offered = epoch
+	return nil
+}
+
+// restore restores the reservations that the image remembers, while no settlement is under way.
+func (m *Images) restore(ctx context.Context, org string, img *image, epoch int64) ([]Hold, error) {
+	img.settling.Lock()
+	defer img.settling.Unlock()
+	m.mu.Lock()
+	img.restored = max(img.restored, epoch)
+	r := img.restoration(epoch, m.Now(), m.Peers())
+	m.mu.Unlock()
+	return m.Store.Restore(ctx, org, r)
+}
