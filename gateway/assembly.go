@@ -222,7 +222,13 @@ func (g *Gateway) newMoney(cfg *settings.Config) {
 	}
 	self := spend.Holder{Incarnation: ulid.Make().String(), Gateway: cmp.Or(cfg.Instance, g.deps.Instance)}
 	g.intents = once.NewDesk(g.scripts, cfg.Redis.Prefix.Repeats(), self.Incarnation, g.background.Go, g.deps.Logger)
+	peers := g.store.Alive
+	if cfg.Redis.Embedded {
+		peers = nil
+	}
+	g.intents.Follow(g.name, peers)
 	g.money = money.New(cfg, self, money.Deps{
+		Intents: g.intents.Store(),
 		Scripts: g.scripts, Now: g.deps.Now, Logger: g.deps.Logger, Meter: g.meter(), Go: g.background.Go, Gateway: g.name, Alone: cfg.Redis.Embedded, Limits: g.store, Catalog: g.catalog,
 		Audit: g.audit.Log, Alerts: g.alerts, Did: g.decisions.Did, Job: g.job, Claim: once.ClaimFor(g.intents),
 		Config: g.config, Org: g.org, Plan: g.plan,

@@ -50,6 +50,8 @@ type Deps struct {
 	Go func(f func())
 	// Gateway names this one among those that share the store.
 	Gateway string
+	// Intents is the store of the intents that are recorded with reservations.
+	Intents *spendstore.Intents
 	// Alone says that no other gateway can share the store.
 	Alone bool
 	// Limits is the store of counts, which knows the server and the gateways that are alive.
@@ -96,7 +98,7 @@ type Money struct {
 // platform.
 func New(cfg *settings.Config, self spend.Holder, deps Deps) *Money {
 	m := &Money{deps: deps, accounts: spendstore.New(deps.Scripts, cfg.Redis.Prefix.Spend(), deps.Zone)}
-	m.accounts.Now = deps.Now
+	m.accounts.Now, m.accounts.Intents = deps.Now, deps.Intents
 	m.accounts.Watch(deps.Limits.Server())
 	store := m.accounts
 	history := &spend.History{Store: store, Retention: cfg.Spend.History}

@@ -29,6 +29,9 @@ type Desk struct {
 	logger *slog.Logger
 	lease  lease
 	ends   outbox
+	memory memory
+	// started is the time from which this gateway can have heard others.
+	started time.Time
 
 	mu   sync.Mutex // guards hand
 	hand map[string]*held
@@ -44,47 +47,63 @@ type held struct {
 	noted time.Time
 }
 
-// NewDesk returns a desk whose keys begin with prefix. Writes behind answers run in spawn.
+// NewDesk returns a desk whose keys begin with prefix. Writes that need not delay a response run in spawn.
 // It does not dial.
 func NewDesk(client redis.Cmdable, prefix, gateway string, spawn func(func()), logger *slog.Logger) *Desk {
-	d := &Desk{Gateway: gateway, client: client, store: redisstore.NewIntents(client), prefix: prefix, logger: logger, hand: make(map[string]*held)}
+	d := &Desk{
+		Gateway: gateway, client: client, store: redisstore.NewIntents(client, prefix), prefix: prefix, logger: logger, hand: make(map[string]*held),
+		memory: memory{now: time.Now}, started: time.Now(),
+	}
 	d.ends = outbox{write: d.store.End, spawn: spawn}
 	return d
 }
 
-// Wish returns the keys that equal requests have in common.
+// Store returns the store of intents, in which the ledger records the intents of reservations.
+func (d *Desk) Store() *redisstore.Intents { return d.store }
+
+// stranger stands for gateways that this one has not heard of yet. It never restores anything.
+const stranger = "?"
+
+// Follow sets the name under which this gateway restores intents that the store has lost, and what returns the names of the gateways that
+// are alive; nil means that no other gateway can share the store. It is called before the desk is used.
+func (d *Desk) Follow(name string, alive func() []string) {
+	d.store.Follow(name, &d.memory, func() []string {
+		switch {
+		case alive == nil:
+			return nil
+		case time.Since(d.started) < Death:
+			return append(alive(), stranger)
+		}
+		return alive()
+	})
+}
+
+// Wish returns what equal requests have in common.
 func (d *Desk) Wish(org, owner, print string) intent.Wish {
-	stem := d.stem(org)
-	return intent.Wish{Org: org, Owner: owner, Key: stem + "wish/" + print, Answer: stem + "answer/-", Like: stem + "like/-"}
+	return intent.Wish{Org: org, Owner: owner, Key: "w" + print, Answer: "a-", Like: "l-"}
 }
 
-// Keyed is Wish of requests with an Idempotency-Key.
+// Keyed is Wish for requests with an Idempotency-Key.
 func (d *Desk) Keyed(org, owner, print string) intent.Wish {
-	stem := d.stem(org)
-	return intent.Wish{Org: org, Owner: owner, Key: stem + "key/" + print, Answer: stem + "answer/" + print, Like: stem + "like/-"}
+	return intent.Wish{Org: org, Owner: owner, Key: "wk" + print, Answer: "a" + print, Like: "l-"}
 }
 
-// Like returns the key of all intents whose resources look the same.
-func (d *Desk) Like(org, looks string) string { return d.stem(org) + "like/" + looks }
+// Like returns the field of all intents whose resources look the same.
+func (d *Desk) Like(_, looks string) string { return "l" + looks }
 
-// stem begins the keys of an organisation.
+// stem is the prefix of an organisation's keys.
 func (d *Desk) stem(org string) string { return d.prefix + "{" + org + "}:" }
-
-// made is the key of the intent that has made a resource.
-func (d *Desk) made(org, resource string) string {
-	return d.stem(org) + "made/" + cmp.Or(resource, "-")
-}
 
 // Note returns the note of an intent that goes with another step.
 func (d *Desk) Note(w *intent.Wish, i *intent.Intent, past []string) *spend.Note {
 	i.Gateway = d.Gateway
-	return &spend.Note{Wish: w.Key, Like: w.Like, Answer: w.Answer, Intent: i.ID, Row: i.Row(), Owner: w.Owner, Past: append(d.ends.of(w.Key), past...), TTL: intent.TTL}
+	return &spend.Note{Org: w.Org, Wish: w.Key, Like: w.Like, Answer: w.Answer, Intent: i.ID, Row: i.Row(), Owner: w.Owner, Past: append(d.ends.of(w.Org, w.Key), past...)}
 }
 
 // Try notes an intent, unless there are others of its wish than those past or an answer.
 // It returns what there is; without an id it only looks.
 func (d *Desk) Try(ctx context.Context, w *intent.Wish, i *intent.Intent, past []string) (intent.Seen, error) {
-	n := &spend.Note{Wish: w.Key, Like: w.Like, Answer: w.Answer, Past: d.ends.of(w.Key), TTL: intent.TTL}
+	n := &spend.Note{Org: w.Org, Wish: w.Key, Like: w.Like, Answer: w.Answer, Past: d.ends.of(w.Org, w.Key)}
 	if i.ID != "" {
 		n = d.Note(w, i, past)
 	}
@@ -129,7 +148,7 @@ func (d *Desk) Beside(w *intent.Wish) (ids []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for id, h := range d.hand {
-		if h.wish.Key == w.Key && !wire.Left(h.caller) {
+		if h.wish.Org == w.Org && h.wish.Key == w.Key && !wire.Left(h.caller) {
 			ids = append(ids, id)
 		}
 	}
@@ -142,6 +161,7 @@ func (d *Desk) Begin(caller context.Context, w *intent.Wish, i intent.Intent, no
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.hand[i.ID] = &held{wish: *w, intent: i, caller: caller, noted: noted}
+	d.memory.begin(w, &i)
 }
 
 // MaySend reports whether the call of an intent may be made: no other gateway can have
@@ -192,11 +212,12 @@ func (d *Desk) Take(ctx context.Context, w *intent.Wish, i *intent.Intent, resou
 	if letGo == nil {
 		return intent.Intent{}, false, nil
 	}
-	n, err := d.store.End(ctx, []spend.Ending{*d.Ending(w, i, &intent.End{Next: &mine, Unlike: true})})
+	n, err := d.store.End(ctx, []spend.Ending{*d.ending(w, i, &intent.End{Next: &mine, Unlike: true})})
 	if err != nil || n == 0 {
 		letGo()
 		return intent.Intent{}, false, err
 	}
+	d.memory.begin(w, &mine)
 	return mine, true, nil
 }
 
@@ -221,14 +242,24 @@ func (d *Desk) reach(mine *held) (letGo func()) {
 
 // Claim reports whether a resource was made by an intent.
 func (d *Desk) Claim(ctx context.Context, w *intent.Wish, i *intent.Intent, resource string) (bool, error) {
-	return d.store.Claim(ctx, &spend.Claim{Made: d.made(w.Org, resource), Like: w.Like, Intent: i.ID, Owner: w.Owner, Named: i.Name != "", TTL: intent.TTL})
+	return d.store.Claim(ctx, &spend.Claim{Org: w.Org, Made: "m" + resource, Like: w.Like, Intent: i.ID, Owner: w.Owner, Named: i.Name != ""})
 }
 
-// Ending is the message to the store about the end of an intent.
+// Ending is the message to the store about the end of an intent. The intent is remembered as ended from then on.
 func (d *Desk) Ending(w *intent.Wish, i *intent.Intent, e *intent.End) *spend.Ending {
+	out := d.ending(w, i, e)
+	taken := i.Taken
+	if e.Next != nil {
+		taken = e.Next.Taken
+	}
+	d.memory.end(out, w.Owner, taken)
+	return out
+}
+
+func (*Desk) ending(w *intent.Wish, i *intent.Intent, e *intent.End) *spend.Ending {
 	out := &spend.Ending{
-		Made: d.made(w.Org, e.Resource), Wish: w.Key, Like: w.Like, Answer: w.Answer, Intent: i.ID, Was: i.Raw(),
-		Known: e.Resource != "", Unlike: e.Unlike, TTL: intent.TTL,
+		Org: w.Org, Made: "m" + cmp.Or(e.Resource, "-"), Wish: w.Key, Like: w.Like, Answer: w.Answer, Intent: i.ID, Was: i.Raw(),
+		Known: e.Resource != "", Unlike: e.Unlike,
 	}
 	if e.Next != nil {
 		out.Row = e.Next.Stored().Raw()

@@ -2,8 +2,11 @@ package once
 
 import (
 	"context"
+	"strconv"
 	"sync"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Death is how long a gateway that is not heard of can be alive.
@@ -19,11 +22,12 @@ type lease struct {
 	since, last time.Time
 }
 
-// renewed notes a renewal that was sent at a time and acknowledged.
-func (l *lease) renewed(at time.Time) {
+// renewed notes a renewal that was sent at a time and acknowledged, and whether the store knew the lease. A store that did not has
+// lost the leases of the others, too.
+func (l *lease) renewed(at time.Time, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if apart(l.last, at) > Death/2 {
+	if apart(l.last, at) > Death/2 || !known {
 		l.since = at
 	}
 	l.last = at
@@ -46,27 +50,63 @@ func apart(from, to time.Time) time.Duration {
 // be silent to be dead.
 func (l *lease) witness(now time.Time) bool { return l.held(now.Add(-Death), now) }
 
-// key is that of a gateway's lease.
-func (d *Desk) key(gateway string) string { return d.prefix + "gateway/" + gateway }
+// leases is the key of the time of each gateway's latest heartbeat, by incarnation.
+func (d *Desk) leases() string { return d.prefix + "gateways" }
+
+// beatScript records a heartbeat by the store's clock, and returns whether the store knew the gateway. The first
+// heartbeat deletes gateways that were last heard a day ago.
+var beatScript = redis.NewScript(`
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local known = redis.call('HEXISTS', KEYS[1], ARGV[1])
+if known == 0 then
+  local all = redis.call('HGETALL', KEYS[1])
+  for i = 1, #all, 2 do
+    if tonumber(all[i + 1]) < now - 86400000 then redis.call('HDEL', KEYS[1], all[i]) end
+  end
+end
+redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', now))
+return known`)
 
 // renew renews the lease.
 func (d *Desk) renew(ctx context.Context) error {
 	at := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, Death/2)
 	defer cancel()
-	if err := d.client.Set(ctx, d.key(d.Gateway), "", Death).Err(); err != nil {
+	known, err := beatScript.Run(ctx, d.client, []string{d.leases()}, d.Gateway).Int()
+	if err != nil {
 		return err
 	}
-	d.lease.renewed(at)
+	d.lease.renewed(at, known == 1)
 	return nil
 }
 
-// dead reports whether another gateway is known to be dead: its lease has ended, and it
-// was not the store that forgot it.
-func (d *Desk) dead(ctx context.Context, gateway string) bool {
+// Dead returns how long another gateway has been silent if it is known to be dead: its lease has ended, and the store has not
+// lost the lease.
+func (d *Desk) Dead(ctx context.Context, gateway string) (silent time.Duration, dead bool) {
 	if !d.lease.witness(time.Now()) {
-		return false
+		return 0, false
 	}
-	n, err := d.client.Exists(ctx, d.key(gateway)).Result()
-	return err == nil && n == 0 && d.lease.witness(time.Now())
+	var beats *redis.SliceCmd
+	var clock *redis.TimeCmd
+	_, err := d.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		beats, clock = p.HMGet(ctx, d.leases(), d.Gateway, gateway), p.Time(ctx)
+		return nil
+	})
+	if err != nil || beats.Val()[0] == nil || !d.lease.witness(time.Now()) {
+		return 0, false
+	}
+	text, known := beats.Val()[1].(string)
+	if !known {
+		return Death, true // it has not been heard since this gateway began to witness
+	}
+	ms, err := strconv.ParseInt(text, 10, 64)
+	silent = clock.Val().Sub(time.UnixMilli(ms))
+	return silent, err == nil && silent > Death
+}
+
+// dead reports whether another gateway is known to be dead.
+func (d *Desk) dead(ctx context.Context, gateway string) bool {
+	_, dead := d.Dead(ctx, gateway)
+	return dead
 }

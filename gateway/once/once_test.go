@@ -37,7 +37,7 @@ func TestLease(t *testing.T) {
 	} {
 		var l lease
 		for _, s := range c.renewed {
-			l.renewed(at(s))
+			l.renewed(at(s), true)
 		}
 		if got := l.held(at(c.noted), at(c.now)); got != c.held {
 			t.Errorf("%s: held %t, want %t", c.name, got, c.held)
@@ -88,7 +88,7 @@ func TestOutbox(t *testing.T) {
 		b.add(org, &spend.Ending{Wish: "w" + org, Intent: fmt.Sprint(i), Row: map[int]string{1: "goes on"}[i]})
 	}
 	flush()
-	if diff := cmp.Diff([]string{"0", "3"}, b.of("wa")); diff != "" || !b.has("1") || b.has("4") {
+	if diff := cmp.Diff([]string{"0", "3"}, b.of("", "wa")); diff != "" || !b.has("1") || b.has("4") {
 		t.Errorf("over, while the store is away (-want +got):\n%s", diff)
 	}
 	b.retry()
@@ -99,7 +99,7 @@ func TestOutbox(t *testing.T) {
 	if diff := cmp.Diff([][]string{{"0", "1"}, {"2"}, {"3"}}, wrote); diff != "" {
 		t.Errorf("written, in order (-want +got):\n%s", diff)
 	}
-	if b.has("0") || b.of("wa") != nil {
+	if b.has("0") || b.of("", "wa") != nil {
 		t.Error("what is written is kept")
 	}
 	for i := range maxEnds + 1 {
@@ -114,6 +114,8 @@ func desks(client redistest.Conn) (a, b *Desk, w *intent.Wish) {
 	now := func(f func()) { f() }
 	a = NewDesk(client, "t:", "a", now, slog.New(slog.DiscardHandler))
 	b = NewDesk(client, "t:", "b", now, slog.New(slog.DiscardHandler))
+	a.Follow("a", nil)
+	b.Follow("b", nil)
 	wish := a.Wish("acme", "ann", "p")
 	wish.Like = a.Like("acme", "looks")
 	return a, b, &wish
@@ -289,10 +291,20 @@ func TestFate(t *testing.T) {
 		fate(b, intent.There, "when it has")
 		asked = asked.Add(time.Second)
 		fate(b, intent.Unsaid, "asked later again")
-		b.lease.renewed(time.Now())
+		if err := b.renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		fate(b, intent.Unsaid, "without a lease, to one that has just begun to hear the store")
 		b.lease.since = time.Now().Add(-2 * Death)
 		fate(b, intent.Gone, "without a lease")
+		r.Empty(t)
+		fate(b, intent.Unsaid, "when the store has lost every lease")
+		for range 2 {
+			if err := b.renew(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			fate(b, intent.Unsaid, "when the store knows this gateway again")
+		}
 		if err := a.renew(t.Context()); err != nil {
 			t.Fatal(err)
 		}

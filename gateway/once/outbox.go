@@ -109,13 +109,13 @@ func (b *outbox) has(id string) bool {
 	return slices.ContainsFunc(b.waiting, func(e end) bool { return e.ending.Intent == id })
 }
 
-// of returns the intents of a wish that are over, which the store does not know yet.
-func (b *outbox) of(wish string) []string {
+// of returns the intents of an organisation's wish that have ended, unknown to the store.
+func (b *outbox) of(org, wish string) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var ids []string
 	for i := range b.waiting {
-		if e := &b.waiting[i].ending; e.Wish == wish && e.Row == "" {
+		if e := &b.waiting[i].ending; e.Org == org && e.Wish == wish && e.Row == "" {
 			ids = append(ids, e.Intent)
 		}
 	}

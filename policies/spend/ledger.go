@@ -91,6 +91,8 @@ func (l *Ledger) Reserve(ctx context.Context, org string, p *Plan, r Reservation
 			return Quote{}, ErrSettled
 		case Repeated:
 			return Quote{}, ErrRepeated
+		case IntentsLost:
+			return Quote{}, fmt.Errorf("%w: intents are being restored", ErrUnavailable)
 		case Closed:
 			if rebuilt {
 				return Quote{}, errLostAgain

@@ -1,41 +1,45 @@
 package spend
 
-import "time"
-
-// Note is an intent that is noted unless there are others of the same wish. Its keys
-// are the organisation's in the store. The ledger does not read it.
+// Note is an intent that a reservation records, unless its wish has other intents or a response. Wish, Like and Answer are
+// fields of the organisation's intents in the store.
 type Note struct {
-	// Wish is the key of intents with the same wish, Like that of those whose resource
-	// looks the same, Answer that of the answer to a request with a key.
+	Org string
+	// Wish is the field of equal requests, Like the field of intents whose resources look alike, Answer the field of the response
+	// to a request with an idempotency key.
 	Wish, Like, Answer string
-	// Intent is its id, "" to look only; Row is the stored text, Owner the asker.
+	// Intent is the ID, "" only to look; Row is the stored text, Owner the caller's key.
 	Intent, Row, Owner string
-	// Past are the intents of the wish that do not stand in the way.
+	// Past are IDs of intents of the wish that do not conflict.
 	Past []string
-	// TTL is how long the store keeps it.
-	TTL time.Duration
 }
 
-// Ending is how an intent goes on when its call has ended, or before.
+// Ending ends an intent, or replaces its row.
 type Ending struct {
-	// Made is the key of the resource that was made, Wish and Like are those of the Note,
-	// and Answer is that of the answer.
+	Org string
+	// Made is the field of the created resource; Wish, Like and Answer are the fields of the Note.
 	Made, Wish, Like, Answer string
-	// Intent is its id. Row is stored in the place of Was, "" for nothing; a row that is
-	// no longer Was stays, unless that is "".
+	// Intent is the ID. Row replaces Was; "" deletes the row. A row other than Was stays, unless Was is "".
 	Intent, Was, Row string
-	// Known says that Made is written, Unlike that the intent leaves Like.
+	// Known says that Made is written, Unlike that the intent is removed from Like.
 	Known, Unlike bool
 	// Text is stored under Answer, "" for nothing.
 	Text string
-	// TTL is how long the store keeps it.
-	TTL time.Duration
 }
 
-// Claim makes a resource that of an intent, unless another one has made it or may have.
+// Claim gives a resource to an intent, unless another intent has made it or may have.
 type Claim struct {
-	Made, Like, Intent, Owner string
-	// Named says that the resource has a name to be recognised by.
+	Org, Made, Like, Intent, Owner string
+	// Named says that the resource has a name that identifies it.
 	Named bool
-	TTL   time.Duration
+}
+
+// Remembered is an intent that a gateway restores after a loss of the store. Made, Like and Answer are "" if they are not known.
+type Remembered struct {
+	Made, Wish, Like, Answer, Intent string
+	// Row is "" for an intent that has ended.
+	Row, Owner string
+	// Text is the response.
+	Text string
+	// Taken counts the requests that took the intent over.
+	Taken int
 }

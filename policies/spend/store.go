@@ -133,6 +133,8 @@ const (
 	Closed
 	// Repeated means that the wish of the Note has other intents; nothing is held.
 	Repeated
+	// IntentsLost means that the store has lost intents, which have to be restored first; nothing is held.
+	IntentsLost
 )
 
 // Level is how full a ceiling is: used and reserved before the call, and the amount that the

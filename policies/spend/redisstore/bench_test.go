@@ -3,7 +3,6 @@ package redisstore_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -20,9 +19,9 @@ func (canned) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook implements redis.Hook.
 func (canned) ProcessHook(redis.ProcessHook) redis.ProcessHook {
-	const levels = "1290000 0 430000 18500000 1290000 430000 18500000 1290000 430000 3 0 1 3 0 1 0 0 0 0 0 0"
+	const levels = "[1290000,0,430000,18500000,1290000,430000,18500000,1290000,430000,3,0,1,3,0,1,0,0,0,0,0,0]"
 	return func(_ context.Context, cmd redis.Cmder) error {
-		cmd.(*redis.Cmd).SetVal([]any{int64(0), "1795386000000 17 1795386000000", "", "", "0 0", levels, levels, levels})
+		cmd.(*redis.Cmd).SetVal([]any{int64(0), "[1795386000000,17,1795386000000,1,1,1]", "", "", "[0,0]", "[430000,1,1,0,0,0]", levels, levels, levels})
 		return nil
 	}
 }
@@ -44,7 +43,7 @@ func BenchmarkCreate(b *testing.B) {
 	}
 	r := spend.Reservation{
 		Hold: "01KAMZ7QJ7D0V7RZ3PX1D3V0C5", Kind: "pod", Owner: spend.Owner{Team: "research", Key: "ann"},
-		Note:  &spend.Note{Wish: "tg:once:{acme}:wish/1", Like: "tg:once:{acme}:like/1", Answer: "tg:once:{acme}:answer/-", Intent: "01KAMZ7QJ7D0V7RZ3PX1D3V0C5", Row: "{}", Owner: "ann", TTL: time.Hour},
+		Note:  &spend.Note{Org: "acme", Wish: "w1", Like: "l1", Answer: "a-", Intent: "01KAMZ7QJ7D0V7RZ3PX1D3V0C5", Row: "{}", Owner: "ann"},
 		After: spend.Amounts{spend.Burn: 430000, spend.GPUs: 1, spend.Pods: 1},
 		About: spend.About{Operation: "createPod", Decision: "01KAMZ7QJ7D0V7RZ3PX1D3V0C6", Name: "run-1", Print: "0123456789abcdef"},
 	}

@@ -1,15 +1,20 @@
--- Makes a resource that of an intent.
+-- Gives a resource to an intent.
 --
--- KEYS  1  made   2  like
--- ARGV  1  id   2  owner   3  whether it has a name (1 or 0)   4  how long that is kept, in ms
+-- KEYS  1, 2  intents
+-- ARGV  1, 2  see openIntents   3  made   4  looks   5  ID   6  owner   7  whether the resource has a name (1 or 0)
 --
--- Returns 1 if it is the intent's, and 0 if another has made it, or may have.
+-- Returns {1 if the intents are known and complete, else 0; [epoch, writes, now]; 1 if the resource is the intent's, and 0 if another
+-- has made it, or may have}.
 
-local have = redis.call('GET', KEYS[1])
-if have then return have == named(ARGV[1]) and 1 or 0 end
-local all = redis.call('HGETALL', KEYS[2])
-for i = 1, #all, 2 do
-  if all[i] ~= ARGV[1] and (ARGV[3] == '0' or all[i + 1] ~= ARGV[2]) then return 0 end
+openIntents(1, 1, {ARGV[3], ARGV[4]})
+if not intents.known or intents.complete == 0 then return {0, list({intents.epoch, intents.writes, now}), 0} end
+local function reply(mine) return {1, list({intents.epoch, intents.writes, now}), mine} end
+local made = intents.value[ARGV[3]]
+if made then return reply(made == ARGV[5] and 1 or 0) end
+for line in string.gmatch(intents.value[ARGV[4]] or '', '[^\n]+') do
+  local other, owner = string.match(line, '^(%S+) (.*)$')
+  if other ~= ARGV[5] and (ARGV[7] == '0' or owner ~= ARGV[6]) then return reply(0) end
 end
-redis.call('SET', KEYS[1], named(ARGV[1]), 'PX', ARGV[4])
-return 1
+set(ARGV[3], ARGV[5])
+saveIntents()
+return reply(1)

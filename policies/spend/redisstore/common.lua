@@ -35,9 +35,6 @@ local AMOUNTS, COST = 6, 6
 local ENDED, JOBS, MAXENDED = HOUR, 23 * HOUR, 250000 -- retention of ended holds, what is added for jobs, and their largest number
 local MARK, OLDER, SERVER = 1e15, 'older', 'server'
 
-local clock = redis.call('TIME')
-local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-
 local numbers = cjson.decode
 
 -- %.0f writes every digit of an integer; cjson.encode writes 14.
@@ -50,7 +47,7 @@ end
 
 local DAYS, STALE = 4, -1
 local calendar = numbers(ARGV[#ARGV])
-if now < calendar[1] or now >= calendar[DAYS] then return {STALE, line({0, 0, now, 0})} end
+if now < calendar[1] or now >= calendar[DAYS] then return {STALE, line({0, 0, now, 0, 0, 0})} end
 local periods = {{1, DAYS}, {DAYS + 1, #calendar}}
 
 -- start and end of the period that contains a time
@@ -260,7 +257,7 @@ local function save()
 end
 
 -- the first elements of every reply
-local function head(status) return {status, line({ledger.epoch, ledger.seq, now, ledger.writes})} end
+local function head(status) return {status, line({ledger.epoch, ledger.seq, now, ledger.writes, intents.epoch, intents.writes})} end
 
 -- reports whether a hold has ended, or a resource is gone
 local function ended(id)

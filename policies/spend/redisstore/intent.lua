@@ -1,52 +1,146 @@
--- What scripts do with intents. All their keys are an organisation's, in its slot:
---   wish    hash    id of an intent -> when it was noted (Unix ms), a space, its row
---   like    hash    id of an intent without a known resource -> its owner
---   made    string  0, a space, the id in quotation marks of the intent that made a resource
---   answer  string
+-- Functions for intents. All intents of an organisation are in two keys, in its slot:
+--   hash   ''  [epoch, complete (1 or 0), time at which the epoch began]
+--          '@' and the name of a gateway's store -> [epoch, number of writes in the epoch, time of the last write]
+--          's' and the name of a gateway -> the epoch for which it has restored its intents
+--          'w' and a fingerprint -> the intents of equal requests, a line each: ID, a space, row
+--          'l' and a digest of looks -> the intents whose resource is not known, a line each: ID, a space, owner
+--          'm' and a resource -> ID of the intent that made it
+--          'a' and a digest of an idempotency key -> the response
+--          'x' and an ID -> how often the ended intent was taken over; only within an hour of a loss
+--   zset   those fields, by the time of their last change; '' -> MARKED
+--
+-- A row is the time at which the intent was recorded (Unix ms), a space, and the intent (JSON).
+--
+-- No key has a TTL: a Redis that evicts keys with a TTL would evict intents first. Fields are
+-- deleted a day after their last change.
 
-local function named(id) return '0 "' .. id .. '"' end
+local KEEP, YOUNG, MARKED = 86400000, 3600000, 1e15
+local intents = {epoch = 0, complete = 0, began = 0, writes = 0, known = false, value = {}, changed = {}}
 
--- the intents of a wish but for those passed over, nil if id is one of them
-local function others(wish, id, past)
-  local seen = {}
-  for other in string.gmatch(past, '%S+') do seen[other] = true end
-  local all, out = redis.call('HGETALL', wish), {}
-  for i = 1, #all, 2 do
-    if all[i] == id then return nil end
-    if not seen[all[i]] then
-      out[#out + 1] = all[i]
-      out[#out + 1] = all[i + 1]
+-- opens the intents in KEYS k and k + 1, and reads fields. ARGV from a on: name of the gateway's store, and
+-- [epoch, number of writes] as the gateway knows them. intents.known says that Redis has lost nothing since.
+local function openIntents(k, a, fields)
+  intents.key, intents.recent, intents.writer = KEYS[k], KEYS[k + 1], ARGV[a]
+  local given, values = cjson.decode(ARGV[a + 1]), redis.call('HMGET', KEYS[k], '', '@' .. ARGV[a], unpack(fields))
+  if values[1] then
+    local h = cjson.decode(values[1])
+    intents.epoch, intents.complete, intents.began = h[1], h[2], h[3]
+  end
+  local own = values[2] and cjson.decode(values[2])
+  if own and own[1] == intents.epoch then intents.writes = own[2] end
+  intents.known = intents.epoch > 0 and intents.epoch == given[1] and intents.writes >= given[2]
+  intents.older = intents.epoch < given[1] or intents.epoch == given[1] and intents.writes < given[2]
+  for i, field in ipairs(fields) do intents.value[field] = values[2 + i] end
+end
+
+local function set(field, value)
+  intents.value[field], intents.changed[field] = value, true
+end
+
+local function list(numbers)
+  return string.format('[' .. string.rep('%.0f,', #numbers - 1) .. '%.0f]', unpack(numbers))
+end
+
+-- deletes fields that have not changed for a day
+local function trim()
+  if not redis.call('ZSCORE', intents.recent, '') then -- the key was lost: no field is older than now
+    redis.call('ZADD', intents.recent, MARKED, '')
+    for _, field in ipairs(redis.call('HKEYS', intents.key)) do
+      if field ~= '' then redis.call('ZADD', intents.recent, 'NX', string.format('%.0f', now), field) end
     end
+  end
+  local old = redis.call('ZRANGEBYSCORE', intents.recent, '-inf', string.format('%.0f', now - KEEP), 'LIMIT', 0, 200)
+  if #old > 0 then
+    redis.call('HDEL', intents.key, unpack(old))
+    redis.call('ZREM', intents.recent, unpack(old))
+  end
+end
+
+-- writes the changed fields
+local function saveIntents()
+  intents.writes = intents.writes + 1
+  local own = '@' .. intents.writer
+  local at = string.format('%.0f', now)
+  local put, times, gone = {own, list({intents.epoch, intents.writes, now})}, {at, own}, {}
+  for field in pairs(intents.changed) do
+    local value = intents.value[field]
+    if value and value ~= '' then
+      put[#put + 1], put[#put + 2] = field, value
+      times[#times + 1], times[#times + 2] = at, field
+    else
+      gone[#gone + 1] = field
+    end
+  end
+  redis.call('HSET', intents.key, unpack(put))
+  redis.call('ZADD', intents.recent, unpack(times))
+  if #gone > 0 then
+    redis.call('HDEL', intents.key, unpack(gone))
+    redis.call('ZREM', intents.recent, unpack(gone))
+  end
+  if intents.writes % 32 == 0 then trim() end
+end
+
+-- the value of an intent in a field of lines, nil for none
+local function find(field, id)
+  local text = intents.value[field]
+  if not text then return nil end
+  for line in string.gmatch(text, '[^\n]+') do
+    local other, value = string.match(line, '^(%S+) (.*)$')
+    if other == id then return value end
+  end
+  return nil
+end
+
+-- replaces the value of an intent in a field of lines; nil removes it
+local function replaceLine(field, id, value)
+  local lines = {}
+  for line in string.gmatch(intents.value[field] or '', '[^\n]+') do
+    if string.match(line, '^(%S+)') ~= id then lines[#lines + 1] = line end
+  end
+  if value then lines[#lines + 1] = id .. ' ' .. value end
+  set(field, table.concat(lines, '\n'))
+end
+
+-- the intents of a wish except for those passed over, as IDs and rows; nil if id is one of them
+local function others(wish, id, past)
+  local seen, out = {}, {}
+  for other in string.gmatch(past, '%S+') do seen[other] = true end
+  for line in string.gmatch(intents.value[wish] or '', '[^\n]+') do
+    local other, row = string.match(line, '^(%S+) (.*)$')
+    if other == id then return nil end
+    if not seen[other] then out[#out + 1], out[#out + 2] = other, row end
   end
   return out
 end
 
-local function put(key, id, value, keep)
-  redis.call('HSET', key, id, value)
-  redis.call('PEXPIRE', key, keep)
+-- ARGV from i on: wish, looks, ID, row without its time, owner
+local function noteIntent(i)
+  replaceLine(ARGV[i], ARGV[i + 2], string.format('%.0f ', now) .. ARGV[i + 3])
+  replaceLine(ARGV[i + 1], ARGV[i + 2], ARGV[i + 4])
 end
 
--- ARGV from i on: id, row, owner, how long it is kept in ms; at is the time in ms
-local function noteIntent(wish, like, i, at)
-  put(wish, ARGV[i], at .. ' ' .. ARGV[i + 1], ARGV[i + 3])
-  put(like, ARGV[i], ARGV[i + 2], ARGV[i + 3])
-end
-
--- what a row says, without when it was noted: a note that was repeated gives another time
+-- the content of a row without its time: a note that was repeated has another time
 local function said(row) return row and string.match(row, '^%d+ (.*)$') end
 
--- KEYS from k on: made, wish, like, answer
--- ARGV from i on: id, row that is replaced ('' for any), row ('' deletes it), which of the other keys are
--- written (m, l, a), text of the answer, how long what is written is kept in ms
--- Returns 1 if the row was replaced, and 0 if it is another.
-local function finish(k, i)
-  local id, was, row, what, keep = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 5]
-  local mine = was == '' or said(redis.call('HGET', KEYS[k + 1], id)) == said(was)
+local function takenOf(row)
+  local json = said(row)
+  return json and cjson.decode(json).taken or 0
+end
+
+-- ARGV from i on: made, wish, looks, answer, ID, row that is replaced ('' for any), row ('' deletes it), which of the
+-- other fields are written (m, l, a), text of the response
+-- Returns 1 if the row was replaced, and 0 if the stored row is another.
+local function finish(i)
+  local made, wish, looks, answer = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+  local id, was, row, what = ARGV[i + 4], ARGV[i + 5], ARGV[i + 6], ARGV[i + 7]
+  local stored = find(wish, id)
+  local mine = was == '' or said(stored) == said(was)
   if mine then
-    if row == '' then redis.call('HDEL', KEYS[k + 1], id) else put(KEYS[k + 1], id, row, keep) end
+    replaceLine(wish, id, row ~= '' and row or nil)
+    if row == '' and now - intents.began < YOUNG then set('x' .. id, string.format('%.0f', takenOf(stored))) end
   end
-  if string.find(what, 'm') then redis.call('SET', KEYS[k], named(id), 'PX', keep, 'NX') end
-  if string.find(what, 'l') then redis.call('HDEL', KEYS[k + 2], id) end
-  if string.find(what, 'a') then redis.call('SET', KEYS[k + 3], ARGV[i + 4], 'PX', keep) end
+  if string.find(what, 'm') and not intents.value[made] then set(made, id) end
+  if string.find(what, 'l') then replaceLine(looks, id, nil) end
+  if string.find(what, 'a') then set(answer, ARGV[i + 8]) end
   return mine and 1 or 0
 end

@@ -3,9 +3,11 @@ package redisstore
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
-	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -14,6 +16,8 @@ import (
 )
 
 var (
+	//go:embed clock.lua
+	clockSource string
 	//go:embed intent.lua
 	intentSource string
 	//go:embed note.lua
@@ -22,93 +26,209 @@ var (
 	endSource string
 	//go:embed claim.lua
 	claimSource string
+	//go:embed recover.lua
+	recoverSource string
+	//go:embed remember.lua
+	rememberSource string
 )
 
-// Intents keeps intents in Redis: with the ledger's holds where there are budgets, by
-// themselves otherwise. Each method is one atomic step and safe to repeat. It is safe
+// Intents keeps the intents of organisations in Redis. Each method is one atomic step and safe to repeat. It is safe
 // for concurrent use, and does not own its client.
+//
+// Redis may lose intents. Each gateway knows the epoch of an organisation's intents and the number of its own writes, so
+// the next call detects the loss. The intents are then incomplete until every gateway has restored the intents that it
+// remembers; calls that look for intents wait.
 type Intents struct {
-	client           redis.Cmdable
-	note, end, claim *redis.Script
+	client                                redis.Cmdable
+	prefix, writer                        string
+	note, end, claim, recovery, restoring *redis.Script
+	// gateway is the name of this gateway; memory and peers are set by [Intents.Follow].
+	gateway string
+	memory  Memory
+	peers   func() []string
+
+	answered atomic.Int64 // the epoch of the latest announcement that was answered
+
+	mu   sync.Mutex // guards orgs
+	orgs map[string]*intents
 }
 
-// NewIntents returns a store of intents. It does not dial.
-func NewIntents(client redis.Cmdable) *Intents {
-	script := func(source string) *redis.Script { return redis.NewScript(intentSource + source) }
-	return &Intents{client: client, note: script(noteSource), end: script(endSource), claim: script(claimSource)}
+// intents is what the gateway knows of an organisation's intents.
+type intents struct {
+	keys []string
+	// epoch and writes are the epoch for which this gateway has restored its intents, and the number of its writes.
+	epoch, writes int64
+	wrote         time.Time
+	recovering    sync.Mutex // held by the call that recovers the intents
 }
 
-// Noted holds the intents found under a wish.
+// Memory is what a gateway remembers of intents.
+type Memory interface {
+	// Remembered calls restore with the remembered intents of an organisation, while none of them ends.
+	Remembered(org string, restore func([]spend.Remembered) error) error
+}
+
+// NewIntents returns a store of intents whose keys begin with prefix. It does not dial.
+func NewIntents(client redis.Cmdable, prefix string) *Intents {
+	script := func(source string) *redis.Script { return redis.NewScript(clockSource + intentSource + source) }
+	return &Intents{
+		client: client, prefix: prefix, writer: newWriter(), note: script(noteSource), end: script(endSource), claim: script(claimSource),
+		recovery: script(recoverSource), restoring: script(rememberSource), peers: func() []string { return nil }, orgs: make(map[string]*intents),
+	}
+}
+
+// Follow sets the memory of this gateway, which the store restores after a loss, and what returns the names of all gateways that a
+// recovery waits for. It is called before the store is used.
+func (s *Intents) Follow(gateway string, memory Memory, peers func() []string) {
+	s.gateway, s.memory, s.peers = gateway, memory, peers
+}
+
+// of returns what is known of an organisation's intents. The caller holds mu.
+func (s *Intents) of(org string) *intents {
+	o := s.orgs[org]
+	if o == nil {
+		stem := s.prefix + "{" + org + "}:"
+		o = &intents{keys: []string{stem + "intents", stem + "recent"}}
+		s.orgs[org] = o
+	}
+	return o
+}
+
+// opening returns the keys and the first arguments of a script on an organisation's intents; see openIntents in intent.lua.
+func (s *Intents) opening(org string) (keys []string, args []any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.of(org)
+	if time.Since(o.wrote) > writesKept {
+		o.writes = 0
+	}
+	return o.keys, []any{s.writer, integers(o.epoch, o.writes)}
+}
+
+// saw notes the number of this gateway's writes in an epoch.
+func (s *Intents) saw(org string, epoch, writes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.of(org); epoch == o.epoch && writes > o.writes {
+		o.writes, o.wrote = writes, time.Now()
+	}
+}
+
+// Noted holds the intents found for a wish.
 type Noted struct {
 	// Now is the store's clock.
 	Now time.Time
-	// Answer is the stored answer.
+	// Answer is the stored response.
 	Answer string
-	// Others are the rows of other intents, by their ids.
+	// Others are the rows of other intents, by their IDs.
 	Others map[string]string
 }
 
-// Note notes an intent, unless there is an answer or another intent of the wish, but for
-// those that are past.
+// Note records an intent, unless there is a response or another intent of the wish, except
+// for those that are past.
 func (s *Intents) Note(ctx context.Context, n *spend.Note) (Noted, error) {
-	args := append([]any{strings.Join(n.Past, " ")}, noteArgs(n)...)
-	list, err := s.note.Run(ctx, s.client, []string{n.Wish, n.Like, n.Answer}, args...).StringSlice()
+	list, at, err := s.run(ctx, s.note, n.Org, append([]any{strings.Join(n.Past, " "), n.Answer}, noteArgs(n)...), true)
 	if err != nil {
-		return Noted{}, fmt.Errorf("note: %w: %w", spend.ErrUnavailable, err)
+		return Noted{}, fmt.Errorf("note: %w", err)
 	}
-	if len(list) < 2 || len(list)%2 != 0 {
+	texts, ok := textsOf(list)
+	if !ok || len(texts)%2 != 1 {
 		return Noted{}, errReply
 	}
-	ms, err := strconv.ParseInt(list[0], 10, 64)
-	if err != nil {
-		return Noted{}, errReply
-	}
-	out := Noted{Now: time.UnixMilli(ms), Answer: list[1], Others: make(map[string]string, len(list)/2-1)}
-	for i := 2; i < len(list); i += 2 {
-		out.Others[list[i]] = list[i+1]
+	out := Noted{Now: at, Answer: texts[0], Others: make(map[string]string, len(texts)/2)}
+	for i := 1; i < len(texts); i += 2 {
+		out.Others[texts[i]] = texts[i+1]
 	}
 	return out, nil
 }
 
 // noteArgs are the arguments of noteIntent in intent.lua.
-func noteArgs(n *spend.Note) []any {
-	return []any{n.Intent, n.Row, n.Owner, n.TTL.Milliseconds()}
-}
+func noteArgs(n *spend.Note) []any { return []any{n.Wish, n.Like, n.Intent, n.Row, n.Owner} }
 
-// End has intents of one organisation go on, and returns how many rows were replaced.
+// End ends intents of one organisation or replaces their rows, and returns how many rows were replaced.
 func (s *Intents) End(ctx context.Context, all []spend.Ending) (int, error) {
-	keys, args := make([]string, 0, 4*len(all)), make([]any, 0, 6*len(all))
+	args := make([]any, 0, 9*len(all))
 	for i := range all {
-		keys, args = append(keys, endKeys(&all[i])...), append(args, endArgs(&all[i])...)
+		args = append(args, endArgs(&all[i])...)
 	}
-	n, err := s.end.Run(ctx, s.client, keys, args...).Int()
+	list, _, err := s.run(ctx, s.end, all[0].Org, args, false)
 	if err != nil {
-		return 0, fmt.Errorf("end: %w: %w", spend.ErrUnavailable, err)
+		return 0, fmt.Errorf("end: %w", err)
 	}
-	return n, nil
+	if n, ok := list[0].(int64); ok && len(list) == 1 {
+		return int(n), nil
+	}
+	return 0, errReply
 }
-
-func endKeys(e *spend.Ending) []string { return []string{e.Made, e.Wish, e.Like, e.Answer} }
 
 // endArgs are the arguments of finish in intent.lua.
 func endArgs(e *spend.Ending) []any {
 	what := make([]byte, 0, 3)
-	for _, key := range []struct {
+	for _, field := range []struct {
 		mark byte
 		set  bool
 	}{{'m', e.Known}, {'l', e.Unlike}, {'a', e.Text != ""}} {
-		if key.set {
-			what = append(what, key.mark)
+		if field.set {
+			what = append(what, field.mark)
 		}
 	}
-	return []any{e.Intent, e.Was, e.Row, what, e.Text, e.TTL.Milliseconds()}
+	return []any{e.Made, e.Wish, e.Like, e.Answer, e.Intent, e.Was, e.Row, what, e.Text}
 }
 
 // Claim reports whether a resource is an intent's.
 func (s *Intents) Claim(ctx context.Context, c *spend.Claim) (bool, error) {
-	n, err := s.claim.Run(ctx, s.client, []string{c.Made, c.Like}, c.Intent, c.Owner, flag(c.Named), c.TTL.Milliseconds()).Int()
+	list, _, err := s.run(ctx, s.claim, c.Org, []any{c.Made, c.Like, c.Intent, c.Owner, flag(c.Named)}, true)
 	if err != nil {
-		return false, fmt.Errorf("claim: %w: %w", spend.ErrUnavailable, err)
+		return false, fmt.Errorf("claim: %w", err)
 	}
-	return n == 1, nil
+	if n, ok := list[0].(int64); ok && len(list) == 1 {
+		return n == 1, nil
+	}
+	return false, errReply
+}
+
+// run runs a script, and returns its reply without the head, and the store's clock. With whole, it waits until the intents are
+// complete.
+func (s *Intents) run(ctx context.Context, script *redis.Script, org string, args []any, whole bool) ([]any, time.Time, error) {
+	for {
+		keys, first := s.opening(org)
+		list, err := script.Run(ctx, s.client, keys, append(first, args...)...).Slice()
+		if err != nil {
+			return nil, time.Time{}, fmt.Errorf("%w: %w", spend.ErrUnavailable, err)
+		}
+		known, head, err := s.head(org, list)
+		if err != nil || known || !whole {
+			return list[2:], time.UnixMilli(head[2]), err
+		}
+		if err := s.Recover(ctx, org); err != nil {
+			return nil, time.Time{}, err
+		}
+	}
+}
+
+// head decodes the first two elements of a reply: whether the intents are known, and [epoch, writes, now].
+func (s *Intents) head(org string, list []any) (known bool, head []int64, err error) {
+	if len(list) < 2 {
+		return false, make([]int64, 3), errReply
+	}
+	status, ok1 := list[0].(int64)
+	text, ok2 := list[1].(string)
+	head, err = split(text, 3)
+	if err != nil || !ok1 || !ok2 {
+		return false, make([]int64, 3), errors.Join(errReply, err)
+	}
+	s.saw(org, head[0], head[1])
+	return status == 1, head, nil
+}
+
+func textsOf(list []any) ([]string, bool) {
+	texts := make([]string, len(list))
+	for i, v := range list {
+		text, ok := v.(string)
+		if !ok {
+			return nil, false
+		}
+		texts[i] = text
+	}
+	return texts, true
 }

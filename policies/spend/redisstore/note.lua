@@ -1,17 +1,20 @@
--- Notes an intent unless there are others of its wish.
+-- Records an intent unless its wish has other intents, or a response.
 --
--- KEYS  1  wish   2  like   3  answer
--- ARGV  1  ids that do not stand in the way   2  id, '' to look only   3  row
---       4  owner   5  how long it is kept, in ms
+-- KEYS  1, 2  intents
+-- ARGV  1, 2  see openIntents   3  IDs that do not conflict   4  response
+--       5  wish   6  looks   7  ID, '' only to look   8  row   9  owner
 --
--- Returns {clock in ms, answer, then ids and rows of the others}. It was noted if
--- there is neither an answer nor another.
+-- Returns {1 if the intents are known and complete, else 0; [epoch, writes, now]; response; then IDs and rows of the others}. The
+-- intent was recorded if there is neither a response nor another.
 
-local clock = redis.call('TIME')
-local now = string.format('%.0f', tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000))
-local answer = redis.call('GET', KEYS[3]) or ''
-local rows = others(KEYS[1], ARGV[2], ARGV[1])
-if rows and #rows == 0 and answer == '' and ARGV[2] ~= '' then noteIntent(KEYS[1], KEYS[2], 2, now) end
-local out = {now, answer}
-for i = 1, #(rows or {}) do out[2 + i] = rows[i] end
+openIntents(1, 1, {ARGV[4], ARGV[5], ARGV[6]})
+if not intents.known or intents.complete == 0 then return {0, list({intents.epoch, intents.writes, now})} end
+local answer = intents.value[ARGV[4]] or ''
+local rows = others(ARGV[5], ARGV[7], ARGV[3])
+if rows and #rows == 0 and answer == '' and ARGV[7] ~= '' then
+  noteIntent(5)
+  saveIntents()
+end
+local out = {1, list({intents.epoch, intents.writes, now}), answer}
+for i = 1, #(rows or {}) do out[3 + i] = rows[i] end
 return out

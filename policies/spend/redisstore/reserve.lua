@@ -1,7 +1,7 @@
 -- Reserves the cost of one call.
 --
--- KEYS  6 to 8  optional: wish, like and answer of an intent that is recorded with the
---               hold; nothing is reserved if the wish has other intents, or an answer
+-- KEYS  6, 7  optional: the intents, for an intent that is recorded with the hold; nothing
+--             is reserved if its wish has other intents, or a response
 --
 -- ARGV  1  epoch and sequence as known, free (1 or 0), horizon in ms (-1: the whole period),
 --          six amounts of the resource after the call
@@ -9,13 +9,13 @@
 --       5  team   6  key   7  metadata   8  holder
 --       9  and on: the seven ceilings of each scope, 0 for none: of the key, the
 --          team and the organisation, where the owner has a key and a team
---       then, with an intent: IDs of intents that do not conflict, and the arguments of noteIntent
+--       then, with an intent: two of openIntents, IDs that do not conflict, response, and the arguments of noteIntent
 --
 -- Returns {status, head, team, key, [scope, ceiling] that would be exceeded (from 0), reserved amounts,
 -- then for each scope used, reserved and needed for each ceiling}. The order of the ceilings is burn,
 -- day, month, then the other amounts.
 
-local ADMITTED, REFUSED, OTHER, SETTLED, CLOSED, REPEATED = 0, 1, 2, 3, 4, 5
+local ADMITTED, REFUSED, OTHER, SETTLED, CLOSED, REPEATED, LOST = 0, 1, 2, 3, 4, 5, 6
 
 local given = numbers(ARGV[1])
 local free, horizon, after = given[3] == 1, given[4], amountsAt(given, 4)
@@ -29,8 +29,11 @@ local held, record = holdOf(id), resource(res)
 local scopes = scopesOf(team, key)
 local intent = 9 + #scopes
 if KEYS[6] and not held then
-  local rows = others(KEYS[6], id, ARGV[intent])
-  if rows and (#rows > 0 or redis.call('EXISTS', KEYS[8]) == 1) then return head(REPEATED) end
+  local answer, wish = ARGV[intent + 3], ARGV[intent + 4]
+  openIntents(6, intent, {answer, wish, ARGV[intent + 5]})
+  if not intents.known or intents.complete == 0 then return head(LOST) end
+  local rows = others(wish, id, ARGV[intent + 2])
+  if rows and (#rows > 0 or intents.value[answer]) then return head(REPEATED) end
 end
 local before = {0, 0, 0, 0, 0, 0}
 if res ~= '' then
@@ -75,7 +78,10 @@ for i, name in ipairs(scopes) do
 end
 
 if status == ADMITTED and not held then
-  if KEYS[6] then noteIntent(KEYS[6], KEYS[7], intent + 1, string.format('%.0f', now)) end
+  if KEYS[6] then
+    noteIntent(intent + 4)
+    saveIntents()
+  end
   each(team, key, function(a) add(a.reserved, more, 1) end)
   saveHold(id, {at = now, open = 0, wait = 0, base = record and record.version or 0, amounts = more, kind = kind, resource = res, team = team, key = key, about = about, holder = ARGV[8]})
   if record then

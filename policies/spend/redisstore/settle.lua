@@ -1,6 +1,6 @@
 -- Ends a hold, or opens it.
 --
--- KEYS  6 to 9  optional: keys of the hold's intent; see finish
+-- KEYS  6, 7  optional: the intents, for the end of the hold's intent
 --       then, optional: the owner of a job, as team and key
 --
 -- ARGV  1  epoch and sequence as known, end (0 release, 1 open, 2 commit), how long an
@@ -8,7 +8,7 @@
 --          resource
 --       2  hold ID   3  kind   4  resource ID ('': a one-time cost accrues)
 --       5  team   6  key   7  metadata   8  new ID of an open hold ('': unchanged); ends with a commit
---       9 to 14  arguments of finish
+--       9 and on: two of openIntents, and the arguments of finish
 --
 -- Returns {0, head}.
 
@@ -18,7 +18,13 @@ local given = numbers(ARGV[1])
 local how, wait, gone, full, amounts = given[3], given[4], given[5] == 1, given[6] == 1, amountsAt(given, 6)
 local id, res, as = ARGV[2], ARGV[4], ARGV[8]
 
-if #KEYS >= 9 then finish(6, 9) end
+if #KEYS >= 7 then
+  openIntents(6, 9, {ARGV[11], ARGV[12], ARGV[13], ARGV[14]})
+  if intents.known then -- otherwise the gateway restores the intent with its end
+    finish(11)
+    saveIntents()
+  end
+end
 local lost = behind(given[1], given[2])
 local held = holdOf(id)
 if not held and (how == OPEN or ended(id)) then
@@ -63,7 +69,7 @@ if how == COMMIT and res == '' then
   local h = held
   if not h and ledger.epoch > now - DAY then -- a loss of Redis has lost the hold
     h = {amounts = amounts, kind = ARGV[3], team = ARGV[5], key = ARGV[6], about = ARGV[7]}
-    local owner = (#KEYS == 6 or #KEYS == 10) and redis.call('GET', KEYS[#KEYS])
+    local owner = (#KEYS == 6 or #KEYS == 8) and redis.call('GET', KEYS[#KEYS])
     if owner then h.team, h.key = string.match(owner, '^(.-)\n(.*)$') end
   end
   if h then spend(h, full and most(h) or amounts[COST]) end

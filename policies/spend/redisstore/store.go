@@ -22,7 +22,7 @@ import (
 
 var (
 	//go:embed common.lua
-	common string
+	commonSource string
 	//go:embed reserve.lua
 	reserveSource string
 	//go:embed settle.lua
@@ -55,6 +55,8 @@ type Store struct {
 	post, repair, offer, shut        *redis.Script
 	restore                          *redis.Script
 	server                           Server // nil trusts whoever answers
+	// Intents keeps the intents of reservations.
+	Intents *Intents
 	// Now is the clock by which the Store forgets its own writes; nil is [time.Now].
 	Now func() time.Time
 
@@ -83,10 +85,13 @@ type ledger struct {
 // New returns a store whose keys begin with prefix, with the zones of organisations.
 // It does not dial.
 func New(client redis.Cmdable, prefix string, zones spend.Zones) *Store {
-	script := func(source string) *redis.Script { return redis.NewScript(common + source) }
+	script := func(source string) *redis.Script {
+		return redis.NewScript(clockSource + "local intents = {epoch = 0, writes = 0}\n" + commonSource + source)
+	}
+	withIntents := func(source string) *redis.Script { return redis.NewScript(clockSource + intentSource + commonSource + source) }
 	return &Store{
-		client: client, prefix: prefix, writer: rand.Text(), zones: zones, ledgers: make(map[string]*ledger),
-		reserve: script(intentSource + reserveSource), settle: script(intentSource + settleSource), adjust: script(adjustSource), rebuild: script(rebuildSource),
+		client: client, prefix: prefix, writer: newWriter(), zones: zones, Intents: NewIntents(client, prefix), ledgers: make(map[string]*ledger),
+		reserve: withIntents(reserveSource), settle: withIntents(settleSource), adjust: script(adjustSource), rebuild: script(rebuildSource),
 		post: script(postSource), repair: script(repairSource), offer: script(offerSource), shut: script(closeSource), restore: script(restoreSource),
 	}
 }
@@ -151,11 +156,7 @@ func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (
 	for i := range r.Limits {
 		args = append(args, integers(r.Limits[i][:]...))
 	}
-	keys := s.keys(org)
-	if n := r.Note; n != nil {
-		keys, args = s.keys(org, n.Wish, n.Like, n.Answer), append(append(args, strings.Join(n.Past, " ")), noteArgs(n)...)
-	}
-	ask := func() (reply, error) { return s.run(ctx, s.reserve, org, keys, args) }
+	ask := func() (reply, error) { return s.reserved(ctx, org, args, r.Note) }
 	var reply reply
 	var err error
 	if r.Free {
@@ -199,6 +200,25 @@ func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (
 	return out, nil
 }
 
+// reserved runs the script of a reservation. If intents were lost, it recovers them first.
+func (s *Store) reserved(ctx context.Context, org string, args []any, n *spend.Note) (reply, error) {
+	for {
+		keys, all := s.keys(org), slices.Clip(args)
+		if n != nil {
+			more, first := s.Intents.opening(org)
+			keys, all = s.keys(org, more...), append(append(all, first...), strings.Join(n.Past, " "), n.Answer)
+			all = append(all, noteArgs(n)...)
+		}
+		r, err := s.run(ctx, s.reserve, org, keys, all)
+		if err != nil || spend.Status(r.status) != spend.IntentsLost {
+			return r, err
+		}
+		if err := s.Intents.Recover(ctx, org); err != nil {
+			return reply{}, err
+		}
+	}
+}
+
 // Settle implements spend.Store.
 func (s *Store) Settle(ctx context.Context, org string, p *spend.Settlement) error {
 	amounts := p.Amounts.Clamped()
@@ -208,7 +228,8 @@ func (s *Store) Settle(ctx context.Context, org string, p *spend.Settlement) err
 	}
 	keys := s.keys(org)
 	if e := p.Intent; e != nil {
-		keys, args = s.keys(org, endKeys(e)...), append(args, endArgs(e)...)
+		more, first := s.Intents.opening(org)
+		keys, args = s.keys(org, more...), append(append(args, first...), endArgs(e)...)
 	}
 	if p.Job != nil {
 		keys = append(slices.Clip(keys), s.jobs(org, []spend.Job{*p.Job})[0])
@@ -317,6 +338,9 @@ type reply struct {
 	rest   []string
 }
 
+// newWriter returns the name of a store, which no other store has.
+func newWriter() string { return rand.Text() }
+
 var errReply = errors.New("a script of the ledger answered what it does not answer")
 
 // stale is the status of every script that was given a calendar without the present.
@@ -352,11 +376,12 @@ func (s *Store) once(ctx context.Context, script *redis.Script, org string, keys
 			return reply{}, errReply
 		}
 	}
-	n, err := split(texts[0], 4)
+	n, err := split(texts[0], 6)
 	if err != nil {
 		return reply{}, err
 	}
 	s.saw(org, position{n[0], n[1], n[3]})
+	s.Intents.saw(org, n[4], n[5])
 	r.epoch, r.now, r.rest = n[0], time.UnixMilli(n[2]), texts[1:]
 	s.clock.Store(n[2])
 	return r, nil

@@ -200,10 +200,9 @@ func TestARepeatedNoteEnds(t *testing.T) {
 	set(now)
 	s := open(t, server.Addr(), nil)
 	rebuild(t, s, "one")
-	const wish = "tg:once:{acme}:wish/w"
 	r := &spend.Reservation{
 		Hold: "h1", Kind: "pod", After: spend.Amounts{1}, Limits: make([][spend.Ceilings]int64, 1),
-		Note: &spend.Note{Wish: wish, Like: "tg:once:{acme}:like/l", Answer: "tg:once:{acme}:answer/-", Intent: "h1", Row: "{}", Owner: "ann", TTL: time.Hour},
+		Note: &spend.Note{Org: "acme", Wish: "w", Like: "l", Answer: "a-", Intent: "h1", Row: "{}", Owner: "ann"},
 	}
 	var out spend.Outcome
 	for range 2 {
@@ -214,14 +213,18 @@ func TestARepeatedNoteEnds(t *testing.T) {
 		set(now.Add(time.Second))
 	}
 	end := &spend.Ending{
-		Made: "tg:once:{acme}:made/-", Wish: wish, Like: r.Note.Like, Answer: r.Note.Answer,
-		Intent: "h1", Was: fmt.Sprint(out.Now.UnixMilli(), " {}"), Unlike: true, TTL: time.Hour,
+		Org: "acme", Made: "m-", Wish: "w", Like: r.Note.Like, Answer: r.Note.Answer,
+		Intent: "h1", Was: fmt.Sprint(out.Now.UnixMilli(), " {}"), Unlike: true,
 	}
 	if err := s.Settle(t.Context(), "acme", &spend.Settlement{Hold: "h1", End: spend.Release, Intent: end}); err != nil {
 		t.Fatal(err)
 	}
-	if keys := server.Keys(); slices.ContainsFunc(keys, func(k string) bool { return strings.HasPrefix(k, "tg:once:") }) {
-		t.Errorf("keys %v, want none of an intent", keys)
+	fields, err := server.HKeys("tg:spend:{acme}:intents")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.ContainsFunc(fields, func(f string) bool { return strings.ContainsAny(f[:min(1, len(f))], "wl") }) {
+		t.Errorf("fields %q, want none of an intent", fields)
 	}
 }
 

@@ -216,14 +216,15 @@ func testRepeats(h *harness) {
 
 func testIntents(h *harness) {
 	p := teamPerHour(3 * usd)
+	row := func(id string) string { return fmt.Sprintf("{%q:1}", id) }
 	note := func(id string, past ...string) *spend.Note {
-		return &spend.Note{Wish: "{acme}:wish", Like: "{acme}:like", Answer: "{acme}:answer", Intent: id, Row: "row " + id, Owner: "ann", Past: past, TTL: time.Hour}
+		return &spend.Note{Org: h.org, Wish: "wish", Like: "like", Answer: "answer", Intent: id, Row: row(id), Owner: "ann", Past: past}
 	}
 	ask := func(n *spend.Note) spend.Outcome {
 		return h.ask(p, &spend.Reservation{Hold: n.Intent, Kind: "pod", Owner: ann, After: pod(0.6 * usd), Note: n})
 	}
 	ending := func(id, was, row string) *spend.Ending {
-		return &spend.Ending{Made: "{acme}:made", Wish: "{acme}:wish", Like: "{acme}:like", Answer: "{acme}:answer", Intent: id, Was: was, Row: row, Known: true, Unlike: true, TTL: time.Hour}
+		return &spend.Ending{Org: h.org, Made: "made", Wish: "wish", Like: "like", Answer: "answer", Intent: id, Was: was, Row: row, Known: true, Unlike: true}
 	}
 	two := pod(1.2 * usd)
 	two[spend.GPUs], two[spend.Pods] = 2, 2
@@ -233,12 +234,12 @@ func testIntents(h *harness) {
 	h.status(ask(note("i")), spend.Repeated)
 	h.status(ask(note("i", "h")), spend.Admitted)
 	h.counts(spend.Amounts{}, two)
-	was := fmt.Sprintf("%d row h", first.Now.UnixMilli())
-	h.settle(spend.Settlement{Hold: "h", End: spend.Commit, Kind: "pod", Resource: "p1", Amounts: pod(0.6 * usd), Intent: ending("h", was, "0 left")})
+	was := fmt.Sprintf("%d %s", first.Now.UnixMilli(), row("h"))
+	h.settle(spend.Settlement{Hold: "h", End: spend.Commit, Kind: "pod", Resource: "p1", Amounts: pod(0.6 * usd), Intent: ending("h", was, "0 {}")})
 	h.status(ask(note("j", "i")), spend.Repeated) // h goes on
 	h.settle(spend.Settlement{Hold: "h", End: spend.Release, Intent: ending("h", was, "")})
 	h.status(ask(note("j", "i")), spend.Repeated) // it is another row by now
-	h.settle(spend.Settlement{Hold: "h", End: spend.Release, Intent: ending("h", "0 left", "")})
+	h.settle(spend.Settlement{Hold: "h", End: spend.Release, Intent: ending("h", "0 {}", "")})
 	h.status(ask(note("j", "i")), spend.Admitted)
 	h.counts(pod(0.6*usd), two)
 }

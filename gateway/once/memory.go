@@ -1,0 +1,117 @@
+package once
+
+import (
+	"sync"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/once/intent"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+const (
+	// maxRemembered bounds the number of intents that a gateway remembers after their calls have ended.
+	maxRemembered = 10_000
+	// maxTexts bounds the responses that it remembers, in bytes.
+	maxTexts = 16 << 20
+)
+
+// memory holds the intents of this gateway's calls, and their latest ends, so that they can be restored when the store loses them.
+// It implements redisstore.Memory.
+type memory struct {
+	now func() time.Time
+
+	mu   sync.Mutex // guards the fields below
+	orgs map[string]map[string]*remembered
+	// ended are intents whose calls have ended, oldest first; an intent that has changed since has a later place, too.
+	ended []reference
+	texts int
+}
+
+// remembered is an intent as its gateway knows it.
+type remembered struct {
+	spend.Remembered
+
+	changed time.Time
+}
+
+// reference names an intent, and when it changed.
+type reference struct {
+	org, id string
+	changed time.Time
+}
+
+// of returns the entry of an intent, a new one if there is none. The caller holds mu.
+func (m *memory) of(org, id string) *remembered {
+	if m.orgs == nil {
+		m.orgs = make(map[string]map[string]*remembered)
+	}
+	if m.orgs[org] == nil {
+		m.orgs[org] = make(map[string]*remembered)
+	}
+	r := m.orgs[org][id]
+	if r == nil {
+		r = &remembered{Remembered: spend.Remembered{Intent: id}}
+		m.orgs[org][id] = r
+	}
+	return r
+}
+
+// begin remembers an intent whose call is in flight.
+func (m *memory) begin(w *intent.Wish, i *intent.Intent) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.of(w.Org, i.ID)
+	r.Wish, r.Like, r.Owner, r.Row, r.Taken, r.changed = w.Key, w.Like, w.Owner, i.Raw(), i.Taken, time.Time{}
+}
+
+// end remembers how an intent ends or goes on, unless another request has taken it over since.
+func (m *memory) end(e *spend.Ending, owner string, taken int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.of(e.Org, e.Intent)
+	if taken < r.Taken {
+		return
+	}
+	r.Wish, r.Owner, r.Row, r.Taken, r.changed = e.Wish, owner, e.Row, taken, m.now()
+	switch {
+	case e.Unlike:
+		r.Like = ""
+	case e.Row != "":
+		r.Like = e.Like
+	}
+	if e.Known {
+		r.Made = e.Made
+	}
+	if e.Text != "" {
+		m.texts += len(e.Text) - len(r.Text)
+		r.Answer, r.Text = e.Answer, e.Text
+	}
+	m.ended = append(m.ended, reference{e.Org, e.Intent, r.changed})
+	m.forget()
+}
+
+// forget forgets the oldest ended intents while there are too many, or while they are older than the store keeps them.
+func (m *memory) forget() {
+	for len(m.ended) > 0 {
+		oldest := m.ended[0]
+		if len(m.ended) <= maxRemembered && m.texts <= maxTexts && m.now().Sub(oldest.changed) < intent.TTL {
+			return
+		}
+		m.ended = m.ended[1:]
+		if r := m.orgs[oldest.org][oldest.id]; r != nil && r.changed.Equal(oldest.changed) {
+			m.texts -= len(r.Text)
+			delete(m.orgs[oldest.org], oldest.id)
+		}
+	}
+}
+
+// Remembered implements redisstore.Memory.
+func (m *memory) Remembered(org string, restore func([]spend.Remembered) error) error {
+	m.mu.Lock()
+	all := make([]spend.Remembered, 0, len(m.orgs[org]))
+	for _, r := range m.orgs[org] {
+		all = append(all, r.Remembered)
+	}
+	m.mu.Unlock()
+	return restore(all)
+}
