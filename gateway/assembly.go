@@ -221,7 +221,7 @@ func (g *Gateway) newMoney(cfg *settings.Config) {
 		Approvals: g.approvals, Notices: func() spend.Notices { return g.money.Notices }, Told: alerts.NewTold(g.deps.Redis, cfg.Redis.Prefix),
 	}
 	self := spend.Holder{Incarnation: ulid.Make().String(), Gateway: cmp.Or(cfg.Instance, g.deps.Instance)}
-	g.intents = once.NewDesk(g.scripts, cfg.Redis.Prefix.Repeats(), self.Incarnation, g.background.Go, g.deps.Logger)
+	g.intents = once.NewDesk(g.scripts, cfg.Redis.Prefix.Intents(), self.Incarnation, g.background.Go, g.deps.Logger)
 	peers := g.store.Alive
 	if cfg.Redis.Embedded {
 		peers = nil

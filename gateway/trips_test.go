@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -99,13 +100,16 @@ func subject(c redis.Cmder) string {
 			text = *key
 		}
 		switch {
-		case strings.Contains(text, "}:made/"), strings.HasPrefix(text, "tollgate:legacy"), strings.HasPrefix(text, "tollgate:decisions:"):
+		case strings.HasPrefix(text, "tollgate:legacy"), strings.HasPrefix(text, "tollgate:decisions:"):
 			return ""
 		case strings.HasPrefix(text, "tollgate:rl:"):
 			return "limits"
-		case strings.HasPrefix(text, "tollgate:once:"):
+		case strings.HasPrefix(text, "tollgate:intents:"):
+			if slices.ContainsFunc(c.Args(), made) {
+				return "" // the end of a create, which its response does not wait for
+			}
 			return "repeat"
-		case strings.HasPrefix(text, "tollgate:spend:"):
+		case strings.HasPrefix(text, "tollgate:ledger:"):
 			return "ledger"
 		}
 	}
@@ -114,6 +118,12 @@ func subject(c redis.Cmder) string {
 		return ""
 	}
 	return fmt.Sprint(c.Args())
+}
+
+// made reports whether an argument of a script names the pod that an intent has made.
+func made(arg any) bool {
+	text, _ := arg.(string)
+	return strings.HasPrefix(text, "mpod/")
 }
 
 // take returns the counts since its last call.

@@ -1,6 +1,7 @@
 package once
 
 import (
+	"strconv"
 	"sync"
 	"time"
 
@@ -83,8 +84,9 @@ func (m *memory) end(e *spend.Ending, owner string, taken int) {
 		r.Made = e.Made
 	}
 	if e.Text != "" {
-		m.texts += len(e.Text) - len(r.Text)
-		r.Answer, r.Text = e.Answer, e.Text
+		m.texts -= len(r.Text)
+		r.Answer, r.Text = e.Answer, strconv.FormatInt(r.changed.UnixMilli(), 10)+" "+e.Text
+		m.texts += len(r.Text)
 	}
 	m.ended = append(m.ended, reference{e.Org, e.Intent, r.changed})
 	m.forget()

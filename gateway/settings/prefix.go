@@ -30,10 +30,13 @@ func (p Prefix) Running() string { return p.Limits() + "running" }
 func (p Prefix) Usage() string { return p.Of("usage") }
 
 // Spend begins the keys of the ledger.
-func (p Prefix) Spend() string { return p.Of("spend:") }
+func (p Prefix) Spend() string { return p.Of("ledger:") }
 
-// Repeats begins the keys of calls that must not be made twice.
-func (p Prefix) Repeats() string { return p.Of("once:") }
+// Intents begins the keys of intents: calls that must not be made twice.
+func (p Prefix) Intents() string { return p.Of("intents:") }
+
+// Earlier begins the keys of ledgers in a format that this version does not read.
+func (p Prefix) Earlier() string { return p.Of("spend:") }
 
 // Approvals begins the keys of requests for approval.
 func (p Prefix) Approvals() string { return p.Of("approvals:") }

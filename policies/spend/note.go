@@ -38,7 +38,7 @@ type Remembered struct {
 	Made, Wish, Like, Answer, Intent string
 	// Row is "" for an intent that has ended.
 	Row, Owner string
-	// Text is the response.
+	// Text is the time of the response (Unix ms), a space, and the response.
 	Text string
 	// Taken counts the requests that took the intent over.
 	Taken int

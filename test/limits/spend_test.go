@@ -43,7 +43,7 @@ func newSpenders(t *testing.T, n int) *spenders {
 		platform: platform.RunT(t, platform.WithAccounts(platform.Account{ID: "acme", Key: credential, Exempt: true})),
 	}
 	t.Cleanup(s.client.CloseIdleConnections)
-	s.store = redisstore.New(s.redis, "tollgate:spend:", nil)
+	s.store = redisstore.New(s.redis, "tollgate:ledger:", nil)
 	s.file = fmt.Sprintf(`listen: 127.0.0.1:0
 admin: {listen: "127.0.0.1:0"}
 platform: {base_url: %q}

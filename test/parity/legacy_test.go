@@ -91,7 +91,7 @@ func TestKeysBeginWithThePrefix(t *testing.T) {
 		t.Fatalf("status = %d, want 200", code)
 	}
 	d.make(t, `{"id":"ci"}`)
-	want := map[string]bool{"rl": true, "legacy": true, "usage": true, "once": true, "decisions": true, "keys": true}
+	want := map[string]bool{"rl": true, "legacy": true, "usage": true, "intents": true, "decisions": true, "keys": true}
 	world.Until(t, fmt.Sprintf("keys of %v and no others", want), func() bool { // some are written behind the answer
 		sorts := map[string]bool{}
 		for _, key := range d.redis.Keys() {

@@ -230,18 +230,9 @@ func TestAKeyOfAGatewayThatIsGone(t *testing.T) {
 		}
 		// A gateway that is killed leaves this behind: a record that says that the call is under
 		// way.
-		for _, key := range d.redis.Keys() {
-			if !strings.Contains(key, "once:{acme}:key/") {
-				continue
-			}
-			ids, err := d.redis.HKeys(key)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, id := range ids {
-				row := strings.Replace(d.redis.HGet(key, id), `,"open":true`, "", 1)
-				d.redis.HSet(key, id, gatewayField.ReplaceAllString(row, `"gateway":"gone"`))
-			}
+		for field, row := range d.intents(t) {
+			row = strings.Replace(row, `,"open":true`, "", 1)
+			d.redis.HSet(intentsKey, field, gatewayField.ReplaceAllString(row, `"gateway":"gone"`))
 		}
 		if a := d.ask(t, keyed("k", podL4)); a.Status != 409 {
 			t.Errorf("a repeat while the call can be under way: %d %s, want 409", a.Status, a.Body)
@@ -279,4 +270,23 @@ func TestAKeyOfAStart(t *testing.T) {
 			t.Errorf("the platform was asked %d times more", got-n)
 		}
 	})
+}
+
+// intentsKey is the key of acme's intents.
+const intentsKey = "tollgate:intents:{acme}:intents"
+
+// intents returns the intents of acme in the store, by their fields: a line each.
+func (d *door) intents(t *testing.T) map[string]string {
+	t.Helper()
+	fields, err := d.redis.HKeys(intentsKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make(map[string]string)
+	for _, field := range fields {
+		if strings.HasPrefix(field, "w") {
+			all[field] = d.redis.HGet(intentsKey, field)
+		}
+	}
+	return all
 }

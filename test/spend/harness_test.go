@@ -41,7 +41,7 @@ var long = flag.Bool("long", false, "repeat races five times as often") //nolint
 const credential = "platform-key-of-acme"
 
 // prefix begins the ledger's keys.
-const prefix = "tollgate:spend:"
+const prefix = "tollgate:ledger:"
 
 // site is the emulated platform with gateways in front of it that share a store.
 type site struct {

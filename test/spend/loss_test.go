@@ -83,11 +83,11 @@ func (x *lossSite) spend() {
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	n := strings.Fields(text)
+	n := strings.Split(text, ",")
 	for _, i := range []int{len(n) - 5, len(n) - 2} {
 		n[i] = strconv.Itoa(lossDay)
 	}
-	if err := x.redis.HSet(x.t.Context(), key, "team:research", strings.Join(n, " ")).Err(); err != nil {
+	if err := x.redis.HSet(x.t.Context(), key, "team:research", strings.Join(n, ",")).Err(); err != nil {
 		x.t.Fatal(err)
 	}
 }

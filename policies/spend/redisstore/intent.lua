@@ -5,7 +5,7 @@
 --          'w' and a fingerprint -> the intents of equal requests, a line each: ID, a space, row
 --          'l' and a digest of looks -> the intents whose resource is not known, a line each: ID, a space, owner
 --          'm' and a resource -> ID of the intent that made it
---          'a' and a digest of an idempotency key -> the response
+--          'a' and a digest of an idempotency key -> the time (Unix ms), a space, and the response
 --          'x' and an ID -> how often the ended intent was taken over; only within an hour of a loss
 --   zset   those fields, by the time of their last change; '' -> MARKED
 --
@@ -113,6 +113,12 @@ local function others(wish, id, past)
   return out
 end
 
+-- the stored response in a field, nil for none and for one that is older than a day
+local function answerOf(field)
+  local at, text = string.match(intents.value[field] or '', '^(%d+) (.*)$')
+  return at and now - tonumber(at) < KEEP and text or nil
+end
+
 -- ARGV from i on: wish, looks, ID, row without its time, owner
 local function noteIntent(i)
   replaceLine(ARGV[i], ARGV[i + 2], string.format('%.0f ', now) .. ARGV[i + 3])
@@ -141,6 +147,6 @@ local function finish(i)
   end
   if string.find(what, 'm') and not intents.value[made] then set(made, id) end
   if string.find(what, 'l') then replaceLine(looks, id, nil) end
-  if string.find(what, 'a') then set(answer, ARGV[i + 8]) end
+  if string.find(what, 'a') then set(answer, string.format('%.0f ', now) .. ARGV[i + 8]) end
   return mine and 1 or 0
 end

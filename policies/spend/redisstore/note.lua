@@ -9,7 +9,7 @@
 
 openIntents(1, 1, {ARGV[4], ARGV[5], ARGV[6]})
 if not intents.known or intents.complete == 0 then return {0, list({intents.epoch, intents.writes, now})} end
-local answer = intents.value[ARGV[4]] or ''
+local answer = answerOf(ARGV[4]) or ''
 local rows = others(ARGV[5], ARGV[7], ARGV[3])
 if rows and #rows == 0 and answer == '' and ARGV[7] ~= '' then
   noteIntent(5)

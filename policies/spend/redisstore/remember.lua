@@ -4,7 +4,7 @@
 -- KEYS  1, 2  intents
 -- ARGV  1, 2  see openIntents   3  epoch   4  name of the gateway, '' unless these are its last intents
 --       then for each intent nine: made ('' for none), wish, looks ('' for none), answer ('' for none), ID, row ('': it has ended), how often
---       it was taken over, owner, text of the response
+--       it was taken over, owner, time and text of the response
 --
 -- Returns {1, or 0 if the epoch is another; [epoch, writes, now]}.
 

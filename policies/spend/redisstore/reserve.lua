@@ -33,7 +33,7 @@ if KEYS[6] and not held then
   openIntents(6, intent, {answer, wish, ARGV[intent + 5]})
   if not intents.known or intents.complete == 0 then return head(LOST) end
   local rows = others(wish, id, ARGV[intent + 2])
-  if rows and (#rows > 0 or intents.value[answer]) then return head(REPEATED) end
+  if rows and (#rows > 0 or answerOf(answer)) then return head(REPEATED) end
 end
 local before = {0, 0, 0, 0, 0, 0}
 if res ~= '' then
