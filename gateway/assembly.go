@@ -230,7 +230,7 @@ func (g *Gateway) newMoney(cfg *settings.Config) {
 	g.money = money.New(cfg, self, money.Deps{
 		Intents: g.intents.Store(),
 		Scripts: g.scripts, Now: g.deps.Now, Logger: g.deps.Logger, Meter: g.meter(), Go: g.background.Go, Gateway: g.name, Alone: cfg.Redis.Embedded, Limits: g.store, Catalog: g.catalog,
-		Audit: g.audit.Log, Alerts: g.alerts, Did: g.decisions.Did, Job: g.job, Claim: once.ClaimFor(g.intents),
+		Audit: g.audit.Log, Alerts: g.alerts, Did: g.decisions.Did, Job: g.job, Claim: once.ClaimFor(g.intents), Dead: g.intents.Dead,
 		Config: g.config, Org: g.org, Plan: g.plan,
 		Account: g.account,
 		Zone:    g.zone,

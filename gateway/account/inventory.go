@@ -62,6 +62,7 @@ func (c *Client) measure(ctx context.Context, org string, plan *spend.Plan, it *
 		}
 	}
 	it.Amounts, it.Priced = plan.Footprint(it.Kind, it.Record, workers, prices)
+	it.Implausible = catalog.Implausible(it.Kind, it.Record)
 	if listed := prices.Listed(); listed != prices {
 		a, _ := plan.Footprint(it.Kind, it.Record, workers, listed)
 		it.Listed = a[spend.Burn]

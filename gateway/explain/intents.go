@@ -45,6 +45,9 @@ func (intents) Fate(context.Context, string, *intent.Intent, time.Time) intent.F
 	return intent.There
 }
 
+// Abandoned implements filter.Intents.
+func (intents) Abandoned(context.Context, *intent.Intent) bool { return false }
+
 // Take implements filter.Intents.
 func (intents) Take(context.Context, *intent.Wish, *intent.Intent, string) (intent.Intent, bool, error) {
 	return intent.Intent{}, false, nil

@@ -105,6 +105,8 @@ type Intents interface {
 	MaySend(id string) bool
 	// Fate says whether the caller of another intent waits, which was asked at a time.
 	Fate(ctx context.Context, org string, i *intent.Intent, asked time.Time) intent.Fate
+	// Abandoned reports whether the gateway of an intent has been dead for so long that what its call created is listed.
+	Abandoned(ctx context.Context, i *intent.Intent) bool
 	// Take gives the resource of an intent to another caller. Claim reports whether a
 	// resource was made by an intent.
 	Take(ctx context.Context, w *intent.Wish, i *intent.Intent, resource string) (intent.Intent, bool, error)

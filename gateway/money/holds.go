@@ -40,13 +40,17 @@ func (l Rows) Release(ctx context.Context, org, hold, reason string) (*admin.Hol
 		return nil, admin.BadRequestError{Reason: fmt.Sprintf("organisation %s has no hold with the id %q", org, hold)}
 	}
 	h := &state.Holds[i]
-	if ends := h.At.Add(l.m.Outbox.Patience); !h.Open && state.Now.Before(ends) {
+	_, dead := l.m.deps.Dead(ctx, h.Holder.Incarnation)
+	if ends := h.At.Add(l.m.Outbox.Patience); !h.Open && !dead && state.Now.Before(ends) {
 		return nil, admin.BadRequestError{Reason: "the call of this hold may be under way until " + ends.UTC().Format(time.RFC3339)}
 	}
 	if err := store.Settle(ctx, org, &spend.Settlement{Hold: h.ID, End: spend.Release}); err != nil {
 		return nil, err
 	}
-	l.m.deps.Logger.InfoContext(ctx, "a hold was released by hand", "org", org, "hold", h.ID, "operation", h.About.Operation,
+	if err := l.m.deps.Intents.Forget(ctx, org, h.ID); err != nil {
+		return nil, err
+	}
+	l.m.deps.Logger.InfoContext(ctx, "reservation released by an operator", "org", org, "hold", h.ID, "operation", h.About.Operation,
 		"decision", h.About.Decision, "reason", reason)
 	row := holdRow(h, state.Now)
 	return &row, nil

@@ -65,6 +65,8 @@ type Deps struct {
 	Did func(org string, of spend.Owner, operation, resource, text string)
 	// Job asks the platform for the end of a hold's job, nil for an unknown one.
 	Job func(ctx context.Context, org string, h *spend.Hold) (*spend.Settlement, error)
+	// Dead returns how long another gateway has been silent if it is known to be dead.
+	Dead func(ctx context.Context, incarnation string) (silent time.Duration, dead bool)
 	// Claim makes a resource that of a hold's call, and reports whether it is.
 	Claim func(ctx context.Context, org string, f *spend.Found, h *spend.Hold) (bool, error)
 
@@ -109,6 +111,10 @@ func New(cfg *settings.Config, self spend.Holder, deps Deps) *Money {
 	remembered := images.Remember(store)
 	reconciler := &spend.Reconciler{
 		Store: remembered, Images: images, Repaired: passes.repaired, List: m.inventory, Get: m.resource, Claim: m.deps.Claim, Job: m.deps.Job, Lock: store.Lock, Logger: m.deps.Logger,
+		Dead: func(ctx context.Context, h spend.Holder) (time.Duration, bool) {
+			return m.deps.Dead(ctx, h.Incarnation)
+		},
+		Nothing: m.deps.Intents.Forget,
 		History: history,
 		Seen: func(ctx context.Context, org string, s *spend.State) {
 			balances.saw(org, s)
@@ -137,7 +143,7 @@ func New(cfg *settings.Config, self spend.Holder, deps Deps) *Money {
 func (m *Money) newOutbox(cfg *settings.Config, store spend.Store, self spend.Holder) {
 	m.Outbox = spend.NewOutbox(store, self)
 	m.Outbox.Now, m.Outbox.Logger, m.Outbox.Orgs, m.Outbox.Doubt = m.deps.Now, m.deps.Logger, m.budgeted, m.Books.Kick
-	m.Outbox.Released = m.didRelease
+	m.Outbox.Released, m.Outbox.Get = m.didRelease, m.resource
 	m.Outbox.Interval, m.Outbox.Patience = cfg.Spend.Reconcile, cfg.Timeouts.Call+Answering
 	measureHolds(m.deps.Meter, m.Outbox.Status)
 }

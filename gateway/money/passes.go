@@ -45,6 +45,7 @@ func newPasses(m metric.Meter, now func() time.Time, valid time.Duration) *passe
 	}{
 		{"tollgate.ledger.open", "Reservations of calls whose end is not known.", func(r spend.Report) int { return r.Open }},
 		{"tollgate.ledger.missing", "Resources that the platform's list lacks and that are not known to be gone.", func(r spend.Report) int { return r.Missing }},
+		{"tollgate.ledger.implausible", "Resources for which the platform's list has an impossible value, such as a count of 0 GPUs.", func(r spend.Report) int { return r.Implausible }},
 		{"tollgate.ledger.unowned", "Resources that count for the organisation alone, because none of its callers made them.", func(r spend.Report) int { return r.Unowned }},
 	} {
 		telemetry.Must(m.Int64ObservableGauge(g.name, metric.WithDescription(g.description), metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {

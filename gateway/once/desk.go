@@ -201,6 +201,15 @@ func (d *Desk) Fate(ctx context.Context, org string, i *intent.Intent, asked tim
 	}
 }
 
+// Abandoned reports whether the gateway of an intent has been dead for a minute: what its call created is listed by then.
+func (d *Desk) Abandoned(ctx context.Context, i *intent.Intent) bool {
+	if i.Open || i.Gateway == d.Gateway {
+		return false
+	}
+	silent, dead := d.Dead(ctx, i.Gateway)
+	return dead && silent >= fresh
+}
+
 // Take makes what an intent has made this request's, whose caller has gone when the
 // context ends. It reports whether no other request has taken it.
 func (d *Desk) Take(ctx context.Context, w *intent.Wish, i *intent.Intent, resource string) (intent.Intent, bool, error) {

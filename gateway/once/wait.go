@@ -112,7 +112,7 @@ func (f *Repeats) settle(ctx context.Context, ex *filter.Exchange, o *filter.Onc
 	case err != nil:
 		ex.Event.Cause = err
 		return false, nil
-	case found == nil && (i.Resource != "" && i.Age(now) > fresh || i.Resource == "" && f.Finder.over(i.Age(now))):
+	case found == nil && (i.Resource != "" && i.Age(now) > fresh || i.Resource == "" && (f.Finder.over(i.Age(now)) || ports.Abandoned(ctx, i))):
 		if err := ports.End(ctx, &o.Wish, i, &intent.End{Unlike: true}); err != nil {
 			return false, nil // it is tried again
 		}

@@ -69,3 +69,42 @@ func Holds(kind operation.Kind, resource map[string]any) (gpus, pods, workers, v
 	}
 	return gpus, pods, workers, volumeGB
 }
+
+// Implausible returns the member of a platform's record that a resource cannot have, such as "gpu.count", "" if
+// its counts can be read. A pod has GPUs or a CPU, and counts of GPUs, pods and gigabytes are whole and positive.
+func Implausible(kind operation.Kind, resource map[string]any) string {
+	positive := func(section, count string) bool {
+		s, _ := resource[section].(map[string]any)
+		n, ok := whole(s[count])
+		return ok && n > 0
+	}
+	switch kind { //nolint:exhaustive // nothing else is counted
+	case operation.KindPod:
+		_, hasGPU := resource["gpu"].(map[string]any)
+		_, hasCPU := resource["cpu"].(map[string]any)
+		switch {
+		case hasGPU && !positive("gpu", "count"):
+			return "gpu.count"
+		case !hasGPU && !hasCPU && !Stopped(resource):
+			return "gpu"
+		}
+	case operation.KindCluster:
+		for _, count := range []string{"podCount", "gpuCountPerPod"} {
+			if !positive("compute", count) {
+				return "compute." + count
+			}
+		}
+	case operation.KindEndpoint:
+		if _, hasGPU := resource["gpu"].(map[string]any); hasGPU && !positive("gpu", "count") {
+			return "gpu.count"
+		}
+		if _, ok := maxWorkers(resource["workers"]); !ok {
+			return "workers"
+		}
+	case operation.KindVolume:
+		if n, ok := whole(resource["size"]); !ok || n <= 0 {
+			return "size"
+		}
+	}
+	return ""
+}

@@ -48,6 +48,8 @@ type Corrected struct {
 const (
 	// billsNotice names the range that was compared: when it begins and ends.
 	billsNotice = "bills"
+	// gapNotice names the range of hours whose roll-ups were lost while accrued costs were restored.
+	gapNotice = "history gap"
 	// billsRevised is how long after it was compared an hour is compared again:
 	// platforms revise their bills.
 	billsRevised = 24 * time.Hour
@@ -116,19 +118,74 @@ func (b *Bills) Follow(ctx context.Context, org string, now time.Time) (c Correc
 
 // compared remembers the range that was compared.
 func (b *Bills) compared(ctx context.Context, org string, first, last time.Time) error {
-	return b.Notices.Notice(ctx, org, billsNotice, first.Format(time.RFC3339)+" "+last.Format(time.RFC3339))
+	return b.Notices.Notice(ctx, org, billsNotice, span(first, last))
 }
 
-// again has all hours of the month compared, because a ledger was lost with its
-// counted costs.
+// lost is called before a ledger is rebuilt. It notes which roll-ups the store has lost with it: all since the latest that it has.
+func (b *Bills) lost(ctx context.Context, org string, state *State) error {
+	if b == nil || b.After == 0 || state.Lost != LostAll && state.Lost != LostChanges && state.Lost != LostServer {
+		return nil
+	}
+	from, to, err := b.gap(ctx, org)
+	if err != nil {
+		return err
+	}
+	rolled, err := b.Store.Rolled(ctx, org)
+	if err != nil {
+		return err
+	}
+	end := Hourly.Start(state.Now).Add(time.Hour)
+	if to.Equal(end) {
+		return nil // an earlier attempt has noted it
+	}
+	since := monthOf(state)
+	if !rolled.Until.IsZero() {
+		since = Hourly.Start(rolled.Until)
+	}
+	if from.IsZero() || since.Before(from) {
+		from = since
+	}
+	return b.Notices.Notice(ctx, org, gapNotice, span(from, end))
+}
+
+// again has the hours since the beginning of the month compared, after a ledger was rebuilt. Where no gateway remembered accrued
+// costs, the bills supply them.
 func (b *Bills) again(ctx context.Context, org string, state *State) error {
 	if b == nil || b.After == 0 {
 		return nil
 	}
+	if !slices.ContainsFunc(state.Balances, func(a Balance) bool { return a.Scope.Kind == KindOrg && a.Month > 0 }) {
+		if err := b.Notices.Notice(ctx, org, gapNotice, ""); err != nil {
+			return err
+		}
+	}
+	first := monthOf(state)
+	return b.compared(ctx, org, first, first)
+}
+
+// monthOf is the first hour of the month of a state.
+func monthOf(state *State) time.Time {
 	c := state.Zone.Calendar(state.Now)
 	start, _ := c.bounds(month, state.Now.UnixMilli())
-	first := Hourly.Start(time.UnixMilli(start)).UTC()
-	return b.compared(ctx, org, first, first)
+	return Hourly.Start(time.UnixMilli(start)).UTC()
+}
+
+// gap returns the range of hours whose roll-ups were lost; both are zero without one.
+func (b *Bills) gap(ctx context.Context, org string) (from, to time.Time, err error) {
+	noticed, err := b.Notices.Noticed(ctx, org)
+	if err != nil || noticed[gapNotice] == "" {
+		return from, to, err
+	}
+	begin, end, _ := strings.Cut(noticed[gapNotice], " ")
+	if from, err = time.Parse(time.RFC3339, begin); err == nil {
+		to, err = time.Parse(time.RFC3339, end)
+	}
+	return from, to, err
+}
+
+// span is a range as notices have it.
+func span(from, to time.Time) string {
+	return from.UTC().Format(time.RFC3339) + " " + to.UTC().Format(time.RFC3339)
 }
 
 // correct posts the differences, hour by hour. It reports false if something else was
@@ -156,10 +213,15 @@ func (b *Bills) correct(ctx context.Context, org string, from, to time.Time, bil
 	if err != nil {
 		return false, err
 	}
+	gapFrom, gapTo, err := b.gap(ctx, org)
+	if err != nil {
+		return false, err
+	}
 	items := itemsOf(&ledger, around)
 	for _, hour := range hours {
 		for billed := range slices.Chunk(differences(hour, counted, bills, items), rollSize) {
-			p := &Posting{Version: at.Version, Until: at.Until, Retention: b.Retention, Billed: billed}
+			quiet := !hour.Before(gapFrom) && hour.Before(gapTo)
+			p := &Posting{Version: at.Version, Until: at.Until, Retention: b.Retention, Billed: billed, Quiet: quiet}
 			if done, err := b.Store.Post(ctx, org, p); err != nil || !done {
 				return false, err
 			}

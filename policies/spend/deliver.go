@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // HoldStatus is the result of a look at the holds of an organisation.
@@ -178,7 +180,7 @@ func (o *Outbox) deliver(ctx context.Context, org string, b *box) error {
 
 // batch returns at most n of the oldest settlements of a queue, whose order does not
 // matter.
-func (o *Outbox) batch(b *box, n int) []*Settlement {
+func (o *Outbox) batch(b *box, n int) []*queued {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	about := make(map[string]bool)
@@ -194,20 +196,32 @@ func (o *Outbox) batch(b *box, n int) []*Settlement {
 	return slices.Clone(b.queue)
 }
 
+// current returns a queued settlement as it is to be delivered: the commit of a resource that was removed meanwhile removes it.
+func (o *Outbox) current(ctx context.Context, org string, q *queued) *Settlement {
+	s := q.Settlement
+	if o.Get == nil || s.End != Commit || s.Resource == "" || s.Gone || o.Now().Sub(q.since) < lag {
+		return &s
+	}
+	if f, err := o.Get(ctx, org, operation.Kind(s.Kind), s.Resource); err == nil && f == nil {
+		s.Gone, s.Amounts = true, Amounts{}
+	}
+	return &s
+}
+
 // send sends settlements at once, takes those off their queue that were taken, and
 // returns the errors of the others.
-func (o *Outbox) send(ctx context.Context, org string, b *box, batch []*Settlement) error {
+func (o *Outbox) send(ctx context.Context, org string, b *box, batch []*queued) error {
 	ctx, cancel := context.WithTimeout(ctx, deliverTime)
 	defer cancel()
 	errs := make([]error, len(batch))
 	var wait sync.WaitGroup
 	for i, s := range batch {
-		wait.Go(func() { errs[i] = o.Store.Settle(ctx, org, s) })
+		wait.Go(func() { errs[i] = o.Store.Settle(ctx, org, o.current(ctx, org, s)) })
 	}
 	wait.Wait()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	var rest []*Settlement
+	var rest []*queued
 	for i, s := range batch {
 		if errors.Is(errs[i], ErrUnavailable) {
 			rest = append(rest, s)

@@ -77,6 +77,8 @@ type Found struct {
 	// Unread is true of an endpoint whose workers were not listed: there may be more than
 	// it is to have.
 	Unread bool
+	// Implausible is the member of the platform's record that the resource cannot have, "" for none; see [catalog.Implausible].
+	Implausible string
 	// Stoppable is true of a pod that can be stopped and is not locked.
 	Stoppable bool
 	// Age is how old it is by the platform's clock, in milliseconds; -1 if the

@@ -153,8 +153,10 @@ type Posting struct {
 	Rollups []Rollup
 	// Billed are hourly, too: by how much the bill differs from the counted cost.
 	// That is also added to the owner's accrued cost in the day and the month, as
-	// far as the hour is in them.
+	// far as the hour is in them, unless Quiet: the store has lost the roll-ups of the hour, and the
+	// accrued cost was restored.
 	Billed    []Rollup
+	Quiet     bool
 	Retention Retention
 }
 

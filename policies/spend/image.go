@@ -334,7 +334,7 @@ func (m *Images) await(ctx context.Context, org string, epoch int64) (map[string
 
 // rest adds to a recollection the records elsewhere of resources that no gateway
 // remembers. A record there of a ledger that seems never to have been shows that it
-// was lost with all gateways; bills then supply the accrued costs.
+// was lost with all gateways.
 func (r *recollection) rest(ctx context.Context, p *pass, unknown []*Found) error {
 	if p.Images == nil || !p.report.Rebuilt {
 		return nil
@@ -360,7 +360,7 @@ func (r *recollection) rest(ctx context.Context, p *pass, unknown []*Found) erro
 		return nil
 	}
 	r.loss = &Loss{Lost: LostAll, At: p.state.Now.UTC()}
-	return p.Bills.again(ctx, p.org, p.state)
+	return nil
 }
 
 // finished tells of the loss that a rebuild has made good.

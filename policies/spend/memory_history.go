@@ -88,6 +88,9 @@ func (m *Memory) Post(_ context.Context, org string, p *Posting) (bool, error) {
 		}
 	}
 	for _, r := range p.Billed {
+		if p.Quiet {
+			break
+		}
 		for _, a := range l.of(r.Item.Owner, now) {
 			from := r.Start.UnixMilli()
 			a.correct(r.Micro, from, from+hour)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // Outbox is the [Store] of one gateway's calls. It knows which holds the gateway has
@@ -26,6 +28,9 @@ type Outbox struct {
 	// Doubt is told of organisations for which settlements were queued or dropped, once
 	// the store answers again.
 	Doubt func(org string)
+	// Get asks the platform for one resource, nil if it answers 404. A queued commit that is older than a minute asks first: the
+	// resource may have been removed meanwhile. A nil Get asks nothing.
+	Get func(ctx context.Context, org string, kind operation.Kind, id string) (*Found, error)
 	// Released is told of reservations that were released because no call has them in hand.
 	Released func(org string, h *Hold)
 	// Interval is the time between regular looks at the holds in the store, Patience
@@ -44,7 +49,7 @@ type box struct {
 	turn sync.Mutex // held while the queue is delivered, or the holds are looked at
 
 	hand  map[string]grip
-	queue []*Settlement // oldest first
+	queue []*queued // oldest first
 	keys  map[string]bool
 	// gone are holds that left the hand or the queue while the store is read; nil at
 	// other times.
@@ -54,6 +59,13 @@ type box struct {
 	doubt, missed bool
 	lost          time.Time
 	seen          HoldStatus
+}
+
+// queued is a settlement that waits for the store.
+type queued struct {
+	Settlement
+
+	since time.Time
 }
 
 // grip is the state of a hold in hand.
@@ -92,7 +104,7 @@ func (o *Outbox) InHand(org, hold string) bool {
 // has reports whether a hold is in hand, or was when the store began to be read.
 func (b *box) has(hold string) bool {
 	_, held := b.hand[hold]
-	return held || b.gone[hold] || slices.ContainsFunc(b.queue, func(s *Settlement) bool { return s.Hold == hold })
+	return held || b.gone[hold] || slices.ContainsFunc(b.queue, func(s *queued) bool { return s.Hold == hold })
 }
 
 // drop takes a hold out of the hand.
@@ -191,8 +203,7 @@ func (o *Outbox) enqueue(ctx context.Context, org string, b *box, s *Settlement)
 	case len(b.queue) == 0:
 		o.Logger.WarnContext(ctx, "settlements are queued: the ledger's store does not take them", "org", org)
 	}
-	queued := *s
-	b.queue, b.keys[key] = append(b.queue, &queued), true
+	b.queue, b.keys[key] = append(b.queue, &queued{*s, o.Now()}), true
 	o.queued++
 }
 

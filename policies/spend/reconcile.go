@@ -27,6 +27,10 @@ type Reconciler struct {
 	// Job asks for the outcome of a hold's job: a commit, or nil while it goes on or
 	// nothing is known of it. A nil Job asks nothing.
 	Job func(ctx context.Context, org string, h *Hold) (*Settlement, error)
+	// Dead returns how long the gateway of a hold has been silent if it is known to be dead; nil knows nothing of gateways.
+	Dead func(ctx context.Context, h Holder) (silent time.Duration, dead bool)
+	// Nothing is called with the IDs of holds whose creates have made nothing; nil ignores them.
+	Nothing func(ctx context.Context, org string, holds ...string) error
 	// Lock waits until the caller alone reconciles an organisation.
 	Lock   func(ctx context.Context, org string) (unlock func(), err error)
 	Logger *slog.Logger
@@ -79,6 +83,8 @@ type Report struct {
 	Short   bool
 	// Rebuilt says that the ledger was not complete before.
 	Rebuilt bool
+	// Implausible is the number of resources for which the platform reported an impossible value.
+	Implausible int
 	// Corrected holds the corrections by the platform's bills.
 	Corrected Corrected
 }
@@ -134,6 +140,11 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 	if r.Seen != nil && before.Complete {
 		r.Seen(ctx, org, &before)
 	}
+	if !before.Complete {
+		if err := r.Bills.lost(ctx, org, &before); err != nil {
+			return Report{}, err
+		}
+	}
 	if err := r.History.RollHours(ctx, org); err != nil {
 		return Report{}, err
 	}
@@ -157,9 +168,15 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 	p := &pass{
 		Reconciler: r, org: org, state: &state, memory: memory, report: Report{Resources: len(found), Rebuilt: !before.Complete},
 		found: make(map[string]*Found, len(found)), records: make(map[string]*Record, len(state.Resources)), gets: newGets(),
+		silent: make(map[string]time.Duration),
 	}
 	if err := p.run(ctx, found); err != nil {
 		return p.report, fmt.Errorf("reconcile %s: %w", org, err)
+	}
+	if !before.Complete && memory.loss != nil {
+		if err := r.Bills.again(ctx, org, &state); err != nil {
+			return p.report, err
+		}
 	}
 	r.History.Learn(org, p.found)
 	if err := r.History.RollHours(ctx, org); err != nil {
@@ -221,6 +238,8 @@ type pass struct {
 	gets    gets
 	memory  *recollection
 	report  Report
+	// silent is how long dead gateways have been silent, by incarnation; 0 for others.
+	silent map[string]time.Duration
 }
 
 func (p *pass) run(ctx context.Context, found []Found) error {
@@ -230,6 +249,7 @@ func (p *pass) run(ctx context.Context, found []Found) error {
 	var unknown []*Found
 	for i := range found {
 		f := &found[i]
+		p.correct(ctx, f)
 		p.found[f.ID] = f
 		if p.records[f.ID] == nil {
 			unknown = append(unknown, f)
@@ -270,6 +290,20 @@ func (p *pass) run(ctx context.Context, found []Found) error {
 		return nil
 	}
 	return p.Enforcer.enforce(ctx, p)
+}
+
+// correct replaces amounts that a resource cannot have by the recorded amounts, or for an unknown pod by one GPU.
+func (p *pass) correct(ctx context.Context, f *Found) {
+	if f.Implausible == "" {
+		return
+	}
+	p.report.Implausible++
+	p.Logger.WarnContext(ctx, "platform reports an impossible value; the last known amounts count", "org", p.org, "kind", string(f.Kind), "resource", f.ID, "member", f.Implausible)
+	if r := p.records[f.ID]; r != nil {
+		f.Amounts, f.Priced = r.Amounts, true
+	} else if f.Kind == operation.KindPod {
+		f.Amounts[GPUs] = max(1, f.Amounts[GPUs])
+	}
 }
 
 // outside returns the unknown resources that were made without the gateway, and not

@@ -9,14 +9,32 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// due reports whether the end of a hold's call has to be found out, and until when
-// it is looked for.
-func (p *pass) due(h *Hold) (until time.Time, due bool) {
+// due reports whether the pass has to find out the outcome of a hold's call, and until when it looks for a result. What the
+// call of a dead gateway has created is listed within a minute of the gateway's death.
+func (p *pass) due(ctx context.Context, h *Hold) (until time.Time, due bool) {
 	if h.Open {
 		return h.Until, true
 	}
+	if silent, dead := p.dead(ctx, h.Holder); dead && silent >= lag {
+		return p.state.Now, true
+	}
 	late := h.At.Add(p.Patience)
 	return late.Add(p.Unresolved), p.state.Now.After(late)
+}
+
+// dead is [Reconciler.Dead], asked once for each gateway.
+func (p *pass) dead(ctx context.Context, h Holder) (silent time.Duration, dead bool) {
+	if p.Dead == nil || h.Incarnation == "" {
+		return 0, false
+	}
+	if silent, asked := p.silent[h.Incarnation]; asked {
+		return silent, silent > 0
+	}
+	if silent, dead = p.Dead(ctx, h); !dead {
+		silent = 0
+	}
+	p.silent[h.Incarnation] = silent
+	return silent, dead
 }
 
 // holds ends the holds whose end can be told, and returns the unknown
@@ -27,7 +45,7 @@ func (p *pass) holds(ctx context.Context, unknown []*Found) ([]*Found, error) {
 			return nil, err
 		}
 		h := &p.state.Holds[i]
-		until, due := p.due(h)
+		until, due := p.due(ctx, h)
 		over := !p.state.Now.Before(until)
 		var s *Settlement
 		switch {
@@ -90,7 +108,7 @@ func (p *pass) job(ctx context.Context, h *Hold) *Settlement {
 // claim reports whether a found resource can be given to a hold. A call that is under
 // way claims its resource itself.
 func (p *pass) claim(ctx context.Context, f *Found, h *Hold) bool {
-	if _, due := p.due(h); !due {
+	if _, due := p.due(ctx, h); !due {
 		return true
 	}
 	mine, err := p.Claim(ctx, p.org, f, h)
@@ -100,6 +118,9 @@ func (p *pass) claim(ctx context.Context, f *Found, h *Hold) bool {
 // made commits a create under the resource that was found.
 func (p *pass) made(h *Hold, f *Found) *Settlement {
 	s := &Settlement{Hold: h.ID, End: Commit, Kind: h.Kind, Resource: f.ID, Owner: h.Owner, Amounts: f.Amounts, About: h.About}
+	if f.Implausible != "" && h.Resource == "" {
+		s.Amounts = h.Amounts
+	}
 	if !f.Priced {
 		s.Amounts[Burn] = h.Amounts[Burn]
 	}
@@ -141,6 +162,11 @@ func (p *pass) changed(ctx context.Context, h *Hold, over bool) *Settlement {
 func (p *pass) end(ctx context.Context, h *Hold, s *Settlement) error {
 	if err := p.Store.Settle(ctx, p.org, s); err != nil {
 		return err
+	}
+	if p.Nothing != nil && s.End == Release && h.Resource == "" {
+		if err := p.Nothing(ctx, p.org, h.ID); err != nil {
+			return err
+		}
 	}
 	carried := s.End == Commit || p.gets.gone[h.Resource]
 	if carried {

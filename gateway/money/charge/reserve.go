@@ -389,6 +389,9 @@ func (*Reserve) takes(ctx context.Context, ex *filter.Exchange, r *filter.Reserv
 	if r.Verb != operation.VerbStop && r.Verb != operation.VerbUpdate && catalog.Stopped(record) {
 		return r.After // it was started, and will say so
 	}
+	if catalog.Implausible(r.Of, record) != "" && r.Verb.HasAfter() {
+		return r.After
+	}
 	prices, err := ex.Prices(ctx)
 	if err != nil {
 		prices = nil

@@ -182,8 +182,12 @@ func (s *Store) Post(ctx context.Context, org string, p *spend.Posting) (bool, e
 			args = append(args, items[start]...)
 		}
 	}
-	args = append(args, len(p.Billed))
-	for _, r := range p.Billed {
+	corrections := p.Billed
+	if p.Quiet {
+		corrections = nil
+	}
+	args = append(args, len(corrections))
+	for _, r := range corrections {
 		args = append(args, integers(r.Start.UnixMilli(), r.Micro), r.Item.Team, r.Item.Key)
 	}
 	reply, err := s.run(ctx, s.post, org, keys, args)

@@ -6,6 +6,7 @@
 --          'l' and a digest of looks -> the intents whose resource is not known, a line each: ID, a space, owner
 --          'm' and a resource -> ID of the intent that made it
 --          'a' and a digest of an idempotency key -> the time (Unix ms), a space, and the response
+--          'i' and an ID -> wish and looks, a line each, of an intent that has not ended
 --          'x' and an ID -> how often the ended intent was taken over; only within an hour of a loss
 --   zset   those fields, by the time of their last change; '' -> MARKED
 --
@@ -123,6 +124,7 @@ end
 local function noteIntent(i)
   replaceLine(ARGV[i], ARGV[i + 2], string.format('%.0f ', now) .. ARGV[i + 3])
   replaceLine(ARGV[i + 1], ARGV[i + 2], ARGV[i + 4])
+  set('i' .. ARGV[i + 2], ARGV[i] .. '\n' .. ARGV[i + 1])
 end
 
 -- the content of a row without its time: a note that was repeated has another time
@@ -133,6 +135,15 @@ local function takenOf(row)
   return json and cjson.decode(json).taken or 0
 end
 
+-- removes an intent that has ended
+local function remove(id, wish, looks)
+  local stored = find(wish, id)
+  replaceLine(wish, id, nil)
+  if looks ~= '' then replaceLine(looks, id, nil) end
+  set('i' .. id, nil)
+  if now - intents.began < YOUNG then set('x' .. id, string.format('%.0f', takenOf(stored))) end
+end
+
 -- ARGV from i on: made, wish, looks, answer, ID, row that is replaced ('' for any), row ('' deletes it), which of the
 -- other fields are written (m, l, a), text of the response
 -- Returns 1 if the row was replaced, and 0 if the stored row is another.
@@ -141,9 +152,10 @@ local function finish(i)
   local id, was, row, what = ARGV[i + 4], ARGV[i + 5], ARGV[i + 6], ARGV[i + 7]
   local stored = find(wish, id)
   local mine = was == '' or said(stored) == said(was)
-  if mine then
-    replaceLine(wish, id, row ~= '' and row or nil)
-    if row == '' and now - intents.began < YOUNG then set('x' .. id, string.format('%.0f', takenOf(stored))) end
+  if mine and row == '' then
+    remove(id, wish, '')
+  elseif mine then
+    replaceLine(wish, id, row)
   end
   if string.find(what, 'm') and not intents.value[made] then set(made, id) end
   if string.find(what, 'l') then replaceLine(looks, id, nil) end

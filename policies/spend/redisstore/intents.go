@@ -26,6 +26,8 @@ var (
 	endSource string
 	//go:embed claim.lua
 	claimSource string
+	//go:embed forget.lua
+	forgetSource string
 	//go:embed recover.lua
 	recoverSource string
 	//go:embed remember.lua
@@ -42,6 +44,7 @@ type Intents struct {
 	client                                redis.Cmdable
 	prefix, writer                        string
 	note, end, claim, recovery, restoring *redis.Script
+	forget                                *redis.Script
 	// gateway is the name of this gateway; memory and peers are set by [Intents.Follow].
 	gateway string
 	memory  Memory
@@ -73,7 +76,7 @@ func NewIntents(client redis.Cmdable, prefix string) *Intents {
 	script := func(source string) *redis.Script { return redis.NewScript(clockSource + intentSource + source) }
 	return &Intents{
 		client: client, prefix: prefix, writer: newWriter(), note: script(noteSource), end: script(endSource), claim: script(claimSource),
-		recovery: script(recoverSource), restoring: script(rememberSource), peers: func() []string { return nil }, orgs: make(map[string]*intents),
+		forget: script(forgetSource), recovery: script(recoverSource), restoring: script(rememberSource), peers: func() []string { return nil }, orgs: make(map[string]*intents),
 	}
 }
 
@@ -185,6 +188,18 @@ func (s *Intents) Claim(ctx context.Context, c *spend.Claim) (bool, error) {
 		return n == 1, nil
 	}
 	return false, errReply
+}
+
+// Forget removes intents whose calls are known to have made nothing.
+func (s *Intents) Forget(ctx context.Context, org string, ids ...string) error {
+	args := make([]any, len(ids))
+	for i, id := range ids {
+		args[i] = id
+	}
+	if _, _, err := s.run(ctx, s.forget, org, args, false); err != nil {
+		return fmt.Errorf("forget: %w", err)
+	}
+	return nil
 }
 
 // run runs a script, and returns its reply without the head, and the store's clock. With whole, it waits until the intents are

@@ -30,6 +30,7 @@ for k = 0, n - 1 do
   elseif ended < taken and (not stored or takenOf(stored) < taken) then
     replaceLine(wish, id, row)
     if looks ~= '' then replaceLine(looks, id, ARGV[i + 7]) end
+    set('i' .. id, wish .. '\n' .. looks)
   end
   if made ~= '' and not intents.value[made] then set(made, id) end
   if answer ~= '' and not intents.value[answer] then set(answer, ARGV[i + 8]) end

@@ -88,7 +88,9 @@ func New(client redis.Cmdable, prefix string, zones spend.Zones) *Store {
 	script := func(source string) *redis.Script {
 		return redis.NewScript(clockSource + "local intents = {epoch = 0, writes = 0}\n" + commonSource + source)
 	}
-	withIntents := func(source string) *redis.Script { return redis.NewScript(clockSource + intentSource + commonSource + source) }
+	withIntents := func(source string) *redis.Script {
+		return redis.NewScript(clockSource + intentSource + commonSource + source)
+	}
 	return &Store{
 		client: client, prefix: prefix, writer: newWriter(), zones: zones, Intents: NewIntents(client, prefix), ledgers: make(map[string]*ledger),
 		reserve: withIntents(reserveSource), settle: withIntents(settleSource), adjust: script(adjustSource), rebuild: script(rebuildSource),

@@ -1,0 +1,22 @@
+-- Removes intents whose calls are known to have made nothing.
+--
+-- KEYS  1, 2  intents
+-- ARGV  1, 2  see openIntents   3  and on: IDs
+--
+-- Returns {1 if the intents are known, else 0; [epoch, writes, now]}.
+
+local names = {}
+for i = 3, #ARGV do names[#names + 1] = 'i' .. ARGV[i] end
+openIntents(1, 1, names)
+if not intents.known then return {0, list({intents.epoch, intents.writes, now})} end
+for i = 3, #ARGV do
+  local wish, looks = string.match(intents.value['i' .. ARGV[i]] or '', '^(.-)\n(.*)$')
+  if wish then
+    for _, field in ipairs({wish, looks}) do
+      if intents.value[field] == nil and field ~= '' then intents.value[field] = redis.call('HGET', intents.key, field) end
+    end
+    remove(ARGV[i], wish, looks)
+  end
+end
+saveIntents()
+return {1, list({intents.epoch, intents.writes, now})}
