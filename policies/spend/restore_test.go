@@ -1,0 +1,339 @@
+package spend_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// losing is a store that can be emptied, as the gateways see it.
+type losing struct{ spend.Store }
+
+// gateway is one of the gateways that share a store: its memory, and its outbox.
+type gateway struct {
+	*spend.Outbox
+
+	images *spend.Images
+	watch  *spend.Watch
+	late   []spend.Hold
+}
+
+// fleet are gateways at one store, whose contents the test replaces.
+type fleet struct {
+	t        *testing.T
+	store    *losing
+	gateways []*gateway
+	found    []spend.Found
+	listed   func()
+	alive    []string
+}
+
+func newFleet(t *testing.T, names ...string) *fleet {
+	t.Helper()
+	f := &fleet{t: t, store: new(losing), alive: names, listed: func() {}}
+	f.empty(1)
+	for _, name := range names {
+		g := new(gateway)
+		g.images = &spend.Images{
+			Store: f.store, Notices: f, Gateway: name, Peers: func() []string { return f.alive }, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
+			Patience: 5 * time.Second, Started: time.Now().Add(-time.Hour),
+			Recorded: func(context.Context, string, []string) map[string]spend.Owned { return nil },
+			Sweep:    func(ctx context.Context, org string) error { return g.Sweep(ctx, org) },
+			Late:     func(_ context.Context, _ string, holds []spend.Hold) { g.late = append(g.late, holds...) },
+		}
+		g.Outbox = spend.NewOutbox(g.images.Remember(f.store), spend.Holder{Incarnation: "inc-" + name, Gateway: name})
+		g.Now, g.Logger, g.Orgs, g.Doubt = time.Now, slog.New(slog.DiscardHandler), func() []string { return []string{org} }, func(string) {}
+		g.watch = &spend.Watch{Images: g.images, Orgs: func() []string { return []string{org} }, Interval: time.Minute, Beat: 100 * time.Millisecond,
+			Rebuild: func(ctx context.Context, _ string) error { return f.rebuild(ctx, g) }}
+		f.gateways = append(f.gateways, g)
+	}
+	return f
+}
+
+// empty replaces the store by one of an epoch that has nothing and is not complete, but for the first.
+func (f *fleet) empty(epochs int) {
+	f.t.Helper()
+	m := spend.NewMemory(time.Now, nil)
+	for range epochs {
+		if err := m.Begin(f.t.Context(), org, "t"); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	if epochs == 1 {
+		if _, err := m.Finish(f.t.Context(), org, "t"); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	f.store.Store = m
+}
+
+// Noticed and Notice implement spend.Notices without a store.
+func (*fleet) Noticed(context.Context, string) (map[string]string, error) { return nil, nil }
+func (*fleet) Notice(context.Context, string, string, string) error       { return nil }
+
+// rebuild makes the pass of a gateway that leads.
+func (f *fleet) rebuild(ctx context.Context, g *gateway) error {
+	return (&spend.Reconciler{
+		Store: g.Store, Images: g.images, History: &spend.History{Store: g.Store, Retention: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler),
+		Patience: time.Minute, Unresolved: time.Minute,
+		List: func(context.Context, string) ([]spend.Found, error) { f.listed(); return f.found, nil },
+		Get: func(context.Context, string, operation.Kind, string) (*spend.Found, error) {
+			return nil, errors.New("502")
+		},
+		Claim: func(context.Context, string, *spend.Found, *spend.Hold) (bool, error) { return true, nil },
+		Lock:  func(context.Context, string) (func(), error) { return func() {}, nil },
+	}).Rebuild(ctx, org)
+}
+
+// run runs the watches of gateways until the test ends.
+func (f *fleet) run(gateways ...*gateway) {
+	ctx, cancel := context.WithCancel(f.t.Context())
+	f.t.Cleanup(cancel)
+	for _, g := range gateways {
+		go func() { _ = g.watch.Run(ctx) }()
+	}
+	time.Sleep(200 * time.Millisecond) // of the bubble: every image has been read
+}
+
+func (f *fleet) reserve(g *gateway, hold string) spend.Status {
+	f.t.Helper()
+	out, err := g.Reserve(f.t.Context(), org, &spend.Reservation{
+		Hold: hold, Kind: "pod", Owner: owner, After: onePod, About: spend.About{Name: hold}, Limits: [][spend.Ceilings]int64{{}, {spend.MaxGPUs: 3}, {}},
+	})
+	if err != nil {
+		f.t.Fatalf("Reserve(%s): %v", hold, err)
+	}
+	return out.Status
+}
+
+func (f *fleet) settle(g *gateway, s spend.Settlement) {
+	f.t.Helper()
+	s.Kind, s.Owner = "pod", owner
+	if err := g.Settle(f.t.Context(), org, &s); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// holds returns the IDs of holds, with a mark for open ones.
+func (f *fleet) holds() (ids []string) {
+	f.t.Helper()
+	s, err := f.store.Show(f.t.Context(), org)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for _, h := range s.Holds {
+		id := h.ID
+		if h.Open {
+			id += " open"
+		}
+		ids = append(ids, id)
+	}
+	if d := s.Differences(); len(d) > 0 {
+		f.t.Errorf("sums differ from their summands: %+v", d)
+	}
+	return ids
+}
+
+func (f *fleet) want(ids ...string) {
+	f.t.Helper()
+	if got := f.holds(); !slices.Equal(got, ids) {
+		f.t.Errorf("holds = %q, want %q", got, ids)
+	}
+}
+
+// TestReservationsOutliveALoss: calls in flight at two gateways, and an open hold, are restored before the ledger is complete, so
+// that the budget of three GPUs stays used up.
+func TestReservationsOutliveALoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, "a", "b")
+		a, b := f.gateways[0], f.gateways[1]
+		f.run(a, b)
+		f.reserve(a, "h1")
+		f.reserve(b, "h2")
+		f.reserve(b, "h3")
+		f.settle(b, spend.Settlement{Hold: "h3", End: spend.Open, Wait: time.Hour})
+		f.found = []spend.Found{{Kind: operation.KindPod, ID: "p1", Name: "h1", Amounts: onePod, Priced: true}} // h1's call has created it
+		f.empty(2)
+		if err := f.rebuild(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		f.want("h1", "h2", "h3 open")
+		if got := f.reserve(a, "more"); got != spend.Refused {
+			t.Errorf("another call = %d, want it refused", got)
+		}
+		f.settle(a, spend.Settlement{Hold: "h1", End: spend.Commit, Resource: "p1", Amounts: onePod})
+		f.settle(b, spend.Settlement{Hold: "h2", End: spend.Release})
+		f.want("h3 open")
+		if got := f.reserve(b, "more"); got != spend.Admitted {
+			t.Errorf("a call after the release = %d, want it admitted", got)
+		}
+	})
+}
+
+// TestALossInEachPhase: whatever happens between the steps of a rebuild, nothing that is in flight is forgotten, and nothing that
+// has ended returns.
+func TestALossInEachPhase(t *testing.T) {
+	for name, between := range map[string]func(f *fleet, a, b *gateway){
+		"a settlement": func(f *fleet, _, b *gateway) { f.settle(b, spend.Settlement{Hold: "h2", End: spend.Release}) },
+		"a hold is opened": func(f *fleet, _, b *gateway) {
+			f.settle(b, spend.Settlement{Hold: "h2", End: spend.Open, Wait: time.Hour})
+		},
+		"a second loss": func(f *fleet, _, _ *gateway) { f.empty(3) },
+		"nothing":       func(*fleet, *gateway, *gateway) {},
+		"a commit of another hold": func(f *fleet, a, _ *gateway) {
+			f.settle(a, spend.Settlement{Hold: "h1", End: spend.Commit, Resource: "p1", Amounts: onePod})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFleet(t, "a", "b")
+				a, b := f.gateways[0], f.gateways[1]
+				f.run(a, b)
+				f.reserve(a, "h1")
+				f.reserve(b, "h2")
+				f.empty(2)
+				once := false
+				f.listed = func() { // the gateways have restored their holds
+					if !once {
+						once = true
+						between(f, a, b)
+					}
+				}
+				for f.rebuild(t.Context(), a) != nil { // lost again while it was rebuilt
+					time.Sleep(time.Second)
+				}
+				switch name {
+				case "a settlement":
+					f.want("h1")
+				case "a hold is opened":
+					f.want("h1", "h2 open")
+				case "a commit of another hold":
+					f.want("h2")
+				default:
+					f.want("h1", "h2")
+				}
+			})
+		})
+	}
+}
+
+// TestALateGatewayRestores: a gateway that was silent for thirty seconds restores its holds into the complete ledger, above the budget, and
+// reports them.
+func TestALateGatewayRestores(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, "a", "b")
+		a, b := f.gateways[0], f.gateways[1]
+		f.run(a)
+		f.reserve(b, "h1")
+		f.reserve(b, "h2")
+		f.empty(2)
+		began := time.Now()
+		if err := f.rebuild(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		if waited := time.Since(began); waited != 5*time.Second {
+			t.Errorf("the rebuild waited %s for the silent gateway, want 5 s", waited)
+		}
+		f.want()
+		for _, id := range []string{"n1", "n2", "n3"} {
+			f.reserve(a, id)
+		}
+		time.Sleep(25 * time.Second)
+		f.run(b)
+		f.want("h1", "h2", "n1", "n2", "n3")
+		if len(b.late) != 2 {
+			t.Errorf("reported are %+v, want two holds", b.late)
+		}
+	})
+}
+
+// TestAYoungGatewayWaits: a gateway that has just started does not know its peers, and completes no ledger before it can have heard
+// of them.
+func TestAYoungGatewayWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, "a")
+		f.gateways[0].images.Started = time.Now().Add(-2 * time.Second)
+		f.empty(2)
+		began := time.Now()
+		if err := f.rebuild(t.Context(), f.gateways[0]); err != nil {
+			t.Fatal(err)
+		}
+		if waited := time.Since(began); waited != 3*time.Second {
+			t.Errorf("the rebuild waited %s, want 3 s", waited)
+		}
+	})
+}
+
+// TestHoldsOfADeadGateway: the platform's list decides about a call whose gateway has been dead for a minute.
+func TestHoldsOfADeadGateway(t *testing.T) {
+	r := newReconciled(t)
+	for _, hold := range []string{"made", "never sent"} {
+		_, err := r.Reserve(t.Context(), org, &spend.Reservation{
+			Hold: hold, Kind: string(operation.KindPod), Owner: owner, After: onePod, About: spend.About{Name: hold},
+			Limits: make([][spend.Ceilings]int64, 3), Holder: spend.Holder{Incarnation: "dead"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.has("made", onePod)
+	silent := 10 * time.Second
+	var nothing []string
+	pass := func() {
+		t.Helper()
+		_, err := (&spend.Reconciler{
+			Store: r.Memory, History: &spend.History{Store: r.Memory, Retention: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler),
+			Patience: 2 * time.Minute, Unresolved: 10 * time.Minute, Get: r.get,
+			List:  func(context.Context, string) ([]spend.Found, error) { return r.found, nil },
+			Claim: func(context.Context, string, *spend.Found, *spend.Hold) (bool, error) { return true, nil },
+			Lock:  func(context.Context, string) (func(), error) { return func() {}, nil },
+			Dead:  func(context.Context, spend.Holder) (time.Duration, bool) { return silent, true },
+			Nothing: func(_ context.Context, _ string, holds ...string) error {
+				nothing = append(nothing, holds...)
+				return nil
+			},
+		}).Pass(t.Context(), org)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	pass()
+	if got := r.takes(); len(got) != 2 || nothing != nil {
+		t.Errorf("ten seconds after the death the ledger has %v, want both holds", got)
+	}
+	silent = time.Minute
+	pass()
+	if got := r.takes(); len(got) != 1 || got["pod-made"] == "" || !slices.Equal(nothing, []string{"never sent"}) {
+		t.Errorf("the ledger has %v, and intents %q have ended, want the pod, and \"never sent\"", got, nothing)
+	}
+}
+
+// TestImpossibleCounts: a value that a resource cannot have leaves the recorded amounts as they are.
+func TestImpossibleCounts(t *testing.T) {
+	r := newReconciled(t)
+	r.rent("a")
+	r.found[0].Amounts, r.found[0].Implausible = spend.Amounts{spend.Pods: 1}, "gpu.count"
+	r.found = append(r.found, spend.Found{Kind: operation.KindPod, ID: "pod-b", Name: "b", Amounts: spend.Amounts{spend.Pods: 1}, Implausible: "gpu"})
+	if err := r.pass(r); err != nil {
+		t.Fatal(err)
+	}
+	state, err := r.Show(t.Context(), org)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range state.Resources {
+		if x.Amounts[spend.GPUs] != 1 || x.ID == "pod-a" && x.Amounts != onePod {
+			t.Errorf("%s takes %v, want one GPU, and of pod-a the recorded amounts", x.ID, x.Amounts)
+		}
+	}
+	if r.report.Implausible != 2 || len(state.Resources) != 2 {
+		t.Errorf("%d impossible values of %d resources, want 2 of 2", r.report.Implausible, len(state.Resources))
+	}
+}
