@@ -115,6 +115,14 @@ func (m *Money) WarnOfStore(ctx context.Context) {
 	if err != nil {
 		m.deps.Logger.DebugContext(ctx, "it is not known whether the store persists", "error", err.Error())
 	}
+	prefix := m.deps.Config().Redis.Prefix.Earlier()
+	earlier, err := m.accounts.Earlier(ctx, prefix, m.budgeted())
+	if err != nil {
+		m.deps.Logger.DebugContext(ctx, "cannot look for ledgers of earlier versions", "error", err.Error())
+	}
+	for _, org := range earlier {
+		m.deps.Logger.WarnContext(ctx, "Redis has a ledger of an earlier version, which this version does not read; the ledger is rebuilt from the platform", "org", org, "prefix", prefix)
+	}
 	for _, risk := range risks {
 		m.deps.Logger.WarnContext(ctx, "the ledger of spending may be lost", "reason", risk)
 	}

@@ -144,8 +144,9 @@ type image struct {
 	reservations
 	head Head
 	loss *Loss // the latest
-	// rebuilding says that this gateway rebuilds the ledger.
+	// rebuilding says that this gateway rebuilds the ledger, failed why its last attempt failed.
 	rebuilding bool
+	failed     error
 }
 
 // outcome is the result of a settlement.

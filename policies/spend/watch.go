@@ -68,12 +68,13 @@ func (w *Watch) lost(ctx context.Context, org string, h Head, rebuilds *sync.Wai
 		return
 	}
 	rebuilds.Go(func() {
-		if err := w.Rebuild(ctx, org); err != nil && ctx.Err() == nil {
+		err := w.Rebuild(ctx, org)
+		if err != nil && ctx.Err() == nil {
 			w.Logger.WarnContext(ctx, "a lost ledger could not be rebuilt", "org", org, "error", err.Error())
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		img.rebuilding = false
+		img.rebuilding, img.failed = false, err
 	})
 }
 
@@ -129,8 +130,10 @@ func (m *Images) Losses() map[string]string {
 	all := make(map[string]string)
 	for org, img := range m.orgs {
 		switch {
+		case img.head.Lost != "" && img.failed != nil:
+			all[org] = img.head.Lost.String() + ": calls that raise cost are refused; the ledger cannot be rebuilt: " + img.failed.Error()
 		case img.head.Lost != "":
-			all[org] = img.head.Lost.String() + ": what raises cost is refused until the ledger is rebuilt"
+			all[org] = img.head.Lost.String() + ": calls that raise cost are refused until the ledger is rebuilt"
 		case img.loss != nil && m.Now().Sub(img.loss.At) < recently:
 			all[org] = img.loss.Lost.String() + " at " + img.loss.At.Format(time.RFC3339) + ": the ledger was rebuilt"
 		}

@@ -331,6 +331,19 @@ func TestDurabilityRisks(t *testing.T) {
 	}
 }
 
+// TestEarlierLedgers: a ledger of a version with another format is found, and not read.
+func TestEarlierLedgers(t *testing.T) {
+	server := miniredis.RunT(t)
+	server.HSet("old:{acme}:accounts", "", "1 2 1")
+	s := open(t, server.Addr(), nil)
+	if found, err := s.Earlier(t.Context(), "old:", []string{"acme", "other"}); err != nil || !slices.Equal(found, []string{"acme"}) {
+		t.Errorf("Earlier = %q, %v, want acme", found, err)
+	}
+	if state, err := s.Show(t.Context(), "acme"); err != nil || state.Complete {
+		t.Errorf("Show = %+v, %v, want a ledger that is not complete", state, err)
+	}
+}
+
 // The lock of a gateway that died holds up no pass for long.
 func TestALockIsNotWaitedForLong(t *testing.T) {
 	store := open(t, redistest.Start(t), nil)
