@@ -62,6 +62,10 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
+	refusing, err := charge.NewRefusing(g.deps.Now)
+	if err != nil {
+		return nil, err
+	}
 	asks := account.New(client, g.api, agent(g.deps.Version))
 	reader := &filter.Reader{Upstream: client, Recorder: g.recorder, Agent: asks.Agent, Gets: asks.Gets}
 	finder := once.Finder{Reader: reader, Account: asks, Time: cfg.Timeouts.Lookup, Patience: cfg.Timeouts.Call + money.Answering, Unresolved: g.started.Spend.Unresolved}
@@ -106,7 +110,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		made,
 		&filter.Ownership{Reader: reader},
 		judge,
-		&charge.Reserve{Repeats: made, Approvals: approvals, Reader: reader, Endpoint: g.api.Operation("getEndpoint"), Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.started.Spend.Unresolved, Costs: g.money.Ledger.Costs},
+		&charge.Reserve{Repeats: made, Approvals: approvals, Reader: reader, Endpoint: g.api.Operation("getEndpoint"), Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.started.Spend.Unresolved, Costs: g.money.Ledger.Costs, Refusing: refusing},
 		filter.Audit{},
 		filter.Rebuild{Agent: agent(g.deps.Version)},
 		filter.Relay{Upstream: client, Run: runs.Client},

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// AtEnd has end run once when the answer's stream has been read or is closed.
+// AtEnd has end run once when the answer's stream has been read, or after it was closed.
 func (a *Answer) AtEnd(end func()) { a.Stream = &settling{ReadCloser: a.Stream, end: end} }
 
 // settling is the body of an answer at whose end something is settled.
@@ -25,9 +25,9 @@ func (s *settling) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements io.Closer. A stream closed early is settled without
-// the rest of the answer.
+// Close implements io.Closer.
 func (s *settling) Close() error {
+	err := s.ReadCloser.Close() // may read the rest of the answer
 	s.once.Do(s.end)
-	return s.ReadCloser.Close()
+	return err
 }

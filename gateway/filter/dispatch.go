@@ -77,6 +77,18 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 		}()
 	}
 	cancel := func() {}
+	if ex.lingers(&row) {
+		var leave context.CancelFunc
+		ctx, leave = outlast(ctx, Linger)
+		defer func() {
+			if err != nil {
+				leave()
+				return
+			}
+			end := done
+			done = func() { end(); leave() }
+		}()
+	}
 	switch {
 	case ex.Operation.Mutates && !row.Waits:
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), d.Deadline)
@@ -90,8 +102,9 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 	d.Recorder.Inject(ctx, ex.Out.Header)
 	begin := d.Recorder.Now()
 	ex.Leave()
-	res, err := client.Do(ctx, upstream.Request{
-		Org: ex.Caller.Org, Method: ex.Out.Method, Target: ex.Out.Target(), Header: ex.Out.Header, Body: ex.Out.Body, Source: ex.Out.Source, Length: ex.Out.Length, Label: label, Live: ex.Out.Stream && !row.Waits,
+	res, err := ask(ctx, client, ex, upstream.Request{
+		Org: ex.Caller.Org, Method: ex.Out.Method, Target: ex.Out.Target(), Header: ex.Out.Header, Body: ex.Out.Body, Source: ex.Out.Source, Length: ex.Out.Length,
+		Label: label, Live: ex.Out.Stream && !row.Waits, Decode: row.Kind == operation.KindJob && !row.Opaque,
 	})
 	ex.Event.UpstreamLatency = d.Recorder.Now().Sub(begin)
 	if err != nil {

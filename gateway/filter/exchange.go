@@ -77,6 +77,8 @@ type Outbound struct {
 	Stream bool
 	// Tunnel says that the request asks for a WebSocket.
 	Tunnel bool
+	// Resent reports that the platform refused Body, and that the body before Extend was sent.
+	Resent bool
 	// Whole says that the answer's body must be seen before it leaves: it is
 	// read whole, and an answer that breaks off is none.
 	Whole bool

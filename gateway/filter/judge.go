@@ -212,6 +212,10 @@ func (ex *Exchange) authorized(d policies.Decision) {
 // Rewrite changes the body that was judged, to one that is as good.
 func (ex *Exchange) Rewrite(body any) { ex.Body.Doc = body }
 
+// Extend makes body, which has members that the platform may not know, the body of the call. If the
+// platform refuses body with 400 or 422, the previous body is sent once.
+func (ex *Exchange) Extend(body any) { ex.Body.plain, ex.Body.Doc = ex.Body.Doc, body }
+
 // Except lets the call pass violations that were found behind the policies' decision.
 func (ex *Exchange) Except(ctx context.Context, lifted []policies.Excepted) {
 	d := ex.Judged.Verdict

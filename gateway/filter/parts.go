@@ -71,6 +71,8 @@ type Body struct {
 	// named is the body before its template's values were written into it,
 	// nil when none were.
 	named any
+	// plain is the body before it was extended, nil if it was not.
+	plain any
 	// checks counts how often a body was held against the schema.
 	checks int
 	// withheld are the variables that OwnKeys took out of the body.
@@ -115,8 +117,10 @@ type Money struct {
 	Held *Reservation
 	// Ran is the answer's account of a run, nil before it was read to its end.
 	Ran *Ran
-	// UsageAsked says that the gateway, and not the caller, has asked for its account.
+	// UsageAsked reports that the gateway, and not the caller, has asked for its usage report.
 	UsageAsked bool
+	// Batch reports that the run has several items, each of which may have a usage report.
+	Batch bool
 }
 
 // Once is the state of a call that must not be made twice.
@@ -177,6 +181,12 @@ type Ran struct {
 
 	// ID and Status are those of the job; "" of a completion.
 	ID, Status string
+	// Counted reports that Prompt, Completion and Unsplit are the counts of a complete usage report.
+	Counted bool
+	// Unsplit counts tokens that are reported only as a total of prompt and completion.
+	Unsplit int64
+	// Failed reports that a completion ended with an error before its first content.
+	Failed bool
 }
 
 // MaxID is the length below which the id of a job is whole, in bytes.

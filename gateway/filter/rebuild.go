@@ -62,8 +62,12 @@ func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 		ex.Body.Doc = body[name]
 	}
 	if ex.Admission.memory != nil && len(ex.In.Body) >= largeBody {
+		free := ex.Admission.memory.free
+		if ex.Body.plain != nil {
+			free = func() {} // with the response: the document may be sent again until then
+		}
 		var err error
-		if out.Source, out.Length, err = newCanonical(ex.Body.Doc, ex.Admission.memory.free); err != nil {
+		if out.Source, out.Length, err = newCanonical(ex.Body.Doc, free); err != nil {
 			return fmt.Errorf("encode the outbound body: %w", err)
 		}
 		ex.letGo()

@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -85,16 +86,37 @@ func (f Relay) Response(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// sound reports whether a successful answer of the run interface has the form that its callers
-// read: JSON, or events. Of one that streams no more is known than its head.
+// sound reports whether a successful answer of the run interface has a form that its callers
+// read: JSON, lines of JSON, or events. Of an answer that streams only the head is known.
 func sound(a *Answer) bool {
-	return a.Events() || json.Valid(a.Body)
+	if a.Events() || json.Valid(a.Body) {
+		return true
+	}
+	lines := bytes.TrimSpace(a.Body)
+	for line := range bytes.Lines(lines) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && !json.Valid(line) {
+			return false
+		}
+	}
+	return a.Lines() && len(lines) > 0
 }
 
 // Events reports whether an answer is an event stream.
-func (a *Answer) Events() bool {
+func (a *Answer) Events() bool { return a.media() == "text/event-stream" }
+
+// Lines reports whether each line of an answer is a JSON document.
+func (a *Answer) Lines() bool {
+	switch a.media() {
+	case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines", "application/jsonlines", "application/stream+json":
+		return true
+	}
+	return false
+}
+
+// media returns the media type without parameters, in lower case.
+func (a *Answer) media() string {
 	media, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
-	return strings.EqualFold(strings.TrimSpace(media), "text/event-stream")
+	return strings.ToLower(strings.TrimSpace(media))
 }
 
 // shared reports whether a Cache-Control header lets caches between the gateway and

@@ -70,6 +70,9 @@ type Request struct {
 	Length int64
 	// Label takes the place of the first name of the host, unless it is "".
 	Label string
+	// Decode removes the content codings gzip and deflate from the answer's body, where a server
+	// applies them although the request does not accept them. Other codings stay.
+	Decode bool
 	// Live says that the answer is an event stream, in which nothing may come for
 	// as long as it likes.
 	Live bool
@@ -253,7 +256,11 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 		b.watch = c.stalls
 		c.stalls.add(b)
 	}
-	res.Body = cred.scrubbed(b)
+	res.Body = b
+	if r.Decode {
+		decode(res)
+	}
+	res.Body = cred.scrubbed(res.Body)
 	return res, nil
 }
 

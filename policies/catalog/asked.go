@@ -12,6 +12,8 @@ type Asked struct {
 	// Tokens is the most that each choice may have, 0 if the body does not say. Choices is
 	// how many there are at most, of all prompts.
 	Tokens, Choices int64
+	// Batch reports that input.batch has several items.
+	Batch bool
 	// At is the JSON Pointer (RFC 6901) of the member that says Tokens, or that is Wrong. Of
 	// a body that does not say it is where it would, "" where models do not look for it.
 	At string
@@ -63,10 +65,11 @@ func AskedOf(id string, body map[string]any) Asked {
 	}
 	for _, n := range [...]int64{prompts, batch} {
 		if a.Choices > maxCount/n {
-			return Asked{Choices: 1, At: a.At, Wrong: true}
+			return Asked{Choices: 1, Batch: batch > 1, At: a.At, Wrong: true}
 		}
 		a.Choices *= n
 	}
+	a.Batch = batch > 1
 	if a.Tokens == 0 && !a.Wrong {
 		a.At = tokensAt(id, body)
 	}

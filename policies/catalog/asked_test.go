@@ -23,9 +23,9 @@ func TestWhatARunAsksFor(t *testing.T) {
 		`{"input":{"sampling_params":{"max_tokens":30,"n":2,"best_of":3}}}`:     {Tokens: 30, Choices: 3, At: "/input/sampling_params/max_tokens"},
 		`{"input":{"openai_input":{"max_tokens":40,"n":4,"prompt":["a","b"]}}}`: {Tokens: 40, Choices: 8, At: "/input/openai_input/max_tokens"},
 		`{"input":{"openai_input":{"sampling_params":{"max_tokens":7}}}}`:       {Tokens: 7, Choices: 1, At: "/input/openai_input/sampling_params/max_tokens"},
-		`{"input":{"max_tokens":10,"batch":["a","b"],"prompt":["a","b","c"]}}`:  {Tokens: 10, Choices: 6, At: "/input/max_tokens"},
-		`{"input":{"max_tokens":10,"batch":8}}`:                                 {Tokens: 10, Choices: 8, At: "/input/max_tokens"},
-		`{"input":{"max_tokens":10,"batch":[{"max_tokens":900,"n":2},{}]}}`:     {Tokens: 900, Choices: 4, At: "/input/batch/0/max_tokens"},
+		`{"input":{"max_tokens":10,"batch":["a","b"],"prompt":["a","b","c"]}}`:  {Tokens: 10, Choices: 6, Batch: true, At: "/input/max_tokens"},
+		`{"input":{"max_tokens":10,"batch":8}}`:                                 {Tokens: 10, Choices: 8, Batch: true, At: "/input/max_tokens"},
+		`{"input":{"max_tokens":10,"batch":[{"max_tokens":900,"n":2},{}]}}`:     {Tokens: 900, Choices: 4, Batch: true, At: "/input/batch/0/max_tokens"},
 
 		`{"max_tokens":"1"}`:                    {Choices: 1, At: "/max_tokens", Wrong: true},
 		`{"max_tokens":5,"n":1.5}`:              {Tokens: 5, Choices: 1, At: "/n", Wrong: true},

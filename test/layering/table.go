@@ -136,10 +136,14 @@ func Table() []Row {
 		{
 			Package: "gateway/money/charge",
 			May: []string{
-				"gateway/filter", "gateway/problem", "gateway/schema", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "policies", "policies/catalog",
-				"policies/operation", "policies/spend",
+				"gateway/filter", "gateway/money/usage", "gateway/problem", "gateway/schema", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "policies",
+				"policies/catalog", "policies/operation", "policies/spend",
 			},
 			Why: "a feature: the stages of the chain that know what a call costs",
+		},
+		{
+			Package: "gateway/money/usage",
+			Why:     "the vocabularies of model servers, without knowledge of the gateway",
 		},
 		{
 			Package: "gateway/limits",

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/money/usage"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -27,7 +28,7 @@ func JobEnd(ctx context.Context, runs *upstream.Client, agent, org string, h *sp
 	ctx, cancel := context.WithTimeout(ctx, jobTime)
 	defer cancel()
 	res, err := runs.Do(ctx, upstream.Request{
-		Org: org, Method: http.MethodGet, Target: "/v2/" + url.PathEscape(h.About.Name) + "/status/" + url.PathEscape(id),
+		Org: org, Method: http.MethodGet, Target: "/v2/" + url.PathEscape(h.About.Name) + "/status/" + url.PathEscape(id), Decode: true,
 		Header: http.Header{"Accept": {"application/json"}, "Accept-Encoding": {"identity"}, "User-Agent": {agent}},
 	})
 	if err != nil {
@@ -37,11 +38,12 @@ func JobEnd(ctx context.Context, runs *upstream.Client, agent, org string, h *sp
 	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusBadRequest { // which a public model that fails answers
 		return nil, fmt.Errorf("%w: the status of a job was answered %d", upstream.ErrUnreachable, res.StatusCode)
 	}
-	var s scan
-	if _, err := io.Copy(&s, res.Body); err != nil {
+	var r usage.Reader
+	_, err = io.Copy(&r, res.Body)
+	ran := ranOf(r.End(err != nil), false)
+	if err != nil {
 		return nil, err
 	}
-	ran := s.result()
 	if ran.ID != id || !final(ran) {
 		return nil, nil //nolint:nilnil // it goes on
 	}

@@ -1,136 +1,143 @@
 package charge
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/gateway/strictjson"
+	"github.com/tollgate-dev/tollgate/gateway/money/usage"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Measure notes the figures of a run from its answer: how long the job waited
-// and ran, how many tokens it took, and its cost. Of an answer that streams it
-// looks at the end, where models put their account of it, and removes that if the caller
-// has not asked for it.
+// Measure reads the facts of a run from its response: the time that the job waited and ran, its
+// tokens and its cost. It removes the usage report of a stream that only the gateway has requested.
 type Measure struct{}
 
 // Name implements Filter.
 func (Measure) Name() string { return "measure" }
 
-// Request implements Filter; there is nothing to do on the way in.
+// Request implements Filter and does nothing.
 func (Measure) Request(context.Context, *filter.Exchange) error { return nil }
 
-// Response looks at the answer, or at its stream as it passes.
+// Response reads the response, or its stream while the stream passes.
 func (Measure) Response(_ context.Context, ex *filter.Exchange) error {
 	row, _ := operation.Of(ex.Operation.ID)
 	a := ex.Answer
 	if row.Kind != operation.KindJob || row.Opaque || !a.Relayed {
 		return nil
 	}
-	m := &metered{ReadCloser: a.Stream, ex: ex, events: a.Events()}
+	m := &metered{
+		ReadCloser: a.Stream, ex: ex, completes: completes(&row), lingers: ex.Money.Held != nil && row.Waits,
+		reader: usage.Reader{Lines: a.Lines(), Batch: ex.Money.Batch},
+	}
 	if a.Stream != nil {
 		a.Stream = m
 	} else {
-		m.see(a.Body)
-		m.note()
+		_, _ = m.reader.Write(a.Body) // does not fail
+		m.note(false)
 	}
 	return withoutUsage(ex)
 }
 
-// metered is the body of an answer that is looked at: as a whole, or, of events, at
-// the end.
-type metered struct {
-	io.ReadCloser
-	ex     *filter.Exchange
-	events bool
-	end    []byte
-	scan   scan
+// completes reports whether the response of an operation is the response of a model server, and not a job of the platform.
+func completes(row *operation.Row) bool {
+	return row.Verb == operation.VerbRun && row.Waits && !row.Submits
 }
 
-// maxEnd is how much of the end of events is kept.
-const maxEnd = 4 << 10
+// metered is the body of a response that is read while it passes.
+type metered struct {
+	io.ReadCloser
+	ex *filter.Exchange
+	// completes is as returned by the function of that name. lingers reports that Close reads on.
+	completes, lingers bool
+	reader             usage.Reader
+	noted              bool
+}
 
 // Read implements io.Reader.
 func (m *metered) Read(p []byte) (int, error) {
 	n, err := m.ReadCloser.Read(p)
-	m.see(p[:n])
+	if m.noted {
+		return n, err
+	}
+	_, _ = m.reader.Write(p[:n]) // does not fail
 	if errors.Is(err, io.EOF) {
-		m.note()
+		m.note(false)
 	}
 	return n, err
 }
 
-func (m *metered) see(p []byte) {
-	if !m.events {
-		_, _ = m.scan.Write(p) // does not fail
-		return
+// Close implements io.Closer. It reads the rest of the response first, if the cost of the run follows from it.
+func (m *metered) Close() error {
+	if !m.noted && m.lingers {
+		m.drain()
 	}
-	if len(m.end) > 2*maxEnd { // seldom, so that an event costs only the copy of itself
-		m.end = append(m.end[:0], m.end[len(m.end)-maxEnd:]...)
+	if !m.noted {
+		m.note(true)
 	}
-	m.end = append(m.end, p[max(0, len(p)-maxEnd):]...)
+	return m.ReadCloser.Close()
 }
 
-// note keeps the figures seen.
-func (m *metered) note() {
-	ran := m.scan.result()
-	if m.events {
-		ran = usageOf(m.end[max(0, len(m.end)-maxEnd):])
-	}
-	m.ex.Money.Ran, m.ex.Event.Job = ran, told(&ran.Job)
-}
+// The bounds of reading on after the caller has left. A response that has sent its end marker and
+// a usage report is only read on for the sake of its connection.
+const (
+	maxLinger  = 1 << 20
+	lastLinger = time.Second
+)
 
-// usageOf reads the account of tokens that stands last in a text.
-func usageOf(text []byte) *filter.Ran {
-	const name = `"usage":`
-	at := bytes.LastIndex(text, []byte(name))
-	if at < 0 {
-		return new(filter.Ran)
-	}
-	// The account ends at the first brace that closes it; it has few objects inside.
-	account, end := text[at+len(name):], 0
-	for range maxInside {
-		brace := bytes.IndexByte(account[end:], '}')
-		if brace < 0 {
-			break
+// drain reads the rest of the response.
+func (m *metered) drain() {
+	timer := time.AfterFunc(filter.Linger, func() { _ = m.ReadCloser.Close() })
+	defer timer.Stop()
+	part, short := make([]byte, 16<<10), false
+	for left := maxLinger; left > 0; {
+		if !short && m.reader.Complete() {
+			short = true
+			timer.Reset(lastLinger)
 		}
-		end += brace + 1
-		if usage, err := strictjson.DecodeLenient(account[:end]); err == nil {
-			r := new(filter.Ran)
-			addUsage(r, usage)
-			return r
+		n, err := m.Read(part[:min(left, len(part))])
+		if left -= n; err != nil {
+			return
 		}
 	}
-	return new(filter.Ran)
 }
 
-// maxInside is how many objects an account of tokens may have inside.
-const maxInside = 8
+// note keeps the facts that were read. cut reports that the response was not read to its end.
+func (m *metered) note(cut bool) {
+	m.noted = true
+	ran := ranOf(m.reader.End(cut), m.completes)
+	m.ex.Money.Ran, m.ex.Event.Job = ran, jobOf(&ran.Job)
+}
 
-// told returns nil for a job of which nothing is known.
-func told(j *telemetry.Job) *telemetry.Job {
+// ranOf returns the facts of a run. The ID and status of a completion are not those of a job.
+func ranOf(r usage.Result, completes bool) *filter.Ran {
+	ran := &filter.Ran{
+		Job: telemetry.Job{
+			Finished: r.Job.Finished, Executed: milliseconds(r.Job.Execution), Cost: r.Job.Cost,
+			Prompt: r.Tokens.Input, Completion: r.Tokens.Output,
+		},
+		Counted: r.Known, Unsplit: r.Tokens.Unsplit,
+	}
+	if ran.Finished {
+		ran.Queued = milliseconds(r.Job.Delay)
+	}
+	if completes {
+		ran.Failed = r.Failed
+	} else {
+		ran.ID, ran.Status = r.Job.ID, r.Job.Status
+	}
+	return ran
+}
+
+// jobOf returns nil for a job without facts.
+func jobOf(j *telemetry.Job) *telemetry.Job {
 	if *j == (telemetry.Job{}) {
 		return nil
 	}
 	return j
-}
-
-// addUsage adds an account of tokens, in the words of chat or of jobs.
-func addUsage(r *filter.Ran, given any) {
-	usage, _ := given.(map[string]any)
-	for name, to := range map[string]*int64{
-		"prompt_tokens": &r.Prompt, "input_tokens": &r.Prompt, "input": &r.Prompt,
-		"completion_tokens": &r.Completion, "output_tokens": &r.Completion, "output": &r.Completion,
-	} {
-		if n, ok := filter.Number(usage[name]); ok {
-			*to += int64(n)
-		}
-	}
 }
 
 func milliseconds(n float64) time.Duration {

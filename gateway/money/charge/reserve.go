@@ -38,6 +38,8 @@ type Reserve struct {
 	Unresolved time.Duration
 	// Costs are the recent costs of runs.
 	Costs *spend.RunCosts
+	// Refusing remembers the endpoints that refuse a request for usage reports; required.
+	Refusing *Refusing
 }
 
 // Noting keeps the intents of calls that must not be made twice. Its methods do nothing

@@ -53,7 +53,11 @@ func (f *Reserve) requestRun(ctx context.Context, ex *filter.Exchange, row *oper
 	if err := f.admit(ctx, ex, plan, plan.Accrues(owner)); err != nil {
 		return err
 	}
-	askUsage(ex)
+	if price.PerTokens > 0 {
+		body, _ := ex.Body.Doc.(map[string]any)
+		ex.Money.Batch = catalog.AskedOf("", body).Batch
+		f.askUsage(ex)
+	}
 	return nil
 }
 
@@ -92,6 +96,7 @@ func (f *Reserve) unpriced(ctx context.Context, ex *filter.Exchange) error {
 func (f *Reserve) responseRun(ctx context.Context, ex *filter.Exchange, row *operation.Row) {
 	r, a := ex.Money.Held, ex.Answer
 	price := priceOf(ex)
+	f.Refusing.see(ex)
 	switch {
 	case r == nil && (!price.Known() || ex.Sent != filter.Answered || !a.Relayed || ex.Params["jobId"] == ""):
 		return
@@ -131,6 +136,8 @@ func (f *Reserve) settlementRun(ex *filter.Exchange, row *operation.Row, price c
 	case status >= http.StatusBadRequest && status <= http.StatusInternalServerError, status == http.StatusServiceUnavailable:
 		s.End = spend.Release
 	case status >= http.StatusMultipleChoices, ran == nil, row.Opaque, ex.FillsBatch():
+	case ran.Failed:
+		s.End = spend.Release
 	case ran.Status == "" || final(ran):
 		if amounts, known := costOf(ran, ex.Params["id"], price, true); known {
 			s.Amounts, s.Full = amounts, false
@@ -210,8 +217,8 @@ func costOf(r *filter.Ran, id string, price catalog.Run, whole bool) (a spend.Am
 	case price.PerRun > 0:
 		cost, known = price.PerRun, true
 	case price.PerTokens > 0:
-		known = r.Prompt+r.Completion > 0
-		cost = price.OfTokens(r.Prompt, r.Completion)
+		known = r.Counted
+		cost = price.OfTokens(r.Prompt, r.Completion) + max(price.OfTokens(r.Unsplit, 0), price.OfTokens(0, r.Unsplit))
 	}
 	a[spend.Cost] = int64(cost)
 	return a.Clamped(), known

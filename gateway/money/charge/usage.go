@@ -10,12 +10,13 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// A chat that streams says how many tokens it took only if its body asks for that, and a
-// budget cannot do without: so the gateway asks, and takes the answer out of the stream
-// again if the caller has not asked as well.
+// A chat that streams reports its tokens only on request, and a budget needs the report. So the
+// gateway requests it, and removes it from the stream again unless the caller has requested it
+// too. A server that does not know the member stream_options refuses the chat: the chat is then sent without the
+// member, and the endpoint is remembered.
 
-// askUsage has the body of a stream that a budget pays by token ask for its account.
-func askUsage(ex *filter.Exchange) {
+// askUsage requests the usage report of a stream that a budget pays for by tokens.
+func (f *Reserve) askUsage(ex *filter.Exchange) {
 	row, _ := operation.Of(ex.Operation.ID)
 	body, isObject := ex.Body.Doc.(map[string]any)
 	if row.Kind != operation.KindJob || row.ID == filter.ModelCall || ex.Money.Held == nil || priceOf(ex).PerTokens == 0 || !isObject ||
@@ -27,20 +28,28 @@ func askUsage(ex *filter.Exchange) {
 	if options[flag] == true || body[member] != nil && !isObject {
 		return
 	}
+	_, sent := body[member]
+	if !sent && f.Refusing.has(ex) {
+		return
+	}
 	body, options = maps.Clone(body), maps.Clone(options)
 	if options == nil {
 		options = make(map[string]any, 1)
 	}
 	options[flag] = true
 	body[member] = options
-	ex.Rewrite(body)
+	if sent {
+		ex.Rewrite(body)
+	} else {
+		ex.Extend(body)
+	}
 	ex.Money.UsageAsked = true
 }
 
-// withoutUsage takes the account that only the gateway has asked for out of an answer.
+// withoutUsage removes the usage report that only the gateway has requested from a response.
 func withoutUsage(ex *filter.Exchange) error {
 	a := ex.Answer
-	if !ex.Money.UsageAsked || !a.Events() {
+	if !ex.Money.UsageAsked || ex.Out.Resent || !a.Events() {
 		return nil
 	}
 	a.Header.Del("Content-Length")
@@ -53,9 +62,9 @@ func withoutUsage(ex *filter.Exchange) error {
 	return err
 }
 
-// usageless is an event stream without the account of tokens. Each event passes when its
-// end has come, which is when a reader can use it; one that is longer than an account
-// passes as it comes.
+// usageless is an event stream without usage reports. Each event passes when its end has
+// arrived, which is when a reader can use the event. An event that is longer than a usage report
+// passes as it arrives.
 type usageless struct {
 	io.ReadCloser
 	// ready may be read; begun is the beginning of an event; long says that more of it
@@ -88,7 +97,7 @@ func (u *usageless) pass() {
 	switch rest := u.begun.Len(); {
 	case u.err != nil:
 		u.event(u.begun.Next(rest))
-	case rest > maxEnd:
+	case rest > maxUsage:
 		u.long = true
 		u.event(u.begun.Next(rest))
 	}
@@ -101,22 +110,29 @@ func (u *usageless) event(text []byte) {
 	}
 }
 
-// eventEnd is the length of the first event of a stream, 0 if its end has not come: an
-// empty line.
+// eventEnd returns the length of the first event of a stream, up to its empty line; 0 if the
+// empty line has not arrived. Lines end with CR, LF or CRLF (WHATWG HTML, section 9.2.5).
 func eventEnd(text []byte) int {
 	for at := 0; ; {
-		n := bytes.IndexByte(text[at:], '\n')
+		n := bytes.IndexAny(text[at:], "\r\n")
 		if n < 0 {
 			return 0
 		}
-		line := bytes.TrimSuffix(text[at:at+n], []byte("\r"))
-		if at += n + 1; len(line) == 0 {
-			return at
+		end := at + n + 1
+		if text[end-1] == '\r' && end < len(text) && text[end] == '\n' {
+			end++
 		}
+		if n == 0 {
+			return end
+		}
+		at = end
 	}
 }
 
-// isUsage reports whether an event is the account of tokens, which has no choices.
+// maxUsage is the length of the longest event that is looked at, in bytes.
+const maxUsage = 4 << 10
+
+// isUsage reports whether an event is a usage report, which has no choices.
 func isUsage(event []byte) bool {
 	_, data, found := bytes.Cut(event, []byte("data:"))
 	if !found || !bytes.Contains(data, []byte(`"usage"`)) {

@@ -1,0 +1,219 @@
+package usage
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Tokens are counts of tokens.
+type Tokens struct {
+	Input, Output int64
+	// Unsplit counts tokens that are reported only as a total.
+	Unsplit int64
+}
+
+func (t Tokens) plus(o Tokens) Tokens {
+	return Tokens{t.Input + o.Input, t.Output + o.Output, t.Unsplit + o.Unsplit}
+}
+
+// MaxTokens bounds the counts of one report: a larger count makes the report invalid.
+const MaxTokens = 1 << 31
+
+// class is the meaning of a member of a usage report.
+type class uint8
+
+const (
+	input class = iota
+	output
+	total
+	// cacheRead and cacheWrite are input that input may exclude, see excludesCache.
+	cacheRead
+	cacheWrite
+	// extraInput and extraOutput are excluded from input and output, and included in total.
+	extraInput
+	extraOutput
+	classes
+)
+
+// classOf returns the class of a member by its normalised name.
+func classOf(name string) (class, bool) {
+	switch name {
+	case "prompttokens", "inputtokens", "input", "prompt", "prompttokencount", "inputtokencount", "prompttokenscount", "inputtokenscount",
+		"numprompttokens", "numinputtokens", "inputlength", "promptn", "promptevalcount", "tokensevaluated":
+		return input, true
+	case "completiontokens", "outputtokens", "output", "completion", "completiontokencount", "outputtokencount", "completiontokenscount",
+		"outputtokenscount", "candidatestokencount", "responsetokencount", "generatedtokens", "generatedtokencount", "numcompletiontokens",
+		"numoutputtokens", "numgeneratedtokens", "predictedn", "evalcount", "tokenspredicted":
+		return output, true
+	case "totaltokens", "totaltokencount", "totaltokenscount", "numtotaltokens", "total", "tokens":
+		return total, true
+	case "cachereadinputtokens", "cachen":
+		return cacheRead, true
+	case "cachecreationinputtokens", "cachewriteinputtokens":
+		return cacheWrite, true
+	case "tooluseprompttokencount":
+		return extraInput, true
+	case "thoughtstokencount":
+		return extraOutput, true
+	}
+	return 0, false
+}
+
+// excludesCache reports whether a member of class input excludes the tokens read from and
+// written to a cache: so do the counts of the Messages API, of its cloud versions, and of llama.cpp's timings.
+func excludesCache(name string) bool { return name == "inputtokens" || name == "promptn" }
+
+// normal returns a name without case, underscores and hyphens: servers differ in these.
+func normal(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '_' || r == '-':
+			return -1
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		}
+		return r
+	}, name)
+}
+
+// member is a count under one of its names.
+type member struct {
+	class class
+	name  string
+	n     int64
+}
+
+// report is one usage report.
+type report struct {
+	members []member
+	// invalid reports that a member is not a count.
+	invalid bool
+}
+
+// set adds a member. Of two members with one name the last is valid, as for most JSON decoders.
+func (r *report) set(c class, name string, n int64) {
+	for i := range r.members {
+		if r.members[i].name == name {
+			r.members[i].n = n
+			return
+		}
+	}
+	r.members = append(r.members, member{c, name, n})
+}
+
+// number adds a member that is a number. A number that is not a count makes the report invalid.
+func (r *report) number(c class, name string, token jsontext.Token) {
+	n, ok := count(token.String())
+	if !ok {
+		r.invalid = true
+		return
+	}
+	r.set(c, name, n)
+}
+
+// count reads a count. Some servers write whole numbers as 10.0.
+func count(text string) (int64, bool) {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || n < 0 || n > MaxTokens || n != math.Trunc(n) {
+		return 0, false
+	}
+	return int64(n), true
+}
+
+// of returns the count of a class. Several names of one count agree, but for servers that
+// report 0 under the names they do not use.
+func (r *report) of(c class) (n int64, given bool) {
+	for _, m := range r.members {
+		if m.class == c {
+			n, given = max(n, m.n), true
+		}
+	}
+	return n, given
+}
+
+func (r *report) has(c class) bool { _, given := r.of(c); return given }
+
+// whole reports whether a report has all tokens. The others have a part, and the rest is in
+// another event.
+func (r *report) whole() bool { return r.has(total) || r.has(input) && r.has(output) }
+
+// empty reports whether a report counts nothing: servers send such reports before they have counted.
+func (r *report) empty() bool {
+	return r.invalid || !slices.ContainsFunc(r.members, func(m member) bool { return m.n > 0 })
+}
+
+// over returns a report that replaces an earlier report of the same tokens.
+func (r report) over(earlier *report) report {
+	next := r
+	next.members = slices.Clone(r.members)
+	for _, m := range earlier.members {
+		cache := m.class == cacheRead || m.class == cacheWrite
+		if r.has(m.class) || r.whole() && !cache || r.has(total) {
+			continue
+		}
+		next.members = append(next.members, m)
+	}
+	return next
+}
+
+// continues reports whether a report may count the tokens of an earlier report, and more.
+func (r *report) continues(earlier *report) bool {
+	if !r.whole() || !earlier.whole() {
+		return true
+	}
+	if was, now := earlier.sum(), r.sum(); was.Unsplit > 0 || now.Unsplit > 0 {
+		return now.Input+now.Output+now.Unsplit >= was.Input+was.Output+was.Unsplit
+	}
+	in, _ := r.of(input)
+	before, _ := earlier.of(input)
+	out, _ := r.of(output)
+	less, _ := earlier.of(output)
+	return in == before && out >= less
+}
+
+// tokens returns the counts of a report. known is false if part of them is missing. An input
+// without an output is whole if the response has no content: the response of an embedding.
+func (r *report) tokens(content bool) (t Tokens, known bool) {
+	known = !r.empty() && (r.whole() || r.has(input) && !content)
+	return r.sum(), known
+}
+
+// sum returns the counts of a report.
+func (r *report) sum() Tokens {
+	var n [classes]int64
+	var given [classes]bool
+	for c := range classes {
+		n[c], given[c] = r.of(c)
+	}
+	if !given[total] {
+		t := Tokens{Input: n[input] + n[extraInput], Output: n[output] + n[extraOutput]}
+		if r.excludesCache() {
+			t.Input += n[cacheRead] + n[cacheWrite]
+		}
+		return t
+	}
+	switch {
+	case given[input] && given[output]:
+		// The total includes the tokens that neither includes: thoughts and prompts of tools, at the price of the output.
+		return Tokens{Input: n[input], Output: max(n[output], n[total]-n[input])}
+	case given[input]:
+		return Tokens{Input: n[input], Output: max(0, n[total]-n[input])}
+	case given[output]:
+		return Tokens{Input: max(0, n[total]-n[output]), Output: n[output]}
+	}
+	return Tokens{Unsplit: n[total]}
+}
+
+// excludesCache reports whether no name of the input includes the tokens of the cache.
+func (r *report) excludesCache() bool {
+	for _, m := range r.members {
+		if m.class == input && !excludesCache(m.name) {
+			return false
+		}
+	}
+	return true
+}

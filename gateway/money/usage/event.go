@@ -1,0 +1,156 @@
+package usage
+
+import (
+	"bytes"
+	"io"
+	"strings"
+)
+
+// event is the source of the data of one server-sent event (WHATWG HTML, section 9.2.6): the
+// values of its data fields, separated by line feeds. Unlike the standard, an event that the
+// end of the stream leaves unfinished counts.
+type event struct {
+	in *feed
+	// name is the beginning of the event's type, failed reports a field named "error", by which
+	// llama.cpp sends errors, and done the data "[DONE]", which is no part of the source.
+	name         string
+	failed, done bool
+
+	// head is the beginning of a line's value, read ahead. value reports that more of the value
+	// may follow in the stream. data counts the data fields that were read; over is true after the empty line.
+	head  []byte
+	value bool
+	data  int
+	over  bool
+	// cr reports that the last line ended with CR: an LF that follows belongs to it.
+	cr bool
+}
+
+const (
+	// maxField is the number of bytes of a field name that are read.
+	maxField = 16
+	// maxName is the number of bytes of an event type, or of a value's beginning, that are kept.
+	maxName = 64
+)
+
+// next goes to the data of the next event, and returns false at the end of the stream.
+func (e *event) next() bool {
+	*e = event{in: e.in, cr: e.cr}
+	_, err := e.in.peek()
+	return err == nil
+}
+
+func (e *event) peek() ([]byte, error) {
+	for {
+		switch {
+		case len(e.head) > 0:
+			return e.head, nil
+		case e.value:
+			if part := e.rest(); len(part) > 0 {
+				return part, nil
+			}
+			e.value = false
+		case e.over || !e.field():
+			return nil, io.EOF
+		}
+	}
+}
+
+func (e *event) skip(n int) {
+	if len(e.head) > 0 {
+		e.head = e.head[n:]
+		return
+	}
+	e.in.skip(n)
+}
+
+// rest returns bytes of the current line, none at its end, which is skipped.
+func (e *event) rest() []byte {
+	part, err := e.in.peek()
+	if err != nil {
+		return nil
+	}
+	if e.cr && part[0] == '\n' {
+		e.cr = false
+		e.in.skip(1)
+		return e.rest()
+	}
+	e.cr = false
+	at := bytes.IndexAny(part, "\r\n")
+	if at < 0 {
+		return part
+	}
+	if at == 0 {
+		e.cr = part[0] == '\r'
+		e.in.skip(1)
+	}
+	return part[:at]
+}
+
+// read returns the beginning of the current line, at most most bytes, up to a byte until, which is
+// skipped; 0 is none. ended reports that the line has ended.
+func (e *event) read(most int, until byte) (text []byte, ended bool) {
+	for len(text) < most {
+		part := e.rest()
+		if len(part) == 0 {
+			return text, true
+		}
+		part = part[:min(len(part), most-len(text))]
+		if at := bytes.IndexByte(part, until); until != 0 && at >= 0 {
+			e.in.skip(at + 1)
+			return append(text, part[:at]...), false
+		}
+		text = append(text, part...)
+		e.in.skip(len(part))
+	}
+	return text, false
+}
+
+// field reads a line up to the value of a data field, and returns false at the end of the event.
+func (e *event) field() bool {
+	if _, err := e.in.peek(); err != nil {
+		return false
+	}
+	name, ended := e.read(maxField, ':')
+	if ended && len(name) == 0 {
+		e.over = true
+		return false
+	}
+	head, ended := e.begin(ended)
+	switch string(name) {
+	case "data":
+		return e.begins(head, ended)
+	case "event":
+		e.name = string(head)
+	case "error":
+		e.failed = true
+	}
+	for !ended {
+		part := e.rest()
+		ended = len(part) == 0
+		e.in.skip(len(part))
+	}
+	return true
+}
+
+// begin returns the beginning of the value of a field, without the space before it.
+func (e *event) begin(ended bool) ([]byte, bool) {
+	if ended {
+		return nil, true
+	}
+	head, ended := e.read(maxName, 0)
+	return bytes.TrimPrefix(head, []byte(" ")), ended
+}
+
+// begins makes the value of a data field the next part of the source.
+func (e *event) begins(head []byte, ended bool) bool {
+	if ended && strings.TrimSpace(string(head)) == "[DONE]" {
+		e.done = true
+		return true
+	}
+	if e.data++; e.data > 1 {
+		head = append([]byte("\n"), head...)
+	}
+	e.head, e.value = head, !ended
+	return true
+}

@@ -1,0 +1,225 @@
+package usage
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"iter"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Result is the content of a response that concerns its cost.
+type Result struct {
+	// Tokens are the counts of the last complete usage report. Known is false without one, and for a
+	// response that was cut off after content that its last report does not cover.
+	Tokens Tokens
+	Known  bool
+	// Failed reports that the response has an error, and no usage report and no content before the error.
+	Failed bool
+	Job    Job
+}
+
+// Job holds the members of a job of the platform (reference platform-v2, section 12.3). Its
+// zero value stands for a response that is not a job.
+type Job struct {
+	ID, Status string
+	// Execution and Delay are in milliseconds; Finished reports that the response has an execution time.
+	Execution, Delay float64
+	Finished         bool
+	// Cost is the sum of the costs in the output, in USD.
+	Cost float64
+}
+
+// Reader reads one response. Its zero value is ready for use. It is not safe for concurrent
+// use. End must be called, because it ends the Reader's coroutine.
+type Reader struct {
+	// Lines reports that each line of the response is a JSON document (NDJSON), so that a
+	// malformed line does not hide the lines that follow.
+	Lines bool
+	// Batch reports that the request has several items: the reports in a list are counts of
+	// different tokens then, and their sum counts.
+	Batch bool
+
+	feed   feed
+	resume func() (struct{}, bool)
+	stop   func()
+	walker walker
+	tally  tally
+}
+
+// Write reads the next part of the response. It never fails.
+func (r *Reader) Write(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if r.resume == nil {
+		// The decoder pulls its input, and the response is pushed: a coroutine connects them.
+		r.resume, r.stop = iter.Pull(r.run)
+	}
+	r.feed.part = p
+	r.resume()
+	r.feed.part = nil // belongs to the caller
+	return len(p), nil
+}
+
+// Complete reports whether the response has sent its end marker and a usage report: nothing
+// that follows is expected to change the result.
+func (r *Reader) Complete() bool {
+	_, known := r.tally.tokens(false)
+	return known && r.tally.done
+}
+
+// End returns the result. cut reports that the response was not read to its end.
+func (r *Reader) End(cut bool) Result {
+	if r.resume != nil {
+		r.feed.ended = true
+		r.resume()
+		r.stop()
+	}
+	t := &r.tally
+	tokens, known := t.tokens(cut && !t.done)
+	return Result{Tokens: tokens, Known: known, Failed: t.failed && !t.content && !known, Job: t.job}
+}
+
+// run reads the whole response. It calls yield whenever it needs the next part.
+func (r *Reader) run(yield func(struct{}) bool) {
+	r.feed.wait = func() bool { return yield(struct{}{}) }
+	r.walker = walker{batch: r.Batch, decoder: jsontext.NewDecoder(eof{}), short: new(shortener)}
+	switch first, err := r.feed.first(); {
+	case err != nil:
+	case r.Lines:
+		for in := (line{in: &r.feed}); in.next(); {
+			r.document(&in)
+			skipAll(&in)
+		}
+	case first == '{' || first == '[' || first == '"':
+		r.document(&r.feed)
+		skipAll(&r.feed)
+	default:
+		for in := (event{in: &r.feed}); in.next(); {
+			r.document(&in)
+			skipAll(&in)
+			r.tally.end(&in)
+		}
+	}
+}
+
+// document reads the JSON values of one source up to its end or its first error.
+func (r *Reader) document(in source) {
+	r.walker.reset(in)
+	for {
+		found, err := r.walker.top()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			if !r.feed.ended { // or the last value is merely cut off
+				// Text that is not JSON may be content of a kind that is not known here.
+				r.tally.content, r.tally.stale = true, true
+			}
+			return
+		}
+		r.tally.add(&found)
+	}
+}
+
+// source is text of which any part can be read without a copy.
+type source interface {
+	// peek returns the next bytes, at least one, or an error, which is io.EOF at the end.
+	peek() ([]byte, error)
+	// skip drops n bytes of the result of peek.
+	skip(n int)
+}
+
+func skipAll(in source) {
+	for {
+		part, err := in.peek()
+		if err != nil {
+			return
+		}
+		in.skip(len(part))
+	}
+}
+
+// eof is a source without text.
+type eof struct{}
+
+// Read implements io.Reader.
+func (eof) Read([]byte) (int, error) { return 0, io.EOF }
+
+// feed is the source of the parts of a response. It is read in the Reader's coroutine.
+type feed struct {
+	part  []byte
+	ended bool
+	// wait returns once part or ended has changed; false if the coroutine has to end.
+	wait func() bool
+}
+
+func (f *feed) peek() ([]byte, error) {
+	for len(f.part) == 0 {
+		if f.ended || !f.wait() {
+			f.ended = true
+			return nil, io.EOF
+		}
+	}
+	return f.part, nil
+}
+
+func (f *feed) skip(n int) { f.part = f.part[n:] }
+
+// first skips a byte order mark and white space, and returns the byte that follows.
+func (f *feed) first() (byte, error) {
+	for _, b := range []byte("\xef\xbb\xbf") {
+		part, err := f.peek()
+		if err != nil {
+			return 0, err
+		}
+		if part[0] != b {
+			break
+		}
+		f.skip(1)
+	}
+	for {
+		part, err := f.peek()
+		if err != nil {
+			return 0, err
+		}
+		rest := bytes.TrimLeft(part, " \t\r\n")
+		if f.skip(len(part) - len(rest)); len(rest) > 0 {
+			return rest[0], nil
+		}
+	}
+}
+
+// line is the source of one line of a text.
+type line struct {
+	in    *feed
+	ended bool
+}
+
+// next goes to the next line, and returns false at the end of the text.
+func (l *line) next() bool {
+	if l.ended {
+		l.in.skip(1) // the line feed
+		l.ended = false
+	}
+	_, err := l.in.peek()
+	return err == nil
+}
+
+func (l *line) peek() ([]byte, error) {
+	part, err := l.in.peek()
+	if err != nil || l.ended {
+		return nil, io.EOF
+	}
+	if at := bytes.IndexByte(part, '\n'); at >= 0 {
+		part = part[:at]
+	}
+	if l.ended = len(part) == 0; l.ended {
+		return nil, io.EOF
+	}
+	return part, nil
+}
+
+func (l *line) skip(n int) { l.in.skip(n) }

@@ -1,0 +1,110 @@
+package usage
+
+import "bytes"
+
+// shortener reads JSON text with its tokens cut to a bounded length: what the decoder holds of
+// a response is bounded with it. Cut strings are still strings. Cut numbers are still too large.
+type shortener struct {
+	in source
+
+	inString, escaped bool
+	// hex is the number of digits left of an escape by \u.
+	hex int
+	// length counts the bytes of the current string, literal, number or white space.
+	length int
+	space  bool
+}
+
+const (
+	// maxString is the number of bytes of a string that are kept; escapes are kept whole. A string
+	// that was cut still has more than maxString/6 bytes, because no escape is longer than 6.
+	maxString = 6 * 300
+	// maxBare is the number of bytes of a number or literal that are kept.
+	maxBare = 64
+)
+
+// Read implements io.Reader.
+func (s *shortener) Read(p []byte) (int, error) {
+	for {
+		part, err := s.in.peek()
+		if err != nil {
+			return 0, err
+		}
+		n, used := s.copy(p, part)
+		s.in.skip(used)
+		if n > 0 {
+			return n, nil
+		}
+	}
+}
+
+// copy copies from text to p, and returns the lengths of the copy and of the used text.
+func (s *shortener) copy(p, text []byte) (n, used int) {
+	for used < len(text) && n < len(p) {
+		if s.inString && s.hex == 0 && !s.escaped && s.length >= maxString {
+			at := bytes.IndexAny(text[used:], `"\`)
+			if at < 0 {
+				return n, len(text)
+			}
+			if used += at; text[used] == '\\' {
+				s.escaped = true // not kept, see keeps
+				used++
+				continue
+			}
+		}
+		c := text[used]
+		used++
+		if s.keeps(c) {
+			p[n] = c
+			n++
+		}
+	}
+	return n, used
+}
+
+// keeps reports whether the next byte of the text is kept.
+func (s *shortener) keeps(c byte) bool {
+	switch {
+	case !s.inString:
+		return s.outside(c)
+	case s.hex > 0:
+		s.hex--
+		s.length++
+		return true
+	case s.escaped:
+		s.escaped = false
+		if s.length >= maxString {
+			return false // the backslash was not kept either; digits are ordinary text then
+		}
+		if c == 'u' {
+			s.hex = 4
+		}
+	case c == '"':
+		s.inString, s.length = false, 0
+		return true
+	case c == '\\':
+		s.escaped = true
+		return true // the length grows with the byte that follows
+	}
+	s.length++
+	return true
+}
+
+// outside reports whether a byte outside of strings is kept.
+func (s *shortener) outside(c byte) bool {
+	switch c {
+	case '"':
+		s.inString, s.length, s.space = true, 0, false
+		return true
+	case '{', '}', '[', ']', ':', ',':
+		s.length, s.space = 0, false
+		return true
+	case ' ', '\t', '\r', '\n':
+		first := !s.space
+		s.length, s.space = 0, true
+		return first
+	}
+	s.length++
+	s.space = false
+	return s.length <= maxBare
+}

@@ -1,0 +1,136 @@
+package usage
+
+// candidate is a usage report of one JSON value, with its place in the value.
+type candidate struct {
+	report
+	// rank orders the vocabularies, depth is the number of objects around the report.
+	rank, depth int
+}
+
+// The ranks of vocabularies: a report of a lower rank never replaces a report of a higher rank.
+const (
+	rankTimings = iota + 1
+	rankCounts
+	rankUsage
+)
+
+// better reports whether c is preferred to o, an earlier report in the same value.
+func (c *candidate) better(o *candidate) bool {
+	switch {
+	case o == nil:
+		return true
+	case c.whole() != o.whole():
+		return c.whole()
+	case c.rank != o.rank:
+		return c.rank > o.rank
+	}
+	return c.depth <= o.depth
+}
+
+// found is the content of one JSON value that concerns its cost.
+type found struct {
+	best *candidate
+	// sum counts the tokens of reports that best does not include: of the other items of a list.
+	sum Tokens
+	// id names the generation.
+	id                    string
+	content, failed, done bool
+	job                   Job
+}
+
+// offer makes a report the value's best, if it is.
+func (f *found) offer(r report, rank, depth int) {
+	if r.empty() {
+		return
+	}
+	if c := (&candidate{report: r, rank: rank, depth: depth}); c.better(f.best) {
+		f.best, f.sum = c, Tokens{}
+	}
+}
+
+// include adds what a member of the value has.
+func (f *found) include(in *found) {
+	f.content, f.failed, f.done = f.content || in.content, f.failed || in.failed, f.done || in.done
+	f.job.Cost += in.job.Cost
+	if f.id == "" {
+		f.id = in.id
+	}
+	if in.best != nil && in.best.better(f.best) {
+		f.best, f.sum = in.best, in.sum
+	}
+}
+
+// follow adds the next item of a list. Two items are parts of one generation if they have the
+// same id or, without ids, if the counts of the second continue the counts of the first; the counts of others are added.
+func (f *found) follow(in *found, batch bool) {
+	best, sum, id := f.best, f.sum, f.id
+	f.best = nil
+	f.include(in)
+	switch {
+	case in.best == nil:
+		f.best, f.sum, f.id = best, sum, id
+		return
+	case best == nil:
+		return
+	}
+	same := in.best.continues(&best.report)
+	if in.id != "" && id != "" {
+		same = in.id == id
+	}
+	f.id = in.id
+	if batch && (in.best.has(input) || in.best.has(total)) && (in.id == "" || in.id != id) {
+		same = false
+	}
+	if same {
+		f.best.report = in.best.over(&best.report)
+		f.sum = sum.plus(in.sum)
+		return
+	}
+	f.sum = sum.plus(best.report.sum()).plus(in.sum)
+}
+
+// tally is the state of a response after its values so far.
+type tally struct {
+	best *candidate
+	sum  Tokens
+	job  Job
+	// content and failed report that the response has content, and an error. stale reports
+	// that there was content after the last report. done reports the end marker.
+	content, failed, stale, done bool
+}
+
+// add adds the next value of the response.
+func (t *tally) add(f *found) {
+	t.content, t.failed, t.done = t.content || f.content, t.failed || f.failed, t.done || f.done
+	t.stale = t.stale || f.content
+	job, cost := f.job, t.job.Cost+f.job.Cost
+	if t.job.ID == "" && t.job.Status == "" && !t.job.Finished {
+		t.job = job
+	}
+	t.job.Cost = cost
+	if f.best == nil || t.best != nil && f.best.rank < t.best.rank {
+		return
+	}
+	if t.best != nil {
+		f.best.report = f.best.over(&t.best.report)
+	}
+	t.best, t.sum, t.stale = f.best, f.sum, false
+}
+
+// end adds the fields of an event, after its values.
+func (t *tally) end(e *event) {
+	t.failed = t.failed || e.failed || e.name == "error"
+	t.done = t.done || e.done
+}
+
+// tokens returns the counts of the last report. cut reports that the rest of the response is missing.
+func (t *tally) tokens(cut bool) (Tokens, bool) {
+	if t.best == nil || t.stale && (cut || t.failed) {
+		return Tokens{}, false
+	}
+	n, known := t.best.tokens(t.content)
+	if !known || t.stale && n.Output+n.Unsplit == 0 { // such a report was made before the content
+		return Tokens{}, false
+	}
+	return n.plus(t.sum), true
+}

@@ -1,0 +1,340 @@
+package usage
+
+import (
+	"errors"
+	"io"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// walker reads the members of JSON values that concern the cost. Members are looked for at
+// known places only: objects that a caller or a model fills, such as the arguments of a tool, have none.
+type walker struct {
+	decoder *jsontext.Decoder
+	short   *shortener
+	batch   bool
+}
+
+// The bounds of nesting: of reports, and of content.
+const (
+	maxDepth   = 5
+	maxContent = 12
+)
+
+// reset makes w read a source.
+func (w *walker) reset(in source) {
+	*w.short = shortener{in: in}
+	w.decoder.Reset(w.short, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// top reads the next value of the source.
+func (w *walker) top() (found, error) {
+	var f found
+	switch w.decoder.PeekKind() {
+	case '{', '[':
+		err := w.value(&f, 0, true)
+		return f, noEnd(err)
+	}
+	token, err := w.decoder.ReadToken()
+	if err != nil {
+		return f, err
+	}
+	f.content = token.Kind() != 'n' // a server may send text without an object around it
+	return f, nil
+}
+
+// noEnd returns the error of a value that has begun.
+func noEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// value reads an object, or a list of objects. reports says whether usage reports are looked for.
+func (w *walker) value(f *found, depth int, reports bool) error {
+	switch kind := w.decoder.PeekKind(); {
+	case depth > maxContent || kind != '{' && kind != '[':
+		return w.decoder.SkipValue()
+	case kind == '{':
+		return w.object(f, depth, reports && depth <= maxDepth)
+	}
+	if _, err := w.decoder.ReadToken(); err != nil {
+		return err
+	}
+	var list found
+	for w.decoder.PeekKind() != ']' {
+		var item found
+		var err error
+		if w.decoder.PeekKind() == '"' {
+			item.content, err = w.text()
+		} else {
+			err = w.value(&item, depth, reports)
+		}
+		if err != nil {
+			return err
+		}
+		list.follow(&item, w.batch)
+	}
+	f.include(&list)
+	_, err := w.decoder.ReadToken()
+	return err
+}
+
+// object reads an object.
+func (w *walker) object(f *found, depth int, reports bool) error {
+	if _, err := w.decoder.ReadToken(); err != nil {
+		return err
+	}
+	var own found
+	var counts report // those that are members of the object itself
+	for w.decoder.PeekKind() != '}' {
+		token, err := w.decoder.ReadToken()
+		if err != nil {
+			return err
+		}
+		name := normal(token.String())
+		kind := w.decoder.PeekKind()
+		switch {
+		case reports && kind == '{' && rankOf(name) > 0:
+			err = w.report(&own, rankOf(name), depth)
+		case reports && kind == '0' && isCount(name):
+			err = w.count(&counts, name)
+		case reports && isState(name) && kind != '{' && kind != '[':
+			err = w.state(&own, name, depth)
+		case reports && name == "error":
+			err = w.failure(&own)
+		default:
+			err = w.member(&own, name, depth, reports)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if own.done && counts.has(output) && !counts.has(input) {
+		counts.set(input, "promptevalcount", 0) // Ollama omits 0, which it reports for a cached prompt
+	}
+	own.offer(counts, rankCounts, depth)
+	f.include(&own)
+	if depth == 0 {
+		f.job = own.job
+	}
+	_, err := w.decoder.ReadToken()
+	return err
+}
+
+// rankOf returns the rank of the vocabulary whose usage reports have a name, 0 for none.
+func rankOf(name string) int {
+	switch name {
+	case "usage", "usagemetadata", "tokenusage", "usageinfo":
+		return rankUsage
+	case "metainfo", "amazonbedrockinvocationmetrics", "billedunits", "tokens":
+		return rankCounts
+	case "timings", "details":
+		return rankTimings
+	}
+	return 0
+}
+
+// isCount reports whether a member counts tokens outside of a usage report.
+func isCount(name string) bool {
+	switch name {
+	case "promptevalcount", "evalcount", "tokensevaluated", "tokenspredicted", "inputtokencount", "generatedtokencount":
+		return true
+	}
+	return false
+}
+
+// contains returns what an object or list may contain under a name: usage reports, or content alone.
+func contains(name string) (reports, content bool) {
+	switch name {
+	case "output", "outputs", "message", "response", "data", "result", "results", "delta", "body", "chunk", "chunks", "choices", "xgroq", "meta",
+		"stream", "payload", "completion", "generation", "generations":
+		return true, true
+	case "content", "parts", "candidates", "token", "tokens", "toolcalls", "function", "functioncall", "audio", "summary":
+		return false, true
+	}
+	return false, false
+}
+
+// isText reports whether a string under a name is content.
+func isText(name string) bool {
+	switch name {
+	case "content", "text", "reasoning", "reasoningcontent", "thinking", "partialjson", "generatedtext", "refusal", "arguments", "response",
+		"output", "outputtext", "delta", "completion", "generation", "transcript", "b64json":
+		return true
+	}
+	return false
+}
+
+// isState reports whether a member has the state of a job or of a stream.
+func isState(name string) bool {
+	switch name {
+	case "id", "status", "executiontime", "delaytime", "cost", "type", "object", "done":
+		return true
+	}
+	return false
+}
+
+// member reads any other member.
+func (w *walker) member(f *found, name string, depth int, reports bool) error {
+	kind := w.decoder.PeekKind()
+	if kind == '"' && isText(name) {
+		content, err := w.text()
+		f.content = f.content || content
+		return err
+	}
+	within, content := contains(name)
+	if !content || kind != '{' && kind != '[' {
+		return w.decoder.SkipValue()
+	}
+	var in found
+	err := w.value(&in, depth+1, reports && within)
+	if name != "output" {
+		in.job.Cost = 0
+	}
+	f.include(&in)
+	return err
+}
+
+// text reads a string and reports whether it has content.
+func (w *walker) text() (bool, error) {
+	token, err := w.decoder.ReadToken()
+	return err == nil && token.String() != "", err
+}
+
+// report reads a usage report.
+func (w *walker) report(f *found, rank, depth int) error {
+	var r report
+	err := w.counts(&r, f, rank, depth)
+	f.offer(r, rank, depth)
+	return err
+}
+
+// counts reads the members of a usage report.
+func (w *walker) counts(r *report, f *found, rank, depth int) error {
+	if _, err := w.decoder.ReadToken(); err != nil {
+		return err
+	}
+	for w.decoder.PeekKind() != '}' {
+		token, err := w.decoder.ReadToken()
+		if err != nil {
+			return err
+		}
+		name := normal(token.String())
+		c, known := classOf(name)
+		switch kind := w.decoder.PeekKind(); {
+		case kind == '{' && (name == "tokens" || name == "billedunits"):
+			err = w.report(f, rank, depth)
+		case kind == '[' && name == "prefill":
+			err = w.prefill(r)
+		case !known || kind == '[' || kind == '{':
+			err = w.decoder.SkipValue()
+		case kind == '0':
+			err = w.count(r, name)
+		case kind == 'n':
+			err = w.decoder.SkipValue()
+		default:
+			r.invalid = r.invalid || c != total
+			err = w.decoder.SkipValue()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	_, err := w.decoder.ReadToken()
+	return err
+}
+
+// count reads a number as a count.
+func (w *walker) count(r *report, name string) error {
+	token, err := w.decoder.ReadToken()
+	if err != nil {
+		return err
+	}
+	c, _ := classOf(name)
+	r.number(c, name, token)
+	return nil
+}
+
+// prefill counts the tokens of a prompt that TGI lists.
+func (w *walker) prefill(r *report) error {
+	if _, err := w.decoder.ReadToken(); err != nil {
+		return err
+	}
+	var n int64
+	for ; w.decoder.PeekKind() != ']'; n++ {
+		if err := w.decoder.SkipValue(); err != nil {
+			return err
+		}
+	}
+	if n > 0 {
+		r.set(input, "prefill", n)
+	}
+	_, err := w.decoder.ReadToken()
+	return err
+}
+
+// failure reads the value of an error.
+func (w *walker) failure(f *found) error {
+	switch kind := w.decoder.PeekKind(); kind {
+	case 'n', 'f', '0':
+	case '"':
+		failed, err := w.text()
+		f.failed = f.failed || failed
+		return err
+	default:
+		f.failed = true
+	}
+	return w.decoder.SkipValue()
+}
+
+// state reads the state of a job or of a stream.
+func (w *walker) state(f *found, name string, depth int) error {
+	token, err := w.decoder.ReadToken()
+	if err != nil {
+		return err
+	}
+	value := token.String()
+	switch name {
+	case "type":
+		f.failed = f.failed || value == "error" && depth == 0
+		f.done = f.done || value == "message_stop" || value == "response.completed" || value == "response.incomplete" || value == "response.failed"
+	case "object":
+		f.failed = f.failed || value == "error" && depth == 0
+	case "done":
+		f.done = f.done || value == "true"
+	case "id":
+		f.id = value
+		if token.Kind() == '"' && depth == 0 {
+			f.job.ID = value
+		}
+	case "status":
+		if token.Kind() == '"' && depth == 0 {
+			f.job.Status = value
+		}
+	default:
+		f.time(name, token, depth)
+	}
+	return nil
+}
+
+// maxAmount bounds the times and costs that are believed.
+const maxAmount = 1e12
+
+// time reads the time or cost of a job.
+func (f *found) time(name string, token jsontext.Token, depth int) {
+	n, err := strconv.ParseFloat(token.String(), 64)
+	if token.Kind() != '0' || err != nil || n < 0 || n > maxAmount {
+		return
+	}
+	switch {
+	case name == "executiontime" && depth == 0:
+		f.job.Execution, f.job.Finished = n, true
+	case name == "delaytime" && depth == 0:
+		f.job.Delay = n
+	case name == "cost" && depth == 1:
+		f.job.Cost += n
+	}
+}
