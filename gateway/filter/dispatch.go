@@ -79,7 +79,7 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 	cancel := func() {}
 	if ex.lingers(&row) {
 		var leave context.CancelFunc
-		ctx, leave = outlast(ctx, Linger)
+		ctx, leave = d.Streams.outlast(ctx, Linger)
 		defer func() {
 			if err != nil {
 				leave()

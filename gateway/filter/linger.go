@@ -18,12 +18,19 @@ func (ex *Exchange) lingers(row *operation.Row) bool {
 	return ex.Money.Held != nil && row.Kind == operation.KindJob && row.Waits && !row.Opaque
 }
 
-// outlast returns a context that ends a time after its parent, with the cause of the parent, or when leave is called.
-func outlast(parent context.Context, after time.Duration) (_ context.Context, leave context.CancelFunc) {
+// outlast returns a context that ends a time after its parent, with the cause of the parent, or
+// when leave is called. When the time to drain has passed, the context ends with its parent.
+func (s *Streams) outlast(parent context.Context, after time.Duration) (_ context.Context, leave context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(parent))
 	stop := context.AfterFunc(parent, func() {
-		timer := time.AfterFunc(after, func() { cancel(context.Cause(parent)) })
-		context.AfterFunc(ctx, func() { timer.Stop() })
+		timer := time.NewTimer(after)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-s.over:
+		case <-ctx.Done():
+		}
+		cancel(context.Cause(parent))
 	})
 	return ctx, func() {
 		stop()

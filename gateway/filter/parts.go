@@ -119,6 +119,8 @@ type Money struct {
 	Ran *Ran
 	// UsageAsked reports that the gateway, and not the caller, has asked for its usage report.
 	UsageAsked bool
+	// Size is the length of the body in bytes: a prompt has no more tokens.
+	Size int64
 	// Batch reports that the run has several items, each of which may have a usage report.
 	Batch bool
 }
@@ -183,6 +185,8 @@ type Ran struct {
 	ID, Status string
 	// Counted reports that Prompt, Completion and Unsplit are the counts of a complete usage report.
 	Counted bool
+	// Partial reports that a usage report has Completion alone; Counted is false then.
+	Partial bool
 	// Unsplit counts tokens that are reported only as a total of prompt and completion.
 	Unsplit int64
 	// Failed reports that a completion ended with an error before its first content.

@@ -54,7 +54,7 @@ func (f Relay) Response(_ context.Context, ex *Exchange) error {
 		// which is not relayed, the caller could not either.
 		return fmt.Errorf("%w: the platform answered in a content coding", upstream.ErrUnreachable)
 	}
-	if ex.Dialect.Runs() && a.Status < 300 && a.Stream == nil && !sound(a) {
+	if ex.Dialect.Runs() && a.Status < 300 && a.Stream == nil && !sound(a, ex.Out.Stream) {
 		return fmt.Errorf("%w: the platform answered %d with something else than JSON", upstream.ErrUnreachable, a.Status)
 	}
 	header := make(http.Header, 8)
@@ -87,8 +87,9 @@ func (f Relay) Response(_ context.Context, ex *Exchange) error {
 }
 
 // sound reports whether a successful answer of the run interface has a form that its callers
-// read: JSON, lines of JSON, or events. Of an answer that streams only the head is known.
-func sound(a *Answer) bool {
+// read: JSON, events, or lines of JSON, under their media type or in answer to a request for a
+// stream. Of an answer that streams only the head is known.
+func sound(a *Answer, stream bool) bool {
 	if a.Events() || json.Valid(a.Body) {
 		return true
 	}
@@ -98,7 +99,7 @@ func sound(a *Answer) bool {
 			return false
 		}
 	}
-	return a.Lines() && len(lines) > 0
+	return (stream || a.Lines()) && len(lines) > 0
 }
 
 // Events reports whether an answer is an event stream.

@@ -16,7 +16,7 @@ func (ex *Exchange) MostOf(price catalog.Run) (most, dearest catalog.Money, know
 		body = nil // that of the job is not known
 	}
 	if !ex.FillsBatch() {
-		most, known = price.Most(body, ex.size())
+		most, known = price.Most(body, ex.Size())
 		return most, most, known
 	}
 	requests, _ := body["requests"].([]any)
@@ -37,8 +37,8 @@ func (ex *Exchange) FillsBatch() bool {
 	return ex.Operation.ID == "createBatch" || ex.Operation.ID == "addBatchRequests"
 }
 
-// size is the length of the body that is sent, at least.
-func (ex *Exchange) size() int64 {
+// Size is the length of the body that is sent, at least.
+func (ex *Exchange) Size() int64 {
 	size := max(ex.In.Length, int64(len(ex.In.Body)))
 	if ex.Opaque() && ex.In.Length < 0 && ex.In.Source != nil {
 		size = ex.BodyLimit()

@@ -40,6 +40,9 @@ type Streams struct {
 	mu   sync.Mutex // guards the fields below
 	open map[*openStream]struct{}
 	none chan struct{} // closed when none is open; nil when there is no wait
+
+	over    chan struct{} // closed when the time to drain has passed
+	endOver sync.Once
 }
 
 type openStream struct {
@@ -52,7 +55,7 @@ type openStream struct {
 // when it opens and on every Recheck, and must see a change before Recheck is
 // called for it.
 func NewStreams(allowed func(Stream) (left time.Duration, ok bool)) *Streams {
-	return &Streams{allowed: allowed, open: make(map[*openStream]struct{})}
+	return &Streams{allowed: allowed, open: make(map[*openStream]struct{}), over: make(chan struct{})}
 }
 
 // Recheck cuts the streams that are not allowed any more, and those that are when
@@ -106,8 +109,10 @@ func (s *Streams) add(ctx context.Context, stream Stream) (_ context.Context, re
 	}
 }
 
-// End waits until no stream is open. Those that are when ctx ends are cut.
+// End waits until no stream is open. Streams that are open when ctx ends are cut, and from then on
+// no response is read after its caller has left.
 func (s *Streams) End(ctx context.Context) {
+	defer context.AfterFunc(ctx, func() { s.endOver.Do(func() { close(s.over) }) })()
 	s.mu.Lock()
 	if s.none == nil {
 		s.none = make(chan struct{})

@@ -139,7 +139,8 @@ func Table() []Row {
 				"gateway/filter", "gateway/money/usage", "gateway/problem", "gateway/schema", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "policies",
 				"policies/catalog", "policies/operation", "policies/spend",
 			},
-			Why: "a feature: the stages of the chain that know what a call costs",
+			Tests: []string{"gateway/identity"}, // to make exchanges
+			Why:   "a feature: the stages of the chain that know what a call costs",
 		},
 		{
 			Package: "gateway/money/usage",

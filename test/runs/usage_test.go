@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/test/world"
 )
@@ -72,6 +73,7 @@ func TestShapesOfResponses(t *testing.T) {
 		"Responses":                {"/v2/llm/openai/v1/responses", plain, `{"id":"resp_1","object":"response","status":"completed","error":null,"output":[{"content":[{"type":"output_text","text":"hi"}]}],"usage":{"input_tokens":10,"output_tokens":5,"total_tokens":15}}`, false, "15"},
 		"Messages":                 {"/v2/llm/openai/v1/messages", events, "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":10,\"output_tokens\":1}}}\n\nevent: message_delta\ndata: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":5}}\n\n", true, "15"},
 		"a ranking":                {"/v2/llm/openai/v1/rerank", plain, `{"results":[{"index":0,"relevance_score":0.5}],"usage":{"total_tokens":15}}`, false, "15"},
+		"the output alone":         {chatTarget, plain, `[{"generated_text":"hi","details":{"generated_tokens":5}}]`, false, fmt.Sprint(len(asksPlain) + 5)},
 		"embeddings":               {"/v2/llm/openai/v1/embeddings", plain, `{"data":[{"embedding":[0.5]}],"usage":{"prompt_tokens":15,"total_tokens":15}}`, false, "15"},
 		"a job's chunks":           {"/v2/llm/runsync", plain, `{"id":"sync-1","status":"COMPLETED","output":[{"choices":[{"tokens":["h"]}],"usage":{"input":10,"output":2}},{"choices":[{"tokens":["i"]}],"usage":{"input":10,"output":5}}]}`, false, "15"},
 		"a job without a report":   {"/v2/llm/runsync", plain, `{"id":"sync-1","status":"COMPLETED","output":{"error":"busy"}}`, false, ""},
@@ -150,7 +152,11 @@ func TestLeavingIsChargedByTheReport(t *testing.T) {
 				_, _ = io.WriteString(w, tc.before)
 				_ = http.NewResponseController(w).Flush()
 				<-left
-				_, _ = io.WriteString(w, tc.rest)
+				select {
+				case <-q.Context().Done():
+				case <-time.After(50 * time.Millisecond): // by when the gateway knows that the caller has left
+					_, _ = io.WriteString(w, tc.rest)
+				}
 			}))
 			leave(t, r, tc.after)
 			close(left)

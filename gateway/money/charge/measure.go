@@ -119,7 +119,7 @@ func ranOf(r usage.Result, completes bool) *filter.Ran {
 			Finished: r.Job.Finished, Executed: milliseconds(r.Job.Execution), Cost: r.Job.Cost,
 			Prompt: r.Tokens.Input, Completion: r.Tokens.Output,
 		},
-		Counted: r.Known, Unsplit: r.Tokens.Unsplit,
+		Counted: r.Known, Partial: r.Partial, Unsplit: r.Tokens.Unsplit,
 	}
 	if ran.Finished {
 		ran.Queued = milliseconds(r.Job.Delay)

@@ -55,7 +55,7 @@ func (f *Reserve) requestRun(ctx context.Context, ex *filter.Exchange, row *oper
 	}
 	if price.PerTokens > 0 {
 		body, _ := ex.Body.Doc.(map[string]any)
-		ex.Money.Batch = catalog.AskedOf("", body).Batch
+		ex.Money.Size, ex.Money.Batch = ex.Size(), catalog.AskedOf("", body).Batch
 		f.askUsage(ex)
 	}
 	return nil
@@ -139,7 +139,7 @@ func (f *Reserve) settlementRun(ex *filter.Exchange, row *operation.Row, price c
 	case ran.Failed:
 		s.End = spend.Release
 	case ran.Status == "" || final(ran):
-		if amounts, known := costOf(ran, ex.Params["id"], price, true); known {
+		if amounts, known := costOf(atMost(ran, ex.Money.Size), ex.Params["id"], price, true); known {
 			s.Amounts, s.Full = amounts, false
 			f.learn(ex, row, amounts)
 		}
@@ -150,6 +150,16 @@ func (f *Reserve) settlementRun(ex *filter.Exchange, row *operation.Row, price c
 		s.End, s.As, s.Wait = spend.Open, jobHold(ex.Params["id"], ran.ID), ex.JobLife()+f.Unresolved
 	}
 	return s
+}
+
+// atMost returns the facts of a run with size, the bound of its prompt's tokens, in place of an unknown count.
+func atMost(ran *filter.Ran, size int64) *filter.Ran {
+	if !ran.Partial {
+		return ran
+	}
+	bound := *ran
+	bound.Counted, bound.Prompt = true, size
+	return &bound
 }
 
 // learn remembers the cost of a run that was carried out. Jobs that are answered before

@@ -15,6 +15,8 @@ type Result struct {
 	// response that was cut off after content that its last report does not cover.
 	Tokens Tokens
 	Known  bool
+	// Partial reports that the last report counts the output alone: Known is false, and the input is unknown.
+	Partial bool
 	// Failed reports that the response has an error, and no usage report and no content before the error.
 	Failed bool
 	Job    Job
@@ -66,8 +68,7 @@ func (r *Reader) Write(p []byte) (int, error) {
 // Complete reports whether the response has sent its end marker and a usage report: nothing
 // that follows is expected to change the result.
 func (r *Reader) Complete() bool {
-	_, known := r.tally.tokens(false)
-	return known && r.tally.done
+	return r.tally.done && r.tally.result(false).Known
 }
 
 // End returns the result. cut reports that the response was not read to its end.
@@ -78,8 +79,9 @@ func (r *Reader) End(cut bool) Result {
 		r.stop()
 	}
 	t := &r.tally
-	tokens, known := t.tokens(cut && !t.done)
-	return Result{Tokens: tokens, Known: known, Failed: t.failed && !t.content && !known, Job: t.job}
+	result := t.result(cut && !t.done)
+	result.Failed, result.Job = t.failed && !t.content && !result.Known && !result.Partial, t.job
+	return result
 }
 
 // run reads the whole response. It calls yield whenever it needs the next part.

@@ -47,7 +47,8 @@ func unsplit(n int64) usage.Result {
 	return usage.Result{Tokens: usage.Tokens{Unsplit: n}, Known: true}
 }
 
-var unknown, failed = usage.Result{}, usage.Result{Failed: true}
+// unknown, failed and part are the results of responses without a complete report.
+var unknown, failed, part = usage.Result{}, usage.Result{Failed: true}, usage.Result{Tokens: usage.Tokens{Output: 5}, Partial: true}
 
 type shape struct {
 	text string
@@ -132,7 +133,7 @@ func TestEvents(t *testing.T) {
 		"an invalid report after":       {sse(hello, final, `{"usage":{"prompt_tokens":-1,"completion_tokens":5}}`, `{"usage":{"prompt_tokens":"1","completion_tokens":1}}`, `{"usage":{"prompt_tokens":1.5,"completion_tokens":1}}`, `{"usage":{"prompt_tokens":1e30,"completion_tokens":1}}`, `{"usage":{"prompt_tokens":true,"completion_tokens":1}}`, `{"usage":{"prompt_tokens":1,"completion_tokens":`+strings.Repeat("9", 5000)+`}}`, `{"usage":[1]}`, `{"usage":"x"}`, `{"usage":7}`), tokens(10, 5)},
 		"an invalid report":             {sse(hello, `{"usage":{"prompt_tokens":"10","completion_tokens":5}}`), unknown},
 		"a part that is null":           {sse(hello, `{"usage":{"prompt_tokens":10,"completion_tokens":null}}`), unknown},
-		"no input":                      {sse(hello, `{"usage":{"completion_tokens":5}}`), unknown},
+		"no input":                      {sse(hello, `{"usage":{"completion_tokens":5}}`), part},
 		"no report":                     {sse(hello, stop, done), unknown},
 		"an input before content":       {sse(`{"usage":{"prompt_tokens":10,"completion_tokens":0}}`, hello, done), unknown},
 		"an event that is no JSON":      {sse(hello, `{"usage":`, `]`, `hello`, final), tokens(10, 5)},
@@ -175,7 +176,7 @@ func TestVocabularies(t *testing.T) {
 		"llama.cpp, both":          {sse(hello, final, `{"timings":{"prompt_n":1,"predicted_n":5}}`, done), tokens(10, 5)},
 		"TGI":                      {sse(`{"token":{"id":1,"text":"hello","special":false},"generated_text":null,"details":null}`, `{"token":{"id":2,"text":""},"generated_text":"hello","details":{"finish_reason":"length","generated_tokens":5,"input_length":10,"seed":null}}`), tokens(10, 5)},
 		"TGI, plain":               {`[{"generated_text":"hello","details":{"finish_reason":"length","generated_tokens":5,"prefill":[` + strings.Repeat(`{"id":1,"text":"a","logprob":-1},`, 9) + `{"id":1}],"tokens":[{"id":2,"text":"hello"}]}}]`, tokens(10, 5)},
-		"TGI without its prompt":   {`{"generated_text":"hello","details":{"generated_tokens":5,"prefill":[]}}`, unknown},
+		"TGI without its prompt":   {`{"generated_text":"hello","details":{"generated_tokens":5,"prefill":[]}}`, part},
 		"Gemini":                   {sse(`{"candidates":[{"content":{"parts":[{"text":"hello"}]}}],"usageMetadata":{"promptTokenCount":10,"totalTokenCount":10}}`, `{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":5,"totalTokenCount":15}}`), tokens(10, 5)},
 		"Gemini in a list":         {`[{"candidates":[{"content":{"parts":[{"text":"hello"}]}}],"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":2,"totalTokenCount":12}},` + "\n" + `{"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":5,"totalTokenCount":15}}]`, tokens(10, 5)},
 		"Gemini with thoughts":     {sse(`{"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":3,"thoughtsTokenCount":2,"totalTokenCount":15}}`), tokens(10, 5)},

@@ -123,14 +123,18 @@ func (t *tally) end(e *event) {
 	t.done = t.done || e.done
 }
 
-// tokens returns the counts of the last report. cut reports that the rest of the response is missing.
-func (t *tally) tokens(cut bool) (Tokens, bool) {
+// result returns the counts of the last report. cut reports that the rest of the response is missing.
+func (t *tally) result(cut bool) Result {
 	if t.best == nil || t.stale && (cut || t.failed) {
-		return Tokens{}, false
+		return Result{}
 	}
 	n, known := t.best.tokens(t.content)
-	if !known || t.stale && n.Output+n.Unsplit == 0 { // such a report was made before the content
-		return Tokens{}, false
+	switch {
+	case t.stale && n.Output+n.Unsplit == 0: // the report was made before the content
+	case known:
+		return Result{Tokens: n.plus(t.sum), Known: true}
+	case n.Output > 0:
+		return Result{Tokens: n.plus(t.sum), Partial: true}
 	}
-	return n.plus(t.sum), true
+	return Result{}
 }
