@@ -76,29 +76,7 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 			done = func() { leave(); d.WebSockets.Release(1) }
 		}()
 	}
-	cancel := func() {}
-	if ex.lingers(&row) {
-		var leave context.CancelFunc
-		ctx, leave = d.Streams.outlast(ctx, Linger)
-		defer func() {
-			if err != nil {
-				leave()
-				return
-			}
-			end := done
-			done = func() { end(); leave() }
-		}()
-	}
-	switch {
-	case ex.Operation.Mutates && !row.Waits:
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), d.Deadline)
-	case ex.Out.Stream, ex.Out.Tunnel:
-		stream := Stream{Caller: ex.Caller, Policies: ex.Event.PolicyRevision}
-		if row.Waits && !ex.Out.Tunnel {
-			stream.Policies = "" // all of it was judged when it was asked for
-		}
-		ctx, cancel = d.Streams.add(ctx, stream)
-	}
+	ctx, cancel := d.bound(ctx, ex, &row)
 	d.Recorder.Inject(ctx, ex.Out.Header)
 	begin := d.Recorder.Now()
 	ex.Leave()
@@ -136,6 +114,27 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 		return nil, fmt.Errorf("%w: the answer's body: %w", upstream.ErrUnreachable, err)
 	}
 	return func() {}, nil
+}
+
+// bound returns the context of a call, which may outlast the context of its caller or end before it. cancel
+// must be called once the answer has been read.
+func (d *Dispatcher) bound(ctx context.Context, ex *Exchange, row *operation.Row) (_ context.Context, cancel context.CancelFunc) {
+	leave := func() {}
+	if ex.lingers(row) {
+		ctx, leave = d.Streams.outlast(ctx, Linger)
+	}
+	switch {
+	case ex.Operation.Mutates && !row.Waits:
+		return context.WithTimeout(context.WithoutCancel(ctx), d.Deadline)
+	case ex.Out.Stream, ex.Out.Tunnel:
+		stream := Stream{Caller: ex.Caller, Policies: ex.Event.PolicyRevision}
+		if row.Waits && !ex.Out.Tunnel {
+			stream.Policies = "" // all of it was judged when it was asked for
+		}
+		ctx, release := d.Streams.add(ctx, stream)
+		return ctx, func() { release(); leave() }
+	}
+	return ctx, leave
 }
 
 // readAnswer reads the body of an answer to its end. Of an error that is longer

@@ -74,7 +74,7 @@ func TestReadingOn(t *testing.T) {
 		counted bool
 		most    int
 	}{
-		"until the end":             {content, []part{{4 * time.Second, report}, {500 * time.Millisecond, ""}}, true, 4500 * time.Millisecond, true, 0},
+		"until the end":             {content, []part{{4 * time.Second, report}, {time.Second / 2, ""}}, true, 4500 * time.Millisecond, true, 0},
 		"for its time":              {content, []part{{6 * time.Second, report}}, true, 5 * time.Second, false, 0},
 		"a report and nothing":      {content + report, nil, true, 5 * time.Second, true, 0},
 		"the marker and nothing":    {content + report + marker, nil, true, time.Second, true, 0},

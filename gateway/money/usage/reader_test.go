@@ -214,6 +214,8 @@ func TestPlain(t *testing.T) {
 		"no error":               {`{"error":null,"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5}}`, tokens(10, 5)},
 		"no error at all":        {`{"error":null,"choices":[]}`, unknown},
 		"no JSON":                {"<html>", unknown},
+		"other details":          {`{"output":{"details":{"input":3,"output":2,"total":7},"timings":{"total":1}}}`, unknown},
+		"an id without a report": {`{"output":[{"id":"a"},{"id":"b","usage":{"input":10,"output":2}},{"id":"b","usage":{"input":10,"output":5}}]}`, tokens(10, 5)},
 	}, usage.Reader{}, false)
 	run(t, map[string]shape{
 		"a batch":        {`{"output":[{"usage":{"input":10,"output":5}},{"usage":{"input":10,"output":5}}]}`, tokens(20, 10)},

@@ -71,6 +71,7 @@ func (f *found) follow(in *found, batch bool) {
 		f.best, f.sum, f.id = best, sum, id
 		return
 	case best == nil:
+		f.id = in.id
 		return
 	}
 	same := in.best.continues(&best.report)

@@ -137,6 +137,15 @@ func rankOf(name string) int {
 	return 0
 }
 
+// isTiming reports whether a member of timings or details, names of many meanings, is a count of tokens.
+func isTiming(name string) bool {
+	switch name {
+	case "promptn", "predictedn", "cachen", "generatedtokens", "inputlength", "prompttokens", "completiontokens":
+		return true
+	}
+	return false
+}
+
 // isCount reports whether a member counts tokens outside of a usage report.
 func isCount(name string) bool {
 	switch name {
@@ -149,8 +158,8 @@ func isCount(name string) bool {
 // contains returns what an object or list may contain under a name: usage reports, or content alone.
 func contains(name string) (reports, content bool) {
 	switch name {
-	case "output", "outputs", "message", "response", "data", "result", "results", "delta", "body", "chunk", "chunks", "choices", "xgroq", "meta",
-		"stream", "payload", "completion", "generation", "generations":
+	case "output", "outputs", "message", "response", "data", "result", "results", "delta", "body", "chunk", "chunks", "choices", "xgroq",
+		"meta", "stream", "payload", "completion", "generation", "generations":
 		return true, true
 	case "content", "parts", "candidates", "token", "tokens", "toolcalls", "function", "functioncall", "audio", "summary":
 		return false, true
@@ -224,6 +233,7 @@ func (w *walker) counts(r *report, f *found, rank, depth int) error {
 		}
 		name := normal(token.String())
 		c, known := classOf(name)
+		known = known && (rank > rankTimings || isTiming(name))
 		switch kind := w.decoder.PeekKind(); {
 		case kind == '{' && (name == "tokens" || name == "billedunits"):
 			err = w.report(f, rank, depth)
@@ -300,7 +310,7 @@ func (w *walker) state(f *found, name string, depth int) error {
 	switch name {
 	case "type":
 		f.failed = f.failed || value == "error" && depth == 0
-		f.done = f.done || value == "message_stop" || value == "response.completed" || value == "response.incomplete" || value == "response.failed"
+		f.done = f.done || isEnd(value)
 	case "object":
 		f.failed = f.failed || value == "error" && depth == 0
 	case "done":
@@ -318,6 +328,15 @@ func (w *walker) state(f *found, name string, depth int) error {
 		f.time(name, token, depth)
 	}
 	return nil
+}
+
+// isEnd reports whether an event of a type is the last event of a stream.
+func isEnd(kind string) bool {
+	switch kind {
+	case "message_stop", "response.completed", "response.incomplete", "response.failed":
+		return true
+	}
+	return false
 }
 
 // maxAmount bounds the times and costs that are believed.
