@@ -41,12 +41,23 @@ func (s *shortener) Read(p []byte) (int, error) {
 // copy copies from text to p, and returns the lengths of the copy and of the used text.
 func (s *shortener) copy(p, text []byte) (n, used int) {
 	for used < len(text) && n < len(p) {
-		if s.inString && s.hex == 0 && !s.escaped && s.length >= maxString {
-			at := bytes.IndexAny(text[used:], `"\`)
-			if at < 0 {
-				return n, len(text)
+		if s.inString && s.hex == 0 && !s.escaped {
+			plain, kept := text[used:], s.length < maxString
+			if kept {
+				plain = plain[:min(len(plain), maxString-s.length, len(p)-n)]
 			}
-			if used += at; text[used] == '\\' {
+			at := bytes.IndexAny(plain, `"\`)
+			if at >= 0 {
+				plain = plain[:at]
+			}
+			if kept {
+				n += copy(p[n:], plain)
+				s.length += len(plain)
+			}
+			if used += len(plain); at < 0 {
+				continue
+			}
+			if s.length >= maxString && text[used] == '\\' {
 				s.escaped = true // not kept, see keeps
 				used++
 				continue
