@@ -47,7 +47,7 @@ func classOf(name string) (class, bool) {
 		return input, true
 	case "completiontokens", "outputtokens", "output", "completion", "completiontokencount", "outputtokencount", "completiontokenscount",
 		"outputtokenscount", "candidatestokencount", "responsetokencount", "generatedtokens", "generatedtokencount", "numcompletiontokens",
-		"numoutputtokens", "numgeneratedtokens", "predictedn", "evalcount", "tokenspredicted":
+		"numoutputtokens", "numgeneratedtokens", "totaloutputtokens", "predictedn", "evalcount", "tokenspredicted":
 		return output, true
 	case "totaltokens", "totaltokencount", "totaltokenscount", "numtotaltokens", "total", "tokens":
 		return total, true
@@ -105,11 +105,12 @@ func (r *report) set(c class, name string, n int64) {
 	r.members = append(r.members, member{c, name, n})
 }
 
-// number adds a member that is a number. A number that is not a count makes the report invalid.
+// number adds a member that is a number. A number that is not a count makes the report invalid,
+// unless it is a total, which the other members make up for.
 func (r *report) number(c class, name string, token jsontext.Token) {
 	n, ok := count(token.String())
 	if !ok {
-		r.invalid = true
+		r.invalid = r.invalid || c != total
 		return
 	}
 	r.set(c, name, n)

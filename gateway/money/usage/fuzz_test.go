@@ -40,7 +40,7 @@ func FuzzReader(f *testing.F) {
 
 // The memory of a Reader does not grow with a response: of its strings, numbers, white space, lists, events and lines.
 func TestMemoryIsBounded(t *testing.T) {
-	const size, most = 4 << 20, 2 << 20
+	const size, most = 8 << 20, 4 << 20
 	for name, tc := range map[string]struct{ begin, part, end string }{
 		"a string":       {`{"output":"`, strings.Repeat("x", 1<<10), `"}`},
 		"escapes":        {`{"output":"`, strings.Repeat(`\u0041\n`, 1<<7), `"}`},

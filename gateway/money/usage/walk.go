@@ -14,6 +14,8 @@ type walker struct {
 	decoder *jsontext.Decoder
 	short   *shortener
 	batch   bool
+	// lists is the number of lists around the current value.
+	lists int
 }
 
 // The bounds of nesting: of reports, and of content.
@@ -25,6 +27,7 @@ const (
 // reset makes w read a source.
 func (w *walker) reset(in source) {
 	*w.short = shortener{in: in}
+	w.lists = 0
 	w.decoder.Reset(w.short, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
@@ -63,6 +66,8 @@ func (w *walker) value(f *found, depth int, reports bool) error {
 	if _, err := w.decoder.ReadToken(); err != nil {
 		return err
 	}
+	w.lists++
+	defer func() { w.lists-- }()
 	var list found
 	for w.decoder.PeekKind() != ']' {
 		var item found
@@ -99,7 +104,7 @@ func (w *walker) object(f *found, depth int, reports bool) error {
 		switch {
 		case reports && kind == '{' && rankOf(name) > 0:
 			err = w.report(&own, rankOf(name), depth)
-		case reports && kind == '0' && isCount(name):
+		case reports && kind == '0' && (isCount(name) || w.lists == 0 && isBareCount(name)):
 			err = w.count(&counts, name)
 		case reports && isState(name) && kind != '{' && kind != '[':
 			err = w.state(&own, name, depth)
@@ -129,7 +134,7 @@ func rankOf(name string) int {
 	switch name {
 	case "usage", "usagemetadata", "tokenusage", "usageinfo":
 		return rankUsage
-	case "metainfo", "amazonbedrockinvocationmetrics", "billedunits", "tokens":
+	case "metainfo", "amazonbedrockinvocationmetrics", "billedunits", "tokens", "stats":
 		return rankCounts
 	case "timings", "details":
 		return rankTimings
@@ -155,11 +160,22 @@ func isCount(name string) bool {
 	return false
 }
 
+// isBareCount reports whether a member counts tokens in an event of its own, or in the output of a worker. In a
+// list such members may count the tokens of one item, or of all items so far.
+func isBareCount(name string) bool {
+	switch name {
+	case "prompttokens", "completiontokens", "totaltokens", "inputtokens", "outputtokens":
+		return true
+	}
+	return false
+}
+
 // contains returns what an object or list may contain under a name: usage reports, or content alone.
 func contains(name string) (reports, content bool) {
 	switch name {
 	case "output", "outputs", "message", "response", "data", "result", "results", "delta", "body", "chunk", "chunks", "choices", "xgroq",
-		"meta", "stream", "payload", "completion", "generation", "generations":
+		"meta", "stream", "payload", "completion", "generation", "generations", "event", "info", "item", "value", "answer", "reply",
+		"llmoutput", "responsemetadata", "generationinfo", "metrics":
 		return true, true
 	case "content", "parts", "candidates", "token", "tokens", "toolcalls", "function", "functioncall", "audio", "summary":
 		return false, true
