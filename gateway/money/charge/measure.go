@@ -112,7 +112,7 @@ func (m *metered) note(cut bool) {
 	m.ex.Money.Ran, m.ex.Event.Job = ran, jobOf(&ran.Job)
 }
 
-// ranOf returns the facts of a run. The ID and status of a completion are not those of a job.
+// ranOf returns the facts of a run. A completion is not a job: its ID and status are dropped.
 func ranOf(r usage.Result, completes bool) *filter.Ran {
 	ran := &filter.Ran{
 		Job: telemetry.Job{

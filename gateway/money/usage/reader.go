@@ -126,7 +126,7 @@ func (r *Reader) document(in source) {
 	}
 }
 
-// source is text of which any part can be read without a copy.
+// source is text that can be read without a copy.
 type source interface {
 	// peek returns the next bytes, at least one, or an error, which is io.EOF at the end.
 	peek() ([]byte, error)

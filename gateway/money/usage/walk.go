@@ -129,7 +129,7 @@ func (w *walker) object(f *found, depth int, reports bool) error {
 	return err
 }
 
-// rankOf returns the rank of the vocabulary whose usage reports have a name, 0 for none.
+// rankOf returns the rank of a usage report by its name, 0 for any other member.
 func rankOf(name string) int {
 	switch name {
 	case "usage", "usagemetadata", "tokenusage", "usageinfo":
@@ -170,7 +170,7 @@ func isBareCount(name string) bool {
 	return false
 }
 
-// contains returns what an object or list may contain under a name: usage reports, or content alone.
+// contains reports what is looked for in an object or list with a name.
 func contains(name string) (reports, content bool) {
 	switch name {
 	case "output", "outputs", "message", "response", "data", "result", "results", "delta", "body", "chunk", "chunks", "choices", "xgroq",
