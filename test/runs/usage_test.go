@@ -319,3 +319,48 @@ func TestCompressedEventsArriveAtOnce(t *testing.T) {
 	}
 	r.spent(t, "15", "0")
 }
+
+// A caller that leaves before the response begins is charged by the report, too.
+func TestLeavingBeforeTheResponse(t *testing.T) {
+	asked := make(chan struct{})
+	r := newRig(t, policies(dollars), upstream(t, func(w http.ResponseWriter, q *http.Request) {
+		_, _ = io.Copy(io.Discard, q.Body)
+		close(asked)
+		select {
+		case <-q.Context().Done():
+		case <-time.After(50 * time.Millisecond): // by when the gateway knows that the caller has left
+			_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"hi"}}],"usage":{"prompt_tokens":10,"completion_tokens":5}}`)
+		}
+	}))
+	conn := world.Dial(t, r.addr)
+	if _, err := io.WriteString(conn, world.Request("POST", chatTarget, "key_research", asksPlain)); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	_ = conn.Close()
+	r.wantOutcome(t, "gone")
+	r.spent(t, "15", "0")
+}
+
+// A stream that the platform breaks off is charged by its report, if no content follows the report.
+func TestBrokenStreamsAreChargedByTheReport(t *testing.T) {
+	for name, tc := range map[string]struct{ text, spent string }{
+		"after the report":  {word + account, "15"},
+		"before the report": {word, reservation(asksStream)},
+		"after content":     {strings.Replace(account, "[]", `[{"delta":{"content":"hi"}}]`, 1) + word, reservation(asksStream)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, policies(dollars), upstream(t, func(w http.ResponseWriter, q *http.Request) {
+				model("text/event-stream", tc.text)(w, q)
+				_ = http.NewResponseController(w).Flush()
+				panic(http.ErrAbortHandler)
+			}))
+			_, body := openWith(t, r, asksStream)
+			if _, err := io.ReadAll(body); err == nil {
+				t.Error("the stream looks whole")
+			}
+			r.wantOutcome(t, "upstream")
+			r.spent(t, tc.spent, "0")
+		})
+	}
+}
