@@ -3,7 +3,6 @@ package filter
 import (
 	"fmt"
 	"maps"
-	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -27,7 +26,8 @@ import (
 // was never judged. When each carries both factors as they were judged, the one
 // that comes last leaves a state that was judged as a whole.
 //
-// The command of anything but a pod leaves as args, see joinCommand.
+// A command that the gateway has merged leaves as args, the only form that the platform's
+// published description has: see joinCommand.
 func seal(ex *Exchange) error {
 	body, isObject := ex.Body.Doc.(map[string]any)
 	if !isObject {
@@ -44,10 +44,12 @@ func seal(ex *Exchange) error {
 		record, _ := t.Record.(map[string]any)
 		sealed = pinnedBody(body, record, after, row.Verb)
 	}
-	splits := splitCommand(row.Kind, sealed)
+	splits := row.Kind != operation.KindPod && splitCommand(sealed)
 	if splits {
-		current, _ := ex.Judged.Input.Resource.Current.(map[string]any)
-		sealed = joinCommand(sealed, current, row.Verb)
+		sealed = joinCommand(sealed, after)
+		if sealed["args"] == "" && row.Verb == operation.VerbCreate {
+			delete(sealed, "args") // a create without a command omits it
+		}
 	}
 	costs := ex.Operation.ID == "updateEndpoint" && (body["gpu"] != nil || body["cpu"] != nil || body["workers"] != nil)
 	if costs {
@@ -95,7 +97,9 @@ func pinnedBody(body, template, after map[string]any, verb operation.Verb) map[s
 			take(name)
 		}
 	}
-	takeCommand(body, template, verb, take)
+	if _, given := body["args"]; !given && suppliesCommand(template) {
+		out = joinCommand(out, after)
+	}
 	if v, has := after["env"]; has && template["env"] != nil {
 		out["env"] = v // merged key by key, whatever the body gave
 	}
@@ -125,24 +129,27 @@ func leansOn(body map[string]any, verb operation.Verb) bool {
 	return !named || scaled && !typed
 }
 
-// takeCommand takes the template's command in the one form it is stored in;
-// the other is read out of it. A create leaves out empty halves.
-func takeCommand(body, template map[string]any, verb operation.Verb, take func(string)) {
-	for name := range body {
-		if name == "args" || name == "cmd" || name == "entrypoint" {
-			return // the body's own command replaces the template's
-		}
-	}
-	if args, stored := template["args"].(string); stored && strings.TrimSpace(args) != "" {
-		take("args")
-		return
-	}
-	for _, name := range []string{"args", "cmd", "entrypoint"} {
-		half, isList := template[name].([]any)
-		if _, supplied := template[name]; supplied && (!isList || len(half) > 0 || verb == operation.VerbUpdate) {
-			take(name)
-		}
-	}
+// splitCommand reports whether a body has a half of a command.
+func splitCommand(body map[string]any) bool {
+	_, cmd := body["cmd"]
+	_, entrypoint := body["entrypoint"]
+	return cmd || entrypoint
+}
+
+// suppliesCommand reports whether a template's record has a command member.
+func suppliesCommand(template map[string]any) bool {
+	_, args := template["args"]
+	return args || splitCommand(template)
+}
+
+// joinCommand writes the command of the state after as args, in place of its halves. Args
+// is a shell string, or JSON with the halves.
+func joinCommand(body, after map[string]any) map[string]any {
+	out := maps.Clone(body)
+	delete(out, "cmd")
+	delete(out, "entrypoint")
+	out["args"] = after["args"]
+	return out
 }
 
 func pinCUDA(out, after map[string]any) {

@@ -49,7 +49,6 @@ func (op *Operation) CheckRules(doc any) []Violation {
 // bodyRules returns the rules of an operation. This table is the whole list.
 func bodyRules(operation string) []bodyRule {
 	container := []bodyRule{
-		{"command", checkCommand},
 		{"portFormat", checkPorts},
 		{"environmentName", checkEnvironment},
 		{"identifier", checkIdentifiers},

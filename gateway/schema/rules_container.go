@@ -1,72 +1,10 @@
 package schema
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
-	"github.com/kballard/go-shellquote"
 )
-
-// checkCommand: args may be sent beside cmd and entrypoint only when they
-// describe the same command.
-func checkCommand(body map[string]any, report reporter) {
-	args, ok := body["args"].(string)
-	if !ok || (!has(body, "cmd") && !has(body, "entrypoint")) {
-		return
-	}
-	entrypoint, cmd, ok := splitArgs(args)
-	if !ok {
-		report("cannot be split into words, so it cannot agree with 'cmd' or 'entrypoint'", "args")
-		return
-	}
-	if has(body, "cmd") && !slices.Equal(words(list(body, "cmd")), cmd) {
-		report("describes another command than 'cmd'", "args")
-	}
-	if has(body, "entrypoint") && !slices.Equal(words(list(body, "entrypoint")), entrypoint) {
-		report("describes another entry point than 'entrypoint'", "args")
-	}
-}
-
-// splitArgs reads a command in either of its two forms: the JSON text of an
-// object with entrypoint and cmd, or a shell string, which is a cmd alone. It
-// fails on a shell string with an open quote.
-func splitArgs(args string) (entrypoint, cmd []string, ok bool) {
-	if entrypoint, cmd, ok = splitJSONArgs(args); ok {
-		return entrypoint, cmd, true
-	}
-	cmd, err := shellquote.Split(args)
-	return nil, cmd, err == nil
-}
-
-func splitJSONArgs(args string) (entrypoint, cmd []string, ok bool) {
-	// The strict check first: a name used twice would mean one command to us
-	// and another to the platform.
-	if !strings.HasPrefix(strings.TrimSpace(args), "{") || !jsontext.Value(args).IsValid() {
-		return nil, nil, false
-	}
-	var form map[string]any
-	if json.Unmarshal([]byte(args), &form) != nil || len(form) == 0 {
-		return nil, nil, false
-	}
-	for name, value := range form {
-		items, isList := value.([]any)
-		strs := words(items)
-		switch {
-		case !isList || len(strs) != len(items):
-			return nil, nil, false
-		case name == "entrypoint":
-			entrypoint = strs
-		case name == "cmd":
-			cmd = strs
-		default:
-			return nil, nil, false
-		}
-	}
-	return entrypoint, cmd, true
-}
 
 // Port numbers above highestPort are no real ports: from symmetricPort on they
 // ask for any one port that is the same inside and outside.

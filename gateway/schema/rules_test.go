@@ -89,28 +89,6 @@ func TestCheckRules(t *testing.T) {
 		}},
 		{"private network switched off on a CPU pod", "createPod", pod(`"cpu":{"id":"c","vcpuCount":2},"globalNetworking":false`), nil},
 
-		{"args agree with cmd", "createPod", pod(`"args":"python -c 'print(1)'","cmd":["python","-c","print(1)"]`), nil},
-		{"args disagree with cmd", "createPod", pod(`"args":"python a.py","cmd":["python","b.py"]`), []string{"$.args: describes another command than 'cmd'"}},
-		{"args are a cmd only", "createPod", pod(`"args":"a.py","entrypoint":["python"]`), []string{"$.args: describes another entry point than 'entrypoint'"}},
-		{"args agree with no entry point", "createPod", pod(`"args":"a.py","entrypoint":[]`), nil},
-		{"JSON args agree", "createPod", pod(`"args":"{\"entrypoint\":[\"python\"],\"cmd\":[\"a.py\"]}","entrypoint":["python"],"cmd":["a.py"]`), nil},
-		{"JSON args disagree", "createPod", pod(`"args":"{\"entrypoint\":[\"python\"]}","cmd":["a.py"]`), []string{"$.args: describes another command than 'cmd'"}},
-		{"JSON args with a name twice are a shell string", "createPod", pod(`"args":"{\"cmd\":[\"a\"],\"cmd\":[\"b\"]}","cmd":["b"]`), []string{
-			"$.args: describes another command than 'cmd'",
-		}},
-		{"JSON that is no command is a shell string", "createPod", pod(`"args":"{\"cmd\":\"a\"}","cmd":["{cmd:a}"]`), nil},
-		{"JSON with another member is a shell string", "createPod", pod(`"args":"{\"cmd\":[\"a\"],\"user\":[]}","cmd":["a"]`), []string{
-			"$.args: describes another command than 'cmd'",
-		}},
-		{"an empty JSON object is a shell string", "createPod", pod(`"args":"{}","cmd":["{}"]`), nil},
-		{"a shell group is no JSON", "createPod", pod(`"args":"{ echo hi; }","cmd":["{","echo","hi;","}"]`), nil},
-		{"cleared together", "updatePod", `{"args":"","cmd":[],"entrypoint":[]}`, nil},
-		{"cleared and set", "updatePod", `{"args":"","cmd":["x"]}`, []string{"$.args: describes another command than 'cmd'"}},
-		{"open quote alone", "createPod", pod(`"args":"echo 'hi"`), nil},
-		{"open quote beside cmd", "createPod", pod(`"args":"echo 'hi","cmd":["echo","hi"]`), []string{
-			"$.args: cannot be split into words, so it cannot agree with 'cmd' or 'entrypoint'",
-		}},
-
 		{"ports", "createPod", pod(`"ports":["1/tcp","65535/http","22/tcp","22/http","70001/tcp"]`), nil},
 		{"no ports", "updatePod", `{"ports":[]}`, nil},
 		{"bad ports", "createPod", pod(`"ports":["22","22/","/tcp","22/udp","0/tcp","022/tcp","-1/tcp","22/TCP","1-9/tcp","22/tcp ","100000/tcp","99999999999999999999/tcp"]`), []string{

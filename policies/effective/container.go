@@ -6,26 +6,17 @@ import (
 	"strconv"
 )
 
-// command lists the members that together describe one command.
-func command() []string { return []string{"args", "cmd", "entrypoint"} }
-
-// templateMembers are copied from a template when the body leaves them out.
-// env is merged and the command is one thing; both are handled apart.
+// templateMembers lists the members that are copied from a template when the body omits
+// them. env and the command are merged instead.
 func templateMembers() []string { return []string{"image", "disk", "ports", "registry"} }
 
-// copyTemplate puts the container settings of a template under those of the
-// body: the body's member wins, env is merged per key.
+// copyTemplate merges the container settings of a template into a body: a member of the
+// body replaces the template's, and env is merged per key. The command is left to
+// settleCommand.
 func copyTemplate(body, template object) (object, error) {
 	out := maps.Clone(body)
 	for _, name := range templateMembers() {
 		if _, given := body[name]; !given {
-			if v, has := template[name]; has {
-				out[name] = v
-			}
-		}
-	}
-	if !hasAny(body, command()) {
-		for _, name := range command() {
 			if v, has := template[name]; has {
 				out[name] = v
 			}
@@ -54,27 +45,6 @@ func mergedEnv(body, template object) (object, error) {
 		return nil, nil
 	}
 	return overlay(theirs, mine), nil
-}
-
-// settleCommand keeps the command of out consistent: a body that gives the
-// command in one encoding makes the other encoding of the old one stale.
-func settleCommand(out, current, body object) {
-	_, args := body["args"]
-	_, cmd := body["cmd"]
-	_, entrypoint := body["entrypoint"]
-	switch {
-	case args && !cmd && !entrypoint:
-		delete(out, "cmd")
-		delete(out, "entrypoint")
-	case !args && (cmd || entrypoint):
-		delete(out, "args")
-	case !args:
-		for _, name := range command() {
-			if v, has := current[name]; has {
-				out[name] = v
-			}
-		}
-	}
 }
 
 func hasAny(o object, names []string) bool {

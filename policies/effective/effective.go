@@ -61,15 +61,25 @@ func Create(id string, body, template map[string]any) (map[string]any, error) {
 	}
 	row, _ := operation.Of(id)
 	switch {
+	case template == nil:
+		return createPlain(id, body)
 	case row.Kind == operation.KindPod:
 		return createPod(body, template)
 	case row.Kind == operation.KindEndpoint:
 		return createEndpoint(body, template)
-	case template != nil:
-		return nil, fmt.Errorf("%s takes no template", id)
 	default:
-		return Defaults(id, body), nil
+		return nil, fmt.Errorf("%s takes no template", id)
 	}
+}
+
+// createPlain is Create for a body that names no template.
+func createPlain(id string, body object) (object, error) {
+	out := Defaults(id, body)
+	if !hasAny(body, commandMembers()) {
+		return out, nil
+	}
+	out = maps.Clone(out)
+	return out, settleCommand(out, nil, body)
 }
 
 // Update is the state after an update of current. template is the record the
@@ -96,7 +106,7 @@ func Update(id string, current, body, template map[string]any) (map[string]any, 
 	case operation.KindEndpoint:
 		return updateEndpoint(current, body, template)
 	case operation.KindTemplate:
-		return updateTemplate(current, body), nil
+		return updateTemplate(current, body)
 	case operation.KindVolume:
 		return updateVolume(current, body)
 	case operation.KindCluster:
@@ -162,13 +172,12 @@ func section(o object, name string) (object, error) {
 
 // updateTemplate: only present members change, env as a whole; empty mounts
 // leave them as they are.
-func updateTemplate(current, body object) object {
+func updateTemplate(current, body object) (object, error) {
 	out := overlay(current, body)
 	if m, isObject := body["mounts"].(object); isObject && len(m) == 0 {
 		out["mounts"] = current["mounts"]
 	}
-	settleCommand(out, current, body)
-	return out
+	return out, settleCommand(out, current, body)
 }
 
 func updateVolume(current, body object) (object, error) {

@@ -71,19 +71,19 @@ func TestCreate(t *testing.T) {
 		},
 		{
 			"pod from a template", "createPod", `{"name":"a","templateId":"t1","gpu":{"id":"L4"},"env":{"B":"mine","C":"mine"}}`, podTemplate,
-			`{"name":"a","templateId":"t1","image":"t:1","args":"run","disk":40,"ports":["22/tcp"],"registry":"r1","env":{"A":"t","B":"mine","C":"mine"},
+			`{"name":"a","templateId":"t1","image":"t:1","args":"run","cmd":["run"],"entrypoint":[],"disk":40,"ports":["22/tcp"],"registry":"r1","env":{"A":"t","B":"mine","C":"mine"},
 			"mounts":{"persistent":{"size":20,"path":"/w"}},"startSsh":false,"startJupyter":true,"cloud":"SECURE","globalNetworking":false,
 			"gpu":{"id":"L4","count":1,"allowedCudaVersions":["12.4"]}}`,
 		},
 		{
 			"pod against a template", "createPod", `{"templateId":"t1","image":"i","cmd":["x"],"disk":1,"ports":[],"registry":null,"env":{"A":"m","B":"m"},
 			"mounts":{"network":[{"volumeId":"v","path":"/v"}]},"startSsh":true,"startJupyter":false,"gpu":{"id":"L4","count":1,"minCudaVersion":"12.1"}}`, podTemplate,
-			`{"templateId":"t1","image":"i","cmd":["x"],"disk":1,"ports":[],"registry":null,"env":{"A":"m","B":"m"},"mounts":{"network":[{"volumeId":"v","path":"/v"}]},
+			`{"templateId":"t1","image":"i","args":"{\"cmd\":[\"x\"]}","cmd":["x"],"entrypoint":[],"disk":1,"ports":[],"registry":null,"env":{"A":"m","B":"m"},"mounts":{"network":[{"volumeId":"v","path":"/v"}]},
 			"startSsh":true,"startJupyter":false,"gpu":{"id":"L4","count":1,"minCudaVersion":"12.1"},"cloud":"SECURE","globalNetworking":false}`,
 		},
 		{
 			"cpu pod from a template", "createPod", `{"templateId":"t1","cpu":{"id":"cpu5c","vcpuCount":2}}`, podTemplate,
-			`{"templateId":"t1","cpu":{"id":"cpu5c","vcpuCount":2},"image":"t:1","args":"run","disk":40,"ports":["22/tcp"],"registry":"r1","env":{"A":"t","B":"t"},
+			`{"templateId":"t1","cpu":{"id":"cpu5c","vcpuCount":2},"image":"t:1","args":"run","cmd":["run"],"entrypoint":[],"disk":40,"ports":["22/tcp"],"registry":"r1","env":{"A":"t","B":"t"},
 			"startSsh":false,"startJupyter":true,"cloud":"SECURE","globalNetworking":false}`,
 		},
 		{
@@ -92,7 +92,7 @@ func TestCreate(t *testing.T) {
 		},
 		{
 			"empty mounts keep the template's", "createPod", `{"templateId":"t1","image":"i","args":"","disk":1,"ports":[],"registry":"r","env":{},"mounts":{},"startSsh":true,"startJupyter":true,"gpu":{"id":"L4"}}`, podTemplate,
-			`{"templateId":"t1","image":"i","args":"","disk":1,"ports":[],"registry":"r","env":{"A":"t","B":"t"},"mounts":{"persistent":{"size":20,"path":"/w"}},
+			`{"templateId":"t1","image":"i","args":"","cmd":[],"entrypoint":[],"disk":1,"ports":[],"registry":"r","env":{"A":"t","B":"t"},"mounts":{"persistent":{"size":20,"path":"/w"}},
 			"startSsh":true,"startJupyter":true,"cloud":"SECURE","globalNetworking":false,"gpu":{"id":"L4","count":1,"allowedCudaVersions":["12.4"]}}`,
 		},
 		{"pod from a serverless template", "createPod", `{"templateId":"t2"}`, serverlessTemplate, "/templateId: a serverless template cannot make a pod [4xx]"},
@@ -146,12 +146,12 @@ func TestUpdate(t *testing.T) {
 			`{"id":"p1","status":"RUNNING","image":"i:2","args":"old","cmd":["old"],"entrypoint":["sh"],"disk":20,"env":{"B":"2"},"ports":[],"registry":null,"locked":true,
 			"gpu":{"id":"L4","count":2},"cloud":"SECURE","mounts":{"persistent":{"size":20,"path":"/w"}},"globalNetworking":true}`,
 		},
-		{"args make cmd stale", "updatePod", `{"args":"old","cmd":["old"],"entrypoint":["sh"]}`, `{"args":"new"}`, "", `{"args":"new"}`},
-		{"cmd makes args stale", "updatePod", `{"args":"old","cmd":["old"],"entrypoint":["sh"]}`, `{"cmd":["new"]}`, "", `{"cmd":["new"],"entrypoint":["sh"]}`},
+		{"args make cmd stale", "updatePod", `{"args":"old","cmd":["old"],"entrypoint":["sh"]}`, `{"args":"new"}`, "", `{"args":"new","cmd":["new"],"entrypoint":[]}`},
+		{"cmd makes args stale", "updatePod", `{"args":"old","cmd":["old"],"entrypoint":["sh"]}`, `{"cmd":["new"]}`, "", `{"args":"{\"entrypoint\":[\"sh\"],\"cmd\":[\"new\"]}","cmd":["new"],"entrypoint":["sh"]}`},
 		{
 			"template", "updatePod", pod, `{"templateId":"t","env":{"B":"2"},"globalNetworking":false}`,
 			`{"id":"t","serverless":false,"image":"t:1","disk":50,"ports":["22/tcp"],"registry":null,"args":"","env":{"A":"t","B":"t"},"mounts":{"persistent":{"size":99,"path":"/t"}}}`,
-			`{"id":"p1","templateId":"t","status":"RUNNING","image":"t:1","args":"","disk":50,"env":{"A":"t","B":"2"},"ports":["22/tcp"],"registry":null,
+			`{"id":"p1","templateId":"t","status":"RUNNING","image":"t:1","args":"","cmd":[],"entrypoint":[],"disk":50,"env":{"A":"t","B":"2"},"ports":["22/tcp"],"registry":null,
 			"gpu":{"id":"L4","count":2},"cloud":"SECURE","mounts":{"persistent":{"size":20,"path":"/w"}},"globalNetworking":false}`,
 		},
 		{"serverless template", "updatePod", pod, `{"templateId":"t"}`, `{"serverless":true}`, "/templateId: a serverless template cannot be applied to a pod [4xx]"},

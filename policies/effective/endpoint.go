@@ -36,14 +36,14 @@ func countsRequests(body object) bool {
 // createEndpoint copies the template: container settings, and its CUDA
 // versions for GPU endpoints that name no CUDA constraint of their own.
 func createEndpoint(body, template object) (object, error) {
-	if template == nil {
-		return endpointDefaults(body), nil
-	}
 	if template["serverless"] == false {
 		return nil, fault(422, "/templateId", "a pod template cannot make an endpoint")
 	}
 	out, err := copyTemplate(body, template)
 	if err != nil {
+		return nil, err
+	}
+	if err := settleCommand(out, template, body); err != nil {
 		return nil, err
 	}
 	out = endpointDefaults(out)
@@ -60,7 +60,7 @@ func createEndpoint(body, template object) (object, error) {
 // updateEndpoint: only present members change, workers and gpu member by
 // member, the others as a whole.
 func updateEndpoint(current, body, template object) (object, error) {
-	change := maps.Clone(body)
+	change, source := maps.Clone(body), current
 	if template != nil {
 		if template["serverless"] == false {
 			return nil, fault(422, "/templateId", "a pod template cannot be applied to an endpoint")
@@ -69,12 +69,15 @@ func updateEndpoint(current, body, template object) (object, error) {
 		if change, err = copyTemplate(body, template); err != nil {
 			return nil, err
 		}
+		source = template
 	}
 	if err := sameFamily(current, body); err != nil {
 		return nil, err
 	}
 	out := overlay(current, change)
-	settleCommand(out, current, change)
+	if err := settleCommand(out, source, body); err != nil {
+		return nil, err
+	}
 	workers, err := mergedSection(current, body, "workers")
 	if err != nil {
 		return nil, err

@@ -29,14 +29,14 @@ func countDefault(out object) {
 // createPod copies the template: container settings, the persistent mount, the
 // injections and the CUDA constraint, the last three only where they apply.
 func createPod(body, template object) (object, error) {
-	if template == nil {
-		return podDefaults(body), nil
-	}
 	if template["serverless"] == true {
 		return nil, fault(422, "/templateId", "a serverless template cannot make a pod")
 	}
 	out, err := copyTemplate(body, template)
 	if err != nil {
+		return nil, err
+	}
+	if err := settleCommand(out, template, body); err != nil {
 		return nil, err
 	}
 	for _, flag := range []string{"startSsh", "startJupyter"} {
@@ -108,7 +108,7 @@ func updatePod(current, body, template object) (object, error) {
 	if _, member := current["cluster"].(object); member {
 		return nil, fault(409, "", "the pod is a member of a cluster")
 	}
-	change := maps.Clone(body)
+	change, source := maps.Clone(body), current
 	if template != nil {
 		if template["serverless"] == true {
 			return nil, fault(422, "/templateId", "a serverless template cannot be applied to a pod")
@@ -117,9 +117,12 @@ func updatePod(current, body, template object) (object, error) {
 		if change, err = copyTemplate(body, template); err != nil {
 			return nil, err
 		}
+		source = template
 	}
 	out := overlay(requestShape(current), change)
-	settleCommand(out, current, change)
+	if err := settleCommand(out, source, body); err != nil {
+		return nil, err
+	}
 	mounts, err := patchedMounts(current, body)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,10 @@
 package v2
 
-import "github.com/tollgate-dev/tollgate/translate"
+import (
+	"cmp"
+
+	"github.com/tollgate-dev/tollgate/translate"
+)
 
 // Container is the part that pods, templates and endpoints share: the image, and
 // its settings.
@@ -93,10 +97,13 @@ func (c Container) SetPersistent(gb int64, path string) {
 // CopyInto writes the settings that have a value into another body, as v2 does
 // when the body names the template.
 func (c Container) CopyInto(to Container) {
-	for _, name := range [...]string{"image", "args", "registry"} {
+	for _, name := range [...]string{"image", "registry"} {
 		if s := c.text(name); s != "" {
 			to.set(s, name)
 		}
+	}
+	if args := cmp.Or(c.text("args"), c.Command().Args()); args != "" {
+		to.SetArgs(args)
 	}
 	if disk := c.Disk(); disk > 0 {
 		to.SetDisk(disk)
