@@ -107,6 +107,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		count,
 		filter.OwnKeys{},
 		filter.Labels{},
+		filter.Pages{},
 		made,
 		&filter.Ownership{Reader: reader},
 		judge,
@@ -124,7 +125,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		Translators: legacy.Translators(),
 		Sender: &filter.Dispatcher{
 			Upstream: client, Run: runs.Client, Balanced: runs.Balanced, Recorder: g.recorder, Deadline: cfg.Timeouts.Call,
-			Streams: g.streams, WebSockets: g.webSockets,
+			Streams: g.streams, WebSockets: g.webSockets, Lists: g.lists,
 		},
 	}
 	ports.Leads = true

@@ -21,6 +21,7 @@ import (
 type platformFlags struct {
 	listen, control, seed, data, startTime, hold, worker string
 	fast, demo, strict                                   bool
+	pageSize                                             int
 }
 
 func newPlatform() *cobra.Command {
@@ -44,6 +45,7 @@ seed it has one account, with the key ` + platform.DefaultKey + `.`,
 	cmd.Flags().BoolVar(&f.fast, "fast", false, "let the emulator's clock run sixty times as fast")
 	cmd.Flags().BoolVar(&f.demo, "demo", false, "have the accounts of 'tollgate demo'")
 	cmd.Flags().BoolVar(&f.strict, "strict", false, "refuse calls that the platform's published description does not have")
+	cmd.Flags().IntVar(&f.pageSize, "page-size", 0, "records on a page of a list whose request has no limit; 0 is 1000, and -1 answers whole lists, as before lists were paged")
 	cmd.Flags().StringVar(&f.worker, "worker", "", "Python interpreter that runs the functions endpoints are sent, such as python3, unconfined: for your own code; empty runs none")
 	cmd.Flags().StringVar(&f.hold, "hold", "", "carry the first call of this operation out, such as createPod, and never answer it")
 	cmd.Flags().StringVar(&f.startTime, "start-time", "", "time the clock starts at, in RFC 3339; empty is the present, and data kept from a later time wins")
@@ -55,7 +57,7 @@ const fastSpeed = 60
 
 func runPlatform(ctx context.Context, f platformFlags, stdout io.Writer) error {
 	var opts platform.Options
-	opts.DataFile, opts.Strict, opts.Worker.Python = f.data, f.strict, f.worker
+	opts.DataFile, opts.Strict, opts.Worker.Python, opts.PageSize = f.data, f.strict, f.worker, f.pageSize
 	start := time.Now()
 	if f.startTime != "" {
 		var err error

@@ -29,7 +29,7 @@ func (c *Client) Bills(ctx context.Context, org string, from, to time.Time) ([]s
 		{"/v2/billing/network-volumes", "networkVolumeId", operation.KindVolume},
 		{"/v2/billing/clusters", "clusterId", operation.KindCluster},
 	} {
-		doc, _, err := c.list(ctx, org, route.path+query)
+		doc, _, err := c.list(ctx, org, route.path+query, "records")
 		if err != nil {
 			return nil, err
 		}

@@ -56,14 +56,14 @@ func getsOf(api *schema.API) map[operation.Kind]*schema.Operation {
 // Catalog reads the platform's catalog with an organisation's credential.
 func (c *Client) Catalog(ctx context.Context, org string) (l catalog.Lists, err error) {
 	for _, part := range []struct {
-		path  string
-		parse func(doc any) error
+		path, member string
+		parse        func(doc any) error
 	}{
-		{"/v2/catalog/gpus", func(doc any) (err error) { l.GPUs, err = catalog.ParseGPUs(doc); return err }},
-		{"/v2/catalog/cpus", func(doc any) (err error) { l.CPUs, err = catalog.ParseCPUs(doc); return err }},
-		{"/v2/catalog/datacenters", func(doc any) (err error) { l.Tiers, err = catalog.ParseTiers(doc); return err }},
+		{"/v2/catalog/gpus", "gpus", func(doc any) (err error) { l.GPUs, err = catalog.ParseGPUs(doc); return err }},
+		{"/v2/catalog/cpus", "cpus", func(doc any) (err error) { l.CPUs, err = catalog.ParseCPUs(doc); return err }},
+		{"/v2/catalog/datacenters", "dataCenters", func(doc any) (err error) { l.Tiers, err = catalog.ParseTiers(doc); return err }},
 	} {
-		doc, _, err := c.list(ctx, org, part.path)
+		doc, _, err := c.list(ctx, org, part.path, part.member)
 		if err == nil {
 			err = part.parse(doc)
 		}
@@ -74,16 +74,51 @@ func (c *Client) Catalog(ctx context.Context, org string) (l catalog.Lists, err 
 	return l, nil
 }
 
-// list reads a list. at is the time by the platform's clock.
-func (c *Client) list(ctx context.Context, org, path string) (doc any, at time.Time, err error) {
-	return c.ask(ctx, upstream.Request{Org: org, Method: http.MethodGet, Target: path})
+// list reads all pages of a list, whose items are in a member of the document. A page that
+// cannot be read makes the list unknown. at is the time of the first page by the platform's
+// clock: the list may lack what was made after it.
+func (c *Client) list(ctx context.Context, org, target, member string) (doc any, at time.Time, err error) {
+	pages := upstream.Pages{Member: member}
+	separator := "?"
+	if strings.Contains(target, "?") {
+		separator = "&"
+	}
+	for next := target; ; {
+		body, answered, err := c.read(ctx, upstream.Request{Org: org, Method: http.MethodGet, Target: next})
+		if err != nil {
+			return nil, at, err
+		}
+		if at.IsZero() {
+			at = answered
+		}
+		cursor, err := pages.Add(body)
+		if err != nil {
+			return nil, at, fmt.Errorf("GET %s: %w", target, err)
+		}
+		if cursor == "" {
+			doc, err = strictjson.DecodeLenient(pages.Whole(false))
+			return doc, at, err
+		}
+		next = target + separator + "cursor=" + url.QueryEscape(cursor)
+	}
 }
 
 // errAbsent means that the platform has answered 404.
 var errAbsent = fmt.Errorf("%w: there is no such resource", upstream.ErrUnreachable)
 
-// ask sends a request and reads the answer, which must be 200.
+// ask sends a request and decodes the answer, which must be 200.
 func (c *Client) ask(ctx context.Context, q upstream.Request) (doc any, at time.Time, err error) {
+	body, at, err := c.read(ctx, q)
+	if err != nil {
+		return nil, at, err
+	}
+	doc, err = strictjson.DecodeLenient(body)
+	return doc, at, err
+}
+
+// read sends a request and reads the answer, which must be 200. at is the time of the answer
+// by the platform's clock.
+func (c *Client) read(ctx context.Context, q upstream.Request) (body []byte, at time.Time, err error) {
 	q.Header = http.Header{"Accept": {"application/json"}, "Accept-Encoding": {"identity"}, "User-Agent": {c.Agent}}
 	if q.Body != nil {
 		q.Header.Set("Content-Type", "application/json")
@@ -92,7 +127,7 @@ func (c *Client) ask(ctx context.Context, q upstream.Request) (doc any, at time.
 	if err != nil {
 		return nil, at, err
 	}
-	body, err := upstream.ReadAll(res.Body, maxAnswer)
+	body, err = upstream.ReadAll(res.Body, upstream.MaxList)
 	if err != nil {
 		return nil, at, fmt.Errorf("%w: %w", upstream.ErrUnreachable, err)
 	}
@@ -102,15 +137,11 @@ func (c *Client) ask(ctx context.Context, q upstream.Request) (doc any, at time.
 	if res.StatusCode != http.StatusOK {
 		return nil, at, fmt.Errorf("%w: %s %s answered %d", upstream.ErrUnreachable, q.Method, q.Target, res.StatusCode)
 	}
-	doc, err = strictjson.DecodeLenient(body)
-	return doc, date(res.Header), err
+	return body, date(res.Header), nil
 }
 
 // at is the path of the resource of an id.
 func at(pattern, id string) string { return strings.Replace(pattern, "{id}", url.PathEscape(id), 1) }
-
-// maxAnswer bounds an answer, in bytes.
-const maxAnswer = 64 << 20
 
 // date is the time of an answer by the platform's clock, zero if it does not say.
 func date(h http.Header) time.Time {

@@ -79,7 +79,7 @@ func (c *Client) measure(ctx context.Context, org string, plan *spend.Plan, it *
 // for jobs.
 func (c *Client) workers(ctx context.Context, org, endpoint string) (all, busy int64, err error) {
 	path := at("/v2/serverless/{id}/workers", endpoint)
-	doc, _, err := c.list(ctx, org, path)
+	doc, _, err := c.list(ctx, org, path, "workers")
 	if err != nil {
 		return 0, 0, err
 	}
@@ -106,7 +106,7 @@ func (c *Client) Records(ctx context.Context, org string, kinds func(operation.K
 		if !kinds(row.Kind) {
 			continue
 		}
-		doc, date, err := c.list(ctx, org, op.Path)
+		doc, date, err := c.list(ctx, org, op.Path, row.List)
 		if err != nil {
 			return nil, err
 		}

@@ -41,6 +41,8 @@ type Dispatcher struct {
 	Streams *Streams
 	// WebSockets bounds how many of those are open; required with Balanced.
 	WebSockets *semaphore.Weighted
+	// Lists bounds the memory of lists that callers of v2 are sent; required.
+	Lists *Memory
 }
 
 // Send implements Sender. Errors, answers that are known to be short and those
@@ -109,9 +111,18 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 		return cancel, nil
 	}
 	defer cancel()
+	member := row.Resources()
+	if member != "" && !ex.Path.Nested {
+		ex.holdList(d.Lists)
+	}
 	if err := ex.readAnswer(ctx, res); err != nil {
 		ex.Broke()
 		return nil, fmt.Errorf("%w: the answer's body: %w", upstream.ErrUnreachable, err)
+	}
+	if member != "" && res.StatusCode == http.StatusOK {
+		if err := ex.readPages(ctx, client, &upstream.Pages{Member: member}, row.Pages != ""); err != nil {
+			return nil, err
+		}
 	}
 	return func() {}, nil
 }

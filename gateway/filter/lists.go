@@ -9,9 +9,22 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 )
 
-// translatedSize is how much memory a list takes that a legacy request translates, in lengths of its text: itself, where its
-// values are, and its answer. 20,000 pods are 11 MB, 32 MB and up to 36 MB.
-const translatedSize = 7
+// The memory that a list takes, in lengths of its text. translatedSize is for a list that is decoded: the text, its values, and the response
+// made of them; 20,000 pods are 11 MB, 32 MB and up to 36 MB. joinedSize is for a list that is sent as it is: its pages, and all of them
+// joined.
+const (
+	translatedSize = 7
+	joinedSize     = 2
+)
+
+// holdList bounds the memory of the list that a caller of v2 is sent.
+func (ex *Exchange) holdList(m *Memory) {
+	h := &held{memory: m, times: joinedSize}
+	if ex.Tenant.Isolation.Read.narrow() {
+		h.times = translatedSize
+	}
+	ex.Translation.lists = h
+}
 
 // smallList is the length of lists up to which they take no memory: 480 pods. unknownList is the
 // one that is expected of a list beyond it that does not say. Both are in bytes.
@@ -25,7 +38,7 @@ func (ex *Exchange) waitForList(ctx context.Context, length int64) error {
 	if ex.Translation.lists == nil || length <= smallList {
 		return nil
 	}
-	_, err := ex.Translation.lists.wait(ctx, translatedSize*length)
+	_, err := ex.Translation.lists.wait(ctx, ex.Translation.lists.times*length)
 	return err
 }
 
@@ -36,8 +49,8 @@ func (ex *Exchange) readUnknown(ctx context.Context, body io.ReadCloser) (text [
 	if lists == nil {
 		return upstream.ReadAll(body, maxAnswer)
 	}
-	defer func() { lists.give(taken - translatedSize*int64(len(text))) }()
-	for _, step := range []struct{ most, next int64 }{{smallList, translatedSize * unknownList}, {unknownList, lists.memory.size}} {
+	defer func() { lists.give(taken - lists.times*int64(len(text))) }()
+	for _, step := range []struct{ most, next int64 }{{smallList, lists.times * unknownList}, {unknownList, lists.memory.size}} {
 		more, err := io.ReadAll(io.LimitReader(body, step.most-int64(len(text))))
 		if text = append(text, more...); err != nil || int64(len(text)) < step.most {
 			return text, errors.Join(err, body.Close())

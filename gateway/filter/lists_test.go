@@ -17,7 +17,7 @@ func TestListsOfUnknownLength(t *testing.T) {
 		{smallList - 1, 0}, {smallList + 1, translatedSize * (smallList + 1)}, {unknownList + 1, translatedSize * (unknownList + 1)}, {20 << 20, size},
 	} {
 		memory := NewMemory(size)
-		ex := &Exchange{Translation: Translation{lists: &held{memory: memory}}}
+		ex := &Exchange{Translation: Translation{lists: &held{memory: memory, times: translatedSize}}}
 		text, err := ex.readUnknown(t.Context(), io.NopCloser(strings.NewReader(strings.Repeat("x", int(tt.length)))))
 		if err != nil || int64(len(text)) != tt.length || len(bytes.Trim(text, "x")) > 0 {
 			t.Fatalf("of %d bytes %d were read: %v", tt.length, len(text), err)
@@ -45,7 +45,7 @@ func TestLargeListWaits(t *testing.T) {
 	}
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
-	ex, body := &Exchange{Translation: Translation{lists: &held{memory: memory}}}, strings.NewReader(strings.Repeat("x", 4<<20))
+	ex, body := &Exchange{Translation: Translation{lists: &held{memory: memory, times: translatedSize}}}, strings.NewReader(strings.Repeat("x", 4<<20))
 	if _, err := ex.readUnknown(ctx, io.NopCloser(body)); !errors.Is(err, context.Canceled) || body.Len() < 3<<20 {
 		t.Errorf("%v with %d bytes left, want %v and 3 MB", err, body.Len(), context.Canceled)
 	}

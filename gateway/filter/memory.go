@@ -21,6 +21,8 @@ func NewMemory(bytes int64) *Memory { return &Memory{semaphore.NewWeighted(bytes
 type held struct {
 	memory *Memory
 	bytes  atomic.Int64
+	// times is the memory that a list takes, in lengths of its text.
+	times int64
 	// first is held by the goroutine that waits for memory while there is none yet.
 	first sync.Mutex
 }

@@ -26,6 +26,8 @@ type Path struct {
 	// of them came before the call part, 0 until that began.
 	stages []string
 	call   int
+	// limit is the limit parameter of a list, 0 without one.
+	limit int
 }
 
 // Admission is how an exchange was let in: by its credential, its quotas and its place in the concurrent work.

@@ -69,7 +69,7 @@ func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 		in.Account, in.Caller = ex.Caller.Org, ex.Caller.Key
 	}
 	in.Catalog = ex.Tenant != nil
-	calls := &calls{translate: f, parent: ex, lists: held{memory: f.Lists}}
+	calls := &calls{translate: f, parent: ex, lists: held{memory: f.Lists, times: translatedSize}}
 	ex.Translation.lists = &calls.lists
 	out := t.Serve(ctx, ex.Route.ID, in, calls)
 	calls.lists.keep(int64(len(out.Body)))

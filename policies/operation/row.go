@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 )
@@ -21,6 +22,9 @@ type Row struct {
 	// List is the member of the answer that holds records of the kind, "" if it
 	// holds no list of them.
 	List string
+	// Pages is the member of the response that the platform returns in pages (reference
+	// platform-v2-growth, section 1), "" if responses are whole.
+	Pages string
 	// Template is set if the body may name a template.
 	Template bool
 	// Addresses is set if its answer holds records of endpoints, which say where
@@ -43,6 +47,15 @@ type Row struct {
 	// Waits is set if the answer is of no use once its caller has left: the call
 	// ends with it. The job it may have started goes on.
 	Waits bool
+}
+
+// Resources returns the member of the response that is a list of resources, "" if there is none.
+// Bills are not resources.
+func (r Row) Resources() string {
+	if r.Kind == KindBilling {
+		return ""
+	}
+	return cmp.Or(r.Pages, r.List)
 }
 
 // Merges reports whether the state after the operation depends on the object as

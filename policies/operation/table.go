@@ -5,7 +5,7 @@ var v2 = []Row{
 	{ID: "getSshKeys", Kind: KindAccount, Verb: VerbRead},
 	{ID: "updateSshKeys", Kind: KindAccount, Verb: VerbUpdate}, // replaces, whatever was there
 
-	{ID: "listPods", Kind: KindPod, Verb: VerbRead, List: "pods"},
+	{ID: "listPods", Kind: KindPod, Verb: VerbRead, List: "pods", Pages: "pods"},
 	{ID: "createPod", Kind: KindPod, Verb: VerbCreate, Price: PricePod, Template: true},
 	{ID: "getPod", Kind: KindPod, Verb: VerbRead},
 	{ID: "updatePod", Kind: KindPod, Verb: VerbUpdate, Price: PricePod, Object: "getPod", Template: true},
@@ -20,16 +20,16 @@ var v2 = []Row{
 	{ID: "deleteCluster", Kind: KindCluster, Verb: VerbDelete, Object: "getCluster"},
 	{ID: "listClusterPods", Kind: KindCluster, Verb: VerbRead},
 
-	{ID: "listEndpoints", Kind: KindEndpoint, Verb: VerbRead, List: "endpoints", Addresses: true},
+	{ID: "listEndpoints", Kind: KindEndpoint, Verb: VerbRead, List: "endpoints", Pages: "endpoints", Addresses: true},
 	{ID: "createEndpoint", Kind: KindEndpoint, Verb: VerbCreate, Price: PriceEndpoint, Template: true, Addresses: true},
 	{ID: "getEndpoint", Kind: KindEndpoint, Verb: VerbRead, Addresses: true},
 	{ID: "updateEndpoint", Kind: KindEndpoint, Verb: VerbUpdate, Price: PriceEndpoint, Object: "getEndpoint", Template: true, Addresses: true},
 	{ID: "deleteEndpoint", Kind: KindEndpoint, Verb: VerbDelete, Object: "getEndpoint"},
 	{ID: "listEndpointWorkers", Kind: KindEndpoint, Verb: VerbRead},
-	{ID: "listEndpointReleases", Kind: KindEndpoint, Verb: VerbRead},
+	{ID: "listEndpointReleases", Kind: KindEndpoint, Verb: VerbRead, Pages: "releases"},
 	{ID: "getWorkerLogs", Kind: KindEndpoint, Verb: VerbLogs}, // the API reads no single worker
 
-	{ID: "listTemplates", Kind: KindTemplate, Verb: VerbRead, List: "templates"},
+	{ID: "listTemplates", Kind: KindTemplate, Verb: VerbRead, List: "templates", Pages: "templates"},
 	{ID: "createTemplate", Kind: KindTemplate, Verb: VerbCreate},
 	{ID: "getTemplate", Kind: KindTemplate, Verb: VerbRead},
 	{ID: "updateTemplate", Kind: KindTemplate, Verb: VerbUpdate, Object: "getTemplate"},

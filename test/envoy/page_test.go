@@ -94,7 +94,7 @@ func playPage(t *testing.T, topology string) {
 	cmd.Env = append(os.Environ(), "PATH="+strings.Join([]string{filepath.Dir(tollgate.Path(t)), filepath.Dir(envoy), os.Getenv("PATH")}, ":"))
 	out, err := cmd.CombinedOutput()
 	said := string(out)
-	for _, want := range []string{"HTTP/1.1 200 OK", "x-tollgate-decision: ", `{"pods":[]}`, "\nplayed\n"} {
+	for _, want := range []string{"HTTP/1.1 200 OK", "x-tollgate-decision: ", `{"pods":[],"pagination":{"nextCursor":null,"hasNextPage":false}}`, "\nplayed\n"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q was not printed", want)
 		}

@@ -3,6 +3,7 @@ package platform
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -56,7 +57,7 @@ type diffEntry struct {
 func (e *endpoint) release(now time.Time, by string, diff []diffEntry) {
 	e.Version++
 	e.Releases = append(slices.Clone(e.Releases), release{
-		ID: hex8(digest(e.ID, stampFine(now))) + hex8(digest(stampFine(now), e.Name)), Version: e.Version, By: by, CreatedAt: now, Diff: diff,
+		ID: hex8(digest(e.ID, stampFine(now))) + hex8(digest(stampFine(now), e.Name, strconv.Itoa(e.Version))), Version: e.Version, By: by, CreatedAt: now, Diff: diff,
 	})
 }
 
@@ -87,6 +88,11 @@ func (e *endpoint) compute() []byte {
 }
 
 func (x *exchange) releasesLocked(e *endpoint) (reply, error) {
+	p := &params{q: x.query}
+	pg := x.page(p, "")
+	if err := p.err(); err != nil {
+		return reply{}, err
+	}
 	onLatest := 0
 	perVersion := map[int]int{}
 	for _, w := range e.Fleet {
@@ -100,9 +106,8 @@ func (x *exchange) releasesLocked(e *endpoint) (reply, error) {
 	b = appendInt(append(b, `,"workersOnLatest":`...), onLatest)
 	b = appendInt(append(b, `,"workersTotal":`...), len(e.Fleet))
 	b = appendInt(append(b, `,"percentOnLatest":`...), 100*onLatest/max(len(e.Fleet), 1))
-	newest := slices.Clone(e.Releases)
-	slices.Reverse(newest)
-	return ok(appendList(append(b, `},"releases":`...), newest, func(b []byte, r release) []byte { return r.append(b, perVersion[r.Version]) })), nil
+	version := func(r release) uint64 { return uint64(r.Version) } //nolint:gosec // versions count from 1
+	return ok(appendPage(append(b, `},"releases":`...), pg, e.Releases, version, nil, func(b []byte, r release) []byte { return r.append(b, perVersion[r.Version]) })), nil
 }
 
 func (r release) append(b []byte, workers int) []byte {

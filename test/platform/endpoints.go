@@ -170,7 +170,7 @@ func balancedURL(runURL, id string) string {
 
 func endpoints() resource[endpoint] {
 	return resource[endpoint]{
-		one: "Endpoint", many: "Endpoints", path: "/v2/serverless", member: "endpoints",
+		one: "Endpoint", many: "Endpoints", path: "/v2/serverless", member: "endpoints", paged: func(e *endpoint) string { return e.ID },
 		table:    func(a *account) *table[endpoint] { return &a.endpoints },
 		append:   func(x *exchange, b []byte, e *endpoint) []byte { return e.append(b, x.runBase()) },
 		identify: func(e *endpoint, id string) { e.ID = id },

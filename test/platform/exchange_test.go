@@ -142,7 +142,7 @@ func TestIsolation(t *testing.T) {
 	b.want(404, "PATCH", "/v2/pods/"+id, "{}")
 	b.want(404, "DELETE", "/v2/pods/"+id, "")
 	b.want(404, "GET", "/v2/pods/"+id+"/logs", "")
-	if got := b.want(200, "GET", "/v2/pods", "").raw; got != `{"pods":[]}` {
+	if got := b.want(200, "GET", "/v2/pods", "").raw; got != empty("pods") {
 		t.Errorf("list of another account: got %s", got)
 	}
 	r.as("a").want(200, "GET", "/v2/pods/"+id, "")

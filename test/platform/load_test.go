@@ -21,7 +21,7 @@ func endless() *Catalog {
 }
 
 func TestLargeListsAreFast(t *testing.T) {
-	r := newRig(t, Options{Catalog: endless(), KeepCalls: -1, Accounts: []Account{
+	r := newRig(t, Options{Catalog: endless(), KeepCalls: -1, PageSize: -1, Accounts: []Account{
 		{ID: "a", Key: DefaultKey, Balance: 1e9, Exempt: true, WorkerQuota: 10_000},
 	}})
 	for range 10_000 {
@@ -93,7 +93,7 @@ func TestManyCallers(t *testing.T) {
 	clock.SetSpeed(0)
 	clock.Advance(time.Hour)
 	for _, key := range []string{"a", "b"} {
-		if raw := r.as(key).want(200, "GET", "/v2/pods", "").raw; raw != `{"pods":[]}` {
+		if raw := r.as(key).want(200, "GET", "/v2/pods", "").raw; raw != empty("pods") {
 			t.Errorf("account %s has pods left: %.200s", key, raw)
 		}
 		if _, perHour, _ := r.Balance(key); perHour != 0 {

@@ -40,6 +40,11 @@ type Options struct {
 	// Under RunT a call to no known route also fails the test.
 	Strict bool
 
+	// PageSize is how many records a page of a list has if its request has no limit: zero is
+	// 1000, as at the platform. Negative is the platform before its lists were paged: lists
+	// are whole, and cursor and limit have no effect.
+	PageSize int
+
 	// Latency delays every answer by this much real time. Single operations
 	// are delayed with Server.SetLatency.
 	Latency time.Duration

@@ -1,28 +1,25 @@
 package platform
 
-import "slices"
+import "strconv"
 
-// listPods answers the account's pods, oldest first; members of clusters only
+// listPods answers a page of the account's pods, newest first; members of clusters only
 // when they are asked for.
 func (x *exchange) listPods() (reply, error) {
 	p := &params{q: x.query}
 	members := p.flag("includeClusterPods")
+	pg := x.page(p, "includeClusterPods="+strconv.FormatBool(isSet(members)))
 	if err := p.err(); err != nil {
 		return reply{}, err
 	}
 	x.lock()
 	defer x.unlock()
-	listed := x.acct.pods.order
-	if !isSet(members) && x.acct.clusters.len() > 0 {
-		listed = slices.DeleteFunc(slices.Clone(listed), func(p *pod) bool { return p.Cluster != nil })
-	}
-	b := append(make([]byte, 0, 64+1024*len(listed)), `{"pods":`...)
-	return ok(appendList(b, listed, func(b []byte, p *pod) []byte { return p.append(b, x.now, false) })), nil
+	shown := func(p *pod) bool { return isSet(members) || p.Cluster == nil }
+	return ok(pods().listPage(x, pg, shown, func(b []byte, p *pod) []byte { return p.append(b, x.now, false) })), nil
 }
 
 func pods() resource[pod] {
 	return resource[pod]{
-		one: "Pod", many: "Pods", path: "/v2/pods",
+		one: "Pod", many: "Pods", path: "/v2/pods", member: "pods", paged: func(p *pod) string { return p.ID },
 		list: (*exchange).listPods, query: []string{"includeClusterPods"},
 		table: func(a *account) *table[pod] { return &a.pods },
 		append: func(x *exchange, b []byte, p *pod) []byte {

@@ -57,7 +57,7 @@ func TestReset(t *testing.T) {
 	}
 	kept := newRig(t, o).as("ka")
 	kept.want(200, "GET", "/v2/pods/"+fmt.Sprint(want[0]), "")
-	if raw := kept.want(200, "GET", "/v2/templates", "").raw; raw != `{"templates":[]}` {
+	if raw := kept.want(200, "GET", "/v2/templates", "").raw; raw != empty("templates") {
 		t.Errorf("the data file brought back what a reset removed: %s", raw)
 	}
 }

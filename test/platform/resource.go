@@ -19,7 +19,10 @@ type resource[T any] struct {
 	list  handler
 	query []string
 	// find is a look at the records that can be shown beside those of the account; nil is none.
-	find   func(x *exchange, id string) *T
+	find func(x *exchange, id string) *T
+	// paged returns the id of a record, in a list that is paged; nil for a list that is
+	// always whole.
+	paged  func(v *T) string
 	create writer[T]
 	update writer[T]                     // nil for records that do not change
 	remove func(x *exchange, v *T) error // deletes, or says why not
@@ -54,12 +57,15 @@ func bodyOf[B any](x *exchange, names []string, read func(fields) B) (want B, er
 }
 
 func (k resource[T]) routes() []route {
-	item, list := k.path+"/{id}", k.list
+	item, list, query := k.path+"/{id}", k.list, k.query
 	if list == nil {
 		list = k.listAll
 	}
+	if k.paged != nil {
+		query = pageParameters(query...)
+	}
 	routes := []route{
-		{method: http.MethodGet, pattern: k.path, operation: "list" + k.many, handle: list, query: k.query},
+		{method: http.MethodGet, pattern: k.path, operation: "list" + k.many, handle: list, query: query},
 		{method: http.MethodPost, pattern: k.path, operation: "create" + k.one, handle: k.createOne, body: true, changes: true},
 		{method: http.MethodGet, pattern: item, operation: "get" + k.one, handle: k.getOne},
 	}
@@ -70,9 +76,26 @@ func (k resource[T]) routes() []route {
 }
 
 func (k resource[T]) listAll(x *exchange) (reply, error) {
+	if k.paged != nil {
+		p := &params{q: x.query}
+		pg := x.page(p, "")
+		if err := p.err(); err != nil {
+			return reply{}, err
+		}
+		x.lock()
+		defer x.unlock()
+		return ok(k.listPage(x, pg, nil, func(b []byte, v *T) []byte { return k.append(x, b, v) })), nil
+	}
 	x.lock()
 	defer x.unlock()
 	return ok(appendList([]byte(`{"`+k.member+`":`), k.table(x.acct).order, func(b []byte, v *T) []byte { return k.append(x, b, v) })), nil
+}
+
+// listPage writes a page of the records of the account.
+func (k resource[T]) listPage(x *exchange, pg page, shown func(*T) bool, one func([]byte, *T) []byte) []byte {
+	t := k.table(x.acct)
+	b := append(make([]byte, 0, 64+1024*min(len(t.order), pg.size)), `{"`+k.member+`":`...)
+	return appendPage(b, pg, t.order, func(v *T) uint64 { return t.seqs[k.paged(v)] }, shown, one)
 }
 
 func (k resource[T]) createOne(x *exchange) (reply, error) {

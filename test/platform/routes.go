@@ -47,7 +47,7 @@ func restRoutes() []route {
 		{method: get, pattern: "/v2/clusters/{id}/pods", operation: "listClusterPods", handle: clusters().on((*exchange).clusterPodsLocked)},
 	}, endpoints().routes(), []route{
 		{method: get, pattern: "/v2/serverless/{id}/workers", operation: "listEndpointWorkers", handle: endpoints().on((*exchange).workersLocked)},
-		{method: get, pattern: "/v2/serverless/{id}/releases", operation: "listEndpointReleases", handle: endpoints().on((*exchange).releasesLocked)},
+		{method: get, pattern: "/v2/serverless/{id}/releases", operation: "listEndpointReleases", handle: endpoints().on((*exchange).releasesLocked), query: pageParameters()},
 		{method: get, pattern: "/v2/serverless/{id}/workers/{workerId}/logs", operation: "getWorkerLogs", handle: logs(endpoints(), (*exchange).workerLogLocked), query: about},
 	}, templates().routes(), volumes().routes(), []route{
 		{method: get, pattern: "/v2/registries/delegations", operation: "listDelegations", handle: delegations().listAll},

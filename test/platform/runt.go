@@ -30,6 +30,9 @@ func WithClock(c *Clock) Option { return func(r *runOptions) { r.Clock = c } }
 // WithTiming sets how long things take to come up.
 func WithTiming(t Timing) Option { return func(r *runOptions) { r.Timing = t } }
 
+// WithPageSize sets Options.PageSize.
+func WithPageSize(records int) Option { return func(r *runOptions) { r.PageSize = records } }
+
 // WithOpenAPI sets the document served at GET /v2/openapi.json.
 func WithOpenAPI(document []byte) Option { return func(r *runOptions) { r.OpenAPI = document } }
 

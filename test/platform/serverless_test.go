@@ -100,7 +100,7 @@ func TestCreateEndpointRefusals(t *testing.T) {
 			t.Errorf("%s: got %d %s, want %d with %q", tt.name, a.status, a.raw, tt.status, tt.says)
 		}
 	}
-	if raw := r.want(200, "GET", "/v2/serverless", "").raw; raw != `{"endpoints":[]}` {
+	if raw := r.want(200, "GET", "/v2/serverless", "").raw; raw != empty("endpoints") {
 		t.Errorf("a refused create left an endpoint: %s", raw)
 	}
 }

@@ -195,7 +195,7 @@ func set[T any](to *T, given *T) {
 
 func templates() resource[template] {
 	return resource[template]{
-		one: "Template", many: "Templates", path: "/v2/templates", member: "templates",
+		one: "Template", many: "Templates", path: "/v2/templates", member: "templates", paged: func(t *template) string { return t.ID },
 		table:    func(a *account) *table[template] { return &a.templates },
 		append:   func(x *exchange, b []byte, t *template) []byte { return t.append(b, x.acct.templates.has(t.ID)) },
 		identify: func(t *template, id string) { t.ID = id },
