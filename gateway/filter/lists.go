@@ -19,11 +19,10 @@ const (
 
 // holdList bounds the memory of the list that a caller of v2 is sent.
 func (ex *Exchange) holdList(m *Memory) {
-	h := &held{memory: m, times: joinedSize}
-	if ex.Tenant.Isolation.Read.narrow() {
-		h.times = translatedSize
+	ex.Translation.lists = &held{memory: m, times: translatedSize}
+	if ex.SentAsListed() {
+		ex.Translation.lists.times = joinedSize
 	}
-	ex.Translation.lists = h
 }
 
 // smallList is the length of lists up to which they take no memory: 480 pods. unknownList is the

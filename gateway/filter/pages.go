@@ -74,6 +74,13 @@ func (Pages) Response(_ context.Context, ex *Exchange) error {
 	}})
 }
 
+// SentAsListed reports whether the call is a list that its caller is sent as the platform
+// returns it: nothing in the gateway depends on its items.
+func (ex *Exchange) SentAsListed() bool {
+	row, _ := operation.Of(ex.Operation.ID)
+	return row.Resources() != "" && !ex.Path.Nested && !ex.Tenant.Isolation.Read.narrow()
+}
+
 // readPages reads the pages of a list after the first, which is the exchange's answer, and
 // makes one answer of all. A page that the platform refuses becomes the answer. paginate
 // adds the pagination member to the list of a platform that does not page.

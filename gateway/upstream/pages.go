@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -174,6 +175,9 @@ func (p *Pages) read(text []byte) (pg page, err error) {
 		return pg, err
 	}
 	pg.end = int(d.InputOffset()) - 1
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+		return pg, errors.Join(errors.New("the page has text behind its object"), err)
+	}
 	return pg, nil
 }
 

@@ -55,6 +55,7 @@ func TestPages(t *testing.T) {
 		{"a second page that is cut", []string{`{"pods":[],` + more("1") + `}`, `{"pods":[{"id`}, "page 2: "},
 		{"two lists", []string{`{"pods":[],"pods":[{"id":"a"}]}`}, "page 1: "},
 		{"not an object", []string{`[]`}, "page 1: the page is not an object"},
+		{"text behind it", []string{`{"pods":[]}{}`}, "page 1: the page has text behind its object"},
 		{"not JSON", []string{`<html>`}, "page 1: the page is not an object"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -35,7 +35,7 @@ func TestUnowned(t *testing.T) {
 	}
 	pod, template, public := id("/v2/pods", "pods"), id("/v2/templates", "templates"), id("/v2/catalog/templates", "templates")
 	sameAnswer(t, d, "reading an unowned pod", pod, func(id string) answer { return d.ask(t, request("GET", "/v2/pods/"+id, "key_other", "")) })
-	if a := d.ask(t, request("GET", "/v2/pods", "key_other", "")); a.Body != noPods {
+	if a := d.ask(t, request("GET", "/v2/pods", "key_other", "")); len(field(t, a.Body, "pods").([]any)) != 0 {
 		t.Errorf("list: %s, want none", a.Body)
 	}
 	create := func(id string) answer {

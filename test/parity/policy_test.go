@@ -202,7 +202,7 @@ func TestTemplatesAreJudged(t *testing.T) {
 		}
 		want := map[string]any{
 			"image": "ghcr.io/acme/train:2", "disk": 20.0, "ports": []any{"22/tcp"}, "registry": nil, "args": "",
-			"env": map[string]any{"A": "mine", "B": "t"}, "cmd": []any{}, "entrypoint": []any{},
+			"env": map[string]any{"A": "mine", "B": "t"},
 		}
 		if diff := cmp.Diff(want, d.lastBody(t, "updatePod")); diff != "" {
 			t.Errorf("what was sent (-want +got):\n%s", diff)
