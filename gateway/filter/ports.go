@@ -242,10 +242,13 @@ const BalancedPath = "/lb/"
 // platform. The answer is complete when it returns, but for a stream:
 // done releases that and the memory of the answer, and must be called when it is sent.
 func (p *Pipeline) Run(ctx context.Context, ex *Exchange) (done func()) {
-	done = ex.Release
+	leave := func() {}
 	if p.Chain.RunHead(ctx, ex) && p.Chain.RunContent(ctx, ex) {
-		done = p.Chain.Dispatch(ctx, ex)
+		leave = p.Chain.Dispatch(ctx, ex)
 	}
 	p.Chain.RunResponse(ctx, ex)
-	return done
+	if ex.Translation.lists == nil {
+		return leave
+	}
+	return func() { leave(); ex.Release() }
 }
