@@ -87,7 +87,7 @@ func (ex *Exchange) SentAsListed() bool {
 func (ex *Exchange) readPages(ctx context.Context, client *upstream.Client, pages *upstream.Pages, paginate bool) error {
 	cursor, err := pages.Add(ex.Answer.Body)
 	if err != nil && !errors.Is(err, upstream.ErrPages) {
-		return nil //nolint:nilerr // a body that is not an object is not a list, and is relayed as it is
+		return nil // a body that is not an object is not a list, and is relayed as it is
 	}
 	for ; err == nil && cursor != ""; cursor, err = pages.Add(ex.Answer.Body) {
 		query := ex.Out.Query
@@ -95,7 +95,7 @@ func (ex *Exchange) readPages(ctx context.Context, client *upstream.Client, page
 			query += "&"
 		}
 		target := ex.Out.Path + "?" + query + "cursor=" + url.QueryEscape(cursor)
-		res, err := client.Do(ctx, upstream.Request{Org: ex.Caller.Org, Method: http.MethodGet, Target: target, Header: ex.Out.Header}) //nolint:bodyclose // readAnswer closes it
+		res, err := client.Do(ctx, upstream.Request{Org: ex.Caller.Org, Method: http.MethodGet, Target: target, Header: ex.Out.Header})
 		if err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ func TestSameAsThePlatform(t *testing.T) {
 	}
 	eachDoor(t, func(t *testing.T, d *door) {
 		direct := platform.RunT(t, platform.Lenient(), platform.WithClock(platform.ManualClock(start)), platform.WithAccounts(directAccount()))
-		p := &pair{Rand: rand.New(rand.NewPCG(20261128, 42)), platforms: [2]*platform.Instance{direct, d.platform}, door: d} //nolint:gosec // the same cases each time
+		p := &pair{Rand: rand.New(rand.NewPCG(20261128, 42)), platforms: [2]*platform.Instance{direct, d.platform}, door: d}
 		refused := 0
 		for n := range directCases {
 			c := p.draw(t)
