@@ -50,9 +50,15 @@ type account struct {
 	metered tick
 	rate    float64
 
-	// local counts the units admitted while the store was away, in windows localIndex.
+	// local counts the units admitted by FailLocal in windows localIndex, last at lastLocal,
+	// whether the store has charged them or not.
 	local      [Windows]int64
 	localIndex [Windows]int64
+	lastLocal  tick
+	// owed is the Debt that exchanges carry, with Number 0 if there is none; acked are its
+	// units that the store has charged for sure.
+	owed  Debt
+	acked [Windows]int64
 
 	// newer and older are earlier counts of the day, at least a beat apart.
 	newer, older mark
@@ -118,6 +124,9 @@ func (a *account) learn(limit Limit, s *State, ans answer) {
 		// An operator has reset the scope. Permits from before were charged to
 		// counts that are gone.
 		a.held, a.state = [Windows]int64{}, State{Generation: s.Generation}
+		if a.storeNow > 0 {
+			a.local, a.owed = [Windows]int64{}, Debt{}
+		}
 	}
 	a.doubted = false
 	same := ans.now == a.storeNow
@@ -219,7 +228,7 @@ func (b *book) evict(own *shard) {
 const sample = 16
 
 // victim returns the account least recently used among a few, nil if there are
-// none. Permits it holds are lost with it; accounts without any are preferred.
+// none. Its permits and debts are lost with it; accounts without any are preferred.
 func (s *shard) victim() *account {
 	var victim *account
 	seen := 0
@@ -243,7 +252,7 @@ func (s *shard) victim() *account {
 
 // worthLess reports whether a should be forgotten before b.
 func (a *account) worthLess(b *account) bool {
-	holdsA, holdsB := a.held != [Windows]int64{}, b.held != [Windows]int64{}
+	holdsA, holdsB := a.held != [Windows]int64{} || a.owes(), b.held != [Windows]int64{} || b.owes()
 	if holdsA != holdsB {
 		return holdsB
 	}

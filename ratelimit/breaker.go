@@ -36,6 +36,14 @@ func (b *breakers) of(group string) *breaker {
 	return one.(*breaker)
 }
 
+// hasten lets one call ask each part that is away.
+func (b *breakers) hasten() {
+	b.parts.Range(func(_, one any) bool {
+		one.(*breaker).hasten()
+		return true
+	})
+}
+
 // breaker stops asking a store that does not answer. After some failures in a
 // row it is open: no call is made until a cool-down has passed, then one call does,
 // alone. Only when that succeeds are all let through again, so a store that comes
@@ -73,6 +81,13 @@ func (b *breaker) allow(now tick) bool {
 	}
 	b.retry = now + spread(b.cooldown)
 	return true
+}
+
+// hasten ends the cool-down.
+func (b *breaker) hasten() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.retry, b.cooldown = 0, b.config.Cooldown
 }
 
 // report notes how an exchange went.

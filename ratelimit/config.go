@@ -29,8 +29,9 @@ const (
 	// FailClosed refuses with ErrUnavailable.
 	FailClosed Failure = "closed"
 	// FailLocal counts the call against this gateway's share of the quota: the
-	// room last known to be left, divided by the number of gateways. Calls
-	// admitted so are charged to the store when it is back.
+	// units last known to be left, without the units that other gateways may use before they
+	// hear of this one's, divided by the number of gateways. Units admitted so are
+	// charged to the store when it is back.
 	FailLocal Failure = "local"
 	// FailOpen admits the call uncounted.
 	FailOpen Failure = "open"
@@ -130,7 +131,7 @@ func DefaultConfig() Config {
 			Horizon: 500 * time.Millisecond, Max: 10_000, Share: 20,
 			Idle: 2 * time.Second, Margin: 5 * time.Millisecond,
 		},
-		Breaker: BreakerConfig{Failures: 3, Cooldown: 250 * time.Millisecond, MaxCooldown: 5 * time.Second},
+		Breaker: BreakerConfig{Failures: 3, Cooldown: 250 * time.Millisecond, MaxCooldown: time.Second},
 		Memory:  MemoryConfig{Scopes: 100_000},
 	}
 }

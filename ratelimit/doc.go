@@ -11,7 +11,7 @@
 //
 //   - Over all gateways, the calls admitted to a window never exceed its quota.
 //     Leased permits are charged before they are spent, an ambiguous reply
-//     counts as spent, and nothing is ever sent to the store twice. The stated
+//     counts as spent, and nothing is ever charged twice. The stated
 //     exceptions are the failure policies open and local (see [Failure]), which
 //     an operator chooses per class of call.
 //   - Windows are aligned to UTC and the store's clock decides them. A clock

@@ -33,8 +33,8 @@ func (l *Limiter) policy(c *call) Failure {
 	return l.config.Failure.Write
 }
 
-// share counts a call against this gateway's part of the units last known to be
-// left. It does not decide if that part is nothing at all, though the window may
+// share counts a call against this gateway's share of the units last known to be
+// left. It does not decide if that share is nothing at all, though the window may
 // have room: the call is neither within its share nor over the quota.
 //
 // Windows turn by the store's clock as last heard, or by this gateway's if it was
@@ -50,6 +50,7 @@ func (l *Limiter) share(c *call) (Decision, bool) {
 	for i := range c.n {
 		scope := &c.limited[i]
 		accounts[i] = l.book.open(s, c.org, scope.Ref(), now)
+		accounts[i].limit = scope.Limit
 		part, v, ok := l.part(accounts[i], scope.Limit, now)
 		if !ok {
 			return Decision{}, false
@@ -61,10 +62,13 @@ func (l *Limiter) share(c *call) (Decision, bool) {
 		}
 	}
 	if allowed {
+		l.indebted.Store(true)
 		for i := range c.n {
+			units := shares[i].units(c.cost)
+			accounts[i].owe(units, &l.debts)
+			accounts[i].lastLocal = now
 			for w := range Windows {
-				accounts[i].local[w] += shares[i].units(c.cost)
-				views[i].count[w] += shares[i].units(c.cost)
+				views[i].count[w] += units
 			}
 		}
 	}
@@ -73,19 +77,36 @@ func (l *Limiter) share(c *call) (Decision, bool) {
 	return d, true
 }
 
-// part returns this gateway's part of limit, and its used part. A
-// window known to be full is told as it is.
+// headStart is how much earlier than this gateway another one may ask the store again, in
+// beats. The calls that all gateways make in that time are left out of every share.
+const headStart = 4
+
+// spell is how long the store must have decided about the calls of a scope until the scope
+// has a new share: a store that comes and goes does not give out a share each time.
+const spell = 10 * time.Second
+
+// part returns this gateway's share of limit, and the used part of the share: the units that
+// were left when the store went away, without those that other gateways may use before they hear of
+// this gateway's calls, divided by the number of gateways. A window known to be full is told as it is.
 func (l *Limiter) part(a *account, limit Limit, now tick) (Limit, view, bool) {
 	storeNow := l.storeTime(a, now)
 	state := a.state
 	state.Advance(storeNow)
+	if !a.owes() && now-a.lastLocal > spell {
+		a.local = [Windows]int64{}
+	}
+	apart := int64(0)
+	if l.shared.Load() {
+		apart = headStart * a.lately()
+	}
 	v := viewOf(&state, storeNow)
 	quota := [Windows]int64{limit.Minute, limit.Hour, limit.Day}
 	for w := range Windows {
 		if a.localIndex[w] != state.Index[w] {
 			a.localIndex[w], a.local[w] = state.Index[w], 0
 		}
-		room := limit.room(w) - state.Count[w]
+		v.count[w] += a.unpaid(w, state.Index[w])
+		room := limit.room(w) - v.count[w]
 		if room <= 0 {
 			continue
 		}
@@ -93,7 +114,7 @@ func (l *Limiter) part(a *account, limit Limit, now tick) (Limit, view, bool) {
 		if quota[w] == 0 {
 			continue
 		}
-		if quota[w] = room / int64(l.config.Gateways); quota[w] == 0 {
+		if quota[w] = max(0, room+a.local[w]-apart) / int64(l.config.Gateways); quota[w] == 0 {
 			return Limit{}, view{}, false
 		}
 	}
@@ -113,9 +134,12 @@ func (l *Limiter) exchanged(ctx context.Context, group string, calls int, took t
 	l.counts.exchanged(calls, err)
 	l.timed(ctx, took)
 	if errors.Is(err, ErrRestarted) {
-		// The store answers; it needs the counts that gateways remember.
-		l.restarted.Store(true)
-		err = nil
+		// The store needs the counts that gateways remember. Another server may have taken the
+		// place of one that was away.
+		if !l.restarted.Swap(true) {
+			l.breakers.hasten()
+		}
+		return
 	}
 	l.breakers.of(group).report(ctx, l.tick(), err)
 }

@@ -16,7 +16,7 @@ type commit struct {
 
 	store   Store
 	timeout time.Duration
-	tick    func() tick
+	apply   func(ctx context.Context, ops []Op) (answer, error)
 	// done is told how each exchange went.
 	done    func(ctx context.Context, group string, calls int, took time.Duration, err error)
 	flights sync.Pool
@@ -50,9 +50,10 @@ type batch struct {
 	rank []int64
 }
 
-func newCommit(store Store, c Config, now func() tick, done func(context.Context, string, int, time.Duration, error)) *commit {
+func newCommit(l *Limiter) *commit {
+	c := l.config
 	g := &commit{
-		store: store, timeout: c.Timeout, tick: now, done: done,
+		store: l.store, timeout: c.Timeout, apply: l.apply, done: l.exchanged,
 		flights: sync.Pool{New: func() any { return &flight{} }},
 		batches: sync.Pool{New: func() any { return &batch{} }},
 	}
@@ -86,9 +87,7 @@ func (c *commit) exchange(ctx context.Context, flights []*flight) {
 	b := c.batches.Get().(*batch)
 	b.flights = flights
 	b.merge()
-	sent := c.tick()
-	now, err := c.store.Apply(ctx, b.ops)
-	ans := answer{now: now, sent: sent, got: c.tick()}
+	ans, err := c.apply(ctx, b.ops)
 	c.done(ctx, c.store.Group(b.ops[0].Org), len(b.flights), ans.got-ans.sent, err)
 	// Backwards, because an operation's result lies in the first of its flights.
 	for i, f := range slices.Backward(b.flights) {

@@ -39,8 +39,10 @@ type Limiter struct {
 	counts   counters
 	timed    func(context.Context, time.Duration)
 
-	// live is how many gateways share the store, as last heard.
-	live atomic.Int64
+	// live is how many gateways share the store, as last heard; shared is set once there was
+	// another one.
+	live   atomic.Int64
+	shared atomic.Bool
 	// renewals are accounts whose permits run low; running reports that a goroutine
 	// sees to them.
 	renewals chan renewal
@@ -49,6 +51,11 @@ type Limiter struct {
 	restarted atomic.Bool
 	// deserted is set while those that a lost gateway may have charged must be.
 	deserted atomic.Bool
+	// debtor names this process among those that owe; debts numbers its debts. indebted is
+	// set once an account has owed.
+	debtor   string
+	debts    atomic.Int64
+	indebted atomic.Bool
 	// underway is held for reading from before an exchange that may admit until
 	// its result is in the book.
 	underway sync.RWMutex
@@ -80,11 +87,12 @@ func New(config Config, deps Deps) (*Limiter, error) {
 		base:     deps.Clock.Now(),
 		book:     newBook(config.Memory.Scopes),
 		renewals: make(chan renewal, renewalQueue),
+		debtor:   rand.Text(),
 		returns:  make(map[string][]Adjustment),
 	}
 	l.live.Store(1)
 	l.breakers.config, l.breakers.changed = config.Breaker, l.changed
-	l.commit = newCommit(l.store, config, l.tick, l.exchanged)
+	l.commit = newCommit(l)
 	return l, nil
 }
 
@@ -217,9 +225,19 @@ func (a *account) view(v *view, now tick) {
 // breakerOf returns the breaker of the part of the store that counts an organisation.
 func (l *Limiter) breakerOf(org string) *breaker { return l.breakers.of(l.store.Group(org)) }
 
+// mayAsk reports whether a part of the store may be asked. One that was away is not, as long as
+// this gateway has lost counts to restore.
+func (l *Limiter) mayAsk(group string, now tick) bool {
+	b := l.breakers.of(group)
+	if b.open.Load() && l.restarted.Load() {
+		return false
+	}
+	return b.allow(now)
+}
+
 // there asks the store. It returns again if the call must be tried anew.
 func (l *Limiter) there(ctx context.Context, c *call) (d Decision, again bool, err error) {
-	if !l.breakerOf(c.org).allow(l.tick()) {
+	if !l.mayAsk(l.store.Group(c.org), l.tick()) {
 		d, err = l.without(c, errOpen)
 		return d, false, err
 	}

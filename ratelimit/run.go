@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -22,10 +23,12 @@ const (
 	// adjustBatch is how many corrections go to the store in one exchange, adjustFlights
 	// how many exchanges are under way at once.
 	adjustBatch, adjustFlights = 200, 16
+	// awayWithin bounds the attempt to restore counts to parts of the store that were away.
+	awayWithin = time.Second
 )
 
 // Run does the background work of l until ctx ends: it renews leases before they
-// run out, returns idle ones, charges calls admitted while the store was away,
+// run out, returns idle ones, charges calls admitted while the store was away and not yet charged,
 // restores counts that the store has lost, and counts the gateways alive. On the way
 // out it returns all leases.
 //
@@ -39,9 +42,12 @@ func (l *Limiter) Run(ctx context.Context) error {
 	resets := l.beat(ctx, -1) // at once: others wait for those they know, should the store restart
 	// Each kind of work has goroutines of its own: far from the store one exchange takes
 	// as long as a lease lasts.
-	due := make(chan struct{}, 1)
 	var work sync.WaitGroup
-	work.Go(func() { l.tendWhen(ctx, due) })
+	var due [2]chan struct{}
+	for i, do := range [...]func(context.Context){l.tend, l.charge} {
+		due[i] = make(chan struct{}, 1)
+		work.Go(func() { doWhen(ctx, due[i], do) })
+	}
 	for range l.config.Commit.Flights {
 		work.Go(func() { l.renewAll(ctx) })
 	}
@@ -55,22 +61,24 @@ func (l *Limiter) Run(ctx context.Context) error {
 			return nil
 		case <-beat.C:
 			resets = l.beat(ctx, resets)
-			select {
-			case due <- struct{}{}:
-			default: // the last time is not over
+			for _, d := range due {
+				select {
+				case d <- struct{}{}:
+				default: // the last time is not over
+				}
 			}
 		}
 	}
 }
 
-// tendWhen tends each time it is due, until ctx ends.
-func (l *Limiter) tendWhen(ctx context.Context, due <-chan struct{}) {
+// doWhen does some work each time it is due, until ctx ends.
+func doWhen(ctx context.Context, due <-chan struct{}, do func(context.Context)) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-due:
-			l.tend(ctx)
+			do(ctx)
 		}
 	}
 }
@@ -106,6 +114,9 @@ func (l *Limiter) beat(ctx context.Context, known int64) int64 {
 		return known
 	}
 	l.live.Store(int64(max(1, p.Live)))
+	if p.Live > 1 {
+		l.shared.Store(true)
+	}
 	if p.Deserted {
 		l.deserted.Store(true)
 	}
@@ -116,11 +127,8 @@ func (l *Limiter) beat(ctx context.Context, known int64) int64 {
 }
 
 // tend does the due work at those parts of the store that answer: it restores counts
-// that were lost, charges debts, returns permits.
+// that were lost, and returns permits.
 func (l *Limiter) tend(ctx context.Context) {
-	if l.Away() {
-		return
-	}
 	if l.restarted.Swap(false) {
 		if l.restore(ctx) != nil {
 			l.restarted.Store(true)
@@ -128,8 +136,11 @@ func (l *Limiter) tend(ctx context.Context) {
 		}
 		l.dropReturns()
 	}
-	if l.deserted.Load() && l.adjust(ctx, l.remembered((*account).lately)) == nil {
-		l.deserted.Store(false)
+	if l.deserted.Load() {
+		known, _ := l.remembered((*account).lately)
+		if l.adjust(ctx, known) == nil {
+			l.deserted.Store(false)
+		}
 	}
 	l.collect()
 	returns := make(map[string][]Adjustment)
@@ -146,62 +157,65 @@ func (l *Limiter) tend(ctx context.Context) {
 	_ = l.adjust(ctx, returns)
 }
 
-// collect lists the permits that lie idle and the debts that are due, and
+// collect lists the permits that lie idle at parts of the store that answer, and
 // forgets accounts of yesterday.
 func (l *Limiter) collect() {
 	now := l.tick()
 	l.book.each(func(a *account) bool {
-		if now-a.lastUse > l.config.Lease.Idle {
+		if now-a.lastUse > l.config.Lease.Idle && !l.breakerOf(a.org).open.Load() {
 			l.giveBack(a, now)
-		}
-		if a.local != [Windows]int64{} {
-			l.owe(Adjustment{
-				Ref: a.ref, Limit: a.limit, Delta: a.local,
-				State: State{Generation: a.state.Generation, Index: a.localIndex},
-			}, a.org)
-			a.local = [Windows]int64{}
 		}
 		return now-a.lastUse < WindowSize(Windows-1)
 	})
 }
 
-// owe puts an adjustment on the list of those to make.
-func (l *Limiter) owe(adj Adjustment, org string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.returns[org] = append(l.returns[org], adj)
-}
-
-// restore brings back the counts that the store has lost.
+// restore brings back the counts that the store has lost. Parts that were away are tried, too, as
+// another server may have taken their place. A part of a cluster whose server does not answer is not
+// waited for: a server that answers later is another one, or has lost nothing. Debts are charged after the pause: counts that
+// others restore, the largest winning, would take them in.
 func (l *Limiter) restore(ctx context.Context) error {
 	return l.store.Restore(ctx, l.config.Gateway, l.config.Timeout, func(ctx context.Context) error {
 		// Calls under way may have been charged to the counts that are lost, and
 		// be admitted when it lands; they are remembered then.
 		l.underway.Lock()
 		l.underway.Unlock() //nolint:staticcheck // only waited for
-		return l.adjust(ctx, l.remembered(nil))
+		answering, away := l.remembered(nil)
+		if err := l.adjust(ctx, answering); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer time.AfterFunc(awayWithin, cancel).Stop()
+		if err := l.adjust(ctx, away); errors.Is(err, ErrNotServing) {
+			return err
+		}
+		return nil
 	})
 }
 
-// remembered are the counts that this gateway knows of in windows that still run,
-// by the parts of the store that answer: one that comes back later has restarted later.
+// remembered are the counts that this gateway knows of in windows that still run, by organisation:
+// those of parts of the store that answer, and of parts of a cluster that are away.
 // more, unless nil, returns units to count on top.
-func (l *Limiter) remembered(more func(*account) int64) map[string][]Adjustment {
+func (l *Limiter) remembered(more func(*account) int64) (answering, away map[string][]Adjustment) {
 	now := l.tick()
-	all := make(map[string][]Adjustment)
+	answering, away = make(map[string][]Adjustment), make(map[string][]Adjustment)
 	l.book.each(func(a *account) bool {
-		if a.storeNow > 0 && a.runs(Windows-1, now) && !l.breakerOf(a.org).open.Load() {
+		if a.storeNow > 0 && a.runs(Windows-1, now) {
 			adj := Adjustment{Ref: a.ref, State: a.state, Limit: a.limit}
 			if more != nil {
 				for w, units := 0, more(a); w < Windows; w++ {
 					adj.State.Count[w] += units
 				}
 			}
+			all := answering
+			if group := l.store.Group(a.org); group != "" && l.breakers.of(group).open.Load() {
+				all = away
+			}
 			all[a.org] = append(all[a.org], adj)
 		}
 		return true
 	})
-	return all
+	return answering, away
 }
 
 // dropReturns forgets the permits on their way back. They were charged to counts
@@ -215,10 +229,12 @@ func (l *Limiter) dropReturns() {
 	}
 }
 
-// adjust sends adjustments to the store, several batches at once.
+// adjust sends adjustments to the store, several batches at once. It joins their errors.
 func (l *Limiter) adjust(ctx context.Context, all map[string][]Adjustment) error {
 	var exchanges errgroup.Group
 	exchanges.SetLimit(adjustFlights)
+	var mu sync.Mutex
+	var errs []error
 	for org, list := range all {
 		for batch := range slices.Chunk(list, adjustBatch) {
 			exchanges.Go(func() error {
@@ -227,14 +243,18 @@ func (l *Limiter) adjust(ctx context.Context, all map[string][]Adjustment) error
 				began := l.tick()
 				err := l.store.Adjust(bounded, org, batch)
 				l.exchanged(ctx, l.store.Group(org), 0, l.tick()-began, err)
-				return err
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+				return nil
 			})
 		}
 	}
-	return exchanges.Wait()
+	_ = exchanges.Wait()
+	return errors.Join(errs...)
 }
 
-// returnAll gives all permits back, and charges the debts.
+// returnAll gives all permits back, and charges what is owed.
 func (l *Limiter) returnAll(ctx context.Context) {
 	now := l.tick()
 	l.book.each(func(a *account) bool {
@@ -243,6 +263,8 @@ func (l *Limiter) returnAll(ctx context.Context) {
 		return true
 	})
 	l.tend(ctx)
+	l.breakers.hasten() // there is no later time to ask
+	l.charge(ctx)
 }
 
 // renewSoon asks the background for new permits. If there is none, or it has too
@@ -296,10 +318,8 @@ func (l *Limiter) fetch(ctx context.Context, list []renewal) {
 	defer cancel()
 	l.underway.RLock()
 	defer l.underway.RUnlock()
-	sent := l.tick()
-	now, err := l.store.Apply(ctx, ops)
-	ans := answer{now: now, sent: sent, got: l.tick()}
-	l.exchanged(ctx, l.store.Group(ops[0].Org), 0, ans.got-sent, err)
+	ans, err := l.apply(ctx, ops)
+	l.exchanged(ctx, l.store.Group(ops[0].Org), 0, ans.got-ans.sent, err)
 	for i := range ops {
 		l.fetched(&ops[i], ans, err)
 	}
@@ -315,7 +335,7 @@ func (l *Limiter) fetchOp(r renewal) (Op, bool) {
 		return Op{}, false
 	}
 	a.renewing = false
-	if a.limit != r.scope.Limit || !l.breakerOf(r.org).allow(now) {
+	if a.limit != r.scope.Limit || !l.mayAsk(l.store.Group(r.org), now) {
 		return Op{}, false
 	}
 	var d Draw

@@ -26,6 +26,9 @@ func bubble(t *testing.T, body func(t *testing.T, store *storetest.Memory)) {
 	})
 }
 
+// elapse lets the time of a bubble pass.
+func elapse(d time.Duration) { time.Sleep(d) }
+
 // running returns a limiter that runs until the returned function is called.
 func running(t *testing.T, store ratelimit.Store, change func(*ratelimit.Config), deps ratelimit.Deps) (*ratelimit.Limiter, func()) {
 	t.Helper()
@@ -334,7 +337,9 @@ func TestLocalShare(t *testing.T) {
 	if admitted, _ := drive(t, l, clock, tk, 50, time.Millisecond); admitted != 25 {
 		t.Errorf("admitted %d in the next minute, want a quarter of 100", admitted)
 	}
-	if _, err := l.Take(t.Context(), only(ratelimit.Limit{Minute: 3})); !errors.Is(err, ratelimit.ErrUnavailable) {
+	small := only(ratelimit.Limit{Minute: 3})
+	small.Scopes[0].ID = "small"
+	if _, err := l.Take(t.Context(), small); !errors.Is(err, ratelimit.ErrUnavailable) {
 		t.Errorf("a quota with no whole share: %v, want ErrUnavailable", err)
 	}
 }

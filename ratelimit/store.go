@@ -31,7 +31,8 @@ type Store interface {
 	Apply(ctx context.Context, ops []Op) (now int64, err error)
 
 	// Adjust corrects counts of the running windows after the fact, see
-	// Adjustment. Corrections to windows that have ended are dropped.
+	// Adjustment. Corrections to windows that have ended are dropped. An
+	// Adjustment with a Delta that is sent twice counts twice.
 	Adjust(ctx context.Context, org string, adjustments []Adjustment) error
 
 	// Restore runs adjust, which brings back the counts that a restarted store has lost,
@@ -76,15 +77,27 @@ const LastCall = Beat + Beat/2
 // restored its remembered counts, by Restore, or has not done so for too long.
 var ErrRestarted = errors.New("ratelimit: store restarted")
 
+// ErrNotServing is wrapped in the error of an Adjust that the server has refused, as one does that is
+// there again and not yet ready. Other errors say that no server has answered.
+var ErrNotServing = errors.New("ratelimit: store is not ready")
+
 // Op is one operation on a store: either Calls identical calls of one Cost, of
 // which as many as fit are admitted, or (with Draws) one call that brings part
-// of its need from leased permits and takes new ones along.
+// of its need from leased permits and takes new ones along. In both cases Debts are
+// charged first, to the same Scopes.
 type Op struct {
 	Org string
 	// Scopes are the limited scopes, at least one.
 	Scopes []Scope
-	// Calls is the number of identical calls; it is 1 if Draws is used.
+	// Calls is the number of identical calls; it is 1 if Draws is used. An Op with 0 calls
+	// charges its Debts, and nothing else.
 	Calls int64
+	// Debts, if not empty, has one entry per scope, some of which may be zero. The store
+	// charges them before it decides about any Op of the same Apply, and whether they fit or not.
+	Debts []Debt
+	// Debtor names the process that owes Debts. No two processes share a name, even if one
+	// takes the place of the other.
+	Debtor string
 	// Cost is the units that each call takes from every window, times the cost of its scope.
 	Cost int64
 	// Draws, if not empty, has one entry per scope and takes the place of Cost.
@@ -103,6 +116,25 @@ type Op struct {
 
 // Units returns the units that each call takes from every window of scope i.
 func (o *Op) Units(i int) int64 { return o.Scopes[i].units(o.Cost) }
+
+// Debt is the charge for the calls of one scope that a gateway admitted by [FailLocal].
+// The gateway sends a Debt with every exchange about its scope until the store has
+// replied. Units grows meanwhile, so the store charges the part that it has not charged before.
+type Debt struct {
+	// Number identifies the Debt among the Debts of its scope and debtor, and grows. The store
+	// ignores a Debt with a smaller Number than the last one it charged. 0 is no Debt.
+	Number int64
+	// Generation and Index name the windows that Units belong to. Units of a window that has
+	// ended, or of an older generation, are not charged.
+	Generation int64
+	Index      [Windows]int64
+	// Units are all units of the Debt so far. A window that ends while the Debt lasts is
+	// followed by the next one, which begins with 0.
+	Units [Windows]int64
+	// Blind is set if the gateway had not heard of the scope from the store: Units belong to
+	// the scope's current generation, and no window of them is later than the store's clock.
+	Blind bool
+}
 
 // Draw is a leasing call's request to one scope.
 type Draw struct {
@@ -124,8 +156,7 @@ type Adjustment struct {
 	// and in Count the least that must be counted after it, which brings back
 	// the count that a store has lost.
 	State State
-	// Delta is added to each window after that: negative to return permits,
-	// positive to charge for calls admitted while the store was away. A count
+	// Delta is added to each window after that: negative to return permits. A count
 	// never becomes negative.
 	Delta [Windows]int64
 	// Limit is the quota the scope had when last seen, for the operator's view.

@@ -4,14 +4,21 @@
 --          organisation, and the tables of its leases), then the table of positions.
 -- ARGV[1]  a JSON array of integers: the position the writer remembers (epoch, -1
 --          if none, and writes), 1 to announce a loss; the number of scope keys;
---          for each of them which key is its index; then the operations:
+--          for each of them which key is its index; the number of debts, and for each of
+--          them: key, debts, debtor, number, blind, generation, index and units (three
+--          times), three quotas; then the operations:
 --            calls, n, then n times: key, three quotas, what each call takes
 --            0, n, divisor, leases, gateway, then n times:
 --              key, three quotas, three needs, three wants, three held
 --          Keys are positions in KEYS. A quota of 0 means that the window is not
---          limited. Leases stands for two keys, for even and odd days, so that
---          each can expire with its day. The gateway is a position in ARGV.
+--          limited. Leases, and debts, stand for two keys, for even and odd days, so
+--          that each can expire with its day. Gateway and debtor are positions in ARGV.
 -- ARGV[2]  the writer.
+--
+-- A debt is charged whether it fits or not, and each unit of it once: the table of debts has, for
+-- each scope and debtor, the number, indices and units of the debt charged last. Units of windows that have ended, or of an older generation,
+-- are dropped. A blind debt, of a gateway that never heard of the scope, is of the generation
+-- there is, and of no window later than the clock.
 --
 -- The table of positions has the epoch, under '', and for each writer how often it
 -- has written and on which day last. A writer that remembers more than that has
@@ -70,9 +77,46 @@ for k = 1, nk do
   state[k] = s
 end
 
+local p = nk + 6
+local charged, latest = {}, {}
+for _ = 1, req[p - 1] do
+  local k, number, blind, generation = req[p], req[p + 3], req[p + 4], req[p + 5]
+  local s, day = state[k], req[p + 10]
+  local debts, field = KEYS[req[p + 1] + day % 2], KEYS[k] .. '|' .. ARGV[req[p + 2]]
+  -- calls of one scope carry the same debt
+  local last = latest[field]
+  if not last then
+    local v = redis.call('HGET', debts, field)
+    last = v and cjson.decode(v) or {0, 0, 0, 0, 0, 0, 0}
+  end
+  if number >= last[1] then
+    if number > last[1] then last = {number, 0, 0, 0, 0, 0, 0} end
+    if blind == 1 then generation = s[1] end
+    if generation >= s[1] then
+      s[1] = generation
+      for w = 1, 3 do
+        local at, units = req[p + 4 + 2 * w], req[p + 5 + 2 * w]
+        local i, c = 2 * w, 2 * w + 1
+        if at > last[i] then last[i], last[c] = at, 0 end
+        if at == last[i] and units > last[c] then
+          local due = units - last[c]
+          last[c] = units
+          if blind == 1 then at = math.min(at, s[i]) end
+          if at > s[i] then s[i], s[c] = at, 0 end
+          if at == s[i] then s[c] = s[c] + due end
+        end
+      end
+      for w = 8, 10 do s[w] = s[w] or req[p + 4 + w] end
+      dirty[k], index[k] = true, req[k + 4]
+    end
+    latest[field], writing = last, true
+    charged[#charged + 1] = {debts, field, '[' .. table.concat(last, ',') .. ']', day}
+  end
+  p = p + 15
+end
+
 local out = {now, string.format('%.0f', epoch), writes}
 local leases = {}
-local p = nk + 5
 while req[p] do
   local calls, n = req[p], req[p + 1]
   if calls > 0 then
@@ -153,6 +197,10 @@ if writing then
   end
   redis.call('HSET', positions, writer, string.format('%.0f %.0f', out[3], today))
   if tonumber(written) ~= today then redis.call('EXPIREAT', positions, expiry(today + 1)) end
+end
+for _, c in ipairs(charged) do
+  redis.call('HSET', c[1], c[2], c[3])
+  redis.call('EXPIREAT', c[1], expiry(c[4]))
 end
 for _, l in ipairs(leases) do
   redis.call('HSET', l[1], l[2], l[3])

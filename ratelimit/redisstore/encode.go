@@ -24,11 +24,17 @@ func leasesKey(prefix, org string, day int64) string {
 	return prefix + "{" + org + "}#leases:" + strconv.FormatInt(day%2, 10)
 }
 
+// debtsKey returns the key of the table of the debts charged on a day, one of two as for leases.
+func debtsKey(prefix, org string, day int64) string {
+	return prefix + "{" + org + "}#debts:" + strconv.FormatInt(day%2, 10)
+}
+
 // encoder turns operations into the arguments of apply.lua and its reply back
 // into results. It is reused, for its buffers.
 type encoder struct {
-	buf  []byte
-	body []byte
+	buf   []byte
+	debts []byte
+	body  []byte
 	// keys are the scope keys, then the others; seen finds their positions.
 	keys   []string
 	others []string
@@ -53,8 +59,9 @@ func (e *encoder) encode(prefix string, from origin, ops []ratelimit.Op) ([]stri
 		}
 	}
 	nk := len(e.keys)
-	at := 0
+	at, debts := 0, int64(0)
 	for i := range ops {
+		debts += e.owed(prefix, &ops[i], nk, at)
 		at = e.op(prefix, &ops[i], nk, at)
 	}
 	announce := int64(0)
@@ -67,14 +74,15 @@ func (e *encoder) encode(prefix string, from origin, ops []ratelimit.Op) ([]stri
 	for _, other := range e.indexOf {
 		e.buf = appendNumber(e.buf, int64(nk+other+1))
 	}
-	e.buf = append(append(e.buf, e.body...), ']')
+	e.buf = appendNumber(e.buf, debts)
+	e.buf = append(append(append(e.buf, e.debts...), e.body...), ']')
 	e.args[0] = string(e.buf)
 	e.keys = append(append(e.keys, e.others...), from.key)
 	return e.keys, e.args
 }
 
 func (e *encoder) reset() {
-	e.buf, e.body, e.keys, e.others = e.buf[:0], e.body[:0], e.keys[:0], e.others[:0]
+	e.buf, e.debts, e.body, e.keys, e.others = e.buf[:0], e.debts[:0], e.body[:0], e.keys[:0], e.others[:0]
 	e.indexOf, e.at, e.args = e.indexOf[:0], e.at[:0], append(e.args[:0], nil)
 	clear(e.seen)
 }
@@ -103,9 +111,41 @@ func (e *encoder) other(key string) int {
 	return k
 }
 
+// owed appends the debts of an operation whose first scope is number at, and returns how many
+// they are.
+func (e *encoder) owed(prefix string, op *ratelimit.Op, nk, at int) (n int64) {
+	for i := range op.Debts {
+		d := &op.Debts[i]
+		if d.Number == 0 {
+			continue
+		}
+		n++
+		e.args = append(e.args, op.Debtor)
+		table := nk + e.other(debtsKey(prefix, op.Org, 0)) + 1
+		e.other(debtsKey(prefix, op.Org, 1))
+		blind := int64(0)
+		if d.Blind {
+			blind = 1
+		}
+		e.debts = appendNumber(e.debts, int64(e.at[at+i]+1), int64(table), int64(len(e.args)), d.Number, blind, d.Generation)
+		for w := range ratelimit.Windows {
+			e.debts = appendNumber(e.debts, d.Index[w], d.Units[w])
+		}
+		l := &op.Scopes[i].Limit
+		e.debts = appendNumber(e.debts, l.Minute, l.Hour, l.Day)
+	}
+	return n
+}
+
+// idle reports whether op charges its debts and nothing else.
+func idle(op *ratelimit.Op) bool { return op.Calls == 0 && len(op.Draws) == 0 }
+
 // op appends one operation, whose first scope is number at, and returns the
 // number of the next.
 func (e *encoder) op(prefix string, op *ratelimit.Op, nk, at int) int {
+	if idle(op) {
+		return at + len(op.Scopes)
+	}
 	if len(op.Draws) == 0 {
 		e.body = appendNumber(e.body, op.Calls, int64(len(op.Scopes)))
 	} else {
@@ -167,13 +207,18 @@ func (e *encoder) decode(ops []ratelimit.Op) (int64, error) {
 	nk := len(e.indexOf)
 	want := headWords + stateWords*nk
 	for i := range ops {
-		want += 1 + ratelimit.Windows*len(ops[i].Draws)
+		if !idle(&ops[i]) {
+			want += 1 + ratelimit.Windows*len(ops[i].Draws)
+		}
 	}
 	if len(e.numbers) != want {
 		return 0, fmt.Errorf("%w: %d numbers, want %d", errReply, len(e.numbers), want)
 	}
 	p := headWords
 	for i := range ops {
+		if ops[i].Admitted = 0; idle(&ops[i]) {
+			continue
+		}
 		ops[i].Admitted = e.numbers[p]
 		p++
 		for d := range ops[i].Draws {

@@ -35,6 +35,8 @@ type scope struct {
 	state  ratelimit.State
 	limit  ratelimit.Limit
 	leases map[string]ratelimit.LeaseState
+	// charged has the debt of each debtor that was charged last.
+	charged map[string]ratelimit.Debt
 }
 
 var _ ratelimit.Store = (*Memory)(nil)
@@ -95,6 +97,9 @@ func (m *Memory) Apply(_ context.Context, ops []ratelimit.Op) (int64, error) {
 		return 0, err
 	}
 	for i := range ops {
+		m.charge(&ops[i], now)
+	}
+	for i := range ops {
 		op := &ops[i]
 		rooms := m.rooms(op, now)
 		if op.Admitted = 0; len(op.Draws) > 0 {
@@ -111,6 +116,52 @@ func (m *Memory) Apply(_ context.Context, ops []ratelimit.Op) (int64, error) {
 		}
 	}
 	return now, nil
+}
+
+// charge charges the debts of op.
+func (m *Memory) charge(op *ratelimit.Op, now int64) {
+	for i := range op.Debts {
+		d, s := op.Debts[i], m.scope(scopeID{op.Org, op.Scopes[i].Ref()})
+		last := s.charged[op.Debtor]
+		if d.Number == 0 || d.Number < last.Number {
+			continue
+		}
+		if d.Number > last.Number {
+			last = ratelimit.Debt{Number: d.Number}
+		}
+		state := s.state
+		state.Advance(now)
+		if d.Blind {
+			d.Generation = state.Generation
+		}
+		if d.Generation >= state.Generation {
+			due := ratelimit.Adjustment{State: ratelimit.State{Generation: d.Generation, Index: d.Index}, Delta: part(&last, &d)}
+			for w := range ratelimit.Windows {
+				if d.Blind || due.Delta[w] == 0 {
+					due.State.Index[w] = min(d.Index[w], state.Index[w])
+				}
+			}
+			adjust(&state, &due)
+			if s.state = state; !s.used {
+				s.used, s.limit = true, op.Scopes[i].Limit
+			}
+		}
+		s.charged[op.Debtor] = last
+	}
+}
+
+// part returns the part of d that is not in last, and adds it to last.
+func part(last, d *ratelimit.Debt) (units [ratelimit.Windows]int64) {
+	for w := range ratelimit.Windows {
+		if d.Index[w] > last.Index[w] {
+			last.Index[w], last.Units[w] = d.Index[w], 0
+		}
+		if d.Index[w] == last.Index[w] {
+			units[w] = max(0, d.Units[w]-last.Units[w])
+			last.Units[w] += units[w]
+		}
+	}
+	return units
 }
 
 // room is one scope while an operation is tried on it.
@@ -134,7 +185,7 @@ func (m *Memory) rooms(op *ratelimit.Op, now int64) []*room {
 func (m *Memory) scope(id scopeID) *scope {
 	s := m.scopes[id]
 	if s == nil {
-		s = &scope{leases: make(map[string]ratelimit.LeaseState)}
+		s = &scope{leases: make(map[string]ratelimit.LeaseState), charged: make(map[string]ratelimit.Debt)}
 		m.scopes[id] = s
 	}
 	return s

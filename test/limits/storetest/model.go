@@ -18,7 +18,7 @@ func testModel(h *harness) {
 	rapid.Check(h.T, func(t *rapid.T) {
 		// rapid plays many rounds on one store: each has its own organisations.
 		round++
-		m := &modelRun{t: t, h: h, clock: start(), round: round}
+		m := &modelRun{t: t, h: h, clock: start(), round: round, debts: make(map[debtID]ratelimit.Debt)}
 		m.model = NewMemory(func() time.Time { return m.told })
 		if h.SetTime != nil {
 			h.SetTime(m.clock)
@@ -41,6 +41,9 @@ type modelRun struct {
 	// clock is the time of a movable clock, told the store's last.
 	clock, told time.Time
 	last        []ratelimit.State
+	// debts are the latest ones, number is the Number of the latest.
+	debts  map[debtID]ratelimit.Debt
+	number int64
 }
 
 func (m *modelRun) org(t *rapid.T) string {
@@ -72,6 +75,9 @@ func (m *modelRun) op(t *rapid.T, org string) ratelimit.Op {
 	op := ratelimit.Op{Org: org, Scopes: m.scopes(t), Calls: 1, Cost: rapid.Int64Range(1, 4).Draw(t, "cost")}
 	if rapid.Bool().Draw(t, "exact") {
 		op.Calls = rapid.Int64Range(1, 5).Draw(t, "calls")
+		if rapid.IntRange(0, 4).Draw(t, "only debts") == 0 {
+			op.Calls = 0
+		}
 		return op
 	}
 	op.Divisor = rapid.Int64Range(1, 8).Draw(t, "divisor")
@@ -84,6 +90,40 @@ func (m *modelRun) op(t *rapid.T, org string) ratelimit.Op {
 	return op
 }
 
+// owe adds debts to op: new ones, and ones that the store has had before.
+func (m *modelRun) owe(t *rapid.T, op *ratelimit.Op) {
+	if len(m.last) == 0 || !rapid.Bool().Draw(t, "debts") {
+		return
+	}
+	op.Debtor = rapid.SampledFrom([]string{"gw-1", "gw-2"}).Draw(t, "debtor")
+	op.Debts = make([]ratelimit.Debt, len(op.Scopes))
+	for i := range op.Debts {
+		id := debtID{op.Debtor, op.Org, op.Scopes[i].Ref()}
+		switch old := m.debts[id]; rapid.SampledFrom([]string{"none", "old", "new"}).Draw(t, "debt") {
+		case "old":
+			if old.Index[2] == m.last[0].Index[2] { // the store forgets the number with the day
+				op.Debts[i] = old
+				for w, more := range triple(t, "more", -2, 2) {
+					op.Debts[i].Units[w] = max(0, old.Units[w]+more)
+				}
+				m.debts[id] = op.Debts[i]
+			}
+		case "new":
+			m.number++
+			d := ratelimit.Debt{Number: m.number, Index: m.last[0].Index, Units: triple(t, "units", 0, 4), Blind: rapid.Bool().Draw(t, "blind")}
+			d.Index[0] += rapid.Int64Range(-1, 1).Draw(t, "minute off")
+			d.Generation = max(0, m.last[0].Generation+rapid.Int64Range(-1, 1).Draw(t, "generation off"))
+			m.debts[id], op.Debts[i] = d, d
+		}
+	}
+}
+
+// debtID names the debts of one process to one scope.
+type debtID struct {
+	debtor, org string
+	ref         ratelimit.Ref
+}
+
 func (m *modelRun) apply(t *rapid.T) {
 	org := m.org(t)
 	var got, want []ratelimit.Op
@@ -92,6 +132,7 @@ func (m *modelRun) apply(t *rapid.T) {
 		if m.h.Store.Group("") == m.h.Store.Group(org) {
 			op.Org = m.org(t) // a store on one node takes any mixture
 		}
+		m.owe(t, &op)
 		got = append(got, op)
 		op.Draws = append([]ratelimit.Draw(nil), op.Draws...)
 		want = append(want, op)

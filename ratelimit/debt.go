@@ -1,0 +1,169 @@
+package ratelimit
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Calls that [FailLocal] admits are owed to the store. What an account owes is counted
+// with its share, and stays in the account until the store has replied or the windows
+// have ended. Every exchange about a scope carries the scope's debt, so the store never
+// decides about a call of this gateway without it, and charges each debt once.
+
+// owe adds units, admitted in the windows of local, to the debt of a. A new debt is numbered.
+func (a *account) owe(units int64, numbers *atomic.Int64) {
+	if a.owed.Number == 0 {
+		a.owed = Debt{Number: numbers.Add(1), Generation: a.state.Generation, Blind: a.storeNow == 0}
+		a.acked = [Windows]int64{}
+	}
+	for w, index := range a.localIndex {
+		if a.owed.Index[w] != index {
+			a.owed.Index[w], a.owed.Units[w], a.acked[w] = index, 0, 0
+		}
+		a.owed.Units[w] += units
+		a.local[w] += units
+	}
+}
+
+// owes reports whether the store may not have charged all that a admitted by [FailLocal].
+func (a *account) owes() bool { return a.owed.Number > 0 }
+
+// unpaid returns the units that a owes to window w of an index.
+func (a *account) unpaid(w int, index int64) int64 {
+	if !a.owes() || a.owed.Index[w] != index {
+		return 0
+	}
+	return a.owed.Units[w] - a.acked[w]
+}
+
+// pay notes that the store has charged d, which an exchange carried.
+func (a *account) pay(d *Debt) {
+	if a.owed.Number != d.Number {
+		return
+	}
+	rest := false
+	for w := range Windows {
+		if a.owed.Index[w] == d.Index[w] {
+			a.acked[w] = max(a.acked[w], d.Units[w])
+		}
+		rest = rest || a.acked[w] < a.owed.Units[w]
+	}
+	if !rest {
+		a.owed = Debt{}
+	}
+}
+
+// expire forgets the debt of a if its windows have all ended by storeNow, in Unix
+// milliseconds.
+func (a *account) expire(storeNow int64) {
+	if a.owed.Index[Windows-1] < storeNow/windowMillis(Windows-1) {
+		a.owed = Debt{}
+	}
+}
+
+// carry gives op the debts of its scopes.
+func (l *Limiter) carry(op *Op) {
+	if !l.indebted.Load() {
+		return
+	}
+	s := l.book.shard(op.Org)
+	defer s.mu.Unlock()
+	for i := range op.Scopes {
+		a := s.find(op.Org, op.Scopes[i].Ref())
+		if a == nil || !a.owes() {
+			continue
+		}
+		if op.Debts == nil {
+			op.Debts, op.Debtor = make([]Debt, len(op.Scopes)), l.debtor
+		}
+		op.Debts[i] = a.owed
+	}
+}
+
+// paid takes the store's reply to an exchange that carried debts into the accounts. A debt leaves
+// its account in the same step that makes the account's count include it.
+func (l *Limiter) paid(op *Op, ans answer) {
+	if op.Debts == nil {
+		return
+	}
+	s := l.book.shard(op.Org)
+	defer s.mu.Unlock()
+	for i := range op.Debts {
+		a := s.find(op.Org, op.Scopes[i].Ref())
+		if a == nil || op.Debts[i].Number == 0 {
+			continue
+		}
+		lastUse := a.lastUse
+		a.learn(op.Scopes[i].Limit, &op.After[i], ans)
+		a.lastUse = lastUse // a charge is no use
+		a.pay(&op.Debts[i])
+	}
+}
+
+// apply makes one exchange for ops with the debts of their scopes.
+func (l *Limiter) apply(ctx context.Context, ops []Op) (answer, error) {
+	for i := range ops {
+		l.carry(&ops[i])
+	}
+	sent := l.tick()
+	now, err := l.store.Apply(ctx, ops)
+	ans := answer{now: now, sent: sent, got: l.tick()}
+	if err != nil {
+		return ans, err
+	}
+	for i := range ops {
+		l.paid(&ops[i], ans)
+	}
+	return ans, nil
+}
+
+// charge sends the debts of scopes that nobody calls any more, to the parts of the store that
+// may be asked.
+func (l *Limiter) charge(ctx context.Context) {
+	if !l.indebted.Load() {
+		return
+	}
+	groups := make(map[string][]Op)
+	now := l.tick()
+	l.book.each(func(a *account) bool {
+		if a.owes() {
+			a.expire(l.storeTime(a, now))
+		}
+		if a.owes() {
+			scope := Scope{Kind: a.ref.Kind, ID: a.ref.ID, Limit: a.limit}
+			group := l.store.Group(a.org)
+			groups[group] = append(groups[group], Op{Org: a.org, Scopes: []Scope{scope}})
+		}
+		return true
+	})
+	var exchanges errgroup.Group
+	exchanges.SetLimit(adjustFlights)
+	for group, list := range groups {
+		if !l.mayAsk(group, now) {
+			continue
+		}
+		exchanges.Go(func() error {
+			for ops := range slices.Chunk(list, adjustBatch) {
+				if err := l.chargeSome(ctx, group, ops); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	_ = exchanges.Wait() // what was not charged stays in its account
+}
+
+// chargeSome makes one exchange for debts.
+func (l *Limiter) chargeSome(ctx context.Context, group string, ops []Op) error {
+	ctx, cancel := l.bounded(ctx)
+	defer cancel()
+	l.underway.RLock()
+	defer l.underway.RUnlock()
+	ans, err := l.apply(ctx, ops)
+	l.exchanged(ctx, group, 0, ans.got-ans.sent, err)
+	return err
+}
