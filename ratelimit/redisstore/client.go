@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/tollgate-dev/tollgate/config/encryption"
 )
@@ -52,7 +53,11 @@ func Options(rawURL string) (*redis.UniversalOptions, error) {
 		return nil, errors.New("redis URL: cannot be parsed")
 	}
 	o := &redis.UniversalOptions{
-		MaxRetries:            -1,
+		MaxRetries: -1,
+		// Neither is of use here, and each is one more right of the user in newer servers.
+		DisableIdentity:          true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+
 		ContextTimeoutEnabled: true,
 		DialTimeout:           2 * time.Second,
 		DialerRetries:         1,
@@ -237,6 +242,9 @@ func Open(rawURL string, timeout time.Duration) (Client, error) {
 	}
 	if timeout > 0 {
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = max(o.DialTimeout, timeout), timeout, timeout
+	}
+	if o.IsClusterMode {
+		return newCluster(o), nil
 	}
 	return redis.NewUniversalClient(o), nil
 }

@@ -3,6 +3,9 @@ package redisstore
 import (
 	"context"
 	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // BehindSentinel reports whether s takes its client for one that asks Sentinels.
@@ -16,3 +19,8 @@ func (s *Store) Dial(ctx context.Context, conn net.Conn) error {
 
 // Epoch returns how often s has noticed another server.
 func (s *Store) Epoch() int64 { return s.watch.epoch.Load() }
+
+// NewFollower returns the hook of a cluster's client.
+func NewFollower(reload func(context.Context), patience time.Duration) redis.Hook {
+	return &follower{reload, patience}
+}

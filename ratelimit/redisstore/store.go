@@ -132,7 +132,11 @@ func (s *Store) Adjust(ctx context.Context, org string, adjustments []ratelimit.
 	// A gateway is an argument of its own, so there is one call for each.
 	for gateway, group := range byGateway(adjustments) {
 		keys, args := encodeAdjust(s.prefix, org, gateway, group)
-		if err := s.adjust.Run(ctx, s.once, keys, args...).Err(); err != nil {
+		err := s.adjust.Run(ctx, s.once, keys, args...).Err()
+		if _, answered := errors.AsType[redis.Error](err); answered {
+			return fmt.Errorf("redisstore: adjust: %w: %w", ratelimit.ErrNotServing, err)
+		}
+		if err != nil {
 			return fmt.Errorf("redisstore: adjust: %w", err)
 		}
 	}
@@ -164,23 +168,18 @@ func (s *Store) Beat(ctx context.Context, gateway string, within time.Duration) 
 		return ratelimit.Pulse{}, wrap("beat", ratelimit.ErrRestarted)
 	}
 	epoch := s.watch.epoch.Load()
-	now, err := s.client.Time(ctx).Result()
-	if err != nil {
+	e := s.scratch.Get().(*encoder)
+	defer s.scratch.Put(e)
+	if err := s.run(ctx, e, "", nil); err != nil {
 		return ratelimit.Pulse{}, wrap("beat", err)
 	}
-	if !s.cluster {
-		e := s.scratch.Get().(*encoder)
-		defer s.scratch.Put(e)
-		if err := s.run(ctx, e, "", nil); err != nil {
-			return ratelimit.Pulse{}, wrap("beat", err)
-		}
-	}
+	now := e.numbers[0]
 	key, roll := s.prefix+"gateways", s.prefix+s.watch.roll()
 	var live, restored *redis.StringSliceCmd
 	var resets *redis.StringCmd
-	_, err = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		p.ZAdd(ctx, key, redis.Z{Score: float64(now.UnixMilli()), Member: gateway})
-		p.ZRemRangeByScore(ctx, key, "-inf", strconv.FormatInt(now.Add(-within).UnixMilli(), 10))
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.ZAdd(ctx, key, redis.Z{Score: float64(now), Member: gateway})
+		p.ZRemRangeByScore(ctx, key, "-inf", strconv.FormatInt(now-within.Milliseconds(), 10))
 		p.PExpire(ctx, key, within)
 		live = p.ZRange(ctx, key, 0, -1)
 		restored = p.SMembers(ctx, roll)

@@ -21,10 +21,11 @@ import (
 
 // watch notices that the server behind a client is no longer the one it was: it
 // has restarted, or another one has taken its place, and may know less. Neither
-// can happen without a new connection, so only after one has been made does it
-// ask who answers. That is asked after the exchange that needed the connection,
-// whose outcome then does not count: it may have been charged, but to counts that
-// cannot be trusted.
+// can happen without a new connection, or without another list of the masters of a
+// cluster, whose replicas have connections before they are promoted. So only after a
+// sign of one of these does it ask who answers. That is asked after the exchange that
+// needed the connection, whose outcome then does not count: it may have been charged,
+// but to counts that cannot be trusted.
 //
 // After a failover by Sentinel the old master may live on, and a connection that
 // was being made at that moment may have gone there still. Whoever answers over
@@ -48,13 +49,18 @@ type watch struct {
 	// the address of the latest connection then.
 	sentinel bool
 	addr     atomic.Pointer[string]
-	// dials counts connections, verified is the count at the latest check.
-	dials, verified atomic.Int64
+	// signs counts the reasons to ask who answers, verified is the count at the latest check.
+	signs, verified atomic.Int64
+	// masters are the addresses of a cluster's masters, as last listed.
+	masters atomic.Pointer[string]
 	// epoch changes with the server.
 	epoch atomic.Int64
 
-	mu    sync.Mutex
-	known map[string]string // run IDs by address
+	mu sync.Mutex
+	// known has the identities of servers by their addresses, present the addresses of those that
+	// were there at the latest check.
+	known   map[string]string
+	present []string
 	// loss is the epoch of the latest loss of data by the servers known, 0 for none.
 	loss int64
 	// peers are the gateways heard of, and when last.
@@ -75,7 +81,7 @@ func newWatch(client Client, config Config) *watch {
 		w.now = time.Now
 	}
 	w.lineage = newLineage(w.now)
-	w.dials.Store(1) // the client may have connections already
+	w.signs.Store(1) // the client may have connections already
 	switch c := client.(type) {
 	case *redis.ClusterClient:
 		c.OnNewNode(func(node *redis.Client) { node.AddHook(w) })
@@ -104,7 +110,7 @@ func (w *watch) DialHook(next redis.DialHook) redis.DialHook {
 				w.changed()
 			}
 		}
-		w.dials.Add(1)
+		w.signs.Add(1)
 		return conn, nil
 	}
 }
@@ -131,11 +137,46 @@ func (w *watch) lost(epoch int64) {
 }
 
 // ProcessHook implements [redis.Hook].
-func (w *watch) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (w *watch) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if list, ok := cmd.(*redis.ClusterSlotsCmd); ok && err == nil {
+			w.listed(list.Val())
+		}
+		w.answered(err)
+		return err
+	}
+}
 
 // ProcessPipelineHook implements [redis.Hook].
 func (w *watch) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		w.answered(err)
+		return err
+	}
+}
+
+// answered notes a node's answer that another one is the master of a slot.
+func (w *watch) answered(err error) {
+	if _, moved := redis.IsMovedError(err); moved {
+		w.signs.Add(1)
+	}
+}
+
+// listed notes the masters of a cluster.
+func (w *watch) listed(slots []redis.ClusterSlot) {
+	addrs := make([]string, 0, len(slots))
+	for _, s := range slots {
+		if len(s.Nodes) > 0 {
+			addrs = append(addrs, s.Nodes[0].Addr)
+		}
+	}
+	slices.Sort(addrs)
+	now := strings.Join(slices.Compact(addrs), ",")
+	if was := w.masters.Swap(&now); was == nil || *was != now {
+		w.signs.Add(1)
+	}
 }
 
 // pausing reports whether a pause goes on.
@@ -146,7 +187,11 @@ func (w *watch) pausing() bool { return w.now().UnixNano() < w.until.Load() }
 func (w *watch) roll() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	ids := slices.Sorted(maps.Values(w.known))
+	ids := make([]string, 0, len(w.present)+1)
+	for _, addr := range w.present {
+		ids = append(ids, w.known[addr])
+	}
+	slices.Sort(ids)
 	if w.loss > 0 {
 		ids = append(ids, strconv.FormatInt(w.loss, 10))
 	}
@@ -207,7 +252,7 @@ func (w *watch) check(ctx context.Context, epoch int64) error {
 	if w.pause < 0 {
 		return nil
 	}
-	if w.dials.Load() != w.verified.Load() {
+	if w.signs.Load() != w.verified.Load() {
 		if err := w.verify(ctx); err != nil {
 			return err
 		}
@@ -222,8 +267,8 @@ func (w *watch) check(ctx context.Context, epoch int64) error {
 func (w *watch) verify(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	dials := w.dials.Load()
-	if dials == w.verified.Load() {
+	signs := w.signs.Load()
+	if signs == w.verified.Load() {
 		return nil // another exchange has just done so
 	}
 	found, err := w.identify(ctx)
@@ -238,8 +283,12 @@ func (w *watch) verify(ctx context.Context) error {
 			break
 		}
 	}
-	w.known = found
-	w.verified.Store(dials)
+	if w.known == nil {
+		w.known = make(map[string]string)
+	}
+	maps.Copy(w.known, found)
+	w.present = slices.Collect(maps.Keys(found))
+	w.verified.Store(signs)
 	return nil
 }
 

@@ -27,8 +27,9 @@ func Cluster(t testing.TB, n int) []string {
 	return addrs
 }
 
-// ClusterNodes is Cluster, for tests that stop and start single nodes.
-func ClusterNodes(t testing.TB, n int) []*Server {
+// ClusterNodes is Cluster, for tests that stop and start single nodes. The arguments are, as those
+// of Run, each node's.
+func ClusterNodes(t testing.TB, n int, args ...string) []*Server {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), formation)
 	defer cancel()
@@ -36,7 +37,7 @@ func ClusterNodes(t testing.TB, n int) []*Server {
 	clients := make([]Conn, n)
 	buses := make([]int, n)
 	for i := range n {
-		nodes[i], buses[i] = clusterNode(t)
+		nodes[i], buses[i] = clusterNode(t, args...)
 		clients[i] = Client(t, nodes[i].Addr())
 		if err := clients[i].ClusterAddSlotsRange(ctx, i*slots/n, (i+1)*slots/n-1).Err(); err != nil {
 			t.Fatalf("redistest: slots of node %d: %v", i, err)
@@ -61,7 +62,7 @@ func ClusterNodes(t testing.TB, n int) []*Server {
 
 // clusterNode starts a server in cluster mode and returns it with the port of its
 // bus.
-func clusterNode(t testing.TB) (node *Server, bus int) {
+func clusterNode(t testing.TB, args ...string) (node *Server, bus int) {
 	t.Helper()
 	dir := t.TempDir()
 	node = launch(t, readyServer, func(port int) []string {
@@ -69,8 +70,8 @@ func clusterNode(t testing.TB) (node *Server, bus int) {
 		if bus, err = FreePort(); err != nil {
 			t.Fatal(err)
 		}
-		return arguments(dir, "--port", strconv.Itoa(port), "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus),
-			"--cluster-node-timeout", "5000", "--cluster-config-file", "nodes.conf")
+		return append(arguments(dir, "--port", strconv.Itoa(port), "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus),
+			"--cluster-node-timeout", "5000", "--cluster-config-file", "nodes.conf"), args...)
 	})
 	return node, bus
 }
