@@ -327,6 +327,7 @@ func TestRefusedCommandChargesNothing(t *testing.T) {
 			draw := one(5)
 			draw[0].Gateway, draw[0].Divisor = "gw", 1
 			draw[0].Draws = []ratelimit.Draw{{Need: [3]int64{1, 1, 1}, Want: [3]int64{2, 2, 2}}}
+			draw[0].Debtor, draw[0].Debts = "a", []ratelimit.Debt{{Number: 1, Blind: true, Units: [3]int64{1, 1, 1}}}
 			if _, err := s.Apply(t.Context(), draw); err == nil {
 				t.Fatal("a call passed that could not be written down")
 			}
@@ -366,6 +367,7 @@ func useAll(t *testing.T, s *redisstore.Store) {
 	ops := one(5)
 	ops[0].Gateway, ops[0].Divisor = "gw", 1
 	ops[0].Draws = []ratelimit.Draw{{Need: [3]int64{1, 1, 1}}}
+	ops[0].Debtor, ops[0].Debts = "a", []ratelimit.Debt{{Number: 1, Blind: true}}
 	_, err := s.Apply(t.Context(), ops)
 	steps := map[string]error{"Apply": err, "Check": s.Check(t.Context())}
 	if err == nil {
@@ -386,7 +388,7 @@ func useAll(t *testing.T, s *redisstore.Store) {
 
 // rightsNeeded is the rule in docs/ratelimits.md.
 const rightsNeeded = `resetchannels resetkeys -@all ~tollgate:rl:*
-    +evalsha +eval +get +set +sadd +expireat +hset +smembers +mget +hgetall +hmget +time +info +incr
+    +evalsha +eval +get +set +sadd +expireat +hset +hget +smembers +mget +hgetall +hmget +time +info +incr
     +zadd +zrem +zremrangebyscore +zrange +pexpire +hdel`
 
 func TestRightsAreDocumented(t *testing.T) {
