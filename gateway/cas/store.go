@@ -95,6 +95,9 @@ type Write[T any] struct {
 	Version bool
 	// In are the indexes that records of this type may be in.
 	In []Index
+	// Evict makes room in a full index: the records that end first are deleted, and the write does not fail with ErrFull. Indexes that are
+	// not in In count a deleted record until its end.
+	Evict bool
 }
 
 // Index is a set of records of an organisation.
@@ -140,12 +143,15 @@ func (s *Store[T]) Swap(ctx context.Context, org string, old Entry[T], w Write[T
 // replace runs the script, once more if its reply was lost: it can be repeated.
 func (s *Store[T]) replace(ctx context.Context, org string, old Entry[T], value string, w Write[T]) (Entry[T], bool, error) {
 	keys := []string{s.Key(org, old.ID), s.index(org, ""), s.index(org, changes)}
-	args := []any{old.raw, value, w.TTL.Milliseconds(), "", "", maxChanges}
+	args := []any{old.raw, value, w.TTL.Milliseconds(), "", "", maxChanges, ""}
 	if !w.Until.IsZero() {
 		args[3] = w.Until.UnixMilli()
 	}
 	if w.Version {
 		args[4] = rand.Text()
+	}
+	if w.Evict {
+		args[6] = "1"
 	}
 	for _, x := range w.In {
 		most := x.Most

@@ -153,6 +153,36 @@ func TestIndexesAreBounded(t *testing.T) {
 	})
 }
 
+// A write that evicts makes room: the records that end first go, from all indexes of the write.
+func TestWritesEvict(t *testing.T) {
+	eachStore(t, func(t *testing.T, s *cas.Store[string]) {
+		put := func(id string, hours int, in ...cas.Index) {
+			w := write{Record: &id, TTL: time.Duration(hours) * time.Hour, In: in, Evict: true}
+			if _, swapped, err := s.Swap(t.Context(), "acme", entry{ID: id}, w); !swapped || err != nil {
+				t.Fatalf("%s: %t, %v", id, swapped, err)
+			}
+		}
+		few, all := cas.Index{Name: "few", Most: 2}, cas.Index{Name: "all", Most: 3}
+		put("late", 9, all, few)
+		put("early", 1, all, few)
+		put("other", 5, all)
+		put("next", 6, all, few) // of both indexes, early leaves
+		if diff := cmp.Diff(map[string]string{"late": "late", "next": "next"}, ids(t, s, "few")); diff != "" {
+			t.Errorf("the smaller index (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(map[string]string{"late": "late", "other": "other", "next": "next"}, ids(t, s, "all")); diff != "" {
+			t.Errorf("the larger index (-want +got):\n%s", diff)
+		}
+		if e, err := s.Get(t.Context(), "acme", "early"); e.Record != nil || err != nil {
+			t.Errorf("the evicted record: %+v, %v, want none", e, err)
+		}
+		put("smaller", 7, cas.Index{Name: "all", Most: 2})
+		if diff := cmp.Diff(map[string]string{"late": "late", "smaller": "smaller"}, ids(t, s, "all")); diff != "" {
+			t.Errorf("an index whose bound was lowered (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // A record ends after a time or at one, by the store's clock, and makes room. One that
 // has ended replaces nothing.
 func TestRecordsEnd(t *testing.T) {

@@ -11,7 +11,8 @@
 --       4  or when it ends, in Unix ms, '' otherwise
 --       5  the new version, '' if it stays
 --       6  how many changes are kept
---       7  and on, for each index: how many entries it may have, 0 for any number,
+--       7  '1' if the entries of a full index that end first are deleted to make room
+--       8  and on, for each index: how many entries it may have, 0 for any number,
 --          -1 if the entry is not in it
 --
 -- Returns {0: it is another, 1: replaced, 2: an index is full; the entry as it was;
@@ -27,8 +28,15 @@ local keeps = ARGV[2] ~= ''
 if have ~= ARGV[1] or keeps and ends ~= '+inf' and tonumber(ends) <= ms then return {0, have, now, ''} end
 for i = 4, #KEYS do
   redis.call('ZREMRANGEBYSCORE', KEYS[i], '-inf', now)
-  local most = tonumber(ARGV[i + 3])
-  if most > 0 and not redis.call('ZSCORE', KEYS[i], KEYS[1]) and redis.call('ZCARD', KEYS[i]) >= most then return {2, have, now, ''} end
+  local most = tonumber(ARGV[i + 4])
+  if most > 0 and not redis.call('ZSCORE', KEYS[i], KEYS[1]) then
+    local excess = redis.call('ZCARD', KEYS[i]) - most + 1
+    if excess > 0 and ARGV[7] ~= '1' then return {2, have, now, ''} end
+    for _, evicted in ipairs(excess > 0 and redis.call('ZRANGE', KEYS[i], 0, excess - 1) or {}) do
+      redis.call('DEL', evicted)
+      for j = 4, #KEYS do redis.call('ZREM', KEYS[j], evicted) end
+    end
+  end
 end
 if not keeps then
   redis.call('DEL', KEYS[1])
@@ -45,7 +53,7 @@ if ARGV[5] ~= '' then
   redis.call('LTRIM', KEYS[3], -tonumber(ARGV[6]), -1)
 end
 for i = 4, #KEYS do
-  if keeps and tonumber(ARGV[i + 3]) >= 0 then
+  if keeps and tonumber(ARGV[i + 4]) >= 0 then
     redis.call('ZADD', KEYS[i], ends, KEYS[1])
   else
     redis.call('ZREM', KEYS[i], KEYS[1])
