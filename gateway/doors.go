@@ -48,6 +48,9 @@ func (g *Gateway) Handler() http.Handler {
 			a := door.Ask(r, body, since)
 			return ui.Answer{Status: a.Status, Header: a.Header, Body: a.Body}
 		},
+		Attempt: func(r *http.Request) (func(), time.Duration) {
+			return g.guard.Attempt(cfg.Balancers.Client(r.RemoteAddr, r.Header))
+		},
 		Logins: g.logins, Now: g.deps.Now, Logger: g.deps.Logger,
 		Encrypted: func(r *http.Request) bool { return listen.Encrypted(r) || cfg.Balancers.Forwards(r.RemoteAddr) },
 	}

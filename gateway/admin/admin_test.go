@@ -53,8 +53,8 @@ func directory(token string, accounts ...settings.AdminAccount) *admin.Directory
 // unbounded never runs out of attempts.
 type unbounded struct{}
 
-func (unbounded) Check(netip.Addr) (bool, time.Duration) { return true, 0 }
-func (unbounded) Take(netip.Addr) (bool, time.Duration)  { return true, 0 }
+func (unbounded) Take(netip.Addr) (bool, time.Duration) { return true, 0 }
+func (unbounded) Return(netip.Addr)                     {}
 
 // quotas has one organisation.
 type quotas struct{}

@@ -23,6 +23,8 @@ type Attempts interface {
 	// Take takes one attempt. It reports whether the address had one left and, if
 	// not, when it will; a refusal takes nothing.
 	Take(addr netip.Addr) (ok bool, retryAfter time.Duration)
+	// Return gives back an attempt that has not failed.
+	Return(addr netip.Addr)
 }
 
 // guarded admits askers with the role of a row, and its organisation if they are bound to one.

@@ -24,6 +24,8 @@ func (m three) Take(a netip.Addr) (bool, time.Duration) {
 	return true, 0
 }
 
+func (m three) Return(a netip.Addr) { m[a]-- }
+
 // ask sends one request from an address to h.
 func ask(h http.Handler, method, target, peer, token string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, "http://127.0.0.1:8081"+target, nil)

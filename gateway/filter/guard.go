@@ -36,6 +36,19 @@ func (g *Guard) miss(peer string) error {
 	return nil
 }
 
+// Attempt counts an attempt as failed before its end is known; undo takes that back. If the address has no attempts left, nothing is
+// counted, undo is nil, and wait is the time until there is one.
+func (g *Guard) Attempt(peer string) (undo func(), wait time.Duration) {
+	addr, limited := g.address(peer)
+	if !limited {
+		return func() {}, 0
+	}
+	if ok, wait := g.attempts.Take(addr); !ok {
+		return nil, wait
+	}
+	return func() { g.attempts.Return(addr) }, 0
+}
+
 // ask takes a question without a key from its address.
 func (g *Guard) ask(peer string) error {
 	if addr, limited := g.address(peer); limited {

@@ -53,10 +53,11 @@ func (s *keySet) fetch(ctx context.Context) ([]key, error) {
 
 // discovered holds the members read of an issuer's discovery document.
 type discovered struct {
-	Issuer        string `json:"issuer"`
-	JWKS          string `json:"jwks_uri"`
-	Authorization string `json:"authorization_endpoint"`
-	Token         string `json:"token_endpoint"`
+	Issuer        string   `json:"issuer"`
+	JWKS          string   `json:"jwks_uri"`
+	Authorization string   `json:"authorization_endpoint"`
+	Token         string   `json:"token_endpoint"`
+	Methods       []string `json:"token_endpoint_auth_methods_supported"`
 }
 
 // discover reads the discovery document of an issuer.

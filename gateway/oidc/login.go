@@ -7,6 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
 
 	"golang.org/x/oauth2"
 )
@@ -33,9 +37,65 @@ func derived(use, proof string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
+// Logins begins and ends logins of people at issuers. It remembers the issuers' discovery documents, so that no number of logins makes more
+// than a few calls for them. It is safe for concurrent use.
+type Logins struct {
+	now func() time.Time
+
+	mu        sync.Mutex
+	documents map[string]*document // by issuer
+}
+
+// NewLogins returns Logins with a clock.
+func NewLogins(now func() time.Time) *Logins {
+	return &Logins{now: now, documents: make(map[string]*document)}
+}
+
+const (
+	// documentAge is the age from which a discovery document is read again.
+	documentAge = time.Hour
+	// maxExchange bounds the time to exchange a code for a token.
+	maxExchange = 10 * time.Second
+)
+
+// document is the discovery document of one issuer.
+type document struct {
+	mu          sync.Mutex // held while the document is read
+	found       discovered
+	good, tried time.Time // when it was read, and when that was last attempted
+	fail        error     // of the last attempt
+}
+
+// discover returns the discovery document of an issuer. It reads one that is older than documentAge, but at most once in a pause. A document
+// that cannot be read again stays known.
+func (l *Logins) discover(ctx context.Context, issuer string) (discovered, error) {
+	l.mu.Lock()
+	d := l.documents[issuer]
+	if d == nil {
+		d = new(document)
+		l.documents[issuer] = d
+	}
+	l.mu.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if now := l.now(); now.Sub(d.good) >= documentAge && now.Sub(d.tried) >= pause {
+		d.tried = now
+		reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout) // others wait for the document, too
+		defer cancel()
+		found, err := discover(reading, issuer)
+		if d.fail = err; err == nil {
+			d.found, d.good = found, now
+		}
+	}
+	if d.good.IsZero() {
+		return discovered{}, d.fail
+	}
+	return d.found, nil
+}
+
 // config returns the client's configuration, with the endpoints that the issuer's discovery document names.
-func (c Client) config(ctx context.Context, redirect string) (oauth2.Config, error) {
-	d, err := discover(ctx, c.Issuer)
+func (l *Logins) config(ctx context.Context, c Client, redirect string) (oauth2.Config, error) {
+	d, err := l.discover(ctx, c.Issuer)
 	if err != nil {
 		return oauth2.Config{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
@@ -46,28 +106,45 @@ func (c Client) config(ctx context.Context, redirect string) (oauth2.Config, err
 	}
 	return oauth2.Config{
 		ClientID: c.ID, ClientSecret: c.Secret, Scopes: c.Scopes, RedirectURL: redirect,
-		Endpoint: oauth2.Endpoint{AuthURL: d.Authorization, TokenURL: d.Token},
+		Endpoint: oauth2.Endpoint{AuthURL: d.Authorization, TokenURL: d.Token, AuthStyle: c.style(d.Methods)},
 	}, nil
 }
 
+// style returns how the client authenticates to a token endpoint that takes some methods (OpenID Connect Discovery 1.0, section 3): by
+// client_secret_basic, which is also the default, or else by client_secret_post. A client without a secret only names itself, in the body.
+// One request shows one style: none is tried.
+func (c Client) style(methods []string) oauth2.AuthStyle {
+	if c.Secret == "" || len(methods) > 0 && !slices.Contains(methods, "client_secret_basic") {
+		return oauth2.AuthStyleInParams
+	}
+	return oauth2.AuthStyleInHeader
+}
+
 // Begin returns the address to send the browser to, which comes back to redirect. The error is ErrUnavailable.
-func (c Client) Begin(ctx context.Context, redirect, proof string) (string, error) {
-	config, err := c.config(ctx, redirect)
+func (l *Logins) Begin(ctx context.Context, c Client, redirect, proof string) (string, error) {
+	config, err := l.config(ctx, c, redirect)
 	if err != nil {
 		return "", err
 	}
 	return config.AuthCodeURL(State(proof), oauth2.S256ChallengeOption(proof), oauth2.SetAuthURLParam("nonce", derived("nonce", proof))), nil
 }
 
-// Finish exchanges the code that the browser came back with for the ID token of the person. The token is not verified but for its nonce.
-func (c Client) Finish(ctx context.Context, redirect, proof, code string) (string, error) {
-	config, err := c.config(ctx, redirect)
+// Finish exchanges the code in the query that the browser came back with for the ID token of the person, by one request. The token is
+// verified only as far as it belongs to this login: its nonce, and its authorized party if it names one (OpenID Connect Core 1.0, section
+// 3.1.3.7). The error is ErrInvalid or ErrUnavailable.
+func (l *Logins) Finish(ctx context.Context, c Client, redirect, proof string, query url.Values) (string, error) {
+	if query.Has("iss") && query.Get("iss") != c.Issuer { // RFC 9207, section 2.4
+		return "", invalidf("it is of another issuer")
+	}
+	config, err := l.config(ctx, c, redirect)
 	if err != nil {
 		return "", err
 	}
+	ctx, cancel := context.WithTimeout(ctx, maxExchange)
+	defer cancel()
 	client := clientFor(c.Issuer, config.Endpoint.TokenURL)
-	got, err := config.Exchange(context.WithValue(ctx, oauth2.HTTPClient, client), code, oauth2.VerifierOption(proof))
-	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
+	got, err := config.Exchange(context.WithValue(ctx, oauth2.HTTPClient, client), query.Get("code"), oauth2.VerifierOption(proof))
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response.StatusCode < http.StatusInternalServerError {
 		return "", invalidf("the issuer refused the login: %.100s", refused.ErrorCode)
 	}
 	if err != nil {
@@ -80,6 +157,9 @@ func (c Client) Finish(ctx context.Context, redirect, proof, code string) (strin
 	}
 	if nonce, _ := t.claims.all["nonce"].(string); nonce != derived("nonce", proof) {
 		return "", invalidf("it is of another login")
+	}
+	if party, named := t.claims.all["azp"]; named && party != c.ID {
+		return "", invalidf("it was issued to another client")
 	}
 	return token, nil
 }

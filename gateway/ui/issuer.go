@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"context"
+	"crypto/subtle"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -9,22 +11,57 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/cas"
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
 )
 
 const (
 	issuerPath   = loginPath + "/issuer"
 	callbackPath = loginPath + "/callback"
-	// loginCookie keeps a login that is under way, for loginTime.
-	loginCookie = "tollgate_login"
-	loginTime   = 10 * time.Minute
+	// loginTime bounds the time of a login at an issuer.
+	loginTime = 10 * time.Minute
 )
 
-// underWay is the state that the browser keeps between the beginning of a login at an issuer and its end.
+// underWay is the state of a login at an issuer. The browser keeps it in a cookie, sealed by the console.
 type underWay struct {
-	Issuer string `json:"issuer"`
-	Proof  string `json:"proof"`
-	Next   string `json:"next"`
+	Issuer string    `json:"issuer"`
+	Proof  string    `json:"proof"`
+	Next   string    `json:"next"`
+	Began  time.Time `json:"began"`
+}
+
+// errNotBegun means that a login was not begun at this console, or not in loginTime.
+var errNotBegun = errors.New("this login was not begun here, or too long ago")
+
+// seal returns the value of the cookie of a login.
+func (c *Console) seal(ctx context.Context, login underWay) (string, error) {
+	text, err := json.Marshal(login)
+	if err != nil {
+		return "", err
+	}
+	cipher, err := c.sessions.logins(ctx)
+	if err != nil {
+		return "", err
+	}
+	return base64.RawURLEncoding.EncodeToString(cipher.Seal(nil, nil, text, nil)), nil //nolint:gosec // the cipher draws a random nonce itself
+}
+
+// unseal returns the login of the request's cookie. The error is errNotBegun, or one of the store.
+func (c *Console) unseal(r *http.Request) (login underWay, err error) {
+	value, _ := c.cookie(r, loginCookie)
+	sealed, err := base64.RawURLEncoding.DecodeString(value)
+	if err != nil || len(sealed) == 0 {
+		return login, errNotBegun
+	}
+	cipher, err := c.sessions.logins(r.Context())
+	if err != nil {
+		return login, err
+	}
+	text, err := cipher.Open(nil, nil, sealed, nil)
+	if err != nil || json.Unmarshal(text, &login) != nil || c.deps.Now().Sub(login.Began) >= loginTime {
+		return login, errNotBegun
+	}
+	return login, nil
 }
 
 // client returns the client of an issuer by its name, and false if nobody logs in there.
@@ -48,48 +85,42 @@ func (c *Console) callback(r *http.Request) string {
 
 // toIssuer sends a browser to log in at an issuer. It follows a link: the policy of pages lets no form lead to another site.
 func (c *Console) toIssuer(w http.ResponseWriter, r *http.Request) {
-	login := underWay{Issuer: r.FormValue("issuer"), Proof: oidc.NewProof(), Next: c.local(r.FormValue("next"))}
+	login := underWay{Issuer: r.FormValue("issuer"), Proof: oidc.NewProof(), Next: c.local(r.FormValue("next")), Began: c.deps.Now()}
 	client, known := c.client(login.Issuer)
 	if !known {
 		c.loginPage(w, r, http.StatusBadRequest, "nobody logs in at this issuer")
 		return
 	}
-	address, err := client.Begin(r.Context(), c.callback(r), login.Proof)
+	address, err := c.issuers.Begin(r.Context(), client, c.callback(r), login.Proof)
 	if err != nil {
 		c.refuseLogin(w, r, err)
 		return
 	}
-	text, err := json.Marshal(login)
+	value, err := c.seal(r.Context(), login)
 	if err != nil {
 		c.refuseLogin(w, r, err)
 		return
 	}
-	c.setLogin(w, r, base64.RawURLEncoding.EncodeToString(text), int(loginTime.Seconds()))
+	c.setCookie(w, r, loginCookie, value, int(loginTime.Seconds()))
 	http.Redirect(w, r, address, http.StatusSeeOther) //nolint:gosec // the issuer is configured
 }
 
-// fromIssuer begins a session for a person returning from an issuer.
+// fromIssuer begins a session for a person returning from an issuer. A request that does not lead to a session counts as one with a wrong
+// token. It is counted before the issuer is called, so that the address bounds these calls.
 func (c *Console) fromIssuer(w http.ResponseWriter, r *http.Request) {
-	var login underWay
-	cookie, err := r.Cookie(loginCookie)
-	if err == nil {
-		var text []byte
-		if text, err = base64.RawURLEncoding.DecodeString(cookie.Value); err == nil {
-			err = json.Unmarshal(text, &login)
-		}
-	}
-	c.setLogin(w, r, "", -1)
-	q := r.URL.Query()
-	client, known := c.client(login.Issuer)
-	switch {
-	case err != nil || !known || q.Get("state") != oidc.State(login.Proof):
-		c.loginPage(w, r, http.StatusBadRequest, "this login was not begun here, or too long ago")
-		return
-	case q.Get("error") != "":
-		c.loginPage(w, r, http.StatusForbidden, "the issuer refused the login")
+	undo, wait := c.people.attempt(r)
+	if wait > 0 {
+		retryAfter(w, wait)
+		c.loginPage(w, r, http.StatusTooManyRequests, "too many logins from this address have failed")
 		return
 	}
-	token, err := client.Finish(r.Context(), c.callback(r), login.Proof, q.Get("code"))
+	login, err := c.unseal(r)
+	c.setCookie(w, r, loginCookie, "", -1)
+	if err != nil {
+		c.refuseLogin(w, r, err)
+		return
+	}
+	token, err := c.finish(r, login)
 	if err != nil {
 		c.refuseLogin(w, r, err)
 		return
@@ -99,7 +130,24 @@ func (c *Console) fromIssuer(w http.ResponseWriter, r *http.Request) {
 		c.refuseLogin(w, r, err)
 		return
 	}
+	undo()
 	c.begin(w, r, token, s, c.local(login.Next))
+}
+
+// errRefused means that the issuer has refused a login.
+var errRefused = errors.New("the issuer refused the login")
+
+// finish returns the ID token of the person that a login at an issuer has led to.
+func (c *Console) finish(r *http.Request, login underWay) (token string, err error) {
+	q := r.URL.Query()
+	client, known := c.client(login.Issuer)
+	switch {
+	case !known || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(oidc.State(login.Proof))) != 1:
+		return "", errNotBegun
+	case q.Get("error") != "":
+		return "", errRefused
+	}
+	return c.issuers.Finish(r.Context(), client, c.callback(r), login.Proof, q)
 }
 
 // refuseLogin shows why a login has failed. The issuer's answer is in the log.
@@ -108,18 +156,18 @@ func (c *Console) refuseLogin(w http.ResponseWriter, r *http.Request, err error)
 	refused, isRefused := errors.AsType[admin.TokenError](err)
 	switch {
 	case isRefused:
+		retryAfter(w, refused.Wait)
 		c.loginPage(w, r, refused.Status, refused.Reason)
+	case errors.Is(err, errNotBegun):
+		c.loginPage(w, r, http.StatusBadRequest, err.Error())
+	case errors.Is(err, errRefused):
+		c.loginPage(w, r, http.StatusForbidden, err.Error())
+	case errors.Is(err, cas.ErrUnavailable):
+		_, reason := admin.StatusOf(err)
+		c.loginPage(w, r, http.StatusServiceUnavailable, reason)
 	case errors.Is(err, oidc.ErrUnavailable):
 		c.loginPage(w, r, http.StatusServiceUnavailable, "the issuer does not answer")
 	default:
 		c.loginPage(w, r, http.StatusForbidden, "the issuer's answer is not accepted")
 	}
-}
-
-// setLogin sets the cookie of a login that is under way for some seconds; -1 deletes it.
-func (c *Console) setLogin(w http.ResponseWriter, r *http.Request, value string, seconds int) {
-	//nolint:gosec // without TLS it is served on loopback only
-	http.SetCookie(w, &http.Cookie{
-		Name: loginCookie, Value: value, Path: c.path + callbackPath, MaxAge: seconds, HttpOnly: true, Secure: c.people.encrypted(r), SameSite: http.SameSiteLaxMode,
-	})
 }

@@ -26,21 +26,33 @@ type directory struct {
 	claims issuer.Claims
 	// challenge and nonce are those of the login that is under way.
 	challenge, nonce string
-	// asked is the form that the code was exchanged with.
-	asked url.Values
+	// asked is the form that the code was exchanged with, exchanges counts the requests that did so, and styles has their ways to show the secret.
+	asked     url.Values
+	exchanges int
+	styles    map[string]bool
+	// methods are those of token_endpoint_auth_methods_supported.
+	methods []string
 }
 
 func newDirectory(t *testing.T) *directory {
 	t.Helper()
-	d := &directory{Issuer: issuer.RunT(t), t: t}
+	d := &directory{Issuer: issuer.RunT(t), t: t, styles: make(map[string]bool)}
 	d.Handle("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(map[string]string{
+		_ = json.NewEncoder(w).Encode(map[string]any{
 			"issuer": d.URL, "jwks_uri": d.URL + "/jwks", "authorization_endpoint": d.URL + "/authorize", "token_endpoint": d.URL + "/token",
+			"token_endpoint_auth_methods_supported": d.methods,
 		})
 	})
 	d.Handle("/token", func(w http.ResponseWriter, r *http.Request) {
 		_ = r.ParseForm()
 		d.asked = r.PostForm
+		d.exchanges++
+		if _, _, basic := r.BasicAuth(); basic {
+			d.styles["basic"] = true
+		}
+		if r.PostForm.Has("client_secret") {
+			d.styles["post"] = true
+		}
 		w.Header().Set("Content-Type", "application/json")
 		if r.PostForm.Get("code") != "the-code" || challengeOf(r.PostForm.Get("code_verifier")) != d.challenge {
 			w.WriteHeader(http.StatusBadRequest)
@@ -160,6 +172,9 @@ func TestLoginsThatAreRefused(t *testing.T) {
 		"no state":         {nil, func(back string) string { return back[:strings.Index(back, "&state")] }, false, http.StatusBadRequest},
 		"another code":     {nil, func(back string) string { return strings.Replace(back, "the-code", "another", 1) }, false, http.StatusForbidden},
 		"an error":         {nil, func(back string) string { return back + "&error=access_denied" }, false, http.StatusForbidden},
+		"another client":   {issuer.Claims{"azp": "others"}, nil, false, http.StatusForbidden},
+		"a client list":    {issuer.Claims{"azp": []string{"console"}}, nil, false, http.StatusForbidden},
+		"another issuer":   {nil, func(back string) string { return back + "&iss=https%3A%2F%2Fevil.example" }, false, http.StatusForbidden},
 		"another nonce":    {issuer.Claims{"nonce": "another"}, nil, false, http.StatusForbidden},
 		"another audience": {issuer.Claims{"aud": "others"}, nil, false, http.StatusUnauthorized},
 		"no role":          {issuer.Claims{"groups": []string{"others"}}, nil, false, http.StatusForbidden},
@@ -201,5 +216,136 @@ func TestLoginsThatAreRefused(t *testing.T) {
 	}
 	if oidc.State("a") == oidc.State("b") {
 		t.Error("two logins have one state")
+	}
+}
+
+// Requests without a login that was begun here make no call to the issuer, and are counted as wrong tokens; no number of logins makes more than
+// one call for the discovery document.
+func TestStrangersMakeNoCallsToTheIssuer(t *testing.T) {
+	t.Parallel()
+	for name, listener := range map[string]struct {
+		path  string
+		serve func(t *testing.T, d *directory) *console
+	}{
+		"operators": {"/ui", func(t *testing.T, d *directory) *console { t.Helper(); return start(t, issued(d), miniredis.RunT(t)) }},
+		"callers": {"/tollgate/ui", func(t *testing.T, d *directory) *console {
+			t.Helper()
+			return startTeam(t, teamText+`issuers: [{id: corp, url: "`+d.URL+`", audiences: [console], orgs: [acme], team: research, role: operator, login: {client_id: console, scopes: [groups]}}]`+"\n", miniredis.RunT(t))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDirectory(t)
+			c := listener.serve(t, d)
+			before := d.Asked("/.well-known/openid-configuration")
+			for range 30 {
+				if status, _, body := c.visitor(t).get(c.URL + listener.path + "/login/issuer?issuer=corp"); status != http.StatusSeeOther {
+					t.Fatalf("the beginning of a login: %d %s", status, body)
+				}
+			}
+			if n := d.Asked("/.well-known/openid-configuration") - before; n > 1 {
+				t.Errorf("30 logins asked for the discovery document %d times, want once", n)
+			}
+			// The state of a cookie that the console has not sealed follows from a proof of the stranger's own.
+			forged, err := json.Marshal(map[string]any{"issuer": "corp", "proof": "mine", "next": "/ui/", "began": time.Now()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			slowed := 0
+			for range 100 {
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.URL+listener.path+"/login/callback?code=guess&state="+oidc.State("mine"), http.NoBody)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.AddCookie(&http.Cookie{Name: "tollgate_login", Value: base64.RawURLEncoding.EncodeToString(forged)})
+				switch status, header, body := c.visitor(t).do(r); {
+				case status == http.StatusTooManyRequests && header.Get("Retry-After") != "":
+					slowed++
+				case status != http.StatusBadRequest:
+					t.Fatalf("a forged cookie: %d %s, want 400 or 429", status, body)
+				}
+			}
+			if d.exchanges != 0 || slowed < 50 {
+				t.Errorf("forged logins made %d calls to the token endpoint, want none, and %d of 100 were slowed", d.exchanges, slowed)
+			}
+		})
+	}
+}
+
+// A login that was begun here bounds the calls, too: a code that the issuer refuses counts as a wrong token, and one that it accepts does not.
+func TestRefusedCodesAreCounted(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t)
+	c := start(t, issued(d), miniredis.RunT(t))
+	for range 40 { // twice the burst
+		p := c.visitor(t)
+		_, header, _ := p.get(c.URL + toIssuer)
+		if status, _, body := p.get(d.follow(header.Get("Location"))); status != http.StatusSeeOther {
+			t.Fatalf("login: %d %s", status, body)
+		}
+	}
+	p := c.visitor(t)
+	_, header, _ := p.get(c.URL + toIssuer)
+	back := strings.Replace(d.follow(header.Get("Location")), "the-code", "another", 1)
+	at, err := url.Parse(c.URL + "/ui/login/callback")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cookies, before := p.http.Jar.Cookies(at), d.exchanges
+	last := 0
+	for range 100 {
+		p.http.Jar.SetCookies(at, cookies) // the console deletes it
+		last, _, _ = p.get(back)
+	}
+	if n := d.exchanges - before; n > 25 || last != http.StatusTooManyRequests {
+		t.Errorf("100 wrong codes made %d calls to the issuer and ended with %d, want at most 25 calls and 429", n, last)
+	}
+}
+
+// The client shows its secret in one style, by one request.
+func TestTheSecretIsShownInOneStyle(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		methods []string
+		want    string
+	}{
+		"nothing said": {nil, "basic"}, "both": {[]string{"client_secret_post", "client_secret_basic"}, "basic"}, "post": {[]string{"client_secret_post"}, "post"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDirectory(t)
+			d.methods = tt.methods
+			c := start(t, strings.Replace(issued(d), "client_id: console,", "client_id: console, client_secret: {env: KEY},", 1), miniredis.RunT(t))
+			p := c.visitor(t)
+			_, header, _ := p.get(c.URL + toIssuer)
+			back := strings.Replace(d.follow(header.Get("Location")), "the-code", "another", 1)
+			if status, _, body := p.get(back); status != http.StatusForbidden {
+				t.Errorf("a wrong code: %d %s", status, body)
+			}
+			if len(d.styles) != 1 || !d.styles[tt.want] || d.exchanges != 1 {
+				t.Errorf("the secret was shown by %v in %d requests, want by %s in one", d.styles, d.exchanges, tt.want)
+			}
+		})
+	}
+}
+
+// A login ends at any gateway, in ten minutes.
+func TestLoginsEndAtAnyGateway(t *testing.T) {
+	t.Parallel()
+	d, store := newDirectory(t), miniredis.RunT(t)
+	one := start(t, issued(d), store)
+	other := start(t, issued(d), store)
+	p := one.visitor(t)
+	_, header, _ := p.get(one.URL + toIssuer)
+	back := strings.Replace(d.follow(header.Get("Location")), one.URL, other.URL, 1)
+	if status, _, body := p.get(back); status != http.StatusSeeOther {
+		t.Errorf("the way back to the other gateway: %d %s", status, body)
+	}
+	late := one.visitor(t)
+	_, header, _ = late.get(one.URL + toIssuer)
+	back = d.follow(header.Get("Location"))
+	one.ahead.Store(int64(10 * time.Minute))
+	if status, _, _ := late.get(back); status != http.StatusBadRequest {
+		t.Errorf("after ten minutes: %d, want 400", status)
 	}
 }

@@ -5,18 +5,19 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"path"
 	"strconv"
 	"strings"
+	"time"
+	"unicode"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
-	"github.com/tollgate-dev/tollgate/gateway/cas"
 )
 
 // Paths are below that of the console.
 const (
 	loginPath  = "login"
 	logoutPath = "logout"
-	cookieName = "tollgate_session"
 	// maxForm bounds the content of a form, in bytes.
 	maxForm = 256 << 10
 )
@@ -43,9 +44,7 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 	token := strings.TrimSpace(r.PostFormValue("token"))
 	s, err := c.people.enter(r, token, false)
 	if refused, ok := errors.AsType[admin.TokenError](err); ok {
-		if refused.Wait > 0 {
-			w.Header().Set("Retry-After", strconv.FormatInt(admin.RetrySeconds(refused.Wait), 10))
-		}
+		retryAfter(w, refused.Wait)
 		c.loginPage(w, r, refused.Status, refused.Reason)
 		return
 	}
@@ -57,49 +56,61 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 	c.begin(w, r, token, s, next)
 }
 
-// begin begins a session, and shows a page.
+// retryAfter sets the header for a wait; 0 sets none.
+func retryAfter(w http.ResponseWriter, wait time.Duration) {
+	if wait > 0 {
+		w.Header().Set("Retry-After", strconv.FormatInt(admin.RetrySeconds(wait), 10))
+	}
+}
+
+// begin begins a session, and shows a page. The session that the browser had before ends.
 func (c *Console) begin(w http.ResponseWriter, r *http.Request, token string, of session, next string) {
-	value, err := c.sessions.Begin(r.Context(), token, of)
-	switch {
-	case errors.Is(err, cas.ErrFull):
-		c.loginPage(w, r, http.StatusServiceUnavailable, "too many people are logged in")
-		return
-	case err != nil:
+	err := c.endSession(r)
+	value := ""
+	if err == nil {
+		value, err = c.sessions.Begin(r.Context(), token, of)
+	}
+	if err != nil {
 		_, reason := admin.StatusOf(err)
 		c.loginPage(w, r, http.StatusServiceUnavailable, reason)
 		return
 	}
-	c.setCookie(w, r, value, int(sessionTime.Seconds()))
+	c.setCookie(w, r, sessionCookie, value, int(sessionTime.Seconds()))
 	c.deps.Logger.InfoContext(r.Context(), "console session began", "who", of.Name, "client.address", peer(r).String())
 	http.Redirect(w, r, next, http.StatusSeeOther) //nolint:gosec // a page of the console, see local
 }
 
+// endSession ends the session of a request, if it has one, at every gateway.
+func (c *Console) endSession(r *http.Request) error {
+	value, ok := c.cookie(r, sessionCookie)
+	if !ok {
+		return nil
+	}
+	return c.sessions.End(context.WithoutCancel(r.Context()), value)
+}
+
 // logout ends the session of a request, at every gateway.
 func (c *Console) logout(w http.ResponseWriter, r *http.Request) {
-	if cookie, err := r.Cookie(cookieName); err == nil {
-		if err := c.sessions.End(context.WithoutCancel(r.Context()), cookie.Value); err != nil {
-			_, reason := admin.StatusOf(err)
-			(&visit{Console: c, w: w, r: r}).fail(http.StatusServiceUnavailable, reason+": the session goes on")
-			return
-		}
+	if err := c.endSession(r); err != nil {
+		_, reason := admin.StatusOf(err)
+		(&visit{Console: c, w: w, r: r}).fail(http.StatusServiceUnavailable, reason+": the session goes on")
+		return
 	}
-	c.setCookie(w, r, "", -1)
+	c.setCookie(w, r, sessionCookie, "", -1)
 	http.Redirect(w, r, c.path+loginPath, http.StatusSeeOther)
 }
 
-// setCookie sets the cookie of a session for some seconds; -1 deletes it.
-func (c *Console) setCookie(w http.ResponseWriter, r *http.Request, value string, seconds int) {
-	//nolint:gosec // without TLS it is served on loopback only
-	http.SetCookie(w, &http.Cookie{
-		Name: cookieName, Value: value, Path: c.cookies, MaxAge: seconds, HttpOnly: true, Secure: c.people.encrypted(r), SameSite: http.SameSiteLaxMode,
-	})
-}
-
-// local returns the address of a page of the console, the first one for any other address.
+// local returns the address of a page of the console, in its only form: the path is decoded and cleaned, as a browser does before it follows a
+// redirect. For any other address it returns the first page.
 func (c *Console) local(target string) string {
 	u, err := url.Parse(target)
-	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(u.Path, c.path) || strings.ContainsAny(target, "\\\r\n") || strings.HasPrefix(u.Path, c.path+loginPath) {
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || strings.ContainsAny(target+u.Path, "\\") ||
+		strings.ContainsFunc(u.Path, unicode.IsControl) {
 		return c.path
 	}
-	return u.RequestURI()
+	page := url.URL{Path: path.Clean(u.Path), RawQuery: u.RawQuery}
+	if !strings.HasPrefix(page.Path, c.path) || strings.HasPrefix(page.Path, c.path+loginPath) {
+		return c.path
+	}
+	return page.RequestURI()
 }

@@ -3,6 +3,7 @@ package ui
 import (
 	"net/http"
 	"net/netip"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
@@ -32,7 +33,14 @@ func (o operators) enter(r *http.Request, token string, login bool) (session, er
 	} else {
 		s, err = o.Identify(r, "Bearer "+token)
 	}
-	return session{Name: s.Name, Began: o.Now().UTC(), Login: login}, err
+	return session{Name: s.Name, Began: o.Now().UTC(), Org: s.Org, Holder: s.Name, Login: login}, err
+}
+
+func (o operators) attempt(r *http.Request) (undo func(), wait time.Duration) {
+	if _, wait = o.Attempts.Take(peer(r)); wait > 0 {
+		return nil, wait
+	}
+	return func() { o.Attempts.Return(peer(r)) }, 0
 }
 
 func (o operators) asker(r *http.Request, token string, s *session) (row.Scope, error) {

@@ -20,10 +20,13 @@ import (
 const (
 	// sessionTime is the length of a session.
 	sessionTime = 8 * time.Hour
-	// maxSessions bounds the sessions of all gateways.
-	maxSessions = 10_000
-	// allSessions is the name that sessions are kept under in the place of an organisation, and of the index that has them all.
-	allSessions = "all"
+	// maxOfHolder is the number of sessions that the holder of one key or token can have at a time, at all gateways together.
+	maxOfHolder = 50
+	// maxOfOrg is the number of sessions that the callers of one organisation can have at a time, or its operators. The operators who are
+	// bound to no organisation have as many.
+	maxOfOrg = 1000
+	// loginKeyID is the id of the record that has the key of logins under way. No session has this id.
+	loginKeyID = "login"
 )
 
 // errNoSession means that a cookie belongs to no session.
@@ -35,22 +38,33 @@ type session struct {
 	Sealed []byte    `json:"sealed"`
 	Name   string    `json:"name"`
 	Began  time.Time `json:"began"`
+	// Org is the organisation of the holder, empty for operators who are bound to none. Holder identifies the holder in the organisation: the
+	// key, or the subject of a token.
+	Org    string `json:"org,omitempty"`
+	Holder string `json:"holder"`
 	// Login says that the token came from a login at its issuer. It is judged as of then, and the session outlasts it.
 	Login bool `json:"login,omitempty"`
 	// Lead says that the navigation has the pages of leads. It gives no rights.
 	Lead bool `json:"lead,omitempty"`
 }
 
+// indexes returns the indexes that bound the number of sessions. Their names have a bounded length.
+func (s *session) indexes() []cas.Index {
+	return []cas.Index{{Name: "holder:" + idOf(s.Org+"/"+s.Holder), Most: maxOfHolder}, {Name: "org:" + idOf(s.Org), Most: maxOfOrg}}
+}
+
 // Sessions keeps sessions in the store that gateways share. It is safe for concurrent use.
 type Sessions struct {
 	store *cas.Store[session]
-	use   string
+	keys  *cas.Store[[]byte]
+	// use separates the sessions of one console from those of another: it is part of the keys of their records, and of the derivation of
+	// the keys that encrypt them.
+	use string
 }
 
-// NewSessions returns the sessions of one use whose keys begin with prefix. Sessions of another use, beside them in the store, are none of
-// them: their tokens are sealed under keys of their own. It does not dial.
+// NewSessions returns the sessions of the console named use. The keys of their records begin with prefix. It does not dial.
 func NewSessions(client redis.Cmdable, prefix, use string) *Sessions {
-	return &Sessions{cas.New[session](client, prefix), use}
+	return &Sessions{cas.New[session](client, prefix), cas.New[[]byte](client, prefix), use}
 }
 
 // idOf returns the id of a session, by which the value of its cookie cannot be found.
@@ -59,31 +73,30 @@ func idOf(value string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// cipherOf returns the cipher of the token of a session.
-func (s *Sessions) cipherOf(value string) (cipher.AEAD, error) {
-	key, err := hkdf.Key(sha256.New, []byte(value), nil, "tollgate "+s.use+" session", 32)
+// cipherOf returns the cipher under a key that is derived from a secret for one purpose.
+func (s *Sessions) cipherOf(secret []byte, purpose string) (cipher.AEAD, error) {
+	key, err := hkdf.Key(sha256.New, secret, nil, "tollgate "+s.use+" "+purpose, 32)
 	if err != nil {
 		return nil, fmt.Errorf("derive a key: %w", err)
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
-		return nil, fmt.Errorf("seal a session: %w", err)
+		return nil, fmt.Errorf("create a cipher: %w", err)
 	}
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// Begin stores a session with a token, and returns the value of its cookie. The error is [cas.ErrFull] if there are too many.
+// Begin stores a session with a token, and returns the value of its cookie. If the holder or the organisation has as many sessions as it
+// may, the oldest ones end.
 func (s *Sessions) Begin(ctx context.Context, token string, next session) (value string, err error) {
 	value = rand.Text() + rand.Text() // 256 bits
-	seal, err := s.cipherOf(value)
+	seal, err := s.cipherOf([]byte(value), "session")
 	if err != nil {
 		return "", err
 	}
 	next.Sealed = seal.Seal(nil, nil, []byte(token), nil) //nolint:gosec // the cipher draws a random nonce itself
-	w := cas.Write[session]{
-		Record: &next, TTL: sessionTime, In: []cas.Index{{Name: allSessions, Most: maxSessions}},
-	}
-	_, done, err := s.store.Swap(ctx, allSessions, cas.Entry[session]{ID: idOf(value)}, w)
+	w := cas.Write[session]{Record: &next, TTL: sessionTime, In: next.indexes(), Evict: true}
+	_, done, err := s.store.Swap(ctx, s.use, cas.Entry[session]{ID: idOf(value)}, w)
 	if err == nil && !done {
 		err = cas.ErrUnavailable // the store has another session of a random value
 	}
@@ -92,14 +105,14 @@ func (s *Sessions) Begin(ctx context.Context, token string, next session) (value
 
 // Token returns a session and its token by the value of its cookie. The error is errNoSession, or one of the store.
 func (s *Sessions) Token(ctx context.Context, value string) (token string, of session, err error) {
-	e, err := s.store.Look(ctx, allSessions, idOf(value))
+	e, err := s.store.Look(ctx, s.use, idOf(value))
 	if err != nil {
 		return "", of, err
 	}
 	if e.Record == nil {
 		return "", of, errNoSession
 	}
-	seal, err := s.cipherOf(value)
+	seal, err := s.cipherOf([]byte(value), "session")
 	if err != nil {
 		return "", of, err
 	}
@@ -110,15 +123,29 @@ func (s *Sessions) Token(ctx context.Context, value string) (token string, of se
 	return string(text), *e.Record, nil
 }
 
-// End ends a session, at every gateway at once.
+// End ends a session, at every gateway at once. There need not be one with the value.
 func (s *Sessions) End(ctx context.Context, value string) error {
 	for {
-		e, err := s.store.Get(ctx, allSessions, idOf(value))
+		e, err := s.store.Look(ctx, s.use, idOf(value))
 		if err != nil || e.Record == nil {
 			return err
 		}
-		if _, done, err := s.store.Swap(ctx, allSessions, e, cas.Write[session]{In: []cas.Index{{Name: allSessions}}}); done || err != nil {
+		if _, done, err := s.store.Swap(ctx, s.use, e, cas.Write[session]{In: e.Record.indexes()}); done || err != nil {
 			return err
 		}
 	}
+}
+
+// logins returns the cipher of cookies of logins under way. All gateways have the same one, because a browser may return from the issuer to
+// another gateway. Its key is in the store; a login under way fails if the store loses it.
+func (s *Sessions) logins(ctx context.Context) (cipher.AEAD, error) {
+	e, err := s.keys.Look(ctx, s.use, loginKeyID)
+	if err == nil && e.Record == nil {
+		key := []byte(rand.Text() + rand.Text())
+		e, _, err = s.keys.Swap(ctx, s.use, cas.Entry[[]byte]{ID: loginKeyID}, cas.Write[[]byte]{Record: &key})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.cipherOf(*e.Record, "login")
 }

@@ -29,8 +29,11 @@ type Team struct {
 	Encrypted func(r *http.Request) bool
 	// Logins returns the issuers where callers log in.
 	Logins func() []admin.Login
-	Now    func() time.Time
-	Logger *slog.Logger
+	// Attempt counts a request as one with a wrong key; undo takes that back. If its address has no attempts left, nothing is counted, undo is
+	// nil, and wait is the time until there is one.
+	Attempt func(r *http.Request) (undo func(), wait time.Duration)
+	Now     func() time.Time
+	Logger  *slog.Logger
 }
 
 // Answer is an answer of the data listener.
@@ -44,7 +47,7 @@ type Answer struct {
 // operators does those of admins.
 func NewTeam(deps Team, sessions *Sessions) *Console {
 	c := &Console{
-		path: TeamPath, cookies: "/tollgate", asks: "your key or token", pages: teamPages(), people: callers{deps}, sessions: sessions,
+		path: TeamPath, cookies: "/tollgate", secureCookies: "__Host-tollgate_team", asks: "your key or token", pages: teamPages(), people: callers{deps}, sessions: sessions,
 		deps: admin.Deps{Now: deps.Now, Logger: deps.Logger},
 	}
 	c.serveCommon()
@@ -71,6 +74,8 @@ func (callers) open() bool { return false }
 
 func (c callers) logins() []admin.Login { return c.Logins() }
 
+func (c callers) attempt(r *http.Request) (undo func(), wait time.Duration) { return c.Attempt(r) }
+
 // enter identifies the caller with a key or token. A wrong one counts as at any route.
 func (c callers) enter(r *http.Request, token string, login bool) (session, error) {
 	s := session{Began: c.Now().UTC(), Login: login}
@@ -79,6 +84,7 @@ func (c callers) enter(r *http.Request, token string, login bool) (session, erro
 		return s, err
 	}
 	s.Name = cmp.Or(me.Subject, me.Key)
+	s.Org, s.Holder = me.Org, me.Key
 	for _, role := range me.Roles {
 		s.Lead = s.Lead || role == string(identity.RoleLead) && me.Team != ""
 	}

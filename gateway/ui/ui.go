@@ -8,9 +8,11 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/oidc"
 )
 
 // Path is the path of the first page. All others are below it.
@@ -25,8 +27,9 @@ const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src
 
 // Console serves the pages of one listener. It is safe for concurrent use.
 type Console struct {
-	// path is the path of the first page, cookies that of its cookies.
-	path, cookies string
+	// path is the path of the first page. cookies is the path of the console's cookies without TLS, secureCookies the beginning of their
+	// names over TLS.
+	path, cookies, secureCookies string
 	// asks names the credentials that people paste to log in.
 	asks string
 	// pages are those that people see, in the order of the navigation.
@@ -34,6 +37,7 @@ type Console struct {
 	people   people
 	deps     admin.Deps
 	sessions *Sessions
+	issuers  *oidc.Logins
 	rows     map[string]*row.Row // by pattern; those of the operators' listener
 	// done maps actions to the notices of pages after them.
 	done map[string]string
@@ -50,6 +54,9 @@ type people interface {
 	open() bool
 	// logins returns the issuers where people log in.
 	logins() []admin.Login
+	// attempt counts a request as one with a wrong token, as long as its address has attempts left; undo takes that back. Otherwise wait is the
+	// time until there is one, and undo is nil.
+	attempt(r *http.Request) (undo func(), wait time.Duration)
 	// enter returns the session of the holder of a token, which was typed in or comes from a login at its issuer.
 	enter(r *http.Request, token string, login bool) (session, error)
 	// asker returns the holder of a session's token, and of none where no login is required.
@@ -58,7 +65,10 @@ type people interface {
 
 // New returns the console over the rows of the operators' listener.
 func New(deps admin.Deps, sessions *Sessions) *Console {
-	c := &Console{path: Path, cookies: "/ui", asks: "the token of an admin", pages: pages(), people: operators{deps}, deps: deps, sessions: sessions, rows: make(map[string]*row.Row)}
+	c := &Console{
+		path: Path, cookies: "/ui", secureCookies: "__Host-tollgate", asks: "the token of an admin", pages: pages(), people: operators{deps},
+		deps: deps, sessions: sessions, rows: make(map[string]*row.Row),
+	}
 	c.serveCommon()
 	rows := deps.Rows()
 	for i := range rows {
@@ -77,7 +87,7 @@ func New(deps admin.Deps, sessions *Sessions) *Console {
 
 // serveCommon begins to serve the parts that all consoles have: the pages, and the login.
 func (c *Console) serveCommon() {
-	c.mux, c.done = http.NewServeMux(), make(map[string]string)
+	c.mux, c.done, c.issuers = http.NewServeMux(), make(map[string]string), oidc.NewLogins(c.deps.Now)
 	c.mux.Handle("GET "+strings.TrimSuffix(c.path, "/"), http.RedirectHandler(c.path, http.StatusMovedPermanently))
 	c.mux.HandleFunc("GET "+c.path+"style.css", file("style.css"))
 	c.mux.HandleFunc("GET "+c.path+"live.js", file("live.js"))
@@ -177,11 +187,11 @@ func (v *visit) toLogin() {
 // identify finds the sender of a request: the holder of the session's token or, where nobody has to log in, anyone.
 func (v *visit) identify() (err error) {
 	if !v.people.open() {
-		cookie, err := v.r.Cookie(cookieName)
-		if err != nil {
+		value, ok := v.cookie(v.r, sessionCookie)
+		if !ok {
 			return errNoSession
 		}
-		if v.token, v.session, err = v.sessions.Token(v.r.Context(), cookie.Value); err != nil {
+		if v.token, v.session, err = v.sessions.Token(v.r.Context(), value); err != nil {
 			return err
 		}
 	}
