@@ -94,11 +94,18 @@ func (*timeout) Temporary() bool { return true }
 // through opens a connection through the proxy at u.
 func through(ctx context.Context, u *url.URL, network, server string, dial Dial) (net.Conn, error) {
 	if strings.HasPrefix(u.Scheme, "socks5") {
-		d, err := socks.FromURL(u, dial)
+		var conn net.Conn // without the wrapper of the library, behind which a socket cannot be looked at
+		d, err := socks.FromURL(u, Dial(func(ctx context.Context, network, address string) (_ net.Conn, err error) {
+			conn, err = dial(ctx, network, address)
+			return conn, err
+		}))
 		if err != nil {
 			return nil, errors.New("not a SOCKS proxy")
 		}
-		return d.(socks.ContextDialer).DialContext(ctx, network, server) //nolint:forcetypeassert // SOCKS 5 has one
+		if _, err := d.(socks.ContextDialer).DialContext(ctx, network, server); err != nil { //nolint:forcetypeassert // SOCKS 5 has one
+			return nil, err
+		}
+		return conn, nil
 	}
 	port := map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	conn, err := dial(ctx, network, net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port)))

@@ -3,12 +3,14 @@ package egress
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -134,6 +136,9 @@ func ask(ctx context.Context, dial Dial, server string) error {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
+	if _, isSocket := conn.(syscall.Conn); !isSocket {
+		return fmt.Errorf("a %T has no socket to look at", conn)
+	}
 	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: tunnelled\r\nConnection: close\r\n\r\n"); err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ func runsOf(c *settings.Config) upstream.Config {
 func balancedOf(c *settings.Config) upstream.Config {
 	r := runsOf(c)
 	r.BaseURL = strings.Replace(c.Platform.BalancedURL, "{id}", "id", 1)
+	r.Duplex = true // a worker may answer what it has not read to its end
 	return r
 }
 

@@ -53,6 +53,8 @@ type Config struct {
 	Connections int
 	// Proxy is the URL of the proxy on the way, "" that of the environment.
 	Proxy string
+	// Duplex accepts a successful response that begins before its request has been sent.
+	Duplex bool
 }
 
 // Request is one call. The client adds the organisation's credential.
@@ -119,6 +121,7 @@ func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 		MaxIdle:               cfg.MaxIdle,
 		IdleTimeout:           idleTimeout,
 		MaxAge:                maxAge,
+		Duplex:                cfg.Duplex,
 		Fallback:              c.byStandard,
 	}
 	return c, nil

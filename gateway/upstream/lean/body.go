@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync/atomic"
 	"time"
@@ -33,11 +34,26 @@ func (b *body) Read(p []byte) (n int, err error) {
 	if n, err = b.inner.Read(p); err == nil {
 		return n, nil
 	}
-	if b.end(errors.Is(err, io.EOF)); !errors.Is(err, io.EOF) && b.ctx.Err() != nil {
+	if errors.Is(err, io.EOF) {
+		if ferr := b.finish(); ferr != nil {
+			err = ferr
+		}
+	} else if b.end(false); b.ctx.Err() != nil {
 		err = context.Cause(b.ctx)
 	}
 	b.err = err
 	return n, err
+}
+
+// finish ends the exchange with the whole answer. On a connection that was used before, an answer with more bytes after it may be the late answer
+// to another request: that is an error.
+func (b *body) finish() error {
+	if b.conn.reused && b.conn.excess() {
+		b.end(false)
+		return fmt.Errorf("%w: more than one came", ErrMalformed)
+	}
+	b.end(true)
+	return nil
 }
 
 // Close implements io.Closer.
@@ -53,7 +69,7 @@ func (b *body) end(whole bool) {
 		return
 	}
 	c := b.conn
-	written := whole && !b.closes && c.sent()
+	written := whole && !b.closes && c.sent(grace)
 	if running := b.stop(); running && written && c.in.Buffered() == 0 {
 		if c.in.Size() > bufferSize { // the head was long
 			c.in = bufio.NewReaderSize(c, bufferSize)
@@ -64,10 +80,10 @@ func (b *body) end(whole bool) {
 	c.abort()
 }
 
-// sent reports whether the request was written to its end.
-func (c *conn) sent() bool {
+// sent reports whether the request was written to its end, for which it waits.
+func (c *conn) sent(wait time.Duration) bool {
 	if c.over != nil {
-		timer := time.NewTimer(grace)
+		timer := time.NewTimer(wait)
 		defer timer.Stop()
 		select {
 		case <-c.over:

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -26,7 +27,8 @@ const (
 	maxHead = 64 << 10
 	// maxInformational is how many 1xx answers may come before the answer.
 	maxInformational = 5
-	// rest is how long an answer may take when the request could not be written.
+	// rest is how long an answer may take when the request could not be written, and how long an answer that has come waits for the goroutine
+	// that writes its request.
 	rest = time.Second
 	// grace is how long the end of an answer may wait for that of its request, which
 	// has mostly come, but in another goroutine.
@@ -65,19 +67,48 @@ type conn struct {
 	progress
 }
 
-// ear is a connection that TLS reads. Deaf, it hears nothing more.
+// ear is a connection that TLS reads. Deaf, it hears nothing more. It follows the records (RFC 8446, section 5.1), so that a part of a record
+// that TLS has read ahead is seen.
 type ear struct {
 	net.Conn
 	deaf bool
+	// header has the first bytes of a record, headed of them, until its length is known; left is how much of it is to come then.
+	header [recordHeader]byte
+	headed int
+	left   int
 }
+
+// recordHeader is the length of the header of a record of TLS.
+const recordHeader = 5
 
 // Read implements io.Reader.
 func (e *ear) Read(p []byte) (int, error) {
 	if e.deaf {
 		return 0, os.ErrDeadlineExceeded // which TLS takes for temporary
 	}
-	return e.Conn.Read(p)
+	n, err := e.Conn.Read(p)
+	e.follow(p[:n])
+	return n, err
 }
+
+// follow counts bytes that were read.
+func (e *ear) follow(b []byte) {
+	for len(b) > 0 {
+		if e.left == 0 {
+			n := copy(e.header[e.headed:], b)
+			e.headed, b = e.headed+n, b[n:]
+			if e.headed == recordHeader {
+				e.headed, e.left = 0, int(binary.BigEndian.Uint16(e.header[3:]))
+			}
+			continue
+		}
+		n := min(e.left, len(b))
+		e.left, b = e.left-n, b[n:]
+	}
+}
+
+// between reports whether a record has ended and no other has begun.
+func (e *ear) between() bool { return e.headed == 0 && e.left == 0 }
 
 // progress is how far an exchange has come.
 type progress struct {
@@ -106,9 +137,9 @@ func newConn(t *Transport, to destination, raw, secure net.Conn, ear *ear) *conn
 	return c
 }
 
-// quiet reports whether nothing has come on an idle connection, not even its end.
+// quiet reports whether nothing has come on an idle connection, not even its end: to the network, or to anything between it and the buffer.
 func (c *conn) quiet() bool {
-	return c.in.Buffered() == 0 && c.peeker.quiet() && (c.ear == nil || c.drained())
+	return c.in.Buffered() == 0 && c.peeker.quiet() && (c.ear == nil || c.ear.between() && c.drained())
 }
 
 // drained reports whether TLS holds nothing that it has read ahead.
@@ -117,6 +148,21 @@ func (c *conn) drained() bool {
 	n, err := c.net.Read(c.one[:])
 	c.ear.deaf = false
 	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded)
+}
+
+// excess reports whether more than one answer has come by the end of an answer. Of TLS, it counts the bytes that were read: those that were
+// not may be an alert that ends the connection.
+func (c *conn) excess() bool {
+	if c.in.Buffered() > 0 {
+		return true
+	}
+	if c.ear == nil {
+		return c.peeker.waiting()
+	}
+	c.ear.deaf = true
+	n, _ := c.net.Read(c.one[:])
+	c.ear.deaf = false
+	return n > 0
 }
 
 // lost reports whether the request that has failed may be sent again on another
@@ -146,6 +192,9 @@ func (c *conn) exchange(req *http.Request) (*http.Response, error) {
 	if err == nil {
 		res, err = c.answer(req)
 	}
+	if err == nil && c.premature(res) {
+		err = fmt.Errorf("%w: it came before the end of its request", ErrMalformed)
+	}
 	if err != nil {
 		stop()
 		c.abort()
@@ -153,11 +202,19 @@ func (c *conn) exchange(req *http.Request) (*http.Response, error) {
 	}
 	b := &body{conn: c, inner: res.Body, ctx: req.Context(), stop: stop, closes: res.Close || req.Close}
 	if res.Body == http.NoBody {
-		b.end(true)
+		if err := b.finish(); err != nil {
+			return nil, err
+		}
 	} else {
 		res.Body = b
 	}
 	return res, nil
+}
+
+// premature reports whether a response came before all of its request was written. An error may, since the server need not read what it
+// refuses; anything else is more likely to belong to another request.
+func (c *conn) premature(res *http.Response) bool {
+	return res.StatusCode < http.StatusBadRequest && !c.t.Duplex && c.over != nil && !c.sent(rest)
 }
 
 // explain finds the reason why an exchange has failed.

@@ -2,9 +2,13 @@
 // the goroutine of its caller what http.Transport does in two more for each
 // connection.
 //
-//   - Connections are kept and reused, by requests with the same Authorization. One that
-//     its server has closed, or on which anything came that was not asked for, is never
-//     used again.
+//   - Connections are kept and reused, by requests with the same Authorization. A connection
+//     that its server has closed, or on which anything came while it was idle, even a part of
+//     a TLS record, is never used again. It is looked at immediately before the request is
+//     written. Bytes that come after that are the response, as for every client of HTTP/1.1.
+//   - A response on a connection that was used before is an error if more bytes follow it,
+//     since it may be the late response to another request. So is a response, unless its
+//     status is an error or Duplex is set, that begins before its request has been written.
 //   - A request is sent a second time only if it has no body, its method is safe, and the
 //     connection, one that was used before, ended without a byte of an answer; all
 //     others fail. ErrUnsent says that nothing of the request has left.

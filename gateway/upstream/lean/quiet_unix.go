@@ -4,26 +4,44 @@ package lean
 
 import (
 	"errors"
+	"net"
+	"os"
 	"syscall"
+	"time"
 )
 
 // peeker looks whether anything waits to be read on a connection.
 type peeker struct {
-	conn syscall.RawConn // nil cannot be looked at
-	look func(fd uintptr)
-	err  error
+	conn syscall.RawConn // nil for a connection that is not on a socket
+	// layered is a connection that may hold bytes that it has read ahead, such as one through a proxy that speaks TLS, or one that is not on a
+	// socket; nil for a socket.
+	layered net.Conn
+	look    func(fd uintptr)
+	n       int
+	err     error
 }
 
-func newPeeker(c any) *peeker {
+func newPeeker(c net.Conn) *peeker {
 	p := &peeker{}
-	if sc, ok := c.(syscall.Conn); ok {
+	inner := c
+	for {
+		over, isLayer := inner.(interface{ NetConn() net.Conn })
+		if !isLayer {
+			break
+		}
+		p.layered, inner = c, over.NetConn()
+	}
+	if sc, ok := inner.(syscall.Conn); ok {
 		if raw, err := sc.SyscallConn(); err == nil {
 			p.conn = raw
 		}
 	}
+	if p.conn == nil {
+		p.layered = c
+	}
 	p.look = func(fd uintptr) {
 		var b [1]byte
-		_, _, p.err = syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		p.n, _, p.err = syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 	}
 	return p
 }
@@ -31,11 +49,21 @@ func newPeeker(c any) *peeker {
 // quiet reports whether the connection is open and nothing waits to be read.
 // Control is used, since a deadline that has passed would hinder a read.
 func (p *peeker) quiet() bool {
-	if p.conn == nil {
-		return true
-	}
-	if p.conn.Control(p.look) != nil {
+	return (p.conn == nil || p.peek() && errors.Is(p.err, syscall.EAGAIN)) && (p.layered == nil || p.drained())
+}
+
+// waiting reports whether bytes wait to be read.
+func (p *peeker) waiting() bool { return p.peek() && p.err == nil && p.n > 0 }
+
+// peek looks, and reports whether that was possible.
+func (p *peeker) peek() bool { return p.conn != nil && p.conn.Control(p.look) == nil }
+
+// drained reports whether a layered connection holds nothing that it has read ahead.
+func (p *peeker) drained() bool {
+	if p.layered.SetReadDeadline(time.Unix(1, 0)) != nil {
 		return false
 	}
-	return errors.Is(p.err, syscall.EAGAIN)
+	var b [1]byte
+	n, err := p.layered.Read(b[:])
+	return p.layered.SetReadDeadline(time.Time{}) == nil && n == 0 && errors.Is(err, os.ErrDeadlineExceeded)
 }

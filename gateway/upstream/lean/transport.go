@@ -43,6 +43,8 @@ type Transport struct {
 	// MaxIdle is how many idle connections are kept, IdleTimeout for how long.
 	MaxIdle     int
 	IdleTimeout time.Duration
+	// Duplex lets a response with a status below 400 begin before its request has been written. Otherwise such a response is an error.
+	Duplex bool
 	// MaxAge is how long after its beginning a connection takes requests; 0 has no bound.
 	MaxAge time.Duration
 
