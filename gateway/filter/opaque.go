@@ -63,15 +63,14 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// showUnread makes a worker's answer fit to be seen: as it is, but as a page of no
-// origin, because the gateway's own pages have the same one.
+// showUnread makes a worker's answer fit to be seen: as it is, but without effect on the gateway's own pages, which have the same origin.
 func showUnread(a *Answer) {
 	length := a.Header["Content-Length"]
 	a.Header = endToEnd(a.Header)
 	if a.Stream != nil && len(length) == 1 {
 		a.Header["Content-Length"] = length
 	}
-	a.Header.Set("Content-Security-Policy", "sandbox")
+	confine(a.Header)
 	if a.Tunnel != nil {
 		upgrade(a.Header)
 	}

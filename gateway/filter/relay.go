@@ -16,7 +16,8 @@ import (
 // Relay makes the platform's answer fit to be seen: only listed headers pass,
 // redirects do not, and an error body is written anew from its documented
 // members, so that nothing else the platform may say (its account's other
-// resources, our credential) reaches the caller.
+// resources, our credential) reaches the caller. Content that is not JSON is a
+// document of no origin to browsers.
 type Relay struct {
 	Upstream *upstream.Client
 	// Run is where calls of the run interface go; nil when it is not served.
@@ -67,6 +68,9 @@ func (f Relay) Response(_ context.Context, ex *Exchange) error {
 		header.Del("Cache-Control")
 	}
 	if a.Status < 400 {
+		if a.Status != http.StatusNoContent && !inert(header.Get("Content-Type")) {
+			header.Set("Content-Security-Policy", sandbox)
+		}
 		a.Header = header
 		return nil
 	}

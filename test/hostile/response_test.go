@@ -50,6 +50,71 @@ func TestAnswersAreFiltered(t *testing.T) {
 	}
 }
 
+// TestContentThatIsNoDataHasNoOrigin: a response that a browser may show as a document has the sandbox policy, whatever its name and its spelling.
+func TestContentThatIsNoDataHasNoOrigin(t *testing.T) {
+	t.Parallel()
+	var declared []string // one call at a time
+	s := open(t, answering(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header()["Content-Type"] = declared
+		w.Header().Set("Content-Security-Policy", "default-src *")
+		_, _ = io.WriteString(w, `"<script>alert(document.domain)</script>"`)
+	}))
+	for contentType, want := range map[string]string{
+		"text/html": "sandbox", "TEXT/HTML;charset=utf-8": "sandbox", "application/xhtml+xml": "sandbox", "image/svg+xml": "sandbox", "text/xml": "sandbox", "text/plain": "sandbox",
+		"application/json+html": "sandbox", "": "sandbox", "application/json": "", "application/json;charset=utf-8": "", "text/event-stream": "",
+	} {
+		if declared = nil; contentType != "" {
+			declared = []string{contentType}
+		}
+		a := s.ask(t, request("GET", "/v2/pods/pod1", k1, ""))
+		if got := a.Header.Get("Content-Security-Policy"); a.Status != 200 || got != want || a.Header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %d with %q, want %q", contentType, a.Status, a.Header, want)
+		}
+	}
+}
+
+// TestUnsolicitedAnswers: what the platform sends on an idle connection is the answer to no call.
+func TestUnsolicitedAnswers(t *testing.T) {
+	t.Parallel()
+	const answer, wrong = `{"pods":[]}`, `{"pods":["of another caller"]}`
+	head := func(body string) string {
+		return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", len(body))
+	}
+	for name, unsolicited := range map[string]string{
+		"a response": head(wrong) + wrong, "a part of a head": "HTTP/1.1 200", "its body alone": wrong, "a line": "\r\n", "an informational one": "HTTP/1.1 103 Early Hints\r\n\r\n", "two": head(answer) + answer + head(wrong) + wrong,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			more, said := make(chan struct{}), make(chan struct{})
+			s := open(t, answering(func(w http.ResponseWriter, _ *http.Request) {
+				conn, in, err := http.NewResponseController(w).Hijack()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				go func() {
+					defer func() { _ = conn.Close() }()
+					_, _ = io.WriteString(conn, head(answer)+answer)
+					<-more
+					_, _ = io.WriteString(conn, unsolicited)
+					said <- struct{}{}
+					if _, err := http.ReadRequest(in.Reader); err == nil {
+						t.Error("a connection on which something had come was used again")
+						_, _ = io.WriteString(conn, head(wrong)+wrong)
+					}
+				}()
+			}))
+			for i := range 25 {
+				if a := s.ask(t, request("GET", "/v2/pods", k1, "")); a.Status != 200 || strings.Contains(a.Body, "another") {
+					t.Fatalf("call %d: %d %s", i, a.Status, a.Body)
+				}
+				more <- struct{}{}
+				<-said
+			}
+		})
+	}
+}
+
 // TestUnknownStatusesAreNotRelayed: a status outside of RFC 9110 is 502.
 func TestUnknownStatusesAreNotRelayed(t *testing.T) {
 	t.Parallel()

@@ -83,3 +83,53 @@ func TestWhatWorkersSee(t *testing.T) {
 		t.Errorf("declared too large: %d %s", a.Status, a.Body)
 	}
 }
+
+// TestWorkersDoNotReachTheOrigin: a worker's response has no effect on the origin of the consoles, on callers' browsers or on caches and proxies
+// in front of the gateway. Its other headers pass.
+func TestWorkersDoNotReachTheOrigin(t *testing.T) {
+	removed := map[string]string{
+		"Clear-Site-Data": `"*"`, "Refresh": "0;url=https://evil.example", "Service-Worker-Allowed": "/", "Set-Cookie": "__Host-tollgate_session=x; Path=/; Secure", "Set-Cookie2": "a=b",
+		"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Credentials": "true", "Access-Control-Allow-Headers": "*", "Access-Control-Allow-Private-Network": "true", "Access-Control-Anything-New": "1",
+		"Strict-Transport-Security": "max-age=0", "Public-Key-Pins": "x", "Expect-CT": "enforce", "Alt-Svc": `h3="evil:443"`, "NEL": "{}", "Report-To": "{}", "Reporting-Endpoints": `d="https://evil.example"`,
+		"Link": "</ui/logout>; rel=preload", "Speculation-Rules": `"https://evil.example"`, "X-DNS-Prefetch-Control": "on", "WWW-Authenticate": "Basic", "Authentication-Info": "x",
+		"Accept-CH": "Sec-CH-UA", "Critical-CH": "Sec-CH-UA", "Origin-Agent-Cluster": "?1", "Use-As-Dictionary": `match="/*"`, "Permissions-Policy": "x", "Set-Login": "logged-in",
+		"Content-Security-Policy-Report-Only": "report-uri https://evil.example", "Timing-Allow-Origin": "*", "Secure-Session-Registration": "x", "Sec-Session-Registration": "x",
+		"Attribution-Reporting-Register-Source": "{}", "Cache-Control": "max-age=60, public", "Surrogate-Control": "max-age=60", "CDN-Cache-Control": "max-age=60",
+		"X-Accel-Redirect": "/secret", "X-Sendfile": "/etc/passwd", "SourceMap": "https://evil.example",
+	}
+	kept := map[string]string{
+		"X-Worker": "w1", "Etag": `"x"`, "Content-Language": "de", "Content-Disposition": "inline", "X-Accel-Buffering": "no", "Server-Timing": "a", "Vary": "Accept", "X-Frame-Options": "DENY",
+		"Content-Type": "text/html", "Retry-After": "1", "Openai-Processing-Ms": "3",
+	}
+	worker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, set := range []map[string]string{removed, kept} {
+			for name, value := range set {
+				w.Header().Set(name, value)
+			}
+		}
+		w.Header().Set("Content-Security-Policy", "default-src *")
+		if r.URL.Path == "/long" {
+			_, _ = io.WriteString(w, strings.Repeat("x", 100<<10))
+			return
+		}
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	t.Cleanup(worker.Close)
+	r := newRig(t, balancedAt(t, worker.URL))
+	for _, path := range []string{"/short", "/long"} {
+		a := r.ask(t, "GET", "/lb/e1"+path, "key_research", "")
+		for name := range removed {
+			if got := a.Header.Values(name); len(got) > 0 {
+				t.Errorf("%s: %s: %q reaches the caller", path, name, got)
+			}
+		}
+		for name, want := range kept {
+			if got := a.Header.Get(name); got != want {
+				t.Errorf("%s: %s: %q, want %q", path, name, got, want)
+			}
+		}
+		if got := a.Header.Values("Content-Security-Policy"); len(got) != 1 || got[0] != "sandbox" {
+			t.Errorf("%s: Content-Security-Policy: %q, want sandbox", path, got)
+		}
+	}
+}
