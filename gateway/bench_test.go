@@ -96,6 +96,9 @@ func unchecked(t testing.TB) *decisionlog.Log {
 // included. test/bench compares the pipeline with a bare proxy.
 func BenchmarkHandler(b *testing.B) {
 	const pod = `{"name":"a","image":"img:1","gpu":{"id":"NVIDIA L4"},"env":{"A":"1","B":"2"},"ports":["8888/http","22/tcp"]}`
+	const long = `{"name":"train-llama-17","image":"ghcr.io/acme/pytorch:2.1.0-py3.10-cuda11.8.0-devel-ubuntu22.04","gpu":{"id":"NVIDIA L4"},"args":"python -m train --config /workspace/configs/llama-7b.yaml --epochs 3 --lr 2e-5",` +
+		`"env":{"HF_HOME":"/workspace/.cache/huggingface","WANDB_PROJECT":"llama-17","WANDB_API_KEY":"3f2a9c1be7d84f60a5c2d1e0b9f8a7c6d5e4f3a2","OUTPUT":"s3://acme-models/runs/2026-11-28/llama-17/checkpoints","MASTER_ADDR":"10.0.0.12",` +
+		`"PUBLIC_KEY":"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBqXn7bq3v9mQ1u2cYt8s5LkP0wZr4JhGd6eFyXaTnUo dev@acme.example","REDIS_URL":"redis://default:p4ssw0rd@cache.acme.example:6379/3"},"ports":["8888/http","22/tcp"]}`
 	const v1 = `{"name":"a","imageName":"img:1","gpuTypeIds":["NVIDIA L4"],"env":{"A":"1","B":"2"},"ports":["8888/http","22/tcp"]}`
 	const graphql = `{"query":"mutation { podFindAndDeployOnDemand(input: {name: \"a\", imageName: \"img:1\", gpuTypeId: \"NVIDIA L4\", gpuCount: 1, ` +
 		`ports: \"8888/http,22/tcp\", env: [{key: \"A\", value: \"1\"}, {key: \"B\", value: \"2\"}]}) { id desiredStatus } }"}`
@@ -104,6 +107,7 @@ func BenchmarkHandler(b *testing.B) {
 		{"get/counted", "GET", "/v2/pods", "key_counted", ""},
 		{"post/exempt", "POST", "/v2/pods", "key_exempt", pod},
 		{"post/counted", "POST", "/v2/pods", "key_counted", pod},
+		{"post/long", "POST", "/v2/pods", "key_exempt", long},
 		{"post/refused", "POST", "/v2/pods", "key_exempt", strings.Replace(pod, "L4", "H200", 1)},
 		{"v1/get", "GET", "/v1/pods/p1", "key_exempt", ""},
 		{"v1/list", "GET", "/v1/pods", "key_exempt", ""},

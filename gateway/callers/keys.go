@@ -18,6 +18,7 @@ import (
 type Keys struct {
 	deps    Deps
 	keyring *keyring
+	seen    *identity.Seen
 }
 
 // Deps are the parts that keys need. All are required.
@@ -40,7 +41,7 @@ type Deps struct {
 
 // New returns keys that are kept below a prefix.
 func New(prefix settings.Prefix, deps Deps) *Keys {
-	return &Keys{deps, newKeyring(keystore.New(deps.Redis, prefix.Keys()), deps.Now, deps.Logger)}
+	return &Keys{deps, newKeyring(keystore.New(deps.Redis, prefix.Keys()), deps.Now, deps.Logger), identity.NewSeen()}
 }
 
 // State returns when the store was last read, zero for never, and how the last attempt ended.
@@ -81,5 +82,9 @@ func (s *Keys) directory(cfg *settings.Config) (*identity.Directory, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cfg.Directory(s.issuers(cfg), authorities)
+	directory, err := cfg.Directory(s.issuers(cfg), authorities)
+	if err != nil {
+		return nil, err
+	}
+	return directory.Remembering(s.seen), nil
 }

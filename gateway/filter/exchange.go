@@ -241,10 +241,14 @@ func (ex *Exchange) Record() *Exchange {
 		ex    Exchange
 		event telemetry.Event
 	}{event: *ex.Event}
+	path, params := clip(ex.In.Path), ex.Params
+	if c := ex.callers; c != nil && c.Directory != nil && c.Directory.Within(unescaped(ex.In.Path)) {
+		path, params = "", nil // they have a key
+	}
 	r.ex = Exchange{
-		In: Inbound{Path: clip(ex.In.Path)}, Dialect: ex.Dialect, Operation: ex.Operation, Params: ex.Params, Caller: ex.Caller,
+		In: Inbound{Path: path}, Dialect: ex.Dialect, Operation: ex.Operation, Params: params, Caller: ex.Caller,
 		Limit: ex.Limit, Event: &r.event, Sent: ex.Sent, Adopted: ex.Adopted,
-		Path: Path{stages: slices.Clip(ex.Path.stages), call: ex.Path.call}, Body: Body{Labels: ex.Body.Labels, withheld: ex.Body.withheld},
+		Path: Path{stages: slices.Clip(ex.Path.stages), call: ex.Path.call}, Body: Body{Labels: ex.Body.Labels, withheld: ex.Body.withheld, headers: ex.Body.headers},
 		Access: Access{foreign: ex.Access.foreign}, Judged: Judged{Input: ex.inputForRecord(), Verdict: ex.Judged.Verdict},
 		Money: Money{Held: ex.Money.Held.forRecord()},
 	}

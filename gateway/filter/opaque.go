@@ -37,6 +37,9 @@ func passUnread(ex *Exchange) error {
 	in, out := &ex.In, &ex.Out
 	out.Method, out.Path, out.Query = in.Method, "/"+ex.Params["path"], in.Query
 	out.Header = endToEnd(in.Header)
+	for _, name := range ex.Body.headers {
+		delete(out.Header, name)
+	}
 	out.Header.Set(HeaderRequestID, ex.RequestID)
 	if out.Tunnel = asks(in.Header); out.Tunnel {
 		upgrade(out.Header)

@@ -2,36 +2,116 @@ package filter
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/route"
 )
 
 // OwnKeys keeps callers' keys from the platform. Some clients put the key that they
-// call with into the environment of the resources that they make.
+// call with into the environment of the resources that they make. See
+// [identity.Directory.Within] for the places in a text where a key is found.
 type OwnKeys struct{}
 
 // Name implements Filter.
 func (OwnKeys) Name() string { return "own keys" }
 
-// Request takes variables that hold a key out of the environment, and refuses with 422
-// a key anywhere else in a body, as in the name of a member; also in the environment, where the organisation wants
-// that. Inputs of jobs belong to their workers and are not looked at.
+// Request removes variables that hold a key from the environment, and headers that
+// hold a key from a call of a load-balanced endpoint. It refuses with 422 a key in any other part of a call
+// that the platform gets: in the path, the query, a header or the body, names of members
+// included; and in labels. Where the organisation wants that, it refuses a key in the environment and in those headers, too. The input of a job, the
+// body of a chat and the body for a load-balanced endpoint belong to workers and are not searched.
 func (OwnKeys) Request(_ context.Context, ex *Exchange) error {
-	body, ok := ex.Body.Doc.(map[string]any)
-	if !ok || ex.Dialect.Runs() {
-		return nil
+	holds := ex.callers.Directory.Within
+	at := ex.keyInHead(holds)
+	if at == "" {
+		at = ex.keyInBody(holds)
 	}
-	holds := func(text string) bool { return ex.callers.Directory.Has(text) || identity.HoldsKey(text) }
+	if at != "" {
+		ex.Event.Unknown = nil // which has the path
+		p := problem.Invalid.New("the request holds a key of this gateway, which the platform must not get")
+		p.Errors = []string{at + ": holds a key of this gateway"}
+		return p
+	}
+	return nil
+}
+
+// keyInHead returns the part of a call's head that holds a key, "" for none.
+func (ex *Exchange) keyInHead(holds func(string) bool) string {
+	path, query := ex.Operation.Path, ""
+	if len(ex.Params) > 0 {
+		path = expand(path, ex.Params)
+	}
+	if ex.Opaque() {
+		path, query = ex.Params["id"]+" "+ex.Params["path"], ex.In.Query
+	}
+	if holds(unescaped(path)) {
+		return "path"
+	}
+	if holds(unescaped(query)) {
+		return "query"
+	}
+	for name, values := range ex.Query {
+		if holds(name) || slices.ContainsFunc(values, holds) {
+			return "query"
+		}
+	}
+	for _, name := range []string{HeaderLabels, "Last-Event-Id"} {
+		if slices.ContainsFunc(ex.In.Header[name], holds) {
+			return name
+		}
+	}
+	if ex.Opaque() {
+		return ex.keyInHeaders(holds)
+	}
+	return ""
+}
+
+// keyInHeaders notes the headers that hold a key, which the worker does not get. It returns the part that is refused in their place, "" for none.
+func (ex *Exchange) keyInHeaders(holds func(string) bool) string {
+	for name, values := range endToEnd(ex.In.Header) {
+		if holds(name) || slices.ContainsFunc(values, holds) {
+			ex.Body.headers = append(ex.Body.headers, name)
+		}
+	}
+	if ex.Tenant.RefuseKeys && len(ex.Body.headers) > 0 {
+		return "headers"
+	}
+	slices.Sort(ex.Body.headers)
+	return ""
+}
+
+// unescaped returns a part of a request target with its escapes decoded, and as it is, too, where that differs.
+func unescaped(text string) string {
+	if !strings.Contains(text, "%") {
+		return text
+	}
+	decoded, err := url.PathUnescape(text)
+	if err != nil {
+		return text
+	}
+	return text + " " + decoded
+}
+
+// keyInBody removes variables that hold a key, and returns the part of a body that holds another key, "" for none.
+func (ex *Exchange) keyInBody(holds func(string) bool) string {
+	body, ok := ex.Body.Doc.(map[string]any)
+	if !ok || ex.Dialect == route.Chat {
+		return ""
+	}
+	if ex.Body.Unknown != nil && anywhere(ex.Body.Unknown, holds) {
+		return placeOf(ex.Body.Unknown, "$", holds)
+	}
 	if !anywhere(body, holds) {
-		return nil
+		return ""
 	}
 	env, _ := body["env"].(map[string]any)
-	if !ex.Tenant.RefuseKeys {
+	if !ex.Tenant.RefuseKeys && !ex.Dialect.Runs() {
 		for name, v := range env {
 			if text, isText := v.(string); isText && holds(text) && !holds(name) {
 				ex.Body.withheld = append(ex.Body.withheld, name)
@@ -45,20 +125,17 @@ func (OwnKeys) Request(_ context.Context, ex *Exchange) error {
 		body = maps.Clone(body)
 		body["env"], ex.Body.Doc = kept, body
 	}
-	if at := placeOf(body, "$", holds); at != "" {
-		p := problem.Invalid.New("the body holds a key of this gateway, which the platform must not get")
-		p.Errors = []string{at + ": holds a key of this gateway"}
-		return p
-	}
-	return nil
+	return placeOf(body, "$", holds)
 }
 
-// anywhere reports whether a condition holds for any string in a decoded value, or for a
-// member's name.
+// anywhere reports whether a condition holds for any string or number in a decoded value, or for a
+// member's name. A value that is not decoded has neither.
 func anywhere(v any, holds func(string) bool) bool {
 	switch v := v.(type) {
 	case string:
 		return holds(v)
+	case json.Number:
+		return holds(v.String())
 	case map[string]any:
 		for name, member := range v {
 			if holds(name) || anywhere(member, holds) {
@@ -77,6 +154,10 @@ func placeOf(v any, at string, holds func(string) bool) string {
 	switch v := v.(type) {
 	case string:
 		if holds(v) {
+			return at
+		}
+	case json.Number:
+		if holds(v.String()) {
 			return at
 		}
 	case map[string]any:
@@ -98,27 +179,29 @@ func placeOf(v any, at string, holds func(string) bool) string {
 	return ""
 }
 
-// Response warns of the variables that were taken out.
+// Response warns of the variables and headers that were removed.
 func (OwnKeys) Response(_ context.Context, ex *Exchange) error {
 	tellWithheld(ex.Answer, ex)
 	return nil
 }
 
-// tellWithheld names on an answer the keys taken out of the body of a call.
+// tellWithheld names on an answer the keys removed from a call.
 func tellWithheld(a *Answer, call *Exchange) {
-	if len(call.Body.withheld) > 0 {
-		a.Header.Add(HeaderWarning, headerText("own_keys: "+call.withheldText()))
+	for _, text := range call.withheldTexts() {
+		a.Header.Add(HeaderWarning, headerText("own_keys: "+text))
 	}
 }
 
 // Notes implements Noter.
-func (OwnKeys) Notes(ex *Exchange, _ string) []string {
-	if len(ex.Body.withheld) == 0 {
-		return nil
-	}
-	return []string{ex.withheldText()}
-}
+func (OwnKeys) Notes(ex *Exchange, _ string) []string { return ex.withheldTexts() }
 
-func (ex *Exchange) withheldText() string {
-	return strings.Join(ex.Body.withheld, ", ") + " of env held a key of this gateway and was taken out"
+// withheldTexts says which parts of a call were removed because they held a key.
+func (ex *Exchange) withheldTexts() (texts []string) {
+	if list := ex.Body.withheld; len(list) > 0 {
+		texts = append(texts, strings.Join(list, ", ")+" of env held a key of this gateway and was taken out")
+	}
+	if list := ex.Body.headers; len(list) > 0 {
+		texts = append(texts, strings.Join(list, ", ")+" held a key of this gateway and was taken out of the headers")
+	}
+	return texts
 }

@@ -77,8 +77,9 @@ type Body struct {
 	plain any
 	// checks counts how often a body was held against the schema.
 	checks int
-	// withheld are the variables that OwnKeys took out of the body.
-	withheld []string
+	// withheld are the variables that OwnKeys took out of the body, headers the headers that it
+	// has kept from a worker.
+	withheld, headers []string
 }
 
 // Access holds a caller's access to the resources of others that a call names.

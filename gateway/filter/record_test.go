@@ -63,7 +63,7 @@ func TestARecordHasTheFieldsThatExplanationsRead(t *testing.T) {
 			"In", "Dialect", "Operation", "Params", "Caller", "Limit", "Event", "Sent", "Adopted", "Calls", "Path", "Body", "Access", "Judged", "Money",
 		}},
 		{"path", r.Path, ex.Path, []string{"stages", "call"}},
-		{"body", r.Body, ex.Body, []string{"Labels", "withheld"}},
+		{"body", r.Body, ex.Body, []string{"Labels", "withheld", "headers"}},
 		{"access", r.Access, ex.Access, []string{"foreign"}},
 		{"judged", r.Judged, ex.Judged, []string{"Input", "Verdict"}},
 		{"money", r.Money, ex.Money, []string{"Held"}},

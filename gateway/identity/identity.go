@@ -174,6 +174,7 @@ type Directory struct {
 	made        trie.Map[Digest, entry]
 	issuers     *Issuers
 	authorities *Authorities
+	seen        *Seen
 }
 
 // entry is a caller, and the first instant at which its key is accepted.
@@ -224,6 +225,13 @@ func NewDirectory(entries []Entry, issuers *Issuers, authorities *Authorities) (
 		d.byDigest[entries[i].Digest] = entries[i].entry()
 	}
 	return d, nil
+}
+
+// Remembering returns a Directory that adds the keys by which it finds callers to seen, and searches texts for these.
+func (d *Directory) Remembering(seen *Seen) *Directory {
+	r := *d
+	r.seen = seen
+	return &r
 }
 
 // With returns a Directory that lacks some entries of an earlier With and has others, at a cost that grows with those alone. It shares
@@ -336,7 +344,11 @@ func (d *Directory) bearer(ctx context.Context, from Credentials, now time.Time)
 	case !wellFormed(key):
 		return nil, ErrUnknown
 	}
-	e, known := d.entry(DigestOf(key))
+	digest := DigestOf(key)
+	e, known := d.entry(digest)
+	if known {
+		d.seen.add(key, digest)
+	}
 	switch {
 	case !known && Mistyped(key):
 		return nil, errMistyped

@@ -69,7 +69,7 @@ type Org struct {
 	Horizon      spend.Horizon     `yaml:"horizon" doc:"how long a running resource is assumed to go on when a call is held against a budget per day or month: a duration, or 'period' for the rest of the day or month, with which such a budget is never passed; empty is 1h"`
 	Zone         spend.Zone        `yaml:"zone" doc:"time zone that the days and months of budgets go by, such as Europe/Berlin; a change takes effect when the next day or month begins in it; empty is UTC"`
 	Unknown      Unknown           `yaml:"unknown" doc:"what happens to members and operations that this build's description of the platform's API does not know, because the platform is newer"`
-	KeysInBodies KeysInBodies      `yaml:"keys_in_bodies" doc:"what happens to variables of env that hold a key of a caller: remove them with a warning, or refuse the call (422), as is a key anywhere else in a body; empty is remove. See docs/keys.md"`
+	KeysInBodies KeysInBodies      `yaml:"keys_in_bodies" doc:"what happens to variables of env, and to headers for load-balanced endpoints, that hold a key of a caller: remove them with a warning, or refuse the call (422), as is a key anywhere else in a request; empty is remove. See docs/keys.md"`
 	ModelPaths   []string          `yaml:"model_paths" doc:"POST paths below /v2/<id>/openai/v1/ that callers reach at the model servers of the organisation's own endpoints, such as responses, as operation modelCall; chat/completions, completions and embeddings are served without"`
 	Prices       catalog.Prices    `yaml:"prices" doc:"prices agreed with the platform instead of its list: budgets and policies go by them"`
 	Over         spend.Over        `yaml:"over" doc:"action when its budget is passed all the same"`

@@ -84,6 +84,55 @@ func TestWhatWorkersSee(t *testing.T) {
 	}
 }
 
+// TestWorkersGetNoKeyOfACaller: headers that hold a key are removed, and a key in the path or the query is refused. The same holds for the members of
+// a job but its input, and for paths and queries of the run interface.
+func TestWorkersGetNoKeyOfACaller(t *testing.T) {
+	const imported = "rpa_Zx9kQ2vLm4TgH8sWb1YcE6dN3pRuJ5aF"
+	var seen *http.Request
+	var body string
+	worker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		seen, body = r, string(b)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"id":"j1","status":"IN_QUEUE"}`)
+	}))
+	t.Cleanup(worker.Close)
+	with := func(settings string) *rig {
+		return newRig(t, balancedAt(t, worker.URL), func(r *rig) { r.runs = worker.URL }, policies(settings+"policies: []"), func(r *rig) {
+			r.text = strings.Replace(r.text, "    keys:\n", "    keys:\n      - {id: imported, team: research, sha256: SHA256("+imported+"), roles: [operator], limits: {minute: 600}}\n", 1)
+		})
+	}
+	r := with("")
+	a := r.ask(t, "POST", "/lb/e1/x?q=1", imported, imported, "X-Api-Key: "+imported, "X-Backup: Basic user:"+imported, "X-Glued: a"+imported+"b", "X-Other: yes", "Content-Type: text/plain")
+	if told := a.Header.Get("X-Tollgate-Warning"); a.Status != 200 || !strings.Contains(told, "X-Api-Key, X-Backup, X-Glued held a key of this gateway") {
+		t.Errorf("headers: %d %s, warning %q", a.Status, a.Body, told)
+	}
+	if h := seen.Header; h.Get("X-Api-Key")+h.Get("X-Backup")+h.Get("X-Glued") != "" || h.Get("X-Other") != "yes" || body != imported {
+		t.Errorf("the worker sees %v and %q", h, body)
+	}
+	for _, tc := range []struct{ method, target, body, at string }{
+		{"GET", "/lb/e1/" + imported, "", "path"},
+		{"GET", "/lb/e1/%72pa_Zx9kQ2vLm4TgH8sWb1YcE6dN3pRuJ5aF", "", ""},
+		{"GET", "/lb/e1/x?token=" + imported, "", "query"},
+		{"GET", "/lb/e1/x?token=%72pa_Zx9kQ2vLm4TgH8sWb1YcE6dN3pRuJ5aF", "", "query"},
+		{"POST", "/v2/e1/run", `{"input":{},"webhook":"https://h.example/?k=` + imported + `"}`, "$.webhook"},
+		{"GET", "/v2/e1/status/" + imported, "", "path"},
+	} {
+		seen = nil
+		a := r.ask(t, tc.method, tc.target, imported, tc.body)
+		if seen != nil || a.Status < 400 || tc.at != "" && a.Status != http.StatusUnprocessableEntity || strings.Contains(a.Body, imported) {
+			t.Errorf("%s %s: %d %s, sent on: %t; want 422", tc.method, tc.target, a.Status, a.Body, seen != nil)
+		}
+	}
+	if a := r.ask(t, "POST", "/v2/e1/run", imported, `{"input":{"key":"`+imported+`"}}`); a.Status != 200 || !strings.Contains(body, imported) {
+		t.Errorf("the input of a job: %d %s; the worker got %s", a.Status, a.Body, body)
+	}
+	seen = nil
+	if a := with("keys_in_bodies: refuse\n    ").ask(t, "GET", "/lb/e1/x", imported, "", "X-Api-Key: "+imported); a.Status != http.StatusUnprocessableEntity || seen != nil {
+		t.Errorf("a header, refused: %d %s", a.Status, a.Body)
+	}
+}
+
 // TestWorkersDoNotReachTheOrigin: a worker's response has no effect on the origin of the consoles, on callers' browsers or on caches and proxies
 // in front of the gateway. Its other headers pass.
 func TestWorkersDoNotReachTheOrigin(t *testing.T) {

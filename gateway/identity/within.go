@@ -1,0 +1,185 @@
+package identity
+
+import (
+	"crypto/sha256"
+	"math/rand/v2"
+	"slices"
+	"sync"
+)
+
+// maxMarks is the largest number of - . _ ~ + / = in a key that is found between other characters although no caller has used it yet.
+const maxMarks = 8
+
+// Within reports whether a text holds a key of a caller, accepted now or at another time. Of keys only digests are known, so it depends on the
+// key where in the text it is found:
+//
+//   - anywhere, if the key is one of NewKey or a caller has used it since the process started (see [Seen]), as the sender of a request has;
+//   - otherwise where no letter or digit is before or after it, if it has at most maxMarks marks or is between characters that no key has.
+//
+// The time grows with the length of the text, in the worst case by about 0.3 ms for each 1,000 bytes.
+func (d *Directory) Within(text string) bool {
+	if len(text) < minKey {
+		return false
+	}
+	if HoldsKey(text) {
+		return true
+	}
+	for begin := 0; begin < len(text); begin++ {
+		end := begin
+		for end < len(text) && classes[text[end]] != other {
+			end++
+		}
+		if end-begin >= minKey && d.withinRun(text[begin:end]) {
+			return true
+		}
+		begin = end
+	}
+	return false
+}
+
+// withinRun is Within for a text of characters that keys may have.
+func (d *Directory) withinRun(run string) bool {
+	if d.hasPart(run) {
+		return true
+	}
+	for begin := range run {
+		if begin > 0 && classes[run[begin-1]] == letter {
+			continue
+		}
+		marks := 0
+		for end := begin; end <= len(run) && end-begin <= maxKey; end++ {
+			ends := end == len(run) || classes[run[end]] == mark
+			if ends && end-begin < len(run) && d.hasPart(run[begin:end]) {
+				return true
+			}
+			if ends {
+				if marks++; marks > maxMarks {
+					break
+				}
+			}
+		}
+	}
+	return d.seen.within(run, d)
+}
+
+// hasPart is Has for a part of a text. It allocates nothing.
+func (d *Directory) hasPart(part string) bool {
+	if len(part) < minKey || len(part) > maxKey {
+		return false
+	}
+	var b [maxKey]byte
+	return d.HasDigest(sha256.Sum256(b[:copy(b[:], part)]))
+}
+
+// Classes of characters: those of no key, letters and digits, and the other ones of keys (see wellFormed).
+const (
+	other = iota
+	letter
+	mark
+)
+
+//nolint:gochecknoglobals // a constant, in all but the language's sense
+var classes = func() (t [256]uint8) {
+	for c := range t {
+		switch b := byte(c); {
+		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9':
+			t[c] = letter
+		case wellFormed("0000000" + string(rune(b))):
+			t[c] = mark
+		}
+	}
+	return t
+}()
+
+// Seen remembers keys that callers have used, so that they are found at any place in a text. It has no key, only its length and a hash of it
+// under a random multiplier: a hash that can be carried from one place of a text to the next (Rabin and Karp), and that names a candidate, whose
+// digest decides. It is safe for concurrent use, and outlasts the Directories that use it. A nil Seen remembers nothing.
+type Seen struct {
+	multiplier uint64
+
+	mu      sync.RWMutex // guards what follows
+	digests map[Digest]bool
+	lengths []*sameLength // ascending
+}
+
+// sameLength are the keys of one length.
+type sameLength struct {
+	length int
+	// top is the factor of the first character in a hash of this length.
+	top    uint64
+	hashes map[uint64]bool
+	// sieve has a bit for each hash, so that most hashes of texts need no look-up.
+	sieve [64]uint64
+}
+
+// NewSeen returns a Seen that remembers no key yet.
+func NewSeen() *Seen {
+	return &Seen{multiplier: rand.Uint64() | 1, digests: make(map[Digest]bool)}
+}
+
+// add remembers a key with a digest.
+func (s *Seen) add(key string, digest Digest) {
+	if s == nil {
+		return
+	}
+	s.mu.RLock()
+	known := s.digests[digest]
+	s.mu.RUnlock()
+	if known {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.digests[digest] = true
+	i, found := slices.BinarySearchFunc(s.lengths, len(key), func(l *sameLength, n int) int { return l.length - n })
+	if !found {
+		l := &sameLength{length: len(key), top: 1, hashes: make(map[uint64]bool)}
+		for range len(key) - 1 {
+			l.top *= s.multiplier
+		}
+		s.lengths = slices.Insert(s.lengths, i, l)
+	}
+	h := s.hash(key)
+	s.lengths[i].hashes[h] = true
+	word, bit := place(h)
+	s.lengths[i].sieve[word] |= bit
+}
+
+// hash is the hash of a text: its characters as the digits of a number.
+func (s *Seen) hash(text string) (h uint64) {
+	for i := range len(text) {
+		h = h*s.multiplier + uint64(text[i])
+	}
+	return h
+}
+
+// place is the place of a hash in a sieve.
+func place(h uint64) (word int, bit uint64) {
+	h = h * 0x9E3779B97F4A7C15 >> 52 // the upper bits depend on all
+	return int(h >> 6), 1 << (h & 63)
+}
+
+// within reports whether a text holds a remembered key that is one of a Directory.
+func (s *Seen) within(text string, d *Directory) bool {
+	if s == nil {
+		return false
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, l := range s.lengths {
+		if l.length > len(text) {
+			return false
+		}
+		h := s.hash(text[:l.length])
+		for end := l.length; ; end++ {
+			if word, bit := place(h); l.sieve[word]&bit != 0 && l.hashes[h] && d.hasPart(text[end-l.length:end]) {
+				return true
+			}
+			if end == len(text) {
+				break
+			}
+			h = (h-uint64(text[end-l.length])*l.top)*s.multiplier + uint64(text[end])
+		}
+	}
+	return false
+}
