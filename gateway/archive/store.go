@@ -63,7 +63,7 @@ func (s *Store) Add(ctx context.Context, entries []Entry) (added int, err error)
 		return nil
 	})
 	for _, cmd := range cmds {
-		if cmd.Err() == nil {
+		if cmd.Val() != "" {
 			added++
 			ms, _, _ := strings.Cut(cmd.Val(), "-")
 			if now, err := strconv.ParseInt(ms, 10, 64); err == nil {

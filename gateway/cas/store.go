@@ -231,12 +231,15 @@ func decode[T any](raw string) (*T, error) {
 // never that of different ones.
 func (s *Store[T]) Versions(ctx context.Context, orgs []string) (map[string]string, error) {
 	replies := make([]*redis.StringCmd, len(orgs))
-	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, org := range orgs {
 			replies[i] = p.Get(ctx, s.index(org, ""))
 		}
 		return nil
 	})
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, Unavailable(err)
+	}
 	versions := make(map[string]string, len(orgs))
 	for i, reply := range replies {
 		version, err := reply.Result()

@@ -2,6 +2,7 @@ package groupcommit
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -137,7 +138,11 @@ func (c *Client) slot(keys []string) string {
 	return tag
 }
 
-// exchange sends calls. Its errors are in their commands.
+// exchange sends calls and leaves the error of each command in the command.
+//
+// go-redis sets no error on the commands of a pipeline if the server refused the handshake of
+// the connection (a wrong password, a database out of range): only Exec returns it then. Those
+// commands have neither an error nor a value, so all of them get the error of Exec.
 func (c *Client) exchange(ctx context.Context, calls []*call) {
 	ctx = context.WithoutCancel(ctx)
 	latest := calls[0].until
@@ -163,7 +168,13 @@ func (c *Client) exchange(ctx context.Context, calls []*call) {
 	for _, s := range calls {
 		_ = p.BatchProcess(ctx, s.cmds...)
 	}
-	_, _ = p.Exec(ctx)
+	cmds, err := p.Exec(ctx)
+	if err == nil || slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return cmd.Err() != nil }) {
+		return
+	}
+	for _, cmd := range cmds {
+		cmd.SetErr(err)
+	}
 }
 
 // Queued returns the number of calls that wait for a write.

@@ -74,7 +74,7 @@ func (d *Desk) reply(ctx context.Context) {
 		if slices.IndexFunc(asked, func(at any) bool { return at != nil }) < 0 || !sleep(ctx, glance) {
 			continue // after a standstill, word that they have left is behind the question
 		}
-		_, _ = d.client.Pipelined(ctx, func(p redis.Pipeliner) error { // what fails is said again
+		_, err = d.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for i, at := range asked {
 				if at != nil && d.there(ids[i]) {
 					p.Set(ctx, d.told(org, ids[i]), at, askTime)
@@ -82,6 +82,9 @@ func (d *Desk) reply(ctx context.Context) {
 			}
 			return nil
 		})
+		if err != nil && ctx.Err() == nil {
+			d.logger.DebugContext(ctx, "an inquiry about callers was not answered; the next tick repeats it", "org", org, "error", err.Error())
+		}
 	}
 }
 

@@ -29,7 +29,7 @@ func (s *Store) Check(ctx context.Context) error {
 
 func fit(ctx context.Context, c redis.Cmdable) error {
 	text, err := c.Info(ctx).Result()
-	if _, told := errors.AsType[redis.Error](err); told {
+	if withholdsInfo(err) {
 		return nil
 	}
 	if err != nil {
@@ -39,6 +39,19 @@ func fit(ctx context.Context, c redis.Cmdable) error {
 		return fmt.Errorf("redisstore: %w: %w", ErrUnfit, err)
 	}
 	return nil
+}
+
+// withholdsInfo reports whether err is a server's refusal of the INFO command: by an ACL, or
+// because the server does not implement it. Any other error, such as a handshake that failed
+// with WRONGPASS, says nothing about the server.
+func withholdsInfo(err error) bool {
+	reply, ok := errors.AsType[redis.Error](err)
+	if !ok {
+		return false
+	}
+	text := reply.Error()
+	return strings.HasPrefix(text, "NOPERM ") && strings.Contains(text, "'info'") ||
+		strings.HasPrefix(text, "ERR unknown command") || strings.HasPrefix(text, "section (")
 }
 
 // judge judges the reply to INFO.

@@ -3,7 +3,6 @@ package redisstore
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -328,7 +327,7 @@ func identity(ctx context.Context, c redis.Cmdable) (string, error) {
 		server, replication = p.Info(ctx, "server"), p.Info(ctx, "replication")
 		return nil
 	})
-	if _, told := errors.AsType[redis.Error](err); told {
+	if withholdsInfo(err) {
 		return "", nil
 	}
 	return field(server.Val(), "run_id") + field(replication.Val(), "master_replid"), err
