@@ -111,6 +111,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		made,
 		&filter.Ownership{Reader: reader},
 		judge,
+		filter.Recount{Count: count},
 		&charge.Reserve{Repeats: made, Approvals: approvals, Reader: reader, Endpoint: g.api.Operation("getEndpoint"), Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.started.Spend.Unresolved, Costs: g.money.Ledger.Costs, Refusing: refusing},
 		filter.Audit{},
 		filter.Rebuild{Agent: agent(g.deps.Version)},

@@ -67,7 +67,7 @@ type Config struct {
 // FailureConfig is the failure policy for each class of call.
 type FailureConfig struct {
 	Read  Failure `yaml:"read" doc:"for calls that change nothing: closed, local or open"`
-	Write Failure `yaml:"write" doc:"for calls that change or cost something: closed, local or open"`
+	Write Failure `yaml:"write" doc:"for calls that change or cost something: closed, local or open; calls that lower cost always pass"`
 }
 
 // CommitConfig bounds group commit: exact calls that wait at the same instant travel

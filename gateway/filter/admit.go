@@ -35,6 +35,10 @@ func (f Admit) Request(ctx context.Context, ex *Exchange) (err error) {
 	if err := f.excess(ex); err != nil {
 		return err
 	}
+	if f.Body && ex.Admission.provisional {
+		p, _ := f.priority(ex)
+		ex.Admission.changes = p != overload.Read
+	}
 	gate := ex.Ports.Gate
 	if gate == nil || ex.Admission.Slot != nil {
 		return nil

@@ -5,9 +5,12 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -17,7 +20,11 @@ import (
 //
 // It stands in the head, and again in the call part for the v2 calls that a legacy
 // request becomes. Each is counted like a request, but for the first: that is the
-// request itself, of which only the classes are left to be counted.
+// request itself, of which only the classes are left to be counted. [Recount] runs after the
+// policy check.
+//
+// While the store is away the failure policies decide, but no call that lowers cost is refused:
+// a stop, a delete, a cancellation, or an update to less than there was.
 type Count struct {
 	Recorder *telemetry.Recorder
 }
@@ -28,42 +35,132 @@ func (*Count) Name() string { return "count" }
 // Request refuses with 429 when a window is full, and with 503 when the call
 // may not pass uncounted and cannot be counted.
 func (f *Count) Request(ctx context.Context, ex *Exchange) error {
-	if ex.Caller == nil || ex.Caller.Exempt || !ex.Path.Nested && ex.Admission.counted {
+	return f.take(ctx, ex, spendingBefore(ex))
+}
+
+// Recount decides again about a call that Count admitted provisionally, now that the policy check
+// has computed the state that the call leads to.
+type Recount struct{ Count *Count }
+
+// Name implements Filter.
+func (Recount) Name() string { return "recount" }
+
+// Request refuses as Count does.
+func (f Recount) Request(ctx context.Context, ex *Exchange) error {
+	if !ex.Admission.provisional {
 		return nil
 	}
-	// A call that passed for a read while the store was away is counted again if it is a change.
-	own := !ex.Admission.counted || ex.Admission.uncounted && ex.Operation.Mutates
+	effect := spendingBefore(ex)
+	if effect == undecided {
+		effect = spendingAfter(ex)
+	}
+	return f.Count.take(ctx, ex, effect)
+}
+
+// Response implements Filter. Count writes the limits.
+func (Recount) Response(context.Context, *Exchange) error { return nil }
+
+// take counts a call. While the store is away, a call that lowers cost passes whatever the
+// failure policies say, and a call whose effect is undecided passes provisionally.
+func (f *Count) take(ctx context.Context, ex *Exchange, effect spending) error {
+	if ex.Caller == nil || ex.Caller.Exempt {
+		return nil
+	}
+	again := ex.Admission.provisional && ex.Operation != nil
+	own := !ex.Admission.counted || again
+	if !own && !ex.Path.Nested || again && effect == undecided {
+		return nil
+	}
 	var scopes []ratelimit.Scope
 	if own {
 		scopes = ex.Tenant.Scopes(ex.Caller)
 	}
-	mutates := ex.In.Method != http.MethodGet && ex.In.Method != http.MethodHead && ex.Dialect != route.GraphQL
+	class := ratelimit.ClassRead
 	if ex.Operation != nil {
 		scopes = append(scopes, ex.Tenant.classes(ex.Operation, ex.Caller)...)
-		mutates = ex.Operation.Mutates
+	}
+	if mutates(ex) {
+		class = ratelimit.ClassWrite
 	}
 	ex.Admission.counted = true
 	if len(scopes) == 0 {
 		return nil
 	}
-	class := ratelimit.ClassRead
-	if mutates {
-		class = ratelimit.ClassWrite
+	t := ratelimit.Take{Org: ex.Caller.Org, Scopes: scopes, Cost: 1, Class: class, Failure: ex.Tenant.Failure[class]}
+	if effect != other {
+		t.Failure = ratelimit.FailOpen
 	}
-	d, err := f.ask(ctx, ex, ratelimit.Take{
-		Org: ex.Caller.Org, Scopes: scopes, Cost: 1, Class: class, Failure: ex.Tenant.Failure[class],
-	})
+	d, err := f.ask(ctx, ex, t)
 	if err != nil {
 		return err
 	}
 	if own || !d.Allowed {
-		ex.Limit, ex.Admission.uncounted = &d, d.Degraded
+		ex.Limit, ex.Admission.provisional = &d, d.Degraded && effect == undecided
 	}
 	ex.Event.LimitSource, ex.Event.Degraded = string(d.Source), d.Degraded
 	if d.Allowed {
 		return nil
 	}
 	return limited(&d)
+}
+
+// mutates reports whether a request counts as a write. A GraphQL request counts as a read until
+// it has become v2 calls.
+func mutates(ex *Exchange) bool {
+	if ex.Operation != nil {
+		return ex.Operation.Mutates
+	}
+	return ex.In.Method != http.MethodGet && ex.In.Method != http.MethodHead && ex.Dialect != route.GraphQL
+}
+
+// spending is the effect of a call on what is spent.
+type spending int
+
+const (
+	other     spending = iota // the call does not lower cost
+	lowers                    // the call lowers cost
+	undecided                 // the body or the policy check has yet to show the effect
+)
+
+// spendingBefore is the effect of a call by its operation and its body, as far as that has arrived.
+func spendingBefore(ex *Exchange) spending {
+	if ex.Operation == nil { // a request of a legacy dialect, which becomes v2 calls
+		if mutates(ex) || ex.Dialect == route.GraphQL {
+			return undecided
+		}
+		return other
+	}
+	row, _ := operation.Of(ex.Operation.ID)
+	verb := row.Does(ex.Body.Doc)
+	switch {
+	case Urgency(verb) == overload.Lower, ex.Admission.changes && !verb.Changes():
+		return lowers
+	case row.Verb == operation.VerbAction && !ex.Body.HasDoc, verb == operation.VerbUpdate && row.Price != operation.PriceFree:
+		return undecided
+	}
+	return other
+}
+
+// spendingAfter is the effect of an update by the states of its resource before and after the call.
+// An update that leads to an unknown price does not lower cost.
+func spendingAfter(ex *Exchange) spending {
+	if ex.Judged.Input == nil {
+		return other
+	}
+	row, _ := operation.Of(ex.Operation.ID)
+	in := ex.Judged.Input
+	current, _ := in.Resource.Current.(map[string]any)
+	after, _ := in.Resource.After.(map[string]any)
+	plan := ex.Tenant.Budgets
+	if plan == nil {
+		plan = new(spend.Plan)
+	}
+	was, _ := plan.Footprint(row.Kind, current, 0, in.Catalog)
+	is, priced := plan.Footprint(row.Kind, after, 0, in.Catalog)
+	if current != nil && priced && is != was && !is.Above(was) {
+		return lowers
+	}
+	return other
 }
 
 // ask asks the counter, inside a span of its own.

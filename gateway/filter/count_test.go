@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
@@ -78,6 +79,37 @@ func TestClassesCountWhomTheySay(t *testing.T) {
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("scopes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// While the store is away, calls that lower cost pass whatever the failure policies say; the effect
+// of a call by its operation and its body decides.
+func TestSpendingBefore(t *testing.T) {
+	for name, c := range map[string]struct {
+		ex   Exchange
+		want spending
+	}{
+		"a delete":               {Exchange{Operation: &schema.Operation{ID: "deleteCluster"}}, lowers},
+		"a stop":                 {Exchange{Operation: &schema.Operation{ID: "podAction"}, Body: Body{HasDoc: true, Doc: map[string]any{"action": "stop"}}}, lowers},
+		"a start":                {Exchange{Operation: &schema.Operation{ID: "podAction"}, Body: Body{HasDoc: true, Doc: map[string]any{"action": "start"}}}, other},
+		"an action before body":  {Exchange{Operation: &schema.Operation{ID: "podAction"}}, undecided},
+		"a job is cancelled":     {Exchange{Operation: &schema.Operation{ID: "cancelJob"}}, lowers},
+		"a queue is purged":      {Exchange{Operation: &schema.Operation{ID: "purgeQueue"}}, lowers},
+		"a job":                  {Exchange{Operation: &schema.Operation{ID: "run"}}, other},
+		"a create":               {Exchange{Operation: &schema.Operation{ID: "createPod"}}, other},
+		"an update with a price": {Exchange{Operation: &schema.Operation{ID: "updateEndpoint"}}, undecided},
+		"an update without one":  {Exchange{Operation: &schema.Operation{ID: "updateTemplate"}}, other},
+		"a read":                 {Exchange{Operation: &schema.Operation{ID: "listPods"}}, other},
+		"a read for a change":    {Exchange{Operation: &schema.Operation{ID: "getPod"}, Admission: Admission{changes: true}}, lowers},
+		"v1, a read":             {Exchange{Dialect: route.V1, In: Inbound{Method: "GET"}}, other},
+		"v1, a change":           {Exchange{Dialect: route.V1, In: Inbound{Method: "PATCH"}}, undecided},
+		"GraphQL":                {Exchange{Dialect: route.GraphQL, In: Inbound{Method: "POST"}}, undecided},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := spendingBefore(&c.ex); got != c.want {
+				t.Errorf("effect %d, want %d", got, c.want)
 			}
 		})
 	}

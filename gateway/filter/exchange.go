@@ -185,7 +185,7 @@ func (ex *Exchange) child(op *schema.Operation, caller *identity.Caller, params 
 	c.In, c.Ports, c.RequestID, c.DecisionID, c.Dialect = ex.In, ex.Ports, ex.RequestID, ex.DecisionID, route.V2
 	c.Operation, c.Caller, c.Tenant, c.callers, c.Params, c.Path.Nested, c.Admission.Slot = op, caller, ex.Tenant, ex.callers, params, true, ex.Admission.Slot
 	c.Event.Dialect, c.Event.Operation = ex.Event.Dialect, op.ID
-	c.Admission.uncounted = ex.Admission.uncounted
+	c.Admission.provisional, c.Admission.changes = ex.Admission.provisional, ex.Admission.changes
 	c.Out.Whole = true
 	return c
 }

@@ -36,10 +36,13 @@ type Admission struct {
 	Slot *overload.Slot
 	// badToken says that the caller's token was not accepted.
 	badToken bool
-	// counted says that a nested exchange was taken from the caller's quotas with that
-	// which it is part of, and uncounted that the store was away then. Calls under way at
-	// once begin with uncounted: Limit changes as each ends.
-	counted, uncounted bool
+	// counted says that the exchange was taken from the caller's quotas; a nested exchange may
+	// have been taken together with its parent.
+	counted bool
+	// provisional says that the store was away then, and that the failure policy has yet to decide:
+	// it was not known what the call would do. changes says of such a request of a legacy dialect that
+	// it changes something; its reads, which prepare the change, pass. A nested exchange inherits both.
+	provisional, changes bool
 	// memory is that of a body that was read behind the head, nil without one.
 	memory *held
 	// shared says that the call was admitted to the account's fair share.

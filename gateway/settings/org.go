@@ -202,7 +202,7 @@ func (h Handling) Forwards() bool { return h == "forward" }
 // Failure overrides the failure policies of the limits.
 type Failure struct {
 	Read  ratelimit.Failure `yaml:"read" doc:"calls that change nothing: closed, local or open"`
-	Write ratelimit.Failure `yaml:"write" doc:"calls that change or cost something: closed, local or open"`
+	Write ratelimit.Failure `yaml:"write" doc:"calls that change or cost something: closed, local or open; calls that lower cost always pass"`
 }
 
 // Over returns what happens to each class of calls, where the defaults stand unless they
