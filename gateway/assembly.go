@@ -112,6 +112,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 		},
 	})
 	g.background.Logger = deps.Logger
+	g.newSupervisor()
 	g.dialects = translate.Deps{Now: deps.Now, Sleep: deps.Sleep, Store: translatestore.New(g.scripts, cfg.Redis.Prefix.Legacy()), Logger: deps.Logger}.WithDefaults()
 	g.streams = filter.NewStreams(g.streamAllowed)
 	g.engines = &engines.Engines{Logger: deps.Logger, Changed: g.streams.Recheck}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/tollgate-dev/tollgate/config/supervise"
 	"github.com/tollgate-dev/tollgate/gateway/access"
 	"github.com/tollgate-dev/tollgate/gateway/account"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
@@ -113,6 +114,8 @@ type Gateway struct {
 	catalog      *catalog.Catalog
 	dialects     translate.Deps
 	background   tasks.Group // tasks that may outlive their requests
+	tasks        *supervise.Supervisor
+	fatal        chan error // the error that ends the process: too many tasks have panicked
 	money        *money.Money
 	intents      *once.Desk // calls that must not be made twice
 	alerts       *alerts.Alerts

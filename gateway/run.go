@@ -36,9 +36,9 @@ func (g *Gateway) Run(ctx context.Context) error {
 		}
 	}
 	g.keys.Poll(ctx) // before the doors open
-	stopNoting := g.retired.Start(ctx)
-	logged := g.decisions.Start(ctx)
-	stopShipping := g.audit.Start(ctx)
+	stopNoting := g.retired.Start(ctx, g.tasks.Run)
+	logged := g.decisions.Start(ctx, g.tasks.Run)
+	stopShipping := g.audit.Start(ctx, g.tasks.Run)
 	group, ctx := errgroup.WithContext(ctx)
 	// At the end readiness fails first, then the doors close and drain, and the
 	// admin listener goes last, so that probes can watch all of it.
@@ -68,7 +68,9 @@ func (g *Gateway) Run(ctx context.Context) error {
 		})
 		if door != nil {
 			both.Go(func() error { return g.serveGRPC(open, over, door) })
-			both.Go(func() error { return g.envoyFleet().Run(open, data.Addr(), door.Addr()) })
+			both.Go(func() error {
+				return g.tasks.Run(open, "envoy fleet", func(ctx context.Context) error { return g.envoyFleet().Run(ctx, data.Addr(), door.Addr()) })
+			})
 		}
 		defer g.drainLedger(over)
 		defer g.drainBackground(over)
@@ -77,26 +79,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	group.Go(func() error {
 		return g.listeners.Serve(watch, over, g.listeners.Admin(adminListener), g.AdminHandler())
 	})
-	group.Go(func() error {
-		defer g.limitMetrics.Stop()
-		return ignoreCanceled(g.limiter.Run(limit))
-	})
-	group.Go(func() error { return g.intents.Run(limit) })
-	group.Go(func() error { return ignoreCanceled(g.money.Outbox.Run(limit)) })
-	group.Go(func() error {
-		g.money.WarnOfStore(ctx)
-		return ignoreCanceled(g.money.Books.Run(ctx))
-	})
-	group.Go(func() error { return ignoreCanceled(g.money.Images.Run(limit)) })
-	group.Go(func() error {
-		return ignoreCanceled(g.alerts.WatchExceptions(ctx, g.money.Notices, g.money.Books.Lead))
-	})
-	group.Go(func() error { return ignoreCanceled(g.alerts.WatchReports(ctx)) })
-	group.Go(func() error { return g.follow(ctx) })
-	group.Go(func() error { return g.fleet.Announce(watch) })
-	group.Go(func() error { g.issuerKeys.Run(watch); return nil })
-	group.Go(func() error { g.keys.Run(watch); return nil }) // keys are revoked while the doors drain, too
-	group.Go(func() error { return ignoreCanceled(g.catalog.Run(ctx, orgs(cfg)...)) })
+	g.runTasks(group, ctx, limit, watch)
 	g.status.Serving(true)
 	if g.deps.Serving != nil {
 		g.deps.Serving()
@@ -104,6 +87,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	g.deps.Logger.InfoContext(ctx, "serving", "listen", data.Addr().String(), "admin", adminListener.Addr().String(),
 		"revision", cfg.Revision, "version", g.deps.Version)
 	err = g.awaitEnd(over, group.Wait)
+	g.limitMetrics.Stop()
 	last, endLast := context.WithCancel(context.WithoutCancel(ctx))
 	defer endLast()
 	defer context.AfterFunc(over, func() { time.AfterFunc(lastWords, endLast) })()
@@ -115,6 +99,49 @@ func (g *Gateway) Run(ctx context.Context) error {
 	g.Close()
 	g.deps.Logger.InfoContext(ctx, "stopped", "clean", err == nil)
 	return err
+}
+
+// runTasks starts the tasks that live as long as the process: until ctx ends, until the doors have
+// drained (limit), or until the process stops to listen at all (watch).
+func (g *Gateway) runTasks(group *errgroup.Group, ctx, limit, watch context.Context) {
+	endless := func(run func(context.Context)) func(context.Context) error {
+		return func(ctx context.Context) error {
+			run(ctx)
+			return nil
+		}
+	}
+	start := func(ctx context.Context, name string, run func(context.Context) error) {
+		group.Go(func() error { return ignoreCanceled(g.tasks.Run(ctx, name, run)) })
+	}
+	start(limit, "limiter", g.limiter.Run)
+	start(limit, "intents", g.intents.Run)
+	start(limit, "outbox", g.money.Outbox.Run)
+	start(ctx, "ledger warnings", endless(g.money.WarnOfStore))
+	start(ctx, "reconciler", g.money.Books.Run)
+	start(limit, "ledger images", g.money.Images.Run)
+	start(ctx, "exceptions", func(ctx context.Context) error {
+		return g.alerts.WatchExceptions(ctx, g.money.Notices, g.money.Books.Lead)
+	})
+	start(ctx, "reports", g.alerts.WatchReports)
+	start(ctx, "policies", g.follow)
+	start(ctx, "catalog", func(ctx context.Context) error { return g.catalog.Run(ctx, orgs(g.config())...) })
+	start(watch, "fleet", g.fleet.Announce)
+	start(watch, "issuer keys", endless(g.issuerKeys.Run))
+	start(watch, "keys", endless(g.keys.Run)) // keys are revoked while the doors drain, too
+	group.Go(func() error {                   // tasks that are not of the group
+		select {
+		case err := <-g.fatal:
+			return err
+		case <-ctx.Done():
+			return nil
+		}
+	})
+}
+
+// Supervise runs a task of the caller that lives as long as the gateway. A task that panics is
+// restarted; see [supervise.Supervisor].
+func (g *Gateway) Supervise(ctx context.Context, name string, task func(context.Context) error) error {
+	return g.tasks.Run(ctx, name, task)
 }
 
 // awaitEnd waits until something has ended, but not beyond the end of over.
@@ -169,7 +196,9 @@ func (g *Gateway) follow(ctx context.Context) error {
 		g.background.Go(func() { g.keepRevision(ctx) })
 		run, cancel := context.WithCancel(ctx)
 		ended := make(chan error, 1)
-		go func() { ended <- g.current.Load().engine.Run(run) }()
+		go func() {
+			ended <- g.tasks.Run(run, "bundles", func(ctx context.Context) error { return g.current.Load().engine.Run(ctx) })
+		}()
 		select {
 		case <-g.swapped:
 		case <-ctx.Done():

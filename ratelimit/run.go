@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/tollgate-dev/tollgate/config/supervise"
 )
 
 // Beat is how often a gateway tells the store that it is alive, and hears of resets
@@ -42,19 +44,19 @@ func (l *Limiter) Run(ctx context.Context) error {
 	resets := l.beat(ctx, -1) // at once: others wait for those they know, should the store restart
 	// Each kind of work has goroutines of its own: far from the store one exchange takes
 	// as long as a lease lasts.
-	var work sync.WaitGroup
+	work, ctx := errgroup.WithContext(ctx)
 	var due [2]chan struct{}
 	for i, do := range [...]func(context.Context){l.tend, l.charge} {
 		due[i] = make(chan struct{}, 1)
-		work.Go(func() { doWhen(ctx, due[i], do) })
+		work.Go(func() error { return supervise.Catch(func() { doWhen(ctx, due[i], do) }) })
 	}
 	for range l.config.Commit.Flights {
-		work.Go(func() { l.renewAll(ctx) })
+		work.Go(func() error { return supervise.Catch(func() { l.renewAll(ctx) }) })
 	}
 	for {
 		select {
 		case <-ctx.Done():
-			work.Wait()
+			supervise.Raise(work.Wait())
 			out, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 			defer cancel()
 			l.returnAll(out)

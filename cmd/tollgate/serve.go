@@ -212,7 +212,10 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		o.reload(watch, g, o.logger)
+		_ = g.Supervise(watch, "reload", func(ctx context.Context) error { // it returns nil, or the gateway ends
+			o.reload(ctx, g, o.logger)
+			return nil
+		})
 	}()
 	err = g.Run(ctx)
 	cancel()

@@ -114,16 +114,16 @@ func (d *Decisions) Reopen() {
 	}
 }
 
-// Start runs the decision log until stop is called, which waits until
+// Start runs the decision log, in a task that supervise runs, until stop is called, which waits until
 // the decisions are written. It outlives the listeners, so that requests that
 // finish while they drain are in it.
-func (d *Decisions) Start(ctx context.Context) (stop func() error) {
+func (d *Decisions) Start(ctx context.Context, supervise func(ctx context.Context, name string, task func(context.Context) error) error) (stop func() error) {
 	if d.log == nil {
 		return func() error { return nil }
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
-	go func() { ended <- d.log.Run(run) }()
+	go func() { ended <- supervise(run, "decision log", d.log.Run) }()
 	return func() error {
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) {

@@ -20,6 +20,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/lestrrat-go/jwx/v3/jwa"
 	"github.com/lestrrat-go/jwx/v3/jwk"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tollgate-dev/tollgate/config/supervise"
 )
 
 const (
@@ -107,11 +110,11 @@ func (k *Keys) Run(ctx context.Context) {
 
 // Refresh reads the keys that are due, of all issuers at once.
 func (k *Keys) Refresh(ctx context.Context) {
-	var reading sync.WaitGroup
+	var reading errgroup.Group
 	for _, s := range k.all() {
-		reading.Go(func() { s.read(ctx, s.due) })
+		reading.Go(func() error { return supervise.Catch(func() { s.read(ctx, s.due) }) })
 	}
-	reading.Wait()
+	supervise.Raise(reading.Wait())
 }
 
 // Status is how the keys of an issuer are doing.
@@ -227,7 +230,11 @@ func (s *keySet) renew(ctx context.Context, done chan struct{}) {
 	defer close(done)
 	fetching, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	keys, err := s.fetch(fetching)
+	var keys []key
+	var err error
+	if p := supervise.Catch(func() { keys, err = s.fetch(fetching) }); p != nil {
+		err = p
+	}
 	s.mu.Lock()
 	changed := (err == nil) != (s.fail == nil)
 	if s.fail = err; err == nil {

@@ -49,14 +49,14 @@ func New(prefix settings.Prefix, deps Deps) (*Calls, error) {
 	return c, err
 }
 
-// Start writes the notes until stop is called, which
+// Start writes the notes, in a task that supervise runs, until stop is called, which
 // waits for the last of it: requests that drain are noted too.
-func (c *Calls) Start(ctx context.Context) (stop func()) {
+func (c *Calls) Start(ctx context.Context, supervise func(ctx context.Context, name string, task func(context.Context) error) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = c.Recorder.Run(ctx) // it returns nil
+		_ = supervise(ctx, "legacy notes", c.Recorder.Run) // it returns nil
 	}()
 	return func() {
 		cancel()

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/tollgate-dev/tollgate/config/supervise"
 )
 
 // Poller looks at sources whenever they are due.
@@ -49,13 +51,10 @@ func (p *Poller) due(ctx context.Context) time.Duration {
 	looks.SetLimit(polls)
 	for org, s := range p.Sources() {
 		if !s.Next().After(now) {
-			looks.Go(func() error {
-				p.Look(ctx, org, s)
-				return nil
-			})
+			looks.Go(func() error { return supervise.Catch(func() { p.Look(ctx, org, s) }) })
 		}
 	}
-	_ = looks.Wait() // no look fails the others
+	supervise.Raise(looks.Wait()) // a look returns no other error
 	wait := idle
 	now = p.Now()
 	for _, s := range p.Sources() {

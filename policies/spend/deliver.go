@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tollgate-dev/tollgate/config/supervise"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
@@ -106,11 +108,11 @@ func (o *Outbox) Deliver(ctx context.Context) (again bool) {
 		}
 	}
 	o.mu.Unlock()
-	var wait sync.WaitGroup
+	var work errgroup.Group
 	for org, b := range due {
-		wait.Go(func() { o.restore(ctx, org, b) })
+		work.Go(func() error { return supervise.Catch(func() { o.restore(ctx, org, b) }) })
 	}
-	wait.Wait()
+	supervise.Raise(work.Wait())
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, b := range due {
@@ -214,11 +216,13 @@ func (o *Outbox) send(ctx context.Context, org string, b *box, batch []*queued) 
 	ctx, cancel := context.WithTimeout(ctx, deliverTime)
 	defer cancel()
 	errs := make([]error, len(batch))
-	var wait sync.WaitGroup
+	var work errgroup.Group
 	for i, s := range batch {
-		wait.Go(func() { errs[i] = o.Store.Settle(ctx, org, o.current(ctx, org, s)) })
+		work.Go(func() error {
+			return supervise.Catch(func() { errs[i] = o.Store.Settle(ctx, org, o.current(ctx, org, s)) })
+		})
 	}
-	wait.Wait()
+	supervise.Raise(work.Wait())
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var rest []*queued

@@ -2,8 +2,11 @@ package spend
 
 import (
 	"context"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tollgate-dev/tollgate/config/supervise"
 )
 
 // Watch looks at the heads of ledgers, so that a loss is noticed without a call, that
@@ -25,10 +28,10 @@ type Watch struct {
 func (w *Watch) Run(ctx context.Context) error {
 	beat := time.NewTicker(w.Beat)
 	defer beat.Stop()
-	var rebuilds sync.WaitGroup
-	defer rebuilds.Wait()
+	rebuilds, ctx := errgroup.WithContext(ctx)
+	defer func() { supervise.Raise(rebuilds.Wait()) }()
 	for {
-		w.look(ctx, &rebuilds)
+		w.look(ctx, rebuilds)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -38,7 +41,7 @@ func (w *Watch) Run(ctx context.Context) error {
 }
 
 // look looks at all ledgers once. A store that is away has lost nothing yet.
-func (w *Watch) look(ctx context.Context, rebuilds *sync.WaitGroup) {
+func (w *Watch) look(ctx context.Context, rebuilds *errgroup.Group) {
 	orgs := w.Orgs()
 	if len(orgs) == 0 {
 		return
@@ -57,7 +60,7 @@ func (w *Watch) look(ctx context.Context, rebuilds *sync.WaitGroup) {
 }
 
 // lost has a ledger rebuilt, unless this gateway is at it.
-func (w *Watch) lost(ctx context.Context, org string, h Head, rebuilds *sync.WaitGroup) {
+func (w *Watch) lost(ctx context.Context, org string, h Head, rebuilds *errgroup.Group) {
 	w.mu.Lock()
 	img := w.of(org)
 	img.head = h
@@ -67,14 +70,18 @@ func (w *Watch) lost(ctx context.Context, org string, h Head, rebuilds *sync.Wai
 	if busy {
 		return
 	}
-	rebuilds.Go(func() {
-		err := w.Rebuild(ctx, org)
-		if err != nil && ctx.Err() == nil {
-			w.Logger.WarnContext(ctx, "a lost ledger could not be rebuilt", "org", org, "error", err.Error())
-		}
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		img.rebuilding, img.failed = false, err
+	rebuilds.Go(func() error {
+		var err error
+		defer func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			img.rebuilding, img.failed = false, err
+		}()
+		return supervise.Catch(func() {
+			if err = w.Rebuild(ctx, org); err != nil && ctx.Err() == nil {
+				w.Logger.WarnContext(ctx, "a lost ledger could not be rebuilt", "org", org, "error", err.Error())
+			}
+		})
 	})
 }
 
@@ -139,4 +146,16 @@ func (m *Images) Losses() map[string]string {
 		}
 	}
 	return all
+}
+
+// Rebuilding returns how many ledgers are not complete: new, or lost and not rebuilt yet.
+func (m *Images) Rebuilding() (n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, img := range m.orgs {
+		if !img.head.Complete {
+			n++
+		}
+	}
+	return n
 }

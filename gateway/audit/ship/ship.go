@@ -111,13 +111,15 @@ func (s *Shipping) measure() {
 	}, lines, age, lost))
 }
 
-// Start ships the log until stop is called, which waits for the last
+// Start ships the log, in tasks that supervise runs, until stop is called, which waits for the last
 // attempts. It outlives the listeners, so that their last changes are in it.
-func (s *Shipping) Start(ctx context.Context) (stop func()) {
+func (s *Shipping) Start(ctx context.Context, supervise func(ctx context.Context, name string, task func(context.Context) error) error) (stop func()) {
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var group sync.WaitGroup
 	for _, one := range s.shippers {
-		group.Go(func() { one.Run(run) })
+		group.Go(func() {
+			_ = supervise(run, "audit shipping", func(ctx context.Context) error { one.Run(ctx); return nil }) // it returns nil, or the process ends
+		})
 	}
 	return func() {
 		cancel()

@@ -1,0 +1,112 @@
+package supervise
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// A task that panics is logged with its stack, counted, and started again after a pause that
+// doubles; its goroutines have ended by then.
+func TestATaskIsRestarted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		counted := 0
+		s := &Supervisor{
+			Logger: slog.New(slog.NewTextHandler(&log, nil)), Count: func(string) { counted++ },
+			End: func(err error) { t.Errorf("the process ends: %v", err) },
+		}
+		var begun []time.Duration
+		start, ended, failed := time.Now(), 0, errors.New("failed")
+		err := s.Run(t.Context(), "renewal", func(ctx context.Context) error {
+			begun = append(begun, time.Since(start))
+			if len(begun) == 4 {
+				return failed
+			}
+			go func() { <-ctx.Done(); ended++ }()
+			panic("boom")
+		})
+		synctest.Wait()
+		if !errors.Is(err, failed) {
+			t.Errorf("error %v, want the error of the task", err)
+		}
+		for i, want := range []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second} {
+			if i >= len(begun) || begun[i] != want {
+				t.Fatalf("begun after %v, want %v", begun, want)
+			}
+		}
+		if counted != 3 || ended != 3 {
+			t.Errorf("%d panics counted and %d goroutines ended, want 3 of each", counted, ended)
+		}
+		for _, want := range []string{"boom", "task=renewal", "TestATaskIsRestarted"} {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("the log lacks %q: %s", want, &log)
+			}
+		}
+	})
+}
+
+// The fifth panic within a minute ends the process, whichever tasks panicked; five panics in more
+// than a minute do not.
+func TestTooManyPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var fatal []error
+		s := &Supervisor{Logger: slog.New(slog.DiscardHandler), End: func(err error) { fatal = append(fatal, err) }}
+		panics := func(n int, apart time.Duration) error {
+			return s.Run(t.Context(), "renewal", func(context.Context) error {
+				if time.Sleep(apart); n == 0 {
+					return nil
+				}
+				n--
+				panic("boom")
+			})
+		}
+		if err := panics(9, 20*time.Second); err != nil || len(fatal) > 0 {
+			t.Errorf("a panic each 20 s: %v, %v", err, fatal)
+		}
+		time.Sleep(time.Minute)
+		other := make(chan error)
+		go func() { other <- s.Run(t.Context(), "look", func(context.Context) error { panic("bang") }) }()
+		err := panics(2, 2*time.Second)
+		if got := <-other; err == nil && got == nil || len(fatal) != 1 || !strings.Contains(fatal[0].Error(), "5 times within 1m0s") {
+			t.Errorf("five panics in a minute: %v, %v, %v", err, got, fatal)
+		}
+	})
+}
+
+// A task whose context ends during the pause is not restarted.
+func TestNoRestartAfterTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		s, n := &Supervisor{Logger: slog.New(slog.DiscardHandler)}, 0
+		if err := s.Run(ctx, "renewal", func(context.Context) error { n++; panic("boom") }); err != nil || n != 1 {
+			t.Errorf("%v after %d runs, want none after one", err, n)
+		}
+	})
+}
+
+// A panic of a task's goroutine reaches its supervisor with the stack of the goroutine.
+func TestAPanicOfAGoroutine(t *testing.T) {
+	boom := func() { panic("boom") }
+	err := Catch(func() {
+		work, ctx := errgroup.WithContext(t.Context())
+		work.Go(func() error { return Catch(boom) })
+		<-ctx.Done()
+		Raise(work.Wait())
+	})
+	var p *Panic
+	if !errors.As(err, &p) || p.Value != "boom" || !strings.Contains(p.Stack, "TestAPanicOfAGoroutine.func1") {
+		t.Errorf("%#v, want the panic of the goroutine", err)
+	}
+	if err := Catch(func() { Raise(errors.New("other")); Raise(nil) }); err != nil {
+		t.Errorf("other errors: %v", err)
+	}
+}

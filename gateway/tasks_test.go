@@ -1,0 +1,95 @@
+package gateway_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/test/world"
+)
+
+// panics is a hook that panics instead of sending commands of some names, as often as it may.
+type panics struct {
+	names []string
+	left  *atomic.Int64
+}
+
+// DialHook implements redis.Hook.
+func (panics) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements redis.Hook.
+func (p panics) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if slices.Contains(p.names, cmd.Name()) && p.left.Add(-1) >= 0 {
+			panic("boom")
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// ProcessPipelineHook implements redis.Hook.
+func (panics) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// panicking returns a gateway whose tasks panic, and its log.
+func panicking(t *testing.T, p panics) (*gateway.Gateway, *world.Buffer) {
+	t.Helper()
+	client, log := world.Redis(t, miniredis.RunT(t).Addr()), new(world.Buffer)
+	client.AddHook(p)
+	cfg := world.Configuration(t, `
+platform: {base_url: "http://127.0.0.1:1"}
+redis: {embedded: true}
+orgs: [{id: acme, credential: {env: ACME}, budget: {gpus: 1}}]
+`, map[string]string{"ACME": "credential"})
+	return world.Gateway(t, cfg, gateway.Deps{
+		Redis: client, Logger: slog.New(slog.NewJSONHandler(log, nil)), Data: world.Listen(t), Admin: world.Listen(t),
+	}), log
+}
+
+// A task that panics is logged with its stack, counted and restarted; the gateway serves meanwhile.
+func TestATaskThatPanics(t *testing.T) {
+	t.Parallel()
+	left := new(atomic.Int64)
+	left.Store(1)
+	g, log := panicking(t, panics{[]string{"hgetall"}, left}) // of the task that announces the gateway
+	world.Run(t, g)
+	world.Until(t, "the panic is in the log", func() bool { return strings.Contains(log.String(), `"msg":"a task panicked and will be restarted"`) })
+	for _, want := range []string{`"task":"fleet"`, "announceOnce", `"error":"panic: boom"`} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %s: %s", want, log)
+		}
+	}
+	page := func(path string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		g.AdminHandler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		return w
+	}
+	if body := page("/metrics").Body.String(); !strings.Contains(body, `tollgate_task_panics_total{task="fleet"} 1`) {
+		t.Error("the metrics lack the panic")
+	}
+	if w := page("/readyz"); w.Code != http.StatusOK {
+		t.Errorf("readyz: %d %s", w.Code, w.Body)
+	}
+}
+
+// Five panics in a minute end the gateway with an error that says so.
+func TestTasksThatKeepPanicking(t *testing.T) {
+	t.Parallel()
+	left := new(atomic.Int64)
+	left.Store(1 << 30)
+	g, _ := panicking(t, panics{[]string{"hgetall", "time"}, left}) // of the limiter, too
+	err := g.Run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "tasks panicked 5 times within 1m0s") || !strings.Contains(err.Error(), "boom") {
+		t.Errorf("%v, want the end after five panics", err)
+	}
+}
