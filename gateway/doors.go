@@ -1,10 +1,7 @@
 package gateway
 
 import (
-	"context"
-	"errors"
 	"net/http"
-	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -27,9 +24,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/ui"
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/ratelimit"
-	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
 // Handler returns the HTTP door, with the pages of callers.
@@ -39,7 +33,7 @@ func (g *Gateway) Handler() http.Handler {
 		Pipeline: g.pipeline, Recorder: g.recorder, Peer: cfg.Balancers.Client, Traced: cfg.Balancers.Traced, BodyTimeout: cfg.Timeouts.Body, WriteTimeout: cfg.Timeouts.Write,
 		Release: wire.Release, Certificates: listen.Certificates, Excess: listen.Excess,
 	}
-	next := readiness{g: g, door: door}
+	next := healthChecks{ready: g.ready, door: door}
 	if !cfg.Console {
 		return next
 	}
@@ -84,7 +78,7 @@ func (g *Gateway) logins() (out []admin.Login) {
 func (g *Gateway) ExtProc() *grpc.Server {
 	s := (&extproc.Server{Pipeline: g.pipeline, Recorder: g.recorder}).NewGRPC(envoy.MutualTLS(g.config)...)
 	g.envoys.Register(s)
-	healthpb.RegisterHealthServer(s, readiness{g: g})
+	healthpb.RegisterHealthServer(s, healthChecks{ready: g.ready})
 	return s
 }
 
@@ -104,7 +98,7 @@ func (g *Gateway) adminDeps() admin.Deps {
 		Metrics: g.deps.Providers.Handler(),
 		Admins:  func() *admin.Directory { return g.current.Load().admins },
 		Now:     g.deps.Now,
-		Probe:   g.probe,
+		Ready:   g.readiness,
 
 		Attempts: g.attempts,
 		Logger:   g.deps.Logger,
@@ -128,36 +122,6 @@ func (g *Gateway) adminDeps() admin.Deps {
 		Revisions: g.revisions,
 		Orgs:      func() []row.Tenant { return tenants.List(g.config()) },
 	}
-}
-
-// probe implements admin.Deps.Probe: its result matches the answers that callers get.
-func (g *Gateway) probe(ctx context.Context) (away []string, err error) {
-	cfg := g.current.Load().config
-	if slices.ContainsFunc(g.catalog.Status(), func(s catalog.Status) bool {
-		return s.Err != nil && g.deps.Now().Sub(s.Fetched) > cfg.Catalog.MaxAge
-	}) {
-		away = append(away, "the price list of an organisation cannot be read: what its policies judge by price is refused")
-	}
-	for org, what := range g.money.Images.Losses() {
-		away = append(away, "the ledger of organisation "+org+" was lost: "+what)
-	}
-	err = g.store.Check(ctx)
-	switch {
-	case err == nil && !g.limiter.Away():
-		return away, nil
-	case errors.Is(err, redisstore.ErrUnfit):
-		return nil, err
-	}
-	closed := func(f ratelimit.Failure) bool { return f == ratelimit.FailClosed }
-	if closed(cfg.Limits.Failure.Read) || closed(cfg.Limits.Failure.Write) {
-		return nil, ratelimit.ErrUnavailable
-	}
-	for _, o := range cfg.Orgs {
-		if closed(o.Failure.Read) || closed(o.Failure.Write) {
-			return nil, ratelimit.ErrUnavailable
-		}
-	}
-	return append(away, "the shared store does not answer: calls pass as the failure policies say"), nil
 }
 
 // decisionRows are the operators' questions about decisions, made and hypothetical.

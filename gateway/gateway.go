@@ -116,6 +116,9 @@ type Gateway struct {
 	background   tasks.Group // tasks that may outlive their requests
 	tasks        *supervise.Supervisor
 	fatal        chan error // the error that ends the process: too many tasks have panicked
+	fitness      atomic.Pointer[fitness]
+	wasReady     atomic.Bool
+	waited       atomic.Bool // for the first bundles
 	money        *money.Money
 	intents      *once.Desk // calls that must not be made twice
 	alerts       *alerts.Alerts

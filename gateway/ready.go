@@ -2,38 +2,189 @@ package gateway
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
-	"slices"
+	"strings"
+	"time"
 
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
+	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/ratelimit"
+	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// ready reports whether this gateway takes requests: its doors are open and every
-// organisation has policies to be judged by.
-func (g *Gateway) ready() bool {
-	pending := func(p admin.PolicyStatus) bool { return p.Revision == "" }
-	return g.status.Report().Serving && !slices.ContainsFunc(g.policyStatus(), pending)
+// readiness decides whether this gateway takes requests, for the probe and for the health checks of
+// both doors: its doors are open and it can serve reads of at least one organisation. Before
+// it is ready for the first time, Redis must also be fit to keep counts, and the first attempt to
+// fetch each bundle must have ended, or bundleHold must have passed. It asks no dependency, so that one
+// that hangs does not delay a probe.
+func (g *Gateway) readiness() admin.Readiness {
+	report, bundles, store := g.status.Report(), g.engine().Status(), g.redisState()
+	pending, without := policyStates(bundles)
+	r := admin.Readiness{Revision: report.Revision, Dependencies: []admin.Dependency{store}}
+	if g.money.HasBudgets() {
+		r.Dependencies = append(r.Dependencies, g.ledgerState(store.State))
+	}
+	r.Dependencies = append(r.Dependencies, policyState(len(without), len(bundles)), g.priceState())
+	switch {
+	case !report.Serving:
+		r.Status = "not serving"
+	case !g.wasReady.Load() && store.State == admin.DependencyUnfit:
+		r.Status = "Redis " + store.Effect
+	case !g.wasReady.Load() && !g.waited.Load() && pending > 0:
+		r.Status = fmt.Sprintf("the policies of %d organisations are being fetched", pending)
+	case !g.servesReads(without, store.State):
+		r.Status = "no organisation can be served"
+	default:
+		g.wasReady.Store(true)
+		r.Ready, r.Status = true, "ready"
+		if effects := r.Effects(); len(effects) > 0 {
+			r.Status += ", but " + strings.Join(effects, "; ")
+		}
+	}
+	return r
 }
 
-// readiness answers health checks of both doors, and hands everything else of the
+// bundleHold is how long a gateway that has begun to serve waits for its first bundles at most.
+const bundleHold = 5 * time.Second
+
+// policyStates counts the organisations whose bundle has not been tried yet, and returns those that
+// have no policies.
+func policyStates(all []policies.Status) (pending int, without map[string]bool) {
+	without = make(map[string]bool)
+	for _, s := range all {
+		if s.Revision != "" {
+			continue
+		}
+		without[s.Org] = true
+		if s.Err == nil {
+			pending++
+		}
+	}
+	return pending, without
+}
+
+// servesReads reports whether reads of any organisation are served; without any organisation there
+// is nothing to refuse.
+func (g *Gateway) servesReads(without map[string]bool, store admin.DependencyState) bool {
+	cfg := g.config()
+	for i := range cfg.Orgs {
+		o := &cfg.Orgs[i]
+		closed := o.Failure.Over(cfg.Limits.Failure)[ratelimit.ClassRead] == ratelimit.FailClosed
+		if !without[o.ID] && (store != admin.DependencyDown || !closed) {
+			return true
+		}
+	}
+	return len(cfg.Orgs) == 0
+}
+
+func (g *Gateway) redisState() admin.Dependency {
+	d := admin.Dependency{Name: "redis", State: admin.DependencyUp}
+	var err error
+	if f := g.fitness.Load(); f != nil {
+		err = f.err
+	}
+	switch {
+	case errors.Is(err, redisstore.ErrUnfit):
+		d.State, d.Effect = admin.DependencyUnfit, "is not fit to keep counts: it evicts keys, or its version is older than 6.2"
+	case err != nil, g.limiter.Away():
+		d.State, d.Effect = admin.DependencyDown, "the shared store cannot be used: the failure policies decide about calls, and calls that lower cost pass"
+	}
+	return d
+}
+
+func (g *Gateway) ledgerState(store admin.DependencyState) admin.Dependency {
+	d := admin.Dependency{Name: "ledger", State: admin.DependencyUp}
+	losses, rebuilding := g.money.Images.Losses(), g.money.Images.Rebuilding()
+	switch {
+	case store == admin.DependencyDown:
+		d.State, d.Effect = admin.DependencyDown, "the ledger cannot be read: calls that raise cost are refused for organisations with budgets"
+	case rebuilding > 0:
+		d.State, d.Effect = admin.DependencyDown, fmt.Sprintf("the ledgers of %d organisations are being rebuilt: calls that raise cost are refused for them", rebuilding)
+	case len(losses) > 0:
+		d.State, d.Effect = admin.DependencyDegraded, fmt.Sprintf("the ledgers of %d organisations were lost within the last day, and were rebuilt", len(losses))
+	}
+	return d
+}
+
+// policyState is the state of the policies of all organisations, of which some have none.
+func policyState(without, all int) admin.Dependency {
+	d := admin.Dependency{Name: "policies", State: admin.DependencyUp}
+	if without == 0 {
+		return d
+	}
+	d.State, d.Effect = admin.DependencyDegraded, fmt.Sprintf("%d of %d organisations have no policies: their calls are refused", without, all)
+	if without == all {
+		d.State = admin.DependencyDown
+	}
+	return d
+}
+
+func (g *Gateway) priceState() admin.Dependency {
+	d := admin.Dependency{Name: "prices", State: admin.DependencyUp}
+	for _, s := range g.catalog.Status() {
+		if s.Err != nil && g.deps.Now().Sub(s.Fetched) > g.config().Catalog.MaxAge {
+			d.State, d.Effect = admin.DependencyDegraded, "the price list of an organisation cannot be read: what its policies judge by price is refused"
+		}
+	}
+	return d
+}
+
+// fitness is the result of the latest check of Redis.
+type fitness struct{ err error }
+
+// storeCheck is the time between two checks of Redis.
+const storeCheck = 5 * time.Second
+
+// watchStore checks regularly whether Redis is fit to keep counts. Between two checks the
+// limiter notices within a beat that Redis does not answer.
+func (g *Gateway) watchStore(ctx context.Context) error {
+	tick := time.NewTicker(storeCheck)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			g.checkStore(ctx)
+		}
+	}
+}
+
+// checkStore checks Redis once, and logs a server that became unfit.
+func (g *Gateway) checkStore(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, g.config().Limits.Timeout)
+	defer cancel()
+	err := g.store.Check(ctx)
+	was := g.fitness.Swap(&fitness{err})
+	if errors.Is(err, redisstore.ErrUnfit) && (was == nil || !errors.Is(was.err, redisstore.ErrUnfit)) {
+		g.deps.Logger.ErrorContext(ctx, "Redis is not fit to keep counts", "error", err.Error())
+	}
+}
+
+// ready reports whether this gateway takes requests.
+func (g *Gateway) ready() bool { return g.readiness().Ready }
+
+// healthChecks answers the health checks of both doors, and hands everything else of the
 // HTTP door on.
-type readiness struct {
+type healthChecks struct {
 	healthpb.UnimplementedHealthServer
 
-	g    *Gateway
-	door http.Handler
+	ready func() bool
+	door  http.Handler
 }
 
 // ServeHTTP implements http.Handler.
-func (r readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+func (h healthChecks) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	switch {
 	case req.RequestURI != xds.ReadyPath || req.Method != http.MethodGet:
-		r.door.ServeHTTP(w, req)
-	case r.g.ready():
+		h.door.ServeHTTP(w, req)
+	case h.ready():
 		w.WriteHeader(http.StatusOK)
 	default:
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -41,9 +192,9 @@ func (r readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // Check implements the health service of gRPC, which has one service here.
-func (r readiness) Check(context.Context, *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
+func (h healthChecks) Check(context.Context, *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
 	status := healthpb.HealthCheckResponse_NOT_SERVING
-	if r.g.ready() {
+	if h.ready() {
 		status = healthpb.HealthCheckResponse_SERVING
 	}
 	return &healthpb.HealthCheckResponse{Status: status}, nil

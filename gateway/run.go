@@ -80,7 +80,9 @@ func (g *Gateway) Run(ctx context.Context) error {
 		return g.listeners.Serve(watch, over, g.listeners.Admin(adminListener), g.AdminHandler())
 	})
 	g.runTasks(group, ctx, limit, watch)
+	g.checkStore(ctx)
 	g.status.Serving(true)
+	defer time.AfterFunc(bundleHold, func() { g.waited.Store(true) }).Stop()
 	if g.deps.Serving != nil {
 		g.deps.Serving()
 	}
@@ -128,7 +130,8 @@ func (g *Gateway) runTasks(group *errgroup.Group, ctx, limit, watch context.Cont
 	start(watch, "fleet", g.fleet.Announce)
 	start(watch, "issuer keys", endless(g.issuerKeys.Run))
 	start(watch, "keys", endless(g.keys.Run)) // keys are revoked while the doors drain, too
-	group.Go(func() error {                   // tasks that are not of the group
+	start(watch, "store check", g.watchStore)
+	group.Go(func() error { // tasks that are not of the group
 		select {
 		case err := <-g.fatal:
 			return err

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -29,9 +28,8 @@ type Deps struct {
 	Logger *slog.Logger
 	// Audit records every change before and after it; nil records none.
 	Audit *audit.Log
-	// Probe returns the reason why calls are refused, or else the parts that are unreachable
-	// without a refusal.
-	Probe  func(context.Context) (away []string, err error)
+	// Ready decides whether calls are served.
+	Ready  func() Readiness
 	Limits Limits
 	Legacy Legacy
 	Spend  Spend
@@ -69,9 +67,6 @@ type BadRequestError struct{ Reason string }
 // Error implements error.
 func (e BadRequestError) Error() string { return e.Reason }
 
-// probeTimeout bounds how long a readiness probe waits for the store.
-const probeTimeout = 3 * time.Second
-
 // New returns the handler of the admin listener.
 func New(d Deps) http.Handler { return d.handler(d.Rows()) }
 
@@ -104,36 +99,6 @@ func (d Deps) gatewayRows() []row.Row {
 			Commands: []row.Command{{Use: "orgs", Example: "tollgate orgs"}},
 		},
 	}
-}
-
-func live(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, probed{Status: "live"}) }
-
-// ready answers 200 when a configuration is in force, the listeners are open, the
-// shared store answers and every organisation has policies to be judged by.
-func (d Deps) ready(w http.ResponseWriter, r *http.Request) {
-	report := d.Status.Report()
-	if !report.Serving {
-		write(w, http.StatusServiceUnavailable, probed{Status: "not serving"})
-		return
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
-	defer cancel()
-	stands := "ready"
-	away, err := d.Probe(ctx)
-	if len(away) > 0 {
-		stands += ", but " + strings.Join(away, "; ")
-	}
-	if err != nil {
-		write(w, http.StatusServiceUnavailable, probed{Status: "the shared store does not answer, or is not fit to keep counts"})
-		return
-	}
-	for _, p := range d.Policies() {
-		if p.Revision == "" {
-			write(w, http.StatusServiceUnavailable, probed{Status: "the policies of an organisation are not there yet"})
-			return
-		}
-	}
-	write(w, http.StatusOK, probed{stands, report.Revision})
 }
 
 // scoped are parameters that name an organisation.

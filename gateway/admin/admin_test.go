@@ -1,7 +1,9 @@
 package admin_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -19,7 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
-func deps(token string, probe error) admin.Deps {
+func deps(token string) admin.Deps {
 	return admin.Deps{
 		Status:  new(admin.Status),
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "metrics") }),
@@ -28,7 +30,7 @@ func deps(token string, probe error) admin.Deps {
 
 		Attempts: unbounded{},
 		Logger:   slog.New(slog.DiscardHandler),
-		Probe:    func(context.Context) ([]string, error) { return nil, probe },
+		Ready:    func() admin.Readiness { return admin.Readiness{Ready: true, Status: "ready", Revision: "r1"} },
 		Limits:   quotas{},
 		Envoys:   envoys{},
 
@@ -87,39 +89,34 @@ func get(d admin.Deps, target, authorization string) *httptest.ResponseRecorder 
 }
 
 func TestReadiness(t *testing.T) {
-	d := deps("", nil)
-	if w := get(d, "/readyz", ""); w.Code != http.StatusServiceUnavailable {
-		t.Errorf("before serving: %d, want 503", w.Code)
-	}
-	d.Status.Loaded(time.Unix(1, 0), "r1", nil, nil)
-	d.Status.Serving(true)
-	if w := get(d, "/readyz", ""); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "r1") {
-		t.Errorf("serving: %d %s, want 200 and the revision", w.Code, w.Body)
-	}
-	d.Probe = func(context.Context) ([]string, error) { return nil, errors.New("dial 10.0.0.1: refused") }
-	if w := get(d, "/readyz", ""); w.Code != http.StatusServiceUnavailable || strings.Contains(w.Body.String(), "10.0.0.1") {
-		t.Errorf("without the store: %d %s, want 503 and no addresses", w.Code, w.Body)
-	}
-	d.Probe = func(context.Context) ([]string, error) {
-		return []string{"calls pass as the failure policies say", "prices are away"}, nil
-	}
-	if w := get(d, "/readyz", ""); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "ready, but calls pass as the failure policies say; prices are away") {
-		t.Errorf("without the store, calls passing: %d %s, want 200 that says so", w.Code, w.Body)
-	}
-	if w := get(d, "/livez", ""); w.Code != http.StatusOK {
-		t.Errorf("livez without the store: %d, want 200", w.Code)
-	}
-	d.Status.Serving(false)
-	if w := get(d, "/readyz", ""); w.Code != http.StatusServiceUnavailable {
-		t.Errorf("draining: %d, want 503", w.Code)
-	}
-	d = deps("", nil)
-	d.Status.Serving(true)
-	d.Policies = func() []admin.PolicyStatus {
-		return []admin.PolicyStatus{{Org: "acme", Revision: "p1"}, {Org: "globex", Fault: "away"}}
-	}
-	if w := get(d, "/readyz", ""); w.Code != http.StatusServiceUnavailable || strings.Contains(w.Body.String(), "globex") {
-		t.Errorf("without the policies of one organisation: %d %s, want 503 and no names", w.Code, w.Body)
+	d := deps("")
+	for _, tt := range []struct {
+		name  string
+		state admin.Readiness
+		want  int
+		body  string
+	}{
+		{"before serving", admin.Readiness{Status: "not serving"}, 503, `{"status":"not serving"}`},
+		{"ready", admin.Readiness{Ready: true, Status: "ready", Revision: "r1"}, 200, `{"status":"ready","revision":"r1"}`},
+		{
+			"degraded",
+			admin.Readiness{Ready: true, Status: "ready, but reads are slow", Dependencies: []admin.Dependency{
+				{Name: "redis", State: admin.DependencyDown, Effect: "reads are slow"}, {Name: "prices", State: admin.DependencyUp},
+			}},
+			200, `{"status":"ready, but reads are slow","dependencies":[{"name":"redis","state":"down","effect":"reads are slow"},{"name":"prices","state":"up"}]}`,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d.Ready = func() admin.Readiness { return tt.state }
+			var body bytes.Buffer
+			w := get(d, "/readyz", "")
+			if err := json.Compact(&body, w.Body.Bytes()); err != nil || w.Code != tt.want || strings.TrimSpace(body.String()) != tt.body {
+				t.Errorf("%d %s %v, want %d %s", w.Code, &body, err, tt.want, tt.body)
+			}
+			if w := get(d, "/livez", ""); w.Code != http.StatusOK {
+				t.Errorf("livez: %d, want 200", w.Code)
+			}
+		})
 	}
 }
 
@@ -129,7 +126,7 @@ func TestTheTokenGuardsAllButProbesAndMetrics(t *testing.T) {
 		"/livez": true, "/readyz": true, "/metrics": true,
 		"/admin/status": false, "/admin/limits?org=acme": false, "/debug/pprof/": false, "/debug/pprof/goroutine?debug=1": false,
 	} {
-		d := deps(token, nil)
+		d := deps(token)
 		d.Status.Serving(true)
 		for authorization, admitted := range map[string]bool{"": open, "Bearer wrong": open, "Bearer ": open, "Bearer " + token: true} {
 			if got := get(d, target, authorization).Code != http.StatusUnauthorized; got != admitted {
@@ -140,7 +137,7 @@ func TestTheTokenGuardsAllButProbesAndMetrics(t *testing.T) {
 }
 
 func TestAFailedConfigurationIsShownUntilOneIsTaken(t *testing.T) {
-	d := deps("", nil)
+	d := deps("")
 	d.Status.Loaded(time.Unix(1, 0), "r1", nil, nil)
 	d.Status.Failed(time.Unix(2, 0), errors.New("tollgate.yaml:3:1: orgz: unknown key"))
 	if body := get(d, "/admin/status", "").Body.String(); !strings.Contains(body, "orgz") || !strings.Contains(body, "r1") {
@@ -172,7 +169,7 @@ func TestLimits(t *testing.T) {
 			r.Header.Set("Sec-Fetch-Site", tc.header)
 		}
 		w := httptest.NewRecorder()
-		admin.New(deps("", nil)).ServeHTTP(w, r)
+		admin.New(deps("")).ServeHTTP(w, r)
 		if w.Code != tc.want {
 			t.Errorf("%s %s: %d %s, want %d", tc.method, tc.target, w.Code, w.Body, tc.want)
 		}
@@ -202,7 +199,7 @@ func TestEnvoys(t *testing.T) {
 		"/admin/envoy/snapshot?group=edge": `200 "Listener callers": "{}"`,
 		"/admin/envoy/snapshot?group=x":    `400 no node group`,
 	} {
-		w := get(deps("", nil), target, "")
+		w := get(deps(""), target, "")
 		code, part, _ := strings.Cut(want, " ")
 		if strconv.Itoa(w.Code) != code || !strings.Contains(w.Body.String(), part) {
 			t.Errorf("%s: %d %s, want %s", target, w.Code, w.Body, want)

@@ -35,7 +35,7 @@ var beyondReading = map[row.Role][]string{
 // Each role is admitted to each route that requires it, of the organisation it is bound
 // to if it is, and to no other; without a token nothing is, but probes and metrics.
 func TestRolesByRoute(t *testing.T) {
-	d := deps("the-shared-token", nil)
+	d := deps("the-shared-token")
 	var accounts []settings.AdminAccount
 	for _, role := range row.Role("").Values() {
 		accounts = append(accounts, account("all-"+role, "", row.Role(role)), account("acme-"+role, "acme", row.Role(role)))
@@ -81,7 +81,7 @@ func TestRolesByRoute(t *testing.T) {
 
 // An admin bound to an organisation names it or none, however the request spells it.
 func TestAdminsOfAnOrganisation(t *testing.T) {
-	d := deps("", nil)
+	d := deps("")
 	d.Admins = func() *admin.Directory { return directory("", account("ann", "acme", row.Admin)) }
 	_, h := admin.Routes(d, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Query().Get("org")) })
 	for query, want := range map[string]string{
@@ -98,7 +98,7 @@ func TestAdminsOfAnOrganisation(t *testing.T) {
 
 // A token ends with its time, and with its account.
 func TestAdminsEnd(t *testing.T) {
-	d := deps("", nil)
+	d := deps("")
 	until := account("ann", "", row.Viewer)
 	until.Expires = time.Unix(1000, 0)
 	now, accounts := time.Unix(999, 0), []settings.AdminAccount{until, account("bob", "", row.Viewer)}

@@ -140,13 +140,13 @@ func TestDecisions(t *testing.T) {
 		{"GET", "/admin/status", "", 200, `"revision": "p1"`},
 	} {
 		w := httptest.NewRecorder()
-		admin.New(deps("", nil)).ServeHTTP(w, httptest.NewRequest(tc.method, "http://127.0.0.1:8081"+tc.target, strings.NewReader(tc.body)))
+		admin.New(deps("")).ServeHTTP(w, httptest.NewRequest(tc.method, "http://127.0.0.1:8081"+tc.target, strings.NewReader(tc.body)))
 		if w.Code != tc.status || !strings.Contains(w.Body.String(), tc.want) {
 			t.Errorf("%s %s: %d %s, want %d and %q", tc.method, tc.target, w.Code, w.Body, tc.status, tc.want)
 		}
 	}
 	for _, target := range []string{"/admin/decisions", "/admin/decisions/d1", "/admin/audit?org=acme", "/admin/approvals?org=acme"} {
-		if w := get(deps("secret", nil), target, ""); w.Code != http.StatusUnauthorized {
+		if w := get(deps("secret"), target, ""); w.Code != http.StatusUnauthorized {
 			t.Errorf("%s without the token: %d", target, w.Code)
 		}
 	}

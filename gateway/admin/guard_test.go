@@ -40,7 +40,7 @@ func ask(h http.Handler, method, target, peer, token string) *httptest.ResponseR
 
 func TestWrongTokensAreLoggedAndSlowed(t *testing.T) {
 	var log bytes.Buffer
-	d := deps("the-right-token", nil)
+	d := deps("the-right-token")
 	d.Attempts, d.Logger = three{}, slog.New(slog.NewTextHandler(&log, nil))
 	h := admin.New(d)
 	const guesser, operator = "192.0.2.1:4711", "192.0.2.2:4711"
@@ -80,7 +80,7 @@ func TestWrongTokensAreLoggedAndSlowed(t *testing.T) {
 
 func TestChangesAreLogged(t *testing.T) {
 	var log bytes.Buffer
-	d := deps("the-right-token", nil)
+	d := deps("the-right-token")
 	d.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	h := admin.New(d)
 	ask(h, "POST", "/admin/limits/reset?org=acme&scope=key:ann", "192.0.2.1:4711", "the-right-token")

@@ -36,7 +36,7 @@ func TestNamesOfOthersAreRefusedWithoutAToken(t *testing.T) {
 			r.Header.Set("Authorization", "Bearer "+tc.token)
 		}
 		w := httptest.NewRecorder()
-		admin.New(deps(tc.token, nil)).ServeHTTP(w, r)
+		admin.New(deps(tc.token)).ServeHTTP(w, r)
 		if w.Code != tc.want {
 			t.Errorf("%s %s for host %q: %d %s, want %d", tc.method, tc.target, tc.host, w.Code, w.Body, tc.want)
 		}

@@ -35,7 +35,7 @@ func (census) Brownouts(string) []admin.Brownout {
 }
 
 func TestLegacyCalls(t *testing.T) {
-	d := deps("operators-only", nil)
+	d := deps("operators-only")
 	d.Legacy = census{}
 	for target, want := range map[string]int{
 		"/admin/legacy": 200, "/admin/legacy?org=acme": 200, "/admin/legacy?org=nobody": 404,

@@ -56,7 +56,7 @@ func list(t *testing.T, d admin.Deps, target string) (out asked) {
 
 // A long list is answered in parts, each entry once.
 func TestListsInParts(t *testing.T) {
-	d := deps("", nil)
+	d := deps("")
 	d.Keys, d.Spend = cabinet{}, ledgers{}
 	seen := make(map[string]int)
 	parts := 0
@@ -81,7 +81,7 @@ func TestListsInParts(t *testing.T) {
 }
 
 func TestKeysAreSortedAndFound(t *testing.T) {
-	d := deps("", nil)
+	d := deps("")
 	d.Keys, d.Spend = cabinet{}, ledgers{}
 	for query, want := range map[string][]string{
 		"sort=spend":      {"key-0007 12.5", "ann 3"},

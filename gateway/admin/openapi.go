@@ -15,12 +15,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
-// probed is the answer of a probe.
-type probed struct {
-	Status   string `json:"status"`
-	Revision string `json:"revision,omitempty"`
-}
-
 // object is one of JSON.
 type object = map[string]any
 

@@ -15,7 +15,7 @@ import (
 // The document has the routes that the listener answers, all of them and no others,
 // each with a summary, and asks for the token where the listener does.
 func TestOpenAPI(t *testing.T) {
-	d := deps("operators-only", nil)
+	d := deps("operators-only")
 	d.Shapes = admin.Shapes{Report: 0, Summary: 0, Audit: 0, Approval: 0, Made: 0}
 	w := get(d, "/admin/openapi.json", "Bearer operators-only")
 	var doc struct {

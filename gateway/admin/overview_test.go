@@ -54,7 +54,7 @@ func (books) History(_ context.Context, _ string, q admin.CostQuery) (*admin.Cos
 
 // A team that is no more has a history. One that never was is a mistake.
 func TestHistoryOfTeams(t *testing.T) {
-	d := deps("", nil)
+	d := deps("")
 	d.Spend = books{}
 	for team, want := range map[string]int{"research": 200, "dissolved": 200, "finance": 404, "dissolved&team=ml": 404} {
 		for _, path := range []string{"history", "export"} {
@@ -89,7 +89,7 @@ func overview(t *testing.T, d admin.Deps, query, token string) (o admin.Overview
 }
 
 func TestOverview(t *testing.T) {
-	d := deps("", nil)
+	d := deps("")
 	d.Spend, d.Fleet = books{}, ships{}
 	now := time.Unix(1e9, 0).UTC()
 	acme := admin.Overview{

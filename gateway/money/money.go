@@ -179,6 +179,9 @@ func (m *Money) bills(ctx context.Context, org string, from, to time.Time) ([]sp
 // org returns the configuration of an organisation, nil for none.
 func (m *Money) org(id string) *settings.Org { return m.deps.Org(id) }
 
+// HasBudgets reports whether any organisation has budgets, and therefore a ledger.
+func (m *Money) HasBudgets() bool { return len(m.budgeted()) > 0 }
+
 // budgeted lists the organisations that have budgets.
 func (m *Money) budgeted() []string {
 	var ids []string
