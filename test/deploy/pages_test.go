@@ -92,7 +92,7 @@ func scenes() map[string]string {
 		"docs/tasks/upgrade.md": installed,
 		"docs/approvals.md":     installed, "docs/explain.md": installed, "docs/graphql.md": installed, "docs/identity.md": installed,
 		"docs/keys.md": installed, "docs/operations.md": installed, "docs/policies.md": installed, "docs/repeats.md": installed,
-		"docs/v1.md": installed, "docs/run.md": demonstrated, "docs/ratelimits.md": installed,
+		"docs/procedures.md": stored, "docs/v1.md": installed, "docs/run.md": demonstrated, "docs/ratelimits.md": installed,
 	}
 }
 
@@ -103,6 +103,15 @@ func budgeted() string {
 		"teams: [{id: research}]", "teams: [{id: research, budget: {per_hour: 1.50, per_month: 300}}]\n    idle: {for: 30m}\n    labels: [{name: project, values: [llm, vision]}, {name: cost_center}]",
 	).Replace(installed)
 }
+
+// stored stands before the procedures: a Redis whose user has a password.
+const stored = `
+redis=127.0.0.1:6379
+redis-server --bind 127.0.0.1 --port ${redis##*:} --save '' --user tollgate on '>old-password' '~*' '&*' +@all > redis.log 2>&1 &
+redis-cli() { command redis-cli -p ${redis##*:} "$@"; }
+until redis-cli PING > /dev/null 2>&1; do sleep 0.05; done
+OLD=old-password NEW=new-password
+`
 
 // developed stands before the page of tollgate dev: its example, and commands that find
 // the ports there are.
@@ -175,6 +184,9 @@ func TestPages(t *testing.T) {
 	for page, before := range scenes() {
 		t.Run(strings.TrimSuffix(filepath.Base(page), ".md"), func(t *testing.T) {
 			t.Parallel()
+			if before == stored {
+				redistest.Start(t) // skips the page where there is no redis-server
+			}
 			for _, fault := range runPage(t, page, before, read(t, page)) {
 				t.Error(fault)
 			}
@@ -218,7 +230,7 @@ func runPage(t *testing.T, name, before, page string) (faults []string) {
 	const separator = "\x00"
 	text := before + separator + page
 	admin := ""
-	for _, port := range []string{"8080", "8081", "8082", "8083", "8090", "8888"} {
+	for _, port := range []string{"8080", "8081", "8082", "8083", "8090", "8888", "6379"} {
 		free, err := redistest.FreePort()
 		if err != nil {
 			t.Fatal(err)

@@ -131,6 +131,44 @@ func TestRedisRefuses(t *testing.T) {
 	}
 }
 
+// The password of the Redis user is replaced as docs/procedures.md says: of two gateways one
+// serves at any time, and none of their callers is refused.
+func TestPasswordOfRedisIsReplaced(t *testing.T) {
+	t.Parallel()
+	r := newRefusing(t)
+	a, b := r.gateway(), r.gateway()
+	created := func(when string, gateways ...*besieged) {
+		t.Helper()
+		for range 10 {
+			for i, g := range gateways {
+				if status := g.create(); status != http.StatusCreated {
+					t.Errorf("%s, gateway %d: a create is answered %d", when, i, status)
+				}
+			}
+		}
+	}
+	a.until(http.StatusCreated)
+	b.until(http.StatusCreated)
+	r.do("ACL SETUSER tollgate >new")
+	created("with two passwords", a, b)
+	r.user = "tollgate:new@"
+	for i, g := range []*besieged{a, b} {
+		other := []*besieged{b, a}[i]
+		g.end()
+		created("while the other restarts", other)
+		*g = *r.gateway()
+		g.until(http.StatusCreated)
+		created("with another restarted", other, g)
+	}
+	r.do("ACL SETUSER tollgate <right")
+	created("without the old password", a, b)
+	r.user = "tollgate:right@"
+	late := r.gateway()
+	if late.until(http.StatusServiceUnavailable); !strings.Contains(late.log.String(), "WRONGPASS") {
+		t.Errorf("the log does not say why the old password fails: %s", late.log)
+	}
+}
+
 func newRefusing(t *testing.T) *refusing {
 	t.Helper()
 	r := &refusing{t: t, dir: t.TempDir(), user: "tollgate:right@"}
@@ -175,6 +213,7 @@ type besieged struct {
 	log      *world.Buffer
 	gateway  *gateway.Gateway
 	made     int
+	end      func()
 }
 
 // gateway starts the gateway.
@@ -196,7 +235,7 @@ func (r *refusing) gateway() *besieged {
 	data := world.Listen(t)
 	b.url = "http://" + data.Addr().String()
 	b.gateway = world.Gateway(t, cfg, gateway.Deps{Redis: client, Data: data, Admin: world.Listen(t), Logger: slog.New(slog.NewTextHandler(b.log, nil))})
-	world.Run(t, b.gateway)
+	b.end = world.Run(t, b.gateway)
 	return b
 }
 
