@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/tollgate-dev/tollgate/config/supervise"
 	"github.com/tollgate-dev/tollgate/gateway/access"
 	"github.com/tollgate-dev/tollgate/gateway/account"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
@@ -114,7 +113,7 @@ type Gateway struct {
 	catalog      *catalog.Catalog
 	dialects     translate.Deps
 	background   tasks.Group // tasks that may outlive their requests
-	tasks        *supervise.Supervisor
+	tasks        *tasks.Supervisor
 	fatal        chan error // the error that ends the process: too many tasks have panicked
 	fitness      atomic.Pointer[fitness]
 	wasReady     atomic.Bool

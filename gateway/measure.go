@@ -6,7 +6,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/tollgate-dev/tollgate/config/supervise"
+	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
@@ -19,7 +19,7 @@ func (g *Gateway) meter() metric.Meter {
 func (g *Gateway) newSupervisor() {
 	panics := telemetry.Must(g.meter().Int64Counter("tollgate.task.panics", metric.WithDescription("Panics of background tasks, each of which was restarted.")))
 	g.fatal = make(chan error, 1)
-	g.tasks = &supervise.Supervisor{
+	g.tasks = &tasks.Supervisor{
 		Logger: g.deps.Logger,
 		Count: func(task string) {
 			panics.Add(context.Background(), 1, metric.WithAttributes(attribute.String("task", task)))

@@ -142,7 +142,7 @@ func (g *Gateway) runTasks(group *errgroup.Group, ctx, limit, watch context.Cont
 }
 
 // Supervise runs a task of the caller that lives as long as the gateway. A task that panics is
-// restarted; see [supervise.Supervisor].
+// restarted; see [tasks.Supervisor].
 func (g *Gateway) Supervise(ctx context.Context, name string, task func(context.Context) error) error {
 	return g.tasks.Run(ctx, name, task)
 }

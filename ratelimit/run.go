@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/tollgate-dev/tollgate/config/supervise"
+	"github.com/tollgate-dev/tollgate/config/panics"
 )
 
 // Beat is how often a gateway tells the store that it is alive, and hears of resets
@@ -48,15 +48,15 @@ func (l *Limiter) Run(ctx context.Context) error {
 	var due [2]chan struct{}
 	for i, do := range [...]func(context.Context){l.tend, l.charge} {
 		due[i] = make(chan struct{}, 1)
-		work.Go(func() error { return supervise.Catch(func() { doWhen(ctx, due[i], do) }) })
+		work.Go(func() error { return panics.Catch(func() { doWhen(ctx, due[i], do) }) })
 	}
 	for range l.config.Commit.Flights {
-		work.Go(func() error { return supervise.Catch(func() { l.renewAll(ctx) }) })
+		work.Go(func() error { return panics.Catch(func() { l.renewAll(ctx) }) })
 	}
 	for {
 		select {
 		case <-ctx.Done():
-			supervise.Raise(work.Wait())
+			panics.Raise(work.Wait())
 			out, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 			defer cancel()
 			l.returnAll(out)

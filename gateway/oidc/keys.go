@@ -22,7 +22,7 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jwk"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/tollgate-dev/tollgate/config/supervise"
+	"github.com/tollgate-dev/tollgate/config/panics"
 )
 
 const (
@@ -112,9 +112,9 @@ func (k *Keys) Run(ctx context.Context) {
 func (k *Keys) Refresh(ctx context.Context) {
 	var reading errgroup.Group
 	for _, s := range k.all() {
-		reading.Go(func() error { return supervise.Catch(func() { s.read(ctx, s.due) }) })
+		reading.Go(func() error { return panics.Catch(func() { s.read(ctx, s.due) }) })
 	}
-	supervise.Raise(reading.Wait())
+	panics.Raise(reading.Wait())
 }
 
 // Status is how the keys of an issuer are doing.
@@ -232,7 +232,7 @@ func (s *keySet) renew(ctx context.Context, done chan struct{}) {
 	defer cancel()
 	var keys []key
 	var err error
-	if p := supervise.Catch(func() { keys, err = s.fetch(fetching) }); p != nil {
+	if p := panics.Catch(func() { keys, err = s.fetch(fetching) }); p != nil {
 		err = p
 	}
 	s.mu.Lock()

@@ -1,2 +1,3 @@
-// Package tasks runs work behind answers: work that outlives the request it was begun for, and writings that are made at once.
+// Package tasks runs work beside requests: tasks that live as long as the process, under a
+// [Supervisor]; work that outlives the request it was begun for; and writes that are made in batches.
 package tasks

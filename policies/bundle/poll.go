@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/tollgate-dev/tollgate/config/supervise"
+	"github.com/tollgate-dev/tollgate/config/panics"
 )
 
 // Poller looks at sources whenever they are due.
@@ -51,10 +51,10 @@ func (p *Poller) due(ctx context.Context) time.Duration {
 	looks.SetLimit(polls)
 	for org, s := range p.Sources() {
 		if !s.Next().After(now) {
-			looks.Go(func() error { return supervise.Catch(func() { p.Look(ctx, org, s) }) })
+			looks.Go(func() error { return panics.Catch(func() { p.Look(ctx, org, s) }) })
 		}
 	}
-	supervise.Raise(looks.Wait()) // a look returns no other error
+	panics.Raise(looks.Wait()) // a look returns no other error
 	wait := idle
 	now = p.Now()
 	for _, s := range p.Sources() {

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/tollgate-dev/tollgate/config/supervise"
+	"github.com/tollgate-dev/tollgate/config/panics"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
@@ -110,9 +110,9 @@ func (o *Outbox) Deliver(ctx context.Context) (again bool) {
 	o.mu.Unlock()
 	var work errgroup.Group
 	for org, b := range due {
-		work.Go(func() error { return supervise.Catch(func() { o.restore(ctx, org, b) }) })
+		work.Go(func() error { return panics.Catch(func() { o.restore(ctx, org, b) }) })
 	}
-	supervise.Raise(work.Wait())
+	panics.Raise(work.Wait())
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, b := range due {
@@ -219,10 +219,10 @@ func (o *Outbox) send(ctx context.Context, org string, b *box, batch []*queued) 
 	var work errgroup.Group
 	for i, s := range batch {
 		work.Go(func() error {
-			return supervise.Catch(func() { errs[i] = o.Store.Settle(ctx, org, o.current(ctx, org, s)) })
+			return panics.Catch(func() { errs[i] = o.Store.Settle(ctx, org, o.current(ctx, org, s)) })
 		})
 	}
-	supervise.Raise(work.Wait())
+	panics.Raise(work.Wait())
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var rest []*queued

@@ -147,6 +147,7 @@ type image struct {
 	// rebuilding says that this gateway rebuilds the ledger, failed why its last attempt failed.
 	rebuilding bool
 	failed     error
+	lost       bool // and not complete yet
 }
 
 // outcome is the result of a settlement.

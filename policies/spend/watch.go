@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/tollgate-dev/tollgate/config/supervise"
+	"github.com/tollgate-dev/tollgate/config/panics"
 )
 
 // Watch looks at the heads of ledgers, so that a loss is noticed without a call, that
@@ -29,7 +29,7 @@ func (w *Watch) Run(ctx context.Context) error {
 	beat := time.NewTicker(w.Beat)
 	defer beat.Stop()
 	rebuilds, ctx := errgroup.WithContext(ctx)
-	defer func() { supervise.Raise(rebuilds.Wait()) }()
+	defer func() { panics.Raise(rebuilds.Wait()) }()
 	for {
 		w.look(ctx, rebuilds)
 		select {
@@ -65,7 +65,7 @@ func (w *Watch) lost(ctx context.Context, org string, h Head, rebuilds *errgroup
 	img := w.of(org)
 	img.head = h
 	busy := img.rebuilding
-	img.rebuilding = true
+	img.rebuilding, img.lost = true, true
 	w.mu.Unlock()
 	if busy {
 		return
@@ -77,7 +77,7 @@ func (w *Watch) lost(ctx context.Context, org string, h Head, rebuilds *errgroup
 			defer w.mu.Unlock()
 			img.rebuilding, img.failed = false, err
 		}()
-		return supervise.Catch(func() {
+		return panics.Catch(func() {
 			if err = w.Rebuild(ctx, org); err != nil && ctx.Err() == nil {
 				w.Logger.WarnContext(ctx, "a lost ledger could not be rebuilt", "org", org, "error", err.Error())
 			}
@@ -94,6 +94,7 @@ func (w *Watch) follow(ctx context.Context, org string, h Head) error {
 	w.mu.Lock()
 	img := w.of(org)
 	img.head = h
+	img.lost = img.lost && !h.Complete
 	known, seq, age := img.state.Epoch, img.seq, w.Now().Sub(img.read)
 	small := len(img.state.Resources)+len(img.state.Balances) < smallLedger
 	w.mu.Unlock()
@@ -148,12 +149,12 @@ func (m *Images) Losses() map[string]string {
 	return all
 }
 
-// Rebuilding returns how many ledgers are not complete: new, or lost and not rebuilt yet.
+// Rebuilding returns how many ledgers were lost and are not complete yet.
 func (m *Images) Rebuilding() (n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, img := range m.orgs {
-		if !img.head.Complete {
+		if img.lost {
 			n++
 		}
 	}

@@ -94,7 +94,9 @@ func TestReadinessTable(t *testing.T) {
 			pod := fmt.Sprint(d.asPlatform(t, "POST", "/v2/pods", `{"name":"p","image":"i:1","gpu":{"id":"NVIDIA L4"}}`)["id"])
 			if s.settings["ACME_BUNDLE"] == "" {
 				world.Until(t, "the gateway is ready", func() bool { return d.probe(t) == http.StatusOK })
-				d.ask(t, request("GET", "/v2/account/ssh-keys", "key_acme", "")) // now the quotas are known
+				world.Until(t, "the ledger is complete and the quotas are known", func() bool {
+					return d.ask(t, request("POST", "/v2/pods", "key_acme", `{"name":"q","image":"i:1","gpu":{"id":"NVIDIA L4"}}`)).Status == http.StatusCreated
+				})
 			}
 			if s.enter != nil {
 				s.enter(d, end)

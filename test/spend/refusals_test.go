@@ -63,9 +63,9 @@ func (r *refusing) replyAlways(text string) {
 func TestRedisRefuses(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name  string
-		spoil func(r *refusing)
-		mend  func(r *refusing)
+		name   string
+		refuse func(r *refusing)
+		mend   func(r *refusing)
 	}{
 		{
 			"WRONGPASS", func(r *refusing) { r.do("ACL SETUSER tollgate resetpass >another"); r.disconnect() },
@@ -113,12 +113,12 @@ func TestRedisRefuses(t *testing.T) {
 					r.user = "" // the default user, which has no password
 				}
 				if when == "start" {
-					tt.spoil(r)
+					tt.refuse(r)
 				}
 				g := r.gateway()
 				if when == "run" {
 					g.until(http.StatusCreated)
-					tt.spoil(r)
+					tt.refuse(r)
 				}
 				g.without()
 				tt.mend(r)

@@ -1,4 +1,4 @@
-package supervise
+package tasks
 
 import (
 	"bytes"
@@ -9,8 +9,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // A task that panics is logged with its stack, counted, and started again after a pause that
@@ -91,22 +89,4 @@ func TestNoRestartAfterTheEnd(t *testing.T) {
 			t.Errorf("%v after %d runs, want none after one", err, n)
 		}
 	})
-}
-
-// A panic of a task's goroutine reaches its supervisor with the stack of the goroutine.
-func TestAPanicOfAGoroutine(t *testing.T) {
-	boom := func() { panic("boom") }
-	err := Catch(func() {
-		work, ctx := errgroup.WithContext(t.Context())
-		work.Go(func() error { return Catch(boom) })
-		<-ctx.Done()
-		Raise(work.Wait())
-	})
-	var p *Panic
-	if !errors.As(err, &p) || p.Value != "boom" || !strings.Contains(p.Stack, "TestAPanicOfAGoroutine.func1") {
-		t.Errorf("%#v, want the panic of the goroutine", err)
-	}
-	if err := Catch(func() { Raise(errors.New("other")); Raise(nil) }); err != nil {
-		t.Errorf("other errors: %v", err)
-	}
 }

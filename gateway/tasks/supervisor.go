@@ -1,12 +1,13 @@
-package supervise
+package tasks
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/config/panics"
 )
 
 const (
@@ -42,7 +43,7 @@ func (s *Supervisor) Run(ctx context.Context, name string, task func(ctx context
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		began := time.Now()
 		err := attempt(ctx, task)
-		p, panicked := err.(*Panic) //nolint:errorlint // a wrapped panic is an error of the task
+		p, panicked := err.(*panics.Error) //nolint:errorlint // a wrapped panic is an error of the task
 		if !panicked {
 			return err
 		}
@@ -75,7 +76,7 @@ func (s *Supervisor) Run(ctx context.Context, name string, task func(ctx context
 func attempt(ctx context.Context, task func(context.Context) error) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if p := Catch(func() { err = task(ctx) }); p != nil {
+	if p := panics.Catch(func() { err = task(ctx) }); p != nil {
 		return p
 	}
 	return err
@@ -88,38 +89,4 @@ func (s *Supervisor) tooMany() bool {
 	s.recent = append(s.recent, time.Now())
 	s.recent = s.recent[max(0, len(s.recent)-maxPanics):]
 	return len(s.recent) == maxPanics && time.Since(s.recent[0]) < window
-}
-
-// Panic is the panic of a goroutine.
-type Panic struct {
-	Value any
-	// Stack is the stack of the goroutine, as debug.Stack formats it.
-	Stack string
-}
-
-// Error implements error.
-func (p *Panic) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
-
-// Catch calls f, and returns its panic as a *Panic, or nil. A *Panic that [Raise] has raised keeps
-// its stack.
-func Catch(f func()) (err error) {
-	defer func() {
-		switch v := recover().(type) {
-		case nil:
-		case *Panic:
-			err = v
-		default:
-			err = &Panic{v, string(debug.Stack())}
-		}
-	}()
-	f()
-	return nil
-}
-
-// Raise panics with err if it is a *Panic that [Catch] returned. It does nothing with any other
-// error.
-func Raise(err error) {
-	if p, ok := err.(*Panic); ok { //nolint:errorlint // Catch wraps nothing
-		panic(p)
-	}
 }
