@@ -22,16 +22,16 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/tally"
 	spendstore "github.com/tollgate-dev/tollgate/policies/spend/redisstore"
 	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
+	"github.com/tollgate-dev/tollgate/test/redistest"
 	translatestore "github.com/tollgate-dev/tollgate/translate/redisstore"
 	"github.com/tollgate-dev/tollgate/translate/usage"
-
-	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
 // Every method of every store returns an error while the server refuses the handshake of each
 // connection: through the plain client, alone through the grouped client, and in a batch of two.
 // No method panics, returns a short list or reports a write that did not happen.
 func TestStoresReportAFailedHandshake(t *testing.T) {
+	t.Parallel()
 	stores := map[string]func(c redis.Cmdable) any{
 		"archive":   func(c redis.Cmdable) any { return archive.New(c, "a:", archive.Config{Max: 10, For: time.Hour}) },
 		"cas":       func(c redis.Cmdable) any { return cas.New[string](c, "c:") },
@@ -59,11 +59,11 @@ func TestStoresReportAFailedHandshake(t *testing.T) {
 }
 
 // refused returns a client with a wrong password.
-func refused(t *testing.T) *redis.Client {
+func refused(t *testing.T) redistest.Conn {
 	t.Helper()
 	server := miniredis.RunT(t)
 	server.RequireAuth("right")
-	return redistest.Dial(t, redis.Options{Addr: server.Addr(), Password: "wrong", MaxRetries: -1, ContextTimeoutEnabled: true})
+	return redistest.As(t, server.Addr(), "", "wrong")
 }
 
 // questions names the methods of a store that take a context and return an error.
@@ -108,7 +108,7 @@ func ask(store any, method string) (r reply) {
 		call = m.CallSlice
 	}
 	out := call(args)
-	r.err, _ = out[len(out)-1].Interface().(error)
+	r.err, _ = reflect.TypeAssert[error](out[len(out)-1])
 	return r
 }
 
@@ -126,7 +126,7 @@ func filled(t reflect.Type, depth int) reflect.Value {
 	case t == reflect.TypeFor[archive.Range]():
 		return v // the zero Range is everything
 	}
-	switch t.Kind() {
+	switch t.Kind() { //nolint:exhaustive // values of other kinds stay zero
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		v.SetInt(1)
 	case reflect.String:

@@ -21,8 +21,8 @@ func (g *Gateway) newSupervisor() {
 	g.fatal = make(chan error, 1)
 	g.tasks = &tasks.Supervisor{
 		Logger: g.deps.Logger,
-		Count: func(task string) {
-			panics.Add(context.Background(), 1, metric.WithAttributes(attribute.String("task", task)))
+		Count: func(ctx context.Context, task string) {
+			panics.Add(ctx, 1, metric.WithAttributes(attribute.String("task", task)))
 		},
 		End: func(err error) { g.fatal <- err },
 	}

@@ -24,7 +24,7 @@ type Supervisor struct {
 	// Logger is required.
 	Logger *slog.Logger
 	// Count is called for each panic with the name of its task. Nil counts nothing.
-	Count func(task string)
+	Count func(ctx context.Context, task string)
 	// End ends the process: there were too many panics. It is called at most once and must not block.
 	// Nil ends nothing; Run still returns the error.
 	End func(error)
@@ -51,7 +51,7 @@ func (s *Supervisor) Run(ctx context.Context, name string, task func(ctx context
 			pause = firstPause
 		}
 		if s.Count != nil {
-			s.Count(name)
+			s.Count(ctx, name)
 		}
 		if s.tooMany() {
 			err := fmt.Errorf("tasks panicked %d times within %v, the last one was %q: %w", maxPanics, window, name, p)

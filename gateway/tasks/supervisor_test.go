@@ -18,7 +18,7 @@ func TestATaskIsRestarted(t *testing.T) {
 		var log bytes.Buffer
 		counted := 0
 		s := &Supervisor{
-			Logger: slog.New(slog.NewTextHandler(&log, nil)), Count: func(string) { counted++ },
+			Logger: slog.New(slog.NewTextHandler(&log, nil)), Count: func(context.Context, string) { counted++ },
 			End: func(err error) { t.Errorf("the process ends: %v", err) },
 		}
 		var begun []time.Duration

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/gateway"
 	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
@@ -28,7 +27,7 @@ type refusing struct {
 	dir      string
 	server   *redistest.Server
 	relay    *redistest.Relay
-	operator *redis.Client
+	operator redistest.Conn
 	// user is the user and the password in the gateway's URL.
 	user string
 }
@@ -173,7 +172,7 @@ func newRefusing(t *testing.T) *refusing {
 	t.Helper()
 	r := &refusing{t: t, dir: t.TempDir(), user: "tollgate:right@"}
 	r.server = redistest.Run(t, "--enable-protected-configs", "yes", "--user", "tollgate", "on", ">right", "~*", "&*", "+@all")
-	r.operator = redistest.Dial(t, redis.Options{Addr: r.server.Addr(), PoolSize: 1, MaxRetries: 3})
+	r.operator = redistest.Client(t, r.server.Addr())
 	r.relay = redistest.NewRelay(t, r.server.Addr())
 	return r
 }
