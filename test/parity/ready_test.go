@@ -47,6 +47,7 @@ const unreachable = `bundle: {url: "http://127.0.0.1:1/policies.tar.gz", allow_u
 // The table of docs/operations.md says what the probe, the health checks of both doors and callers see
 // in each state.
 func TestReadinessTable(t *testing.T) {
+	t.Parallel()
 	want := documentedStates(t)
 	for _, s := range []struct {
 		state    string

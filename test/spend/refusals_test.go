@@ -37,7 +37,7 @@ func (r *refusing) do(commands ...string) {
 	r.t.Helper()
 	for _, command := range commands {
 		var args []any
-		for _, word := range strings.Fields(command) {
+		for word := range strings.FieldsSeq(command) {
 			args = append(args, strings.Trim(word, "'"))
 		}
 		if err := r.operator.Do(r.t.Context(), args...).Err(); err != nil {
