@@ -106,6 +106,7 @@ func (e *demoEnvoy) run(ctx context.Context, stderr io.Writer) error {
 	cmd.Stderr = stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
+	allowToEnd(ctx, cmd.WaitDelay)
 	err = cmd.Run()
 	if ctx.Err() != nil {
 		return nil

@@ -88,6 +88,10 @@ tollgate-dev.yaml, which are images. See docs/dev.md.`,
 	return cmd
 }
 
+// devEnd is how long the server may take to end: resources are removed, and the emulator and
+// its gateway end.
+const devEnd = time.Minute
+
 // serve serves a directory.
 func (f *devFlags) serve(cmd *cobra.Command, args []string) (err error) {
 	if f.platform != "" && f.platform != "emulator" {
@@ -99,6 +103,7 @@ func (f *devFlags) serve(cmd *cobra.Command, args []string) (err error) {
 		}
 	}
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
+	allowToEnd(ctx, devEnd)
 	python := dev.FindPython(ctx)
 	project, err := python.Read(ctx, directory(args))
 	if err != nil {

@@ -132,9 +132,13 @@ func newEmulator(opts platform.Options) (*platform.Server, error) {
 	return platform.New(opts)
 }
 
+// emulatorEnd is how long the emulator may take to write its state at the end.
+const emulatorEnd = 10 * time.Second
+
 // serveUntil serves h until ctx ends. finish, if any, is called first then: it
 // ends requests that would keep connections open.
 func serveUntil(ctx context.Context, l net.Listener, h http.Handler, finish func() error) error {
+	allowToEnd(ctx, emulatorEnd)
 	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
 	stopped := make(chan error, 1)
 	go func() {

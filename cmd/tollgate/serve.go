@@ -199,6 +199,7 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 		debug.FreeOSMemory()
 	}()
 	defer func() { <-freed }()
+	allowToEnd(ctx, loaded.Config.Notice()+loaded.Config.Timeouts.Drain)
 	if o.before != nil {
 		if err := o.before(ctx, g, store); err != nil {
 			g.Close()
