@@ -15,12 +15,12 @@ import (
 // and deployments write in several steps.
 const settle = 100 * time.Millisecond
 
-// Watch calls changed after one of the inputs changed, and for each signal, until
-// ctx ends. The inputs that changed returns are watched from then on; the zero Inputs, for
+// Watch calls changed after one of the inputs changed, and for each signal and each value of
+// again, until ctx ends. The inputs that changed returns are watched from then on; the zero Inputs, for
 // a configuration that could not be read, keeps the old ones. Directories are
 // watched, so replaced files and swapped symbolic links count as changes. Where the
 // system does not watch, which is logged, signals still do.
-func Watch(ctx context.Context, in Inputs, signals <-chan os.Signal, logger *slog.Logger, changed func() Inputs) {
+func Watch(ctx context.Context, in Inputs, signals <-chan os.Signal, again <-chan struct{}, logger *slog.Logger, changed func() Inputs) {
 	w := watcher{in: in, logger: logger}
 	defer w.close()
 	w.follow(ctx)
@@ -32,8 +32,10 @@ func Watch(ctx context.Context, in Inputs, signals <-chan os.Signal, logger *slo
 		case <-ctx.Done():
 			return
 		case <-signals:
-			w.in = w.in.look()
-			w.take(ctx, changed())
+			w.now(ctx, changed)
+			next.Reset(settle)
+		case <-again:
+			w.now(ctx, changed)
 			next.Reset(settle)
 		case <-w.events():
 			// Another file of the directory may be written all the time: looks are
@@ -73,6 +75,12 @@ type watcher struct {
 	notify  *fsnotify.Watcher
 	logger  *slog.Logger
 	looking bool // at a change, until it has settled
+}
+
+// now reads the inputs without waiting for them to settle.
+func (w *watcher) now(ctx context.Context, changed func() Inputs) {
+	w.in = w.in.look()
+	w.take(ctx, changed())
 }
 
 // take turns to the inputs of a newer configuration.

@@ -115,7 +115,7 @@ func (g *Gateway) adminDeps() admin.Deps {
 
 		Policies:  g.policyStatus,
 		Decisions: decisionRows{g.decisions.Rows(), g.questions.Rows()},
-		Drafts:    engines.NewDrafts(func() *policies.Engine { return g.current.Load().engine }, g.decisions.Rows().Log),
+		Drafts:    engines.Drafts{Engine: func() *policies.Engine { return g.current.Load().engine }, Log: g.decisions.Rows().Log, Isolate: g.deps.Isolate},
 		Fleet:     fleetRows{g.fleet, g.decisions.Rows()},
 		Shapes:    adminShapes(),
 		Config:    g.inForce,

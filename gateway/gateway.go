@@ -72,6 +72,8 @@ type Deps struct {
 	Stdout io.Writer
 	// Decisions records each decision, besides the configured log; nil records none.
 	Decisions filter.Decisions
+	// Isolate runs Rego that is not known to end in child processes; nil runs it in this process, for tests.
+	Isolate *policies.Isolator
 	// API is the v2 API's description; nil loads the embedded one.
 	API *schema.API
 	// File reads the configuration file anew, without secrets; nil for a gateway without one.

@@ -1,7 +1,10 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
+	"os"
 
 	"github.com/tollgate-dev/tollgate/gateway/check"
 	"github.com/tollgate-dev/tollgate/gateway/coverage"
@@ -11,7 +14,18 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
+	"github.com/tollgate-dev/tollgate/ratelimit"
 )
+
+// Instance returns the name of this process among the gateways that share a store, and in the
+// log: the configured name, or a name after the machine.
+func Instance(cfg *settings.Config) string {
+	host, err := os.Hostname()
+	if err != nil || ratelimit.CheckGateway(host) != nil {
+		host = "tollgate"
+	}
+	return cmp.Or(cfg.Instance, host+"-"+rand.Text()[:8])
+}
 
 // The methods below answer the command line's questions about features.
 

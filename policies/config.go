@@ -6,6 +6,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/policies/bundle"
+	"github.com/tollgate-dev/tollgate/policies/isolate"
 	"github.com/tollgate-dev/tollgate/policies/load"
 )
 
@@ -40,15 +41,26 @@ func Check(c *Config, known Names) error {
 // Warnings reports settings without effect that are not faults, each with its path below the
 // section: exceptions that have ended or are for calls that there are not, parameters
 // that never apply, and teams that data of its own Rego leaves out.
-func Warnings(c *Config, now time.Time, teams []string) []error {
-	out := fault.Found(load.Warnings(c.Policies))
-	if own, err := load.ReadDirectory("", c.Directory); err == nil { // otherwise NewEngine says why
-		out = append(out, own.LeftOut(teams)...)
-	}
+// Own Rego is parsed only if r, unless it is nil, has compiled it.
+func Warnings(c *Config, now time.Time, teams []string, r *isolate.Runner) []error {
+	out := append(fault.Found(load.Warnings(c.Policies)), leftOut(c, teams, r)...)
 	for i, x := range c.Exceptions {
 		at := fault.Index("exceptions", i)
 		out.If(!x.Until.IsZero() && !now.Before(x.Until), at+".until", "the exception %q has ended", x.ID)
 		out = append(out, fault.At(at+".where", errors.Join(nowhere(&x)...)))
 	}
 	return out
+}
+
+// leftOut reports teams that data of own Rego leaves out. Faults of the Rego are NewEngine's.
+func leftOut(c *Config, teams []string, r *isolate.Runner) []error {
+	d, err := load.OpenDirectory("", c.Directory)
+	if err != nil || d == nil || r != nil && !r.Known(&Compilation{Entries: c.Policies, Rego: d.Rego()}) {
+		return nil
+	}
+	own, err := d.Parse("")
+	if err != nil {
+		return nil
+	}
+	return own.LeftOut(teams)
 }

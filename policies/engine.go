@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies/bundle"
+	"github.com/tollgate-dev/tollgate/policies/isolate"
 	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/record"
 )
@@ -35,6 +36,12 @@ type Deps struct {
 	Before *Engine
 	// Changed is called after a bundle came into force; nil is none.
 	Changed func()
+	// Isolate compiles own Rego in a child process before this process does; nil compiles it
+	// here alone, for tests and for tools of its author.
+	Isolate *isolate.Runner
+	// Patience is how long NewEngine waits for child processes. Own Rego that has not been
+	// compiled by then is a fault, whose cause is isolate.ErrPending. 0 waits for all of it.
+	Patience time.Duration
 }
 
 // Errors of Decide. On any error, the call must be refused.

@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"github.com/tollgate-dev/tollgate/policies/isolate"
 	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/record"
 	"github.com/tollgate-dev/tollgate/policies/section"
@@ -24,6 +25,8 @@ type (
 	BundleKey = section.BundleKey
 	// Names are the names that a section may refer to besides policies.
 	Names = load.Names
+	// Isolator runs Rego that may never end in child processes.
+	Isolator = isolate.Runner
 )
 
 // The modes.

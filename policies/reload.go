@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/policies/bundle"
@@ -34,9 +37,10 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 	sources := map[string]*bundle.Source{}
 	standing := e.standing()
 	var faults []error
+	owned := e.allOwn(ctx, orgs, standing)
 	for _, org := range slices.Sorted(maps.Keys(orgs)) {
 		cfg := orgs[org]
-		s, mine, err := e.own(org, cfg)
+		s, mine, err := owned[org].source, owned[org].rego, owned[org].err
 		pending := s != nil && mine.Digest() == ""
 		if err == nil && !pending {
 			next.orgs[org], err = e.prepare(ctx, org, cfg, mine, standing[org])
@@ -86,15 +90,51 @@ func ofRego(err error) bool {
 	return ok && f.Path == ""
 }
 
+// owned is an organisation's own Rego, and the source of its bundle; nil without a bundle.
+type owned struct {
+	source *bundle.Source
+	rego   load.OrgRego
+	err    error
+}
+
+// readers is how many organisations' own Rego is read at once.
+const readers = 16
+
+// allOwn finds the own Rego of all organisations. Child processes compile that of several at
+// once, and none waits for another beyond Deps.Patience. Called with mu held.
+func (e *Engine) allOwn(ctx context.Context, orgs map[string]Config, standing map[string]*orgState) map[string]*owned {
+	if e.deps.Patience > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, e.deps.Patience)
+		defer cancel()
+	}
+	out := make(map[string]*owned, len(orgs))
+	var reads errgroup.Group
+	reads.SetLimit(readers)
+	for org, cfg := range orgs {
+		found := new(owned)
+		out[org] = found
+		if cfg.Directory == "" && cfg.Bundle == nil {
+			continue
+		}
+		reads.Go(func() error {
+			found.source, found.rego, found.err = e.own(ctx, org, cfg, standing[org])
+			return nil
+		})
+	}
+	_ = reads.Wait() // each has its error
+	return out
+}
+
 // own finds an organisation's own Rego: from its directory, from the bundle it
-// had already, or from its persisted copy.
-func (e *Engine) own(org string, cfg Config) (*bundle.Source, load.OrgRego, error) {
+// had already, or from its persisted copy. Called with mu held.
+func (e *Engine) own(ctx context.Context, org string, cfg Config, standing *orgState) (*bundle.Source, load.OrgRego, error) {
 	if faults := fault.List(bundle.Validate(cfg.Bundle)); len(faults) > 0 {
 		f := faults[0]
 		return nil, load.OrgRego{}, &section.Error{Org: org, Path: f.Path, Message: f.Err.Error()}
 	}
 	if cfg.Bundle == nil {
-		mine, err := load.ReadDirectory(org, cfg.Directory)
+		mine, err := e.directory(ctx, org, cfg, standing)
 		if err == nil {
 			err = e.dropped(org, cfg, mine)
 		}
@@ -106,12 +146,50 @@ func (e *Engine) own(org string, cfg Config) (*bundle.Source, load.OrgRego, erro
 	s := e.sources[org].Follows(bundle.Config(*cfg.Bundle))
 	if s == nil {
 		var err error
-		if s, err = bundle.Open(org, bundle.Config(*cfg.Bundle)); err != nil {
+		if s, err = bundle.Open(org, bundle.Config(*cfg.Bundle), e.admit(ctx, org, cfg)); err != nil {
 			return nil, load.OrgRego{}, err
 		}
 	}
 	mine, _ := s.Current()
 	return s, mine, nil
+}
+
+// directory reads an organisation's directory. Rego that the organisation has in force is not
+// parsed again.
+func (e *Engine) directory(ctx context.Context, org string, cfg Config, standing *orgState) (load.OrgRego, error) {
+	d, err := load.OpenDirectory(org, cfg.Directory)
+	if err != nil {
+		return load.OrgRego{}, err
+	}
+	if err := e.admit(ctx, org, cfg)(d.Rego()); err != nil {
+		return load.OrgRego{}, err
+	}
+	if standing != nil && d.Holds(standing.own) {
+		return standing.own, nil
+	}
+	return d.Parse(org)
+}
+
+// admit returns a function that fails unless own Rego, by file, has compiled in a child
+// process with the entries of cfg. The fault names the file, or the place of several.
+func (e *Engine) admit(ctx context.Context, org string, cfg Config) bundle.Admit {
+	return func(rego map[string]string) error {
+		if e.deps.Isolate == nil || len(rego) == 0 {
+			return nil
+		}
+		err := e.deps.Isolate.Compile(ctx, org, &Compilation{Entries: cfg.Policies, Rego: rego})
+		if err == nil {
+			return nil
+		}
+		f := &section.Error{Org: org, File: cfg.Directory, Path: "rego", Message: "organisation " + org + ": " + err.Error(), Cause: err}
+		if b := cfg.Bundle; b != nil {
+			f.File, f.Path = cmp.Or(b.File, b.URL), "bundle"
+		}
+		if files := slices.Collect(maps.Keys(rego)); len(files) == 1 && cfg.Bundle == nil {
+			f.File = files[0]
+		}
+		return f
+	}
 }
 
 // dropped refuses a directory that would switch policies off by not holding them
@@ -312,11 +390,10 @@ func (e *Engine) look(ctx context.Context, org string, s *bundle.Source) (before
 	section, reloads, standing := e.configs[org], e.reloads, e.now.Load().orgs[org]
 	e.mu.Unlock()
 
-	found, err := s.Look(ctx, e.deps.HTTPClient)
+	found, err := s.Look(ctx, e.deps.HTTPClient, e.admit(ctx, org, section))
 	var next *orgState
 	if err == nil && found.New {
-		// Nothing is locked meanwhile: compiling can take as long as the bundle's
-		// author likes.
+		// Nothing is locked meanwhile.
 		next, err = e.prepare(ctx, org, section, found.Rego, standing)
 	}
 

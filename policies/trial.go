@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/cover"
@@ -18,7 +17,6 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/record"
 	"github.com/tollgate-dev/tollgate/policies/sandbox"
-	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // Draft is a change of an organisation's policies that is tried and never in force.
@@ -32,54 +30,46 @@ type Draft struct {
 // DraftFile is the name of a draft's Rego in faults and coverage.
 const DraftFile = "draft.rego"
 
-// draft returns an organisation's policies with the draft, and the names of those that the draft is about.
-func (e *Engine) draft(org string, d Draft) (*load.Section, []string, error) {
-	now, known := e.now.Load().orgs[org]
-	if !known {
-		return nil, nil, fmt.Errorf("%w: %s", ErrUnknownOrg, org)
-	}
-	if now == nil {
-		return nil, nil, fmt.Errorf("%w: %s", ErrPending, org)
-	}
-	e.mu.Lock()
-	entries := slices.Clone(e.configs[org].Policies)
-	e.mu.Unlock()
+// with returns the policies with a draft, and the names of the policies that the draft is about.
+func (s *Source) with(d Draft) (*load.Section, []string, error) {
 	var about []string
 	for _, entry := range d.Entries {
 		about = append(about, entry.Policy)
 	}
-	entries = append(slices.DeleteFunc(entries, func(have Entry) bool { return slices.Contains(about, have.Policy) }), d.Entries...)
-	own := now.own
+	entries := append(slices.DeleteFunc(slices.Clone(s.Entries), func(have Entry) bool { return slices.Contains(about, have.Policy) }), d.Entries...)
+	var own load.OrgRego
+	if len(s.Rego) > 0 || len(s.Data) > 0 {
+		var err error
+		if own, err = load.Parse(s.Org, s.Digest, s.Rego, s.Data); err != nil {
+			return nil, nil, err
+		}
+	}
 	if d.Rego != "" {
-		with, policy, err := own.With(org, DraftFile, d.Rego)
+		with, policy, err := own.With(s.Org, DraftFile, d.Rego)
 		if err != nil {
 			return nil, nil, err
 		}
 		own, about = with, append(about, policy)
 	}
-	return &load.Section{Org: org, Entries: entries, Rego: own, DocURL: e.deps.DocURL}, about, nil
+	return &load.Section{Org: s.Org, Entries: entries, Rego: own, DocURL: s.DocURL}, about, nil
 }
 
-// Draft returns an engine of one organisation that decides by the policies in force with a draft's changes, within limits of its own. It
-// shares no room with this one. Faults of the draft are each a *section.Error.
-func (e *Engine) Draft(ctx context.Context, org string, d Draft, limits Limits) (*Engine, error) {
-	s, _, err := e.draft(org, d)
+// Draft returns an engine of the organisation that decides by its policies with a draft's changes. Faults of the draft are each a
+// *section.Error.
+func (s *Source) Draft(ctx context.Context, d Draft, limits Limits) (*Engine, error) {
+	with, _, err := s.with(d)
 	if err != nil {
 		return nil, err
 	}
-	next, err := NewEngine(limits, nil, Deps{DocURL: e.deps.DocURL, Now: e.deps.Now})
+	next, err := NewEngine(limits, nil, Deps{DocURL: s.DocURL})
 	if err != nil {
 		return nil, err
 	}
-	e.mu.Lock()
-	cfg := e.configs[org]
-	e.mu.Unlock()
-	cfg.Policies = s.Entries
-	o, err := next.compile(ctx, org, cfg, s.Rego, nil)
+	o, err := next.compile(ctx, s.Org, Config{Policies: with.Entries, Exceptions: s.Exceptions}, with.Rego, nil)
 	if err != nil {
 		return nil, err
 	}
-	next.now.Store(&state{orgs: map[string]*orgState{org: o}})
+	next.now.Store(&state{orgs: map[string]*orgState{s.Org: o}})
 	return next, nil
 }
 
@@ -96,51 +86,22 @@ type Tried struct {
 	Covered, Missed []int
 }
 
-const (
-	// trialTime bounds a trial, compiling included.
-	trialTime = 2 * time.Second
-	// trialMemory is how much larger the heap may become meanwhile.
-	trialMemory = 128 << 20
-	// maxPrints bounds the kept output of print, in bytes.
-	maxPrints = 64 << 10
-)
+// maxPrints bounds the kept output of print, in bytes.
+const maxPrints = 64 << 10
 
-// Try asks the policies that a draft is about, and no others, of a recorded call. It ends within two seconds and within 128 MiB of memory;
-// an evaluation that cannot be interrupted may go on for a while behind an error. Faults of the draft are each a *section.Error.
-func (e *Engine) Try(ctx context.Context, org string, d Draft, call *record.Recorded) (*Tried, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, trialTime, ErrDeadline)
-	defer cancel()
-	ctx, stop := sandbox.WithinMemory(ctx, trialMemory)
-	defer stop()
-	s, about, err := e.draft(org, d)
+// Try asks the policies that a draft is about, and no others, about a recorded call. It compiles and evaluates in this process and may
+// never end: run it in a child process. Faults of the draft are each a *section.Error.
+func (s *Source) Try(ctx context.Context, d Draft, call *record.Recorded) (tried *Tried, err error) {
+	with, about, err := s.with(d)
 	if err != nil {
 		return nil, err
 	}
-	s.Prints = true
-	type end struct {
-		tried *Tried
-		err   error
-	}
-	done := make(chan end, 1)
-	halt := topdown.NewCancel()
-	go func() {
-		var x end
-		x.err = sandbox.Run(func() (err error) {
-			x.tried, err = try(ctx, s, about, call, halt)
-			return err
-		})
-		done <- x
-	}()
-	select {
-	case x := <-done:
-		if _, fault := errors.AsType[*section.Error](x.err); x.err != nil && !fault && context.Cause(ctx) != nil {
-			return nil, fmt.Errorf("%w: %w", ErrEvaluation, context.Cause(ctx))
-		}
-		return x.tried, x.err
-	case <-ctx.Done():
-		halt.Cancel()
-		return nil, fmt.Errorf("%w: %w", ErrEvaluation, context.Cause(ctx))
-	}
+	with.Prints = true
+	err = sandbox.Run(func() (err error) {
+		tried, err = try(ctx, with, about, call, topdown.NewCancel())
+		return err
+	})
+	return tried, err
 }
 
 // try compiles a section and asks some of its policies.

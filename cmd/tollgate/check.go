@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/section"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
@@ -106,10 +107,12 @@ type checking struct {
 
 func (c *checking) run(ctx context.Context, stdout, stderr io.Writer) error {
 	write := map[string]func(io.Writer, []finding) error{"json": writeFindings, "sarif": writeSARIF, "github": writeAnnotations}[c.out.format]
-	loaded, err := config.Load(c.path, config.Sources{WithoutSecrets: c.noSecrets}, gateway.Judge{})
+	isolated, stop := isolation(ctx)
+	defer stop()
+	loaded, err := config.Load(c.path, config.Sources{WithoutSecrets: c.noSecrets}, gateway.Judge{Isolate: isolated})
 	if err == nil {
 		var g *gateway.Gateway
-		if g, err = compile(ctx, loaded); g != nil {
+		if g, err = compile(ctx, loaded, isolated); g != nil {
 			g.Close()
 		}
 	}
@@ -155,15 +158,15 @@ func (c *checking) passed(loaded *config.Loaded, warnings []finding, stdout, std
 
 // compile builds the gateway as serve would. The client it gets never dials,
 // and decisions are written nowhere.
-func compile(ctx context.Context, loaded *config.Loaded) (*gateway.Gateway, error) {
-	g, closeStore, err := build(ctx, loaded)
+func compile(ctx context.Context, loaded *config.Loaded, isolated *policies.Isolator) (*gateway.Gateway, error) {
+	g, closeStore, err := build(ctx, loaded, isolated)
 	closeStore()
 	return g, err
 }
 
 // build is compile, with a client of the store that may dial until it is closed. The
 // store of a configuration that embeds it is away.
-func build(ctx context.Context, loaded *config.Loaded) (g *gateway.Gateway, closeStore func(), err error) {
+func build(ctx context.Context, loaded *config.Loaded, isolated *policies.Isolator) (g *gateway.Gateway, closeStore func(), err error) {
 	url := "redis://127.0.0.1:1"
 	if !loaded.Config.Redis.Embedded && loaded.Config.Redis.URL.Resolved() {
 		url = loaded.Config.Redis.URL.Reveal()
@@ -180,7 +183,7 @@ func build(ctx context.Context, loaded *config.Loaded) (g *gateway.Gateway, clos
 	cfg := loaded.Config
 	cfg.Decisions.DecisionLog, cfg.Audit.File = section.DefaultDecisionLog(), nil // nothing is written
 	g, err = gateway.New(cfg, gateway.Deps{
-		Redis: client, Logger: slog.New(slog.DiscardHandler), Providers: providers, Now: time.Now, Version: version(),
+		Redis: client, Logger: slog.New(slog.DiscardHandler), Providers: providers, Now: time.Now, Version: version(), Isolate: isolated,
 	})
 	return g, closeStore, errors.Join(loaded.Locate(err), providers.Shutdown(ctx))
 }

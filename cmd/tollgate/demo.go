@@ -148,7 +148,9 @@ func demoGateway(ctx context.Context, f demoFlags, past *history, stdout, stderr
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return front(ctx) })
 	group.Go(func() error {
-		o := runOptions{logger: newLogger(stderr, loaded.Config.Log, new(slog.LevelVar)), sockets: open}
+		isolated, stop := isolation(ctx)
+		defer stop()
+		o := runOptions{logger: newLogger(stderr, loaded.Config.Log, new(slog.LevelVar)), sockets: open, isolate: isolated}
 		if past != nil {
 			o.now, o.before = past.clock.Now, past.fill
 		}

@@ -143,7 +143,9 @@ func explainOffline(ctx context.Context, path string, q gateway.Question) (*expl
 		return nil, err
 	}
 	loaded.Config.Redis.Embedded = true // no store is dialled
-	g, err := compile(ctx, loaded)
+	isolated, stop := isolation(ctx)
+	defer stop()
+	g, err := compile(ctx, loaded, isolated)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,8 @@ import (
 	_ "time/tzdata" // policies of working hours name zones the machine may not know
 
 	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/policies/isolate/jobs"
 )
 
 // Exit codes.
@@ -21,6 +23,9 @@ const (
 )
 
 func main() {
+	if code, isChild := jobs.Main(context.Background()); isChild {
+		os.Exit(code)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx = withEnding(ctx, os.Stderr, os.Exit)

@@ -52,14 +52,14 @@ func placed(loaded *config.Loaded, err error) error {
 
 // configured compiles the policies of a configuration. with may first change
 // its settings.
-func configured(path string, with func(*policies.Limits, map[string]policies.Config)) (*policies.Engine, error) {
+func configured(path string, isolated *policies.Isolator, with func(*policies.Limits, map[string]policies.Config)) (*policies.Engine, error) {
 	loaded, err := loadWithoutSecrets(path)
 	if err != nil {
 		return nil, err
 	}
 	limits, orgs := loaded.Config.Policies, orgsOf(loaded)
 	with(&limits, orgs)
-	e, err := policies.NewEngine(limits, orgs, policies.Deps{})
+	e, err := policies.NewEngine(limits, orgs, policies.Deps{Isolate: isolated})
 	if err != nil {
 		return nil, placed(loaded, err)
 	}

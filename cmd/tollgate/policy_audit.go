@@ -84,7 +84,9 @@ func (p *policyAudit) ask(ctx context.Context, org string) (*explain.Audit, erro
 	if err != nil {
 		return nil, err
 	}
-	g, closeStore, err := build(ctx, loaded)
+	isolated, stop := isolation(ctx)
+	defer stop()
+	g, closeStore, err := build(ctx, loaded, isolated)
 	defer closeStore()
 	if err != nil {
 		return nil, err

@@ -64,6 +64,9 @@ func inspect(cmd *cobra.Command, dir string, fix bool) (*policycheck.Report, err
 			_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s: formatted\n", file)
 		}
 	}
+	if err := compiles(cmd.Context(), dir); err != nil {
+		return nil, err
+	}
 	return policycheck.Directory(dir)
 }
 
@@ -96,7 +99,9 @@ func checkConfig(cmd *cobra.Command, path string, fix bool) error {
 			}
 		}
 	}
-	_, err = policies.NewEngine(loaded.Config.Policies, orgsOf(loaded), policies.Deps{})
+	isolated, stop := isolation(cmd.Context())
+	defer stop()
+	_, err = policies.NewEngine(loaded.Config.Policies, orgsOf(loaded), policies.Deps{Isolate: isolated})
 	if err := policycheck.Join(append(faults, policycheck.Faults(err)...)); err != nil {
 		return faulty(cmd, path, placed(loaded, err))
 	}

@@ -63,6 +63,9 @@ func (t *policyTest) do(cmd *cobra.Command, dir string, filter *regexp.Regexp) e
 	if t.run != "" {
 		opts.Run = filter
 	}
+	if err := compiles(cmd.Context(), dir); err != nil {
+		return faulty(cmd, dir, err)
+	}
 	r, err := policytest.Run(cmd.Context(), dir, opts)
 	if errors.Is(err, context.Canceled) {
 		return err

@@ -126,7 +126,9 @@ func (p *policyReplay) do(cmd *cobra.Command) error {
 	if info.IsDir() && p.config == "" {
 		opts.As = asDirectory
 	}
-	engine, err := p.engine(info.IsDir())
+	isolated, stop := isolation(cmd.Context())
+	defer stop()
+	engine, err := p.engine(info.IsDir(), isolated)
 	if err != nil {
 		return faulty(cmd, p.policies, err)
 	}
@@ -155,18 +157,18 @@ func (p *policyReplay) do(cmd *cobra.Command) error {
 
 // engine compiles the policies to decide by: a configuration; a directory alone; or a
 // directory in the place of those of a configuration.
-func (p *policyReplay) engine(isDir bool) (*policies.Engine, error) {
+func (p *policyReplay) engine(isDir bool, isolated *policies.Isolator) (*policies.Engine, error) {
 	unhurried := func(l *policies.Limits) { l.Deadline, l.Remember = max(l.Deadline, replayDeadline), 0 }
 	if isDir && p.config == "" {
 		limits := section.DefaultLimits()
 		unhurried(&limits)
-		return policies.NewEngine(limits, map[string]policies.Config{asDirectory: {Directory: p.policies}}, policies.Deps{})
+		return policies.NewEngine(limits, map[string]policies.Config{asDirectory: {Directory: p.policies}}, policies.Deps{Isolate: isolated})
 	}
 	path := p.policies
 	if isDir {
 		path = p.config
 	}
-	return configured(path, func(l *policies.Limits, orgs map[string]policies.Config) {
+	return configured(path, isolated, func(l *policies.Limits, orgs map[string]policies.Config) {
 		unhurried(l)
 		for org, cfg := range orgs {
 			if isDir {

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"io"
 	"log" //nolint:depguard // what libraries write to it is led to ours
@@ -24,7 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/ratelimit"
+	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
@@ -48,7 +46,10 @@ policies it names; a configuration with a fault never replaces the one in force.
 
 func serve(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	tuneHeap()
-	loaded, err := config.Load(path, config.Sources{}, gateway.Judge{})
+	isolated, stop := isolation(ctx)
+	defer stop()
+	judge := gateway.Judge{Isolate: isolated}
+	loaded, err := config.Load(path, config.Sources{}, judge)
 	if err != nil {
 		return err
 	}
@@ -65,19 +66,19 @@ func serve(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	logger := slog.New(lines.Handler(newLogger(lines, loaded.Config.Log, level).Handler()))
 	warn(loaded, logger)
 	return runGateway(ctx, loaded, runOptions{
-		logger: logger, level: level, stdout: stdout, sockets: inherited,
+		logger: logger, level: level, stdout: stdout, sockets: inherited, isolate: isolated,
 		file: func() (*settings.Config, error) {
-			now, err := config.Load(path, config.Sources{WithoutSecrets: true}, gateway.Judge{})
+			now, err := config.Load(path, config.Sources{WithoutSecrets: true}, judge)
 			if err != nil {
 				return nil, err
 			}
 			return &now.Config, nil
 		},
 		reload: func(ctx context.Context, g *gateway.Gateway, logger *slog.Logger) {
-			config.Watch(ctx, loaded.Inputs, hup, logger, func() config.Inputs {
+			config.Watch(ctx, loaded.Inputs, hup, isolated.Ended(), logger, func() config.Inputs {
 				notifyManager(logger, reloading())
 				defer notifyManager(logger, daemon.SdNotifyReady)
-				return reload(g, path, logger, &loaded)
+				return reload(g, path, logger, judge, &loaded)
 			})
 		},
 	})
@@ -92,9 +93,9 @@ func warn(loaded *config.Loaded, logger *slog.Logger) {
 
 // reload puts the file's configuration in force in the place of now, or says why not,
 // and returns the inputs that it was read from.
-func reload(g *gateway.Gateway, path string, logger *slog.Logger, now **config.Loaded) config.Inputs {
+func reload(g *gateway.Gateway, path string, logger *slog.Logger, judge gateway.Judge, now **config.Loaded) config.Inputs {
 	g.Reopen()
-	loaded, err := config.Load(path, config.Sources{Before: *now}, gateway.Judge{})
+	loaded, err := config.Load(path, config.Sources{Before: *now}, judge)
 	if err != nil {
 		g.Rejected(err)
 		logger.Error("configuration refused, the old one stays", "file", path, "fault", err.Error())
@@ -129,6 +130,8 @@ type runOptions struct {
 	file func() (*settings.Config, error)
 	// sockets are used instead of the configured addresses if not nil.
 	sockets
+	// isolate runs Rego that is not known to end.
+	isolate *policies.Isolator
 	// now is the clock, nil for that of the machine.
 	now func() time.Time
 	// before is called with the gateway and the embedded store, if there is one, before the gateway serves; nil is not.
@@ -143,7 +146,7 @@ const leastFlush, mostFlush = 400 * time.Millisecond, 5 * time.Second
 
 // runGateway runs a gateway and everything it needs until ctx ends.
 func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err error) {
-	instance := instance(&loaded.Config)
+	instance := gateway.Instance(&loaded.Config)
 	annotated := func(h slog.Handler) *slog.Logger {
 		return slog.New(telemetry.Annotated(h, slog.String("instance", instance)))
 	}
@@ -185,7 +188,7 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 	}
 	g, err := gateway.New(loaded.Config, gateway.Deps{
 		Redis: client, Logger: o.logger, LogLevel: o.level, Providers: providers, Now: o.now, Version: version(), Instance: instance, Stdout: o.stdout,
-		Data: o.data, Admin: o.admin, Envoy: o.envoy, File: o.file,
+		Data: o.data, Admin: o.admin, Envoy: o.envoy, File: o.file, Isolate: o.isolate,
 		Serving: func() { notifyManager(o.logger, daemon.SdNotifyReady) },
 	})
 	if err != nil {
@@ -222,16 +225,6 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 	cancel()
 	<-watched
 	return err
-}
-
-// instance names this process among the gateways that share a store, and in the log:
-// as configured, or after the machine it runs on.
-func instance(cfg *settings.Config) string {
-	host, err := os.Hostname()
-	if err != nil || ratelimit.CheckGateway(host) != nil {
-		host = "tollgate"
-	}
-	return cmp.Or(cfg.Instance, host+"-"+rand.Text()[:8])
 }
 
 // redisLog writes the Redis client's log. Failures of calls are reported

@@ -19,7 +19,10 @@ import (
 
 // Judge checks a configuration with the engines: policies and their parameters, the
 // configuration of Envoys, the tokens of admins. Its faults have paths of the file.
-type Judge struct{}
+type Judge struct {
+	// Isolate knows which own Rego has compiled: warnings leave other Rego out. nil is for commands that compile none.
+	Isolate *policies.Isolator
+}
 
 // Faults reports all errors.
 func (Judge) Faults(c *settings.Config) error {
@@ -47,7 +50,7 @@ func (Judge) Faults(c *settings.Config) error {
 }
 
 // Warnings reports settings without an effect.
-func (Judge) Warnings(c *settings.Config, now time.Time) error {
+func (j Judge) Warnings(c *settings.Config, now time.Time) error {
 	errs := fault.Found{fault.At("decisions", errors.Join(decisionlog.Warnings(&c.Decisions.DecisionLog)...))}
 	for i := range c.Orgs {
 		o, at := &c.Orgs[i], fault.Index("orgs", i)
@@ -61,7 +64,7 @@ func (Judge) Warnings(c *settings.Config, now time.Time) error {
 		for _, t := range o.Teams {
 			teams = append(teams, t.ID)
 		}
-		errs = append(errs, fault.At(at, errors.Join(policies.Warnings(&o.Policies, now, teams)...)))
+		errs = append(errs, fault.At(at, errors.Join(policies.Warnings(&o.Policies, now, teams, j.Isolate)...)))
 	}
 	return errors.Join(errs...)
 }

@@ -11,77 +11,60 @@ import (
 	"time"
 
 	"github.com/oklog/ulid/v2"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/isolate"
+	"github.com/tollgate-dev/tollgate/policies/isolate/jobs"
 	"github.com/tollgate-dev/tollgate/policies/record"
 	"github.com/tollgate-dev/tollgate/policies/replay"
-	"github.com/tollgate-dev/tollgate/policies/sandbox"
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
-// Drafts tries changes of policies that are not in force, on calls that were recorded. It implements admin.Drafts.
+// Drafts tries changes of policies that are not in force, on calls that were recorded, in child processes. It implements admin.Drafts.
 type Drafts struct {
-	engine func() *policies.Engine
-	log    func(ctx context.Context, w io.Writer, org string, since time.Time) error
-	one    *semaphore.Weighted
-}
-
-// NewDrafts returns Drafts over the engine in force and the decision log of this gateway; see [admin.Decisions].
-func NewDrafts(engine func() *policies.Engine, log func(ctx context.Context, w io.Writer, org string, since time.Time) error) Drafts {
-	return Drafts{engine, log, semaphore.NewWeighted(1)}
+	Engine func() *policies.Engine
+	// Log is the decision log of this gateway; see [admin.Decisions].
+	Log func(ctx context.Context, w io.Writer, org string, since time.Time) error
+	// Isolate runs the children; nil tries drafts in this process, without bounds.
+	Isolate *isolate.Runner
 }
 
 // Replayed is the zero report of a replay, for the description of the API.
 func Replayed() any { return replay.Report{} }
 
 const (
-	// maxRego bounds a draft, in bytes: compiling cannot be ended.
+	// maxRego bounds a draft, in bytes.
 	maxRego = 64 << 10
-	// replayTime bounds a replay, and replayMemory by how much the heap may become larger meanwhile.
-	replayTime, replayMemory = time.Minute, 256 << 20
-	// callTime bounds the decision on one call of a replay.
-	callTime = time.Second
 	// findTime bounds how long a decision is looked for in the log.
 	findTime = 10 * time.Second
 )
 
 // Replay implements admin.Drafts.
 func (r Drafts) Replay(ctx context.Context, org string, since time.Time, examples int, d admin.Draft) (any, error) {
-	draft, err := r.begin(org, &d)
+	src, draft, err := r.begin(org, &d)
 	if err != nil {
 		return nil, err
 	}
-	defer r.one.Release(1)
-	ctx, cancel := context.WithTimeoutCause(ctx, replayTime, errLong)
-	defer cancel()
-	ctx, stop := sandbox.WithinMemory(ctx, replayMemory)
-	defer stop()
-	limits := section.DefaultLimits()
-	limits.Deadline, limits.Remember, limits.Concurrency = callTime, 0, 1
-	engine, err := r.engine().Draft(ctx, org, draft, limits)
+	report, err := jobs.Replay(ctx, r.Isolate, &jobs.Replayed{Source: src, Draft: draft, Options: replay.Options{Org: org, Examples: cmp.Or(examples, -1)}},
+		func(ctx context.Context, w io.Writer) error { return r.Log(ctx, w, org, since) })
+	if errors.Is(err, isolate.ErrDeadline) {
+		return nil, row.RefusedError{Status: http.StatusUnprocessableEntity, Reason: fmt.Sprintf("the replay did not end within %s: replay a shorter time", jobs.ReplayTime)}
+	}
 	if err != nil {
 		return nil, refused(err)
 	}
-	events, written := io.Pipe()
-	go func() { _ = written.CloseWithError(r.log(ctx, written, org, since)) }() // the reader has the error
-	report, err := replay.Run(ctx, events, engine, replay.Options{Org: org, Examples: cmp.Or(examples, -1)})
-	_ = events.Close() // which ends the writer
-	return report, refused(err)
+	return report, nil
 }
-
-var errLong = fmt.Errorf("it took longer than %s: replay a shorter time", replayTime)
 
 // Try implements admin.Drafts.
 func (r Drafts) Try(ctx context.Context, org string, t admin.Trial) (*admin.Tried, error) {
-	draft, err := r.begin(org, &t.Draft)
+	src, draft, err := r.begin(org, &t.Draft)
 	if err != nil {
 		return nil, err
 	}
-	defer r.one.Release(1)
 	if t.Decision != "" {
 		if t.Input, t.Masked, err = r.recorded(ctx, org, t.Decision); err != nil {
 			return nil, err
@@ -94,7 +77,10 @@ func (r Drafts) Try(ctx context.Context, org string, t admin.Trial) (*admin.Trie
 	if call.Input.Caller.Org != org {
 		return nil, admin.BadRequestError{Reason: "input: caller.org is another organisation"}
 	}
-	tried, err := r.engine().Try(ctx, org, draft, call)
+	tried, err := jobs.Try(ctx, r.Isolate, &jobs.Trial{Source: src, Draft: draft, Input: t.Input, Masked: t.Masked})
+	if errors.Is(err, isolate.ErrDeadline) {
+		return nil, row.RefusedError{Status: http.StatusUnprocessableEntity, Reason: fmt.Sprintf("the draft did not compile and answer within %s; simplify it", jobs.TryTime)}
+	}
 	if err != nil {
 		return nil, refused(err)
 	}
@@ -119,48 +105,49 @@ func (r Drafts) Try(ctx context.Context, org string, t admin.Trial) (*admin.Trie
 	return out, nil
 }
 
-// begin reads a draft, and takes the one place for trials, which the caller releases.
-func (r Drafts) begin(org string, d *admin.Draft) (policies.Draft, error) {
+// begin reads a draft and the policies in force that it changes.
+func (r Drafts) begin(org string, d *admin.Draft) (*policies.Source, policies.Draft, error) {
 	draft := policies.Draft{Rego: d.Rego}
 	if d.Rego == "" && d.Policies == "" {
-		return draft, admin.BadRequestError{Reason: "give rego, policies, or both"}
+		return nil, draft, admin.BadRequestError{Reason: "give rego, policies, or both"}
 	}
 	if len(d.Rego)+len(d.Policies) > maxRego {
-		return draft, admin.BadRequestError{Reason: fmt.Sprintf("the draft is longer than %d bytes", maxRego)}
+		return nil, draft, admin.BadRequestError{Reason: fmt.Sprintf("the draft is longer than %d bytes", maxRego)}
 	}
 	if d.Policies != "" {
 		var given struct {
 			Policies []policies.Entry `yaml:"policies"`
 		}
 		if err := strictyaml.Decode("policies", []byte(d.Policies), &given); err != nil {
-			return draft, admin.BadRequestError{Reason: err.Error()}
+			return nil, draft, admin.BadRequestError{Reason: err.Error()}
 		}
 		draft.Entries = given.Policies
 	}
-	if _, known := r.engine().Revision(org); !known {
-		return draft, row.RefusedError{Status: http.StatusConflict, Reason: "the policies of the organisation are not there yet"}
+	src, err := r.Engine().Source(org)
+	if err != nil {
+		return nil, draft, row.RefusedError{Status: http.StatusConflict, Reason: "the policies of the organisation are not loaded yet"}
 	}
-	if !r.one.TryAcquire(1) {
-		return draft, row.RefusedError{Status: http.StatusServiceUnavailable, Reason: "another draft is tried at this gateway: ask again in a moment"}
-	}
-	return draft, nil
+	return src, draft, nil
 }
 
 // refused words the end of a trial for its asker.
 func refused(err error) error {
 	fault, isFault := errors.AsType[*section.Error](err)
 	refusal, isRefused := errors.AsType[row.RefusedError](err)
+	reason := err.Error()
 	switch {
-	case err == nil:
-		return nil
 	case isFault && fault != nil, errors.Is(err, policies.ErrInput):
-		return admin.BadRequestError{Reason: err.Error()}
+		return admin.BadRequestError{Reason: reason}
 	case isRefused:
 		return refusal
 	case errors.Is(err, admin.ErrNoOrg):
 		return err
+	case errors.Is(err, isolate.ErrBusy):
+		return row.RefusedError{Status: http.StatusServiceUnavailable, Reason: "this gateway is evaluating other drafts: try again in a moment"}
+	case errors.Is(err, isolate.ErrMemory):
+		reason = fmt.Sprintf("the draft takes more than %d MiB of memory", isolate.DefaultMemory>>20)
 	}
-	return row.RefusedError{Status: http.StatusUnprocessableEntity, Reason: err.Error()}
+	return row.RefusedError{Status: http.StatusUnprocessableEntity, Reason: reason}
 }
 
 // errFound ends the reading of a log.
@@ -175,7 +162,7 @@ func (r Drafts) recorded(ctx context.Context, org, id string) (input map[string]
 	ctx, cancel := context.WithTimeout(ctx, findTime)
 	defer cancel()
 	f := &finder{id: id}
-	err = r.log(ctx, f, org, ulid.Time(made.Time()).Add(-time.Minute))
+	err = r.Log(ctx, f, org, ulid.Time(made.Time()).Add(-time.Minute))
 	switch {
 	case errors.Is(err, errFound):
 		return replay.InputOf(f.line)

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/isolate"
 	"github.com/tollgate-dev/tollgate/policies/load"
 )
 
@@ -22,9 +23,14 @@ type Engines struct {
 	// Logger takes the engines' lines, Changed is called when other policies are in force.
 	Logger  *slog.Logger
 	Changed func()
+	// Isolate compiles own Rego that is not known to compile; see policies.Deps.
+	Isolate *isolate.Runner
 
 	bundles string // directory of bundles that are persisted nowhere else, "" before the first
 }
+
+// patience is how long a reload waits for own Rego to compile in child processes.
+const patience = time.Second
 
 // New makes the engine of a configuration, which begins with the bundles of the one before, nil for none. It is not
 // called by two at once.
@@ -38,7 +44,11 @@ func (e *Engines) New(cfg *settings.Config, before *policies.Engine) (*policies.
 		}
 		orgs[o.ID] = section
 	}
-	return policies.NewEngine(cfg.Policies, orgs, policies.Deps{Logger: e.Logger, Changed: e.Changed, Before: before})
+	deps := policies.Deps{Logger: e.Logger, Changed: e.Changed, Before: before, Isolate: e.Isolate}
+	if before != nil { // the organisations in force do not wait for Rego that compiles slowly
+		deps.Patience = patience
+	}
+	return policies.NewEngine(cfg.Policies, orgs, deps)
 }
 
 // keepBundle gives a bundle that is persisted nowhere a place for as long as

@@ -28,10 +28,20 @@ const (
 	maxBundleFiles   = 2000
 )
 
-// parse reads and verifies a bundle.
-func (b *Config) parse(org string, raw []byte) (load.OrgRego, string, error) {
-	if err := checkArchive(raw); err != nil {
+// Admit decides whether the Rego of a bundle, by file, is parsed. nil admits all.
+type Admit func(rego map[string]string) error
+
+// parse verifies a bundle and parses its Rego, which must be admitted. Rego that is not
+// admitted fails with Admit's error.
+func (b *Config) parse(org string, raw []byte, admit Admit) (load.OrgRego, string, error) {
+	rego, err := checkArchive(raw)
+	if err != nil {
 		return load.OrgRego{}, "", &section.Error{Org: org, Message: "bundle: " + err.Error()}
+	}
+	if admit != nil && len(rego) > 0 {
+		if err := admit(rego); err != nil {
+			return load.OrgRego{}, "", err
+		}
 	}
 	verify, err := b.verification()
 	if err != nil {
@@ -55,40 +65,50 @@ func (b *Config) parse(org string, raw []byte) (load.OrgRego, string, error) {
 }
 
 // checkArchive bounds the unpacked size of a bundle, and refuses entries that have no
-// place in one: links, devices, the same path twice, paths that lead out.
-func checkArchive(raw []byte) error {
+// place in one: links, devices, the same path twice, paths that lead out. It returns the text
+// of the Rego by path.
+func checkArchive(raw []byte) (rego map[string]string, err error) {
 	zip, err := gzip.NewReader(bytes.NewReader(raw))
 	if err != nil {
-		return fmt.Errorf("not a gzipped archive: %w", err)
+		return nil, fmt.Errorf("not a gzipped archive: %w", err)
 	}
+	rego = map[string]string{}
 	archive := tar.NewReader(io.LimitReader(zip, maxUnpackedBytes+1))
 	seen := map[string]bool{}
 	var total int64
 	for {
 		h, err := archive.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return rego, nil
 		}
 		if err != nil {
-			return fmt.Errorf("damaged archive: %w", err)
+			return nil, fmt.Errorf("damaged archive: %w", err)
 		}
 		name := strings.TrimPrefix(path.Clean("/"+h.Name), "/")
 		switch {
 		case h.Typeflag == tar.TypeDir:
 			continue
 		case h.Typeflag != tar.TypeReg:
-			return fmt.Errorf("%q is not a regular file", h.Name)
+			return nil, fmt.Errorf("%q is not a regular file", h.Name)
 		case slices.Contains(strings.Split(h.Name, "/"), ".."):
-			return fmt.Errorf("%q leads out of the bundle", h.Name)
+			return nil, fmt.Errorf("%q leads out of the bundle", h.Name)
 		case seen[name]:
-			return fmt.Errorf("%q is there twice", name)
+			return nil, fmt.Errorf("%q is there twice", name)
 		case len(seen) >= maxBundleFiles:
-			return fmt.Errorf("more than %d files", maxBundleFiles)
+			return nil, fmt.Errorf("more than %d files", maxBundleFiles)
 		}
 		seen[name] = true
-		n, err := io.Copy(io.Discard, archive) //nolint:gosec // the archive reads from a limited reader
+		var text strings.Builder
+		into := io.Discard
+		if strings.HasSuffix(name, opabundle.RegoExt) {
+			into = &text
+		}
+		n, err := io.Copy(into, archive) //nolint:gosec // the archive reads from a limited reader
 		if total += n; err != nil || total > maxUnpackedBytes {
-			return fmt.Errorf("more than %d bytes, or a damaged archive", maxUnpackedBytes)
+			return nil, fmt.Errorf("more than %d bytes, or a damaged archive", maxUnpackedBytes)
+		}
+		if into != io.Discard {
+			rego[name] = text.String()
 		}
 	}
 }

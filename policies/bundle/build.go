@@ -75,7 +75,7 @@ func Build(dir, revision string, s *Signing) (archive []byte, names []string, er
 	if err := opabundle.NewWriter(&out).Write(b); err != nil {
 		return nil, nil, err
 	}
-	read, _, err := (&Config{AllowUnsigned: true}).parse("", out.Bytes())
+	read, _, err := (&Config{AllowUnsigned: true}).parse("", out.Bytes(), nil)
 	return out.Bytes(), read.Policies(), err
 }
 

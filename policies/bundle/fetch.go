@@ -22,7 +22,7 @@ type look struct {
 }
 
 // open reads a bundle on disk; "" is none.
-func (b *Config) open(org, file string) (load.OrgRego, string, error) {
+func (b *Config) open(org, file string, admit Admit) (load.OrgRego, string, error) {
 	if file == "" {
 		return load.OrgRego{}, "", nil
 	}
@@ -30,7 +30,7 @@ func (b *Config) open(org, file string) (load.OrgRego, string, error) {
 	if err != nil {
 		return load.OrgRego{}, "", err // it names the file
 	}
-	return b.parse(org, raw)
+	return b.parse(org, raw, admit)
 }
 
 func readBundleFile(file string) ([]byte, error) {

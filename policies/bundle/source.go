@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/policies/isolate"
 	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
@@ -36,13 +37,14 @@ type Source struct {
 // Open takes the persisted bundle, or the file itself, so that the organisation
 // can be served at once. A bundle that is only to be had over the network leaves
 // the source without Rego until it is fetched, and so does a persisted bundle
-// that cannot be read or verified any more: Status says why.
-func Open(org string, cfg Config) (*Source, error) {
+// that cannot be read or verified any more: Status says why. A bundle whose Rego is not yet
+// known to compile ([isolate.ErrPending]) is an error.
+func Open(org string, cfg Config, admit Admit) (*Source, error) {
 	s := &Source{org: org, cfg: cfg}
-	kept, revision, err := cfg.open(org, cfg.Persist)
+	kept, revision, err := cfg.open(org, cfg.Persist, admit)
 	if errors.Is(err, os.ErrNotExist) {
 		kept, err = load.OrgRego{}, nil // nothing persisted yet
-	} else if err != nil && cfg.File == "" {
+	} else if err != nil && cfg.File == "" && !errors.Is(err, isolate.ErrPending) {
 		s.err = &section.Error{Org: org, File: cfg.Persist, Message: "the persisted bundle cannot be used: " + err.Error()}
 		kept, err = load.OrgRego{}, nil
 	}
@@ -51,7 +53,7 @@ func Open(org string, cfg Config) (*Source, error) {
 		// Beside the file, the kept bundle only tells which policies there were; one that cannot
 		// be read any more tells nothing.
 		last := kept
-		if kept, revision, err = cfg.open(org, cfg.File); err == nil {
+		if kept, revision, err = cfg.open(org, cfg.File, admit); err == nil {
 			err = cfg.admit(org, last, kept)
 		}
 	}
@@ -138,9 +140,9 @@ type Found struct {
 	revision string
 }
 
-// Look fetches the bundle, verifies it and parses it. It changes nothing: see
+// Look fetches the bundle, verifies it and parses it if admit lets it. It changes nothing: see
 // Took.
-func (s *Source) Look(ctx context.Context, client *http.Client) (*Found, error) {
+func (s *Source) Look(ctx context.Context, client *http.Client, admit Admit) (*Found, error) {
 	s.mu.Lock()
 	etag, last := s.etag, s.mine
 	s.mu.Unlock()
@@ -148,7 +150,7 @@ func (s *Source) Look(ctx context.Context, client *http.Client) (*Found, error) 
 	if err != nil || got.unchanged {
 		return &Found{Rego: last, look: got}, err
 	}
-	mine, revision, err := s.cfg.parse(s.org, got.raw)
+	mine, revision, err := s.cfg.parse(s.org, got.raw, admit)
 	if err == nil {
 		err = s.cfg.admit(s.org, last, mine)
 	}

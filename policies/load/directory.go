@@ -18,26 +18,65 @@ import (
 // maxDirectoryBytes bounds the files of a policy directory.
 const maxDirectoryBytes = 8 << 20
 
-// ReadDirectory reads an organisation's own Rego and data. "" is no directory.
+// ReadDirectory reads and parses an organisation's own Rego and data. "" is no directory.
 func ReadDirectory(org, dir string) (OrgRego, error) {
+	d, err := OpenDirectory(org, dir)
+	if err != nil || d == nil {
+		return OrgRego{}, err
+	}
+	return d.Parse(org)
+}
+
+// Directory holds the files of an organisation's own Rego and data. None is parsed.
+type Directory struct {
+	dir   string
+	files map[string][]byte
+}
+
+// OpenDirectory reads the files of a directory. "" is no directory, and nil.
+func OpenDirectory(org, dir string) (*Directory, error) {
 	if dir == "" {
-		return OrgRego{}, nil
+		return nil, nil //nolint:nilnil // there is none
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return OrgRego{}, &section.Error{Org: org, File: dir, Path: "rego", Message: "policy directory: " + err.Error()}
+		return nil, &section.Error{Org: org, File: dir, Path: "rego", Message: "policy directory: " + err.Error()}
 	}
 	defer func() { _ = root.Close() }()
 	files, err := readFiles(root.FS(), isPolicyFile)
 	if err != nil {
-		return OrgRego{}, &section.Error{Org: org, File: dir, Path: "rego", Message: err.Error()}
+		return nil, &section.Error{Org: org, File: dir, Path: "rego", Message: err.Error()}
 	}
-	o, err := parseOrgRego(org, func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }, files)
+	return &Directory{dir, files}, nil
+}
+
+// Rego returns the text of the Rego, by the names of files that faults and OrgRego have.
+func (d *Directory) Rego() map[string]string {
+	out := map[string]string{}
+	for name, text := range d.files {
+		if strings.HasSuffix(name, ".rego") {
+			out[d.shown(name)] = string(text)
+		}
+	}
+	return out
+}
+
+// shown is the name of a file in faults.
+func (d *Directory) shown(name string) string { return filepath.Join(d.dir, filepath.FromSlash(name)) }
+
+// Holds reports whether the files are those that o was parsed from.
+func (d *Directory) Holds(o OrgRego) bool {
+	return o.digest != "" && o.digest == digestOf(d.files) && maps.Equal(o.sources, d.Rego())
+}
+
+// Parse parses the files. Its error joins all faults, each a *section.Error.
+func (d *Directory) Parse(org string) (OrgRego, error) {
+	o, err := parseOrgRego(org, d.shown, d.files)
 	if err == nil {
 		err = o.misplaced(org)
 	}
 	if err == nil && len(o.policies()) == 0 {
-		err = &section.Error{Org: org, File: dir, Path: "rego", Message: "holds no policy, " + WhatIsAPolicy}
+		err = &section.Error{Org: org, File: d.dir, Path: "rego", Message: "holds no policy, " + WhatIsAPolicy}
 	}
 	return o, err
 }
@@ -85,12 +124,9 @@ func isPolicyFile(base string) bool {
 // directory, as OPA does. Beside an error it returns what could be parsed.
 func parseOrgRego(org string, shown func(string) string, files map[string][]byte) (OrgRego, error) {
 	o := newOrgRego()
-	h := sha256.New()
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		text := files[name]
-		fmt.Fprintf(h, "%d:%s%d:%s", len(name), name, len(text), text)
-		file := shown(name)
+		text, file := files[name], shown(name)
 		if !strings.HasSuffix(name, ".rego") {
 			if err := o.addData(name, text); err != nil {
 				faults = append(faults, &section.Error{Org: org, File: file, Message: err.Error()})
@@ -104,6 +140,15 @@ func parseOrgRego(org string, shown func(string) string, files map[string][]byte
 	if len(faults) > 0 {
 		return o, errors.Join(faults...)
 	}
-	o.digest = hex.EncodeToString(h.Sum(nil))
+	o.digest = digestOf(files)
 	return o, nil
+}
+
+// digestOf names the content of files.
+func digestOf(files map[string][]byte) string {
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(h, "%d:%s%d:%s", len(name), name, len(files[name]), files[name])
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }

@@ -37,17 +37,19 @@ func newOrgRego() OrgRego {
 }
 
 // Parse reads the Rego, by file, and the data of a bundle. digest names their
-// content. Files of tests are left out. Its error joins all faults, each an
+// content. Files of tests are parsed and left out. Its error joins all faults, each an
 // *Error.
 func Parse(org, digest string, rego map[string]string, data map[string]any) (OrgRego, error) {
 	o := newOrgRego()
 	o.digest = digest
 	var faults []error
 	for _, file := range slices.Sorted(maps.Keys(rego)) {
+		into := &o
 		if strings.HasSuffix(file, "_test.rego") {
-			continue
+			tests := newOrgRego()
+			into = &tests
 		}
-		if err := o.addModule(org, file, rego[file]); err != nil {
+		if err := into.addModule(org, file, rego[file]); err != nil {
 			faults = append(faults, err)
 		}
 	}

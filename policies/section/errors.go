@@ -19,7 +19,12 @@ type Error struct {
 	Path string
 	// Message words the fault.
 	Message string
+	// Cause is the error that the fault follows from; nil for a fault of the text alone.
+	Cause error `json:"-"`
 }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Cause }
 
 // Error is the fault on one line, location first.
 func (e *Error) Error() string {

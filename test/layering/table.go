@@ -220,8 +220,8 @@ func Table() []Row {
 		{
 			Package: "gateway/engines",
 			May: []string{
-				"config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/settings", "policies", "policies/catalog", "policies/load", "policies/record",
-				"policies/replay", "policies/sandbox", "policies/section",
+				"config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/settings", "policies", "policies/catalog", "policies/isolate/...", "policies/load",
+				"policies/record", "policies/replay", "policies/section",
 			},
 			Tests: []string{"gateway", "policies/decisionlog", "policies/logfile", "test/world"}, // the gateway whose decisions are decided again
 			Why:   "policy engines are made of the configuration, and of drafts",
@@ -303,7 +303,7 @@ func Table() []Row {
 		{
 			Package: "policies",
 			May: []string{
-				"config/fault", "policies/bundle", "policies/catalog", "policies/effective", "policies/load", "policies/operation", "policies/record", "policies/sandbox", "policies/section",
+				"config/fault", "policies/bundle", "policies/catalog", "policies/effective", "policies/isolate", "policies/load", "policies/operation", "policies/record", "policies/sandbox", "policies/section",
 			},
 			Why: "the engine is a library of its own: it imports its parts, and of ours nothing else but faults",
 		},
@@ -312,6 +312,7 @@ func Table() []Row {
 		{Package: "policies/logfile", May: []string{"config/fault"}, Why: "a leaf: lines in files that rotate"},
 		leaf("policies/operation", "a leaf: what is known of each operation"),
 		leaf("policies/rego", "a leaf: the library's files"),
+		leaf("policies/isolate", "a leaf: what runs child processes knows neither Rego nor policies"),
 		leaf("policies/sandbox", "a leaf: what confines Rego knows no policy"),
 		{Package: "policies/catalog", May: []string{"config/fault", "policies/operation"}, Why: "prices follow from operations and what they lead to"},
 		{Package: "policies/effective", May: []string{"policies/operation"}, Why: "the state after a change follows from the operation"},
@@ -321,7 +322,7 @@ func Table() []Row {
 			May:     []string{"config/fault", "config/strictyaml", "policies/accept", "policies/operation", "policies/record", "policies/rego", "policies/sandbox", "policies/section"},
 			Why:     "policies are loaded without the engine that evaluates them",
 		},
-		{Package: "policies/bundle", May: []string{"config/fault", "config/panics", "policies/load", "policies/sandbox", "policies/section"}, Why: "a bundle is one way to get what is loaded"},
+		{Package: "policies/bundle", May: []string{"config/fault", "config/panics", "policies/isolate", "policies/load", "policies/sandbox", "policies/section"}, Why: "a bundle is one way to get what is loaded"},
 		{Package: "policies/document", May: []string{"policies/load", "policies/record", "policies/sandbox"}, Why: "pages are made of what is loaded, without an engine"},
 		{
 			Package: "policies/...",

@@ -243,14 +243,18 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // ask METHOD URL KEY [BODY [HEADER...]] sends a request; status, headers and body become
-// standard output. An empty KEY sends none.
+// standard output. An empty KEY sends none. A BODY that begins with @ names a file.
 func ask(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: ask METHOD URL KEY [BODY [HEADER...]]")
 	}
 	var body io.Reader
 	if len(args) > 3 {
-		body = strings.NewReader(args[3])
+		text := args[3]
+		if file, isFile := strings.CutPrefix(text, "@"); isFile {
+			text = ts.ReadFile(file)
+		}
+		body = strings.NewReader(text)
 	}
 	req, err := http.NewRequestWithContext(context.Background(), args[0], args[1], body)
 	ts.Check(err)

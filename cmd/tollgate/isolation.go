@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+
+	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/isolate/jobs"
+	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/section"
+)
+
+// isolation returns a runner of child processes for Rego that is not known to end. The children
+// end with ctx, and at stop.
+func isolation(ctx context.Context) (r *policies.Isolator, stop func()) {
+	r = jobs.New()
+	detach := context.AfterFunc(ctx, r.Close)
+	return r, func() {
+		detach()
+		r.Close()
+	}
+}
+
+// compiles reports a directory whose Rego does not compile in bounded time and memory. Other
+// faults are left to the caller.
+func compiles(ctx context.Context, dir string) error {
+	d, err := load.OpenDirectory("", dir)
+	if err != nil || d == nil {
+		return nil // the caller finds the same error
+	}
+	r, stop := isolation(ctx)
+	defer stop()
+	if err := r.Compile(ctx, "", &policies.Compilation{Rego: d.Rego()}); err != nil {
+		return &section.Error{File: dir, Path: "rego", Message: err.Error(), Cause: err}
+	}
+	return nil
+}

@@ -1,0 +1,234 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/isolate"
+	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/record"
+	"github.com/tollgate-dev/tollgate/policies/replay"
+	"github.com/tollgate-dev/tollgate/policies/section"
+)
+
+// Names of jobs, beside isolate.CompileJob.
+const (
+	tryJob    = "try"
+	replayJob = "replay"
+)
+
+// Deadlines of jobs. A child takes part of them to start.
+const (
+	TryTime    = 2 * time.Second
+	ReplayTime = time.Minute
+	// callTime bounds the decision on one call of a replay.
+	callTime = time.Second
+)
+
+// Trial is the request of a try.
+type Trial struct {
+	Source *policies.Source
+	Draft  policies.Draft
+	// Input is the input of policies, with numbers as json.Number, and Masked lists its unknown members as pointers.
+	Input  map[string]any
+	Masked []string
+}
+
+// run does a try in this process.
+func (t *Trial) run(ctx context.Context) (*policies.Tried, error) {
+	call, err := record.Read(t.Input, t.Masked)
+	if err != nil {
+		return nil, err
+	}
+	return t.Source.Try(ctx, t.Draft, call)
+}
+
+// Try tries a draft on one call in a child of r; nil tries it in this process. Faults of the
+// draft are *section.Error, joined.
+func Try(ctx context.Context, r *isolate.Runner, t *Trial) (*policies.Tried, error) {
+	if r == nil {
+		return t.run(ctx)
+	}
+	var out policies.Tried
+	if err := r.Run(ctx, &isolate.Job{Org: t.Source.Org, Name: tryJob, Deadline: TryTime, Request: t}, &out); err != nil {
+		return nil, faulty(err)
+	}
+	return &out, nil
+}
+
+// Replayed is the request of a replay.
+type Replayed struct {
+	Source  *policies.Source
+	Draft   policies.Draft
+	Options replay.Options
+}
+
+// run replays a log in this process.
+func (p *Replayed) run(ctx context.Context, log io.Reader) (*replay.Report, error) {
+	engine, err := p.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return replay.Run(ctx, log, engine, p.Options)
+}
+
+// engine compiles the draft. A compilation that does not end in time is left to the end of the
+// process.
+func (p *Replayed) engine(ctx context.Context) (*policies.Engine, error) {
+	type compiled struct {
+		engine *policies.Engine
+		err    error
+	}
+	limits := section.DefaultLimits()
+	limits.Deadline, limits.Remember, limits.Concurrency = callTime, 0, 1
+	bounded, cancel := context.WithCancel(ctx)
+	done, elapsed := make(chan compiled, 1), isolate.Elapsed(bounded, isolate.DefaultCompile)
+	defer func() {
+		cancel()
+		<-elapsed
+	}()
+	go func() {
+		var c compiled
+		c.engine, c.err = p.Source.Draft(ctx, p.Draft, limits)
+		done <- c
+	}()
+	select {
+	case c := <-done:
+		return c.engine, c.err
+	case <-elapsed:
+		return nil, fmt.Errorf("the draft does not compile within %s; simplify it", isolate.DefaultCompile)
+	}
+}
+
+// Replay decides the calls that log writes by a draft, in a child of r; nil decides them in
+// this process. Faults of the draft are *section.Error, joined.
+func Replay(ctx context.Context, r *isolate.Runner, p *Replayed, log func(ctx context.Context, w io.Writer) error) (*replay.Report, error) {
+	if r != nil {
+		var out replay.Report
+		err := r.Run(ctx, &isolate.Job{Org: p.Source.Org, Name: replayJob, Deadline: ReplayTime, Request: p, Input: log}, &out)
+		if err != nil {
+			return nil, faulty(err)
+		}
+		return &out, nil
+	}
+	events, written := io.Pipe()
+	go func() { _ = written.CloseWithError(log(ctx, written)) }() // the reader has the error
+	report, err := p.run(ctx, events)
+	_ = events.Close() // which ends the writer
+	return report, err
+}
+
+// detail is what a child reports about an error.
+type detail struct {
+	// Faults are the faults of the draft.
+	Faults []*section.Error `json:"faults,omitempty"`
+	// Input is set if the input of the call is at fault.
+	Input bool `json:"input,omitempty"`
+}
+
+// detailOf takes an error apart in the child.
+func detailOf(err error) *detail {
+	d := &detail{Input: errors.Is(err, policies.ErrInput)}
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range many.Unwrap() {
+			d.Faults = append(d.Faults, detailOf(e).Faults...)
+		}
+		return d
+	}
+	if f, ok := errors.AsType[*section.Error](err); ok {
+		d.Faults = append(d.Faults, f)
+	}
+	return d
+}
+
+// faulty puts the error of a child together again in the parent.
+func faulty(err error) error {
+	f, ok := errors.AsType[*isolate.JobError](err)
+	if !ok {
+		return err
+	}
+	var d detail
+	if json.Unmarshal(f.Detail, &d) != nil { // without it, the message remains
+		return err
+	}
+	switch {
+	case len(d.Faults) > 0:
+		all := make([]error, len(d.Faults))
+		for i, fault := range d.Faults {
+			all[i] = fault
+		}
+		return errors.Join(all...)
+	case d.Input:
+		return &inputError{f.Message}
+	}
+	return err
+}
+
+// inputError is an error about the input of a call.
+type inputError struct{ message string }
+
+func (e *inputError) Error() string { return e.message }
+func (e *inputError) Unwrap() error { return policies.ErrInput }
+
+// New returns a runner whose children run this executable, which must call [Main]. The runner
+// must be closed.
+func New() *isolate.Runner { return isolate.New(isolate.Config{Command: isolate.Self}) }
+
+// Main acts as a child if the process is one, and returns its exit code. Programs and test
+// binaries that start children of themselves call it first in main or TestMain.
+func Main(ctx context.Context) (code int, isChild bool) {
+	if !isolate.IsChild() {
+		return 0, false
+	}
+	return isolate.Serve(ctx, handle), true
+}
+
+// handle is the isolate.Handler of the jobs.
+func handle(ctx context.Context, job string, request []byte, ready func(), input io.Reader) (answer, about any, err error) {
+	if _, err := load.Library(); err != nil {
+		return nil, nil, err
+	}
+	switch job {
+	case isolate.CompileJob:
+		var c policies.Compilation
+		if err := decode(request, &c); err != nil {
+			return nil, nil, err
+		}
+		ready()
+		c.Run(ctx)
+		return nil, nil, nil
+	case tryJob:
+		var t Trial
+		if err := decode(request, &t); err != nil {
+			return nil, nil, err
+		}
+		ready()
+		answer, err = t.run(ctx)
+	case replayJob:
+		var p Replayed
+		if err := decode(request, &p); err != nil {
+			return nil, nil, err
+		}
+		ready()
+		answer, err = p.run(ctx, input)
+	default:
+		return nil, nil, fmt.Errorf("unknown job %q", job)
+	}
+	if err != nil {
+		return nil, detailOf(err), err
+	}
+	return answer, nil, nil
+}
+
+// decode decodes a request with its numbers as they were written.
+func decode(request []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(request))
+	d.UseNumber()
+	return d.Decode(into)
+}
