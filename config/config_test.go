@@ -43,7 +43,7 @@ func sources(t *testing.T) config.Sources {
 	}
 }
 
-func files(t *testing.T, pattern string) []string {
+func dataFiles(t *testing.T, pattern string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join("testdata", pattern))
 	if err != nil || len(names) == 0 {
@@ -53,7 +53,7 @@ func files(t *testing.T, pattern string) []string {
 }
 
 func TestGoodFiles(t *testing.T) {
-	for _, name := range files(t, "*.good.yaml") {
+	for _, name := range dataFiles(t, "*.good.yaml") {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			if _, err := config.Load(name, sources(t), nil); err != nil {
 				t.Errorf("Load: %v", err)
@@ -64,7 +64,7 @@ func TestGoodFiles(t *testing.T) {
 
 // Each bad file has one fault, named in its first line.
 func TestBadFiles(t *testing.T) {
-	for _, name := range files(t, "*.bad.yaml") {
+	for _, name := range dataFiles(t, "*.bad.yaml") {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			data, err := os.ReadFile(name)
 			if err != nil {
@@ -321,13 +321,13 @@ func TestGoodFilesNeedNoSecrets(t *testing.T) {
 		Env:            func(name string) (string, bool) { t.Errorf("%s is asked for", name); return "", false },
 		ReadFile:       os.ReadFile,
 	}
-	for _, name := range files(t, "*.good.yaml") {
+	for _, name := range dataFiles(t, "*.good.yaml") {
 		if _, err := config.Load(name, nothing, nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	ofSecrets := []string{"testdata/missing_secret.bad.yaml", "testdata/shared_account.bad.yaml", "testdata/shared_run_account.bad.yaml", "testdata/short_admin_token.bad.yaml"}
-	for _, name := range files(t, "*.bad.yaml") {
+	for _, name := range dataFiles(t, "*.bad.yaml") {
 		if _, err := config.Load(name, nothing, nil); (err == nil) != slices.Contains(ofSecrets, name) {
 			t.Errorf("%s: err = %v", name, err)
 		}

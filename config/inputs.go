@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/config/files"
 )
 
 // Inputs are the sources of a configuration besides the environment: its file,
@@ -17,8 +19,10 @@ import (
 // when it was read. The zero Inputs is of no configuration.
 type Inputs struct {
 	seen map[string]digest
-	// read are the files whose content cannot change without their size, time or identity.
-	read map[string]reading
+	// known are the files whose content cannot change without their size, time or identity.
+	known map[string]reading
+	// sources read the files among the inputs as they were read, within the directory that a path is confined to.
+	sources map[string]source
 	// patterns are those of seen that stand for the names that they match.
 	patterns []string
 	// skip reports whether a directory below an input is left out; nil leaves none out.
@@ -44,25 +48,33 @@ type digest [sha256.Size]byte
 
 func (in *Inputs) add(path string, d digest) {
 	if in.seen == nil {
-		in.seen, in.read = make(map[string]digest), make(map[string]reading)
+		in.seen, in.known, in.sources = make(map[string]digest), make(map[string]reading), make(map[string]source)
 	}
 	in.seen[path] = d
 }
 
-// noting is readFile, and the files it reads are among the inputs. Pipes and the
-// like are not: they can be read once.
-func (in *Inputs) noting(readFile func(string) ([]byte, error)) func(string) ([]byte, error) {
-	return func(path string) ([]byte, error) {
-		stat, serr := os.Stat(path) // before it is read: a change meanwhile shows in the next one
-		data, err := readFile(path)
-		if serr != nil || stat.Mode().IsRegular() {
-			in.add(path, contentOf(data, err))
-		}
-		if serr == nil && stat.Mode().IsRegular() && time.Since(stat.ModTime()) > tick {
-			in.read[path] = reading{in.seen[path], stat}
-		}
-		return data, err
+// source reads a file that is an input.
+type source func() ([]byte, error)
+
+// read reads a file, which becomes one of the inputs. It spends the size of the file.
+func (in *Inputs) read(p files.Path, read source, a *allowance) ([]byte, error) {
+	name := p.String()
+	if a.time <= 0 {
+		return nil, a.tooSlow(name) // nothing is known of the file
 	}
+	started := time.Now()
+	stat, serr := files.Stat(name) // before it is read: a change meanwhile shows in the next one
+	data, err := read()
+	a.time -= time.Since(started)
+	in.add(name, contentOf(data, err))
+	in.sources[name] = read
+	if serr == nil && stat.Mode().IsRegular() && time.Since(stat.ModTime()) > tick {
+		in.known[name] = reading{in.seen[name], stat}
+	}
+	if a.bytes -= len(data); a.bytes < 0 && err == nil {
+		err = a.tooLarge(name)
+	}
+	return data, err
 }
 
 // pattern makes the names that a pattern matches one of the inputs.
@@ -83,14 +95,17 @@ const tick = 2 * time.Second
 func (in Inputs) look() Inputs {
 	now := Inputs{skip: in.skip, patterns: in.patterns}
 	for path := range in.seen {
-		stat, err := os.Stat(path)
-		before, known := in.read[path]
+		stat, err := files.Stat(path)
+		before, known := in.known[path]
 		if err != nil || !known || !os.SameFile(before.stat, stat) || before.stat.Size() != stat.Size() || !before.stat.ModTime().Equal(stat.ModTime()) {
 			before = reading{in.digestOf(path), stat}
 		}
 		now.add(path, before.digest)
+		if read, ok := in.sources[path]; ok {
+			now.sources[path] = read
+		}
 		if err == nil && stat.Mode().IsRegular() && time.Since(stat.ModTime()) > tick {
-			now.read[path] = before
+			now.known[path] = before
 		}
 	}
 	return now
@@ -105,24 +120,34 @@ func (in Inputs) directories() []string {
 	var dirs []string
 	for path := range in.seen {
 		dirs = append(dirs, filepath.Dir(path))
-		target, err := filepath.EvalSymlinks(path)
-		if err != nil {
-			continue
-		}
-		dirs = append(dirs, filepath.Dir(target))
-		if stat, err := os.Stat(target); err != nil || !stat.IsDir() {
-			continue
-		}
-		_ = filepath.WalkDir(target, func(name string, d fs.DirEntry, err error) error {
-			if in.skips(target, name, d) {
-				return filepath.SkipDir
-			}
-			if err == nil && d.IsDir() {
-				dirs = append(dirs, name)
-			}
-			return nil // an unreadable file is a fault when it is loaded
-		})
+		more, _ := files.Bounded("stat", path, func() ([]string, error) { return in.below(path), nil }) // none of a path that does not answer
+		dirs = append(dirs, more...)
 	}
+	return dirs
+}
+
+// below returns the directory that an input is really in, and those below it.
+func (in Inputs) below(path string) []string {
+	target, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil
+	}
+	dirs, entries := []string{filepath.Dir(target)}, 0
+	if stat, err := os.Stat(target); err != nil || !stat.IsDir() {
+		return dirs
+	}
+	_ = filepath.WalkDir(target, func(name string, d fs.DirEntry, err error) error {
+		if entries++; entries > maxEntries {
+			return filepath.SkipAll
+		}
+		if in.skips(target, name, d) {
+			return filepath.SkipDir
+		}
+		if err == nil && d.IsDir() {
+			dirs = append(dirs, name)
+		}
+		return nil // an unreadable file is a fault when it is loaded
+	})
 	return dirs
 }
 
@@ -134,19 +159,36 @@ func (in Inputs) skips(root, name string, d fs.DirEntry) bool {
 // digestOf is that of a file's content, or of the names, sizes and times of the entries
 // below a directory. An input that cannot be read differs from any that can.
 func (in Inputs) digestOf(path string) digest {
-	if slices.Contains(in.patterns, path) {
-		names, err := filepath.Glob(path)
-		return contentOf([]byte(strings.Join(names, "\x00")), err)
+	if read, ok := in.sources[path]; ok {
+		return contentOf(read())
 	}
-	target, err := filepath.EvalSymlinks(path) // WalkDir follows no link, not even the first
+	d, err := files.Bounded("stat", path, func() (digest, error) {
+		if slices.Contains(in.patterns, path) {
+			names, err := filepath.Glob(path)
+			return contentOf([]byte(strings.Join(names, "\x00")), err), nil
+		}
+		target, err := filepath.EvalSymlinks(path) // WalkDir follows no link, not even the first
+		if err != nil {
+			return digest{}, err
+		}
+		return in.treeDigest(target), nil
+	})
 	if err != nil {
 		return contentOf(nil, err)
 	}
-	if stat, err := os.Stat(target); err != nil || !stat.IsDir() {
-		return contentOf(os.ReadFile(target))
-	}
-	h := sha256.New()
+	return d
+}
+
+// maxEntries bounds the files and directories below an input that are looked at.
+const maxEntries = 20_000
+
+// treeDigest is digestOf for a directory that is no link.
+func (in Inputs) treeDigest(target string) digest {
+	h, entries := sha256.New(), 0
 	_ = filepath.WalkDir(target, func(name string, d fs.DirEntry, err error) error {
+		if entries++; entries > maxEntries {
+			return filepath.SkipAll
+		}
 		if in.skips(target, name, d) {
 			return filepath.SkipDir
 		}

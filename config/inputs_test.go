@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/config/files"
 )
 
 // A file is read again only when it has changed: another size, time or file. One
@@ -23,7 +25,7 @@ func TestLookReadsWhatChanged(t *testing.T) {
 	}
 	write("one", old)
 	var in Inputs
-	if _, err := in.noting(os.ReadFile)(path); err != nil {
+	if _, err := in.read(files.At(path), func() ([]byte, error) { return files.Read(path, 100) }, newAllowance(100)); err != nil {
 		t.Fatal(err)
 	}
 	first := in.look()

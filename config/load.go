@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
@@ -26,7 +28,7 @@ import (
 type Sources struct {
 	// Env looks up a variable; nil is the process environment.
 	Env func(string) (string, bool)
-	// ReadFile reads a file a secret refers to; nil is os.ReadFile.
+	// ReadFile reads the files of secrets and keys in place of package files; nil does not.
 	ReadFile func(string) ([]byte, error)
 	// DemoKeys admits the documented keys of the demo. Only the demo may.
 	DemoKeys bool
@@ -56,12 +58,14 @@ type Loaded struct {
 	// relative to the working directory.
 	Config settings.Config
 	// Inputs are its sources.
-	Inputs    Inputs
-	positions *strictyaml.Positions
-	judge     Judge
-	files     orgFiles
-	main      digest            // of the main file
-	refused   map[string]string // faults of organisations' files that are not taken, by path
+	Inputs     Inputs
+	positions  *strictyaml.Positions
+	judge      Judge
+	files      orgFiles
+	main       digest                       // of the main file
+	refused    map[string]string            // faults of organisations' files that are not taken, by path
+	allowances map[string]*allowance        // by organisation's file, "" for the main file
+	readFile   func(string) ([]byte, error) // of the sources
 	// again reads the same, without files of organisations that are refused.
 	again func(refused map[string]string) (*Loaded, error)
 }
@@ -117,7 +121,8 @@ func (l *Loaded) ofOrgs(err error) error {
 // themselves are judged.
 func Load(path string, src Sources, judge Judge) (*Loaded, error) {
 	var in Inputs
-	data, err := in.noting(os.ReadFile)(path)
+	file := files.At(path)
+	data, err := in.read(file, func() ([]byte, error) { return file.Read(strictyaml.MaxSize) }, newAllowance(maxRead))
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
@@ -133,7 +138,7 @@ func Parse(name string, data []byte, src Sources, judge Judge) (*Loaded, error) 
 
 // parse is Parse; in are the inputs read so far, refused are the files of organisations that are not taken.
 func parse(name string, data []byte, src Sources, judge Judge, in Inputs, refused map[string]string) (*Loaded, error) {
-	l := &Loaded{Config: settings.Default(), Inputs: in, judge: judge, refused: refused}
+	l := &Loaded{Config: settings.Default(), Inputs: in, judge: judge, refused: refused, allowances: make(map[string]*allowance), readFile: src.ReadFile}
 	if src.Before != nil {
 		l.again = func(refused map[string]string) (*Loaded, error) {
 			return parse(name, data, src, judge, l.Inputs, refused)
@@ -150,19 +155,20 @@ func (l *Loaded) read(name string, data []byte, src Sources) error {
 	var err error
 	l.positions, err = strictyaml.Survey(name, data, &l.Config)
 	form, _ := errors.AsType[strictyaml.Errors](err)
-	if src.ReadFile == nil {
-		src.ReadFile = os.ReadFile
-	}
 	sum, dir := sha256.New(), filepath.Dir(name)
 	_, _ = sum.Write(data) // a hash takes everything
 	if src.Env == nil {
 		src.Env = os.LookupEnv
 	}
 	l.main = sha256.Sum256(data)
-	files, unread := l.readOrgFiles(dir)
-	more, beyond := l.includeOrgs(files, src)
+	l.Config.Place()
+	for i := range l.Config.Orgs {
+		l.Config.Orgs[i].Place(dir)
+	}
+	found, unread := l.readOrgFiles(dir)
+	more, beyond := l.includeOrgs(found, src)
 	form = append(form, more...)
-	more, missing := l.readKeys(dir, l.Inputs.noting(src.ReadFile), sum)
+	more, missing := l.readKeys(sum)
 	form = append(form, more...)
 	hint(form)
 	later := errors.Join(unread, beyond, missing, l.resolve(src))
@@ -193,8 +199,7 @@ func (l *Loaded) resolve(src Sources) error {
 	c := &l.Config
 	var errs []error
 	if !src.WithoutSecrets {
-		readFile := l.Inputs.noting(src.ReadFile)
-		errs = append(errs, l.resolveSecrets(func(v any) error { return strictyaml.ResolveSecrets(v, src.Env, readFile) }))
+		errs = append(errs, l.resolveSecrets(src.Env))
 	}
 	errs = append(errs, fault.At("envoy.tls", mutual(&c.Envoy.TLS)))
 	listeners := map[string]*settings.TLS{"tls": &c.TLS, "admin.tls": &c.Admin.TLS}
@@ -215,23 +220,25 @@ func (l *Loaded) resolve(src Sources) error {
 	return errors.Join(errs...)
 }
 
-// readKeys adds the keys that are in files of their own, which are relative to dir,
-// and the bytes it read to sum. form are the faults of their form.
-func (l *Loaded) readKeys(dir string, readFile func(string) ([]byte, error), sum io.Writer) (form strictyaml.Errors, missing error) {
+// readKeys adds the keys that are in files of their own, and the bytes it read to sum. form are the faults of their form.
+func (l *Loaded) readKeys(sum io.Writer) (form strictyaml.Errors, missing error) {
 	for i := range l.Config.Orgs {
 		o, at := &l.Config.Orgs[i], fault.Index("orgs", i)
 		if o.Unfit {
 			continue
 		}
+		most := math.MaxInt
+		if o.File != "" {
+			most = l.Config.OrgBounds.MaxKeys()
+		}
 		for j, path := range o.KeyFiles {
-			path = beside(o.Directory(dir), path)
-			data, err := readFile(path)
+			data, err := l.readFor(o, path, strictyaml.MaxListSize)
 			if err != nil {
 				missing = errors.Join(missing, fault.At(fault.Index(at+".key_files", j), err))
 				continue
 			}
 			_, _ = sum.Write(data) // a hash takes everything
-			found, _ := errors.AsType[strictyaml.Errors](l.positions.Extend(path, data, at+".keys", &o.Keys))
+			found, _ := errors.AsType[strictyaml.Errors](l.positions.Extend(path.String(), data, at+".keys", &o.Keys, most))
 			form = append(form, found...)
 		}
 	}
@@ -257,9 +264,7 @@ func (l *Loaded) complete(dir string) {
 	for i := range l.Config.Orgs {
 		p := &l.Config.Orgs[i].Policies
 		if l.Config.Orgs[i].Kept { // it is complete
-			if p.Directory != "" {
-				l.Inputs.directory(p.Directory)
-			}
+			l.watchRego(&l.Config.Orgs[i])
 			continue
 		}
 		for _, name := range unlisted {
@@ -267,10 +272,15 @@ func (l *Loaded) complete(dir string) {
 				p.Policies = append(slices.Clip(p.Policies), section.Entry{Policy: name}) // last, so that the places of faults stay
 			}
 		}
-		if p.Directory != "" {
-			p.Directory = beside(l.Config.Orgs[i].Directory(dir), p.Directory)
-			l.Inputs.directory(p.Directory)
-		}
+		l.watchRego(&l.Config.Orgs[i])
+	}
+}
+
+// watchRego makes the directory of an organisation's policies one of the inputs. A directory that the organisation may not name is never
+// looked at.
+func (l *Loaded) watchRego(o *settings.Org) {
+	if !o.Unfit && !o.Policies.Directory.IsZero() {
+		l.Inputs.directory(o.Policies.Directory.String())
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
@@ -30,19 +30,17 @@ type orgFiles map[string]*orgPart
 type orgPart struct {
 	data []byte
 	// main is the digest of the main file that it was read beside, by whose bounds and settings it was judged.
-	main digest
-	// positions and rego, its directory of policies, are as they are written there.
+	main      digest
 	positions *strictyaml.Positions
-	rego      string
 	// made is the section with everything that belongs to it, such as the values of secrets; nil where there are key files.
 	made    *settings.Org
 	secrets []strictyaml.Secret
 }
 
 // stays reports whether the section of a file can be had from that of the configuration before.
-func (p *orgPart) stays(f *orgFile, main digest, src Sources, readFile func(string) ([]byte, error)) bool {
-	return p != nil && p.made != nil && p.main == main && f.err == nil && bytes.Equal(p.data, f.data) && confined(f.path, nil, p.rego) == nil &&
-		!slices.ContainsFunc(p.secrets, func(s strictyaml.Secret) bool { return !s.Holds(src.Env, readFile) })
+func (l *Loaded) stays(p *orgPart, f *orgFile, src Sources) bool {
+	return p != nil && p.made != nil && p.main == l.main && f.err == nil && bytes.Equal(p.data, f.data) && p.made.CheckPlaces() == nil &&
+		!slices.ContainsFunc(p.secrets, func(s strictyaml.Secret) bool { return !s.Holds(src.Env, l.secretReader(p.made)) })
 }
 
 // noteOrgs remembers the sections of files for the next configuration.
@@ -76,46 +74,28 @@ func (l *Loaded) readOrgFiles(dir string) ([]orgFile, error) {
 	if strings.ContainsAny(dir, "*?[\\") {
 		return nil, fault.Errorf("orgs_files", "has a pattern in the name of its directory, %s", dir)
 	}
-	root, err := os.OpenRoot(dir)
+	names, err := files.Bounded("open", dir, func() ([]string, error) {
+		if _, err := os.ReadDir(dir); err != nil {
+			return nil, err
+		}
+		return filepath.Glob(pattern)
+	})
 	if err != nil {
 		return nil, fault.At("orgs_files", err)
 	}
-	defer func() { _ = root.Close() }() // nothing was written
 	l.Inputs.pattern(pattern)
-	names, err := filepath.Glob(pattern)
-	if err != nil {
-		return nil, fault.At("orgs_files", err)
-	}
 	names = slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(filepath.Base(name), ".") }) // of editors
-	files := make([]orgFile, len(names))
+	found := make([]orgFile, len(names))
 	for i, name := range names {
-		read := l.Inputs.noting(func(string) ([]byte, error) { return readBounded(root, filepath.Base(name)) })
-		files[i].path = name
-		files[i].data, files[i].err = read(name)
+		found[i].path = name
+		found[i].data, found[i].err = l.readFor(&settings.Org{File: name}, files.In(dir, filepath.Base(name)), strictyaml.MaxSize)
 	}
-	return files, nil
-}
-
-// readBounded reads a file that may be too large by a byte.
-func readBounded(root *os.Root, name string) ([]byte, error) {
-	stat, err := root.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !stat.Mode().IsRegular() {
-		return nil, errors.New("is not a file")
-	}
-	file, err := root.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }() // nothing was written
-	return io.ReadAll(io.LimitReader(file, strictyaml.MaxSize+1))
+	return found, nil
 }
 
 // includeOrgs adds the organisations of files to those of the main file. A file that has not changed since before comes first: of two that
 // have an entry that only one may have, the one that changed is at fault. It returns faults of form, and others.
-func (l *Loaded) includeOrgs(files []orgFile, src Sources) (form strictyaml.Errors, other error) {
+func (l *Loaded) includeOrgs(found []orgFile, src Sources) (form strictyaml.Errors, other error) {
 	var before orgFiles
 	if src.Before != nil {
 		before = src.Before.files
@@ -124,8 +104,7 @@ func (l *Loaded) includeOrgs(files []orgFile, src Sources) (form strictyaml.Erro
 		part, had := before[f.path]
 		return src.Before != nil && (!had || !bytes.Equal(part.data, f.data))
 	}
-	readFile := l.Inputs.noting(src.ReadFile)
-	slices.SortStableFunc(files, func(a, b orgFile) int {
+	slices.SortStableFunc(found, func(a, b orgFile) int {
 		switch ca, cb := changed(a), changed(b); {
 		case ca == cb:
 			return 0
@@ -135,13 +114,13 @@ func (l *Loaded) includeOrgs(files []orgFile, src Sources) (form strictyaml.Erro
 			return -1
 		}
 	})
-	l.files = make(orgFiles, len(files))
-	for _, f := range files {
+	l.files = make(orgFiles, len(found))
+	for _, f := range found {
 		if l.refused[f.path] != "" {
 			continue
 		}
 		i := len(l.Config.Orgs)
-		if part := before[f.path]; part.stays(&f, l.main, src, readFile) {
+		if part := before[f.path]; l.stays(part, &f, src) {
 			l.files[f.path] = part
 			l.Config.Orgs = append(l.Config.Orgs, *part.made)
 			l.Config.Orgs[i].Kept = true
@@ -151,15 +130,15 @@ func (l *Loaded) includeOrgs(files []orgFile, src Sources) (form strictyaml.Erro
 		l.Config.Orgs = append(l.Config.Orgs, settings.Org{File: f.path})
 		o, at := &l.Config.Orgs[i], fault.Index("orgs", i)
 		positions, err := l.positions.Include(f.path, f.data, at, o)
-		found, _ := errors.AsType[strictyaml.Errors](err)
+		faults, _ := errors.AsType[strictyaml.Errors](err)
 		if f.err != nil {
-			found = strictyaml.Errors{{File: f.path, Path: at, Message: causeOf(f.err).Error()}}
+			faults = strictyaml.Errors{{File: f.path, Path: at, Message: causeOf(f.err).Error()}}
 		}
-		o.File, o.Unfit = f.path, len(found) > 0
-		l.files[f.path] = &orgPart{data: f.data, main: l.main, positions: positions, rego: o.Policies.Directory}
-		form = append(form, found...)
-		if len(found) == 0 {
-			err := errors.Join(l.Config.OrgBounds.Judge(o), confined(f.path, o.KeyFiles, o.Policies.Directory))
+		o.File, o.Unfit = f.path, len(faults) > 0
+		l.files[f.path] = &orgPart{data: f.data, main: l.main, positions: positions}
+		form = append(form, faults...)
+		if len(faults) == 0 {
+			err := l.Config.OrgBounds.Judge(o)
 			other = errors.Join(other, fault.At(at, err))
 			o.Unfit = err != nil
 		}
@@ -175,39 +154,15 @@ func causeOf(err error) error {
 	return err
 }
 
-// confined reports key files and a directory of policies, unless it is "", that are not in the directory of their organisation's file, or lead
-// out of it.
-func confined(file string, keyFiles []string, rego string) error {
-	var errs fault.Found
-	dir := filepath.Dir(file)
-	judge := func(at, path string) {
-		real, err := filepath.EvalSymlinks(filepath.Join(dir, path))
-		base, baseErr := filepath.EvalSymlinks(dir)
-		if err != nil || baseErr != nil {
-			errs.If(!filepath.IsLocal(path), at, "must stay in the directory of the organisation's file")
-			return // a missing file is a fault where it is read
-		}
-		rel, err := filepath.Rel(base, real)
-		errs.If(!filepath.IsLocal(path) || err != nil || !filepath.IsLocal(rel), at, "must stay in the directory of the organisation's file")
-	}
-	for i, path := range keyFiles {
-		judge(fault.Index("key_files", i), path)
-	}
-	if rego != "" {
-		judge("rego", rego)
-	}
-	return errors.Join(errs...)
-}
-
 // resolveSecrets looks secrets up, but those of organisations that may not name them.
-func (l *Loaded) resolveSecrets(resolve func(any) error) error {
+func (l *Loaded) resolveSecrets(env func(string) (string, bool)) error {
 	orgs := l.Config.Orgs
 	l.Config.Orgs = nil
-	errs := []error{resolve(&l.Config)}
+	errs := []error{strictyaml.ResolveSecrets(&l.Config, env, l.secretReader(new(settings.Org)))}
 	l.Config.Orgs = orgs
 	for i := range orgs {
 		if !orgs[i].Unfit && !orgs[i].Kept {
-			errs = append(errs, fault.At(fault.Index("orgs", i), resolve(&orgs[i])))
+			errs = append(errs, fault.At(fault.Index("orgs", i), strictyaml.ResolveSecrets(&orgs[i], env, l.secretReader(&orgs[i]))))
 		}
 	}
 	return errors.Join(errs...)
@@ -222,9 +177,7 @@ func (l *Loaded) keepOrgs(before *Loaded) {
 			o.Policies.Stands, o.Kept = true, false // it stays without its file
 			l.Config.Orgs, f.Org = append(l.Config.Orgs, o), o.ID
 			l.files[path] = before.files[path]
-			if o.Policies.Directory != "" {
-				l.Inputs.directory(o.Policies.Directory)
-			}
+			l.watchRego(&o)
 		}
 		l.Config.Refused = append(l.Config.Refused, f)
 	}

@@ -157,18 +157,18 @@ teams: [{id: a}]
 				`conf.d/acme.yaml:5:13: orgs[1].key_files[0]: must stay in the directory of the organisation's file`,
 				`conf.d/acme.yaml:5:27: orgs[1].key_files[1]: must stay in the directory of the organisation's file`,
 				`conf.d/acme.yaml:6:7: orgs[1].rego: must stay in the directory of the organisation's file`,
-				`conf.d/away.yaml: orgs[2]: path escapes from parent`,
+				`conf.d/away.yaml: orgs[2]: must stay in the directory of the organisation's file`,
 				`conf.d/own.yaml:1:1: orgs[3]: the file is empty`,
 			},
 		},
 		"a link that leads out": {
 			files: map[string]string{"secret.yaml": orgText("acme", "")},
 			links: map[string]string{"conf.d/acme.yaml": "../secret.yaml"},
-			want:  []string{`conf.d/acme.yaml: orgs[1]: path escapes from parent`},
+			want:  []string{`conf.d/acme.yaml: orgs[1]: must stay in the directory of the organisation's file`},
 		},
 		"too large": {
 			files: map[string]string{"conf.d/acme.yaml": orgText("acme", "#"+strings.Repeat("x", 1<<20))},
-			want:  []string{`conf.d/acme.yaml: orgs[1]: the file has 1048577 bytes, at most 1048576 are read`},
+			want:  []string{`conf.d/acme.yaml: orgs[1]: file too large: at most 1048576 bytes are read`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestOrgFileThatIsAPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := d.load(nil)
-	if want := []string{"conf.d/acme.yaml: orgs[1]: is not a file"}; !slices.Equal(d.faults(err), want) {
+	if want := []string{"conf.d/acme.yaml: orgs[1]: not a regular file"}; !slices.Equal(d.faults(err), want) {
 		t.Errorf("faults %q, want %q", d.faults(err), want)
 	}
 }

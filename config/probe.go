@@ -5,10 +5,11 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"os"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/tollgate-dev/tollgate/config/files"
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
@@ -16,7 +17,7 @@ import (
 // that was started with the file at path answers probes. It reads nothing else of
 // the file, which may since have got faults that the running gateway refused.
 func AdminURL(path string) (string, error) {
-	data, err := os.ReadFile(path)
+	data, err := files.Read(path, strictyaml.MaxSize)
 	if err != nil {
 		return "", fmt.Errorf("read configuration: %w", err)
 	}

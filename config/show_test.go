@@ -17,7 +17,7 @@ const shownDigest = "'[masked]'"
 // What is shown of a configuration is the configuration: read again, it is shown the same. Secrets and digests are not in it.
 func TestShownConfigurationsAreRead(t *testing.T) {
 	t.Parallel()
-	for _, name := range files(t, "*.good.yaml") {
+	for _, name := range dataFiles(t, "*.good.yaml") {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			t.Parallel()
 			l, err := config.Load(name, sources(t), nil)

@@ -52,7 +52,7 @@ func Watch(ctx context.Context, in Inputs, signals <-chan os.Signal, again <-cha
 			next.Reset(settle)
 		case <-next.C:
 			now := w.in.look()
-			w.in.read = now.read
+			w.in.known = now.known
 			w.looking = !now.equal(w.in)
 			if !w.looking {
 				before = Inputs{}

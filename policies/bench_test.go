@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
@@ -122,7 +123,7 @@ func BenchmarkReload(b *testing.B) {
 					entries[2].Params = map[string]any{"max_usd_per_hour": 10 + bound}
 					cfg := policies.Config{Policies: entries}
 					if tt.own > 0 {
-						cfg.Directory = dir
+						cfg.Directory = files.At(dir)
 					}
 					m[fmt.Sprintf("org%d", i)] = cfg
 				}

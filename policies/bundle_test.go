@@ -27,6 +27,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/bundle"
 	sdktest "github.com/open-policy-agent/opa/v1/sdk/test"
 
+	"github.com/tollgate-dev/tollgate/config/egress"
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
@@ -180,9 +182,9 @@ func TestBundleLife(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	write(t, filepath.Dir(token), "token", "s3cret\n")
 	cfg := policies.Config{Bundle: &policies.Bundle{
-		URL: ts.URL, Poll: 5 * time.Millisecond, TokenFile: token,
-		Key:     &policies.BundleKey{ID: "k1", File: public, Algorithm: "ES256"},
-		Persist: filepath.Join(t.TempDir(), "last.tar.gz"),
+		URL: egress.To(ts.URL), Poll: 5 * time.Millisecond, TokenFile: files.CredentialAt(token),
+		Key:     &policies.BundleKey{ID: "k1", File: files.CredentialAt(public), Algorithm: "ES256"},
+		Persist: files.TargetAt(filepath.Join(t.TempDir(), "last.tar.gz")),
 	}}
 	e := follow(t, cfg)
 
@@ -270,7 +272,7 @@ func TestBundleFromOPAsServer(t *testing.T) {
 	)
 	defer srv.Stop()
 	e := follow(t, policies.Config{Bundle: &policies.Bundle{
-		URL: srv.URL() + "/bundles/acme.tar.gz", Poll: time.Hour, AllowUnsigned: true,
+		URL: egress.To(srv.URL() + "/bundles/acme.tar.gz"), Poll: time.Hour, AllowUnsigned: true,
 	}})
 	eventually(t, "the bundle", func() bool { return e.Status()[0].Revision != "" })
 	if got, want := denials(t, e, "3"), "above 2"; got != want {
@@ -282,7 +284,7 @@ func TestBundleFromFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "b.tar.gz")
 	put := func(raw []byte) { replaceFile(t, file, raw) }
 	put(makeBundle(t, "r1", denyAbove("2"), ""))
-	e := follow(t, policies.Config{Bundle: &policies.Bundle{File: file, Poll: 5 * time.Millisecond, AllowUnsigned: true}})
+	e := follow(t, policies.Config{Bundle: &policies.Bundle{File: files.At(file), Poll: 5 * time.Millisecond, AllowUnsigned: true}})
 	if got, want := denials(t, e, "3"), "above 2"; got != want {
 		t.Errorf("at the start: got %q, want %q", got, want)
 	}

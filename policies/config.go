@@ -16,11 +16,11 @@ import (
 // otherwise. Teams, keys and roles are for Check.
 func Validate(c *Config) error {
 	scope := load.LibraryOnly
-	if c.Directory != "" || c.Bundle != nil {
+	if !c.Directory.IsZero() || c.Bundle != nil {
 		scope = load.WithOwn
 	}
 	errs := fault.Found(append(validateExceptions(c.Exceptions), bundle.Validate(c.Bundle)))
-	errs.If(c.Directory != "" && c.Bundle != nil, "rego", "cannot be given beside bundle")
+	errs.If(!c.Directory.IsZero() && c.Bundle != nil, "rego", "cannot be given beside bundle")
 	errs = append(errs, load.Check(c.Policies, scope)...)
 	return errors.Join(append(errs, lifted(c, nil, scope)...)...)
 }

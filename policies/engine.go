@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"runtime"
 	"slices"
 	"sync"
@@ -24,8 +23,6 @@ type Deps struct {
 	// DocURL is put before a policy's page name in Violation.Doc.
 	// Default "docs/policies/".
 	DocURL string
-	// HTTPClient fetches bundles; nil is one that follows no redirects.
-	HTTPClient *http.Client
 	// Now is the clock that bundles are polled by; nil is time.Now.
 	Now func() time.Time
 	// Logger is told when a bundle is not taken, and when one is again; nil is
@@ -106,12 +103,6 @@ func NewEngine(limits Limits, orgs map[string]Config, deps Deps) (*Engine, error
 		deps.Now = time.Now
 	}
 	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
-	if deps.HTTPClient == nil {
-		deps.HTTPClient = &http.Client{
-			Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, IdleConnTimeout: time.Minute},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		}
-	}
 	e := &Engine{
 		limits: limits, deps: deps, places: make(chan struct{}, limits.Concurrency),
 		changed: make(chan struct{}, 1), shares: map[string]chan struct{}{},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -266,7 +267,7 @@ func TestNewEngineLocatesFaults(t *testing.T) {
 			{Policy: "naming", Params: map[string]any{"pattern": "(", "max_length": 0}},
 			{Policy: "gpu_allow_list", Mode: "off", Params: map[string]any{"gpus": []any{1}}},
 		}},
-		"globex": {Directory: dir},
+		"globex": {Directory: files.At(dir)},
 	}, policies.Deps{})
 	if err == nil {
 		t.Fatal("got no error")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
@@ -46,7 +47,7 @@ violations(params) := {{"message": "too many", "pointer": "/gpu/count"} | input.
 
 func TestOwnRego(t *testing.T) {
 	e := newEngine(t, policies.Config{
-		Directory: ownDirectory(t),
+		Directory: files.At(ownDirectory(t)),
 		Policies:  []policies.Entry{{Policy: "limits", Mode: policies.ModeShadow, Params: map[string]any{"most": 1}}},
 	})
 	d, err := e.Decide(t.Context(), "acme", call(t, "createPod", `{"gpu":{"id":"NVIDIA H100 80GB HBM3","count":2}}`))

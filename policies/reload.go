@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies/bundle"
 	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/record"
@@ -114,7 +115,7 @@ func (e *Engine) allOwn(ctx context.Context, orgs map[string]Config, standing ma
 	for org, cfg := range orgs {
 		found := new(owned)
 		out[org] = found
-		if cfg.Directory == "" && cfg.Bundle == nil {
+		if cfg.Directory.IsZero() && cfg.Bundle == nil {
 			continue
 		}
 		reads.Go(func() error {
@@ -140,7 +141,7 @@ func (e *Engine) own(ctx context.Context, org string, cfg Config, standing *orgS
 		}
 		return nil, mine, err
 	}
-	if cfg.Directory != "" {
+	if !cfg.Directory.IsZero() {
 		return nil, load.OrgRego{}, &section.Error{Org: org, Message: "directory and bundle cannot both be given"}
 	}
 	s := e.sources[org].Follows(bundle.Config(*cfg.Bundle))
@@ -181,9 +182,9 @@ func (e *Engine) admit(ctx context.Context, org string, cfg Config) bundle.Admit
 		if err == nil {
 			return nil
 		}
-		f := &section.Error{Org: org, File: cfg.Directory, Path: "rego", Message: "organisation " + org + ": " + err.Error(), Cause: err}
+		f := &section.Error{Org: org, File: cfg.Directory.String(), Path: "rego", Message: "organisation " + org + ": " + err.Error(), Cause: err}
 		if b := cfg.Bundle; b != nil {
-			f.File, f.Path = cmp.Or(b.File, b.URL), "bundle"
+			f.File, f.Path = cmp.Or(b.File.String(), b.URL.String()), "bundle"
 		}
 		if files := slices.Collect(maps.Keys(rego)); len(files) == 1 && cfg.Bundle == nil {
 			f.File = files[0]
@@ -195,7 +196,7 @@ func (e *Engine) admit(ctx context.Context, org string, cfg Config) bundle.Admit
 // dropped refuses a directory that would switch policies off by not holding them
 // any more.
 func (e *Engine) dropped(org string, cfg Config, next load.OrgRego) error {
-	if cfg.MayDrop || cfg.Directory == "" {
+	if cfg.MayDrop || cfg.Directory.IsZero() {
 		return nil
 	}
 	have := next.Policies()
@@ -204,14 +205,14 @@ func (e *Engine) dropped(org string, cfg Config, next load.OrgRego) error {
 		return nil
 	}
 	return &section.Error{
-		Org: org, File: cfg.Directory, Path: "rego",
+		Org: org, File: cfg.Directory.String(), Path: "rego",
 		Message: "lacks what was in force: policies." + strings.Join(lost, ", policies.") + "; rego_may_drop takes it all the same",
 	}
 }
 
 // inForce lists the own policies that are in force from a directory, here or in
 // the engine that this one takes the place of. Called with mu held.
-func (e *Engine) inForce(org, directory string) []string {
+func (e *Engine) inForce(org string, directory files.Path) []string {
 	now, configs := e.now.Load(), e.configs
 	if before := e.deps.Before; now == nil && before != nil {
 		before.mu.Lock()
@@ -290,7 +291,7 @@ func sourcesOf(cfg Config, mine load.OrgRego) (string, error) {
 		Exceptions []Exception
 		Directory  string
 		Own        string
-	}{cfg.Policies, cfg.Exceptions, cfg.Directory, mine.Digest()})
+	}{cfg.Policies, cfg.Exceptions, cfg.Directory.String(), mine.Digest()})
 	if err != nil {
 		return "", err
 	}
@@ -359,7 +360,6 @@ func (e *Engine) Status() []Status {
 // compiled changes nothing and is seen in Status; the first of several in a row
 // is logged.
 func (e *Engine) Run(ctx context.Context) error {
-	defer e.deps.HTTPClient.CloseIdleConnections()
 	p := &bundle.Poller{Now: e.deps.Now, Sources: e.bundles, Look: e.poll, Changed: e.changed}
 	return p.Run(ctx)
 }
@@ -390,7 +390,7 @@ func (e *Engine) look(ctx context.Context, org string, s *bundle.Source) (before
 	section, reloads, standing := e.configs[org], e.reloads, e.now.Load().orgs[org]
 	e.mu.Unlock()
 
-	found, err := s.Look(ctx, e.deps.HTTPClient, e.admit(ctx, org, section))
+	found, err := s.Look(ctx, e.admit(ctx, org, section))
 	var next *orgState
 	if err == nil && found.New {
 		// Nothing is locked meanwhile.

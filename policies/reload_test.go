@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
@@ -27,7 +28,7 @@ func TestReloadTakesOver(t *testing.T) {
 	orgs := func() map[string]policies.Config {
 		return map[string]policies.Config{
 			"acme": {Policies: entries(1)}, "alike": {Policies: entries(1)}, "other": {Policies: entries(2)},
-			"own": {Policies: entries(1), Directory: dir},
+			"own": {Policies: entries(1), Directory: files.At(dir)},
 		}
 	}
 	engine := func(limits policies.Limits, orgs map[string]policies.Config, before *policies.Engine) *policies.Engine {
@@ -63,10 +64,12 @@ func TestReloadTakesOver(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(map[string]policies.Config){
-		"a parameter": func(m map[string]policies.Config) { m["own"] = policies.Config{Policies: entries(7), Directory: dir} },
-		"its Rego":    func(map[string]policies.Config) { write(rego + "\nwarn contains \"well\" if false\n") },
+		"a parameter": func(m map[string]policies.Config) {
+			m["own"] = policies.Config{Policies: entries(7), Directory: files.At(dir)}
+		},
+		"its Rego": func(map[string]policies.Config) { write(rego + "\nwarn contains \"well\" if false\n") },
 		"an exception": func(m map[string]policies.Config) {
-			m["own"] = policies.Config{Policies: entries(1), Directory: dir, Exceptions: []policies.Exception{{
+			m["own"] = policies.Config{Policies: entries(1), Directory: files.At(dir), Exceptions: []policies.Exception{{
 				ID: "x", Policy: "gpu_count", Teams: []string{"a"}, Until: noon().AddDate(1, 0, 0), Reason: "r", GrantedBy: "g",
 			}}}
 		},

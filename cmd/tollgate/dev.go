@@ -23,6 +23,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/dev"
 	"github.com/tollgate-dev/tollgate/config"
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/test/platform"
 )
 
@@ -209,7 +210,7 @@ func (f *devFlags) access(cmd *cobra.Command, dir string) (*dev.Gateway, error) 
 		file = filepath.Join(base, "tollgate", "key")
 	}
 	if key == "" && file != "" {
-		text, err := os.ReadFile(file)
+		text, err := files.Read(file, files.MaxToken)
 		if err != nil && (f.keyFile != "" || !errors.Is(err, os.ErrNotExist)) {
 			return nil, fmt.Errorf("key file: %w", err)
 		}
@@ -224,12 +225,7 @@ func (f *devFlags) access(cmd *cobra.Command, dir string) (*dev.Gateway, error) 
 // dotEnv reads one variable of .env, which may not be a link out of the directory.
 // Nothing else of the file is used.
 func dotEnv(dir, name string) (string, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = root.Close() }() // nothing was written
-	text, err := root.ReadFile(".env")
+	text, err := files.In(dir, ".env").Read(files.MaxToken)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/isolate/jobs"
 	"github.com/tollgate-dev/tollgate/policies/load"
@@ -23,7 +24,7 @@ func isolation(ctx context.Context) (r *policies.Isolator, stop func()) {
 // compiles reports a directory whose Rego does not compile in bounded time and memory. Other
 // faults are left to the caller.
 func compiles(ctx context.Context, dir string) error {
-	d, err := load.OpenDirectory("", dir)
+	d, err := load.OpenDirectory("", files.At(dir))
 	if err != nil || d == nil {
 		return nil // the caller finds the same error
 	}

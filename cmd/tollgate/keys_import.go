@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,7 +68,7 @@ func readKeys(name string, data []byte) ([]importedKey, error) {
 		return readCSV(name, string(data))
 	}
 	var keys []settings.Key
-	if err := new(strictyaml.Positions).Extend(name, data, "", &keys); err != nil {
+	if err := new(strictyaml.Positions).Extend(name, data, "", &keys, math.MaxInt); err != nil {
 		return nil, err
 	}
 	specs := make([]importedKey, len(keys))

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/config"
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -58,7 +59,7 @@ func storeOf(file, org string) (settings.Redis, error) {
 	if store.Embedded {
 		return store, fmt.Errorf("%s: redis.embedded: the store is in the gateway's process and cannot be filled from outside", file)
 	}
-	if err := strictyaml.ResolveSecrets(&store, os.LookupEnv, os.ReadFile); err != nil {
+	if err := strictyaml.ResolveSecrets(&store, os.LookupEnv, func(name string) ([]byte, error) { return files.Read(name, files.MaxSecret) }); err != nil {
 		return store, fmt.Errorf("%s: redis.%w", file, err)
 	}
 	return store, nil

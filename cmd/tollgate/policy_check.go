@@ -88,11 +88,11 @@ func checkConfig(cmd *cobra.Command, path string, fix bool) error {
 	entries := 0
 	for _, o := range loaded.Config.Orgs {
 		entries += len(o.Policies.Policies)
-		if b := o.Policies.Bundle; b != nil && b.URL != "" {
+		if b := o.Policies.Bundle; b != nil && !b.URL.IsZero() {
 			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "note: org %s: the bundle at %s is not fetched, so not checked\n", o.ID, b.URL)
 		}
-		if dir := o.Policies.Directory; dir != "" {
-			_, err := inspect(cmd, dir, fix)
+		if dir := o.Policies.Directory; !dir.IsZero() {
+			_, err := inspect(cmd, dir.String(), fix)
 			for _, f := range policycheck.Faults(err) {
 				f.Org = o.ID
 				faults = append(faults, f)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/replay"
@@ -162,7 +163,7 @@ func (p *policyReplay) engine(isDir bool, isolated *policies.Isolator) (*policie
 	if isDir && p.config == "" {
 		limits := section.DefaultLimits()
 		unhurried(&limits)
-		return policies.NewEngine(limits, map[string]policies.Config{asDirectory: {Directory: p.policies}}, policies.Deps{Isolate: isolated})
+		return policies.NewEngine(limits, map[string]policies.Config{asDirectory: {Directory: files.At(p.policies)}}, policies.Deps{Isolate: isolated})
 	}
 	path := p.policies
 	if isDir {
@@ -172,7 +173,7 @@ func (p *policyReplay) engine(isDir bool, isolated *policies.Isolator) (*policie
 		unhurried(l)
 		for org, cfg := range orgs {
 			if isDir {
-				cfg.Directory, cfg.Bundle = p.policies, nil
+				cfg.Directory, cfg.Bundle = files.At(p.policies), nil
 				orgs[org] = cfg
 			}
 		}

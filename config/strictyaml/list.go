@@ -13,7 +13,7 @@ import (
 const (
 	// MaxListSize is the size of the largest file that [Positions.Extend] reads, in
 	// bytes.
-	MaxListSize = 64 << 20
+	MaxListSize = 16 << 20
 	// chunk is how many entries of a list are parsed together: the tree of a long
 	// list takes many times the memory of its values.
 	chunk = 256
@@ -30,8 +30,9 @@ type extension struct {
 // Extend reads a file that holds nothing but a list in block style, with its dashes
 // at the beginning of lines, and appends its entries to the list that into points
 // to, the value at path. Faults are reported as by [Survey], with the paths that the
-// entries have there, and p knows where they are written.
-func (p *Positions) Extend(name string, data []byte, path string, into any) error {
+// entries have there, and p knows where they are written. A list that would have more
+// than most entries is a fault, and is not read further.
+func (p *Positions) Extend(name string, data []byte, path string, into any, most int) error {
 	list := reflect.ValueOf(into).Elem()
 	pl := planOf(list.Type())
 	src := &source{name: name}
@@ -56,6 +57,10 @@ func (p *Positions) Extend(name string, data []byte, path string, into any) erro
 			e.lines = append(e.lines, line+part.at[fault.Index("", i)].line)
 		}
 		list.Set(reflect.AppendSlice(list, entries))
+		if list.Len() > most {
+			src.fault(place{line + 1, 1}, path, "", "has more than %d entries", most)
+			break
+		}
 	}
 	p.extensions = append(p.extensions, e)
 	if len(src.faults) > 0 {

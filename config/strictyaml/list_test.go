@@ -3,6 +3,7 @@ package strictyaml_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -27,10 +28,10 @@ func TestExtend(t *testing.T) {
 		text += "- id: " + id + "\n"
 		want = append(want, org{ID: id})
 	}
-	if err := pos.Extend("more.yaml", []byte(text), "orgs", &got.Orgs); err != nil {
+	if err := pos.Extend("more.yaml", []byte(text), "orgs", &got.Orgs, math.MaxInt); err != nil {
 		t.Fatal(err)
 	}
-	if err := pos.Extend("last.yaml", []byte("- id: last"), "orgs", &got.Orgs); err != nil {
+	if err := pos.Extend("last.yaml", []byte("- id: last"), "orgs", &got.Orgs, math.MaxInt); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(append(want, org{ID: "last"}), got.Orgs, compare); diff != "" {
@@ -72,7 +73,7 @@ func TestExtendReportsEveryFault(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = pos.Extend("more.yaml", []byte(tc.text), "orgs", &list)
+			err = pos.Extend("more.yaml", []byte(tc.text), "orgs", &list, math.MaxInt)
 			faults, _ := errors.AsType[strictyaml.Errors](err)
 			var got []string
 			for _, f := range faults {

@@ -18,39 +18,61 @@ func ResolveSecrets(v any, env func(string) (string, bool), readFile func(string
 
 // EachSecret calls do for every [Secret] within the decoded struct that v points to. The error joins a [fault.Error] for each error of
 // do.
-func EachSecret(v any, do func(*Secret) error) error {
+func EachSecret(v any, do func(*Secret) error) error { return Each(v, do) }
+
+// Each calls do for every setting of type T within the decoded struct that v points to, also in lists, maps and behind pointers. do may
+// change the setting. The error joins a [fault.Error] for each error of do.
+func Each[T any](v any, do func(*T) error) error {
 	target := reflect.ValueOf(v)
 	if target.Kind() != reflect.Pointer || target.IsNil() {
-		panic(fmt.Sprintf("strictyaml: secrets of %T, want a pointer", v))
+		panic(fmt.Sprintf("strictyaml: settings of %T, want a pointer", v))
 	}
-	r := &resolver{resolve: do}
-	r.walk(planOf(target.Type().Elem()), target.Elem(), "")
-	return errors.Join(r.errs...)
+	// A value is addressable: fields and elements are, and the elements of maps are walked as copies.
+	w := &walker{wanted: reflect.TypeFor[T](), parts: make(map[*plan]bool), do: func(v reflect.Value) error { return do(v.Addr().Interface().(*T)) }}
+	w.walk(planOf(target.Type().Elem()), target.Elem(), "")
+	return errors.Join(w.errs...)
 }
 
-type resolver struct {
-	resolve func(*Secret) error
-	errs    []error
+type walker struct {
+	wanted reflect.Type
+	do     func(reflect.Value) error
+	errs   []error
+	parts  map[*plan]bool // whether a plan has the wanted type in it
 }
 
-func (r *resolver) walk(pl *plan, v reflect.Value, path string) {
-	switch pl.form { //nolint:exhaustive // the others hold no secrets
-	case formSecret:
-		// v is addressable: fields and elements are, and the elements of maps are walked as copies.
-		if err := r.resolve(v.Addr().Interface().(*Secret)); err != nil {
-			r.errs = append(r.errs, fault.At(path, err))
+// has reports whether values of a plan can hold the wanted type. Lists of ten thousand keys are then passed over.
+func (w *walker) has(pl *plan) bool {
+	if known, ok := w.parts[pl]; ok {
+		return known
+	}
+	w.parts[pl] = true // while a type is asked about that has itself as a part
+	found := pl.typ == w.wanted || pl.elem != nil && w.has(pl.elem) || slices.ContainsFunc(pl.fields, func(f *field) bool { return w.has(f.plan) })
+	w.parts[pl] = found
+	return found
+}
+
+func (w *walker) walk(pl *plan, v reflect.Value, path string) {
+	if !w.has(pl) {
+		return
+	}
+	if pl.typ == w.wanted {
+		if err := w.do(v); err != nil {
+			w.errs = append(w.errs, fault.At(path, err))
 		}
+		return
+	}
+	switch pl.form { //nolint:exhaustive // the others have no parts
 	case formStruct:
 		for _, f := range pl.fields {
-			r.walk(f.plan, v.FieldByIndex(f.index), fault.Key(path, f.name))
+			w.walk(f.plan, v.FieldByIndex(f.index), fault.Key(path, f.name))
 		}
 	case formPointer:
 		if !v.IsNil() {
-			r.walk(pl.elem, v.Elem(), path)
+			w.walk(pl.elem, v.Elem(), path)
 		}
 	case formList:
 		for i := range v.Len() {
-			r.walk(pl.elem, v.Index(i), fault.Index(path, i))
+			w.walk(pl.elem, v.Index(i), fault.Index(path, i))
 		}
 	case formMap:
 		keys := v.MapKeys()
@@ -58,7 +80,7 @@ func (r *resolver) walk(pl *plan, v reflect.Value, path string) {
 		for _, key := range keys {
 			elem := reflect.New(pl.elem.typ).Elem()
 			elem.Set(v.MapIndex(key))
-			r.walk(pl.elem, elem, fault.Key(path, fmt.Sprint(key)))
+			w.walk(pl.elem, elem, fault.Key(path, fmt.Sprint(key)))
 			v.SetMapIndex(key, elem)
 		}
 	}

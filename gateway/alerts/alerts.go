@@ -229,13 +229,13 @@ func (t *Alerts) deliver(ctx context.Context, org, id, kind string, at time.Time
 		return nil
 	}
 	err := t.send(ctx, o, id, kind, at, data)
-	t.keep(ctx, org, admin.Alert{ID: id, Kind: kind, At: at.UTC(), Delivered: o.Alerts.Webhook.URL != "" && err == nil}, data, err)
+	t.keep(ctx, org, admin.Alert{ID: id, Kind: kind, At: at.UTC(), Delivered: !o.Alerts.Webhook.URL.IsZero() && err == nil}, data, err)
 	return err
 }
 
 // send sends an event to the receiver of an organisation, if it has one.
 func (t *Alerts) send(ctx context.Context, o *settings.Org, id, kind string, at time.Time, data any) error {
-	if o.Alerts.Webhook.URL == "" {
+	if o.Alerts.Webhook.URL.IsZero() {
 		return nil
 	}
 	sender, err := webhook.New(&o.Alerts.Webhook, t.Now)

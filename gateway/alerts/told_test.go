@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/metric/noop"
 
+	"github.com/tollgate-dev/tollgate/config/egress"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
@@ -60,7 +61,7 @@ func TestToldAlertsAreKept(t *testing.T) {
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
 	t.Cleanup(receiver.Close)
 	o := settings.Org{ID: "acme", Alerts: settings.Alerts{Webhook: webhook.Config{
-		URL: receiver.URL, Secret: strictyaml.NewSecret("a secret of at least 24 bytes"), Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		URL: egress.To(receiver.URL), Secret: strictyaml.NewSecret("a secret of at least 24 bytes"), Networks: []egress.Network{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}},
 	}}}
 	a := newAlerts(t, o, notices{})
 	lost := &admin.Loss{Lost: "all", At: now}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
@@ -171,7 +172,7 @@ func (f *follower) advance() (found bool, err error) {
 // openIf opens a file whose first line has a number that is wanted, 0 for one without
 // lines. It returns nil for another, and where there is none of that name.
 func openIf(name string, wanted func(first int64) bool) (file *os.File, first int64, err error) {
-	file, err = os.Open(name)
+	file, err = files.Open(name)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, 0, nil
 	}

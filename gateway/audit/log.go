@@ -7,16 +7,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"net/url"
-	"os"
 	"slices"
 	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
@@ -160,8 +161,8 @@ const maxLine = 64 << 10
 // tail returns the end of a file from where a line begins, nil if it is empty, no
 // file, or not there.
 func tail(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
+	f, err := files.Open(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, files.ErrIrregular) {
 		return nil, nil
 	}
 	if err != nil {
@@ -169,7 +170,7 @@ func tail(path string) ([]byte, error) {
 	}
 	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+	if err != nil || info.Size() == 0 {
 		return nil, err
 	}
 	text := make([]byte, min(info.Size(), 2*maxLine))

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
@@ -48,7 +49,7 @@ type makers struct {
 }
 
 func (m *makers) read(name string) error {
-	file, err := os.Open(name)
+	file, err := files.Open(name)
 	if err != nil {
 		return err
 	}

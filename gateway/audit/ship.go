@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"github.com/tollgate-dev/tollgate/config/files"
 )
 
 // Receiver takes lines.
@@ -57,7 +59,7 @@ const (
 // Ship returns a shipper to a receiver, whose name is part of a file name. Run runs it.
 func (l *Log) Ship(name string, r Receiver, logger *slog.Logger) (*Shipper, error) {
 	s := &Shipper{log: l, name: name, receiver: r, logger: logger, written: make(chan struct{}, 1)}
-	text, err := os.ReadFile(s.path())
+	text, err := files.Read(s.path(), maxLine)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies"
@@ -57,7 +58,7 @@ func (e *Engines) New(cfg *settings.Config, before *policies.Engine) (*policies.
 // another source, or another key, begins anew; how often it is looked at, and
 // whether it may drop policies, does not matter.
 func (e *Engines) keepBundle(org string, b *policies.Bundle) (*policies.Bundle, error) {
-	if b == nil || b.Persist != "" {
+	if b == nil || !b.Persist.IsZero() {
 		return b, nil
 	}
 	if e.bundles == "" {
@@ -75,7 +76,7 @@ func (e *Engines) keepBundle(org string, b *policies.Bundle) (*policies.Bundle, 
 	}
 	sum := sha256.Sum256(append([]byte(org+"\x00"), section...))
 	kept := *b
-	kept.Persist = filepath.Join(e.bundles, hex.EncodeToString(sum[:16])+".tar.gz")
+	kept.Persist = files.TargetAt(filepath.Join(e.bundles, hex.EncodeToString(sum[:16])+".tar.gz"))
 	return &kept, nil
 }
 

@@ -13,7 +13,7 @@ import (
 	"code.dny.dev/ssrf"
 	"github.com/go-json-experiment/json"
 
-	"github.com/tollgate-dev/tollgate/gateway/egress"
+	"github.com/tollgate-dev/tollgate/config/egress"
 )
 
 const (

@@ -19,7 +19,7 @@ type Audit struct {
 // Validate reports every fault, each with its path below the section.
 func (a *Audit) Validate() error {
 	errs := fault.Found{a.Config.Validate(), fault.At("otlp", a.OTLP.Validate()), fault.At("webhook", a.Webhook.Validate())}
-	errs.If(a.File == nil && (a.OTLP.Endpoint != "" || a.Webhook.URL != ""), "file", "is required: what is shipped is read from there")
+	errs.If(a.File == nil && (a.OTLP.Endpoint != "" || !a.Webhook.URL.IsZero()), "file", "is required: what is shipped is read from there")
 	errs.If(a.Webhook.Format == webhook.FormatSlack, "webhook.format", "must be event: a line is shipped as it is")
 	return errors.Join(errs...)
 }

@@ -1,12 +1,14 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/tollgate-dev/tollgate/config/egress"
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/policies/section"
@@ -15,10 +17,13 @@ import (
 
 // OrgBounds bounds the sections of organisations in files of their own. The zero value bounds nothing.
 type OrgBounds struct {
-	Budget  spend.Budget `yaml:"budget" doc:"the most that such an organisation may spend: it must set each ceiling that is set here, to at most as much, and be approvable only if this is"`
-	Env     []string     `yaml:"credential_env" doc:"patterns of the environment variables that its secrets may be in, with * and ?, such as KEY_{id}; {id} is its id in capitals, with _ for every other character than a letter or digit. Absent is any, [] none"`
-	Files   []string     `yaml:"credential_files" doc:"likewise, patterns of the files that its secrets may be in, such as /run/secrets/{id}/*; {id} is its id, and * does not match a slash"`
-	Enforce []string     `yaml:"enforce" doc:"policies of the library that it must have in mode enforce, for all its callers and without exceptions"`
+	Budget spend.Budget `yaml:"budget" doc:"the most that such an organisation may spend: it must set each ceiling that is set here, to at most as much, and be approvable only if this is"`
+	Env    []string     `yaml:"credential_env" doc:"patterns of the environment variables that its secrets may be in, with * and ?, such as KEY_{id}; {id} is its id in capitals, with _ for every other character than a letter or digit. Absent is any, [] none"`
+	Files  []string     `yaml:"credential_files" doc:"patterns of the files that its secrets, tokens and keys may be in, such as /run/secrets/{id}/*; {id} is its id, and * does not match a slash. Absent allows the files of the organisation's own directory alone, [] none"`
+
+	Networks []egress.Network `yaml:"networks" doc:"private networks that its URLs may lead to, such as 10.1.0.0/16; absent is none. Loopback, link-local and metadata addresses, and this host, are never allowed"`
+	Keys     int              `yaml:"keys" doc:"the most keys that it may have; 0 is 10000" unit:"keys"`
+	Enforce  []string         `yaml:"enforce" doc:"policies of the library that it must have in mode enforce, for all its callers and without exceptions"`
 }
 
 // FileFault is a file of an organisation that could not be taken.
@@ -32,6 +37,10 @@ type FileFault struct {
 // Validate reports the faults of the bounds on their own.
 func (b *OrgBounds) Validate() error {
 	errs := fault.Found{fault.At("budget", b.Budget.Validate())}
+	errs.If(b.Keys < 0, "keys", "must not be negative")
+	for i, n := range b.Networks {
+		errs = append(errs, fault.At(fault.Index("networks", i), egress.Never(n.Addr())))
+	}
 	for name, patterns := range map[string][]string{"credential_env": b.Env, "credential_files": b.Files} {
 		for i, p := range patterns {
 			_, err := path.Match(p, "")
@@ -41,8 +50,14 @@ func (b *OrgBounds) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Judge reports where an organisation in a file of its own goes beyond the bounds. Its file is named after it, so that the owners of a
-// file are those of the organisation.
+// defaultMaxKeys bounds the keys of an organisation in a file of its own. A key takes about 1.2 kB of memory.
+const defaultMaxKeys = 10_000
+
+// MaxKeys returns the most keys that an organisation may have.
+func (b *OrgBounds) MaxKeys() int { return cmp.Or(b.Keys, defaultMaxKeys) }
+
+// Judge reports where an organisation in a file of its own goes beyond the bounds, and sets where its paths and URLs may lead. Its file
+// is named after it, so that the owners of a file are those of the organisation.
 func (b *OrgBounds) Judge(o *Org) error {
 	var errs fault.Found
 	name := strings.TrimSuffix(filepath.Base(o.File), filepath.Ext(o.File))
@@ -54,7 +69,7 @@ func (b *OrgBounds) Judge(o *Org) error {
 		errs.If(most > 0 && own[i] > most, at, "must be at most %s, by org_bounds", spend.AmountText(i, most))
 	}
 	errs.If(o.Budget.Approvable && b.Budget.Limits() != [spend.Ceilings]int64{} && !b.Budget.Approvable, "budget.approvable", "must be false, by org_bounds")
-	errs = append(errs, strictyaml.EachSecret(o, func(s *strictyaml.Secret) error { return b.permit(o.ID, s) }))
+	errs = append(errs, strictyaml.EachSecret(o, func(s *strictyaml.Secret) error { return b.permit(o.ID, s) }), b.confine(o))
 	for _, policy := range b.Enforce {
 		errs = append(errs, enforced(&o.Policies, policy))
 	}
@@ -77,19 +92,23 @@ var literal = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`) //
 // permit refuses a secret that an organisation may not name.
 func (b *OrgBounds) permit(org string, s *strictyaml.Secret) error {
 	env, file := s.Reference()
-	for _, where := range []struct {
-		name, id string
-		patterns []string
-	}{{env, variable(org), b.Env}, {file, literal.Replace(org), b.Files}} {
-		within := func(pattern string) bool {
-			ok, err := path.Match(strings.ReplaceAll(pattern, "{id}", where.id), where.name)
-			return ok && err == nil
-		}
-		if where.name != "" && where.patterns != nil && !slices.ContainsFunc(where.patterns, within) {
-			return errors.New(s.Source() + " is not one that the organisation may name, by org_bounds")
-		}
+	if env != "" && b.Env != nil && !within(b.Env, variable(org), env) || file != "" && b.Files != nil && !b.allowsFile(org, file) {
+		return errors.New(s.Source() + " is not one that the organisation may name, by org_bounds")
 	}
 	return nil
+}
+
+// allowsFile reports whether credential_files allows an organisation to name a file.
+func (b *OrgBounds) allowsFile(org, file string) bool {
+	return within(b.Files, literal.Replace(org), file)
+}
+
+// within reports whether a name matches one of the patterns, in which {id} stands for id.
+func within(patterns []string, id, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		ok, err := path.Match(strings.ReplaceAll(pattern, "{id}", id), name)
+		return ok && err == nil
+	})
 }
 
 // enforced reports where a policy is not in force for all callers.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/trie"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -96,8 +97,8 @@ type Org struct {
 	// Made are the keys made at run time that are in force beside Keys.
 	Made trie.Map[string, *Key] `yaml:"-"`
 	// Issued are the issuers and authorities of the configuration that speak for it.
-	Issued   []Issued `yaml:"-"`
-	KeyFiles []string `yaml:"key_files" doc:"files with more keys, each a list as under keys; relative paths begin where the configuration file is"`
+	Issued   []Issued     `yaml:"-"`
+	KeyFiles []files.Path `yaml:"key_files" doc:"files with more keys, each a list as under keys; relative paths begin where the configuration file is"`
 }
 
 // Directory is where relative paths of the organisation begin: where its file is, or else in the directory of the main file.

@@ -166,7 +166,7 @@ func Budgeted(o *settings.Org) bool { return watched(o) || Budgets(o).Limited() 
 // changesBodies reports whether the policies of an organisation may change
 // bodies: those of the library that do, and any of its own.
 func changesBodies(o *settings.Org) bool {
-	return o.Policies.Directory != "" || o.Policies.Bundle != nil ||
+	return !o.Policies.Directory.IsZero() || o.Policies.Bundle != nil ||
 		slices.ContainsFunc(o.Policies.Policies, func(e policies.Entry) bool {
 			p, ok := load.Lookup(e.Policy)
 			return ok && p.Mutates

@@ -19,8 +19,8 @@ import (
 
 	"golang.org/x/net/idna"
 
+	"github.com/tollgate-dev/tollgate/config/egress"
 	"github.com/tollgate-dev/tollgate/config/encryption"
-	"github.com/tollgate-dev/tollgate/gateway/egress"
 	"github.com/tollgate-dev/tollgate/gateway/upstream/lean"
 )
 

@@ -16,17 +16,17 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"github.com/tollgate-dev/tollgate/config/egress"
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
-	"github.com/tollgate-dev/tollgate/gateway/egress"
 )
 
 // Config is one receiver.
 type Config struct {
-	URL      string            `yaml:"url" doc:"address of the receiver, https; http on a loopback address that networks lists. Redirects are not followed"`
+	URL      egress.URL        `yaml:"url" doc:"address of the receiver, https; http on a loopback address that networks lists. Redirects are not followed"`
 	Secret   strictyaml.Secret `yaml:"secret" doc:"key that deliveries are signed with, by HMAC-SHA256 in the header webhook-signature; at least 24 bytes"`
 	Format   Format            `yaml:"format" doc:"content of a delivery: event is its type, its time and its data; slack is one line of text, for receivers that take incoming webhooks of Slack. Empty is event"`
-	Networks []netip.Prefix    `yaml:"networks" doc:"private networks that the receiver may be in, such as 10.1.0.0/16; without them, it must have a public address"`
+	Networks []egress.Network  `yaml:"networks" doc:"private networks that the receiver may be in, such as 10.1.0.0/16; without them, it must have a public address"`
 }
 
 // Format is the form of a delivery. The zero Format is FormatEvent.
@@ -46,31 +46,17 @@ const minSecret = 24
 
 // Validate reports every fault, each with its path below the section.
 func (c *Config) Validate() error {
-	if c.URL == "" {
+	if c.URL.IsZero() {
 		return nil
 	}
-	var errs fault.Found
-	u, err := url.Parse(c.URL)
-	switch {
-	case err != nil:
-		errs = append(errs, fault.Errorf("url", "must be a URL"))
-	case u.Hostname() == "" || u.User != nil:
-		errs = append(errs, fault.Errorf("url", "must have a host and no user"))
-	case u.Scheme == "http" && !loopback(u.Hostname()), u.Scheme != "http" && u.Scheme != "https":
-		errs = append(errs, fault.Errorf("url", "must be https: http is for loopback addresses only"))
-	}
+	errs := fault.Found{fault.At("url", c.URL.Validate())}
 	errs.If(c.Secret.IsZero() || c.Secret.Resolved() && len(c.Secret.Reveal()) < minSecret, "secret", "must have at least %d bytes", minSecret)
 	return errors.Join(errs...)
 }
 
-func loopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.IsLoopback()
-}
-
 // Sender delivers to one receiver. It is safe for concurrent use.
 type Sender struct {
-	url    string
+	url    egress.URL
 	format Format
 	sign   *webhooks.Webhook
 	client *http.Client
@@ -95,13 +81,13 @@ func New(c *Config, now func() time.Time) (*Sender, error) {
 	var v4, v6 []netip.Prefix
 	for _, p := range c.Networks {
 		if p.Addr().Is4() {
-			v4 = append(v4, p)
+			v4 = append(v4, p.Prefix)
 		} else {
-			v6 = append(v6, p)
+			v6 = append(v6, p.Prefix)
 		}
 	}
 	guard := ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
-	client := egress.NewClient(guard.Safe, attemptTimeout)
+	client := c.URL.Client(guard.Safe, attemptTimeout)
 	client.Timeout = attemptTimeout
 	return &Sender{url: c.URL, format: c.Format, sign: sign, now: now, pauses: backoff.NewExponentialBackOff(), client: client}, nil
 }
@@ -135,7 +121,7 @@ func (s *Sender) attempt(ctx context.Context, id string, body []byte) error {
 	if err != nil {
 		return backoff.Permanent(err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(body))
+	req, err := s.url.Request(ctx, http.MethodPost, bytes.NewReader(body))
 	if err != nil {
 		return backoff.Permanent(err)
 	}
@@ -145,6 +131,8 @@ func (s *Sender) attempt(ctx context.Context, id string, body []byte) error {
 	req.Header.Set(webhooks.HeaderWebhookSignature, signature)
 	res, err := s.client.Do(req)
 	switch {
+	case errors.Is(err, egress.ErrForbidden):
+		return backoff.Permanent(errors.New("the receiver has an address that org_bounds does not allow"))
 	case errors.Is(err, ssrf.ErrProhibitedIP):
 		return backoff.Permanent(errors.New("the receiver has a private address that networks does not list"))
 	case err != nil:

@@ -13,6 +13,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tollgate-dev/tollgate/config/egress"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 )
 
@@ -100,7 +101,7 @@ func TestFormats(t *testing.T) {
 
 func newSender(t *testing.T, url, network string) *Sender {
 	t.Helper()
-	s, err := New(&Config{URL: url, Secret: secret, Networks: []netip.Prefix{netip.MustParsePrefix(network)}}, time.Now)
+	s, err := New(&Config{URL: egress.To(url), Secret: secret, Networks: []egress.Network{{Prefix: netip.MustParsePrefix(network)}}}, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,11 +119,11 @@ func TestValidate(t *testing.T) {
 		"ftp://hooks.example":          "url: must be https: http is for loopback addresses only",
 		"https://":                     "url: must have a host and no user",
 	} {
-		if got := faultOf((&Config{URL: url, Secret: secret}).Validate()); got != want {
+		if got := faultOf((&Config{URL: egress.To(url), Secret: secret}).Validate()); got != want {
 			t.Errorf("%s: %q, want %q", url, got, want)
 		}
 	}
-	short := Config{URL: "https://hooks.example", Secret: strictyaml.NewSecret("short")}
+	short := Config{URL: egress.To("https://hooks.example"), Secret: strictyaml.NewSecret("short")}
 	if got, want := faultOf(short.Validate()), "secret: must have at least 24 bytes"; got != want {
 		t.Errorf("a short secret: %q, want %q", got, want)
 	}

@@ -16,6 +16,7 @@ import (
 	opabundle "github.com/open-policy-agent/opa/v1/bundle"
 	"github.com/open-policy-agent/opa/v1/keys"
 
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies/load"
 )
 
@@ -34,7 +35,7 @@ type Signing struct {
 // gateway takes, and returns its policies. The same files make the same bundle, but for
 // the signature. Revision "" is the digest of the files.
 func Build(dir, revision string, s *Signing) (archive []byte, names []string, err error) {
-	own, err := load.ReadDirectory("", dir)
+	own, err := load.ReadDirectory("", files.At(dir))
 	if err != nil {
 		return nil, nil, err
 	}

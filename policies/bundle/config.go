@@ -4,15 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/netip"
-	"net/url"
-	"os"
 	"time"
 
 	opabundle "github.com/open-policy-agent/opa/v1/bundle"
 	"github.com/open-policy-agent/opa/v1/keys"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
@@ -25,17 +23,9 @@ func Validate(b *section.Bundle) error {
 		return nil
 	}
 	var errs fault.Found
-	errs.If((b.URL == "") == (b.File == ""), "", "one of url and file is required")
-	if b.URL != "" {
-		u, err := url.Parse(b.URL)
-		switch {
-		case err != nil:
-			errs.Add("url", "not a URL")
-		case u.Scheme != "https" && u.Scheme != "http", u.Host == "", u.User != nil:
-			errs.Add("url", "must be http or https with a host and without credentials")
-		case u.Scheme == "http" && !loopback(u.Hostname()):
-			errs.Add("url", "must be https: http is for loopback addresses only")
-		}
+	errs.If(b.URL.IsZero() == b.File.IsZero(), "", "one of url and file is required")
+	if !b.URL.IsZero() {
+		errs = append(errs, fault.At("url", b.URL.Validate()))
 	}
 	errs.If(b.Poll < 0, "poll", "must not be negative, got %s", b.Poll)
 	errs.If(b.Timeout < 0, "timeout", "must not be negative, got %s", b.Timeout)
@@ -45,16 +35,10 @@ func Validate(b *section.Bundle) error {
 	case b.Key != nil && b.AllowUnsigned:
 		errs.Add("allow_unsigned", "contradicts key")
 	case b.Key != nil:
-		errs.If(b.Key.File == "", "key.file", "is required")
+		errs.If(b.Key.File.IsZero(), "key.file", "is required")
 		errs.If(b.Key.Algorithm != "" && !keys.IsSupportedAlgorithm(b.Key.Algorithm), "key.algorithm", "%q is not supported", b.Key.Algorithm)
 	}
 	return fault.At("bundle", errors.Join(errs...))
-}
-
-// loopback reports whether a host is this machine.
-func loopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
 // The defaults of a bundle section.
@@ -68,7 +52,7 @@ func (b *Config) verification() (*opabundle.VerificationConfig, error) {
 	if b.Key == nil {
 		return nil, nil
 	}
-	pem, err := os.ReadFile(b.Key.File)
+	pem, err := b.Key.File.Read(files.MaxToken)
 	if err != nil {
 		return nil, fmt.Errorf("bundle key: %w", err)
 	}

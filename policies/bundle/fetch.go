@@ -3,14 +3,12 @@ package bundle
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies/load"
 )
 
@@ -21,25 +19,16 @@ type look struct {
 	unchanged bool
 }
 
-// open reads a bundle on disk; "" is none.
-func (b *Config) open(org, file string, admit Admit) (load.OrgRego, string, error) {
-	if file == "" {
+// open reads a bundle on disk; the zero Path names none.
+func (b *Config) open(org string, file files.Path, admit Admit) (load.OrgRego, string, error) {
+	if file.IsZero() {
 		return load.OrgRego{}, "", nil
 	}
-	raw, err := readBundleFile(file)
+	raw, err := file.Read(maxBundleBytes)
 	if err != nil {
 		return load.OrgRego{}, "", err // it names the file
 	}
 	return b.parse(org, raw, admit)
-}
-
-func readBundleFile(file string) ([]byte, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	return readBounded(f)
 }
 
 func readBounded(r io.Reader) ([]byte, error) {
@@ -51,29 +40,29 @@ func readBounded(r io.Reader) ([]byte, error) {
 }
 
 // fetch looks at the bundle's place once.
-func (b *Config) fetch(ctx context.Context, client *http.Client, etag string) (look, error) {
-	if b.File != "" {
-		raw, err := readBundleFile(b.File)
+func (b *Config) fetch(ctx context.Context, etag string) (look, error) {
+	if !b.File.IsZero() {
+		raw, err := b.File.Read(maxBundleBytes)
 		return look{raw: raw}, err
 	}
 	timeout := cmp.Or(b.Timeout, defaultTimeout)
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.URL, http.NoBody)
+	req, err := b.URL.Request(ctx, http.MethodGet, http.NoBody)
 	if err != nil {
 		return look{}, err
 	}
 	if etag != "" {
 		req.Header.Set("If-None-Match", etag)
 	}
-	if b.TokenFile != "" {
-		token, err := os.ReadFile(b.TokenFile)
+	if !b.TokenFile.IsZero() {
+		token, err := b.TokenFile.Read(files.MaxToken)
 		if err != nil {
 			return look{}, fmt.Errorf("token: %w", err)
 		}
 		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
 	}
-	resp, err := client.Do(req)
+	resp, err := b.URL.Client(nil, timeout).Do(req)
 	if err != nil {
 		return look{}, err
 	}
@@ -87,23 +76,4 @@ func (b *Config) fetch(ctx context.Context, client *http.Client, etag string) (l
 	default:
 		return look{}, fmt.Errorf("the bundle server answered %d", resp.StatusCode)
 	}
-}
-
-// persist replaces the file at once, so that a crash leaves the old or the new
-// bundle.
-func persist(file string, raw []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(file), ".bundle-*")
-	if err != nil {
-		return fmt.Errorf("keeping the bundle: %w", err)
-	}
-	defer func() { _ = os.Remove(tmp.Name()) }() // gone after the rename
-	_, err = tmp.Write(raw)
-	err = errors.Join(err, tmp.Sync(), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), file)
-	}
-	if err != nil {
-		return fmt.Errorf("keeping the bundle: %w", err)
-	}
-	return nil
 }

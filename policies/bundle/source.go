@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -41,15 +41,15 @@ type Source struct {
 // known to compile ([isolate.ErrPending]) is an error.
 func Open(org string, cfg Config, admit Admit) (*Source, error) {
 	s := &Source{org: org, cfg: cfg}
-	kept, revision, err := cfg.open(org, cfg.Persist, admit)
+	kept, revision, err := cfg.open(org, cfg.Persist.Path, admit)
 	if errors.Is(err, os.ErrNotExist) {
 		kept, err = load.OrgRego{}, nil // nothing persisted yet
-	} else if err != nil && cfg.File == "" && !errors.Is(err, isolate.ErrPending) {
-		s.err = &section.Error{Org: org, File: cfg.Persist, Message: "the persisted bundle cannot be used: " + err.Error()}
+	} else if err != nil && cfg.File.IsZero() && !errors.Is(err, isolate.ErrPending) {
+		s.err = &section.Error{Org: org, File: cfg.Persist.String(), Message: "the persisted bundle cannot be used: " + err.Error()}
 		kept, err = load.OrgRego{}, nil
 	}
 	s.persisted = kept.Digest()
-	if cfg.File != "" {
+	if !cfg.File.IsZero() {
 		// Beside the file, the kept bundle only tells which policies there were; one that cannot
 		// be read any more tells nothing.
 		last := kept
@@ -66,7 +66,7 @@ func Open(org string, cfg Config, admit Admit) (*Source, error) {
 	if kept.Digest() == "" {
 		return s, nil
 	}
-	if cfg.File == "" {
+	if cfg.File.IsZero() {
 		s.err = cfg.admit(org, load.OrgRego{}, kept)
 	}
 	if s.err == nil { // otherwise it is as if there were none
@@ -81,11 +81,11 @@ func Open(org string, cfg Config, admit Admit) (*Source, error) {
 func (s *Source) Unfit(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.cfg.File != "" || !s.fetched.IsZero() {
+	if !s.cfg.File.IsZero() || !s.fetched.IsZero() {
 		return err
 	}
 	s.mine, s.revision, s.have = load.OrgRego{}, "", false
-	s.err = &section.Error{Org: s.org, File: s.cfg.Persist, Message: "the persisted bundle cannot be used: " + err.Error()}
+	s.err = &section.Error{Org: s.org, File: s.cfg.Persist.String(), Message: "the persisted bundle cannot be used: " + err.Error()}
 	return nil
 }
 
@@ -142,11 +142,11 @@ type Found struct {
 
 // Look fetches the bundle, verifies it and parses it if admit lets it. It changes nothing: see
 // Took.
-func (s *Source) Look(ctx context.Context, client *http.Client, admit Admit) (*Found, error) {
+func (s *Source) Look(ctx context.Context, admit Admit) (*Found, error) {
 	s.mu.Lock()
 	etag, last := s.etag, s.mine
 	s.mu.Unlock()
-	got, err := s.cfg.fetch(ctx, client, etag)
+	got, err := s.cfg.fetch(ctx, etag)
 	if err != nil || got.unchanged {
 		return &Found{Rego: last, look: got}, err
 	}
@@ -169,9 +169,11 @@ func (s *Source) Took(found *Found, err error, now time.Time) (before, after err
 		return before, err, false
 	}
 	s.mine, s.revision, s.have, s.etag = found.Rego, found.revision, true, found.etag
-	if s.cfg.Persist != "" && s.persisted != found.Rego.Digest() {
-		if s.err = persist(s.cfg.Persist, found.raw); s.err == nil {
+	if !s.cfg.Persist.IsZero() && s.persisted != found.Rego.Digest() {
+		if s.err = s.cfg.Persist.Replace(found.raw); s.err == nil {
 			s.persisted = found.Rego.Digest()
+		} else {
+			s.err = fmt.Errorf("keeping the bundle: %w", s.err)
 		}
 	}
 	return before, s.err, true

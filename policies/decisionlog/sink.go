@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
@@ -106,8 +106,8 @@ func (s *serviceSink) post(ctx context.Context, body []byte) error {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Content-Encoding", "gzip")
-	if s.cfg.TokenFile != "" {
-		token, err := os.ReadFile(s.cfg.TokenFile)
+	if !s.cfg.TokenFile.IsZero() {
+		token, err := s.cfg.TokenFile.Read(files.MaxToken)
 		if err != nil {
 			return fmt.Errorf("token: %w", err)
 		}

@@ -5,21 +5,20 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
 // maxDirectoryBytes bounds the files of a policy directory.
 const maxDirectoryBytes = 8 << 20
 
-// ReadDirectory reads and parses an organisation's own Rego and data. "" is no directory.
-func ReadDirectory(org, dir string) (OrgRego, error) {
+// ReadDirectory reads and parses an organisation's own Rego and data. The zero Path is no directory.
+func ReadDirectory(org string, dir files.Path) (OrgRego, error) {
 	d, err := OpenDirectory(org, dir)
 	if err != nil || d == nil {
 		return OrgRego{}, err
@@ -29,25 +28,20 @@ func ReadDirectory(org, dir string) (OrgRego, error) {
 
 // Directory holds the files of an organisation's own Rego and data. None is parsed.
 type Directory struct {
-	dir   string
+	dir   files.Path
 	files map[string][]byte
 }
 
-// OpenDirectory reads the files of a directory. "" is no directory, and nil.
-func OpenDirectory(org, dir string) (*Directory, error) {
-	if dir == "" {
+// OpenDirectory reads the files of a directory. The zero Path is no directory, and nil.
+func OpenDirectory(org string, dir files.Path) (*Directory, error) {
+	if dir.IsZero() {
 		return nil, nil //nolint:nilnil // there is none
 	}
-	root, err := os.OpenRoot(dir)
+	texts, err := dir.Tree(isPolicyFile, maxDirectoryBytes)
 	if err != nil {
-		return nil, &section.Error{Org: org, File: dir, Path: "rego", Message: "policy directory: " + err.Error()}
+		return nil, &section.Error{Org: org, File: dir.String(), Path: "rego", Message: "policy directory: " + err.Error()}
 	}
-	defer func() { _ = root.Close() }()
-	files, err := readFiles(root.FS(), isPolicyFile)
-	if err != nil {
-		return nil, &section.Error{Org: org, File: dir, Path: "rego", Message: err.Error()}
-	}
-	return &Directory{dir, files}, nil
+	return &Directory{dir, texts}, nil
 }
 
 // Rego returns the text of the Rego, by the names of files that faults and OrgRego have.
@@ -62,7 +56,7 @@ func (d *Directory) Rego() map[string]string {
 }
 
 // shown is the name of a file in faults.
-func (d *Directory) shown(name string) string { return filepath.Join(d.dir, filepath.FromSlash(name)) }
+func (d *Directory) shown(name string) string { return below(d.dir)(name) }
 
 // Holds reports whether the files are those that o was parsed from.
 func (d *Directory) Holds(o OrgRego) bool {
@@ -76,39 +70,14 @@ func (d *Directory) Parse(org string) (OrgRego, error) {
 		err = o.misplaced(org)
 	}
 	if err == nil && len(o.policies()) == 0 {
-		err = &section.Error{Org: org, File: d.dir, Path: "rego", Message: "holds no policy, " + WhatIsAPolicy}
+		err = &section.Error{Org: org, File: d.dir.String(), Path: "rego", Message: "holds no policy, " + WhatIsAPolicy}
 	}
 	return o, err
 }
 
-// readFiles reads the wanted files below a directory, hidden ones left out.
-func readFiles(fsys fs.FS, wanted func(base string) bool) (map[string][]byte, error) {
-	files := map[string][]byte{}
-	total := 0
-	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if strings.HasPrefix(d.Name(), ".") && name != "." {
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if d.IsDir() || !wanted(d.Name()) {
-			return nil
-		}
-		text, err := fs.ReadFile(fsys, name)
-		if err != nil {
-			return err
-		}
-		if total += len(text); total > maxDirectoryBytes {
-			return fmt.Errorf("the files are larger than %d bytes together", maxDirectoryBytes)
-		}
-		files[name] = text
-		return nil
-	})
-	return files, err
+// below names the files of a directory, by their slash-separated path there.
+func below(dir files.Path) func(name string) string {
+	return func(name string) string { return filepath.Join(dir.String(), filepath.FromSlash(name)) }
 }
 
 func isPolicyFile(base string) bool {

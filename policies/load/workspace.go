@@ -4,14 +4,13 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/storage"
 
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies/rego"
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
@@ -32,18 +31,12 @@ const testingFile = libraryDir + "support/testing_test.rego"
 // could be read.
 func ReadWorkspace(dir string) (*Workspace, error) {
 	w := &Workspace{mine: newOrgRego()}
-	root, err := os.OpenRoot(dir)
+	path := files.At(dir)
+	texts, err := path.Tree(func(base string) bool { return isPolicyFile(base) || strings.HasSuffix(base, ".rego") }, maxDirectoryBytes)
 	if err != nil {
 		return w, &section.Error{File: dir, Path: "rego", Message: "policy directory: " + err.Error()}
 	}
-	defer func() { _ = root.Close() }()
-	files, err := readFiles(root.FS(), func(base string) bool {
-		return isPolicyFile(base) || strings.HasSuffix(base, ".rego")
-	})
-	if err != nil {
-		return w, &section.Error{File: dir, Path: "rego", Message: err.Error()}
-	}
-	mine, err := parseOrgRego("", func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }, files)
+	mine, err := parseOrgRego("", below(path), texts)
 	w.mine = mine
 	return w, err
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/config/files"
 )
 
 // File is where a log is written, and how much of it is kept.
@@ -38,15 +39,15 @@ func (f File) Aside(n int) string {
 
 // Open opens the file and those put aside to read, oldest first. The newest is opened first: a
 // file that is put aside meanwhile is met again, and known.
-func (f File) Open() (files []*os.File, err error) {
+func (f File) Open() (list []*os.File, err error) {
 	var known []os.FileInfo
 	for n := range f.Kept() + 1 {
-		file, err := os.Open(f.Aside(n))
+		file, err := files.Open(f.Aside(n))
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return files, err
+			return list, err
 		}
 		info, err := file.Stat()
 		for _, other := range known {
@@ -59,9 +60,9 @@ func (f File) Open() (files []*os.File, err error) {
 			if errors.Is(err, os.ErrExist) {
 				continue
 			}
-			return files, err
+			return list, err
 		}
-		known, files = append(known, info), append([]*os.File{file}, files...)
+		known, list = append(known, info), append([]*os.File{file}, list...)
 	}
-	return files, nil
+	return list, nil
 }

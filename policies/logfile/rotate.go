@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"os"
+
+	"github.com/tollgate-dev/tollgate/config/files"
 )
 
 // Writer writes a file of lines that is put aside when it is full. When another
@@ -26,7 +28,7 @@ func Open(cfg File) (*Writer, error) {
 }
 
 func (r *Writer) open() error {
-	f, err := os.OpenFile(r.cfg.Path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	f, err := files.Append(r.cfg.Path)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/format"
 
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/section"
@@ -33,7 +34,7 @@ func Directory(dir string) (*Report, error) {
 	report := &Report{}
 	if err == nil {
 		faults = append(faults, Faults(w.Compile())...)
-		_, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"": {Directory: dir}}, policies.Deps{})
+		_, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"": {Directory: files.At(dir)}}, policies.Deps{})
 		faults = append(faults, Faults(err)...)
 	}
 	own, err := w.Policies()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
@@ -31,8 +32,8 @@ type DecisionLog struct {
 // Service is an HTTP service that takes batches as OPA sends them: a gzipped
 // JSON array, posted.
 type Service struct {
-	URL       string `yaml:"url" doc:"the whole address, e.g. https://logs.example/logs"`
-	TokenFile string `yaml:"token_file" doc:"holds a bearer token, read for every batch"`
+	URL       string           `yaml:"url" doc:"the whole address, e.g. https://logs.example/logs"`
+	TokenFile files.Credential `yaml:"token_file" doc:"holds a bearer token, read for every batch"`
 
 	// Batch is the most events in one post; 0 is 500.
 	Batch int `yaml:"-"`

@@ -5,14 +5,15 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/config/files"
 )
 
 // Config is one organisation's policy section.
 type Config struct {
-	Policies  []Entry `yaml:"policies" doc:"policies in force, in any order; account_changes and roles are, with their defaults, even when not listed, and run_webhooks where the run interface is served"`
-	Directory string  `yaml:"rego" doc:"directory with the organisation's own policies (*.rego) and data (data.json, data.yaml); files ending in _test.rego are left out"`
-	MayDrop   bool    `yaml:"rego_may_drop" doc:"take an edited directory although a policy that was in force is gone from it"`
-	Bundle    *Bundle `yaml:"bundle" doc:"OPA bundle with the organisation's own policies, instead of rego"`
+	Policies  []Entry    `yaml:"policies" doc:"policies in force, in any order; account_changes and roles are, with their defaults, even when not listed, and run_webhooks where the run interface is served"`
+	Directory files.Path `yaml:"rego" doc:"directory with the organisation's own policies (*.rego) and data (data.json, data.yaml); files ending in _test.rego are left out"`
+	MayDrop   bool       `yaml:"rego_may_drop" doc:"take an edited directory although a policy that was in force is gone from it"`
+	Bundle    *Bundle    `yaml:"bundle" doc:"OPA bundle with the organisation's own policies, instead of rego"`
 	// Stands says that the section in force stays where this one cannot be compiled.
 	Stands     bool        `yaml:"-"`
 	Exceptions []Exception `yaml:"exceptions" doc:"what some callers may do although a policy denies it, until when, and who allowed it"`

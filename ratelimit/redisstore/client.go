@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/tollgate-dev/tollgate/config/encryption"
+	"github.com/tollgate-dev/tollgate/config/files"
 )
 
 // Options reads one or more Redis URLs into options that are right for counting
@@ -117,7 +117,7 @@ func (f tlsFiles) load(c *tls.Config) error {
 		return errors.New("redis URL: tls_cert and tls_key go together")
 	}
 	if f.ca != "" {
-		text, err := os.ReadFile(f.ca)
+		text, err := files.Read(f.ca, files.MaxSecret)
 		if err != nil {
 			return fmt.Errorf("redis URL: tls_ca: %w", err)
 		}
@@ -127,7 +127,12 @@ func (f tlsFiles) load(c *tls.Config) error {
 		}
 	}
 	if f.cert != "" {
-		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+		cert, certErr := files.Read(f.cert, files.MaxSecret)
+		key, err := files.Read(f.key, files.MaxSecret)
+		if err = errors.Join(certErr, err); err != nil {
+			return fmt.Errorf("redis URL: tls_cert: %w", err)
+		}
+		pair, err := tls.X509KeyPair(cert, key)
 		if err != nil {
 			return fmt.Errorf("redis URL: tls_cert: %w", err)
 		}

@@ -26,14 +26,14 @@ func Table() []Row {
 		},
 		{
 			Package: "cmd/tollgate/dev/...",
-			May:     []string{"config", "config/strictyaml", "gateway/reference"},
+			May:     []string{"config", "config/files", "config/strictyaml", "gateway/reference"},
 			Tests:   []string{"gateway", "test/world"}, // the gateway that it is a client of
 			Why:     "a client of the gateway like any other: it shares the watcher of files, the reader of YAML and the viewer of /docs, and no rule",
 		},
 		{
 			Package: "config",
 			May: []string{
-				"config/fault", "config/strictyaml", "gateway/egress", "gateway/identity", "gateway/settings", "gateway/upstream", "policies/logfile", "policies/operation",
+				"config/egress", "config/fault", "config/files", "config/strictyaml", "gateway/identity", "gateway/settings", "gateway/upstream", "policies/logfile", "policies/operation",
 				"policies/section", "ratelimit", "ratelimit/redisstore",
 			},
 			Tests: []string{"policies", "test/world", "translate/brownout"}, // for certificates
@@ -42,7 +42,7 @@ func Table() []Row {
 		{
 			Package: "gateway/settings",
 			May: []string{
-				"config/encryption", "config/fault", "config/strictyaml", "gateway/admin/row", "gateway/archive", "gateway/audit", "gateway/balancer", "gateway/connlimit",
+				"config/egress", "config/encryption", "config/fault", "config/files", "config/strictyaml", "gateway/admin/row", "gateway/archive", "gateway/audit", "gateway/balancer", "gateway/connlimit",
 				"gateway/identity", "gateway/oidc", "gateway/overload", "gateway/trie", "gateway/upstream", "gateway/webhook", "policies/catalog", "policies/section", "policies/spend",
 				"ratelimit", "ratelimit/redisstore", "translate/...",
 			},
@@ -52,6 +52,8 @@ func Table() []Row {
 		leaf("config/fault", "faults of a configuration are values that every package can make"),
 		leaf("config/panics", "a leaf: every part has goroutines that must not end the process"),
 		leaf("config/encryption", "a leaf: which TLS is spoken, by every listener and client"),
+		leaf("config/files", "a leaf: how files that a configuration names are read"),
+		{Package: "config/egress", May: []string{"config/encryption"}, Why: "a leaf: how servers outside are reached, and which a setting may name"},
 		{
 			Package: "gateway",
 			May:     []string{"config/encryption", "config/fault", "config/strictyaml", "gateway/...", "policies/...", "ratelimit/...", "translate/..."},
@@ -126,7 +128,7 @@ func Table() []Row {
 		{
 			Package: "gateway/alerts",
 			May:     []string{"gateway/admin", "gateway/approval", "gateway/journal", "gateway/settings", "gateway/telemetry", "gateway/webhook", "policies", "policies/catalog", "policies/operation", "policies/spend"},
-			Tests:   []string{"config/strictyaml", "gateway/groupcommit", "policies/section", "translate/brownout"}, // to make configurations and grants
+			Tests:   []string{"config/egress", "config/strictyaml", "gateway/groupcommit", "policies/section", "translate/brownout"}, // to make configurations and grants
 			Why:     "a feature: receivers are told, whoever finds out",
 		},
 		{
@@ -220,7 +222,7 @@ func Table() []Row {
 		{
 			Package: "gateway/engines",
 			May: []string{
-				"config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/settings", "policies", "policies/catalog", "policies/isolate/...", "policies/load",
+				"config/files", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/settings", "policies", "policies/catalog", "policies/isolate/...", "policies/load",
 				"policies/record", "policies/replay", "policies/section",
 			},
 			Tests: []string{"gateway", "policies/decisionlog", "policies/logfile", "test/world"}, // the gateway whose decisions are decided again
@@ -265,13 +267,12 @@ func Table() []Row {
 		},
 		leaf("gateway/admin/row", "a leaf: what can be asked, whoever answers and whoever asks"),
 		{Package: "gateway/archive/...", May: []string{"config/fault"}, Why: "a leaf: it keeps JSON that it does not read"},
-		{Package: "gateway/audit", May: []string{"config/fault", "policies/logfile"}, Why: "a leaf: a chain of lines in a file that rotates"},
+		{Package: "gateway/audit", May: []string{"config/fault", "config/files", "policies/logfile"}, Why: "a leaf: a chain of lines in a file that rotates"},
 		{Package: "gateway/balancer/...", May: []string{"config/fault"}, Why: "a leaf: callers' addresses behind load balancers"},
 		{Package: "gateway/connlimit/...", May: []string{"config/fault"}, Why: "a leaf: how many connections a listener holds"},
 		{Package: "gateway/overload/...", May: []string{"config/fault"}, Why: "a leaf: what is done at once"},
-		{Package: "gateway/egress", May: []string{"config/encryption"}, Why: "a leaf: proxies on the way out"},
 		{Package: "gateway/tasks", May: []string{"config/panics"}, Why: "a leaf: work beside requests, whatever it is"},
-		{Package: "gateway/webhook/...", May: []string{"config/fault", "config/strictyaml", "gateway/egress"}, Why: "a leaf: deliveries to receivers outside"},
+		{Package: "gateway/webhook/...", May: []string{"config/egress", "config/fault", "config/strictyaml"}, Why: "a leaf: deliveries to receivers outside"},
 		{Package: "gateway/approval", May: []string{"gateway/cas"}, Why: "a leaf: what was asked of operators, and answered"},
 		{
 			Package: "gateway/once",
@@ -287,7 +288,7 @@ func Table() []Row {
 		leaf("gateway/trie", "a leaf: maps that never change"),
 		{Package: "gateway/keystore", May: []string{"gateway/cas"}, Why: "a leaf: records of keys, whatever they say"},
 		{Package: "gateway/identity/...", May: []string{"config/fault", "config/strictyaml", "gateway/oidc", "gateway/trie"}, Why: "keys, tokens and certificates become callers, and secrets end here"},
-		{Package: "gateway/oidc", May: []string{"config/fault", "config/panics", "gateway/egress"}, Why: "a leaf: tokens become claims"},
+		{Package: "gateway/oidc", May: []string{"config/egress", "config/fault", "config/panics"}, Why: "a leaf: tokens become claims"},
 		leaf("gateway/problem/...", "a leaf: refusals as data"),
 		leaf("gateway/reference/...", "a leaf: the pages callers read, as files"),
 		leaf("gateway/route/...", "a leaf: what matches, from data"),
@@ -298,18 +299,19 @@ func Table() []Row {
 		},
 		leaf("gateway/strictjson/...", "a leaf: JSON that two readers cannot read differently"),
 		{Package: "gateway/telemetry/...", May: []string{"gateway/overload", "gateway/settings"}, Tests: []string{"config/strictyaml"}, Why: "a leaf: what is told of an exchange"},
-		{Package: "gateway/upstream/...", May: []string{"config/encryption", "gateway/egress"}, Why: "a leaf: how the platform is called"},
+		{Package: "gateway/upstream/...", May: []string{"config/egress", "config/encryption"}, Why: "a leaf: how the platform is called"},
 		leaf("gateway/wire/...", "a leaf: the bytes of HTTP/1.1, judged before anything else reads them"),
 		{
 			Package: "policies",
 			May: []string{
-				"config/fault", "policies/bundle", "policies/catalog", "policies/effective", "policies/isolate", "policies/load", "policies/operation", "policies/record", "policies/sandbox", "policies/section",
+				"config/fault", "config/files", "policies/bundle", "policies/catalog", "policies/effective", "policies/isolate", "policies/load", "policies/operation", "policies/record", "policies/sandbox", "policies/section",
 			},
-			Why: "the engine is a library of its own: it imports its parts, and of ours nothing else but faults",
+			Tests: []string{"config/egress"}, // to say where bundles are
+			Why:   "the engine is a library of its own: it imports its parts, and of ours nothing else but faults and the reading of files",
 		},
 		{Package: "policies/accept", Tests: []string{"policies/sandbox"}, Why: "a leaf: what runs plans of Rego knows no policy"},
-		{Package: "policies/section", May: []string{"config/fault", "policies/logfile"}, Why: "a leaf: what the configuration says, without an engine"},
-		{Package: "policies/logfile", May: []string{"config/fault"}, Why: "a leaf: lines in files that rotate"},
+		{Package: "policies/section", May: []string{"config/egress", "config/fault", "config/files", "policies/logfile"}, Why: "a leaf: what the configuration says, without an engine"},
+		{Package: "policies/logfile", May: []string{"config/fault", "config/files"}, Why: "a leaf: lines in files that rotate"},
 		leaf("policies/operation", "a leaf: what is known of each operation"),
 		leaf("policies/rego", "a leaf: the library's files"),
 		leaf("policies/isolate", "a leaf: what runs child processes knows neither Rego nor policies"),
@@ -319,17 +321,17 @@ func Table() []Row {
 		{Package: "policies/record", May: []string{"config/fault", "policies/catalog", "policies/operation"}, Why: "what a policy may know is data: it knows no policy"},
 		{
 			Package: "policies/load",
-			May:     []string{"config/fault", "config/strictyaml", "policies/accept", "policies/operation", "policies/record", "policies/rego", "policies/sandbox", "policies/section"},
+			May:     []string{"config/fault", "config/files", "config/strictyaml", "policies/accept", "policies/operation", "policies/record", "policies/rego", "policies/sandbox", "policies/section"},
 			Why:     "policies are loaded without the engine that evaluates them",
 		},
-		{Package: "policies/bundle", May: []string{"config/fault", "config/panics", "policies/isolate", "policies/load", "policies/sandbox", "policies/section"}, Why: "a bundle is one way to get what is loaded"},
+		{Package: "policies/bundle", May: []string{"config/fault", "config/files", "config/panics", "policies/isolate", "policies/load", "policies/sandbox", "policies/section"}, Why: "a bundle is one way to get what is loaded"},
 		{Package: "policies/document", May: []string{"policies/load", "policies/record", "policies/sandbox"}, Why: "pages are made of what is loaded, without an engine"},
 		{
 			Package: "policies/...",
-			May:     []string{"config/fault", "config/strictyaml", "config/panics", "policies/..."},
+			May:     []string{"config/fault", "config/files", "config/strictyaml", "config/panics", "policies/..."},
 			Why:     "tools around the engine are a library of their own: they import nothing else of ours but faults and the grammar of files",
 		},
-		{Package: "ratelimit/...", May: []string{"config/encryption", "config/fault", "config/panics"}, Why: "the limiter is a library of its own: it imports nothing of ours but leaves of config"},
+		{Package: "ratelimit/...", May: []string{"config/encryption", "config/fault", "config/files", "config/panics"}, Why: "the limiter is a library of its own: it imports nothing of ours but leaves of config"},
 		{
 			Package: "translate/...",
 			May:     []string{"config/fault", "translate/graphql/engine"},

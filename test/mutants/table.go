@@ -40,7 +40,7 @@ func mutants() []mutant {
 		{"a policy in warn refuses", "policies/result.go", "case mode == ModeWarn || c.Rule == \"warn\":", "case c.Rule == \"warn\":", engine, "Modes"},
 		{"a policy that fails allows", "policies/verdict.go", "		if err != nil {\n			return fmt.Errorf(\"policy %s", "		if false {\n			return fmt.Errorf(\"policy %s", engine, "HostileRegoAtRun"},
 		{"members that no resource has may be read", "policies/load/members.go", "if len(o.modules) == 0 {", "if len(o.modules) >= 0 {", engine, "OwnRego"},
-		{"a directory drops policies in silence", "policies/reload.go", "if cfg.MayDrop || cfg.Directory == \"\" {", "if cfg.Directory != \"\" || cfg.Directory == \"\" {", doors, "MayNotDrop"},
+		{"a directory drops policies in silence", "policies/reload.go", "if cfg.MayDrop || cfg.Directory.IsZero() {", "if !cfg.Directory.IsZero() || cfg.Directory.IsZero() {", doors, "MayNotDrop"},
 		{"a persisted bundle that does not compile stops the gateway", "policies/reload.go", "err != nil && s != nil && ofRego(err)", "err != nil && s == nil && ofRego(err)", doors, "Persisted"},
 		{"no verdict is a yes", "gateway/filter/judge.go", "		d, err := f.ask(ctx, ex)\n		if err != nil {\n			return d, err\n", "		d, err := f.ask(ctx, ex)\n		if err != nil {\n			return d, nil\n", doors, "NoVerdict"},
 		{"without prices every denial is temporary", "gateway/filter/judge.go", "return len(denied) > 0 && !slices", "return len(denied) > 0 || !slices", doors, "WithoutPrices"},

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/bundle"
 	"github.com/tollgate-dev/tollgate/policies/section"
@@ -83,7 +84,7 @@ func TestABuiltBundleIsTaken(t *testing.T) {
 		"another's key": {bundle.Signing{Key: private, ID: "k1"}, stranger, "invalid ECDSA signature"},
 		"not signed":    {bundle.Signing{}, public, "missing .signatures.json"},
 	} {
-		given := &policies.Bundle{File: built(tt.sign), Key: &policies.BundleKey{ID: "k1", File: tt.key, Algorithm: "ES256"}}
+		given := &policies.Bundle{File: files.At(built(tt.sign)), Key: &policies.BundleKey{ID: "k1", File: files.CredentialAt(tt.key), Algorithm: "ES256"}}
 		_, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"acme": {Bundle: given}}, policies.Deps{})
 		if err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v, want %q", name, err, tt.says)

@@ -17,13 +17,15 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config"
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 )
 
 // Bounds of a project, and of the children that read it.
 const (
 	maxFiles     = 2000
-	maxFileSize  = 1 << 20
+	maxFileSize  = 512 << 10 // bytes; a syntax tree takes up to 170 times as much
+	maxSource    = 16 << 20  // bytes of all Python files
 	maxFunctions = 1000
 	maxModules   = 8388608 // bytes of the local modules of one function
 	maxOutput    = 64 << 20
@@ -110,7 +112,7 @@ func skipped(name string) bool {
 // source reads the Python files.
 func (p Python) source(ctx context.Context, project *Project) error {
 	out, err := p.run(ctx, readPatience, nil, readProgram, project.Dir,
-		strconv.Itoa(maxFiles), strconv.Itoa(maxFileSize), strconv.Itoa(maxFunctions), strconv.Itoa(maxModules))
+		strconv.Itoa(maxFiles), strconv.Itoa(maxFileSize), strconv.Itoa(maxSource), strconv.Itoa(maxFunctions), strconv.Itoa(maxModules))
 	if err != nil {
 		return err
 	}
@@ -153,12 +155,7 @@ func (d *described) SetDefaults() { d.Config = defaults() }
 // manifest reads tollgate-dev.yaml, if there is one. It follows no link out of the
 // project.
 func (p *Project) manifest() error {
-	root, err := os.OpenRoot(p.Dir)
-	if err != nil {
-		return fmt.Errorf("project: %w", err)
-	}
-	defer func() { _ = root.Close() }()
-	data, err := root.ReadFile(manifestName)
+	data, err := files.In(p.Dir, manifestName).Read(strictyaml.MaxSize)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil

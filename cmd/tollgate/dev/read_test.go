@@ -135,7 +135,7 @@ func TestFaultsHaveFileAndLine(t *testing.T) {
 		"taken name":       {from + "@Endpoint(name='a')\ndef f(): ...\n@Endpoint(name='a')\ndef g(): ...\n", "a.py:4: the name a is taken by a.py:2"},
 		"taken route":      {from + "a = Endpoint(name='a')\n@a.get('/{x}')\ndef f(x): ...\n@a.get('/{y}')\ndef g(y): ...\n", "a.py:6: GET /a/{y} is a route of a.py:2 already"},
 		"deep":             {"x = " + strings.Repeat("(", 5000) + "\n", "a.py"},
-		"too large":        {"#" + strings.Repeat("x", 1<<20) + "\n", "a.py: larger than 1048576 bytes"},
+		"too large":        {"#" + strings.Repeat("x", 512<<10) + "\n", "a.py: larger than 524288 bytes"},
 		"scaled by delay":  {from + "a = Endpoint(name='a', scaler_type='QUEUE_DELAY')\n@a.get('/x')\ndef f(): ...\n", "a.py:2: scaler_type: load-balanced endpoints scale by REQUEST_COUNT"},
 		"route of a class": {from + "a = Endpoint(name='a')\n@a.get('/x')\nclass C: ...\n", "a.py:3: get makes no route"},
 	} {

@@ -62,7 +62,7 @@ func Open(cfg *settings.Audit, deps Deps) (_ *Shipping, err error) {
 		}
 		receivers["otlp"], s.records = records, records
 	}
-	if cfg.Webhook.URL != "" {
+	if !cfg.Webhook.URL.IsZero() {
 		sender, err := webhook.New(&cfg.Webhook, deps.Now)
 		if err != nil {
 			return nil, err

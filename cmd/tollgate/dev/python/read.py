@@ -2,7 +2,9 @@
 
 Nothing of the project is imported or run: files are parsed, and options are the
 literals that they spell. Arguments: the directory, then the bounds for files, bytes
-of a file, functions, and bytes of the local modules that one function imports.
+of a file, bytes of all files, functions, and bytes of the local modules that one
+function imports. Of a file that was read, its text and its imports are kept: its tree
+takes up to 170 times the memory of its text.
 """
 
 import ast
@@ -10,19 +12,21 @@ import io
 import json
 import os
 import re
+import stat
 import sys
 import textwrap
 import tokenize
 import warnings
 
 ROOT = sys.argv[1]
-MAX_FILES, MAX_BYTES, MAX_FUNCTIONS, MAX_MODULES = map(int, sys.argv[2:6])
+MAX_FILES, MAX_BYTES, MAX_TOTAL, MAX_FUNCTIONS, MAX_MODULES = map(int, sys.argv[2:7])
 SKIPPED = {"__pycache__", "node_modules", "site-packages", "venv", "env", "build", "dist"}
 METHODS = {"get", "post", "put", "delete", "patch"}
 TOOLKIT = re.compile(r"[a-z0-9]+_flash")
 SEGMENT = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
 
 faults, files, sources, broken = [], [], {}, {}
+total = 0  # bytes of the files that were read
 
 
 class Fault(Exception):
@@ -63,32 +67,56 @@ def inside(path):
     return os.path.isfile(whole) and os.path.realpath(whole) == os.path.join(os.path.realpath(ROOT), *path.split("/"))
 
 
+def bytes_of(path):
+    """Returns the content of a regular file, which no link leads to."""
+    global total
+    opened = os.open(os.path.join(ROOT, path), os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    with open(opened, "rb") as f:
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            raise Fault(0, "not a regular file")
+        raw = f.read(MAX_BYTES + 1)
+    if len(raw) > MAX_BYTES:
+        raise Fault(0, f"larger than {MAX_BYTES} bytes")
+    total += len(raw)
+    if total > MAX_TOTAL:
+        raise Fault(0, f"not read: the Python files have more than {MAX_TOTAL} bytes together; name a directory with fewer")
+    return raw
+
+
 def parse(path):
     """Returns the text and the tree of a file, or None with a fault."""
     if path in broken:
         return None
-    if path not in sources:
-        try:
-            with open(os.path.join(ROOT, path), "rb") as f:
-                raw = f.read(MAX_BYTES + 1)
-            if len(raw) > MAX_BYTES:
-                raise Fault(0, f"larger than {MAX_BYTES} bytes")
+    try:
+        if path in sources:
+            text = sources[path][0]
+        else:
+            raw = bytes_of(path)
             encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
             text = raw.decode(encoding)
-            sources[path] = (text, ast.parse(text))
-        except Fault as e:
-            broken[path] = True
-            fault(path, e.line, str(e))
-            return None
-        except SyntaxError as e:
-            broken[path] = True
-            fault(path, e.lineno or 0, f"invalid syntax: {e.msg}")
-            return None
-        except (OSError, ValueError, LookupError, RecursionError, MemoryError) as e:
-            broken[path] = True
-            fault(path, 0, f"cannot be read: {type(e).__name__}: {e}")
-            return None
+        tree = ast.parse(text)
+        sources.setdefault(path, (text, imports_in(tree)))
+        return text, tree
+    except Fault as e:
+        line, text = e.line, str(e)
+    except SyntaxError as e:
+        line, text = e.lineno or 0, f"invalid syntax: {e.msg}"
+    except (OSError, ValueError, LookupError, RecursionError, MemoryError) as e:
+        line, text = 0, f"cannot be read: {type(e).__name__}: {e}"
+    broken[path] = True
+    fault(path, line, text)
+    return None
+
+
+def known(path):
+    """Returns the text and the imports of a file, or None with a fault."""
+    if path not in sources and parse(path) is None:
+        return None
     return sources[path]
+
+
+def imports_in(tree):
+    return [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
 
 
 def value_of(node, constants, depth=0):
@@ -186,13 +214,13 @@ def text_of(lines, node):
 def modules_of(node, path):
     """Returns the local modules that a node imports, by the name the worker has for each."""
     base = path.rsplit("/", 1)[0] + "/" if "/" in path else ""
-    found, waiting, size = {}, [(node, base)], 0
+    found, waiting, size = {}, [(imports_in(node), base)], 0
     while waiting:
-        tree, here = waiting.pop()
-        for candidate in imported(tree, here, base):
+        imports, here = waiting.pop()
+        for candidate in imported(imports, here, base):
             if candidate in found or not candidate.startswith(base) or not inside(candidate):
                 continue
-            read = parse(candidate)
+            read = known(candidate)
             if read is None:
                 continue
             size += len(read[0].encode())
@@ -203,22 +231,20 @@ def modules_of(node, path):
             parts = candidate[len(base):].split("/")[:-1]
             for i in range(1, len(parts) + 1):
                 package = base + "/".join(parts[:i]) + "/__init__.py"
-                if package not in found and inside(package) and parse(package) is not None:
+                if package not in found and inside(package) and known(package) is not None:
                     found[package] = True
                     waiting.append((sources[package][1], base + "/".join(parts[:i]) + "/"))
     return {name[len(base):]: name for name in sorted(found)}
 
 
-def imported(tree, here, base):
-    """Yields the files that the imports of a tree may name."""
-    for node in ast.walk(tree):
+def imported(imports, here, base):
+    """Yields the files that imports may name."""
+    for node in imports:
         if isinstance(node, ast.Import):
             names, level = [a.name for a in node.names], 0
-        elif isinstance(node, ast.ImportFrom):
+        else:
             module, level = node.module or "", node.level
             names = [module] + [f"{module}.{a.name}".lstrip(".") for a in node.names if a.name != "*"]
-        else:
-            continue
         places = [here, base]
         if level:
             parts = here.rstrip("/").split("/") if here else []

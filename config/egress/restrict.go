@@ -1,0 +1,132 @@
+package egress
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"syscall"
+
+	"code.dny.dev/ssrf"
+)
+
+// ErrForbidden is the error of an address that a restricted URL may not lead to.
+var ErrForbidden = errors.New("address not allowed")
+
+var (
+	errUnplaced = fmt.Errorf("%w: nothing says where the URL may lead", ErrForbidden)
+	errOwn      = fmt.Errorf("%w: loopback, and addresses of this host, are never allowed here", ErrForbidden)
+	errLocal    = fmt.Errorf("%w: link-local, multicast and metadata addresses are never allowed here", ErrForbidden)
+	errPrivate  = fmt.Errorf("%w: it is in a private network that org_bounds.networks does not list", ErrForbidden)
+)
+
+// metadata are addresses at which providers of virtual machines serve credentials, beyond the link-local ones.
+var metadata = []netip.Addr{ //nolint:gochecknoglobals // never changed
+	netip.MustParseAddr("fd00:ec2::254"),      // AWS
+	netip.MustParseAddr("fd20:ce::254"),       // Google Cloud
+	netip.MustParseAddr("100.100.100.200"),    // Alibaba Cloud
+	netip.MustParseAddr("168.63.129.16"),      // Azure
+	netip.MustParseAddr("192.0.0.192"),        // Oracle Cloud
+	netip.MustParseAddr("fd00:42::42"),        // Scaleway
+	netip.MustParseAddr("fd00:c1::a9fe:a9fe"), // Oracle Cloud
+}
+
+// nat64 is the prefix under which translators reach IPv4 addresses (RFC 6052, section 2.1).
+var nat64 = netip.MustParsePrefix("64:ff9b::/96") //nolint:gochecknoglobals // never changed
+
+// Network is a private network that a URL may lead to.
+type Network struct{ netip.Prefix }
+
+// Within reports whether all addresses of n are in one of the networks of a list.
+func (n Network) Within(list []Network) bool {
+	return slices.ContainsFunc(list, func(l Network) bool { return l.Bits() <= n.Bits() && l.Contains(n.Addr()) })
+}
+
+// Never reports why no restricted URL may lead to an address, whatever networks it is given: the loopback interface, where the gateway's
+// own listeners are, link-local addresses, and those at which providers serve credentials. It returns nil for other addresses.
+func Never(addr netip.Addr) error {
+	addr = plain(addr)
+	switch {
+	case addr.IsLoopback(), addr.IsUnspecified(), addr.Is4() && addr.As4()[0] == 0:
+		return errOwn
+	case addr.IsLinkLocalUnicast(), addr.IsMulticast(), slices.Contains(metadata, addr):
+		return errLocal
+	}
+	return nil
+}
+
+// plain is an address without a zone, and an IPv4 address that an IPv6 address stands for.
+func plain(addr netip.Addr) netip.Addr {
+	addr = addr.Unmap().WithZone("")
+	if nat64.Contains(addr) {
+		bytes := addr.As16()
+		return netip.AddrFrom4([4]byte(bytes[12:]))
+	}
+	return addr
+}
+
+// guard returns the judge of a reach. host lists the addresses of this host; nil knows none.
+func (r reach) guard(host func() ([]net.Addr, error)) judge {
+	j := judge{host: host}
+	var v4, v6 []netip.Prefix
+	for text := range strings.FieldsSeq(r.networks) {
+		p, err := netip.ParsePrefix(text)
+		switch {
+		case err != nil: // String of a valid prefix wrote it
+		case p.Addr().Is4():
+			v4 = append(v4, p)
+		default:
+			v6 = append(v6, p)
+		}
+	}
+	j.public = ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
+	return j
+}
+
+// judge decides which addresses a restricted URL may lead to.
+type judge struct {
+	public *ssrf.Guardian
+	host   func() ([]net.Addr, error)
+}
+
+// control is a Guard.
+func (j judge) control(_, address string, _ syscall.RawConn) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("%w: %s", ErrForbidden, address)
+	}
+	return j.judge(to.Addr())
+}
+
+func (j judge) judge(addr netip.Addr) error {
+	if err := Never(addr); err != nil {
+		return err
+	}
+	addr = plain(addr)
+	if j.host != nil {
+		own, err := j.host()
+		if err != nil {
+			return fmt.Errorf("%w: the addresses of this host are not known: %w", ErrForbidden, err)
+		}
+		if slices.ContainsFunc(own, func(a net.Addr) bool { return addressOf(a) == addr }) {
+			return errOwn
+		}
+	}
+	if j.public.SafeAddr(addr) != nil {
+		return errPrivate
+	}
+	return nil
+}
+
+// hostAddresses lists the addresses of this host.
+func hostAddresses() ([]net.Addr, error) { return net.InterfaceAddrs() }
+
+func addressOf(a net.Addr) netip.Addr {
+	p, err := netip.ParsePrefix(a.String())
+	if err != nil {
+		return netip.Addr{}
+	}
+	return plain(p.Addr())
+}

@@ -1,0 +1,112 @@
+package settings
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/tollgate-dev/tollgate/config/egress"
+	"github.com/tollgate-dev/tollgate/config/files"
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
+)
+
+// A path or a URL of a configuration leads nowhere until one of the functions of this file has said where it may lead. They find all of
+// them by their types, so that a new setting is confined as the others are.
+
+// Place lets the paths and URLs of c lead anywhere, except those of the organisations, see [Org.Place]. Paths begin in the working
+// directory.
+func (c *Config) Place() {
+	orgs := c.Orgs
+	c.Orgs = nil
+	open(c, "")
+	c.Orgs = orgs
+}
+
+// Place lets the paths and URLs of an organisation in the main file, which is in the directory main, lead anywhere. Paths of files that are
+// written, of tokens and of keys begin in the working directory, others in main.
+func (o *Org) Place(main string) { open(o, main) }
+
+func open(section any, dir string) {
+	_ = errors.Join( // nothing reports an error
+		strictyaml.Each(section, func(p *files.Path) error { p.Begin(dir); return nil }),
+		strictyaml.Each(section, func(t *files.Target) error { t.Begin(""); return nil }),
+		strictyaml.Each(section, func(c *files.Credential) error { c.Begin(""); return nil }),
+		strictyaml.Each(section, func(u *egress.URL) error { u.Open(); return nil }),
+	)
+}
+
+// confine sets where the paths and URLs of an organisation in a file of its own may lead, and reports those that lead elsewhere:
+//
+//   - a file or directory that is read is in the directory of the organisation's file;
+//   - a file that is written is in the directory there that is named after the organisation;
+//   - a file with a secret, a token or a key is one that credential_files allows; if credential_files is absent, it is in the directory
+//     of the organisation's file;
+//   - a server has a public address, or one in a network that the bounds list.
+func (b *OrgBounds) confine(o *Org) error {
+	dir := filepath.Dir(o.File)
+	return errors.Join(
+		strictyaml.Each(o, func(p *files.Path) error { p.Confine(dir, dir); return nil }),
+		strictyaml.Each(o, func(t *files.Target) error { t.Confine(dir, filepath.Join(dir, o.ID)); return nil }),
+		strictyaml.Each(o, func(c *files.Credential) error { return b.confineCredential(o.ID, dir, c) }),
+		strictyaml.Each(o, func(u *egress.URL) error { u.Restrict(b.Networks); return nil }),
+		strictyaml.Each(o, func(n *egress.Network) error {
+			if !n.Within(b.Networks) {
+				return errors.New("is not within a network of org_bounds.networks")
+			}
+			return nil
+		}),
+		o.CheckPlaces(),
+		b.checkSecrets(o),
+	)
+}
+
+// confineCredential sets where a file with a token or a key may be.
+func (b *OrgBounds) confineCredential(org, dir string, c *files.Credential) error {
+	switch {
+	case c.IsZero():
+	case b.Files == nil:
+		c.Confine(dir, dir)
+	case b.allowsFile(org, c.Written()):
+		c.Begin("")
+	default:
+		c.Deny()
+		return errors.New("file " + c.Written() + " is not one that the organisation may name, by org_bounds")
+	}
+	return nil
+}
+
+// SecretFile returns the path of a file that a secret of an organisation is in.
+func (b *OrgBounds) SecretFile(o *Org, name string) files.Path {
+	p := files.At(name)
+	if dir := filepath.Dir(o.File); o.File != "" && b.Files == nil {
+		p.Confine(dir, dir)
+	}
+	return p
+}
+
+// checkSecrets reports files of secrets that are not where they may be.
+func (b *OrgBounds) checkSecrets(o *Org) error {
+	return strictyaml.EachSecret(o, func(s *strictyaml.Secret) error {
+		_, file := s.Reference()
+		return cause(b.SecretFile(o, file).Check())
+	})
+}
+
+// CheckPlaces reports paths and URLs of an organisation in a file of its own that lead out of what they are confined to. Links may have
+// changed since the configuration was read.
+func (o *Org) CheckPlaces() error {
+	return errors.Join(
+		strictyaml.Each(o, func(p *files.Path) error { return cause(p.Check()) }),
+		strictyaml.Each(o, func(t *files.Target) error { return cause(t.Check()) }),
+		strictyaml.Each(o, func(c *files.Credential) error { return cause(c.Check()) }),
+		strictyaml.Each(o, func(u *egress.URL) error { return u.Check() }),
+	)
+}
+
+// cause is an error of the file system without the path, which a fault has already.
+func cause(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}
