@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -63,7 +64,13 @@ func (m *manager) start(t *testing.T) *process {
 
 func (m *manager) command(t *testing.T) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "sh", "-c", `LISTEN_PID=$$ exec "$0" serve -c "$1"`, binary.Path(t), m.config)
+	return m.run(t, binary.Path(t), "serve", "-c", m.config)
+}
+
+// run is the command that starts a program with the sockets.
+func (m *manager) run(t *testing.T, program string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "sh", slices.Concat([]string{"-c", `LISTEN_PID=$$ exec "$0" "$@"`, program}, args)...)
 	cmd.Env = append(os.Environ(), "ACME_KEY="+platform.DefaultKey, "NOTIFY_SOCKET="+m.notify.LocalAddr().String(),
 		fmt.Sprintf("LISTEN_FDS=%d", len(m.files)), "LISTEN_FDNAMES="+strings.Join(m.names, ":"))
 	cmd.ExtraFiles = m.files
