@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -236,5 +237,44 @@ func TestManifest(t *testing.T) {
 	}
 	if got := faults(p); len(got) != 3 || !strings.HasPrefix(got[0], "tollgate-dev.yaml:2: ") || !strings.HasPrefix(got[2], "tollgate-dev.yaml:4: ") {
 		t.Errorf("faults %v", got)
+	}
+}
+
+// A project whose Python files are too large together is read in part, and says so. A named pipe or a link out of the project is not read.
+func TestPythonIsBoundedTogether(t *testing.T) {
+	t.Parallel()
+	const function = from + "@Endpoint(name='%s')\ndef f(): ...\n"
+	dir := write(t, map[string]string{"a.py": fmt.Sprintf(function, "a"), "z.py": fmt.Sprintf(function, "z")})
+	for n := range 33 { // of 512 KiB
+		put(t, dir, fmt.Sprintf("m%02d.py", n), "#"+strings.Repeat("x", 512<<10-2)+"\n")
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe.py"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := read(t, dir)
+	if got := strings.Join(faults(p), "\n"); !strings.Contains(got, "m31.py: not read: the Python files have more than 16777216 bytes together") {
+		t.Errorf("faults %q", got)
+	}
+	if diff := cmp.Diff([]string{"POST /a/runsync"}, routes(p)); diff != "" {
+		t.Errorf("routes (-want +got):\n%s", diff)
+	}
+}
+
+// A manifest that is a named pipe, too large or a link out of the project is an error, and holds nothing up.
+func TestManifestsThatAreNotRead(t *testing.T) {
+	t.Parallel()
+	outside := write(t, map[string]string{"x.yaml": "endpoints: []\n"})
+	for name, make := range map[string]func(path string) error{
+		"pipe":  func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"large": func(path string) error { return os.WriteFile(path, []byte(strings.Repeat("#", 2<<20)), 0o600) },
+		"link":  func(path string) error { return os.Symlink(filepath.Join(outside, "x.yaml"), path) },
+	} {
+		dir := t.TempDir()
+		if err := make(filepath.Join(dir, "tollgate-dev.yaml")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := (dev.Python{}).Read(t.Context(), dir); err == nil {
+			t.Errorf("%s: the manifest is read", name)
+		}
 	}
 }
