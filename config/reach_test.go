@@ -1,12 +1,14 @@
 package config_test
 
 import (
+	"encoding"
 	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -89,14 +91,14 @@ func TestPathsAndURLsOfOrganisationsHaveTypes(t *testing.T) {
 }
 
 func isEnum(typ reflect.Type) bool {
-	_, ok := reflect.New(typ).Interface().(strictyaml.Enum)
+	_, ok := reflect.TypeAssert[strictyaml.Enum](reflect.New(typ))
 	return ok
 }
 
 // walk calls visit for each setting below a type, by its path in YAML, where [] stands for any item of a list and any value of a mapping.
 func walk(typ reflect.Type, path string, visit func(path string, typ reflect.Type)) {
-	_, text := reflect.New(typ).Interface().(interface{ UnmarshalText([]byte) error })
-	_, number := reflect.New(typ).Interface().(strictyaml.NumberUnmarshaler)
+	_, text := reflect.TypeAssert[encoding.TextUnmarshaler](reflect.New(typ))
+	_, number := reflect.TypeAssert[strictyaml.NumberUnmarshaler](reflect.New(typ))
 	switch {
 	case text, number, typ == reflect.TypeFor[strictyaml.Secret](), typ == reflect.TypeFor[time.Duration]():
 		visit(path, typ)
@@ -107,8 +109,7 @@ func walk(typ reflect.Type, path string, visit func(path string, typ reflect.Typ
 	case typ.Kind() == reflect.Slice, typ.Kind() == reflect.Map:
 		walk(typ.Elem(), path+"[]", visit)
 	case typ.Kind() == reflect.Struct:
-		for i := range typ.NumField() {
-			f := typ.Field(i)
+		for f := range typ.Fields() {
 			name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 			switch {
 			case options == "inline":
@@ -126,8 +127,8 @@ func walk(typ reflect.Type, path string, visit func(path string, typ reflect.Typ
 func setting(path, value string) string {
 	parts := strings.Split(path, ".")
 	text := value
-	for i := len(parts) - 1; i >= 0; i-- {
-		name, list := strings.CutSuffix(parts[i], "[]")
+	for _, part := range slices.Backward(parts) {
+		name, list := strings.CutSuffix(part, "[]")
 		if list {
 			text = "[" + text + "]"
 		}

@@ -46,6 +46,25 @@ type plan struct {
 	fields []*field
 	// retired are hints for keys that a section has no more.
 	retired map[string]string
+	// parts returns the types within the type, itself included.
+	parts func() map[reflect.Type]bool
+}
+
+// has reports whether values of the plan's type can hold a value of another type.
+func (pl *plan) has(t reflect.Type) bool { return pl.parts()[t] }
+
+// collect adds the types within the plan's type to a set.
+func (pl *plan) collect(into map[reflect.Type]bool) {
+	if into[pl.typ] {
+		return
+	}
+	into[pl.typ] = true
+	if pl.elem != nil {
+		pl.elem.collect(into)
+	}
+	for _, f := range pl.fields {
+		f.plan.collect(into)
+	}
 }
 
 type field struct {
@@ -106,6 +125,11 @@ func (p planner) of(t reflect.Type) *plan {
 		return pl
 	}
 	pl := &plan{typ: t}
+	pl.parts = sync.OnceValue(func() map[reflect.Type]bool {
+		parts := make(map[reflect.Type]bool)
+		pl.collect(parts)
+		return parts
+	})
 	p[t] = pl
 	p.fill(pl)
 	return pl

@@ -28,7 +28,7 @@ func Each[T any](v any, do func(*T) error) error {
 		panic(fmt.Sprintf("strictyaml: settings of %T, want a pointer", v))
 	}
 	// A value is addressable: fields and elements are, and the elements of maps are walked as copies.
-	w := &walker{wanted: reflect.TypeFor[T](), parts: make(map[*plan]bool), do: func(v reflect.Value) error { return do(v.Addr().Interface().(*T)) }}
+	w := &walker{wanted: reflect.TypeFor[T](), do: func(v reflect.Value) error { return do(v.Addr().Interface().(*T)) }}
 	w.walk(planOf(target.Type().Elem()), target.Elem(), "")
 	return errors.Join(w.errs...)
 }
@@ -37,22 +37,10 @@ type walker struct {
 	wanted reflect.Type
 	do     func(reflect.Value) error
 	errs   []error
-	parts  map[*plan]bool // whether a plan has the wanted type in it
-}
-
-// has reports whether values of a plan can hold the wanted type. Lists of ten thousand keys are then passed over.
-func (w *walker) has(pl *plan) bool {
-	if known, ok := w.parts[pl]; ok {
-		return known
-	}
-	w.parts[pl] = true // while a type is asked about that has itself as a part
-	found := pl.typ == w.wanted || pl.elem != nil && w.has(pl.elem) || slices.ContainsFunc(pl.fields, func(f *field) bool { return w.has(f.plan) })
-	w.parts[pl] = found
-	return found
 }
 
 func (w *walker) walk(pl *plan, v reflect.Value, path string) {
-	if !w.has(pl) {
+	if !pl.has(w.wanted) { // lists of ten thousand keys are passed over
 		return
 	}
 	if pl.typ == w.wanted {

@@ -2,7 +2,6 @@ package layering_test
 
 import (
 	"go/ast"
-
 	"slices"
 	"strings"
 	"testing"
