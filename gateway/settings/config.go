@@ -75,7 +75,7 @@ type Config struct {
 	Orgs []Org `yaml:"orgs" doc:"the organisations served; at least one, unless orgs_files is set" reload:"live"`
 
 	OrgsFiles string    `yaml:"orgs_files" doc:"pattern of files with one more organisation each, such as conf.d/*.yaml: a file has the settings of an entry of orgs and is named after its id. Paths in it begin where it is and stay in its directory, and its URLs lead to public addresses, as org_bounds says; see docs/operations.md" reload:"live"`
-	OrgBounds OrgBounds `yaml:"org_bounds" doc:"bounds on the organisations of orgs_files" reload:"live"`
+	OrgBounds OrgBounds `yaml:"org_bounds" doc:"bounds on the organisations of orgs_files. Their paths and URLs are confined even without bounds: paths to the directory of the file, URLs to public addresses; see docs/operations.md" reload:"live"`
 
 	// Refused are the files of organisations that could not be taken.
 	Refused []FileFault `yaml:"-"`
