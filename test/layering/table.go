@@ -328,8 +328,8 @@ func Table() []Row {
 		{Package: "policies/document", May: []string{"policies/load", "policies/record", "policies/sandbox"}, Why: "pages are made of what is loaded, without an engine"},
 		{
 			Package: "policies/...",
-			May:     []string{"config/fault", "config/files", "config/strictyaml", "config/panics", "policies/..."},
-			Why:     "tools around the engine are a library of their own: they import nothing else of ours but faults and the grammar of files",
+			May:     []string{"config/egress", "config/fault", "config/files", "config/panics", "config/strictyaml", "policies/..."},
+			Why:     "tools around the engine are a library of their own: they import nothing else of ours but faults, paths, URLs and the grammar of files",
 		},
 		{Package: "ratelimit/...", May: []string{"config/encryption", "config/fault", "config/files", "config/panics"}, Why: "the limiter is a library of its own: it imports nothing of ours but leaves of config"},
 		{

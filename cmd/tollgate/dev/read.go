@@ -24,7 +24,7 @@ import (
 // Bounds of a project, and of the children that read it.
 const (
 	maxFiles     = 2000
-	maxFileSize  = 512 << 10 // bytes; a syntax tree takes up to 170 times as much
+	maxFileSize  = 256 << 10 // bytes; a syntax tree takes up to 560 times as much
 	maxSource    = 16 << 20  // bytes of all Python files
 	maxFunctions = 1000
 	maxModules   = 8388608 // bytes of the local modules of one function

@@ -136,7 +136,7 @@ func TestFaultsHaveFileAndLine(t *testing.T) {
 		"taken name":       {from + "@Endpoint(name='a')\ndef f(): ...\n@Endpoint(name='a')\ndef g(): ...\n", "a.py:4: the name a is taken by a.py:2"},
 		"taken route":      {from + "a = Endpoint(name='a')\n@a.get('/{x}')\ndef f(x): ...\n@a.get('/{y}')\ndef g(y): ...\n", "a.py:6: GET /a/{y} is a route of a.py:2 already"},
 		"deep":             {"x = " + strings.Repeat("(", 5000) + "\n", "a.py"},
-		"too large":        {"#" + strings.Repeat("x", 512<<10) + "\n", "a.py: larger than 524288 bytes"},
+		"too large":        {"#" + strings.Repeat("x", 256<<10) + "\n", "a.py: larger than 262144 bytes"},
 		"scaled by delay":  {from + "a = Endpoint(name='a', scaler_type='QUEUE_DELAY')\n@a.get('/x')\ndef f(): ...\n", "a.py:2: scaler_type: load-balanced endpoints scale by REQUEST_COUNT"},
 		"route of a class": {from + "a = Endpoint(name='a')\n@a.get('/x')\nclass C: ...\n", "a.py:3: get makes no route"},
 	} {
@@ -200,7 +200,7 @@ func TestProjectsAreBounded(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
 	text.WriteString(from)
-	for i := range 10000 {
+	for i := range 3000 {
 		fmt.Fprintf(&text, "@Endpoint(name='f%d')\ndef f%d(): ...\n", i, i)
 	}
 	p := read(t, write(t, map[string]string{"a.py": text.String()}))
@@ -245,14 +245,14 @@ func TestPythonIsBoundedTogether(t *testing.T) {
 	t.Parallel()
 	const function = from + "@Endpoint(name='%s')\ndef f(): ...\n"
 	dir := write(t, map[string]string{"a.py": fmt.Sprintf(function, "a"), "z.py": fmt.Sprintf(function, "z")})
-	for n := range 33 { // of 512 KiB
-		put(t, dir, fmt.Sprintf("m%02d.py", n), "#"+strings.Repeat("x", 512<<10-2)+"\n")
+	for n := range 65 { // of 256 KiB
+		put(t, dir, fmt.Sprintf("m%02d.py", n), "#"+strings.Repeat("x", 256<<10-2)+"\n")
 	}
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe.py"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p := read(t, dir)
-	if got := strings.Join(faults(p), "\n"); !strings.Contains(got, "m31.py: not read: the Python files have more than 16777216 bytes together") {
+	if got := strings.Join(faults(p), "\n"); !strings.Contains(got, "m63.py: not read: the Python files have more than 16777216 bytes together") {
 		t.Errorf("faults %q", got)
 	}
 	if diff := cmp.Diff([]string{"POST /a/runsync"}, routes(p)); diff != "" {
