@@ -98,9 +98,9 @@ func (t *Alerts) tellUnusual(ctx context.Context, a *spend.Alert) error {
 	return nil
 }
 
-// Cause tells by the log and the webhook why pods are stopped, as an event of a
-// kind for budgets or one for idle resources, without waiting for the delivery.
-func (t *Alerts) Cause(ctx context.Context, c spend.Cause, r spend.Record, budget, idle string) {
+// Cause reports, in the log and to the receiver, why pods are stopped. The event is budget or, for idle resources, idle.
+// Cause does not wait for the delivery, and calls ended with its outcome.
+func (t *Alerts) Cause(ctx context.Context, c spend.Cause, r spend.Record, budget, idle string, ended func(error)) {
 	now := t.Now()
 	var kind, id string
 	var data any
@@ -118,18 +118,27 @@ func (t *Alerts) Cause(ctx context.Context, c spend.Cause, r spend.Record, budge
 		t.Logger.WarnContext(ctx, "a resource is idle", "event", idle, "org", c.Org, "resource", r.ID, "kind", r.Kind, "name", d.Name, "reason", c.Idle.Reason,
 			"since", d.Since, "usd_per_month", string(d.PerMonth), "stop_at", c.StopAt, "team", r.Owner.Team, "key", r.Owner.Key)
 		kind, data = idle, d
-		id = strings.Join([]string{kind, c.Org, r.ID, d.Since.Format(time.RFC3339), c.StopAt.Format(time.RFC3339)}, ":")
+		at := c.FirstSent
+		if at.IsZero() {
+			at = c.StopAt
+		}
+		id = strings.Join([]string{kind, c.Org, r.ID, d.Since.Format(time.RFC3339), at.Format(time.RFC3339)}, ":")
 	}
-	t.tell(ctx, c.Org, id, kind, now, data)
+	t.Go(func() { ended(t.delivered(ctx, c.Org, id, kind, now, data)) })
 }
 
 // tell delivers an event without waiting for that.
 func (t *Alerts) tell(ctx context.Context, org, id, kind string, at time.Time, data any) {
-	t.Go(func() {
-		if err := t.deliver(context.WithoutCancel(ctx), org, id, kind, at, data); err != nil {
-			t.Logger.WarnContext(ctx, "an alert was not delivered", "org", org, "event", kind, "error", err.Error())
-		}
-	})
+	t.Go(func() { _ = t.delivered(ctx, org, id, kind, at, data) })
+}
+
+// delivered delivers an event, logs a failure and returns it.
+func (t *Alerts) delivered(ctx context.Context, org, id, kind string, at time.Time, data any) error {
+	err := t.deliver(context.WithoutCancel(ctx), org, id, kind, at, data)
+	if err != nil {
+		t.Logger.WarnContext(ctx, "an alert was not delivered", "org", org, "event", kind, "error", err.Error())
+	}
+	return err
 }
 
 // stranger is the alert about a resource that was made without the

@@ -15,14 +15,14 @@ func (m *Money) plan(org string) *spend.Plan { return m.deps.Plan(org) }
 
 // newEnforcer stops pods of budgets that are passed and idle ones, and tells of it
 // like of a threshold. A message that could not be delivered is in the log.
-func (m *Money) newEnforcer(notices spend.Notices, gap time.Duration) *spend.Enforcer {
+func (m *Money) newEnforcer(notices spend.Notices, interval time.Duration) *spend.Enforcer {
 	return &spend.Enforcer{
-		Notices: notices, Plan: m.plan, Gap: gap,
-		Announce: func(ctx context.Context, c spend.Cause, r spend.Record) {
-			m.deps.Alerts.Cause(ctx, c, r, "budget.over", "resource.idle")
+		Notices: notices, Plan: m.plan, Interval: interval,
+		Announce: func(ctx context.Context, c spend.Cause, r spend.Record, ended func(error)) {
+			m.deps.Alerts.Cause(ctx, c, r, "budget.over", "resource.idle", ended)
 		},
 		Stopped: func(ctx context.Context, c spend.Cause, r spend.Record) {
-			m.deps.Alerts.Cause(ctx, c, r, "budget.stopped", "resource.stopped")
+			m.deps.Alerts.Cause(ctx, c, r, "budget.stopped", "resource.stopped", func(error) {})
 			m.didStop(&c, &r)
 		},
 		Stop: m.stopPod,

@@ -21,10 +21,6 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// idleGap is how many intervals of the reconciler may pass between two looks for idle
-// resources: a change of its leader takes up to four.
-const idleGap = 5
-
 // Answering is how much longer than a call of the platform may take a reservation
 // can be under way.
 const Answering = 10 * time.Second
@@ -32,7 +28,7 @@ const Answering = 10 * time.Second
 // Alerts tells receivers of the findings of passes over ledgers.
 type Alerts interface {
 	Thresholds(notices spend.Notices, history *spend.History, plan func(org string) *spend.Plan) *spend.Alerts
-	Cause(ctx context.Context, c spend.Cause, r spend.Record, budget, idle string)
+	Cause(ctx context.Context, c spend.Cause, r spend.Record, budget, idle string, ended func(error))
 	Strangers(ctx context.Context, org string, found []spend.Found)
 	Drift(ctx context.Context, org string, drifted []spend.Drift)
 	Short(ctx context.Context, org string, r *spend.Report)
@@ -121,7 +117,7 @@ func New(cfg *settings.Config, self spend.Holder, deps Deps) *Money {
 			alerts.Look(ctx, org, s)
 		},
 		Bills:    &spend.Bills{Store: store, Notices: store, List: m.bills, After: cfg.Spend.Bills, Retention: cfg.Spend.History},
-		Enforcer: m.newEnforcer(store, idleGap*cfg.Spend.Reconcile), Patience: cfg.Timeouts.Call + Answering, Unresolved: cfg.Spend.Unresolved,
+		Enforcer: m.newEnforcer(store, cfg.Spend.Reconcile), Patience: cfg.Timeouts.Call + Answering, Unresolved: cfg.Spend.Unresolved,
 		Done: func(ctx context.Context, org string, r spend.Report) {
 			before := passes.done(ctx, org, r)
 			m.deps.Alerts.Strangers(ctx, org, r.Strangers)
@@ -132,7 +128,7 @@ func New(cfg *settings.Config, self spend.Holder, deps Deps) *Money {
 			}
 		},
 	}
-	m.Books = spend.NewLoop(reconciler, cfg.Spend.Reconcile, m.budgeted, store.Leader(3*cfg.Spend.Reconcile).Lead)
+	m.Books = spend.NewLoop(reconciler, cfg.Spend.Reconcile, m.budgeted, store.Leader(3*cfg.Spend.Reconcile))
 	m.newOutbox(cfg, remembered, self)
 	m.Ledger = &spend.Ledger{Costs: spend.NewRunCosts(), Store: m.Outbox, Rebuild: reconciler.Rebuild, Doubt: m.Books.Kick}
 	m.Images = &spend.Watch{Images: images, Orgs: m.budgeted, Rebuild: reconciler.Rebuild, Interval: cfg.Spend.Reconcile, Beat: ratelimit.Beat}

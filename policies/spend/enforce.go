@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
@@ -59,6 +61,9 @@ type Cause struct {
 	Idle   *IdleResource
 	// StopAt is when pods begin to be stopped, zero if none is.
 	StopAt time.Time
+	// FirstSent is when the notice of a stop was first sent; attempts to deliver it again have the same FirstSent and a
+	// later StopAt.
+	FirstSent time.Time
 }
 
 // Enforcer stops pods of budgets that are passed, and idle ones.
@@ -66,15 +71,17 @@ type Enforcer struct {
 	Notices Notices
 	// Plan returns the budgets of an organisation, nil for none.
 	Plan func(org string) *Plan
-	// Announce tells that pods will be stopped, or that something is idle; Stopped that
-	// a pod was stopped. They do not wait for the telling.
-	Announce func(ctx context.Context, c Cause, r Record)
-	Stopped  func(ctx context.Context, c Cause, r Record)
+	// Announce sends a notice that pods will be stopped, or that a resource is idle. It does not wait for the delivery, and
+	// calls ended with its outcome: nil if the receiver accepted the notice, or if the organisation has no receiver.
+	Announce func(ctx context.Context, c Cause, r Record, ended func(err error))
+	// Stopped reports that a pod was stopped. It does not wait for the delivery.
+	Stopped func(ctx context.Context, c Cause, r Record)
 	// Stop stops a pod and returns its remaining amounts.
 	Stop func(ctx context.Context, org, id string) (Amounts, error)
-	// Gap is the longest distance between two passes that shows a pod to be idle in
-	// between.
-	Gap time.Duration
+	// Interval is the time between two regular passes: the most idle time that one pass vouches for.
+	Interval time.Duration
+
+	sending sync.Map // names of notices being delivered, each after its organisation
 }
 
 // due is a cause with its consequences; without a cause, the notice under
@@ -131,18 +138,14 @@ func (e *Enforcer) follow(ctx context.Context, p *pass, d *due, noticed string) 
 	switch {
 	case over:
 		next = ""
-	case d.notice == 0:
-		if next = told; noticed != told {
-			e.Announce(ctx, d.Cause, p.record(d.Idle.ID))
-		}
+	case d.notice == 0 && noticed == told:
+	case d.Idle != nil && (d.notice == 0 || err != nil):
+		return e.announce(ctx, p, d, noticed)
 	case err != nil:
+		// A receiver that is down does not lift a limit in money: the stop follows all the same.
 		d.StopAt = p.state.Now.Add(d.notice).UTC()
 		next = d.StopAt.Format(time.RFC3339)
-		var r Record
-		if d.Idle != nil {
-			r = p.record(d.Idle.ID)
-		}
-		e.Announce(ctx, d.Cause, r)
+		e.Announce(ctx, d.Cause, Record{}, func(error) {})
 	case !p.state.Now.Before(at):
 		d.StopAt = at
 		err := e.stop(ctx, p, d)
@@ -154,6 +157,47 @@ func (e *Enforcer) follow(ctx context.Context, p *pass, d *due, noticed string) 
 		return nil
 	}
 	return e.Notices.Notice(ctx, p.org, d.name, next)
+}
+
+// sent begins the text that is noticed of an idle resource until its notice was delivered; the time of the first attempt
+// follows.
+const sent = "sent "
+
+// announce sends the notice of an idle resource, unless an attempt is in progress, and records it once it was delivered.
+// Until then every pass sends it again, and nothing is stopped: a pod is stopped when d.notice has passed since the
+// delivery.
+func (e *Enforcer) announce(ctx context.Context, p *pass, d *due, noticed string) error {
+	key := p.org + " " + d.name
+	if _, busy := e.sending.LoadOrStore(key, true); busy {
+		return nil
+	}
+	first, again := strings.CutPrefix(noticed, sent)
+	if !again {
+		first = p.state.Now.UTC().Format(time.RFC3339)
+		if err := e.Notices.Notice(ctx, p.org, d.name, sent+first); err != nil {
+			e.sending.Delete(key)
+			return err
+		}
+	}
+	if d.notice > 0 {
+		d.FirstSent, _ = time.Parse(time.RFC3339, first) // this function has written it
+		d.StopAt = p.state.Now.Add(d.notice).UTC()
+	}
+	began := time.Now()
+	e.Announce(ctx, d.Cause, p.record(d.Idle.ID), func(err error) {
+		defer e.sending.Delete(key)
+		if err != nil {
+			return
+		}
+		next := told
+		if d.notice > 0 {
+			next = d.StopAt.Add(time.Since(began)).Format(time.RFC3339)
+		}
+		if err := e.Notices.Notice(context.WithoutCancel(ctx), p.org, d.name, next); err != nil {
+			p.Logger.WarnContext(ctx, "delivered notice not recorded: the next pass sends it again", "org", p.org, "resource", d.Idle.ID, "error", err.Error())
+		}
+	})
+	return nil
 }
 
 // record is that of a resource; one that was entered by this pass is the

@@ -23,7 +23,7 @@ type Idle struct {
 	CPUBelow  int64         `yaml:"cpu_below" doc:"bound of the use of its processors; 0 is 10" unit:"percent"`
 	Forgotten time.Duration `yaml:"forgotten" doc:"how long a pod that pays for storage must be stopped, or a network volume be mounted by nothing, to be idle; 0 is 24h"`
 	Action    Action        `yaml:"action" doc:"action on idle resources: list shows them, notify also tells the receiver of alerts, stop also stops pods after notice, but for those that are locked, that have no owner, or whose owner keeps them; empty is list. Nothing is deleted"`
-	Notice    time.Duration `yaml:"notice" doc:"how long before a pod is stopped that is announced; 0 is 15m"`
+	Notice    time.Duration `yaml:"notice" doc:"minimum time between the delivery of the notice and the stop of a pod; a pod whose notice was not delivered is not stopped; 0 is 15m"`
 }
 
 // Action is done to idle resources. The zero Action is ActionList.
@@ -131,7 +131,9 @@ type IdleResource struct {
 	Name   string    `json:"name,omitempty"`
 	Reason Reason    `json:"reason"`
 	Since  time.Time `json:"since"` // the first look that found it so
-	Burn   int64     `json:"burn"`  // micro-dollars per hour
+	// Observed is the idle time since then that looks have covered; see [Idle.look].
+	Observed time.Duration `json:"observed"`
+	Burn     int64         `json:"burn"` // micro-dollars per hour
 	// Kept is until when its owner keeps it, StopAt when it will be stopped; zero for
 	// neither.
 	Kept   time.Time `json:"-"`
@@ -144,23 +146,30 @@ type sightings struct {
 	Idle map[string]IdleResource `json:"idle"` // by id
 }
 
-// look compares the listed resources with the look before. A pod or endpoint that was not
-// looked at for longer than gap, or a pod started since, may have worked meanwhile.
-func (i *Idle) look(before *sightings, found map[string]*Found, now time.Time, gap time.Duration) sightings {
+// look compares the listed resources with the previous look, and returns the idle ones. interval is the regular time
+// between two looks. The idle time of pods and endpoints is the observed time alone: a look covers at most one interval
+// before it, and after more than two intervals without a look the idle time starts from zero, because the resource may
+// have worked meanwhile. It also starts from zero when a pod was started since the previous look.
+func (i *Idle) look(before *sightings, found map[string]*Found, now time.Time, interval time.Duration) sightings {
 	next := sightings{At: now, Idle: make(map[string]IdleResource)}
-	unseen := now.Sub(before.At) > min(gap, i.For)
+	gap := now.Sub(before.At)
 	for id, f := range found {
 		reason := i.reason(f)
 		if reason == "" {
 			continue
 		}
-		was := before.Idle[id]
-		since := was.Since
-		started := f.Kind == operation.KindPod && f.Use.Up >= 0 && f.Use.Up < now.Sub(since)
-		if was.Reason != reason || started || unseen && (reason == Unused || reason == NoJobs) {
-			since = now
+		was, works := before.Idle[id], reason == Unused || reason == NoJobs
+		started := f.Kind == operation.KindPod && f.Use.Up >= 0 && f.Use.Up < now.Sub(was.Since)
+		r := IdleResource{Kind: string(f.Kind), Name: f.Name, Reason: reason, Since: was.Since, Burn: f.Use.Burn}
+		switch {
+		case was.Reason != reason || started || works && gap > 2*interval:
+			r.Since = now
+		case works:
+			r.Observed = was.Observed + max(0, min(gap, interval))
+		default:
+			r.Observed = now.Sub(r.Since)
 		}
-		next.Idle[id] = IdleResource{Kind: string(f.Kind), Name: f.Name, Reason: reason, Since: since, Burn: f.Use.Burn}
+		next.Idle[id] = r
 	}
 	return next
 }
@@ -236,7 +245,7 @@ func KeptUntil(noticed map[string]string) map[string]time.Time {
 func (i *Idle) list(s *sightings, noticed map[string]string) (list []IdleResource) {
 	for _, id := range slices.Sorted(maps.Keys(s.Idle)) {
 		r := s.Idle[id]
-		if s.At.Sub(r.Since) < i.after(r.Reason) {
+		if r.Observed < i.after(r.Reason) {
 			continue
 		}
 		r.ID = id
@@ -253,7 +262,7 @@ func (i *Idle) list(s *sightings, noticed map[string]string) (list []IdleResourc
 func (e *Enforcer) idle(ctx context.Context, p *pass, i *Idle, noticed map[string]string) ([]due, error) {
 	var before sightings
 	_ = json.Unmarshal([]byte(noticed[idleField]), &before) // an unreadable entry is seen anew
-	s := i.look(&before, p.found, p.state.Now, e.Gap)
+	s := i.look(&before, p.found, p.state.Now, e.Interval)
 	text, err := json.Marshal(s)
 	if err == nil {
 		err = e.Notices.Notice(ctx, p.org, idleField, string(text))

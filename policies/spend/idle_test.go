@@ -16,7 +16,7 @@ import (
 )
 
 // idleRules are those of the traces: looks more than idleGap apart show nothing of the
-// time between them.
+// time between them, and those more than half of that apart only a part of it.
 var idleRules = spend.Idle{For: 30 * time.Minute, GPUBelow: 5, CPUBelow: 10, Action: spend.ActionStop, Notice: 10 * time.Minute}
 
 const idleGap = 5 * time.Minute
@@ -112,8 +112,9 @@ func newWatched(t *rapid.T, start time.Time) *watched {
 		Claim: func(context.Context, string, *spend.Found, *spend.Hold) (bool, error) { return true, nil },
 		Lock:  func(context.Context, string) (func(), error) { return func() {}, nil },
 		Enforcer: &spend.Enforcer{
-			Notices: w.Memory, Gap: idleGap, Plan: func(string) *spend.Plan { return &spend.Plan{Idle: idleRules} },
-			Announce: func(_ context.Context, c spend.Cause, _ spend.Record) {
+			Notices: w.Memory, Interval: idleGap / 2, Plan: func(string) *spend.Plan { return &spend.Plan{Idle: idleRules} },
+			Announce: func(_ context.Context, c spend.Cause, _ spend.Record, ended func(error)) {
+				ended(nil)
 				if tr := w.traces[c.Idle.ID]; !c.StopAt.IsZero() {
 					tr.announced = w.now
 				}
@@ -184,7 +185,7 @@ func TestIdleTraces(t *testing.T) {
 		missed := start // the last moment that no look can vouch for
 		for last := start; last.Before(start.Add(8 * time.Hour)); last = w.now {
 			w.now = last.Add(time.Duration(rapid.Int64Range(int64(longest/4), int64(longest)).Draw(t, "distance"))).Truncate(time.Second)
-			if w.now.Sub(last) > idleGap {
+			if w.now.Sub(last) > idleGap/2 {
 				missed = w.now
 			}
 			if tr := w.traces[fmt.Sprintf("pod-%d", rapid.IntRange(0, 20).Draw(t, "keep"))]; tr != nil {
@@ -231,6 +232,113 @@ func (w *watched) check(missed time.Time) {
 	}
 }
 
+// TestIdleTimeIsObservedTime: a pod that was busy between two looks of a reconciler that was away for three intervals is not
+// stopped, whether its notice was sent before or not; the time without looks does not count.
+func TestIdleTimeIsObservedTime(t *testing.T) {
+	const interval = time.Minute
+	rules := spend.Idle{For: 10 * time.Minute, Action: spend.ActionStop, Notice: 3 * time.Minute}
+	for _, tt := range []struct {
+		name   string
+		before int // looks until the gap
+		gap    time.Duration
+		after  int // looks from the gap on until the pod is stopped
+	}{
+		{"no gap", 5, interval, 9},
+		{"a look too late by half an interval", 5, 3 * interval / 2, 9},
+		{"three intervals before the notice", 9, 3 * interval, 14},
+		{"three intervals after the notice", 12, 3 * interval, 14},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newReconciled(t)
+			r.rent("x")
+			r.found[0].Use, r.found[0].Stoppable = spend.Use{Known: true, Up: -1}, true
+			stops := 0
+			e := &spend.Enforcer{
+				Notices: r, Interval: interval, Plan: func(string) *spend.Plan { return &spend.Plan{Idle: rules} },
+				Announce: func(_ context.Context, _ spend.Cause, _ spend.Record, ended func(error)) { ended(nil) },
+				Stopped:  func(context.Context, spend.Cause, spend.Record) {},
+				Stop:     func(context.Context, string, string) (spend.Amounts, error) { stops++; return stopped, nil },
+			}
+			look := func() {
+				t.Helper()
+				if err := r.passWith(e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range tt.before {
+				look()
+				r.now = r.now.Add(interval)
+			}
+			r.now = r.now.Add(tt.gap - interval) // in which the pod works
+			for i := 1; i <= tt.after; i++ {
+				look()
+				r.now = r.now.Add(interval)
+				if stops > 0 && i < tt.after {
+					t.Fatalf("stopped at look %d after the gap, want %d", i, tt.after)
+				}
+			}
+			if stops != 1 {
+				t.Errorf("%d stops after %d looks, want 1", stops, tt.after)
+			}
+		})
+	}
+}
+
+// TestUndeliveredNoticeHoldsBackTheStop: an idle pod is stopped when its notice has passed since the delivery, however long
+// that takes. Every pass tries again, one attempt at a time.
+func TestUndeliveredNoticeHoldsBackTheStop(t *testing.T) {
+	r := newReconciled(t)
+	r.rent("x")
+	r.found[0].Use, r.found[0].Stoppable = spend.Use{Known: true, Up: -1}, true
+	const interval = time.Minute
+	var ends []func(error)
+	var causes []spend.Cause
+	stops := 0
+	e := &spend.Enforcer{
+		Notices: r, Interval: interval,
+		Plan: func(string) *spend.Plan {
+			return &spend.Plan{Idle: spend.Idle{For: 2 * time.Minute, Action: spend.ActionStop, Notice: 5 * time.Minute}}
+		},
+		Announce: func(_ context.Context, c spend.Cause, _ spend.Record, ended func(error)) {
+			ends, causes = append(ends, ended), append(causes, c)
+		},
+		Stopped: func(context.Context, spend.Cause, spend.Record) {},
+		Stop:    func(context.Context, string, string) (spend.Amounts, error) { stops++; return stopped, nil },
+	}
+	look := func(n int) {
+		t.Helper()
+		for range n {
+			if err := r.passWith(e); err != nil {
+				t.Fatal(err)
+			}
+			r.now = r.now.Add(interval)
+		}
+	}
+	look(30)
+	if len(ends) != 1 || stops != 0 {
+		t.Fatalf("while the notice is sent: %d attempts, %d stops, want 1 and 0", len(ends), stops)
+	}
+	ends[0](errors.New("the receiver answered 503"))
+	look(30)
+	if len(ends) != 2 || stops != 0 {
+		t.Fatalf("after a failure: %d attempts, %d stops, want 2 and 0", len(ends), stops)
+	}
+	if first := causes[0].FirstSent; first.IsZero() || causes[1].FirstSent != first || !causes[1].StopAt.After(causes[0].StopAt) {
+		t.Errorf("attempts %+v, want one FirstSent and a later StopAt", causes)
+	}
+	ends[1](errors.New("the receiver answered 503"))
+	look(1)
+	ends[2](nil)
+	look(4)
+	if stops != 0 {
+		t.Error("stopped before the notice has passed since the delivery")
+	}
+	look(1)
+	if stops != 1 || len(ends) != 3 {
+		t.Errorf("after the notice: %d stops and %d attempts, want 1 and 3", stops, len(ends))
+	}
+}
+
 // Each kind of resource has its own sign of not working, and an unknown sign is
 // none.
 func TestIdleReasons(t *testing.T) {
@@ -259,7 +367,7 @@ func TestIdleReasons(t *testing.T) {
 			r.found = []spend.Found{tt.found}
 			rules := spend.Idle{For: 10 * time.Minute, Forgotten: 10 * time.Minute}
 			for range 11 {
-				if err := r.passWith(&spend.Enforcer{Notices: r, Gap: idleGap, Plan: func(string) *spend.Plan { return &spend.Plan{Idle: rules} }}); err != nil {
+				if err := r.passWith(&spend.Enforcer{Notices: r, Interval: idleGap, Plan: func(string) *spend.Plan { return &spend.Plan{Idle: rules} }}); err != nil {
 					t.Fatal(err)
 				}
 				r.now = r.now.Add(time.Minute)

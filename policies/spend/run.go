@@ -13,20 +13,28 @@ type Loop struct {
 
 	// Orgs returns the organisations that have budgets now.
 	Orgs func() []string
-	// Lead reports whether this gateway leads for another turn.
-	Lead func(ctx context.Context) bool
+	// Leadership elects the gateway that makes the regular passes.
+	Leadership
 	// Interval is the time between regular passes.
 	Interval time.Duration
 
 	kicks chan string
 }
 
+// Leadership is a lease that one gateway of all holds.
+type Leadership interface {
+	// Lead reports whether this gateway leads for another term.
+	Lead(ctx context.Context) bool
+	// Resign gives the lease up, so that another gateway can lead at once. Lead reports false from then on.
+	Resign(ctx context.Context)
+}
+
 // maxKicks bounds how many organisations can wait to be looked at.
 const maxKicks = 1024
 
 // NewLoop returns a Loop, which does nothing before Run.
-func NewLoop(r *Reconciler, interval time.Duration, orgs func() []string, lead func(context.Context) bool) *Loop {
-	return &Loop{Reconciler: r, Orgs: orgs, Lead: lead, Interval: interval, kicks: make(chan string, maxKicks)}
+func NewLoop(r *Reconciler, interval time.Duration, orgs func() []string, l Leadership) *Loop {
+	return &Loop{Reconciler: r, Orgs: orgs, Leadership: l, Interval: interval, kicks: make(chan string, maxKicks)}
 }
 
 // Kick asks for a pass over an organisation soon. It does not wait.
@@ -40,8 +48,9 @@ func (l *Loop) Kick(org string) {
 // firstLook is how long after a kick the first pass comes.
 const firstLook = 200 * time.Millisecond
 
-// Run makes passes until ctx ends.
+// Run makes passes until ctx ends, and then resigns.
 func (l *Loop) Run(ctx context.Context) error {
+	defer l.Resign(ctx)
 	regular := time.NewTicker(l.Interval)
 	defer regular.Stop()
 	soon := time.NewTimer(0)

@@ -25,6 +25,8 @@ type alertReceiver struct {
 
 	got   chan string
 	calls atomic.Int64
+	// refuses has it answer 403.
+	refuses atomic.Bool
 }
 
 const alertSecret = "a secret of twenty-four bytes"
@@ -42,6 +44,10 @@ func newAlertReceiver(t *testing.T) *alertReceiver {
 		}
 		if err != nil {
 			t.Errorf("a delivery: %v", err)
+		}
+		if r.refuses.Load() {
+			w.WriteHeader(http.StatusForbidden) // is not sent again
+			return
 		}
 		if r.calls.Add(1) == 1 {
 			w.WriteHeader(http.StatusServiceUnavailable)

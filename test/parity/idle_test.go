@@ -2,6 +2,7 @@ package parity
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +52,20 @@ func (d *door) idle(t *testing.T, org string) map[string]string {
 		got[r.Name] = strings.TrimSuffix(strings.Join([]string{r.Reason, r.PerMonth, r.Key}, " "), " ")
 	}
 	return got
+}
+
+// announced waits until the stops of pods have been announced, which happens in the background.
+func (d *door) announced(t *testing.T, names ...string) {
+	t.Helper()
+	world.Until(t, "the stops are announced", func() bool {
+		n := 0
+		for _, r := range operator[admin.IdleList](t, d, "GET", "/admin/spend/idle?org=acme").Resources {
+			if r.StopAt != nil && slices.Contains(names, r.Name) {
+				n++
+			}
+		}
+		return n == len(names)
+	})
 }
 
 // did lists the acts of the gateways by themselves for acme.
@@ -107,6 +122,7 @@ func TestIdlePodsAreStopped(t *testing.T) {
 	}
 	operator[admin.Kept](t, d, "POST", "/admin/spend/keep?org=acme&for=24h&id="+ids["kept"])
 	d.watch(t, 2)
+	d.announced(t, "idle", "late")
 	const cost = "unused 315.9002"
 	want := map[string]string{"idle": cost + " key_research", "kept": cost + " key_research", "locked": cost + " key_research", "late": cost + " key_research", "outside": cost}
 	if diff := cmp.Diff(want, d.idle(t, "acme")); diff != "" {
@@ -162,6 +178,61 @@ func TestIdlePodsAreStopped(t *testing.T) {
 		t.Errorf("the pod that is no longer kept is %s, want EXITED", got)
 	}
 	for delivered := ""; !strings.Contains(delivered, "resource.stopped"); delivered = <-r.got {
+	}
+}
+
+// A pod that worked while no gateway looked is not stopped, although the first look afterwards finds it idle: by default a
+// gateway that is restarted looks again after three minutes at most.
+func TestPodsThatWorkUnseenGoOn(t *testing.T) {
+	t.Parallel()
+	r := newAlertReceiver(t)
+	r.calls.Add(1)
+	d := openDoor(t, "http", watching("{for: 10m, action: stop, notice: 3m}"), told(r, "127.0.0.0/8"))
+	id := d.rented(t, podNamed("idle"))
+	d.used(t, 0, 3, id)
+	d.watch(t, 11)
+	d.announced(t, "idle")
+	d.advance(121 * time.Second) // in which it works
+	d.gateway = newGateway(t, d)
+	d.watch(t, 10)
+	if got := d.podStatus(t, id); got != "RUNNING" || len(d.idle(t, "acme")) != 0 {
+		t.Errorf("nine minutes after its work the pod is %s, idle are %v", got, d.idle(t, "acme"))
+	}
+	d.watch(t, 1)
+	d.announced(t, "idle")
+	d.watch(t, 3)
+	if got := d.podStatus(t, id); got != "EXITED" {
+		t.Errorf("after ten idle minutes and the notice the pod is %s, want EXITED", got)
+	}
+}
+
+// A pod whose owner could not be notified is not stopped. Its notice is sent again by each pass, and the pod is stopped when
+// the notice has passed since the delivery.
+func TestUndeliveredNoticeHoldsBackTheStop(t *testing.T) {
+	t.Parallel()
+	r := newAlertReceiver(t)
+	r.calls.Add(1)
+	r.refuses.Store(true)
+	d := openDoor(t, "http", watching("{for: 10m, action: stop, notice: 10m}"), told(r, "127.0.0.0/8"))
+	id := d.rented(t, podNamed("idle"))
+	d.used(t, 0, 3, id)
+	d.watch(t, 20)
+	if got := d.podStatus(t, id); got != "RUNNING" {
+		t.Fatalf("without a delivered notice the pod is %s, want RUNNING", got)
+	}
+	r.refuses.Store(false)
+	world.Until(t, "the notice is delivered", func() bool {
+		d.watch(t, 1)
+		return len(r.got) > 0
+	})
+	d.announced(t, "idle")
+	d.watch(t, 2)
+	if got := d.podStatus(t, id); got != "RUNNING" {
+		t.Errorf("two minutes after the notice the pod is %s, want RUNNING", got)
+	}
+	d.watch(t, 10)
+	if got := d.podStatus(t, id); got != "EXITED" {
+		t.Errorf("after the notice the pod is %s, want EXITED", got)
 	}
 }
 

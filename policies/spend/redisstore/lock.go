@@ -34,11 +34,14 @@ func (s *Store) Lock(ctx context.Context, org string) (unlock func(), err error)
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
-	return func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer cancel()
-		_ = lock.Release(ctx) // it ends by itself
-	}, nil
+	return func() { release(ctx, lock) }, nil
+}
+
+// release gives a lock up also after ctx has ended. A lock that cannot be released ends by itself.
+func release(ctx context.Context, lock *redislock.Lock) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	_ = lock.Release(ctx)
 }
 
 // Leader elects one gateway of all that share the store.
@@ -46,8 +49,9 @@ type Leader struct {
 	store *Store
 	term  time.Duration
 
-	mu   sync.Mutex // guards lock
-	lock *redislock.Lock
+	mu       sync.Mutex // guards lock and resigned
+	lock     *redislock.Lock
+	resigned bool
 }
 
 // Leader returns a candidate. Whoever leads does so for a term and must ask again
@@ -58,6 +62,9 @@ func (s *Store) Leader(term time.Duration) *Leader { return &Leader{store: s, te
 func (l *Leader) Lead(ctx context.Context) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.resigned {
+		return false
+	}
 	if l.lock != nil {
 		err := l.lock.Refresh(ctx, l.term, nil)
 		if err == nil {
@@ -74,4 +81,15 @@ func (l *Leader) Lead(ctx context.Context) bool {
 	}
 	l.lock = lock
 	return true
+}
+
+// Resign implements spend.Leadership.
+func (l *Leader) Resign(ctx context.Context) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.resigned = true
+	if l.lock != nil {
+		release(ctx, l.lock)
+		l.lock = nil
+	}
 }
