@@ -322,7 +322,7 @@ func TestWatchOrgFiles(t *testing.T) {
 	seen, ended := make(chan []settings.Org), make(chan struct{})
 	go func() {
 		defer close(ended)
-		config.Watch(ctx, now.Inputs, nil, nil, slog.New(slog.DiscardHandler), func() config.Inputs {
+		config.Watch(ctx, now.Inputs, config.Requests{}, slog.New(slog.DiscardHandler), func() config.Inputs {
 			next, err := d.load(now)
 			if err != nil {
 				t.Error(err)

@@ -15,12 +15,21 @@ import (
 // and deployments write in several steps.
 const settle = 100 * time.Millisecond
 
-// Watch calls changed after one of the inputs changed, and for each signal and each value of
-// again, until ctx ends. The inputs that changed returns are watched from then on; the zero Inputs, for
+// Requests have the inputs read again although none has changed. Nil channels request nothing.
+type Requests struct {
+	Signals <-chan os.Signal
+	// Again has channels that are closed when the inputs were read.
+	Again <-chan chan<- struct{}
+	// Ended has a value when something has ended that a reading did not wait for.
+	Ended <-chan struct{}
+}
+
+// Watch calls changed after one of the inputs changed, and for each request, until
+// ctx ends. The inputs that changed returns are watched from then on; the zero Inputs, for
 // a configuration that could not be read, keeps the old ones. Directories are
 // watched, so replaced files and swapped symbolic links count as changes. Where the
 // system does not watch, which is logged, signals still do.
-func Watch(ctx context.Context, in Inputs, signals <-chan os.Signal, again <-chan struct{}, logger *slog.Logger, changed func() Inputs) {
+func Watch(ctx context.Context, in Inputs, requests Requests, logger *slog.Logger, changed func() Inputs) {
 	w := watcher{in: in, logger: logger}
 	defer w.close()
 	w.follow(ctx)
@@ -31,11 +40,15 @@ func Watch(ctx context.Context, in Inputs, signals <-chan os.Signal, again <-cha
 		select {
 		case <-ctx.Done():
 			return
-		case <-signals:
-			w.now(ctx, changed)
+		case <-requests.Signals:
+			w.takeNow(ctx, changed)
 			next.Reset(settle)
-		case <-again:
-			w.now(ctx, changed)
+		case <-requests.Ended:
+			w.takeNow(ctx, changed)
+			next.Reset(settle)
+		case done := <-requests.Again:
+			w.takeNow(ctx, changed)
+			close(done)
 			next.Reset(settle)
 		case <-w.events():
 			// Another file of the directory may be written all the time: looks are
@@ -77,8 +90,8 @@ type watcher struct {
 	looking bool // at a change, until it has settled
 }
 
-// now reads the inputs without waiting for them to settle.
-func (w *watcher) now(ctx context.Context, changed func() Inputs) {
+// takeNow has the inputs read at once.
+func (w *watcher) takeNow(ctx context.Context, changed func() Inputs) {
 	w.in = w.in.look()
 	w.take(ctx, changed())
 }

@@ -50,7 +50,7 @@ func watch(t *testing.T, before func(w *watched)) *watched {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		config.Watch(ctx, in, w.signals, nil, slog.New(slog.DiscardHandler), func() config.Inputs {
+		config.Watch(ctx, in, config.Requests{Signals: w.signals}, slog.New(slog.DiscardHandler), func() config.Inputs {
 			in, err := load()
 			w.told <- err
 			return in
@@ -232,7 +232,7 @@ func TestTree(t *testing.T) {
 	in := tree()
 	go func() {
 		defer close(ended)
-		config.Watch(ctx, in, nil, nil, slog.New(slog.DiscardHandler), func() config.Inputs {
+		config.Watch(ctx, in, config.Requests{}, slog.New(slog.DiscardHandler), func() config.Inputs {
 			now := tree()
 			found, err := filepath.Glob(filepath.Join(dir, "below", "*"))
 			if err != nil {

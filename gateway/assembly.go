@@ -115,7 +115,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	g.newSupervisor()
 	g.dialects = translate.Deps{Now: deps.Now, Sleep: deps.Sleep, Store: translatestore.New(g.scripts, cfg.Redis.Prefix.Legacy()), Logger: deps.Logger}.WithDefaults()
 	g.streams = filter.NewStreams(g.streamAllowed)
-	g.engines = &engines.Engines{Logger: deps.Logger, Changed: g.streams.Recheck, Isolate: deps.Isolate}
+	g.engines = &engines.Engines{Logger: deps.Logger, Changed: g.streams.Recheck, Isolate: deps.Isolate, Arriving: g.reconsider}
 	g.issuerKeys = oidc.NewKeys(deps.Now, deps.Logger)
 	g.keys = callers.New(cfg.Redis.Prefix, callers.Deps{
 		Redis: deps.Redis, Now: deps.Now, Logger: deps.Logger, Issuers: g.issuerKeys, Config: g.config, Apply: g.applyKeys,

@@ -78,6 +78,9 @@ type Deps struct {
 	API *schema.API
 	// File reads the configuration file anew, without secrets; nil for a gateway without one.
 	File func() (*settings.Config, error)
+	// Reread has the configuration file read again and a good configuration put in force, and returns when that was done or
+	// when ctx ends; nil for a gateway without a file.
+	Reread func(ctx context.Context)
 	// Data, Admin and Envoy are used instead of the configured addresses when
 	// not nil.
 	Data, Admin, Envoy net.Listener

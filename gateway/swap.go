@@ -88,6 +88,17 @@ func (s *state) close() {
 	s.runs.Close()
 }
 
+// reconsider has a refused configuration read again, and reports whether another one came into force.
+func (g *Gateway) reconsider(ctx context.Context) bool {
+	report := g.status.Report()
+	if g.deps.Reread == nil || report.Why() == "" {
+		return false
+	}
+	before := g.current.Load()
+	g.deps.Reread(ctx)
+	return g.current.Load().engine != before.engine
+}
+
 // Rejected notes a configuration that could not even be read, so that the
 // admin listener shows it.
 func (g *Gateway) Rejected(err error) { g.status.Failed(g.deps.Now(), err) }

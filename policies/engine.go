@@ -39,6 +39,9 @@ type Deps struct {
 	// Patience is how long NewEngine waits for child processes. Own Rego that has not been
 	// compiled by then is a fault, whose cause is isolate.ErrPending. 0 waits for all of it.
 	Patience time.Duration
+	// Arriving is called with a new bundle fetched and not yet in force. It may make an engine with other sections, with this one as Before, which
+	// then takes the bundle, and reports whether it put one in this one's place. nil is none.
+	Arriving func(ctx context.Context) (replaced bool)
 }
 
 // Errors of Decide. On any error, the call must be refused.
@@ -66,7 +69,9 @@ type Engine struct {
 	mu      sync.Mutex // held by writers of the state; guards the fields below
 	configs map[string]Config
 	sources map[string]*bundle.Source
-	reloads int
+	// arriving are the bundles that Deps.Arriving is being called for, by organisation.
+	arriving map[string]*bundle.Found
+	reloads  int
 
 	sharing sync.Mutex               // guards shares
 	shares  map[string]chan struct{} // of the places, by organisation; they outlive states
@@ -105,7 +110,7 @@ func NewEngine(limits Limits, orgs map[string]Config, deps Deps) (*Engine, error
 	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	e := &Engine{
 		limits: limits, deps: deps, places: make(chan struct{}, limits.Concurrency),
-		changed: make(chan struct{}, 1), shares: map[string]chan struct{}{},
+		changed: make(chan struct{}, 1), shares: map[string]chan struct{}{}, arriving: map[string]*bundle.Found{},
 	}
 	if err := e.Reload(context.Background(), orgs); err != nil { //nolint:forbidigo // compiling is not cancelled
 		return nil, err

@@ -39,8 +39,14 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 	standing := e.standing()
 	var faults []error
 	owned := e.allOwn(ctx, orgs, standing)
+	var took []func()
 	for _, org := range slices.Sorted(maps.Keys(orgs)) {
 		cfg := orgs[org]
+		if s, found, state := e.arrived(ctx, org, cfg, standing[org]); s != nil {
+			next.orgs[org], sources[org] = state, s
+			took = append(took, func() { s.Took(found, nil, e.deps.Now()) })
+			continue
+		}
 		s, mine, err := owned[org].source, owned[org].rego, owned[org].err
 		pending := s != nil && mine.Digest() == ""
 		if err == nil && !pending {
@@ -70,6 +76,9 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 	}
 	if len(faults) > 0 {
 		return errors.Join(faults...)
+	}
+	for _, take := range took {
+		take()
 	}
 	e.configs, e.sources = maps.Clone(orgs), sources
 	e.reloads++
@@ -191,6 +200,38 @@ func (e *Engine) admit(ctx context.Context, org string, cfg Config) bundle.Admit
 		}
 		return f
 	}
+}
+
+// arrived returns a source, its new bundle and the compiled state for a bundle that is arriving at the engine that this one
+// takes the place of, and nil if none is or if the section does not fit it: a section that names a policy may be read before
+// the bundle arrives that has the policy.
+func (e *Engine) arrived(ctx context.Context, org string, cfg Config, standing *orgState) (*bundle.Source, *bundle.Found, *orgState) {
+	before := e.deps.Before
+	if before == nil || cfg.Bundle == nil || len(fault.List(bundle.Validate(cfg.Bundle))) > 0 {
+		return nil, nil, nil
+	}
+	before.mu.Lock()
+	found, last := before.arriving[org], before.sources[org]
+	before.mu.Unlock()
+	if found == nil || last.Follows(bundle.Config(*cfg.Bundle)) == nil {
+		return nil, nil, nil
+	}
+	admit := e.admit(ctx, org, cfg)
+	s, err := bundle.Open(org, bundle.Config(*cfg.Bundle), admit)
+	if err == nil {
+		err = s.Admits(found)
+	}
+	if err == nil {
+		err = admit(found.Rego.Sources())
+	}
+	if err != nil {
+		return nil, nil, nil
+	}
+	state, err := e.prepare(ctx, org, cfg, found.Rego, standing)
+	if err != nil {
+		return nil, nil, nil
+	}
+	return s, found, state
 }
 
 // dropped refuses a directory that would switch policies off by not holding them
@@ -391,6 +432,9 @@ func (e *Engine) look(ctx context.Context, org string, s *bundle.Source) (before
 	e.mu.Unlock()
 
 	found, err := s.Look(ctx, e.admit(ctx, org, section))
+	if found != nil && found.New && found.Rego.Digest() != "" && e.offered(ctx, org, found) {
+		return nil, nil
+	}
 	var next *orgState
 	if err == nil && found.New {
 		// Nothing is locked meanwhile.
@@ -410,4 +454,20 @@ func (e *Engine) look(ctx context.Context, org string, s *bundle.Source) (before
 		e.deps.Changed()
 	}
 	return before, after
+}
+
+// offered offers a new bundle to an engine with another configuration, and reports whether one took the place of e.
+func (e *Engine) offered(ctx context.Context, org string, found *bundle.Found) bool {
+	if e.deps.Arriving == nil {
+		return false
+	}
+	e.mu.Lock()
+	e.arriving[org] = found
+	e.mu.Unlock()
+	defer func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.arriving, org)
+	}()
+	return e.deps.Arriving(ctx)
 }

@@ -57,6 +57,7 @@ func serve(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	again := make(chan chan<- struct{})
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
@@ -74,8 +75,16 @@ func serve(ctx context.Context, path string, stdout, stderr io.Writer) error {
 			}
 			return &now.Config, nil
 		},
+		reread: func(ctx context.Context) {
+			done := make(chan struct{})
+			select {
+			case again <- done:
+				<-done
+			case <-ctx.Done():
+			}
+		},
 		reload: func(ctx context.Context, g *gateway.Gateway, logger *slog.Logger) {
-			config.Watch(ctx, loaded.Inputs, hup, isolated.Ended(), logger, func() config.Inputs {
+			config.Watch(ctx, loaded.Inputs, config.Requests{Signals: hup, Again: again, Ended: isolated.Ended()}, logger, func() config.Inputs {
 				notifyManager(logger, reloading())
 				defer notifyManager(logger, daemon.SdNotifyReady)
 				return reload(g, path, logger, judge, &loaded)
@@ -128,6 +137,8 @@ type runOptions struct {
 	stdout io.Writer
 	// file reads the configuration anew, without secrets; nil for none.
 	file func() (*settings.Config, error)
+	// reread has the configuration read again and returns when it was, or when ctx ends; nil for none.
+	reread func(ctx context.Context)
 	// sockets are used instead of the configured addresses if not nil.
 	sockets
 	// isolate runs Rego that is not known to end.
@@ -188,7 +199,7 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 	}
 	g, err := gateway.New(loaded.Config, gateway.Deps{
 		Redis: client, Logger: o.logger, LogLevel: o.level, Providers: providers, Now: o.now, Version: version(), Instance: instance, Stdout: o.stdout,
-		Data: o.data, Admin: o.admin, Envoy: o.envoy, File: o.file, Isolate: o.isolate,
+		Data: o.data, Admin: o.admin, Envoy: o.envoy, File: o.file, Isolate: o.isolate, Reread: o.reread,
 		Serving: func() { notifyManager(o.logger, daemon.SdNotifyReady) },
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package engines
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -26,6 +27,8 @@ type Engines struct {
 	Changed func()
 	// Isolate compiles own Rego that is not known to compile; see policies.Deps.
 	Isolate *isolate.Runner
+	// Arriving is that of [policies.Deps].
+	Arriving func(ctx context.Context) (replaced bool)
 
 	bundles string // directory of bundles that are persisted nowhere else, "" before the first
 }
@@ -45,7 +48,7 @@ func (e *Engines) New(cfg *settings.Config, before *policies.Engine) (*policies.
 		}
 		orgs[o.ID] = section
 	}
-	deps := policies.Deps{Logger: e.Logger, Changed: e.Changed, Before: before, Isolate: e.Isolate}
+	deps := policies.Deps{Logger: e.Logger, Changed: e.Changed, Arriving: e.Arriving, Before: before, Isolate: e.Isolate}
 	if before != nil { // the organisations in force do not wait for Rego that compiles slowly
 		deps.Patience = patience
 	}

@@ -157,6 +157,13 @@ func (s *Source) Look(ctx context.Context, admit Admit) (*Found, error) {
 	return &Found{Rego: mine, New: mine.Digest() != last.Digest(), look: got, revision: revision}, err
 }
 
+// Admits returns why s may not take a bundle that another source of the same place found, nil if it may.
+func (s *Source) Admits(found *Found) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cfg.admit(s.org, s.mine, found.Rego)
+}
+
 // Took ends a look: with err, the found bundle is not in force. It keeps a new bundle and
 // sets when to look again. It returns how the look before ended, how this one did, and
 // whether the bundle was sent.

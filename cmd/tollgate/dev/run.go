@@ -132,7 +132,7 @@ func (s *Session) all(ctx context.Context, p *Project, o Options) error {
 
 // follow turns the server to the project as it becomes.
 func (s *Session) follow(ctx context.Context, server *Server, p *Project, logger *slog.Logger) {
-	config.Watch(ctx, p.inputs, nil, nil, logger, func() config.Inputs {
+	config.Watch(ctx, p.inputs, config.Requests{}, logger, func() config.Inputs {
 		now := config.Tree(p.Dir, skipped)
 		next, err := s.python.Read(ctx, p.Dir)
 		if err != nil {

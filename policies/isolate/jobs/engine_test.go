@@ -119,7 +119,7 @@ func TestEndlessBundle(t *testing.T) {
 	taken, logged := make(chan struct{}, 1), make(chan string, 16)
 	deps := policies.Deps{
 		Isolate: runner(t, isolate.Config{Compile: 2 * time.Second}),
-		Logger: slog.New(slog.NewTextHandler(lines(logged), nil)),
+		Logger:  slog.New(slog.NewTextHandler(lines(logged), nil)),
 		Changed: func() {
 			select {
 			case taken <- struct{}{}:
