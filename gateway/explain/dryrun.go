@@ -76,7 +76,7 @@ func (r *DryRun) ports() (*filter.Ports, error) {
 		return nil, err
 	}
 	ports := &filter.Ports{
-		Counter: counter{r}, Shares: shares{}, Prices: r.Pipeline.Ports.Prices, Recent: recent, Translators: r.Translators,
+		Counter: counter{r}, Shares: shares{}, Prices: quoted{r.Pipeline.Ports.Prices}, Recent: recent, Translators: r.Translators,
 		Ledger: &ledger{DryRun: r}, Intents: intents{r}, Approvals: approvals{r},
 		Keeper: &spend.Keeper{Show: r.keepable},
 		Sender: &sender{DryRun: r, made: make(map[string]any)},
@@ -153,8 +153,17 @@ func (shares) Admit(string, string, int64) (bool, time.Duration) { return true, 
 // Observe implements filter.Shares.
 func (shares) Observe(string, int, http.Header) {}
 
+// quoted is a filter.Prices that learns nothing from simulated responses.
+type quoted struct{ filter.Prices }
+
+// Charged implements filter.Prices.
+func (quoted) Charged(string, map[string]any) {}
+
 // noPrices is a filter.Prices that knows none.
 type noPrices struct{}
 
 // Snapshot implements filter.Prices.
 func (noPrices) Snapshot(context.Context, string) (*catalog.Snapshot, error) { return nil, nil } //nolint:nilnil // a nil Snapshot prices nothing
+
+// Charged implements filter.Prices.
+func (noPrices) Charged(string, map[string]any) {}

@@ -49,6 +49,8 @@ type unpriced struct{}
 
 func (unpriced) Snapshot(context.Context, string) (*catalog.Snapshot, error) { return nil, nil }
 
+func (unpriced) Charged(string, map[string]any) {}
+
 func newRecorder(t *testing.T) *telemetry.Recorder {
 	t.Helper()
 	r, err := telemetry.NewRecorder(slog.New(slog.DiscardHandler), tracernoop.NewTracerProvider(), meternoop.NewMeterProvider(), time.Now)

@@ -43,6 +43,7 @@ type Catalog struct {
 	rates  Rates
 	deps   Deps
 	flight singleflight.Group
+	stale  chan struct{} // wakes Run for a list that is out of date
 
 	mu   sync.Mutex
 	orgs map[string]*record // guarded by mu
@@ -54,6 +55,8 @@ type record struct {
 	tried   time.Time // when the last read began
 	lastErr error     // why the last read failed; nil when it did not
 	failed  int       // reads that have failed since the last good one
+	raised  []charged // the prices in last that the platform charged above its list
+	charged time.Time // when the platform last charged more than the list, zero for never
 }
 
 // firstRetry is how long after a failure the list is read again. The pause doubles with
@@ -91,7 +94,7 @@ func New(cfg Config, deps Deps) (*Catalog, error) {
 	if err != nil {
 		return nil, fmt.Errorf("catalog: %w", err)
 	}
-	return &Catalog{cfg: cfg, rates: rates, deps: deps, orgs: map[string]*record{}}, nil
+	return &Catalog{cfg: cfg, rates: rates, deps: deps, stale: make(chan struct{}, 1), orgs: map[string]*record{}}, nil
 }
 
 // Snapshot is the organisation's current price list. It comes from memory
@@ -163,7 +166,7 @@ func (c *Catalog) read(ctx context.Context, org string) (*Snapshot, error) {
 	defer cancel()
 	began := c.deps.Now()
 	snap, err := c.fetch(ctx, org, began)
-	before := c.keep(org, began, snap, err)
+	before, snap := c.keep(org, began, snap, err)
 	switch {
 	case (before == nil) == (err == nil):
 	case err != nil:
@@ -175,8 +178,8 @@ func (c *Catalog) read(ctx context.Context, org string) (*Snapshot, error) {
 	return snap, err
 }
 
-// keep notes how a read went, and returns how the one before did.
-func (c *Catalog) keep(org string, began time.Time, snap *Snapshot, err error) (before error) {
+// keep notes how a read went. It returns how the one before did, and the list with the prices that are raised.
+func (c *Catalog) keep(org string, began time.Time, snap *Snapshot, err error) (before error, kept *Snapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.orgs[org]
@@ -187,11 +190,12 @@ func (c *Catalog) keep(org string, began time.Time, snap *Snapshot, err error) (
 	before = r.lastErr
 	r.tried, r.lastErr = began, err
 	if err == nil {
+		snap = r.raise(snap, began, c.cfg.Refresh)
 		r.last, r.failed = snap, 0
 	} else {
 		r.failed++
 	}
-	return before
+	return before, snap
 }
 
 func (c *Catalog) fetch(ctx context.Context, org string, began time.Time) (*Snapshot, error) {
@@ -222,6 +226,7 @@ func (c *Catalog) Run(ctx context.Context, orgs ...string) error {
 		c.refresh(ctx)
 		select {
 		case <-tick.C:
+		case <-c.stale:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -247,6 +252,9 @@ func (c *Catalog) due() []string {
 	for _, org := range slices.Sorted(maps.Keys(c.orgs)) {
 		r := c.orgs[org]
 		young := r.last != nil && now.Sub(r.last.fetched) < c.cfg.Refresh
+		if young && !r.charged.Before(r.last.fetched) {
+			young = now.Sub(r.tried) < c.cfg.Retry // the list is out of date
+		}
 		if !young && !r.resting(now, c.cfg.Retry) {
 			due = append(due, org)
 		}

@@ -278,6 +278,9 @@ func (*Reserve) Notes(ex *filter.Exchange, _ string) []string {
 func (f *Reserve) Response(ctx context.Context, ex *filter.Exchange) error {
 	r := ex.Money.Held
 	row, _ := operation.Of(ex.Operation.ID)
+	if row.Kind == operation.KindPod && row.Verb == operation.VerbCreate && ex.Sent == filter.Answered && ex.Event.UpstreamStatus/100 == 2 {
+		ex.Ports.Prices.Charged(ex.Caller.Org, ex.Answer.Record())
+	}
 	switch {
 	case r != nil && r.Quote.Refused != nil:
 		return nil
