@@ -1,6 +1,7 @@
 package spend
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -217,9 +218,13 @@ func (b *Bills) correct(ctx context.Context, org string, from, to time.Time, bil
 	if err != nil {
 		return false, err
 	}
-	items := itemsOf(&ledger, around)
+	items, made := itemsOf(&ledger, around), adjustmentsIn(around)
 	for _, hour := range hours {
-		for billed := range slices.Chunk(differences(hour, counted, bills, items), rollSize) {
+		diffs := differences(hour, counted, bills, items)
+		// What is added comes first: accrued costs do not fall below zero.
+		diffs = append(diffs, made.superseded(hour, diffs)...)
+		slices.SortStableFunc(diffs, func(a, b Rollup) int { return cmp.Compare(b.Micro, a.Micro) })
+		for billed := range slices.Chunk(diffs, rollSize) {
 			quiet := !hour.Before(gapFrom) && hour.Before(gapTo)
 			p := &Posting{Version: at.Version, Until: at.Until, Retention: b.Retention, Billed: billed, Quiet: quiet}
 			if done, err := b.Store.Post(ctx, org, p); err != nil || !done {
@@ -227,6 +232,9 @@ func (b *Bills) correct(ctx context.Context, org string, from, to time.Time, bil
 			}
 			at.Version++
 			for _, r := range billed {
+				if r.Item.Kind == KindAdjustment {
+					continue
+				}
 				c.Hours++
 				c.More, c.Less = c.More+max(0, r.Micro), c.Less+max(0, -r.Micro)
 			}

@@ -23,6 +23,8 @@ type Item struct {
 	// Decision is that of the call that made the resource.
 	Decision string `json:"decision,omitempty"`
 	Labels   Labels `json:"labels,omitempty"`
+	// Period is the one whose accrued costs an adjustment changed.
+	Period AccrualPeriod `json:"period,omitempty"`
 	Terms
 }
 
@@ -58,8 +60,13 @@ func ItemOf(resource, kind string, o Owner, a About) Item {
 }
 
 // RunOf returns the item of something that costs once, such as a run: all of an owner
-// on one endpoint or model are one item.
+// on one endpoint or model are one item. Each adjustment is an item.
 func RunOf(kind string, o Owner, a About) Item {
+	if kind == KindAdjustment {
+		item := ItemOf(a.Decision, kind, o, About{Name: a.Name})
+		item.Period = AccrualPeriod(a.Operation)
+		return item
+	}
 	return Item{Resource: ItemOf("", kind, o, a).Name, Kind: kind, Owner: o}
 }
 
@@ -70,7 +77,7 @@ func (i *Item) sameAs(other *Item) bool {
 
 // Change is one of an item's rate: Rate is the difference, in micro-dollars per hour,
 // which holds from At on. At may be before the change was entered. Or it is an
-// item's one-time cost Once, in micro-dollars.
+// item's one-time cost Once, in micro-dollars, which is negative only of an adjustment.
 type Change struct {
 	Item Item
 	Rate int64

@@ -38,7 +38,8 @@ type ledger struct {
 	jobs      map[Job]note
 	history   memoryHistory
 	noticed   map[string]string
-	gone      map[string]gone // by id
+	gone      map[string]gone        // by id
+	accruals  map[string]madeAccrual // by id of the request
 }
 
 // gone is the last record of a resource that an adjustment removed, and until when its
@@ -75,7 +76,7 @@ func (m *Memory) org(id string) (l *ledger, now int64) {
 		l = &ledger{
 			accounts: make(map[Scope]*account), resources: make(map[string]*Record),
 			holds: make(map[string]*hold), settled: make(map[string]int64), wishes: make(map[string]map[string]string), noticed: make(map[string]string),
-			jobs: make(map[Job]note), gone: make(map[string]gone),
+			jobs: make(map[Job]note), gone: make(map[string]gone), accruals: make(map[string]madeAccrual),
 		}
 		m.orgs[id] = l
 	}

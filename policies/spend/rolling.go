@@ -92,7 +92,7 @@ func (r *rolling) follow(p *Posting) {
 	}
 	touched := make([]*running, 0, p.Changes)
 	for _, c := range r.changes[:p.Changes] {
-		if c.Once > 0 {
+		if c.Once != 0 {
 			p.Rollups = append(p.Rollups, Rollup{Start: Hourly.Start(c.At), Item: c.Item, Micro: c.Once})
 			continue
 		}

@@ -303,6 +303,7 @@ type Job struct {
 type Store interface {
 	RollupStore
 	Memorial
+	AccrualStore
 	Reserve(ctx context.Context, org string, r *Reservation) (Outcome, error)
 	// Settle ends a hold or opens it. Settling an ended hold changes nothing. A commit without
 	// its hold, after a loss of the store, enters the resource or its one-time cost all the same, or removes

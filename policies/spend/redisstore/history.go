@@ -136,7 +136,7 @@ func decodeChange(text string) (spend.Change, error) {
 	}
 	c := spend.Change{At: time.UnixMilli(n[0]), Rate: n[1], Once: n[2]}
 	owner := spend.Owner{Team: lines[2], Key: lines[3]}
-	if c.Once > 0 {
+	if c.Once != 0 {
 		c.Item = spend.RunOf(lines[0], owner, about)
 	} else {
 		c.Item = spend.ItemOf(lines[1], lines[0], owner, about)

@@ -53,7 +53,7 @@ type Store struct {
 	clock                            atomic.Int64 // the latest time that was seen, in Unix milliseconds
 	reserve, settle, adjust, rebuild *redis.Script
 	post, repair, offer, shut        *redis.Script
-	restore                          *redis.Script
+	restore, accrual                 *redis.Script
 	server                           Server // nil trusts whoever answers
 	// Intents keeps the intents of reservations.
 	Intents *Intents
@@ -95,6 +95,7 @@ func New(client redis.Cmdable, prefix string, zones spend.Zones) *Store {
 		client: client, prefix: prefix, writer: newWriter(), zones: zones, Intents: NewIntents(client, prefix), ledgers: make(map[string]*ledger),
 		reserve: withIntents(reserveSource), settle: withIntents(settleSource), adjust: script(adjustSource), rebuild: script(rebuildSource),
 		post: script(postSource), repair: script(repairSource), offer: script(offerSource), shut: script(closeSource), restore: script(restoreSource),
+		accrual: script(accrualSource),
 	}
 }
 

@@ -79,6 +79,10 @@ func Test(t *testing.T, newFixture func(t *testing.T, zones spend.Zones) Fixture
 		{"bills are followed once", testBillsOnce},
 		{"gateways that follow the same bills", testBillsRace},
 		{"bills of what is not known", testBillsUnknown},
+		{"adjusted accruals", testAdjustAccrual},
+		{"accruals that move", testMoveAccrual},
+		{"adjustments in the history", testAdjustmentHistory},
+		{"bills after an adjustment", testAdjustmentBilled},
 		{"notices", testNotices},
 		{"model", testModel},
 	} {

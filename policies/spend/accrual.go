@@ -1,0 +1,172 @@
+package spend
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// AccrualKind is the kind of an [AccrualAdjustment].
+type AccrualKind string
+
+// The kinds of adjustments.
+const (
+	// Credit gives a positive amount back.
+	Credit AccrualKind = "credit"
+	// Correction adds an amount, or subtracts a negative one.
+	Correction AccrualKind = "correction"
+	// Reset subtracts everything that has accrued in the period.
+	Reset AccrualKind = "reset"
+)
+
+// AccrualPeriod is a calendar period in which costs accrue.
+type AccrualPeriod string
+
+// The periods.
+const (
+	OfDay   AccrualPeriod = "day"
+	OfMonth AccrualPeriod = "month"
+)
+
+// AccrualAdjustment is an operator's change of the cost that an owner has accrued in the current day or month. It changes
+// the owner's narrowest scope and the scopes that contain it, as a cost of the owner would. An adjustment of the day changes
+// the month by the same amount. The adjustment enters the history as an item of [KindAdjustment].
+type AccrualAdjustment struct {
+	// ID names the request: a repeat with the same ID changes nothing.
+	ID string
+	// Owner names the scope: a key with its team, a team, or the organisation.
+	Owner  Owner
+	Kind   AccrualKind
+	Period AccrualPeriod
+	// Micro is the amount, in micro-dollars: above 0 for a Credit, not 0 for a Correction, 0 for a Reset.
+	Micro  int64
+	Reason string
+}
+
+// AccrualStatus is the outcome of an [AccrualAdjustment].
+type AccrualStatus uint8
+
+const (
+	// AccrualMade means that the adjustment was made.
+	AccrualMade AccrualStatus = iota
+	// AccrualRepeated means that the same adjustment was made before.
+	AccrualRepeated
+	// AccrualConflict means that another adjustment has the ID; nothing was changed.
+	AccrualConflict
+	// AccrualBelowZero means that less has accrued than would be subtracted; nothing was changed.
+	AccrualBelowZero
+	// AccrualClosed means that the ledger is not complete; nothing was changed.
+	AccrualClosed
+)
+
+// AccrualOutcome is the result of an [AccrualAdjustment], by the account of its narrowest scope, in micro-dollars.
+type AccrualOutcome struct {
+	Status AccrualStatus
+	// DayChange and MonthChange were added. Day and Month are the accrued costs afterwards, or when the adjustment was
+	// first made.
+	DayChange, MonthChange, Day, Month int64
+}
+
+// AccrualStore changes accrued costs. Each method is one atomic step, and safe to repeat.
+type AccrualStore interface {
+	// AdjustAccrual makes an adjustment. Its ID is remembered for [KeepAccruals].
+	AdjustAccrual(ctx context.Context, org string, a *AccrualAdjustment) (AccrualOutcome, error)
+	// MoveAccrual moves accrued costs between teams.
+	MoveAccrual(ctx context.Context, org string, m *AccrualMove) (AccrualOutcome, error)
+}
+
+// KeepAccruals is how long the IDs of adjustments and moves are remembered.
+const KeepAccruals = 90 * 24 * time.Hour
+
+// AccrualMove moves what a team has accrued in the current day and month to another team. The organisation's account stays.
+type AccrualMove struct {
+	From, To string // teams
+	// Key limits the move to what the key has accrued, as far as the team From has accrued it; "" moves everything, and
+	// removes an account that is empty then. The ID of a move with a Key is that of [AccrualAdjustment]; others need none.
+	Key, ID string
+}
+
+// KindAdjustment is the kind of adjustments in the history.
+const KindAdjustment = "adjustment"
+
+// About describes the adjustment to the history; see [RunOf].
+func (a *AccrualAdjustment) About() About {
+	return About{Name: string(a.Kind) + ": " + a.Reason, Operation: string(a.Period), Decision: a.ID}
+}
+
+// Request describes the adjustment without its reason: two with the same ID and Request are one.
+func (a *AccrualAdjustment) Request() string {
+	return fmt.Sprintf("%q %q %s %s %d", a.Owner.Team, a.Owner.Key, a.Kind, a.Period, a.Micro)
+}
+
+// changes returns what the adjustment adds to the costs accrued in the day and the month.
+func (a *AccrualAdjustment) changes(accrued [periods]int64) (change [periods]int64) {
+	switch {
+	case a.Kind == Reset && a.Period == OfDay:
+		change = [periods]int64{-accrued[day], max(-accrued[day], -accrued[month])}
+	case a.Kind == Reset:
+		change = [periods]int64{-accrued[day], -accrued[month]}
+	default:
+		micro := a.Micro
+		if a.Kind == Credit {
+			micro = -micro
+		}
+		if change[month] = micro; a.Period == OfDay {
+			change[day] = micro
+		}
+	}
+	return change
+}
+
+// adjustments are those of the day, by day, with what is left of each.
+type adjustments map[time.Time][]*Rollup
+
+// adjustmentsIn returns the adjustments in roll-ups of days, but for those of a month: they changed no day.
+func adjustmentsIn(days []Rollup) adjustments {
+	all := make(adjustments)
+	for _, r := range days {
+		if r.Item.Kind == KindAdjustment && r.Item.Period == OfDay {
+			all[r.Start] = append(all[r.Start], &r)
+		}
+	}
+	for _, list := range all {
+		slices.SortFunc(list, func(a, b *Rollup) int { return a.Item.compare(&b.Item) })
+	}
+	return all
+}
+
+// superseded takes adjustments back that a bill makes as well. Bills correct a wrong price by themselves when its hour has
+// closed: a correction in the direction of an adjustment of the same day and scope replaces as much of the adjustment.
+// Otherwise the mistake would be corrected twice.
+func (a adjustments) superseded(hour time.Time, billed []Rollup) (back []Rollup) {
+	for _, b := range billed {
+		for _, left := range a[Daily.Start(hour)] {
+			if left.Micro < 0 != (b.Micro < 0) || !left.Item.covers(b.Item.Owner) {
+				continue
+			}
+			part := max(left.Micro, b.Micro) // of two negative amounts, the smaller one
+			if b.Micro > 0 {
+				part = min(left.Micro, b.Micro)
+			}
+			if part == 0 {
+				continue
+			}
+			left.Micro -= part
+			b.Micro -= part
+			back = append(back, Rollup{Start: hour, Item: left.Item, Micro: -part})
+		}
+	}
+	return back
+}
+
+// covers reports whether the scope of an adjustment contains an owner.
+func (i *Item) covers(o Owner) bool {
+	switch {
+	case i.Key != "":
+		return i.Key == o.Key
+	case i.Team != "":
+		return i.Team == o.Team
+	}
+	return true
+}

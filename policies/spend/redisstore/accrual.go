@@ -1,0 +1,57 @@
+package redisstore
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"fmt"
+
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+//go:embed accrual.lua
+var accrualSource string
+
+// The kinds of accrual.lua.
+const (
+	accrualAdd = iota
+	accrualReset
+	accrualMove
+)
+
+// AdjustAccrual implements spend.Store.
+func (s *Store) AdjustAccrual(ctx context.Context, org string, a *spend.AccrualAdjustment) (spend.AccrualOutcome, error) {
+	kind, period, micro := int64(accrualAdd), int64(1), a.Micro
+	if a.Kind == spend.Reset {
+		kind = accrualReset
+	}
+	if a.Kind == spend.Credit {
+		micro = -micro
+	}
+	if a.Period == spend.OfMonth {
+		period = 2
+	}
+	return s.changeAccrual(ctx, org, a.ID, s.known(org, kind, period, micro, spend.KeepAccruals.Milliseconds()),
+		a.Request(), a.Owner.Team, a.Owner.Key, about(a.About()))
+}
+
+// MoveAccrual implements spend.Store.
+func (s *Store) MoveAccrual(ctx context.Context, org string, m *spend.AccrualMove) (spend.AccrualOutcome, error) {
+	return s.changeAccrual(ctx, org, m.ID, s.known(org, accrualMove, 0, 0, spend.KeepAccruals.Milliseconds()), m.Request(), m.From, m.Key, m.To)
+}
+
+func (s *Store) changeAccrual(ctx context.Context, org, id string, args ...any) (spend.AccrualOutcome, error) {
+	keys := s.keys(org)
+	if id != "" {
+		keys = append(keys, s.prefix+"{"+org+"}:accrual:"+id)
+	}
+	reply, err := s.run(ctx, s.accrual, org, keys, args)
+	if err != nil || len(reply.rest) != 1 {
+		return spend.AccrualOutcome{}, fmt.Errorf("accrual: %w", cmp.Or(err, errReply))
+	}
+	n, err := split(reply.rest[0], 4)
+	if err != nil {
+		return spend.AccrualOutcome{}, fmt.Errorf("accrual: %w", err)
+	}
+	return spend.AccrualOutcome{Status: spend.AccrualStatus(reply.status), DayChange: n[0], MonthChange: n[1], Day: n[2], Month: n[3]}, nil
+}

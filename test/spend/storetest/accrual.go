@@ -1,0 +1,188 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// accrue lets an owner's run cost an amount once.
+func (h *harness) accrue(o spend.Owner, micro int64) {
+	h.Helper()
+	h.n++
+	id := fmt.Sprintf("run-%d", h.n)
+	h.ask(&spend.Plan{}, &spend.Reservation{Hold: id, Kind: "job", Owner: o, After: spend.Amounts{spend.Cost: micro}, About: spend.About{Name: "model"}})
+	h.settle(spend.Settlement{Hold: id, End: spend.Commit, Full: true})
+}
+
+// amend makes an adjustment of an owner.
+func (h *harness) amend(id string, o spend.Owner, kind spend.AccrualKind, period spend.AccrualPeriod, micro int64) spend.AccrualOutcome {
+	h.Helper()
+	out, err := h.Store.AdjustAccrual(h.Context(), h.org, &spend.AccrualAdjustment{ID: id, Owner: o, Kind: kind, Period: period, Micro: micro, Reason: "a wrong price"})
+	if err != nil {
+		h.Fatalf("AdjustAccrual(%s): %v", id, err)
+	}
+	return out
+}
+
+// accruals fails unless the scopes have accrued so much in the day and in the month.
+func (h *harness) accruals(when string, want map[string][2]int64) {
+	h.Helper()
+	got := make(map[string][2]int64)
+	for _, b := range h.show().Balances {
+		got[b.Scope.String()] = [2]int64{b.Day, b.Month}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		h.Errorf("%s, want-, got+:\n%s", when, diff)
+	}
+}
+
+var (
+	team = spend.Owner{Team: ann.Team}
+	all  = spend.Owner{}
+)
+
+func testAdjustAccrual(h *harness) {
+	const key, research, organisation = "key ann", "team research", "organisation"
+	h.accrue(ann, 10*usd)
+	out := h.amend("a", ann, spend.Credit, spend.OfDay, 3*usd)
+	want := spend.AccrualOutcome{DayChange: -3 * usd, MonthChange: -3 * usd, Day: 7 * usd, Month: 7 * usd}
+	if out != want {
+		h.Errorf("a credit: %+v, want %+v", out, want)
+	}
+	h.accruals("a credit of the day counts in the month and in all scopes", map[string][2]int64{key: {7 * usd, 7 * usd}, research: {7 * usd, 7 * usd}, organisation: {7 * usd, 7 * usd}})
+	want.Status = spend.AccrualRepeated
+	if out := h.amend("a", ann, spend.Credit, spend.OfDay, 3*usd); out != want {
+		h.Errorf("the same again: %+v, want %+v", out, want)
+	}
+	for _, other := range []spend.AccrualOutcome{h.amend("a", ann, spend.Credit, spend.OfDay, 2*usd), h.amend("a", team, spend.Credit, spend.OfDay, 3*usd), h.amend("a", ann, spend.Credit, spend.OfMonth, 3*usd)} {
+		if other.Status != spend.AccrualConflict {
+			h.Errorf("another adjustment with the id: %+v, want a conflict", other)
+		}
+	}
+	h.amend("b", team, spend.Correction, spend.OfMonth, -2*usd)
+	h.amend("c", team, spend.Correction, spend.OfDay, usd)
+	h.accruals("corrections of the team", map[string][2]int64{key: {7 * usd, 7 * usd}, research: {8 * usd, 6 * usd}, organisation: {8 * usd, 6 * usd}})
+	if out := h.amend("d", team, spend.Credit, spend.OfDay, 6*usd+1); out.Status != spend.AccrualBelowZero || out.Day != 8*usd || out.Month != 6*usd {
+		h.Errorf("more than has accrued: %+v, want a refusal with what has", out)
+	}
+	h.amend("d", all, spend.Reset, spend.OfDay, 0)
+	h.accruals("the day of the organisation", map[string][2]int64{key: {7 * usd, 7 * usd}, research: {8 * usd, 6 * usd}, organisation: {0, 0}})
+	h.amend("e", ann, spend.Reset, spend.OfMonth, 0)
+	h.accruals("the month of the key", map[string][2]int64{key: {0, 0}, research: {usd, 0}, organisation: {0, 0}})
+	if out := h.amend("f", spend.Owner{Team: "new"}, spend.Reset, spend.OfDay, 0); out != (spend.AccrualOutcome{}) {
+		h.Errorf("nothing: %+v", out)
+	}
+	h.accrue(ann, usd)
+	h.status(h.run(perDay(3*usd), "g", usd), spend.Admitted)
+	h.status(h.run(perDay(3*usd), "i", usd), spend.Refused) // two have accrued, and one is reserved
+}
+
+func testMoveAccrual(h *harness) {
+	bob := spend.Owner{Team: ann.Team, Key: "bob"}
+	move := func(m spend.AccrualMove) spend.AccrualOutcome {
+		h.Helper()
+		out, err := h.Store.MoveAccrual(h.Context(), h.org, &m)
+		if err != nil {
+			h.Fatalf("MoveAccrual(%+v): %v", m, err)
+		}
+		return out
+	}
+	if out := move(spend.AccrualMove{From: "research", To: "science"}); out != (spend.AccrualOutcome{}) {
+		h.Errorf("nothing: %+v", out)
+	}
+	h.accrue(ann, 3*usd)
+	h.accrue(bob, 2*usd)
+	h.amend("a", bob, spend.Correction, spend.OfMonth, usd)
+	for range 2 {
+		move(spend.AccrualMove{From: "research", To: "ops", Key: "bob", ID: "m"})
+	}
+	h.accruals("what a key has accrued", map[string][2]int64{
+		"key ann": {3 * usd, 3 * usd}, "key bob": {2 * usd, 3 * usd}, "team research": {3 * usd, 3 * usd}, "team ops": {2 * usd, 3 * usd}, "organisation": {5 * usd, 6 * usd},
+	})
+	if out := move(spend.AccrualMove{From: "research", To: "science", Key: "bob", ID: "m"}); out.Status != spend.AccrualConflict {
+		h.Errorf("another move with the id: %+v, want a conflict", out)
+	}
+	h.run(&spend.Plan{}, "under way", usd)
+	move(spend.AccrualMove{From: "research", To: "science"})
+	h.accruals("everything", map[string][2]int64{
+		"key ann": {3 * usd, 3 * usd}, "key bob": {2 * usd, 3 * usd}, "team research": {0, 0}, "team science": {3 * usd, 3 * usd}, "team ops": {2 * usd, 3 * usd}, "organisation": {5 * usd, 6 * usd},
+	})
+	h.settle(spend.Settlement{Hold: "under way", End: spend.Commit, Full: true})
+	move(spend.AccrualMove{From: "research", To: "science"})
+	h.accruals("the rest", map[string][2]int64{
+		"key ann": {4 * usd, 4 * usd}, "key bob": {2 * usd, 3 * usd}, "team science": {4 * usd, 4 * usd}, "team ops": {2 * usd, 3 * usd}, "organisation": {6 * usd, 7 * usd},
+	})
+}
+
+// adjustments are the items of adjustments in the history of the day, with their sums, and the sum of the history.
+func (h *harness) adjustments() (items map[string]int64, sum int64) {
+	h.Helper()
+	rows, err := h.Store.Rollups(h.Context(), h.org, spend.Daily, []time.Time{spend.Daily.Start(h.show().Now)})
+	if err != nil {
+		h.Fatalf("Rollups: %v", err)
+	}
+	items = make(map[string]int64)
+	for _, r := range rows {
+		if i := r.Item; i.Kind == spend.KindAdjustment {
+			items[fmt.Sprintf("%s %s/%s %s (%s)", i.Resource, i.Team, i.Key, i.Name, i.Period)] += r.Micro
+		}
+		sum += r.Micro
+	}
+	return items, sum
+}
+
+func testAdjustmentHistory(h *harness) {
+	h.roll()
+	h.accrue(ann, 5*usd)
+	h.amend("a", ann, spend.Credit, spend.OfDay, 2*usd)
+	h.amend("a", ann, spend.Credit, spend.OfDay, 2*usd)
+	h.amend("b", team, spend.Correction, spend.OfMonth, 0.5*usd)
+	h.amend("c", all, spend.Reset, spend.OfDay, 0)
+	h.roll()
+	want := map[string]int64{
+		"a research/ann credit: a wrong price (day)": -2 * usd, "b research/ correction: a wrong price (month)": 0.5 * usd, "c / reset: a wrong price (day)": -3 * usd,
+	}
+	got, sum := h.adjustments()
+	if diff := cmp.Diff(want, got); diff != "" {
+		h.Errorf("adjustments, want-, got+:\n%s", diff)
+	}
+	if month := h.balance(spend.Scope{Kind: spend.KindOrg}).Month; sum != month {
+		h.Errorf("the history has %d, and %d have accrued", sum, month)
+	}
+}
+
+// testAdjustmentBilled: a bill that corrects the mistake that was adjusted takes the adjustment back, and nothing is
+// corrected twice.
+func testAdjustmentBilled(h *harness) {
+	h.movable()
+	h.roll()
+	h.running() // a dollar per hour
+	s := new(statement)
+	b := h.follower(s)
+	h.follow(b) // from 13:00 on
+	h.set(start.Add(4 * time.Hour))
+	for hour := range 4 {
+		s.charge("p1", operation.KindPod, hour, 0.4*usd)
+	}
+	h.amend("a", team, spend.Credit, spend.OfDay, 0.9*usd)
+	h.amend("b", spend.Owner{Team: "other"}, spend.Correction, spend.OfDay, usd)
+	h.amend("c", team, spend.Credit, spend.OfMonth, 0.1*usd)
+	h.set(start.Add(5 * time.Hour)) // 13:00 and 14:00 have closed: 0.6 USD each were too much
+	h.follow(b)
+	h.set(start.Add(6 * time.Hour))
+	h.follow(b)
+	got, _ := h.adjustments()
+	want := map[string]int64{"a research/ credit: a wrong price (day)": 0, "b other/ correction: a wrong price (day)": usd, "c research/ credit: a wrong price (month)": -0.1 * usd}
+	if diff := cmp.Diff(want, got); diff != "" {
+		h.Errorf("adjustments, want-, got+:\n%s", diff)
+	}
+	const billed = 6*usd - 3*0.6*usd
+	h.accruals("by the bills", map[string][2]int64{
+		"key ann": {billed, billed}, "team research": {billed, billed - 0.1*usd}, "team other": {usd, usd}, "organisation": {billed + usd, billed + 0.9*usd},
+	})
+}
