@@ -65,6 +65,7 @@ func views() map[string]view {
 		"spend holds release": told(func(h *admin.Hold) string {
 			return fmt.Sprintf("%s is released: it was %s for %s (%s)", h.ID, h.State, age(h.Age), owner(h.Team, h.Key))
 		}),
+		"spend adjust": told(adjustedLine),
 		"spend reconcile": told(func(r *admin.Reconciled) string {
 			return fmt.Sprintf("%d resources: %d adopted, %d removed, %d changed. Holds: %d carried out, %d released, %d open.",
 				r.Resources, r.Adopted, r.Removed, r.Changed, r.Found, r.Released, r.Open)
@@ -299,6 +300,22 @@ func moment(t *time.Time) string {
 		return ""
 	}
 	return t.Format(time.RFC3339)
+}
+
+func adjustedLine(a *admin.AdjustedAccrual) string {
+	line := fmt.Sprintf("%s: %s USD today (%s), %s USD this month (%s); request %s", a.Scope, a.Day, signed(a.DayChange), a.Month, signed(a.MonthChange), a.RequestID)
+	if a.Repeated {
+		line += " made this adjustment before, nothing was changed"
+	}
+	return line
+}
+
+// signed has a sign before every amount.
+func signed(amount string) string {
+	if strings.HasPrefix(amount, "-") {
+		return amount
+	}
+	return "+" + amount
 }
 
 func keptLine(k *admin.Kept) string {

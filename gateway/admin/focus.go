@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -27,10 +28,18 @@ var focusColumns = []struct { //nolint:gochecknoglobals // read only
 	{"BillingPeriodStart", func(_ string, c *Cost) string { return instant(monthOf(c.Start)) }},
 	{"CapacityReservationId", null},
 	{"CapacityReservationStatus", null},
-	{"ChargeCategory", always("Usage")},
-	{"ChargeClass", null},
+	{"ChargeCategory", func(_ string, c *Cost) string {
+		switch {
+		case !c.adjusted():
+			return "Usage"
+		case strings.HasPrefix(c.Name, "credit: "):
+			return "Credit"
+		}
+		return "Adjustment"
+	}},
+	{"ChargeClass", ifAdjusted("Correction", "")},
 	{"ChargeDescription", func(_ string, c *Cost) string { return c.Kind + " " + cmp.Or(c.Name, c.Resource) }},
-	{"ChargeFrequency", always("Usage-Based")},
+	{"ChargeFrequency", ifAdjusted("One-Time", "Usage-Based")},
 	{"ChargePeriodEnd", func(_ string, c *Cost) string { return instant(c.End) }},
 	{"ChargePeriodStart", func(_ string, c *Cost) string { return instant(c.Start) }},
 	{"CommitmentDiscountCategory", null},
@@ -82,6 +91,19 @@ var focusColumns = []struct { //nolint:gochecknoglobals // read only
 	{"x_Decision", func(_ string, c *Cost) string { return c.Decision }},
 	{"x_GpuType", func(_ string, c *Cost) string { return c.GPU }},
 	{"x_Key", func(_ string, c *Cost) string { return c.Key }},
+}
+
+// adjusted reports whether a cost is an operator's adjustment.
+func (c *Cost) adjusted() bool { return c.Kind == "adjustment" }
+
+// ifAdjusted has one value for adjustments and another one for all other costs.
+func ifAdjusted(yes, no string) func(string, *Cost) string {
+	return func(_ string, c *Cost) string {
+		if c.adjusted() {
+			return yes
+		}
+		return no
+	}
 }
 
 // issuer is the biller.
@@ -168,6 +190,8 @@ func serviceOf(kind string) service {
 		return service{"Compute", "Serverless Compute", "Serverless"}
 	case "job":
 		return service{"AI and Machine Learning", "Other (AI and Machine Learning)", "Runs"}
+	case "adjustment":
+		return service{"Other", "Other (Other)", "Adjustments"}
 	case "cluster":
 		return service{"Compute", "Containers", "Clusters"}
 	}

@@ -23,7 +23,7 @@ var columns = map[string]string{
 	"InvoiceId": `.*`, "InvoiceIssuerName": text, "ListCost": decimal, "ListUnitPrice": decimal,
 	"PricingCategory": `Standard|Dynamic|Committed|Other`, "PricingCurrency": currency, "PricingQuantity": decimal, "PricingUnit": text,
 	"ProviderName": text, "PublisherName": text, "RegionId": `.*`, "RegionName": `.*`, "ResourceId": text, "ResourceName": `.*`, "ResourceType": text,
-	"ServiceCategory": `Compute|Storage`, "ServiceName": text, "ServiceSubcategory": `Containers|Serverless Compute|File Storage`,
+	"ServiceCategory": `Compute|Storage|Other`, "ServiceName": text, "ServiceSubcategory": `Containers|Serverless Compute|File Storage|Other \(Other\)`,
 	"SkuId": text, "SkuMeter": text, "SkuPriceDetails": `|\{.*\}`, "SkuPriceId": text,
 	"SubAccountId": `.*`, "SubAccountName": `.*`, "SubAccountType": `.*`, "Tags": `\{.*\}`,
 }
@@ -43,13 +43,15 @@ func TestWriteFOCUS(t *testing.T) {
 		{Start: start, End: start.Add(time.Hour), Kind: "network_volume", Resource: "v1", USD: "0.000001"},
 		{Start: start, End: start.Add(time.Hour), Kind: "endpoint", Resource: "e1", USD: "3"},
 		{Start: start, End: start.Add(time.Hour), Kind: "cluster", Resource: "c1", USD: "3"},
+		{Start: start, End: start.Add(time.Hour), Kind: "adjustment", Resource: "r1", Name: "credit: a wrong price", Team: "research", USD: "-17.85"},
+		{Start: start, End: start.Add(time.Hour), Kind: "adjustment", Resource: "r2", Name: "reset: a test", USD: "-1"},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(strings.NewReader(b.String())).ReadAll()
-	if err != nil || len(rows) != 5 {
-		t.Fatalf("%d rows (%v), want a header and 4", len(rows), err)
+	if err != nil || len(rows) != 7 {
+		t.Fatalf("%d rows (%v), want a header and 6", len(rows), err)
 	}
 	if !slices.IsSorted(rows[0]) {
 		t.Errorf("the columns are not in order: %v", rows[0])
@@ -73,6 +75,15 @@ func TestWriteFOCUS(t *testing.T) {
 	var tags map[string]string
 	if err := json.Unmarshal([]byte(value(1, "Tags")), &tags); err != nil || tags["tollgate/team"] != "research" || tags["tollgate/key"] != "ann" || tags["project"] != "llm" || tags["team"] != "mine" {
 		t.Errorf("Tags = %s (%v)", value(1, "Tags"), err)
+	}
+	for i, want := range [][]string{{"Usage", "", "Usage-Based"}, {"Credit", "Correction", "One-Time"}, {"Adjustment", "Correction", "One-Time"}} {
+		line := i + 4
+		if got := []string{value(line, "ChargeCategory"), value(line, "ChargeClass"), value(line, "ChargeFrequency")}; !slices.Equal(got, want) {
+			t.Errorf("line %d: %q, want %q", line, got, want)
+		}
+	}
+	if got := value(5, "BilledCost"); got != "-17.85" {
+		t.Errorf("a credit costs %s, want -17.85", got)
 	}
 	if got := value(2, "ServiceCategory"); got != "Storage" {
 		t.Errorf("ServiceCategory of a volume = %s, want Storage", got)

@@ -23,6 +23,8 @@ type Spend interface {
 	// Release ends a reservation without its call; a BadRequestError says why it is not
 	// to be ended.
 	Release(ctx context.Context, org, hold, reason string) (*Hold, error)
+	// Adjust changes the cost that a scope has accrued; a BadRequestError says why it must not be changed so.
+	Adjust(ctx context.Context, org string, a Adjustment) (*AdjustedAccrual, error)
 	// History returns the costs of resources; a BadRequestError names the fault
 	// of the query.
 	History(ctx context.Context, org string, q CostQuery) (*Costs, error)
@@ -179,6 +181,7 @@ func (d Deps) spendRows() []row.Row {
 			Commands: []row.Command{{Use: "spend reconcile ORG", Short: "Compare the ledger with the platform's resources, now", Example: "tollgate spend reconcile acme"}},
 		},
 		{Pattern: "POST /admin/spend/adopt", Summary: "Give a resource an owner", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(d.adopt)},
+		d.adjustRow(),
 		{
 			Pattern: "GET /admin/spend/holds", Summary: "Reservations of an organisation", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.holds),
 			Commands: []row.Command{{Use: "spend holds ORG", Short: "Show reservations whose call has not ended, or whose end is not known", Example: "tollgate spend holds acme"}},

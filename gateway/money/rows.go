@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
@@ -110,27 +109,16 @@ func (l Rows) Adopt(ctx context.Context, org, resource, team, key string) (*admi
 	if err != nil {
 		return nil, err
 	}
-	bad := func(format string, args ...any) error {
-		return admin.BadRequestError{Reason: fmt.Sprintf(format, args...)}
-	}
-	if k := o.Key(key); k != nil {
-		if team != "" && team != k.Team {
-			return nil, bad("key %q is of team %q", key, k.Team)
-		}
-		team = k.Team
-	} else if key != "" {
-		return nil, bad("no key %q is configured", key)
-	}
+	to, err := ownerOf(o, team, key)
 	switch {
-	case resource == "" || team == "" && key == "":
-		return nil, bad("name a resource, and a team or a key")
-	case team != "" && !slices.ContainsFunc(o.Teams, func(t settings.Team) bool { return t.ID == team }):
-		return nil, bad("no team %q is configured", team)
+	case err != nil:
+		return nil, err
+	case resource == "" || to == (spend.Owner{}):
+		return nil, admin.BadRequestError{Reason: "name a resource, and a team or a key"}
 	}
-	to := spend.Owner{Team: team, Key: key}
 	was, err := l.m.Books.Assign(ctx, org, resource, to)
 	if errors.Is(err, spend.ErrNoResource) {
-		return nil, bad("organisation %s has nothing with the id %q that has an owner", org, resource)
+		return nil, admin.BadRequestError{Reason: fmt.Sprintf("organisation %s has nothing with the id %q that has an owner", org, resource)}
 	}
 	if err != nil {
 		return nil, err
