@@ -197,6 +197,7 @@ func (g *Gateway) drainLedger(over context.Context) {
 func (g *Gateway) follow(ctx context.Context) error {
 	for ctx.Err() == nil {
 		g.background.Go(func() { g.keepRevision(ctx) })
+		g.background.Go(func() { g.money.Configured(ctx) })
 		run, cancel := context.WithCancel(ctx)
 		ended := make(chan error, 1)
 		go func() {

@@ -16,14 +16,20 @@ import (
 
 func newAdopt() *cobra.Command {
 	var c *adminClient
-	var team, key, file string
+	var team, key, file, from, to string
 	cmd := &cobra.Command{
-		Use:   "adopt ORG (ID | --from-audit FILE)",
-		Short: "Give a resource to a team or a key, which pays for it from then on",
+		Use:   "adopt ORG (ID | --from-team OLD --to-team NEW | --from-audit FILE)",
+		Short: "Give a resource, or everything that a team has, to a team or a key, which pays for it from then on",
+		Long: `Gives a resource to a team or a key. With --from-team and --to-team, a team gets
+everything of another one, which may be configured no longer: its resources, and
+the cost that it has accrued in the current day and month. With --key, it gets the
+same of one key.`,
 		Example: `  tollgate spend adopt acme k2n5x8 --team research
+  tollgate spend adopt acme --from-team research --to-team science
+  tollgate spend adopt acme --from-team research --to-team ops --key ann-laptop
   tollgate spend adopt acme --from-audit /var/log/tollgate/audit.log`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if file != "" {
+			if file != "" || from != "" {
 				return named([]string{"ORG"})(cmd, args)
 			}
 			return named([]string{"ORG", "ID"})(cmd, args)
@@ -32,16 +38,24 @@ func newAdopt() *cobra.Command {
 			if file != "" {
 				return adoptAll(cmd.Context(), c, args[0], file, cmd.OutOrStdout())
 			}
+			if from != "" {
+				return adoptTeam(cmd.Context(), c, url.Values{"org": {args[0]}, "from_team": {from}, "to_team": {to}, "key": {key}}, cmd.OutOrStdout())
+			}
 			return adopt(cmd.Context(), c, url.Values{"org": {args[0]}, "id": {args[1]}, "team": {team}, "key": {key}}, cmd.OutOrStdout())
 		}),
 	}
 	cmd.Flags().StringVar(&team, "team", "", "id of the team")
-	cmd.Flags().StringVar(&key, "key", "", "id of the key; its team is the owner, too")
+	cmd.Flags().StringVar(&key, "key", "", "id of the key; its team is the owner, too. With --from-team, only what this key has")
+	cmd.Flags().StringVar(&from, "from-team", "", "id of the team that gives everything it has, also one that is configured no longer")
+	cmd.Flags().StringVar(&to, "to-team", "", "id of the team that gets it")
 	cmd.Flags().StringVar(&file, "from-audit", "", "audit log: give resources without an owner back to their makers")
 	cmd.MarkFlagsMutuallyExclusive("from-audit", "team")
 	cmd.MarkFlagsMutuallyExclusive("from-audit", "key")
+	cmd.MarkFlagsRequiredTogether("from-team", "to-team")
+	cmd.MarkFlagsMutuallyExclusive("from-team", "from-audit", "team")
 	c = newAdminClient(cmd)
 	complete(cmd, "team", teamNames)
+	complete(cmd, "to-team", teamNames)
 	completeArguments(cmd, []string{"ORG"})
 	return cmd
 }
@@ -52,6 +66,20 @@ func adopt(ctx context.Context, c *adminClient, q url.Values, w io.Writer) error
 		return err
 	}
 	_, err := fmt.Fprintf(w, "%s: %s (was: %s)\n", a.Resource, a.Owner, a.Was)
+	return err
+}
+
+// adoptTeam gives everything of a team, or of a key in it, to another team.
+func adoptTeam(ctx context.Context, c *adminClient, q url.Values, w io.Writer) error {
+	var a admin.AdoptedTeam
+	if err := c.do(ctx, http.MethodPost, "/admin/spend/adopt-team?"+q.Encode(), &a); err != nil {
+		return err
+	}
+	line := fmt.Sprintf("team %s: %d resources, %s USD of today and %s USD of this month (were: team %s)", a.To, a.Resources, a.Day, a.Month, a.From)
+	if a.Pending > 0 {
+		line += fmt.Sprintf("; %d remain, because calls about them are in progress: repeat the command when these have ended", a.Pending)
+	}
+	_, err := fmt.Fprintln(w, line)
 	return err
 }
 

@@ -20,6 +20,9 @@ type Spend interface {
 	// Adopt gives a resource to a team, or to a key and its team, and returns its former
 	// owner; a BadRequestError names a thing that does not exist.
 	Adopt(ctx context.Context, org, resource, team, key string) (*Adopted, error)
+	// AdoptTeam gives everything that a team has, or a key in a team, to another team; a BadRequestError names a team that
+	// does not exist.
+	AdoptTeam(ctx context.Context, org, from, to, key string) (*AdoptedTeam, error)
 	// Release ends a reservation without its call; a BadRequestError says why it is not
 	// to be ended.
 	Release(ctx context.Context, org, hold, reason string) (*Hold, error)
@@ -40,6 +43,20 @@ type Adopted struct {
 	Resource string `json:"resource"`
 	Was      string `json:"was"`
 	Owner    string `json:"owner"`
+}
+
+// AdoptedTeam says what a team got of another one.
+type AdoptedTeam struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	Key  string `json:"key,omitempty"`
+	// Resources is how many moved. Pending is how many resources and reservations stay, because calls about them are in
+	// progress.
+	Resources int `json:"resources"`
+	Pending   int `json:"pending"`
+	// Day and Month are the accrued costs that moved, in USD.
+	Day   string `json:"day"`
+	Month string `json:"month"`
 }
 
 // Ledger is the account of an organisation.
@@ -181,6 +198,7 @@ func (d Deps) spendRows() []row.Row {
 			Commands: []row.Command{{Use: "spend reconcile ORG", Short: "Compare the ledger with the platform's resources, now", Example: "tollgate spend reconcile acme"}},
 		},
 		{Pattern: "POST /admin/spend/adopt", Summary: "Give a resource an owner", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(d.adopt)},
+		{Pattern: "POST /admin/spend/adopt-team", Summary: "Give everything that a team has to another team", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(d.adoptTeam)},
 		d.adjustRow(),
 		{
 			Pattern: "GET /admin/spend/holds", Summary: "Reservations of an organisation", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.holds),
@@ -310,6 +328,19 @@ type adopting struct {
 
 func (d Deps) adopt(ctx context.Context, _ row.Scope, p adopting) (*Adopted, error) {
 	return d.Spend.Adopt(ctx, string(p.Org), p.ID, string(p.Team), p.Key)
+}
+
+// adoptingTeam is a team, which may be configured no longer, and its successor.
+type adoptingTeam struct {
+	scoped
+
+	From row.PastTeam `query:"from_team,required" doc:"id of the team that gives, also one that is configured no longer"`
+	To   row.Team     `query:"to_team,required" doc:"id of the team that gets everything"`
+	Key  string       `query:"key" doc:"only the resources of this key, and what it has accrued"`
+}
+
+func (d Deps) adoptTeam(ctx context.Context, _ row.Scope, p adoptingTeam) (*AdoptedTeam, error) {
+	return d.Spend.AdoptTeam(ctx, string(p.Org), string(p.From), string(p.To), p.Key)
 }
 
 func (d Deps) reconcile(ctx context.Context, _ row.Scope, p scoped) (*Reconciled, error) {

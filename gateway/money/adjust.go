@@ -49,7 +49,7 @@ func (l Rows) Adjust(ctx context.Context, org string, a admin.Adjustment) (*admi
 	if err != nil {
 		return nil, err
 	}
-	scope, usd := adjustment.Owner.Scopes()[0].String(), func(micro int64) string { return catalog.Money(micro).String() }
+	scope := adjustment.Owner.Scopes()[0].String()
 	switch out.Status {
 	case spend.AccrualConflict:
 		return nil, row.RefusedError{Status: http.StatusConflict, Reason: fmt.Sprintf("request %s made another adjustment: use another request_id", adjustment.ID)}

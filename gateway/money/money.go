@@ -90,6 +90,7 @@ type Money struct {
 
 	deps     Deps
 	accounts *spendstore.Store
+	names    names
 }
 
 // New makes the ledger of spending and the loops that keep it in line with the
@@ -106,7 +107,7 @@ func New(cfg *settings.Config, self spend.Holder, deps Deps) *Money {
 	images := m.newImages(store)
 	remembered := images.Remember(store)
 	reconciler := &spend.Reconciler{
-		Store: remembered, Images: images, Repaired: passes.repaired, List: m.inventory, Get: m.resource, Claim: m.deps.Claim, Job: m.deps.Job, Lock: store.Lock, Logger: m.deps.Logger,
+		Store: remembered, Images: images, Repaired: passes.repaired, List: m.inventory, Get: m.resource, Claim: m.deps.Claim, Job: m.deps.Job, Lock: store.Lock, Logger: m.deps.Logger, Moves: m.moves,
 		Dead: func(ctx context.Context, h spend.Holder) (time.Duration, bool) {
 			return m.deps.Dead(ctx, h.Incarnation)
 		},
@@ -130,7 +131,7 @@ func New(cfg *settings.Config, self spend.Holder, deps Deps) *Money {
 	}
 	m.Books = spend.NewLoop(reconciler, cfg.Spend.Reconcile, m.budgeted, store.Leader(3*cfg.Spend.Reconcile))
 	m.newOutbox(cfg, remembered, self)
-	m.Ledger = &spend.Ledger{Costs: spend.NewRunCosts(), Store: m.Outbox, Rebuild: reconciler.Rebuild, Doubt: m.Books.Kick}
+	m.Ledger = &spend.Ledger{Costs: spend.NewRunCosts(), Store: m.Outbox, Rebuild: reconciler.Rebuild, Doubt: m.Books.Kick, Carry: m.carry}
 	m.Images = &spend.Watch{Images: images, Orgs: m.budgeted, Rebuild: reconciler.Rebuild, Interval: cfg.Spend.Reconcile, Beat: ratelimit.Beat}
 	return m
 }

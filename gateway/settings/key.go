@@ -29,15 +29,16 @@ func (k *Key) Entries(list []identity.Entry, org string) []identity.Entry {
 
 // Key is one key of a caller.
 type Key struct {
-	ID      string          `yaml:"id,required" doc:"short name, unique in the organisation; logs show it, never the key"`
-	Team    string          `yaml:"team" doc:"team the caller belongs to"`
-	Digest  identity.Digest `yaml:"sha256" doc:"SHA-256 of the key, 64 hexadecimal digits; required without digests"`
-	Digests []Digest        `yaml:"digests" doc:"instead of sha256, the keys that are accepted for this caller and when: during a rotation the old one and the new"`
-	Roles   []identity.Role `yaml:"roles" doc:"roles of the caller, for policies to read; a key that names none is an operator. A lead may make keys of its team, see docs/keys.md"`
-	Limit   ratelimit.Limit `yaml:"limits" doc:"the key's own quotas"`
-	Budget  spend.Budget    `yaml:"budget" doc:"budget of the key"`
-	Labels  []string        `yaml:"labels" doc:"names of those labels of the organisation that the caller may set; absent is all, [] none"`
-	Exempt  bool            `yaml:"exempt" doc:"not limited, and sent no RateLimit headers"`
+	ID        string          `yaml:"id,required" doc:"short name, unique in the organisation; logs show it, never the key"`
+	Team      string          `yaml:"team" doc:"team the caller belongs to"`
+	MovedFrom string          `yaml:"moved_from" doc:"team that the key belonged to before: the key's resources and what it has accrued in the current day and month move to its team; without it, they stay with the former team. See docs/spend.md"`
+	Digest    identity.Digest `yaml:"sha256" doc:"SHA-256 of the key, 64 hexadecimal digits; required without digests"`
+	Digests   []Digest        `yaml:"digests" doc:"instead of sha256, the keys that are accepted for this caller and when: during a rotation the old one and the new"`
+	Roles     []identity.Role `yaml:"roles" doc:"roles of the caller, for policies to read; a key that names none is an operator. A lead may make keys of its team, see docs/keys.md"`
+	Limit     ratelimit.Limit `yaml:"limits" doc:"the key's own quotas"`
+	Budget    spend.Budget    `yaml:"budget" doc:"budget of the key"`
+	Labels    []string        `yaml:"labels" doc:"names of those labels of the organisation that the caller may set; absent is all, [] none"`
+	Exempt    bool            `yaml:"exempt" doc:"not limited, and sent no RateLimit headers"`
 
 	Addresses []netip.Prefix `yaml:"addresses" doc:"prefixes that the key is accepted from, such as 10.0.0.0/8; none is everywhere"`
 	Expires   time.Time      `yaml:"expires" doc:"when the key ceases to be accepted, whatever its digests say, RFC 3339; absent is never"`

@@ -43,12 +43,27 @@ func (o *Org) validate(at string) []error {
 		errs.If(teams[t.ID], path, "team %q is already defined", t.ID)
 		teams[t.ID] = true
 	}
+	former := make(map[string]bool)
+	for i, t := range o.Teams {
+		path := fault.Index(at+".teams", i) + ".renamed_from"
+		if t.Former == "" {
+			continue
+		}
+		check(path, t.Former)
+		errs.If(teams[t.Former], path, "team %q is still defined", t.Former)
+		errs.If(former[t.Former], path, "another team was renamed from %q, too", t.Former)
+		former[t.Former] = true
+	}
 	keys := make(map[string]bool, len(o.Keys))
 	for i, k := range o.Keys {
 		path := fault.Index(at+".keys", i)
 		errs.If(keys[k.ID], path+".id", "key %q is already defined", k.ID)
 		keys[k.ID] = true
 		errs.If(k.Team != "" && !teams[k.Team], path+".team", "organisation %q has no team %q", o.ID, k.Team)
+		if k.MovedFrom != "" {
+			check(path+".moved_from", k.MovedFrom)
+			errs.If(k.Team == "" || k.Team == k.MovedFrom, path+".moved_from", "requires another team")
+		}
 		for j, name := range k.Labels {
 			errs.If(!labels[name], path+fault.Index(".labels", j), "organisation %q has no label %q", o.ID, name)
 		}
@@ -155,6 +170,7 @@ func (o *Org) Limits() map[ratelimit.Ref]ratelimit.Limit {
 // Team is a part of an organisation.
 type Team struct {
 	ID     string          `yaml:"id,required" doc:"short name, unique in the organisation"`
+	Former string          `yaml:"renamed_from" doc:"earlier id of the team: its resources and what it has accrued in the current day and month belong to this team, so that a new name does not refill its budgets. See docs/spend.md"`
 	Limit  ratelimit.Limit `yaml:"limits" doc:"quotas its callers share"`
 	Budget spend.Budget    `yaml:"budget" doc:"what its callers may spend together"`
 	Over   spend.Over      `yaml:"over" doc:"action when its budget is passed all the same"`

@@ -122,12 +122,20 @@ func Budgets(o *settings.Org) *spend.Plan {
 	budget := o.Budget
 	inFlight(o, &budget, teams)
 	over := make(map[string]spend.Over, len(o.Teams))
+	var moves []spend.Move
 	for _, t := range o.Teams {
-		over[t.ID] = t.Over
+		if over[t.ID] = t.Over; t.Former != "" {
+			moves = append(moves, spend.Move{From: t.Former, To: t.ID})
+		}
+	}
+	for i := range o.Keys {
+		if k := &o.Keys[i]; k.MovedFrom != "" {
+			moves = append(moves, spend.Move{From: k.MovedFrom, To: k.Team, Key: k.ID})
+		}
 	}
 	return &spend.Plan{
 		Org: budget, Teams: teams, Keys: keys, Horizon: o.Horizon, Endpoints: o.Endpoints, Runs: o.Runs, Idle: o.Idle, Unusual: o.Alerts.Unusual,
-		Thresholds: o.Alerts.Shares(), OverOrg: o.Over, OverTeams: over,
+		Thresholds: o.Alerts.Shares(), OverOrg: o.Over, OverTeams: over, Moves: moves,
 	}
 }
 

@@ -144,6 +144,8 @@ type Plan struct {
 	OverTeams map[string]Over
 	// Idle defines idle resources and the action on them.
 	Idle Idle
+	// Moves are the teams that were renamed, and the keys that came from another team.
+	Moves []Move
 }
 
 // Limited reports whether a budget limits anything, those of keys made at run time aside.

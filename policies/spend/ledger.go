@@ -17,6 +17,10 @@ type Ledger struct {
 	Rebuild func(ctx context.Context, org string) error
 	// Doubt is told of organisations with a hold whose end has to be found out.
 	Doubt func(org string)
+	// Carry makes a move of a plan; nil makes none.
+	Carry func(ctx context.Context, org string, m Move) error
+
+	moved moved
 }
 
 // Ceiling is one ceiling of a budget and how full it is with a call. Those in money
@@ -70,6 +74,9 @@ var ErrRepeated = errors.New("spend: the call may be a repeat")
 // of another owner is held against that owner's budgets. It returns ErrUnavailable
 // if the ledger cannot be asked, or is not complete and cannot be rebuilt.
 func (l *Ledger) Reserve(ctx context.Context, org string, p *Plan, r Reservation) (Quote, error) {
+	if err := l.moved.ensure(ctx, org, p.Moves, l.Carry); err != nil && !r.Free {
+		return Quote{}, fmt.Errorf("%w: a renamed team's costs could not be moved: %w", ErrUnavailable, err)
+	}
 	r.Horizon = p.Horizon
 	lost, rebuilt := false, false
 	for {

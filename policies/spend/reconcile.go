@@ -40,6 +40,8 @@ type Reconciler struct {
 	Done func(ctx context.Context, org string, r Report)
 	// Repaired is told of sums that were repaired; nil ignores it.
 	Repaired func(ctx context.Context, org string, d []Difference)
+	// Moves returns the moves of an organisation's configuration; each pass makes them. A nil Moves has none.
+	Moves func(org string) []Move
 	// Images are the gateways' memories of a lost ledger; nil remembers nothing.
 	Images *Images
 	// History rolls up the costs of resources in each pass.
@@ -135,6 +137,13 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 	before, err := r.Store.Show(ctx, org)
 	if err != nil || closed && before.Complete {
 		return Report{}, err
+	}
+	if any, err := r.carryAll(ctx, org, &before); err != nil {
+		return Report{}, err
+	} else if any {
+		if before, err = r.Store.Show(ctx, org); err != nil {
+			return Report{}, err
+		}
 	}
 	r.Images.take(org, &before, from)
 	if r.Seen != nil && before.Complete {

@@ -85,6 +85,8 @@ func TestAdminAnswersFitTheirDocument(t *testing.T) {
 		{"POST", "/admin/spend/holds/release", "org=acme&id=stray&reason=x", "", 200},
 		{"POST", "/admin/spend/reconcile", "org=acme", "", 200},
 		{"POST", "/admin/spend/adopt", "org=acme&team=research&id=" + id, "", 200},
+		{"POST", "/admin/spend/adopt-team", "org=acme&from_team=gone&to_team=research", "", 200},
+		{"POST", "/admin/spend/adopt-team", "org=acme&from_team=gone&to_team=none", "", 404},
 		{"POST", "/admin/spend/adjust", "org=acme&kind=correction&amount=1&team=research&reason=x", "", 200},
 		{"POST", "/admin/spend/adjust", "org=acme&kind=credit&amount=1&reason=x", "", 200},
 		{"POST", "/admin/spend/adjust", "org=acme&kind=credit&amount=999&reason=x", "", 400},

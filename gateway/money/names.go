@@ -1,0 +1,142 @@
+package money
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// names are the teams and keys of organisations for which the ledger was last compared, by digest.
+type names struct {
+	mu   sync.Mutex
+	seed maphash.Seed
+	seen map[string]uint64
+}
+
+// changed reports whether an organisation's teams and keys differ from the last call's.
+func (n *names) changed(o *settings.Org) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.seen == nil {
+		n.seed, n.seen = maphash.MakeSeed(), make(map[string]uint64)
+	}
+	var h maphash.Hash
+	h.SetSeed(n.seed)
+	for _, t := range o.Teams {
+		_, _ = h.WriteString(t.ID + "\n" + t.Former + "\n") // a hash takes everything
+	}
+	for i := range o.Keys {
+		_, _ = h.WriteString(o.Keys[i].ID + " " + o.Keys[i].Team + " " + o.Keys[i].MovedFrom + "\n")
+	}
+	sum, known := n.seen[o.ID]
+	n.seen[o.ID] = h.Sum64()
+	return !known || sum != n.seen[o.ID]
+}
+
+// moves returns the moves of an organisation's configuration.
+func (m *Money) moves(org string) []spend.Move {
+	if p := m.plan(org); p != nil {
+		return p.Moves
+	}
+	return nil
+}
+
+// carry makes a move of the configuration, rebuilding a ledger that is not complete.
+func (m *Money) carry(ctx context.Context, org string, move spend.Move) error {
+	_, err := m.Books.Carry(ctx, org, move, "")
+	if errors.Is(err, spend.ErrUnavailable) {
+		if rebuilt := m.Books.Rebuild(ctx, org); rebuilt != nil {
+			return rebuilt
+		}
+		_, err = m.Books.Carry(ctx, org, move, "")
+	}
+	return err
+}
+
+// Configured compares the ledgers with the teams and keys of the configuration in force, where these have changed. It has
+// the moves made, and warns about everything that stays under a name that is not configured: no team's budget counts it.
+func (m *Money) Configured(ctx context.Context) {
+	orgs := m.deps.Config().Orgs
+	for i := range orgs {
+		o := m.org(orgs[i].ID) // has the keys made at run time
+		plan := m.plan(orgs[i].ID)
+		if o == nil || plan == nil || !m.names.changed(o) {
+			continue
+		}
+		if len(plan.Moves) > 0 {
+			m.Books.Kick(o.ID)
+		}
+		state, err := m.accounts.Show(ctx, o.ID)
+		if err != nil || ctx.Err() != nil {
+			continue // the store's failures are seen elsewhere
+		}
+		for _, r := range state.Remainders(known(o)) {
+			advice := "tollgate spend adopt " + o.ID + " --from-team " + r.Owner.Team + " --to-team TEAM"
+			if r.Owner.Key != "" {
+				advice += " --key " + r.Owner.Key
+			}
+			m.deps.Logger.WarnContext(ctx, "spending stays under a name that is not configured, where no budget counts it", "org", o.ID, "team", r.Owner.Team, "key", r.Owner.Key,
+				"resources", r.Resources, "usd_per_hour", usd(r.Burn), "today_usd", usd(r.Day), "month_usd", usd(r.Month), "advice", "renamed_from, moved_from, or "+advice)
+		}
+	}
+}
+
+func usd(micro int64) string { return catalog.Money(micro).String() }
+
+// known returns which owners an organisation's configuration names, or will: a team, and a key in its team. Keys that are
+// not configured at all, such as withdrawn ones and the subjects of issuers, count for their team.
+func known(o *settings.Org) func(spend.Owner) bool {
+	teams, keys := make(map[string]bool), make(map[string]string)
+	for _, t := range o.Teams {
+		teams[t.ID], teams[t.Former] = true, true
+	}
+	for k := range o.AllKeys() {
+		if keys[k.ID] = k.Team; k.MovedFrom != "" {
+			keys[k.MovedFrom+"\n"+k.ID] = k.Team
+		}
+	}
+	return func(owner spend.Owner) bool {
+		if owner.Key == "" {
+			return teams[owner.Team]
+		}
+		team, configured := keys[owner.Key]
+		_, moves := keys[owner.Team+"\n"+owner.Key]
+		return teams[owner.Team] && (!configured || team == owner.Team || moves)
+	}
+}
+
+// AdoptTeam implements admin.Spend.
+func (l Rows) AdoptTeam(ctx context.Context, org, from, to, key string) (*admin.AdoptedTeam, error) {
+	o, err := l.check(org)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case from == to:
+		return nil, admin.BadRequestError{Reason: "from_team and to_team are the same team"}
+	case !slices.ContainsFunc(o.Teams, func(t settings.Team) bool { return t.ID == to }):
+		return nil, admin.BadRequestError{Reason: fmt.Sprintf("no team %q is configured", to)}
+	case strings.ContainsAny(from+key, "\n"):
+		return nil, admin.BadRequestError{Reason: "names have one line"}
+	}
+	request := ""
+	if key != "" {
+		request = ulid.Make().String()
+	}
+	c, err := l.m.Books.Carry(ctx, org, spend.Move{From: from, To: to, Key: key}, request)
+	if err != nil {
+		return nil, err
+	}
+	return &admin.AdoptedTeam{From: from, To: to, Key: key, Resources: c.Resources, Pending: c.Pending, Day: usd(c.Day), Month: usd(c.Month)}, nil
+}

@@ -1,0 +1,193 @@
+package spend
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// Move gives everything that a team has to another team: the resources, and the costs accrued in the current day and month.
+type Move struct {
+	From, To string // teams
+	// Key limits the move to the resources of a key, and to what the key has accrued; "" moves the whole team.
+	Key string
+}
+
+// id names the move of a key, which the store makes once.
+func (m Move) id() string {
+	if m.Key == "" {
+		return ""
+	}
+	return fmt.Sprintf("move:%s:%s:%s", m.Key, m.From, m.To)
+}
+
+// of reports whether an owner's resources move.
+func (m Move) of(o Owner) bool { return o.Team == m.From && (m.Key == "" || o.Key == m.Key) }
+
+// Carried is the result of a [Move].
+type Carried struct {
+	// Resources is how many moved, Pending how many resources and reservations did not, because calls about them are in
+	// progress: the next pass moves them.
+	Resources, Pending int
+	// Day and Month are the accrued costs that moved, in micro-dollars.
+	Day, Month int64
+}
+
+// Carry makes a move, as far as no calls are in progress. It returns ErrUnavailable if the ledger is not complete. A repeat
+// moves what has come under the earlier name since. The accrued costs of a key move once for each request; "" is that of
+// the configuration.
+func (r *Reconciler) Carry(ctx context.Context, org string, m Move, request string) (c Carried, err error) {
+	state, err := r.Store.Show(ctx, org)
+	if err != nil {
+		return c, err
+	}
+	return r.carry(ctx, org, m, request, &state)
+}
+
+func (r *Reconciler) carry(ctx context.Context, org string, m Move, request string, state *State) (c Carried, err error) {
+	if !state.Complete {
+		return c, fmt.Errorf("%w: it is being rebuilt", ErrUnavailable)
+	}
+	var list []*Adjustment
+	for i := range state.Resources {
+		if known := &state.Resources[i]; m.of(known.Owner) {
+			list = append(list, &Adjustment{Kind: known.Kind, Resource: known.ID, Version: known.Version, Amounts: known.Amounts, Owner: &Owner{Team: m.To, Key: known.Owner.Key}})
+		}
+	}
+	done, err := r.Store.Adjust(ctx, org, list...)
+	if err != nil {
+		return c, err
+	}
+	for _, one := range done {
+		if one == NotMade {
+			c.Pending++
+		} else {
+			c.Resources++
+		}
+	}
+	for i := range state.Holds {
+		if m.of(state.Holds[i].Owner) {
+			c.Pending++
+		}
+	}
+	out, err := r.Store.MoveAccrual(ctx, org, &AccrualMove{From: m.From, To: m.To, Key: m.Key, ID: cmp.Or(request, m.id())})
+	if err != nil {
+		return c, err
+	}
+	if out.Status == AccrualClosed {
+		return c, fmt.Errorf("%w: it is being rebuilt", ErrUnavailable)
+	}
+	if out.Status == AccrualMade {
+		c.Day, c.Month = out.DayChange, out.MonthChange
+	}
+	return c, nil
+}
+
+// left reports whether a ledger has anything under the earlier name of a move.
+func (m Move) left(state *State) bool {
+	return slices.ContainsFunc(state.Resources, func(r Record) bool { return m.of(r.Owner) }) ||
+		slices.ContainsFunc(state.Holds, func(h Hold) bool { return m.of(h.Owner) }) ||
+		slices.ContainsFunc(state.Balances, func(b Balance) bool {
+			return m.Key == "" && b.Scope == Scope{KindTeam, m.From} && b != Balance{Scope: b.Scope}
+		})
+}
+
+// carryAll makes the moves of an organisation's plan of which anything is left, and reports whether any was.
+func (r *Reconciler) carryAll(ctx context.Context, org string, state *State) (any bool, err error) {
+	if r.Moves == nil || !state.Complete {
+		return false, nil
+	}
+	for _, m := range r.Moves(org) {
+		if !m.left(state) {
+			continue
+		}
+		any = true
+		c, err := r.carry(ctx, org, m, "", state)
+		if err != nil {
+			return any, err
+		}
+		if c.Resources > 0 || c.Month > 0 {
+			r.Logger.InfoContext(ctx, "ledger follows a renamed team or moved key", "org", org, "from", m.From, "team", m.To, "key", m.Key, "resources", c.Resources, "pending", c.Pending)
+		}
+	}
+	return any, nil
+}
+
+// moved are the moves that a gateway has made since its start, before it reserved anything.
+type moved struct {
+	mu   sync.Mutex // held while moves are made
+	done map[string]bool
+}
+
+// ensure makes the moves that have not been made yet.
+func (m *moved) ensure(ctx context.Context, org string, moves []Move, carry func(context.Context, string, Move) error) error {
+	if len(moves) == 0 || carry == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, move := range moves {
+		key := fmt.Sprintf("%s\n%s\n%s\n%s", org, move.From, move.To, move.Key)
+		if m.done[key] {
+			continue
+		}
+		if err := carry(ctx, org, move); err != nil {
+			return err
+		}
+		if m.done == nil {
+			m.done = make(map[string]bool)
+		}
+		m.done[key] = true
+	}
+	return nil
+}
+
+// Remainder is what a ledger has of a team, or of a key in a team, that the configuration does not name.
+type Remainder struct {
+	// Owner has a Key if only the key is in the team no longer.
+	Owner     Owner
+	Resources int
+	// Burn is in micro-dollars per hour; Day and Month are in micro-dollars, and 0 of a key.
+	Burn, Day, Month int64
+}
+
+// Remainders lists what a ledger has under names for which known reports false: teams first, without their keys.
+func (s *State) Remainders(known func(Owner) bool) []Remainder {
+	found := make(map[Owner]*Remainder)
+	of := func(o Owner) *Remainder {
+		if o.Team == "" || known(o) {
+			return nil
+		}
+		if !known(Owner{Team: o.Team}) {
+			o.Key = ""
+		}
+		if found[o] == nil {
+			found[o] = &Remainder{Owner: o}
+		}
+		return found[o]
+	}
+	for i := range s.Resources {
+		if r := of(s.Resources[i].Owner); r != nil {
+			r.Resources++
+			r.Burn += s.Resources[i].Amounts[Burn]
+		}
+	}
+	for _, b := range s.Balances {
+		if b.Scope.Kind != KindTeam || b.Day == 0 && b.Month == 0 {
+			continue
+		}
+		if r := of(Owner{Team: b.Scope.ID}); r != nil {
+			r.Day, r.Month = b.Day, b.Month
+		}
+	}
+	list := make([]Remainder, 0, len(found))
+	for _, r := range found {
+		list = append(list, *r)
+	}
+	slices.SortFunc(list, func(a, b Remainder) int {
+		return cmp.Or(cmp.Compare(a.Owner.Team, b.Owner.Team), cmp.Compare(a.Owner.Key, b.Owner.Key))
+	})
+	return list
+}
