@@ -44,7 +44,7 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 		cfg := orgs[org]
 		if s, found, state := e.arrived(ctx, org, cfg, standing[org]); s != nil {
 			next.orgs[org], sources[org] = state, s
-			took = append(took, func() { s.Took(found, nil, e.deps.Now()) })
+			took = append(took, func() { _, _, _ = s.Took(found, nil, e.deps.Now()) }) // Status has the outcome
 			continue
 		}
 		s, mine, err := owned[org].source, owned[org].rego, owned[org].err

@@ -166,7 +166,7 @@ func (c *Catalog) read(ctx context.Context, org string) (*Snapshot, error) {
 	defer cancel()
 	began := c.deps.Now()
 	snap, err := c.fetch(ctx, org, began)
-	before, snap := c.keep(org, began, snap, err)
+	snap, before := c.keep(org, began, snap, err)
 	switch {
 	case (before == nil) == (err == nil):
 	case err != nil:
@@ -178,8 +178,8 @@ func (c *Catalog) read(ctx context.Context, org string) (*Snapshot, error) {
 	return snap, err
 }
 
-// keep notes how a read went. It returns how the one before did, and the list with the prices that are raised.
-func (c *Catalog) keep(org string, began time.Time, snap *Snapshot, err error) (before error, kept *Snapshot) {
+// keep notes how a read went. It returns the list with the prices that are raised, and how the read before went.
+func (c *Catalog) keep(org string, began time.Time, snap *Snapshot, err error) (kept *Snapshot, before error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.orgs[org]
@@ -195,7 +195,7 @@ func (c *Catalog) keep(org string, began time.Time, snap *Snapshot, err error) (
 	} else {
 		r.failed++
 	}
-	return before, snap
+	return snap, before
 }
 
 func (c *Catalog) fetch(ctx context.Context, org string, began time.Time) (*Snapshot, error) {

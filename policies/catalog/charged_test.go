@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -111,9 +112,7 @@ func TestChargedPricesOfMachines(t *testing.T) {
 				t.Fatal(err)
 			}
 			charged := map[string]any{"status": "RUNNING", "cost": json.Number(tt.cost)}
-			for name, v := range tt.pod {
-				charged[name] = v
-			}
+			maps.Copy(charged, tt.pod)
 			c.Charged("acme", charged)
 			snap, err := c.Snapshot(t.Context(), "acme")
 			if err != nil {
