@@ -76,7 +76,7 @@ type AccrualStore interface {
 	MoveAccrual(ctx context.Context, org string, m *AccrualMove) (AccrualOutcome, error)
 }
 
-// KeepAccruals is how long the IDs of adjustments and moves are remembered.
+// KeepAccruals is how long the IDs of adjustments are remembered, and those of moves but for [AccrualMove.Forever].
 const KeepAccruals = 90 * 24 * time.Hour
 
 // AccrualMove moves what a team has accrued in the current day and month to another team. The organisation's account stays.
@@ -85,6 +85,8 @@ type AccrualMove struct {
 	// Key limits the move to what the key has accrued, as far as the team From has accrued it; "" moves everything, and
 	// removes an account that is empty then. The ID of a move with a Key is that of [AccrualAdjustment]; others need none.
 	Key, ID string
+	// Forever has the ID remembered without an end.
+	Forever bool
 }
 
 // KindAdjustment is the kind of adjustments in the history.

@@ -72,7 +72,7 @@ func (r *Reconciler) carry(ctx context.Context, org string, m Move, request stri
 			c.Pending++
 		}
 	}
-	out, err := r.Store.MoveAccrual(ctx, org, &AccrualMove{From: m.From, To: m.To, Key: m.Key, ID: cmp.Or(request, m.id())})
+	out, err := r.Store.MoveAccrual(ctx, org, &AccrualMove{From: m.From, To: m.To, Key: m.Key, ID: cmp.Or(request, m.id()), Forever: request == ""})
 	if err != nil {
 		return c, err
 	}

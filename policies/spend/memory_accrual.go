@@ -2,6 +2,7 @@ package spend
 
 import (
 	"context"
+	"math"
 	"time"
 )
 
@@ -40,7 +41,7 @@ func (m *Memory) AdjustAccrual(_ context.Context, org string, a *AccrualAdjustme
 		item := RunOf(KindAdjustment, a.Owner, a.About())
 		l.history.Changes = append(l.history.Changes, Change{Item: item, Once: change[month], At: time.UnixMilli(l.of(Owner{}, now)[0].at)})
 	}
-	return l.made(a.ID, a.Request(), own, change, now), nil
+	return l.made(a.ID, a.Request(), own, change, now+KeepAccruals.Milliseconds()), nil
 }
 
 // MoveAccrual implements Store.
@@ -72,7 +73,11 @@ func (m *Memory) MoveAccrual(_ context.Context, org string, a *AccrualMove) (Acc
 	if a.Key == "" && source.empty() {
 		delete(l.accounts, from)
 	}
-	return l.made(a.ID, a.Request(), target, change, now), nil
+	until := now + KeepAccruals.Milliseconds()
+	if a.Forever {
+		until = math.MaxInt64
+	}
+	return l.made(a.ID, a.Request(), target, change, until), nil
 }
 
 // Request describes the move: two with the same ID and Request are one.
@@ -104,12 +109,12 @@ func (l *ledger) earlier(id, request string, now int64) (out AccrualOutcome, kno
 	return out, true
 }
 
-// made notes a change of an account, and returns its outcome.
-func (l *ledger) made(id, request string, a *account, change [periods]int64, now int64) AccrualOutcome {
+// made notes a change of an account until a time, and returns its outcome.
+func (l *ledger) made(id, request string, a *account, change [periods]int64, until int64) AccrualOutcome {
 	l.seq++
 	out := AccrualOutcome{DayChange: change[day], MonthChange: change[month], Day: a.periods[day].accrued, Month: a.periods[month].accrued}
 	if id != "" {
-		l.accruals[id] = madeAccrual{request, out, now + KeepAccruals.Milliseconds()}
+		l.accruals[id] = madeAccrual{request, out, until}
 	}
 	return out
 }

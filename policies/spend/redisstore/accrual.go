@@ -37,7 +37,11 @@ func (s *Store) AdjustAccrual(ctx context.Context, org string, a *spend.AccrualA
 
 // MoveAccrual implements spend.Store.
 func (s *Store) MoveAccrual(ctx context.Context, org string, m *spend.AccrualMove) (spend.AccrualOutcome, error) {
-	return s.changeAccrual(ctx, org, m.ID, s.known(org, accrualMove, 0, 0, spend.KeepAccruals.Milliseconds()), m.Request(), m.From, m.Key, m.To)
+	keep := spend.KeepAccruals.Milliseconds()
+	if m.Forever {
+		keep = 0
+	}
+	return s.changeAccrual(ctx, org, m.ID, s.known(org, accrualMove, 0, 0, keep), m.Request(), m.From, m.Key, m.To)
 }
 
 func (s *Store) changeAccrual(ctx context.Context, org, id string, args ...any) (spend.AccrualOutcome, error) {

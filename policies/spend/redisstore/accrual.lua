@@ -3,7 +3,7 @@
 -- KEYS  6  string  the request and its outcome; not given for a request without an id
 --
 -- ARGV  1  epoch and sequence as known, kind (0 add, 1 reset, 2 move), period (1 day, 2 month), micro-dollars to be added, how
---          long the request is remembered in ms
+--          long the request is remembered in ms (0: for good)
 --       2  the request   3  team   4  key   5  about; of a move:
 --       3  team from     4  key, whose accrued costs are moved, '' for everything   5  team to
 --
@@ -29,7 +29,11 @@ local function accrued(a) return {a.periods[1].accrued, a.periods[2].accrued} en
 local function made(change, a)
   local after = accrued(a)
   local outcome = line({change[1], change[2], after[1], after[2]})
-  if KEYS[6] then redis.call('SET', KEYS[6], ARGV[2] .. '\n' .. outcome, 'PX', string.format('%.0f', given[6])) end
+  if KEYS[6] and given[6] > 0 then
+    redis.call('SET', KEYS[6], ARGV[2] .. '\n' .. outcome, 'PX', string.format('%.0f', given[6]))
+  elseif KEYS[6] then
+    redis.call('SET', KEYS[6], ARGV[2] .. '\n' .. outcome)
+  end
   save()
   return answer(MADE, outcome)
 end
@@ -50,7 +54,7 @@ end
 
 local function move(from, key, to)
   local scope, measured = 'team:' .. from, key == '' and 'team:' .. from or 'key:' .. key
-  if redis.call('HEXISTS', KEYS[1], scope) == 0 or redis.call('HEXISTS', KEYS[1], measured) == 0 then
+  if not read(KEYS[1], scope) or not read(KEYS[1], measured) then
     return answer(MADE, line({0, 0, 0, 0}))
   end
   local source, target, measure = account(scope), account('team:' .. to), account(measured)

@@ -186,3 +186,31 @@ func testAdjustmentBilled(h *harness) {
 		"key ann": {billed, billed}, "team research": {billed, billed - 0.1*usd}, "team other": {usd, usd}, "organisation": {billed + usd, billed + 0.9*usd},
 	})
 }
+
+// testAccrualIDs: the id of an adjustment is remembered for its time, and that of a move for good where it says so.
+func testAccrualIDs(h *harness) {
+	h.movable()
+	m := spend.AccrualMove{From: "research", To: "ops", Key: "ann", ID: "m", Forever: true}
+	statuses := func() (out [2]spend.AccrualStatus) {
+		h.Helper()
+		moved, err := h.Store.MoveAccrual(h.Context(), h.org, &m)
+		if err != nil {
+			h.Fatalf("MoveAccrual: %v", err)
+		}
+		return [2]spend.AccrualStatus{h.amend("a", ann, spend.Correction, spend.OfDay, usd).Status, moved.Status}
+	}
+	h.accrue(ann, usd)
+	for _, tt := range []struct {
+		after time.Duration
+		want  [2]spend.AccrualStatus
+	}{
+		{0, [2]spend.AccrualStatus{spend.AccrualMade, spend.AccrualMade}},
+		{spend.KeepAccruals - time.Minute, [2]spend.AccrualStatus{spend.AccrualRepeated, spend.AccrualRepeated}},
+		{2 * time.Minute, [2]spend.AccrualStatus{spend.AccrualMade, spend.AccrualRepeated}},
+	} {
+		h.advance(tt.after)
+		if got := statuses(); got != tt.want {
+			h.Errorf("after %s more: %v, want %v", tt.after, got, tt.want)
+		}
+	}
+}

@@ -81,6 +81,7 @@ func Test(t *testing.T, newFixture func(t *testing.T, zones spend.Zones) Fixture
 		{"bills of what is not known", testBillsUnknown},
 		{"adjusted accruals", testAdjustAccrual},
 		{"accruals that move", testMoveAccrual},
+		{"ids of adjusted accruals", testAccrualIDs},
 		{"adjustments in the history", testAdjustmentHistory},
 		{"bills after an adjustment", testAdjustmentBilled},
 		{"notices", testNotices},
