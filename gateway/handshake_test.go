@@ -35,7 +35,7 @@ func TestStoresReportAFailedHandshake(t *testing.T) {
 	stores := map[string]func(c redis.Cmdable) any{
 		"archive":   func(c redis.Cmdable) any { return archive.New(c, "a:", archive.Config{Max: 10, For: time.Hour}) },
 		"cas":       func(c redis.Cmdable) any { return cas.New[string](c, "c:") },
-		"intents":   func(c redis.Cmdable) any { return spendstore.NewIntents(c) },
+		"intents":   func(c redis.Cmdable) any { return spendstore.NewIntents(c, "i:") },
 		"journal":   func(c redis.Cmdable) any { return &journal.Journal{Client: c, Prefix: "j:", Most: 10, For: time.Hour} },
 		"keystore":  func(c redis.Cmdable) any { return keystore.New(c, "k:") },
 		"ledger":    func(c redis.Cmdable) any { return spendstore.New(c, "s:", nil) },

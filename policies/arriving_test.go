@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/config/egress"
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies"
 )
 
@@ -38,7 +40,7 @@ func TestArrivingBundleMeetsItsSection(t *testing.T) {
 			persist := filepath.Join(t.TempDir(), "kept.tar.gz")
 			section := func(entries ...policies.Entry) map[string]policies.Config {
 				return map[string]policies.Config{"acme": {
-					Bundle: &policies.Bundle{URL: server.URL, AllowUnsigned: true, MayDrop: true, Persist: persist, Poll: time.Millisecond}, Policies: entries,
+					Bundle: &policies.Bundle{URL: egress.To(server.URL), AllowUnsigned: true, MayDrop: true, Persist: files.TargetAt(persist), Poll: time.Millisecond}, Policies: entries,
 				}}
 			}
 			var refused atomic.Bool

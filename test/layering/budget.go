@@ -20,28 +20,28 @@ const BudgetSlack = 3
 // have no budget.
 func Budgets() []Budget {
 	return []Budget{
-		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1442},
-		{"features in folders of their own", []string{"gateway/access", "gateway/account", "gateway/callers", "gateway/check", "gateway/engines", "gateway/dialects", "gateway/tokens", "gateway/listen", "gateway/questions", "gateway/fleet", "gateway/decisions", "gateway/billtypes", "gateway/keep", "gateway/approval/answers", "gateway/retired", "gateway/revisions", "gateway/limits", "gateway/alerts", "gateway/platform", "gateway/tenants", "gateway/audit/ship", "gateway/coverage", "gateway/envoy"}, 7045},
-		{"chain, its stages and ports", []string{"gateway/filter"}, 6375},
-		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 2186},
-		{"idempotency, approvals and their store", []string{"gateway/once/...", "gateway/approval", "gateway/approval/grants", "gateway/cas"}, 2385},
-		{"callers", []string{"gateway/identity", "gateway/oidc", "gateway/keystore", "gateway/trie"}, 2525},
+		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1659},
+		{"features in folders of their own", []string{"gateway/access", "gateway/account", "gateway/callers", "gateway/check", "gateway/engines", "gateway/dialects", "gateway/tokens", "gateway/listen", "gateway/questions", "gateway/fleet", "gateway/decisions", "gateway/billtypes", "gateway/keep", "gateway/approval/answers", "gateway/retired", "gateway/revisions", "gateway/limits", "gateway/alerts", "gateway/platform", "gateway/tenants", "gateway/audit/ship", "gateway/coverage", "gateway/envoy"}, 7300},
+		{"chain, its stages and ports", []string{"gateway/filter"}, 6883},
+		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 3654},
+		{"idempotency, approvals and their store", []string{"gateway/once/...", "gateway/approval", "gateway/approval/grants", "gateway/cas"}, 2620},
+		{"callers", []string{"gateway/identity", "gateway/oidc", "gateway/keystore", "gateway/trie"}, 2810},
 		{"Envoy", []string{"gateway/xds", "gateway/extproc/..."}, 3062},
 		{"leaves of the gateway", []string{
 			"gateway/balancer", "gateway/connlimit", "gateway/groupcommit", "gateway/journal", "gateway/overload", "gateway/problem", "gateway/reverseproxy",
 			"gateway/route", "gateway/schema/...", "gateway/strictjson", "gateway/tally", "gateway/tasks", "gateway/upstream/...", "gateway/webhook", "gateway/wire",
-		}, 10808},
+		}, 11337},
 		{"explanations, archive, audit, telemetry, operators' listener, pages of callers", []string{
 			"gateway/explain", "gateway/archive", "gateway/audit", "gateway/telemetry", "gateway/admin/...", "gateway/reference",
-		}, 8535},
-		{"console", []string{"gateway/ui"}, 2615},
+		}, 8953},
+		{"console", []string{"gateway/ui"}, 2766},
 		{"what callers see of themselves", []string{"gateway/selfservice"}, 535},
-		{"policies", []string{"policies/..."}, 15442},
-		{"ledger and its store", []string{"policies/spend", "policies/spend/redisstore"}, 8030},
-		{"limits and their store", []string{"ratelimit", "ratelimit/group", "ratelimit/metrics", "ratelimit/redisstore"}, 4885},
+		{"policies", []string{"policies/..."}, 17296},
+		{"ledger and its store", []string{"policies/spend", "policies/spend/redisstore"}, 9747},
+		{"limits and their store", []string{"ratelimit", "ratelimit/group", "ratelimit/metrics", "ratelimit/redisstore"}, 5577},
 		{"old dialects", []string{"translate/..."}, 15731},
-		{"configuration", []string{"config/...", "gateway/settings"}, 5520},
-		{"command line", []string{"cmd/tollgate"}, 6520},
+		{"configuration", []string{"config/...", "gateway/settings"}, 6898},
+		{"command line", []string{"cmd/tollgate"}, 6768},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2537},
 		{"emulator of the platform", []string{"test/platform/..."}, 10833},
 	}
@@ -63,7 +63,7 @@ func BudgetOf(pkg string) (Budget, bool) {
 
 const (
 	// MaxSettings is the number of settings in docs/configuration.md; sections, and lists and mappings with settings of their own, do not count.
-	MaxSettings = 391
+	MaxSettings = 393
 	// MaxExchangeFields is the number of fields of filter.Exchange.
 	MaxExchangeFields = 30
 	// LargeLines is the number of lines above which a package is listed in [Large].

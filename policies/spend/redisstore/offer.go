@@ -146,16 +146,19 @@ func (s *Store) Restore(ctx context.Context, org string, r *spend.Restoration) (
 		}
 	}
 	for batch := range slices.Chunk(r.Jobs, offerBatch) {
-		cmds, _ := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		cmds, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for _, j := range batch {
 				p.SetArgs(ctx, s.jobs(org, []spend.Job{j.Job})[0], j.Team+"\n"+j.Key, redis.SetArgs{Mode: "NX", ExpireAt: j.Until})
 			}
 			return nil
 		})
 		for _, cmd := range cmds {
-			if err := cmd.Err(); err != nil && !errors.Is(err, redis.Nil) { // Nil: the store has the owner
-				return restored, fmt.Errorf("restore: %w: %w", spend.ErrUnavailable, err)
+			if e := cmd.Err(); errors.Is(err, redis.Nil) && !errors.Is(e, redis.Nil) {
+				err = e // Nil means that the store has the owner
 			}
+		}
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return restored, fmt.Errorf("restore: %w: %w", spend.ErrUnavailable, err)
 		}
 	}
 	return restored, nil
