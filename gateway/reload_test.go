@@ -13,6 +13,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tollgate-dev/tollgate/config/egress"
+	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -41,6 +43,7 @@ func leaves(v reflect.Value, path string, visit func(path string, v reflect.Valu
 // whole are the structs that change as one.
 var whole = map[reflect.Type]bool{
 	reflect.TypeFor[settings.TLS](): true, reflect.TypeFor[settings.MutualTLS](): true, reflect.TypeFor[strictyaml.Secret](): true, reflect.TypeFor[netip.Addr](): true,
+	reflect.TypeFor[files.Path](): true, reflect.TypeFor[files.Target](): true, reflect.TypeFor[files.Credential](): true, reflect.TypeFor[egress.URL](): true,
 }
 
 // change gives a setting another value.
@@ -54,6 +57,14 @@ func change(v reflect.Value) {
 		v.Set(reflect.ValueOf(netip.MustParseAddr("127.0.0.9")))
 	case v.Type() == reflect.TypeFor[strictyaml.Secret]():
 		v.Set(reflect.ValueOf(strictyaml.NewSecret("another secret")))
+	case v.Type() == reflect.TypeFor[files.Path]():
+		v.Set(reflect.ValueOf(files.At("/another")))
+	case v.Type() == reflect.TypeFor[files.Target]():
+		v.Set(reflect.ValueOf(files.TargetAt("/another")))
+	case v.Type() == reflect.TypeFor[files.Credential]():
+		v.Set(reflect.ValueOf(files.CredentialAt("/another")))
+	case v.Type() == reflect.TypeFor[egress.URL]():
+		v.Set(reflect.ValueOf(egress.To("https://another.example")))
 	case v.Kind() == reflect.Bool:
 		v.SetBool(!v.Bool())
 	case v.CanInt():

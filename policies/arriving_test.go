@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -69,6 +70,7 @@ func TestArrivingBundleMeetsItsSection(t *testing.T) {
 			done := make(chan error, 1)
 			go func() { done <- first.Run(ctx) }()
 			eventually(t, "the first bundle is in force", func() bool { _, ok := first.Revision("acme"); return ok })
+			eventually(t, "the first bundle is kept", func() bool { _, err := os.Stat(persist); return err == nil })
 			if _, err := policies.NewEngine(unhurried(), section(tt.next...), policies.Deps{Before: first}); err == nil {
 				t.Fatal("a section with a policy that no bundle has was taken")
 			}

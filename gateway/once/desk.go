@@ -111,7 +111,7 @@ func (d *Desk) Try(ctx context.Context, w *intent.Wish, i *intent.Intent, past [
 	if err != nil {
 		return intent.Seen{}, err
 	}
-	seen := intent.Seen{Now: found.Now}
+	seen := intent.Seen{Now: found.Now, Sent: found.Sent}
 	for id, raw := range found.Others {
 		other, err := intent.Decode(id, raw)
 		if err != nil {

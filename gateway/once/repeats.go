@@ -146,19 +146,21 @@ func (f *Repeats) Note(ctx context.Context, ex *filter.Exchange) error {
 	}
 	defer ex.Ports.Intents.Come(ctx, &o.Wish, o.Intent.ID)()
 	for {
-		at := time.Now()
 		seen, err := ex.Ports.Intents.Try(ctx, &o.Wish, &o.Intent, passed(o, ex.Ports.Intents))
 		switch {
 		case err != nil:
 			ex.Once = nil // the store may have noted it, and not have said so: nothing is made under it
 			ex.Ports.Intents.EndLate(&o.Wish, &o.Intent, &intent.End{Unlike: true})
-			if o.Keyed {
+			switch {
+			case o.Keyed:
 				return noKeys(err)
+			case ctx.Err() != nil:
+				return ctx.Err() // the caller has left before anything was sent
 			}
 			ex.Event.Cause = err
 			return nil
 		case len(seen.Intents) == 0 && seen.Answer == nil:
-			f.begin(ctx, ex, seen.Now, at)
+			f.begin(ctx, ex, seen.Now, seen.Sent)
 			return nil
 		}
 		if err := f.join(ctx, ex, seen); err != nil || ex.Answer != nil {
@@ -203,10 +205,9 @@ func (f *Repeats) NoteWith(ctx context.Context, ex *filter.Exchange, step func(n
 	}
 	defer ex.Ports.Intents.Come(ctx, &o.Wish, o.Intent.ID)()
 	for {
-		at := time.Now()
 		quote, err := step(ex.Ports.Intents.Note(&o.Wish, &o.Intent, passed(o, ex.Ports.Intents)))
 		if err == nil && quote.Refused == nil {
-			f.begin(ctx, ex, quote.Now, at)
+			f.begin(ctx, ex, quote.Now, quote.Sent)
 		}
 		if !errors.Is(err, spend.ErrRepeated) {
 			return nil

@@ -51,8 +51,8 @@ func (c *Ceiling) Left() int64 { return max(0, c.Limit-c.Sum()) }
 type Quote struct {
 	// Owner pays for the resource.
 	Owner Owner
-	// Now is the store's clock.
-	Now time.Time
+	// Now is the store's clock, Sent when the request to the store was sent, by this gateway's clock.
+	Now, Sent time.Time
 	// Refused is the ceiling that would be passed, nil if the call was admitted.
 	Refused *Ceiling
 	// Ceilings are all that apply.
@@ -178,7 +178,7 @@ func (p *Plan) limits(r *Reservation) [][Ceilings]int64 {
 }
 
 func (p *Plan) quote(r *Reservation, out *Outcome) Quote {
-	q := Quote{Owner: r.Owner, Now: out.Now}
+	q := Quote{Owner: r.Owner, Now: out.Now, Sent: out.Sent}
 	scopes := r.Owner.Scopes()
 	ceiling := func(scope, index int) *Ceiling {
 		c := &Ceiling{Scope: scopes[scope], Index: index, Limit: r.Limits[scope][index], Level: out.Levels[scope][index]}

@@ -290,8 +290,12 @@ func (l *ledger) end(h *hold, s *Settlement, now int64) {
 	case s.End == Commit && (h != nil || l.began > now-24*hour):
 		if h == nil { // a loss of the store has lost the hold
 			h = &hold{Hold: Hold{Kind: s.Kind, Owner: s.Owner, About: s.About, Amounts: s.Amounts.Clamped()}}
-			if s.Job != nil && l.jobs[*s.Job].until > now {
-				h.Owner = l.jobs[*s.Job].owner
+			if s.Job != nil {
+				noted := l.jobs[*s.Job]
+				if noted.until <= now {
+					return
+				}
+				h.Owner = noted.owner
 			}
 		}
 		spent := s.Amounts.Clamped()[Cost]

@@ -157,6 +157,8 @@ type Outcome struct {
 	Scope, Ceiling int
 	// Held are the reserved amounts, for Admitted.
 	Held Amounts
+	// Sent is when the request to the store was sent, by this gateway's clock.
+	Sent time.Time
 	// Epoch is the epoch of the ledger; see [Head].
 	Epoch int64
 	// Now is the store's clock, Ends is when the day and the month end that it is in.
@@ -185,7 +187,8 @@ type Settlement struct {
 	// As is the ID that an open hold has from now on, "" for its own. A hold that has
 	// that ID already is committed in full. With a commit, As ends too.
 	As string
-	// Job is the job whose one-time cost accrues, nil if it is none. Without its hold, the owner is the recorded owner of the job.
+	// Job is the job whose one-time cost accrues, nil if it is none. Without its hold, the cost accrues to the recorded owner of
+	// the job, and to nobody without one: the gateway did not submit the job.
 	Job *Job
 	// Full commits the reservation instead of Amounts, and of a one-time cost the most
 	// that it can be; see [Hold.Most].

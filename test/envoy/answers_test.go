@@ -122,7 +122,7 @@ func TestOddAnswers(t *testing.T) {
 			upstream := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { tc.answer(rw) }))
 			t.Cleanup(upstream.Close)
 			w := open(t, to(upstream.URL))
-			a := w.send(t, request("GET", "/v2/pods", "key_research", ""))
+			a := w.send(t, request("GET", "/v2/pods/p1", "key_research", ""))
 			if a.Status != tc.status || tc.size >= 0 && len(a.Body) != tc.size {
 				t.Errorf("answer = %d with %d bytes, want %d with %d: %.300s", a.Status, len(a.Body), tc.status, tc.size, a.Body)
 			}

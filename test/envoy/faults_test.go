@@ -18,7 +18,7 @@ func (w *way) closed(t *testing.T, send func() answer) answer {
 	t.Helper()
 	var a answer
 	calls := w.sent(func() { a = send() })
-	if a.Status < 500 || strings.Contains(a.Body, "pods") {
+	if a.Status < 500 || strings.Contains(a.Body, "NVIDIA") {
 		t.Errorf("answer = %d %s, want a 5xx that tells nothing", a.Status, a.Body)
 	}
 	if len(calls) != 0 {
@@ -31,7 +31,7 @@ func (w *way) closed(t *testing.T, send func() answer) answer {
 // unjudged.
 func TestTheProcessorBreaksOff(t *testing.T) {
 	for _, raw := range []struct{ name, request string }{
-		{"GET", request("GET", "/v2/pods", "key_research", "")},
+		{"GET", request("GET", "/v2/catalog/gpus/NVIDIA%20L4", "key_research", "")},
 		{"POST", request("POST", "/v2/pods", "key_research", pod4090)},
 		{"POST, chunked", request("POST", "/v2/pods", "key_research", world.Chunked(pod4090), "Transfer-Encoding: chunked")},
 	} {
@@ -70,12 +70,12 @@ func TestTheProcessorBreaksOff(t *testing.T) {
 	t.Run("stopped before the request", func(t *testing.T) {
 		w := open(t)
 		w.door.Stop()
-		w.closed(t, func() answer { return w.send(t, request("GET", "/v2/pods", "key_research", "")) })
+		w.closed(t, func() answer { return w.send(t, request("GET", "/v2/catalog/gpus/NVIDIA%20L4", "key_research", "")) })
 	})
 	t.Run("never answers", func(t *testing.T) {
 		w := open(t, shaped(func(b *bootstrap) { b.filter()["message_timeout"] = "0.2s" }))
 		w.gate.hold(true)
-		a := w.closed(t, func() answer { return w.send(t, request("GET", "/v2/pods", "key_research", "")) })
+		a := w.closed(t, func() answer { return w.send(t, request("GET", "/v2/catalog/gpus/NVIDIA%20L4", "key_research", "")) })
 		if a.Status != http.StatusGatewayTimeout {
 			t.Errorf("status = %d, want 504", a.Status)
 		}
@@ -91,7 +91,7 @@ func TestTheProcessorBreaksOff(t *testing.T) {
 		}))
 		t.Cleanup(upstream.Close)
 		w := open(t, to(upstream.URL))
-		raw := request("GET", "/v2/pods", "key_research", "")
+		raw := request("GET", "/v2/pods/p1", "key_research", "")
 		conn := world.Dial(t, w.addr)
 		_, _ = io.WriteString(conn, raw)
 		<-asked

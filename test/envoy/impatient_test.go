@@ -82,6 +82,12 @@ func TestEnvoyRetries(t *testing.T) {
 					}
 				}
 			})
+			for i := range l { // the gateways know each other
+				for status := 0; status != http.StatusCreated; {
+					status, _ = l[i].post(t.Context(), "v2", fmt.Sprint("first-", i), false)
+				}
+			}
+			p.ResetCalls()
 			p.SetLatency("createPod", making)
 			got := l[1].until(t, dialect, "retried")
 			world.Pause(making / 2) // the creates are under way

@@ -38,8 +38,8 @@ func TestThePlatformGetsWhatTheChainBuilt(t *testing.T) {
 	}{
 		{
 			"query put in order, unknown parameters left out",
-			request("GET", "/v2/pods?zzz=1&includeClusterPods=%74rue&bogus=x", "key_research", "", append(noise, "X-Request-Id: id-1")...),
-			"GET", "/v2/pods?includeClusterPods=true", headers, "",
+			request("GET", "/v2/catalog/gpus?zzz=1&include=AVAILABILITY&count=%31&bogus=x", "key_research", "", append(noise, "X-Request-Id: id-1")...),
+			"GET", "/v2/catalog/gpus?count=1&include=AVAILABILITY", headers, "",
 		},
 		{
 			"an escape the path requires",
@@ -118,7 +118,7 @@ func TestCallersDoNotSteerEnvoy(t *testing.T) {
 		name, request, operation string
 		status                   int
 	}{
-		{"v2", request("GET", "/v2/pods", "key_research", "", steer...), "listPods", 503},
+		{"v2", request("GET", "/v2/catalog/gpus/NVIDIA%20L4", "key_research", "", steer...), "getGpuType", 503},
 		{"v1", request("POST", "/v1/pods", "key_research", `{"name":"a","imageName":"img:1","gpuTypeIds":["NVIDIA L4"]}`, steer...), "createPod", 503},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

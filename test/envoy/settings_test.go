@@ -70,7 +70,7 @@ func allowed(response string) node {
 // how the rest fails.
 func TestOtherSettings(t *testing.T) {
 	requests := []string{
-		request("GET", "/v2/pods", "key_research", ""),
+		request("GET", "/v2/catalog/gpus/NVIDIA%20L4", "key_research", ""),
 		request("POST", "/v2/pods", "key_research", pod4090),
 		request("POST", "/v2/pods", "key_research", world.Chunked(podH100), "Transfer-Encoding: chunked"),
 		request("GET", "/v2/pods/nope1234", "key_research", ""),
@@ -159,8 +159,8 @@ func TestSettingsThatOpenTheDoor(t *testing.T) {
 	})
 	t.Run("no attribute for whose answer it is", func(t *testing.T) {
 		w := open(t, shaped(func(b *bootstrap) { delete(b.filter(), "response_attributes") }))
-		w.platform.AddFault(platform.Fault{Kind: platform.FaultDrop, Operation: "listPods"})
-		a := w.send(t, request("GET", "/v2/pods", "key_research", ""))
+		w.platform.AddFault(platform.Fault{Kind: platform.FaultDrop, Operation: "getGpuType"})
+		a := w.send(t, request("GET", "/v2/catalog/gpus/NVIDIA%20L4", "key_research", ""))
 		if a.Status != 503 || !strings.Contains(a.Body, "the platform gave no reason") {
 			t.Errorf("answer = %d %s, want Envoy's own, told as the platform's", a.Status, a.Body)
 		}

@@ -36,7 +36,7 @@ func TestAnswersAreFiltered(t *testing.T) {
 		w.Header().Set("X-Late", pk)
 	}))
 	a := s.ask(t, request("GET", "/v2/pods", k1, ""))
-	if a.Status != 200 || a.Body != `{"pods":[]}` {
+	if a.Status != 200 || a.Body != `{"pods":[],"pagination":{"nextCursor":null,"hasNextPage":false}}` {
 		t.Fatalf("answer %d %s", a.Status, a.Body)
 	}
 	want := []string{"Content-Type", "Date", "Ratelimit", "Ratelimit-Policy", "X-Content-Type-Options", "X-Request-Id", "X-Tollgate-Decision"}

@@ -62,7 +62,7 @@ func TestHoldsAreReleasedByHand(t *testing.T) {
 		t.Errorf("released %+v, want h1", got)
 	}
 	d.rented(t, podL4)
-	for _, text := range []string{"a hold was released by hand", "gw-2 is gone", "/admin/spend/holds/release"} {
+	for _, text := range []string{"reservation released by an operator", "gw-2 is gone", "/admin/spend/holds/release"} {
 		if !strings.Contains(d.logs.String(), text) {
 			t.Errorf("the log has no %q", text)
 		}

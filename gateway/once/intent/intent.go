@@ -91,8 +91,8 @@ func Decode(id, raw string) (Intent, error) {
 
 // Seen holds the intents found under a wish.
 type Seen struct {
-	// Now is the store's clock.
-	Now time.Time
+	// Now is the store's clock, Sent when the store was asked, by this gateway's clock.
+	Now, Sent time.Time
 	// Intents are those under way, the oldest first.
 	Intents []Intent
 	// Answer is that to the first request with an Idempotency-Key, nil without one.

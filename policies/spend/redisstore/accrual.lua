@@ -54,7 +54,8 @@ end
 
 local function move(from, key, to)
   local scope, measured = 'team:' .. from, key == '' and 'team:' .. from or 'key:' .. key
-  if not read(KEYS[1], scope) or not read(KEYS[1], measured) then
+  load({scope, measured})
+  if not stored[scope] or not stored[measured] then
     return answer(MADE, line({0, 0, 0, 0}))
   end
   local source, target, measure = account(scope), account('team:' .. to), account(measured)

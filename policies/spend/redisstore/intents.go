@@ -119,8 +119,8 @@ func (s *Intents) saw(org string, epoch, writes int64) {
 
 // Noted holds the intents found for a wish.
 type Noted struct {
-	// Now is the store's clock.
-	Now time.Time
+	// Now is the store's clock, Sent when the request to the store was sent, by this gateway's clock.
+	Now, Sent time.Time
 	// Answer is the stored response.
 	Answer string
 	// Others are the rows of other intents, by their IDs.
@@ -130,7 +130,7 @@ type Noted struct {
 // Note records an intent, unless there is a response or another intent of the wish, except
 // for those that are past.
 func (s *Intents) Note(ctx context.Context, n *spend.Note) (Noted, error) {
-	list, at, err := s.run(ctx, s.note, n.Org, append([]any{strings.Join(n.Past, " "), n.Answer}, noteArgs(n)...), true)
+	list, at, sent, err := s.run(ctx, s.note, n.Org, append([]any{strings.Join(n.Past, " "), n.Answer}, noteArgs(n)...), true)
 	if err != nil {
 		return Noted{}, fmt.Errorf("note: %w", err)
 	}
@@ -138,7 +138,7 @@ func (s *Intents) Note(ctx context.Context, n *spend.Note) (Noted, error) {
 	if !ok || len(texts)%2 != 1 {
 		return Noted{}, errReply
 	}
-	out := Noted{Now: at, Answer: texts[0], Others: make(map[string]string, len(texts)/2)}
+	out := Noted{Now: at, Sent: sent, Answer: texts[0], Others: make(map[string]string, len(texts)/2)}
 	for i := 1; i < len(texts); i += 2 {
 		out.Others[texts[i]] = texts[i+1]
 	}
@@ -154,7 +154,7 @@ func (s *Intents) End(ctx context.Context, all []spend.Ending) (int, error) {
 	for i := range all {
 		args = append(args, endArgs(&all[i])...)
 	}
-	list, _, err := s.run(ctx, s.end, all[0].Org, args, false)
+	list, _, _, err := s.run(ctx, s.end, all[0].Org, args, false)
 	if err != nil {
 		return 0, fmt.Errorf("end: %w", err)
 	}
@@ -180,7 +180,7 @@ func endArgs(e *spend.Ending) []any {
 
 // Claim reports whether a resource is an intent's.
 func (s *Intents) Claim(ctx context.Context, c *spend.Claim) (bool, error) {
-	list, _, err := s.run(ctx, s.claim, c.Org, []any{c.Made, c.Like, c.Intent, c.Owner, flag(c.Named)}, true)
+	list, _, _, err := s.run(ctx, s.claim, c.Org, []any{c.Made, c.Like, c.Intent, c.Owner, flag(c.Named)}, true)
 	if err != nil {
 		return false, fmt.Errorf("claim: %w", err)
 	}
@@ -196,27 +196,31 @@ func (s *Intents) Forget(ctx context.Context, org string, ids ...string) error {
 	for i, id := range ids {
 		args[i] = id
 	}
-	if _, _, err := s.run(ctx, s.forget, org, args, false); err != nil {
+	if _, _, _, err := s.run(ctx, s.forget, org, args, false); err != nil {
 		return fmt.Errorf("forget: %w", err)
 	}
 	return nil
 }
 
-// run runs a script, and returns its reply without the head, and the store's clock. With whole, it waits until the intents are
-// complete.
-func (s *Intents) run(ctx context.Context, script *redis.Script, org string, args []any, whole bool) ([]any, time.Time, error) {
+// run runs a script, and returns its reply without the head, the store's clock, and when the script was sent. With whole, it waits until
+// the intents are complete.
+func (s *Intents) run(ctx context.Context, script *redis.Script, org string, args []any, whole bool) (reply []any, now, sent time.Time, err error) {
 	for {
+		sent = time.Now()
 		keys, first := s.opening(org)
 		list, err := script.Run(ctx, s.client, keys, append(first, args...)...).Slice()
 		if err != nil {
-			return nil, time.Time{}, fmt.Errorf("%w: %w", spend.ErrUnavailable, err)
+			return nil, now, sent, fmt.Errorf("%w: %w", spend.ErrUnavailable, err)
 		}
 		known, head, err := s.head(org, list)
-		if err != nil || known || !whole {
-			return list[2:], time.UnixMilli(head[2]), err
+		if err != nil {
+			return nil, now, sent, err
+		}
+		if known || !whole {
+			return list[2:], time.UnixMilli(head[2]), sent, nil
 		}
 		if err := s.Recover(ctx, org); err != nil {
-			return nil, time.Time{}, err
+			return nil, now, sent, err
 		}
 	}
 }

@@ -69,8 +69,10 @@ if how == COMMIT and res == '' then
   local h = held
   if not h and ledger.epoch > now - DAY then -- a loss of Redis has lost the hold
     h = {amounts = amounts, kind = ARGV[3], team = ARGV[5], key = ARGV[6], about = ARGV[7]}
-    local owner = (#KEYS == 6 or #KEYS == 8) and redis.call('GET', KEYS[#KEYS])
-    if owner then h.team, h.key = string.match(owner, '^(.-)\n(.*)$') end
+    if #KEYS == 6 or #KEYS == 8 then
+      local owner = redis.call('GET', KEYS[#KEYS])
+      if owner then h.team, h.key = string.match(owner, '^(.-)\n(.*)$') else h = nil end
+    end
   end
   if h then spend(h, full and most(h) or amounts[COST]) end
 elseif how == COMMIT then

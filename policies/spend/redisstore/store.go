@@ -170,7 +170,7 @@ func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (
 	if err != nil {
 		return spend.Outcome{}, fmt.Errorf("reserve: %w", err)
 	}
-	out := spend.Outcome{Status: spend.Status(reply.status), Now: reply.now, Epoch: reply.epoch, Ends: s.zones.Of(org).Ends(reply.now)}
+	out := spend.Outcome{Status: spend.Status(reply.status), Now: reply.now, Sent: reply.sent, Epoch: reply.epoch, Ends: s.zones.Of(org).Ends(reply.now)}
 	switch {
 	case out.Status == spend.OtherOwner && len(reply.rest) == 2:
 		out.Owner = spend.Owner{Team: reply.rest[0], Key: reply.rest[1]}
@@ -212,7 +212,9 @@ func (s *Store) reserved(ctx context.Context, org string, args []any, n *spend.N
 			keys, all = s.keys(org, more...), append(append(all, first...), strings.Join(n.Past, " "), n.Answer)
 			all = append(all, noteArgs(n)...)
 		}
+		sent := time.Now()
 		r, err := s.run(ctx, s.reserve, org, keys, all)
+		r.sent = sent
 		if err != nil || spend.Status(r.status) != spend.IntentsLost {
 			return r, err
 		}
@@ -338,6 +340,7 @@ type reply struct {
 	status int64
 	epoch  int64
 	now    time.Time
+	sent   time.Time // by this gateway's clock, of a reservation
 	rest   []string
 }
 

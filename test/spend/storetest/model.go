@@ -45,7 +45,7 @@ func testModel(h *harness) {
 }
 
 // same leaves out what stores number as they like.
-var same = cmp.Options{cmpopts.IgnoreFields(spend.Record{}, "Version"), cmpopts.IgnoreFields(spend.Outcome{}, "Epoch"), cmpopts.IgnoreFields(spend.State{}, "Zone", "Repairs", "Epoch"), cmpopts.EquateEmpty()}
+var same = cmp.Options{cmpopts.IgnoreFields(spend.Record{}, "Version"), cmpopts.IgnoreFields(spend.Outcome{}, "Epoch", "Sent"), cmpopts.IgnoreFields(spend.State{}, "Zone", "Repairs", "Epoch"), cmpopts.EquateEmpty()}
 
 // model is one history.
 type model struct {
