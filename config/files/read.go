@@ -141,13 +141,13 @@ func Bounded[T any](op, name string, do func() (T, error)) (T, error) {
 		err   error
 	}
 	var zero T
-	slow := &fs.PathError{Op: op, Path: name, Err: ErrTooSlow}
+	slow := func() error { return &fs.PathError{Op: op, Path: name, Err: ErrTooSlow} }
 	timer := time.NewTimer(Patience)
 	defer timer.Stop()
 	select {
 	case pending <- struct{}{}:
 	case <-timer.C:
-		return zero, slow
+		return zero, slow()
 	}
 	done := make(chan result, 1)
 	go func() {
@@ -159,6 +159,6 @@ func Bounded[T any](op, name string, do func() (T, error)) (T, error) {
 	case r := <-done:
 		return r.value, r.err
 	case <-timer.C:
-		return zero, slow
+		return zero, slow()
 	}
 }

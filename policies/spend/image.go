@@ -337,9 +337,9 @@ func (m *Images) await(ctx context.Context, org string, epoch int64) (map[string
 // rest adds to a recollection the records elsewhere of resources that no gateway
 // remembers. A record there of a ledger that seems never to have been shows that it
 // was lost with all gateways.
-func (r *recollection) rest(ctx context.Context, p *pass, unknown []*Found) error {
+func (r *recollection) rest(ctx context.Context, p *pass, unknown []*Found) {
 	if p.Images == nil || !p.report.Rebuilt {
-		return nil
+		return
 	}
 	var ids []string
 	for _, f := range unknown {
@@ -348,21 +348,19 @@ func (r *recollection) rest(ctx context.Context, p *pass, unknown []*Found) erro
 		}
 	}
 	if len(ids) == 0 {
-		return nil
+		return
 	}
 	recorded := p.Images.Recorded(ctx, p.org, ids)
 	if len(recorded) == 0 {
-		return nil
+		return
 	}
 	if r.owners == nil {
 		r.owners = make(map[string]Owned)
 	}
 	maps.Copy(r.owners, recorded)
-	if r.loss != nil {
-		return nil
+	if r.loss == nil {
+		r.loss = &Loss{Lost: LostAll, At: p.state.Now.UTC()}
 	}
-	r.loss = &Loss{Lost: LostAll, At: p.state.Now.UTC()}
-	return nil
 }
 
 // finished tells of the loss that a rebuild has made good.

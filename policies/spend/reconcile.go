@@ -268,12 +268,10 @@ func (p *pass) run(ctx context.Context, found []Found) error {
 	if err == nil && len(unknown) > 0 {
 		unknown, err = p.outside(ctx, unknown)
 	}
-	if err == nil {
-		err = p.memory.rest(ctx, p, unknown)
-	}
 	if err != nil {
 		return err
 	}
+	p.memory.rest(ctx, p, unknown)
 	if err := p.adopt(ctx, unknown); err != nil {
 		return err
 	}

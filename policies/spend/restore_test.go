@@ -50,8 +50,10 @@ func newFleet(t *testing.T, names ...string) *fleet {
 		}
 		g.Outbox = spend.NewOutbox(g.images.Remember(f.store), spend.Holder{Incarnation: "inc-" + name, Gateway: name})
 		g.Now, g.Logger, g.Orgs, g.Doubt = time.Now, slog.New(slog.DiscardHandler), func() []string { return []string{org} }, func(string) {}
-		g.watch = &spend.Watch{Images: g.images, Orgs: func() []string { return []string{org} }, Interval: time.Minute, Beat: 100 * time.Millisecond,
-			Rebuild: func(ctx context.Context, _ string) error { return f.rebuild(ctx, g) }}
+		g.watch = &spend.Watch{
+			Images: g.images, Orgs: func() []string { return []string{org} }, Interval: time.Minute, Beat: 100 * time.Millisecond,
+			Rebuild: func(ctx context.Context, _ string) error { return f.rebuild(ctx, g) },
+		}
 		f.gateways = append(f.gateways, g)
 	}
 	return f

@@ -22,7 +22,7 @@ import (
 )
 
 // earlier is the version that this one replaces, and can be replaced by.
-const earlier = "2ea0154"
+const earlier = "b2828fc"
 
 // earlierBinary returns the path of tollgate as an earlier commit has it, built into
 // .tools when it is not there yet.

@@ -38,8 +38,8 @@ func TestThePlatformGetsWhatTheChainBuilt(t *testing.T) {
 	}{
 		{
 			"query put in order, unknown parameters left out",
-			request("GET", "/v2/catalog/gpus?zzz=1&include=AVAILABILITY&count=%31&bogus=x", "key_research", "", append(noise, "X-Request-Id: id-1")...),
-			"GET", "/v2/catalog/gpus?count=1&include=AVAILABILITY", headers, "",
+			request("GET", "/v2/catalog/templates?zzz=1&source=%6fficial&bogus=x", "key_research", "", append(noise, "X-Request-Id: id-1")...),
+			"GET", "/v2/catalog/templates?source=official", headers, "",
 		},
 		{
 			"an escape the path requires",

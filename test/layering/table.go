@@ -57,7 +57,7 @@ func Table() []Row {
 		{
 			Package: "gateway",
 			May:     []string{"config/encryption", "config/fault", "config/strictyaml", "gateway/...", "policies/...", "ratelimit/...", "translate/..."},
-			Tests:   []string{"config", "test/world"}, // a gateway is configured as users do it
+			Tests:   []string{"config", "config/egress", "config/files", "test/world"}, // a gateway is configured as users do it
 			Why:     "gateway assembles everything below it; configuration reaches it as data",
 		},
 		{

@@ -87,7 +87,7 @@ func (e *event) rest() []byte {
 	return part[:at]
 }
 
-// read returns the beginning of the current line, at most most bytes, up to a byte until, which is
+// read returns the beginning of the current line, limited to most bytes, up to a byte until, which is
 // skipped; 0 is none. ended reports that the line has ended.
 func (e *event) read(most int, until byte) (text []byte, ended bool) {
 	for len(text) < most {

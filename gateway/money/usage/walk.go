@@ -34,10 +34,8 @@ func (w *walker) reset(in source) {
 // top reads the next value of the source.
 func (w *walker) top() (found, error) {
 	var f found
-	switch w.decoder.PeekKind() {
-	case '{', '[':
-		err := w.value(&f, 0, true)
-		return f, noEnd(err)
+	if kind := w.decoder.PeekKind(); kind == '{' || kind == '[' {
+		return f, noEnd(w.value(&f, 0, true))
 	}
 	token, err := w.decoder.ReadToken()
 	if err != nil {
