@@ -38,7 +38,7 @@ func TestThePlatformGetsWhatTheChainBuilt(t *testing.T) {
 	}{
 		{
 			"query put in order, unknown parameters left out",
-			request("GET", "/v2/catalog/templates?zzz=1&source=%6fficial&bogus=x", "key_research", "", append(noise, "X-Request-Id: id-1")...),
+			request("GET", "/v2/catalog/templates?zzz=1&source=%6ffficial&bogus=x", "key_research", "", append(noise, "X-Request-Id: id-1")...),
 			"GET", "/v2/catalog/templates?source=official", headers, "",
 		},
 		{
