@@ -78,16 +78,21 @@ func (l *Ledger) Reserve(ctx context.Context, org string, p *Plan, r Reservation
 		return Quote{}, fmt.Errorf("%w: a renamed team's costs could not be moved: %w", ErrUnavailable, err)
 	}
 	r.Horizon = p.Horizon
-	lost, rebuilt := false, false
+	var lost time.Time // when the attempt was sent whose reply was lost
+	rebuilt := false
 	for {
 		r.Limits = p.limits(&r)
+		at := time.Now()
 		out, err := l.Store.Reserve(ctx, org, &r)
 		switch {
-		case errors.Is(err, ErrUnavailable) && !lost && ctx.Err() == nil:
-			lost = true // the answer may be lost and not the reservation: the hold makes a repeat the same
+		case errors.Is(err, ErrUnavailable) && lost.IsZero() && ctx.Err() == nil:
+			lost = at // the store may have made the reservation then: the hold makes a repeat the same
 			continue
 		case err != nil:
 			return Quote{}, err
+		}
+		if !lost.IsZero() {
+			out.Sent = lost
 		}
 		switch out.Status {
 		case Admitted, Refused:

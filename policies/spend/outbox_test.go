@@ -440,3 +440,34 @@ func TestDrain(t *testing.T) {
 		d.counts(0, 0, 0)
 	})
 }
+
+// A reservation that a lost reply belongs to may be as old as its first attempt: a gateway that stood still meanwhile must not take it
+// for a fresh one.
+func TestALostReplyKeepsItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := openDesk(t)
+		d.Ledger.Store = &loseFirst{Store: d.store}
+		began := time.Now()
+		q, err := d.Reserve(t.Context(), "acme", d.plan, spend.Reservation{Hold: "h", Kind: "pods", Owner: spend.Owner{Team: "t", Key: "k"}})
+		if err != nil || !q.Sent.Equal(began) {
+			t.Errorf("sent %v after the first attempt, %v; want with it", q.Sent.Sub(began), err)
+		}
+	})
+}
+
+// loseFirst is a store whose first reply to a reservation is lost, while its gateway stands still.
+type loseFirst struct {
+	spend.Store
+
+	lost bool
+}
+
+func (l *loseFirst) Reserve(ctx context.Context, org string, r *spend.Reservation) (spend.Outcome, error) {
+	out, err := l.Store.Reserve(ctx, org, r)
+	if l.lost {
+		return out, err
+	}
+	l.lost = true
+	time.Sleep(8 * time.Second)
+	return spend.Outcome{}, spend.ErrUnavailable
+}
