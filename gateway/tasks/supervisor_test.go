@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,18 +18,19 @@ func TestATaskIsRestarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		counted := 0
+		var ended atomic.Int32
 		s := &Supervisor{
 			Logger: slog.New(slog.NewTextHandler(&log, nil)), Count: func(context.Context, string) { counted++ },
 			End: func(err error) { t.Errorf("the process ends: %v", err) },
 		}
 		var begun []time.Duration
-		start, ended, failed := time.Now(), 0, errors.New("failed")
+		start, failed := time.Now(), errors.New("failed")
 		err := s.Run(t.Context(), "renewal", func(ctx context.Context) error {
 			begun = append(begun, time.Since(start))
 			if len(begun) == 4 {
 				return failed
 			}
-			go func() { <-ctx.Done(); ended++ }()
+			go func() { <-ctx.Done(); ended.Add(1) }()
 			panic("boom")
 		})
 		synctest.Wait()
@@ -40,8 +42,8 @@ func TestATaskIsRestarted(t *testing.T) {
 				t.Fatalf("begun after %v, want %v", begun, want)
 			}
 		}
-		if counted != 3 || ended != 3 {
-			t.Errorf("%d panics counted and %d goroutines ended, want 3 of each", counted, ended)
+		if counted != 3 || ended.Load() != 3 {
+			t.Errorf("%d panics counted and %d goroutines ended, want 3 of each", counted, ended.Load())
 		}
 		for _, want := range []string{"boom", "task=renewal", "TestATaskIsRestarted"} {
 			if !strings.Contains(log.String(), want) {
