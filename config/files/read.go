@@ -108,9 +108,11 @@ func read(in opener, name string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	tooLarge := &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("%w: at most %d bytes are read", ErrTooLarge, limit)}
+	tooLarge := func() error {
+		return &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("%w: at most %d bytes are read", ErrTooLarge, limit)}
+	}
 	if info.Size() > limit {
-		return nil, tooLarge
+		return nil, tooLarge()
 	}
 	data := make([]byte, 0, info.Size()+1)
 	for { // files below /proc have no size, and a file may grow meanwhile
@@ -118,7 +120,7 @@ func read(in opener, name string, limit int64) ([]byte, error) {
 		data = data[:len(data)+n]
 		switch {
 		case int64(len(data)) > limit:
-			return nil, tooLarge
+			return nil, tooLarge()
 		case errors.Is(err, io.EOF):
 			return data, nil
 		case err != nil:
