@@ -13,9 +13,6 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// losing is a store that can be emptied, as the gateways see it.
-type losing struct{ spend.Store }
-
 // gateway is one of the gateways that share a store: its memory, and its outbox.
 type gateway struct {
 	*spend.Outbox
@@ -28,7 +25,7 @@ type gateway struct {
 // fleet are gateways at one store, whose contents the test replaces.
 type fleet struct {
 	t        *testing.T
-	store    *losing
+	store    *spend.Memory
 	gateways []*gateway
 	found    []spend.Found
 	listed   func()
@@ -37,7 +34,7 @@ type fleet struct {
 
 func newFleet(t *testing.T, names ...string) *fleet {
 	t.Helper()
-	f := &fleet{t: t, store: new(losing), alive: names, listed: func() {}}
+	f := &fleet{t: t, store: spend.NewMemory(time.Now, nil), alive: names, listed: func() {}}
 	f.empty(1)
 	for _, name := range names {
 		g := new(gateway)
@@ -59,7 +56,7 @@ func newFleet(t *testing.T, names ...string) *fleet {
 	return f
 }
 
-// empty replaces the store by one of an epoch that has nothing and is not complete, but for the first.
+// empty replaces the contents of the store by those of an epoch that has nothing and is not complete, but for the first.
 func (f *fleet) empty(epochs int) {
 	f.t.Helper()
 	m := spend.NewMemory(time.Now, nil)
@@ -73,7 +70,7 @@ func (f *fleet) empty(epochs int) {
 			f.t.Fatal(err)
 		}
 	}
-	f.store.Store = m
+	f.store.Become(m)
 }
 
 // Noticed and Notice implement spend.Notices without a store.
