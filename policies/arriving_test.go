@@ -2,6 +2,7 @@ package policies_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -79,7 +80,9 @@ func TestArrivingBundleMeetsItsSection(t *testing.T) {
 			s.set("2", bundleOf(t, "r2", tt.bundle), http.StatusOK)
 			second := <-replaced
 			cancel()
-			<-done
+			if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+				t.Errorf("the replaced engine ended with %v", err)
+			}
 			if now, _ := first.Revision("acme"); now != revision {
 				t.Error("the replaced engine took the bundle, too")
 			}
