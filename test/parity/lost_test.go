@@ -55,21 +55,27 @@ func cut(http.ResponseWriter) { panic(http.ErrAbortHandler) }
 // collection, looks the GETs of it that follow.
 func (l *lossy) between(t *testing.T) option {
 	t.Helper()
+	return inFront(t, func(w http.ResponseWriter, r *http.Request, platform http.Handler) {
+		if l.intercept(w, r, platform) {
+			platform.ServeHTTP(w, r)
+		}
+	})
+}
+
+// inFront serves a door's gateway in place of its platform, which handle can pass requests on to.
+func inFront(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, platform http.Handler)) option {
+	t.Helper()
 	return func(d *door) {
 		target, err := url.Parse(d.platform.URL)
 		if err != nil {
 			t.Fatal(err)
 		}
 		transport := &http.Transport{}
-		proxy := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
+		platform := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
 			r.Out.Host = target.Host
 		}}
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if l.intercept(w, r, proxy) {
-				proxy.ServeHTTP(w, r)
-			}
-		}))
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handle(w, r, platform) }))
 		t.Cleanup(func() {
 			s.Close()
 			transport.CloseIdleConnections()

@@ -3,9 +3,6 @@ package parity
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -140,32 +137,16 @@ func TestOwnershipOverPages(t *testing.T) {
 	})
 }
 
-// pagesFail puts a proxy before the platform that answers requests with a cursor itself.
+// pagesFail answers requests with a cursor in place of the platform.
 func pagesFail(t *testing.T, answer http.HandlerFunc) option {
 	t.Helper()
-	return func(d *door) {
-		target, err := url.Parse(d.platform.URL)
-		if err != nil {
-			t.Fatal(err)
+	return inFront(t, func(w http.ResponseWriter, r *http.Request, platform http.Handler) {
+		if r.URL.Query().Has("cursor") {
+			answer(w, r)
+			return
 		}
-		transport := &http.Transport{}
-		proxy := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(target)
-			r.Out.Host = target.Host
-		}}
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Query().Has("cursor") {
-				answer(w, r)
-				return
-			}
-			proxy.ServeHTTP(w, r)
-		}))
-		t.Cleanup(func() {
-			s.Close()
-			transport.CloseIdleConnections()
-		})
-		d.upstream = s.URL
-	}
+		platform.ServeHTTP(w, r)
+	})
 }
 
 // A page that cannot be read makes an error of the whole list, in every dialect, and leaves the
