@@ -120,8 +120,7 @@ func (l *Limiter) apply(ctx context.Context, ops []Op) (answer, error) {
 	return ans, nil
 }
 
-// charge sends the debts of scopes that nobody calls any more, to the parts of the store that
-// may be asked.
+// charge sends the debts of scopes without further calls to the reachable parts of the store.
 func (l *Limiter) charge(ctx context.Context) {
 	if !l.indebted.Load() {
 		return

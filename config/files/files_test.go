@@ -72,7 +72,7 @@ func TestConfinedPath(t *testing.T) {
 	}
 }
 
-// A decoded path that nobody has placed leads nowhere, and neither does a denied one.
+// A decoded path cannot be opened before its base directory is set. A denied one cannot be opened at all.
 func TestUnplacedPath(t *testing.T) {
 	dir := place(t)
 	for _, change := range []func(*files.Path){func(*files.Path) {}, (*files.Path).Deny} {

@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// errUnplaced is the error of a Path that was decoded, and whose base directory nobody has set.
+// errUnplaced is the error of a decoded Path whose base directory was not set.
 var errUnplaced = errors.New("the directory of the path is not known")
 
 // Path is a setting that names a file or a directory to read. The zero Path names none. A Path is comparable: equal ones lead to the same

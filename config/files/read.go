@@ -46,7 +46,7 @@ func Read(name string, limit int64) ([]byte, error) {
 func Open(name string) (*os.File, error) { return open(osOpener{}, name) }
 
 // Append opens the file at name for writing at its end, or creates it for its owner alone. It never waits for the other end of a named
-// pipe: one that nobody reads is an error.
+// pipe: one without a reader is an error.
 func Append(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY|syscall.O_NONBLOCK, 0o600)
 }

@@ -78,7 +78,7 @@ func (l *Ledger) Reserve(ctx context.Context, org string, p *Plan, r Reservation
 		return Quote{}, fmt.Errorf("%w: a renamed team's costs could not be moved: %w", ErrUnavailable, err)
 	}
 	r.Horizon = p.Horizon
-	var lost time.Time // when the attempt was sent whose reply was lost
+	var lost time.Time // when the first attempt was sent, if its reply was lost
 	rebuilt := false
 	for {
 		r.Limits = p.limits(&r)
