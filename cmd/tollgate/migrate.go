@@ -3,5 +3,5 @@ package main
 import "github.com/spf13/cobra"
 
 func newMigrate() *cobra.Command {
-	return group("migrate", "Leave the retired interfaces: list their callers, and import their answers", "  tollgate migrate report --org acme", newMigrateImport())
+	return group("migrate", "Leave the retired interfaces: list their callers", "  tollgate migrate report --org acme")
 }

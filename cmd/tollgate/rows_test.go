@@ -39,7 +39,6 @@ func byHand() map[string]string {
 		"keys import":     "it reads a file, and asks for each line",
 		"keys list":       "with -c it is about a configuration",
 		"keys rotate":     "with -c it is about a configuration",
-		"migrate import":  "it writes to the store, with no gateway",
 		"platform":        process,
 		"policy audit":    "with -c it holds resources against a configuration",
 		"policy build":    local,

@@ -27,7 +27,6 @@ var exceptions = map[string]string{
 	"cmd/tollgate/audit.go":          "arguments of a command: pipes are files there",
 	"cmd/tollgate/explain.go":        "arguments of a command: pipes are files there",
 	"cmd/tollgate/keys_import.go":    "arguments of a command: pipes are files there",
-	"cmd/tollgate/migrate_import.go": "arguments of a command: pipes are files there",
 	"cmd/tollgate/platform.go":       "arguments of a command: pipes are files there",
 	"cmd/tollgate/policy_build.go":   "arguments of a command: pipes are files there",
 	"cmd/tollgate/policy_replay.go":  "arguments of a command: pipes are files there",
