@@ -16,7 +16,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/audit/ship"
-	"github.com/tollgate-dev/tollgate/gateway/billtypes"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/dialects"
@@ -139,10 +138,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.billTypes = billtypes.New(billtypes.Deps{
-		Dialects: g.dialects, Go: g.background.Go, Now: deps.Now, Catalog: g.catalog, History: g.money.Books.History, Org: g.org, Account: g.account, API: g.api, Refused: g.access.Refused,
-	})
-	g.dialects.Counted = g.billTypes.Counted
+	g.dialects.Counted = g.money.GPUs
 	g.listeners = &listen.Listeners{
 		Config:      g.config,
 		Signers:     func() *x509.CertPool { return g.pipeline().Callers.Directory.Signers() },

@@ -17,7 +17,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/audit/ship"
-	"github.com/tollgate-dev/tollgate/gateway/billtypes"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/engines"
@@ -126,7 +125,6 @@ type Gateway struct {
 	money        *money.Money
 	intents      *once.Desk // calls that must not be made twice
 	alerts       *alerts.Alerts
-	billTypes    *billtypes.Types
 	keep         *keep.Service
 	approvals    *approval.Store
 	keys         *callers.Keys

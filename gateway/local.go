@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/tollgate-dev/tollgate/gateway/billtypes"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/keep"
@@ -21,7 +20,7 @@ const accessRoute = "docs.access"
 // localRoutes lists the routes of v2 that the gateway answers itself, beside those
 // the API's description has.
 func localRoutes(files []reference.File) []route.Route {
-	routes := append(slices.Concat(keep.Routes(), callers.Routes(), selfservice.Routes()), billtypes.Route(), route.Route{ID: accessRoute, Dialect: route.V2, Method: http.MethodGet, Pattern: reference.AccessPath})
+	routes := append(slices.Concat(keep.Routes(), callers.Routes(), selfservice.Routes()), route.Route{ID: accessRoute, Dialect: route.V2, Method: http.MethodGet, Pattern: reference.AccessPath})
 	for _, f := range files {
 		routes = append(routes, route.Route{ID: "docs:" + f.Path, Dialect: route.V2, Method: http.MethodGet, Pattern: f.Path, Public: true})
 	}
@@ -33,7 +32,6 @@ func (g *Gateway) localAnswers(files []reference.File) map[string]filter.Respond
 	answers := map[string]filter.Responder{
 		"getOpenAPI": filter.Document(http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"max-age=300"}}, g.api.Document),
 		accessRoute:  g.access.Answer,
-		billtypes.ID: g.billTypes.Answer,
 	}
 	maps.Copy(answers, g.keep.Answers())
 	for _, r := range callers.Routes() {

@@ -17,9 +17,9 @@ type Deps struct {
 	// Store remembers facts that v2 forgets; nil remembers nothing, and every answer
 	// still works, less exactly.
 	Store Store
-	// Counted tells the GPU types by which the ledger has counted pods since a time, by id, of those
-	// that it knows; nil means that there is no ledger.
-	Counted func(ctx context.Context, account string, pods []string, since time.Time) (map[string]string, error)
+	// Counted returns the GPU types under which the ledger counted the costs of pods and endpoints since a time, by id. Resources that the
+	// ledger does not know are left out. Nil means that there is no ledger.
+	Counted func(ctx context.Context, account string, ids []string, since time.Time) (map[string]string, error)
 	// Catalog is the shared cache of catalog answers; nil means one of its own
 	// for each dialect.
 	Catalog *Catalog

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -17,9 +18,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// billing asks the gateway for the platform's bills, with the key of a caller. v2 neither
-// groups nor filters them by GPU type: that is done here, with the types that the
-// gateway knows.
+// billing reads the platform's bills through the gateway, with the key of a caller. v2 does not group or filter bills by GPU type, team or label:
+// the command does, with the history of the ledger.
 type billing struct {
 	callerClient
 
@@ -31,30 +31,29 @@ type billing struct {
 	org      string
 	admin    *adminClient
 	id, gpu  string
-	// path is v2's, record the member of a record that names its resource and filters,
-	// and kind the gateway's name for the resource.
-	path, record, kind string
-	groups             map[string]string // value of --grouping -> the member in JSON
-	idFlag             string            // the option that filters by resource
-	fallback           string            // the default of --grouping
+	// path is the path in v2, and record the member of a bill that has the id of its resource, which is also the query parameter.
+	path, record string
+	groups       map[string]string // value of --grouping -> the member in JSON
+	idFlag       string            // the option that filters by resource
+	fallback     string            // the default of --grouping
 }
 
 func newBilling() *cobra.Command {
-	cmd := group("billing", "Show the platform's bills", "  tollgate billing pods --grouping gpuId --plot")
+	cmd := group("billing", "Show the platform's bills", "  tollgate billing pods --grouping podId --plot")
 	cmd.Long = `Show the platform's bills for the organisation, per bucket of time.
 
 The options are those of the platform's command-line client. ` + "`--key-env`" + ` names
-the environment variable that holds a caller's key. Groupings by team and by label
-ask the ledger, through the admin listener, for the owner of each resource.`
+the environment variable that holds a caller's key. ` + "`--gpu-id`" + ` and groupings by
+GPU type, team and label read the history of the ledger through the admin listener.`
 	for _, b := range []struct {
 		use, short string
 		billing
 	}{
 		{"pods", "Show the costs of pods", billing{
-			path: "/v2/billing/pods", record: "podId", kind: "pod", groups: map[string]string{"podId": "podId", "gpuId": "gpuTypeId"}, fallback: "gpuId", idFlag: "pod-id",
+			path: "/v2/billing/pods", record: "podId", groups: map[string]string{"podId": "podId", "gpuId": "gpuTypeId"}, fallback: "podId", idFlag: "pod-id",
 		}},
 		{"serverless", "Show the costs of endpoints", billing{
-			path: "/v2/billing/serverless", record: "serverlessId", kind: "endpoint",
+			path: "/v2/billing/serverless", record: "serverlessId",
 			groups:   map[string]string{"endpointId": "endpointId", "podId": "endpointId", "gpuId": "gpuTypeId"},
 			fallback: "endpointId", idFlag: "endpoint-id",
 		}},
@@ -87,10 +86,10 @@ func (b *billing) command(use, short string) *cobra.Command {
 	f.StringVar(&b.to, "end-time", "", "moment after the last, RFC 3339 (default now)")
 	complete(cmd, "bucket-size", cobra.FixedCompletions([]string{"hour", "day", "week", "month", "year"}, cobra.ShellCompDirectiveNoFileComp))
 	if b.groups != nil {
-		f.StringVar(&b.grouping, "grouping", b.fallback, strings.Join(b.groupings(), ", ")+", and by the ledger team and label:NAME")
-		f.StringVar(&b.org, "org", "", "organisation whose ledger is asked, for --grouping team and label:NAME")
+		f.StringVar(&b.grouping, "grouping", b.fallback, strings.Join(append(b.groupings(), "team", "label:NAME"), ", "))
+		f.StringVar(&b.org, "org", "", "organisation whose ledger has the GPU types, teams and labels")
 		f.StringVar(&b.id, b.idFlag, "", "only this one")
-		f.StringVar(&b.gpu, "gpu-id", "", "only this type of GPU")
+		f.StringVar(&b.gpu, "gpu-id", "", "only this type of GPU, or pool of an endpoint")
 		b.admin = newAdminClient(cmd)
 		complete(cmd, "org", orgNames)
 		complete(cmd, "grouping", cobra.FixedCompletions(append(b.groupings(), "team", "label:"), cobra.ShellCompDirectiveNoFileComp))
@@ -110,15 +109,19 @@ func (b *billing) validate() error {
 		{"bucket-size", b.bucket, []string{"hour", "day", "week", "month", "year"}},
 		{"grouping", b.grouping, append(b.groupings(), "team", "label:NAME", "")},
 	} {
-		if option.name == "grouping" && b.byOwner() {
+		if option.name == "grouping" && b.byLedger() {
 			continue
 		}
 		if !slices.Contains(option.allowed, option.value) {
 			return fmt.Errorf("--%s %s: expected %s", option.name, option.value, strings.TrimSuffix(strings.Join(option.allowed, ", "), ", "))
 		}
 	}
-	if b.byOwner() && b.org == "" {
-		return fmt.Errorf("--grouping %s: requires --org, whose ledger is asked", b.grouping)
+	switch {
+	case b.org != "":
+	case b.byLedger():
+		return fmt.Errorf("--grouping %s reads the ledger of an organisation: name it with --org", b.grouping)
+	case b.gpu != "":
+		return errors.New("--gpu-id reads the ledger of an organisation: name it with --org")
 	}
 	for name, value := range map[string]string{"start-time": b.from, "end-time": b.to} {
 		if _, err := time.Parse(time.RFC3339, value); value != "" && err != nil {
@@ -138,37 +141,24 @@ func (b *billing) ask(ctx context.Context, progress func(done, of int)) ([]map[s
 	if err != nil {
 		return nil, err
 	}
-	if b.grouping == "podId" && b.kind == "endpoint" {
+	if b.grouping == "podId" && b.groups["podId"] == "endpointId" {
 		_, _ = fmt.Fprintln(b.notes, "The platform does not bill workers one by one: these are the endpoints.")
 	}
-	var types map[string]string
-	if b.grouping == "gpuId" || b.gpu != "" {
-		if types, err = b.types(ctx, key, bills); err != nil {
-			return nil, err
-		}
-	}
-	if b.gpu != "" {
-		bills = slices.DeleteFunc(bills, func(x bill) bool { return types[x.resource] != b.gpu })
-	}
-	if b.byOwner() {
+	if b.byLedger() || b.gpu != "" {
 		return b.allot(ctx, bills)
 	}
 	sums := make(tally)
 	for i := range bills {
-		x := &bills[i]
-		switch {
-		case b.groups == nil:
-			sums.add(x, "", big.NewRat(1, 1))
-		case b.grouping == "gpuId":
-			sums.add(x, types[x.resource], big.NewRat(1, 1))
-		default:
-			sums.add(x, x.resource, big.NewRat(1, 1))
+		group := bills[i].resource
+		if b.groups == nil {
+			group = ""
 		}
+		sums.add(&bills[i], group, big.NewRat(1, 1))
 	}
 	return sums.rows(b.groups[b.grouping]), nil
 }
 
-// unknownType stands for a type that the gateway does not know.
+// unknownType is the group of amounts whose GPU type the ledger does not know.
 const unknownType = "unknown"
 
 // bill is the billed amount of one resource in one bucket of time.
@@ -233,31 +223,6 @@ func (b *billing) bills(ctx context.Context, key string, progress func(done, of 
 	}
 	progress(len(parts), len(parts))
 	return bills, nil
-}
-
-// typesAtOnce is how many types the gateway is asked for at once.
-const typesAtOnce = 100
-
-// types returns the GPU types of billed resources.
-func (b *billing) types(ctx context.Context, key string, bills []bill) (map[string]string, error) {
-	types := make(map[string]string)
-	first := ""
-	for _, x := range bills {
-		types[x.resource] = unknownType
-		if first == "" || x.time < first {
-			first = x.time
-		}
-	}
-	for ids := range slices.Chunk(slices.Sorted(maps.Keys(types)), typesAtOnce) {
-		var answer struct {
-			Types map[string]string `json:"types"`
-		}
-		if err := b.get(ctx, key, "/tollgate/billing/types?"+url.Values{"kind": {b.kind}, "from": {first}, "id": ids}.Encode(), &answer); err != nil {
-			return nil, err
-		}
-		maps.Copy(types, answer.Types)
-	}
-	return types, nil
 }
 
 // part is one of the parts that a range is asked for in; a bound may be "".

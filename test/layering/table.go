@@ -184,11 +184,6 @@ func Table() []Row {
 			Why:     "a feature: owners keep what is idle",
 		},
 		{
-			Package: "gateway/billtypes",
-			May:     []string{"gateway/account", "gateway/filter", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/tasks", "gateway/tenants", "policies/catalog", "policies/operation", "policies/spend", "translate", "translate/legacy", "translate/v2"},
-			Why:     "a feature: the types of what was billed",
-		},
-		{
 			Package: "gateway/decisions",
 			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/archive", "gateway/explain", "gateway/filter", "gateway/problem", "gateway/settings", "gateway/tally", "gateway/tasks", "gateway/telemetry", "policies/decisionlog", "policies/logfile", "policies/spend"},
 			Tests:   []string{"gateway/identity"},

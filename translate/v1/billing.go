@@ -182,7 +182,7 @@ func (r *request) podTypes(ctx context.Context, records []any) func(id string) s
 	for id, note := range notes {
 		known[id] = note.GPUTypeID
 	}
-	if missing, _ := untyped(records, known); len(missing) > 0 {
+	if missing, _ := untyped(records, "podId", known); len(missing) > 0 {
 		live, err := r.Pods(ctx)
 		if err != nil {
 			r.Remark("gpuTypeId", "the pods could not be read, their types are unknown")
@@ -191,29 +191,37 @@ func (r *request) podTypes(ctx context.Context, records []any) func(id string) s
 			known[id] = note.GPUTypeID
 		}
 	}
-	if missing, since := untyped(records, known); len(missing) > 0 {
-		counted, err := r.api.deps.Counted(ctx, r.in.Account, missing, since)
-		if err != nil {
-			r.Remark("gpuTypeId", "the ledger could not be read, types of pods that are gone are unknown")
-		}
-		maps.Copy(known, counted)
-	}
+	r.countedTypes(ctx, records, "podId", known)
 	return func(id string) string { return cmp.Or(known[id], unknownType) }
 }
 
-// untyped are the pods of records that have no known type, and when the first of the records begins.
-func untyped(records []any, known map[string]string) (pods []string, since time.Time) {
+// countedTypes adds to known the GPU types that the ledger knows of the other resources of bills; member is the member of a record that has
+// the id of its resource.
+func (r *request) countedTypes(ctx context.Context, records []any, member string, known map[string]string) {
+	missing, since := untyped(records, member, known)
+	if len(missing) == 0 {
+		return
+	}
+	counted, err := r.api.deps.Counted(ctx, r.in.Account, missing, since)
+	if err != nil {
+		r.Remark("gpuTypeId", "the ledger could not be read, types of deleted resources are unknown")
+	}
+	maps.Copy(known, counted)
+}
+
+// untyped returns the ids of the resources of bills whose type is not known, and the start of their first bill.
+func untyped(records []any, member string, known map[string]string) (ids []string, since time.Time) {
 	for _, record := range records {
-		id := translate.Text(record, "podId")
+		id := translate.Text(record, member)
 		at, err := time.Parse(time.RFC3339Nano, translate.Text(record, "startTime"))
 		if err != nil || id == "" || known[id] != "" {
 			continue
 		}
-		if pods = append(pods, id); since.IsZero() || at.Before(since) {
+		if ids = append(ids, id); since.IsZero() || at.Before(since) {
 			since = at
 		}
 	}
-	return translate.Unique(pods), since
+	return translate.Unique(ids), since
 }
 
 func networkVolumeBilling(ctx context.Context, r *request) (*reply, error) {

@@ -55,10 +55,10 @@ func endpointBilling(ctx context.Context, r *request) (*reply, error) {
 		}
 	}
 	field := "endpointId"
-	gone := map[string]translate.EndpointNote{}
+	var types map[string]string
 	if byType {
 		field = "gpuTypeId"
-		gone = r.goneEndpoints(ctx, records, known)
+		types = r.endpointTypes(ctx, records, known)
 	}
 	sums := newLedger(field)
 	for _, record := range records {
@@ -76,7 +76,7 @@ func endpointBilling(ctx context.Context, r *request) (*reply, error) {
 		}
 		group := id
 		if byType {
-			group = cmp.Or(endpoint.kind(), gone[id].BilledType, unknownType)
+			group = cmp.Or(types[id], unknownType)
 		}
 		sums.add(record, group)
 	}
@@ -131,16 +131,19 @@ func (e billedEndpoint) kind() string {
 	return ""
 }
 
-// goneEndpoints returns the notes of billed endpoints that no longer exist.
-func (r *request) goneEndpoints(ctx context.Context, records []any, known map[string]billedEndpoint) map[string]translate.EndpointNote {
-	var ids []string
-	for _, record := range records {
-		id := translate.Text(record, "serverlessId")
-		if _, live := known[id]; !live {
-			ids = append(ids, id)
-		}
+// endpointTypes returns the GPU types of billed endpoints by id: of endpoints that exist as they are now, else as they were noted, else as the
+// ledger counted them.
+func (r *request) endpointTypes(ctx context.Context, records []any, live map[string]billedEndpoint) map[string]string {
+	known := make(map[string]string, len(live))
+	for id, endpoint := range live {
+		known[id] = cmp.Or(endpoint.kind(), unknownType)
 	}
-	// Where the store cannot tell, the answer is less exact.
-	notes, _ := translate.FindNotes[translate.EndpointNote](ctx, r.Dialogue, translate.KindEndpoint, translate.Unique(ids))
-	return notes
+	gone, _ := untyped(records, "serverlessId", known)
+	// Without the store the answer is less exact.
+	notes, _ := translate.FindNotes[translate.EndpointNote](ctx, r.Dialogue, translate.KindEndpoint, gone)
+	for id, note := range notes {
+		known[id] = note.BilledType
+	}
+	r.countedTypes(ctx, records, "serverlessId", known)
+	return known
 }

@@ -12,24 +12,29 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 )
 
-// byOwner reports whether the grouping is one that the ledger knows: by team or by a
-// label.
-func (b *billing) byOwner() bool {
+// byLedger reports whether the grouping needs the ledger: by GPU type, team or label.
+func (b *billing) byLedger() bool {
 	label, ok := strings.CutPrefix(b.grouping, "label:")
-	return b.groups != nil && (b.grouping == "team" || ok && label != "")
+	return b.groups != nil && (b.grouping == "gpuId" || b.grouping == "team" || ok && label != "")
 }
 
-// group is that of a row of the ledger's history.
+// group returns the group of costs in the ledger's history.
 func (b *billing) group(c *admin.Cost) string {
 	if label, ok := strings.CutPrefix(b.grouping, "label:"); ok {
 		return c.Labels[label]
 	}
-	return c.Team
+	switch b.grouping {
+	case "gpuId":
+		return cmp.Or(c.GPU, unknownType)
+	case "team":
+		return c.Team
+	}
+	return c.Resource
 }
 
 // allot groups bills by the ledger's entries for their resources: an amount is divided
 // as the ledger's costs of the resource are in the bucket, or, if there are none, in
-// the whole range. Resources unknown to the ledger have the group "".
+// the whole range. Amounts of resources that the ledger does not know have no group, or no GPU type.
 func (b *billing) allot(ctx context.Context, bills []bill) ([]map[string]any, error) {
 	rows, err := b.history(ctx, bills)
 	if err != nil {
@@ -46,7 +51,7 @@ func (b *billing) allot(ctx context.Context, bills []bill) ([]map[string]any, er
 			sums.add(x, group, share)
 		}
 	}
-	return sums.rows(b.grouping), nil
+	return sums.rows(cmp.Or(b.groups[b.grouping], b.grouping)), nil
 }
 
 // history returns the costs, by the ledger, of the resources of some bills, by
@@ -68,8 +73,12 @@ func (b *billing) history(ctx context.Context, bills []bill) (map[string][]admin
 	if err != nil {
 		return nil, err
 	}
+	by := []string{"resource", "gpu"}
+	if b.groups[b.grouping] == "" {
+		by = append(by, b.grouping)
+	}
 	q := url.Values{
-		"org": {b.org}, "by": {"resource", b.grouping}, "bucket": {unit},
+		"org": {b.org}, "by": by, "bucket": {unit},
 		"from": {from.Truncate(length).Format(time.RFC3339)}, "to": {b.end(to).Format(time.RFC3339)},
 	}
 	var costs admin.Costs
@@ -99,8 +108,8 @@ func (b *billing) end(start time.Time) time.Time {
 	return start.AddDate(0, 0, 1)
 }
 
-// shares is the part of a resource's costs in the bucket that began at a time that each
-// group has; together they are 1.
+// shares returns each group's part of the costs of a resource, whose history is rows, in the bucket that began at a time. The parts add up to 1, or
+// to less when --gpu-id leaves some out.
 func (b *billing) shares(rows []admin.Cost, at time.Time) map[string]*big.Rat {
 	sum := func(in func(c *admin.Cost) bool) (map[string]*big.Rat, *big.Rat) {
 		parts, total := make(map[string]*big.Rat), new(big.Rat)
@@ -109,12 +118,15 @@ func (b *billing) shares(rows []admin.Cost, at time.Time) map[string]*big.Rat {
 			if !ok || !in(&rows[i]) {
 				continue
 			}
+			total.Add(total, usd)
+			if b.gpu != "" && rows[i].GPU != b.gpu {
+				continue
+			}
 			group := b.group(&rows[i])
 			if parts[group] == nil {
 				parts[group] = new(big.Rat)
 			}
 			parts[group].Add(parts[group], usd)
-			total.Add(total, usd)
 		}
 		return parts, total
 	}
@@ -123,8 +135,11 @@ func (b *billing) shares(rows []admin.Cost, at time.Time) map[string]*big.Rat {
 	if total.Sign() == 0 {
 		parts, total = sum(func(*admin.Cost) bool { return true })
 	}
+	if total.Sign() == 0 && b.gpu != "" {
+		return nil
+	}
 	if total.Sign() == 0 {
-		return map[string]*big.Rat{"": big.NewRat(1, 1)}
+		return map[string]*big.Rat{b.group(&admin.Cost{}): big.NewRat(1, 1)}
 	}
 	for _, part := range parts {
 		part.Quo(part, total)

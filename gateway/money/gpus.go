@@ -1,0 +1,49 @@
+package money
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/tenants"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// GPUs returns the GPU types under which the ledger counted the costs of resources since a time, by id, as far back as the daily history is
+// kept. Resources without costs in the ledger, and endpoints on pools with several types, are left out.
+func (m *Money) GPUs(ctx context.Context, org string, ids []string, since time.Time) (map[string]string, error) {
+	history, now := m.Books.History, m.deps.Now()
+	to := spend.Daily.Start(now).AddDate(0, 0, 1)
+	from := spend.Daily.Start(since)
+	if kept := to.AddDate(0, 0, 1-history.Retention.Daily); from.Before(kept) {
+		from = kept
+	}
+	if !from.Before(to) {
+		return nil, nil
+	}
+	if o := m.deps.Org(org); o != nil && tenants.Budgeted(o) {
+		if err := history.Roll(ctx, org); err != nil {
+			return nil, fmt.Errorf("roll up the costs of GPUs: %w", err)
+		}
+	}
+	rows, err := history.Ask(ctx, org, &spend.Query{
+		From: from, To: to, Bucket: spend.Total, By: []spend.Dimension{spend.ByResource}, Where: map[spend.Dimension][]string{spend.ByResource: ids},
+	}, now)
+	if err != nil {
+		return nil, fmt.Errorf("read the costs of GPUs: %w", err)
+	}
+	prices, err := m.deps.Catalog.Snapshot(ctx, org)
+	if err != nil {
+		return nil, fmt.Errorf("read the price list: %w", err)
+	}
+	types := make(map[string]string)
+	for _, r := range rows {
+		switch members := prices.Members(r.Item.GPU); len(members) {
+		case 0: // a type, not a pool
+			types[r.Item.Resource] = r.Item.GPU
+		case 1:
+			types[r.Item.Resource] = members[0]
+		}
+	}
+	return types, nil
+}
