@@ -62,9 +62,7 @@ func serve(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 	level := new(slog.LevelVar)
-	lines := telemetry.Gather(stderr)
-	defer func() { _ = lines.Flush() }() // there is nowhere else to tell
-	logger := slog.New(lines.Handler(newLogger(lines, loaded.Config.Log, level).Handler()))
+	logger := newLogger(stderr, loaded.Config.Log, level)
 	warn(loaded, logger)
 	return runGateway(ctx, loaded, runOptions{
 		logger: logger, level: level, stdout: stdout, sockets: inherited, isolate: isolated,

@@ -248,9 +248,6 @@ func (e *Event) log(ctx context.Context, logger *slog.Logger, now time.Time) {
 	// those of a group without a name are the record's own.
 	r := slog.NewRecord(now, level, "exchange", 0)
 	r.AddAttrs(slog.Attr{Value: slog.GroupValue(attrs...)})
-	if e.Method == http.MethodGet && e.Outcome == OutcomeOK {
-		ctx = patient{ctx}
-	}
 	_ = logger.Handler().Handle(ctx, r)
 	clear(attrs)
 	*room = attrs
