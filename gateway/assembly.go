@@ -38,6 +38,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/gateway/tokens"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -51,7 +52,7 @@ import (
 
 // New compiles cfg. It neither dials nor listens; Run does.
 func New(cfg settings.Config, deps Deps) (*Gateway, error) {
-	g := &Gateway{deps: deps, api: deps.API, swapped: make(chan struct{}, 1), status: new(admin.Status)}
+	g := &Gateway{deps: deps, api: deps.API, view: new(view.Current), swapped: make(chan struct{}, 1), status: new(admin.Status)}
 	var err error
 	if g.api == nil {
 		if g.api, err = schema.Load(); err != nil {
@@ -104,8 +105,8 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 		return nil, fmt.Errorf("catalog: %w", err)
 	}
 	g.access = access.New(access.Deps{
-		API: g.api, Catalog: g.catalog, Limiter: g.limiter, Engine: g.engine, Zone: g.zone, Now: deps.Now,
-		Entries: func(org string) []policies.Entry { return tenants.Entries(g.config(), org) },
+		API: g.api, Catalog: g.catalog, Limiter: g.limiter, Engine: g.engine, Current: g.view, Now: deps.Now,
+		Entries: func(org string) []policies.Entry { return tenants.Entries(g.view.Config(), org) },
 		Balances: func(ctx context.Context, org string, owner spend.Owner) (spend.State, error) {
 			return g.money.Ledger.Store.Balances(ctx, org, owner)
 		},
@@ -117,12 +118,12 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	g.engines = &engines.Engines{Logger: deps.Logger, Changed: g.streams.Recheck, Isolate: deps.Isolate, Arriving: g.reconsider}
 	g.issuerKeys = oidc.NewKeys(deps.Now, deps.Logger)
 	g.keys = callers.New(cfg.Redis.Prefix, callers.Deps{
-		Redis: deps.Redis, Now: deps.Now, Logger: deps.Logger, Issuers: g.issuerKeys, Config: g.config, Apply: g.applyKeys,
+		Redis: deps.Redis, Now: deps.Now, Logger: deps.Logger, Issuers: g.issuerKeys, Current: g.view, Apply: g.applyKeys,
 		Tokens:  func(ctx context.Context) error { return g.tokens.Refresh(ctx) },
 		Tenants: func(cfg *settings.Config) (map[string]*filter.Tenant, error) { return tenants.New(cfg, g.api, g.runs) },
 		Callers: func() *callers.Callers { return g.current.Load().callers },
 	})
-	g.tokens = tokens.New(cfg.Redis.Prefix, tokens.Deps{Redis: deps.Redis, Issuers: g.issuerKeys, Now: deps.Now, Config: g.config, Changed: g.streams.Recheck})
+	g.tokens = tokens.New(cfg.Redis.Prefix, tokens.Deps{Redis: deps.Redis, Issuers: g.issuerKeys, Now: deps.Now, Current: g.view, Changed: g.streams.Recheck})
 	g.approvals = approval.New(g.scripts, cfg.Redis.Prefix.Approvals())
 	if err := g.newDecisions(&cfg); err != nil {
 		return nil, err
@@ -133,14 +134,14 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	g.newMoney(&cfg)
 	g.retired, err = retired.New(cfg.Redis.Prefix, retired.Deps{
 		Redis: deps.Redis, Now: deps.Now, Logger: deps.Logger, Meter: deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/translate/usage"),
-		Config: g.config, Moves: func() map[string][]string { return g.current.Load().moves },
+		Current: g.view,
 	})
 	if err != nil {
 		return nil, err
 	}
 	g.dialects.Counted = g.money.GPUs
 	g.listeners = &listen.Listeners{
-		Config:      g.config,
+		Current:     g.view,
 		Signers:     func() *x509.CertPool { return g.pipeline().Callers.Directory.Signers() },
 		Revocations: func() map[string]time.Time { return g.pipeline().Callers.Directory.Revocations() },
 		Now:         deps.Now, Logger: deps.Logger, Refused: g.recorder.Refused, End: g.streams.End,
@@ -149,7 +150,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	measureSources(g.meter(), deps.Now, g.sources)
 	g.envoys, err = xds.NewServer(xds.Deps{
 		Logger: deps.Logger, Meter: deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/gateway/xds"), Now: deps.Now,
-		Token: func() string { return g.current.Load().config.Envoy.XDS.Token.Reveal() },
+		Token: func() string { return g.view.Config().Envoy.XDS.Token.Reveal() },
 	})
 	if err != nil {
 		return nil, err
@@ -167,18 +168,18 @@ func (g *Gateway) newDecisions(cfg *settings.Config) (err error) {
 	g.fleet = &fleet.Fleet{
 		Redis: g.deps.Redis, Key: cfg.Redis.Prefix.Running(), Instance: g.name, Version: g.deps.Version, Report: g.status.Report,
 		Since: g.deps.Now(), Envoys: func() int { return len(g.envoys.Nodes()) },
-		Timeout: func() time.Duration { return g.config().Limits.Timeout }, Now: g.deps.Now,
+		Current: g.view, Now: g.deps.Now,
 	}
 	g.revisions = &revisions.Revisions{
 		Journal: revisions.NewJournal(g.deps.Redis, cfg.Redis.Prefix), Gateway: g.name, Version: g.deps.Version,
-		Config: g.config, Loaded: func() time.Time { return g.status.Report().Loaded }, File: g.deps.File,
+		Current: g.view, Loaded: func() time.Time { return g.status.Report().Loaded }, File: g.deps.File,
 	}
 	g.decisions, err = decisions.New(cfg, decisions.Deps{
 		Redis: g.deps.Redis, Now: g.deps.Now, Logger: g.deps.Logger, Meter: g.meter(), PolicyMeter: g.deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/policies"),
-		Go: g.background.Go, Stdout: g.deps.Stdout, Also: g.deps.Decisions, Config: g.config, Chain: func() *filter.Chain { return g.pipeline().Chain }, Zone: g.zone,
+		Go: g.background.Go, Stdout: g.deps.Stdout, Also: g.deps.Decisions, Current: g.view, Chain: func() *filter.Chain { return g.pipeline().Chain },
 	})
 	g.questions = &questions.Questions{
-		Config: g.config, Org: g.org, DryRun: g.dryRun, Account: g.account, Catalog: g.catalog, API: g.api, Now: g.deps.Now,
+		Current: g.view, DryRun: g.dryRun, Account: g.account, Catalog: g.catalog, API: g.api, Now: g.deps.Now,
 		Decide: func(ctx context.Context, org string, in *policies.Input) (policies.Decision, error) {
 			return g.current.Load().engine.Decide(ctx, org, in)
 		},
@@ -193,25 +194,25 @@ func (g *Gateway) newDecisions(cfg *settings.Config) (err error) {
 func (g *Gateway) dryRun() (*explain.DryRun, error) {
 	now := g.current.Load()
 	// Resources of a dry run must not be remembered.
-	legacy, err := dialects.New(now.config, translate.Deps{Now: g.deps.Now}.WithDefaults())
+	legacy, err := dialects.New(now.Config, translate.Deps{Now: g.deps.Now}.WithDefaults())
 	if err != nil {
 		return nil, err
 	}
 	return &explain.DryRun{
 		Pipeline: now.pipeline, Translators: legacy.Translators(),
 		Counted: g.limiter.Show, Reads: filter.ReadsOf(g.api), Reader: now.reader,
-		Ledger: g.money.Ledger.Store.Show, Approval: g.approvals.Get, Entries: func(org string) []policies.Entry { return tenants.Entries(now.config, org) }, Decide: now.engine.Decide, Now: g.deps.Now,
+		Ledger: g.money.Ledger.Store.Show, Approval: g.approvals.Get, Entries: func(org string) []policies.Entry { return tenants.Entries(now.Config, org) }, Decide: now.engine.Decide, Now: g.deps.Now,
 	}, nil
 }
 
 // newMoney makes the ledger and the receivers of its findings.
 func (g *Gateway) newMoney(cfg *settings.Config) {
 	g.keep = &keep.Service{
-		Config: g.config, Now: g.deps.Now, Refused: g.access.Refused,
+		Current: g.view, Now: g.deps.Now, Refused: g.access.Refused,
 		Updates: explain.UpdatesOf(g.api),
 	}
 	g.alerts = &alerts.Alerts{
-		Config: g.config, Logger: g.deps.Logger, Now: g.deps.Now, Go: g.background.Go, Meter: g.meter(), KeepLink: g.keep.Link,
+		Current: g.view, Logger: g.deps.Logger, Now: g.deps.Now, Go: g.background.Go, Meter: g.meter(), KeepLink: g.keep.Link,
 		Weekly: func(ctx context.Context, org, team string, to time.Time) (*admin.Weekly, error) {
 			return g.adminDeps().Weekly(ctx, org, team, to)
 		},
@@ -228,8 +229,6 @@ func (g *Gateway) newMoney(cfg *settings.Config) {
 		Intents: g.intents.Store(),
 		Scripts: g.scripts, Now: g.deps.Now, Logger: g.deps.Logger, Meter: g.meter(), Go: g.background.Go, Gateway: g.name, Alone: cfg.Redis.Embedded, Limits: g.store, Catalog: g.catalog,
 		Audit: g.audit.Log, Alerts: g.alerts, Did: g.decisions.Did, Job: g.job, Claim: once.ClaimFor(g.intents), Dead: g.intents.Dead,
-		Config: g.config, Org: g.org, Plan: g.plan,
-		Account: g.account,
-		Zone:    g.zone,
+		Current: g.view, Account: g.account,
 	})
 }

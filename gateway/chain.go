@@ -16,7 +16,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // agent is how the gateway names itself to the platform.
@@ -134,24 +133,18 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	if g.audit.Log != nil {
 		ports.Audit = g.audit.Log
 	}
-	zones := make(map[string]spend.Zone, len(cfg.Orgs))
-	for _, o := range cfg.Orgs {
-		zones[o.ID] = o.Zone
-	}
 	admins, err := check.Admins(&cfg.Admin)
 	if err != nil {
 		return nil, err
 	}
 	return &state{
-		config:   cfg,
+		View:     callers.View(cfg, legacy.Moves()),
 		callers:  callers,
 		pipeline: &filter.Pipeline{Chain: chain, Ports: ports, Callers: callers.Callers, Table: table, Balanced: cfg.BalancedDomain(), Authorization: client.Authorization, Credential: client.Credential, Revision: cfg.Revision},
 		reader:   reader,
 		account:  asks,
 		runs:     runs,
 		engine:   engine,
-		moves:    legacy.Moves(),
-		zones:    zones,
 		admins:   admins.WithIssuers(cfg.Admin.Issuers, g.issuerKeys),
 		loaded:   g.deps.Now(),
 	}, nil

@@ -28,7 +28,7 @@ import (
 
 // Handler returns the HTTP door, with the pages of callers.
 func (g *Gateway) Handler() http.Handler {
-	cfg := g.current.Load().config
+	cfg := g.view.Config()
 	door := &reverseproxy.Handler{
 		Pipeline: g.pipeline, Recorder: g.recorder, Peer: cfg.Balancers.Client, Traced: cfg.Balancers.Traced, BodyTimeout: cfg.Timeouts.Body, WriteTimeout: cfg.Timeouts.Write,
 		Release: wire.Release, Certificates: listen.Certificates, Excess: listen.Excess,
@@ -64,7 +64,7 @@ func (g *Gateway) Handler() http.Handler {
 
 // logins returns the issuers where callers log in.
 func (g *Gateway) logins() (out []admin.Login) {
-	issuers := g.config().Issuers
+	issuers := g.view.Config().Issuers
 	for i := range issuers {
 		if l := &issuers[i].Login; l.ClientID != "" {
 			out = append(out, admin.Login{ID: issuers[i].ID, Client: l.Client(issuers[i].URL)})
@@ -76,7 +76,7 @@ func (g *Gateway) logins() (out []admin.Login) {
 // ExtProc returns the Envoy door, with the configuration of Envoys and health beside
 // it.
 func (g *Gateway) ExtProc() *grpc.Server {
-	s := (&extproc.Server{Pipeline: g.pipeline, Recorder: g.recorder}).NewGRPC(envoy.MutualTLS(g.config)...)
+	s := (&extproc.Server{Pipeline: g.pipeline, Recorder: g.recorder}).NewGRPC(envoy.MutualTLS(g.view)...)
 	g.envoys.Register(s)
 	healthpb.RegisterHealthServer(s, healthChecks{ready: g.ready})
 	return s
@@ -84,7 +84,7 @@ func (g *Gateway) ExtProc() *grpc.Server {
 
 // AdminHandler returns the handler of the admin listener.
 func (g *Gateway) AdminHandler() http.Handler {
-	deps, cfg := g.adminDeps(), g.config()
+	deps, cfg := g.adminDeps(), g.view.Config()
 	if !cfg.Admin.Console {
 		return admin.New(deps)
 	}
@@ -104,10 +104,10 @@ func (g *Gateway) adminDeps() admin.Deps {
 		Logger:   g.deps.Logger,
 		Audit:    g.audit.Log,
 
-		Limits:    limits.Rows{Limiter: g.limiter, Org: g.org, Tenant: func(id string) *filter.Tenant { return g.pipeline().Callers.Tenants[id] }, Now: g.deps.Now},
+		Limits:    limits.Rows{Current: g.view, Limiter: g.limiter, Tenant: func(id string) *filter.Tenant { return g.pipeline().Callers.Tenants[id] }, Now: g.deps.Now},
 		Legacy:    g.retired.Rows(),
 		Spend:     g.money.Rows(),
-		Approvals: answers.Rows{Store: g.approvals, Org: g.org},
+		Approvals: answers.Rows{Current: g.view, Store: g.approvals},
 		Keys:      g.keys.Rows(),
 		Tokens:    g.tokens.Rows(),
 		Envoys:    g.envoys,
@@ -120,7 +120,7 @@ func (g *Gateway) adminDeps() admin.Deps {
 		Shapes:    adminShapes(),
 		Config:    g.inForce,
 		Revisions: g.revisions,
-		Orgs:      func() []row.Tenant { return tenants.List(g.config()) },
+		Orgs:      func() []row.Tenant { return tenants.List(g.view.Config()) },
 	}
 }
 

@@ -39,6 +39,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/tokens"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -141,6 +142,7 @@ type Gateway struct {
 	envoys       *xds.Server
 	listeners    *listen.Listeners
 	engines      *engines.Engines
+	view         *view.Current // what is in force, for the parts that outlive configurations
 	current      atomic.Pointer[state]
 	swapped      chan struct{} // tells Run of a new state
 	status       *admin.Status
@@ -152,23 +154,20 @@ type Gateway struct {
 
 // state is one compiled configuration. It is immutable.
 type state struct {
-	config   *settings.Config
+	*view.View
 	callers  *callers.Callers
 	pipeline *filter.Pipeline
 	reader   *filter.Reader
 	account  *account.Client
 	runs     platform.Runs
 	engine   *policies.Engine
-	// moves maps operations of v1 to those of v2 that take their place.
-	moves  map[string][]string
-	zones  map[string]spend.Zone // by organisation
-	admins *admin.Directory
-	loaded time.Time
+	admins   *admin.Directory
+	loaded   time.Time
 }
 
 // job asks the platform for the outcome of a hold's job.
 func (g *Gateway) job(ctx context.Context, org string, h *spend.Hold) (*spend.Settlement, error) {
-	o, client := g.org(org), g.current.Load().runs.Client
+	o, client := g.view.Org(org), g.current.Load().runs.Client
 	if o == nil || client == nil {
 		return nil, nil //nolint:nilnil // nothing is known of it
 	}
@@ -185,7 +184,7 @@ func (g *Gateway) engine() *policies.Engine {
 
 // inForce shows the configuration in force to operators.
 func (g *Gateway) inForce(org string) (*admin.InForce, error) {
-	cfg, loaded := g.config(), g.status.Report().Loaded
+	cfg, loaded := g.view.Config(), g.status.Report().Loaded
 	text, err := cfg.Show(org)
 	if err == nil && text == nil {
 		err = admin.ErrNoOrg
@@ -195,25 +194,11 @@ func (g *Gateway) inForce(org string) (*admin.InForce, error) {
 
 // policyStatus tells how the policies in force are doing.
 func (g *Gateway) policyStatus() []admin.PolicyStatus {
-	return engines.Status(g.engine(), g.org, g.catalog)
+	return engines.Status(g.engine(), g.view.Org, g.catalog)
 }
 
 // account asks the platform under the configuration in force.
 func (g *Gateway) account() *account.Client { return g.current.Load().account }
-
-// zone is when the days and months of an organisation begin.
-func (g *Gateway) zone(org string) spend.Zone { return g.current.Load().zones[org] }
-
-// org returns the configuration of an organisation, nil for none.
-func (g *Gateway) org(id string) *settings.Org { return g.current.Load().callers.Org(id) }
-
-// plan returns the budgets of an organisation, nil for none.
-func (g *Gateway) plan(org string) *spend.Plan {
-	if t := g.pipeline().Callers.Tenants[org]; t != nil {
-		return t.Budgets
-	}
-	return nil
-}
 
 // clock is a function as the limiter's clock.
 type clock func() time.Time
@@ -227,7 +212,7 @@ type prices struct{ g *Gateway }
 // Lists implements catalog.Fetcher.
 func (p prices) Lists(ctx context.Context, org string) (catalog.Lists, error) {
 	l, err := p.g.current.Load().account.Catalog(ctx, org)
-	if o := p.g.org(org); err == nil && o != nil {
+	if o := p.g.view.Org(org); err == nil && o != nil {
 		l = o.Prices.Apply(l)
 		if p.g.catalog.Last(org) == nil { // its policies were loaded before any list
 			p.g.engines.TellUnlisted(o, catalog.NewSnapshot(l, catalog.Rates{}, p.g.deps.Now()))
@@ -252,14 +237,6 @@ func (g *Gateway) streamAllowed(s filter.Stream) (left time.Duration, ok bool) {
 }
 
 func (g *Gateway) pipeline() *filter.Pipeline { return g.current.Load().pipeline }
-
-// config is the configuration in force, nil before the first.
-func (g *Gateway) config() *settings.Config {
-	if now := g.current.Load(); now != nil {
-		return now.config
-	}
-	return nil
-}
 
 // Close releases the resources of a Gateway that is not running.
 func (g *Gateway) Close() {

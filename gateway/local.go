@@ -47,6 +47,6 @@ func (g *Gateway) localAnswers(files []reference.File) map[string]filter.Respond
 // selfService answers callers about themselves.
 func (g *Gateway) selfService() *selfservice.Service {
 	return selfservice.New(selfservice.Deps{
-		Rows: g.adminDeps().Rows(), Limits: g.access.Limits, Budgets: g.access.Budgets, Org: g.org, Now: g.deps.Now, Logger: g.deps.Logger,
+		Rows: g.adminDeps().Rows(), Limits: g.access.Limits, Budgets: g.access.Budgets, Current: g.view, Now: g.deps.Now, Logger: g.deps.Logger,
 	})
 }

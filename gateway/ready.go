@@ -72,7 +72,7 @@ func policyStates(all []policies.Status) (pending int, without map[string]bool) 
 // servesReads reports whether reads of any organisation are served; without any organisation there
 // is nothing to refuse.
 func (g *Gateway) servesReads(without map[string]bool, store admin.DependencyState) bool {
-	cfg := g.config()
+	cfg := g.view.Config()
 	for i := range cfg.Orgs {
 		o := &cfg.Orgs[i]
 		closed := o.Failure.Over(cfg.Limits.Failure)[ratelimit.ClassRead] == ratelimit.FailClosed
@@ -128,7 +128,7 @@ func policyState(without, all int) admin.Dependency {
 func (g *Gateway) priceState() admin.Dependency {
 	d := admin.Dependency{Name: "prices", State: admin.DependencyUp}
 	for _, s := range g.catalog.Status() {
-		if s.Err != nil && g.deps.Now().Sub(s.Fetched) > g.config().Catalog.MaxAge {
+		if s.Err != nil && g.deps.Now().Sub(s.Fetched) > g.view.Config().Catalog.MaxAge {
 			d.State, d.Effect = admin.DependencyDegraded, "the price list of an organisation cannot be read: what its policies judge by price is refused"
 		}
 	}
@@ -158,7 +158,7 @@ func (g *Gateway) watchStore(ctx context.Context) error {
 
 // checkStore checks Redis once, and logs a server that became unfit.
 func (g *Gateway) checkStore(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, g.config().Limits.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, g.view.Config().Limits.Timeout)
 	defer cancel()
 	err := g.store.Check(ctx)
 	was := g.fitness.Swap(&fitness{err})
@@ -202,5 +202,5 @@ func (h healthChecks) Check(context.Context, *healthpb.HealthCheckRequest) (*hea
 
 // envoyFleet keeps the registry of gateways for Envoys.
 func (g *Gateway) envoyFleet() *envoy.Fleet {
-	return &envoy.Fleet{Redis: g.deps.Redis, Logger: g.deps.Logger, Server: g.envoys, Config: g.config, Ready: g.ready}
+	return &envoy.Fleet{Redis: g.deps.Redis, Logger: g.deps.Logger, Server: g.envoys, Current: g.view, Ready: g.ready}
 }

@@ -19,7 +19,7 @@ const lastWords = 500 * time.Millisecond
 // Run serves until ctx ends, then drains. It returns nil after a clean stop. Calls
 // still in flight timeouts.drain after the doors have closed are cut off.
 func (g *Gateway) Run(ctx context.Context) error {
-	cfg := g.current.Load().config
+	cfg := g.view.Config()
 	data, err := listen.Open(g.deps.Data, cfg.Listen)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (g *Gateway) runTasks(group *errgroup.Group, ctx, limit, watch context.Cont
 	})
 	start(ctx, "reports", g.alerts.WatchReports)
 	start(ctx, "policies", g.follow)
-	start(ctx, "catalog", func(ctx context.Context) error { return g.catalog.Run(ctx, orgs(g.config())...) })
+	start(ctx, "catalog", func(ctx context.Context) error { return g.catalog.Run(ctx, orgs(g.view.Config())...) })
 	start(watch, "fleet", g.fleet.Announce)
 	start(watch, "issuer keys", endless(g.issuerKeys.Run))
 	start(watch, "keys", endless(g.keys.Run)) // keys are revoked while the doors drain, too
@@ -217,7 +217,7 @@ func (g *Gateway) follow(ctx context.Context) error {
 
 // keepRevision keeps the configuration in force for operators.
 func (g *Gateway) keepRevision(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, g.config().Limits.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, g.view.Config().Limits.Timeout)
 	defer cancel()
 	if err := g.revisions.Save(ctx); err != nil && ctx.Err() == nil {
 		g.deps.Logger.WarnContext(ctx, "the configuration was not kept among the revisions", "error", err.Error())

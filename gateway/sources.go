@@ -29,7 +29,7 @@ func (g *Gateway) sources() []source {
 		return out
 	}
 	bundled := make(map[string]bool)
-	for _, o := range now.config.Orgs {
+	for _, o := range now.Config.Orgs {
 		bundled[o.ID] = o.Policies.Bundle != nil
 	}
 	for _, s := range now.engine.Status() {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
@@ -21,12 +20,12 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 	if g.started == nil {
 		g.started = &cfg
 	}
-	restart := strictyaml.NeedRestart(*g.started, cfg)
+	restart := g.started.NeedRestart(&cfg)
 	if old := g.current.Load(); old != nil { // a listener cannot stop to speak TLS
-		cfg.TLS.Pair = cmp.Or(cfg.TLS.Pair, old.config.TLS.Pair)
-		cfg.Admin.TLS.Pair = cmp.Or(cfg.Admin.TLS.Pair, old.config.Admin.TLS.Pair)
+		cfg.TLS.Pair = cmp.Or(cfg.TLS.Pair, old.Config.TLS.Pair)
+		cfg.Admin.TLS.Pair = cmp.Or(cfg.Admin.TLS.Pair, old.Config.Admin.TLS.Pair)
 		if cfg.Envoy.TLS.Pair == nil {
-			cfg.Envoy.TLS = old.config.Envoy.TLS
+			cfg.Envoy.TLS = old.Config.Envoy.TLS
 		}
 	}
 	next, err := g.compile(&cfg)
@@ -38,6 +37,7 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 		return err
 	}
 	old := g.current.Swap(next)
+	g.view.Set(next.View)
 	g.issuerKeys.Retain(next.pipeline.Callers.Directory.Verifier(), next.admins.Verifier())
 	g.status.Loaded(next.loaded, cfg.Revision, restart, cfg.Refused)
 	g.apply(&cfg)
@@ -54,9 +54,9 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 	case g.swapped <- struct{}{}:
 	default: // Run has yet to look, and will see the newest
 	}
-	for _, org := range old.config.Orgs {
-		now := g.org(org.ID)
-		if old.account.Upstream.Credential(org.ID) != next.account.Upstream.Credential(org.ID) || old.config.Platform.BaseURL != cfg.Platform.BaseURL ||
+	for _, org := range old.Config.Orgs {
+		now := g.view.Org(org.ID)
+		if old.account.Upstream.Credential(org.ID) != next.account.Upstream.Credential(org.ID) || old.Config.Platform.BaseURL != cfg.Platform.BaseURL ||
 			now != nil && !now.Prices.Equal(org.Prices) {
 			g.catalog.Forget(org.ID)
 		}
@@ -111,8 +111,9 @@ func (g *Gateway) applyKeys(changed map[string][]string) {
 	callers, err := g.keys.With(next.callers, changed)
 	if err == nil {
 		next.callers, pipeline.Callers = callers, callers.Callers
-		next.pipeline = &pipeline
+		next.pipeline, next.View = &pipeline, callers.View(next.Config, next.Moves)
 		g.current.Store(&next)
+		g.view.Set(next.View)
 	}
 	g.changing.Unlock()
 	if err != nil {

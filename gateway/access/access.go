@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/load"
@@ -37,9 +38,8 @@ type Deps struct {
 	// Engine is that in force, Entries are the policies that an organisation has switched on.
 	Engine  func() *policies.Engine
 	Entries func(org string) []policies.Entry
-	// Zone is when the days and months of an organisation begin.
-	Zone func(org string) spend.Zone
-	Now  func() time.Time
+	*view.Current
+	Now func() time.Time
 }
 
 // Access answers which operations callers may call. The policies are evaluated for each operation and

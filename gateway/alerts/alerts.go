@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/journal"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -26,8 +27,7 @@ import (
 
 // Alerts tells receivers. All fields are required.
 type Alerts struct {
-	// Config is the configuration in force.
-	Config func() *settings.Config
+	*view.Current
 	Logger *slog.Logger
 	Now    func() time.Time
 	// Go runs deliveries in the background.

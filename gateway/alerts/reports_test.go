@@ -48,12 +48,12 @@ func TestWeeklyReportsAreSentOnce(t *testing.T) {
 	a := newAlerts(t, o, notices{})
 	cfg := a.Config()
 	cfg.Spend.Reports = dir
-	a.Config, a.Now = func() *settings.Config { return cfg }, func() time.Time { return at }
+	a.Now = func() time.Time { return at }
 	a.Weekly = func(_ context.Context, org, team string, to time.Time) (*admin.Weekly, error) {
 		return &admin.Weekly{Org: org, Team: team, From: to.AddDate(0, 0, -7), To: to, USD: "12.5", Before: "10", Dearest: []admin.Share{{Name: "<train>", USD: "9"}}}, nil
 	}
 	other := newAlerts(t, o, notices{})
-	other.Config, other.Now, other.Weekly, other.Told = a.Config, a.Now, a.Weekly, a.Told
+	other.Current, other.Now, other.Weekly, other.Told = a.Current, a.Now, a.Weekly, a.Told
 	look := func() (n int) {
 		before := len(got)
 		for range 2 {

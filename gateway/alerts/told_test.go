@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/section"
@@ -47,8 +48,10 @@ func newAlerts(t *testing.T, o settings.Org, n notices) *alerts.Alerts {
 	server := miniredis.RunT(t)
 	server.SetTime(now)
 	client := redistest.Once(t, server.Addr())
+	current := new(view.Current)
+	current.Set(&view.View{Config: &settings.Config{Orgs: []settings.Org{o}}})
 	return &alerts.Alerts{
-		Config: func() *settings.Config { return &settings.Config{Orgs: []settings.Org{o}} }, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
+		Current: current, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
 		Go: func(f func()) { f() }, Meter: noop.Meter{}, KeepLink: func(string, string) string { return "" },
 		Approvals: approval.New(groupcommit.New(client), "approvals:"), Notices: func() spend.Notices { return n }, Told: alerts.NewTold(client, ""),
 	}

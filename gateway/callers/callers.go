@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/gateway/trie"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
@@ -23,7 +24,9 @@ type Callers struct {
 
 	// orgs are the organisations of the configuration, by id, with the keys made at run time that are in force.
 	orgs map[string]*settings.Org
-	of   map[string]organisation
+	// plans are the budgets of the organisations that have some, by id, with those of the same keys.
+	plans map[string]*spend.Plan
+	of    map[string]organisation
 
 	ids  map[string]map[string]bool // of the keys of the configuration, by organisation
 	keys *identity.Directory        // of the configuration alone
@@ -60,7 +63,8 @@ func (s *Keys) Callers(cfg *settings.Config) (*Callers, error) {
 	}
 	c := &Callers{
 		Callers: &filter.Callers{Directory: keys, Tenants: all}, keys: keys, orgs: make(map[string]*settings.Org, len(cfg.Orgs)),
-		of: make(map[string]organisation, len(cfg.Orgs)), ids: make(map[string]map[string]bool, len(cfg.Orgs)),
+		plans: make(map[string]*spend.Plan, len(cfg.Orgs)),
+		of:    make(map[string]organisation, len(cfg.Orgs)), ids: make(map[string]map[string]bool, len(cfg.Orgs)),
 	}
 	for i := range cfg.Orgs {
 		o := &cfg.Orgs[i]
@@ -70,6 +74,9 @@ func (s *Keys) Callers(cfg *settings.Config) (*Callers, error) {
 			ids[o.Keys[j].ID] = true
 		}
 		c.orgs[o.ID], c.of[o.ID], c.ids[o.ID] = o, one, ids
+		if one.tenant.Budgets != nil {
+			c.plans[o.ID] = one.tenant.Budgets
+		}
 	}
 	known := *s.keyring.known.Load()
 	ids := make(map[string][]string, len(known))
@@ -86,8 +93,10 @@ func (s *Keys) With(c *Callers, changed map[string][]string) (*Callers, error) {
 	return c.with(*s.keyring.known.Load(), changed, s.keyring.partial())
 }
 
-// Org is an organisation, with the keys made at run time that are in force; nil for none.
-func (c *Callers) Org(id string) *settings.Org { return c.orgs[id] }
+// View returns what is in force with a configuration and these callers.
+func (c *Callers) View(cfg *settings.Config, moves map[string][]string) *view.View {
+	return &view.View{Config: cfg, Orgs: c.orgs, Plans: c.plans, Moves: moves}
+}
 
 // with returns callers with the records that are known now in the place of those they have, of some ids by organisation.
 func (c *Callers) with(known map[string]orgKeys, changed map[string][]string, partial bool) (*Callers, error) {
@@ -115,8 +124,13 @@ func (c *Callers) with(known map[string]orgKeys, changed map[string][]string, pa
 		}
 		gone, come = next.judge(ref, gone, come)
 	}
+	next.plans = maps.Clone(c.plans)
 	for org := range copied {
-		all[org] = next.tenant(org)
+		t := next.tenant(org)
+		all[org] = t
+		if next.plans[org] = t.Budgets; t.Budgets == nil {
+			delete(next.plans, org)
+		}
 	}
 	directory, err := c.Directory.With(gone, come)
 	next.Callers = &filter.Callers{Directory: directory, Tenants: all, Partial: partial}

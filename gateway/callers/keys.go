@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/keystore"
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 )
 
 // Keys keeps the keys made at run time, and compiles who may call.
@@ -32,8 +33,8 @@ type Deps struct {
 	Tenants func(cfg *settings.Config) (map[string]*filter.Tenant, error)
 	// Tokens reads which tokens were revoked.
 	Tokens func(ctx context.Context) error
-	// Config and Callers are those in force.
-	Config  func() *settings.Config
+	*view.Current
+	// Callers returns the callers in force.
 	Callers func() *Callers
 	// Apply puts the keys now known in force, of which some have changed, by organisation.
 	Apply func(changed map[string][]string)
@@ -48,7 +49,7 @@ func New(prefix settings.Prefix, deps Deps) *Keys {
 func (s *Keys) State() (good time.Time, err error) { return s.keyring.state() }
 
 // org is an organisation of the callers in force, nil for none.
-func (s *Keys) org(id string) *settings.Org { return s.deps.Callers().Org(id) }
+func (s *Keys) org(id string) *settings.Org { return s.deps.Org(id) }
 
 func orgsOf(cfg *settings.Config) []string {
 	ids := make([]string, len(cfg.Orgs))

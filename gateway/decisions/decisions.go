@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/tally"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -50,11 +51,9 @@ type Deps struct {
 	// Also records each decision, besides the configured log; nil records none.
 	Also filter.Decisions
 
-	// Config is the configuration in force, and Chain its chain.
-	Config func() *settings.Config
-	Chain  func() *filter.Chain
-	// Zone is when the days of an organisation begin.
-	Zone func(org string) spend.Zone
+	*view.Current
+	// Chain returns the chain in force.
+	Chain func() *filter.Chain
 }
 
 // New opens the decision log, if it has anywhere to go, and the memory

@@ -14,19 +14,19 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/tollgate-dev/tollgate/config/encryption"
-	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
 // MutualTLS is the encryption of the gRPC server. Each handshake takes the
 // certificates then in force.
-func MutualTLS(config func() *settings.Config) []grpc.ServerOption {
-	if config().Envoy.TLS.Pair == nil {
+func MutualTLS(now *view.Current) []grpc.ServerOption {
+	if now.Config().Envoy.TLS.Pair == nil {
 		return nil
 	}
 	c := encryption.Config()
 	c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
-		t, c := config().Envoy.TLS, encryption.Config()
+		t, c := now.Config().Envoy.TLS, encryption.Config()
 		c.NextProtos, c.Certificates = []string{"h2"}, []tls.Certificate{*t.Pair}
 		c.ClientCAs, c.ClientAuth = t.Pool, tls.RequireAndVerifyClientCert
 		return c, nil
@@ -39,8 +39,7 @@ type Fleet struct {
 	Redis  redis.Cmdable
 	Logger *slog.Logger
 	Server *xds.Server
-	// Config is the configuration in force.
-	Config func() *settings.Config
+	*view.Current
 	// Ready reports whether this gateway takes requests.
 	Ready func() bool
 }

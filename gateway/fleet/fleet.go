@@ -11,6 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 )
 
 // Each gateway announces itself every announceEvery. After a silence of announceEnds it is taken to be gone.
@@ -29,9 +30,8 @@ type Fleet struct {
 	Envoys func() int
 	// Report describes the configuration in force.
 	Report func() admin.Report
-	// Timeout bounds one question to the store.
-	Timeout func() time.Duration
-	Now     func() time.Time
+	Now    func() time.Time
+	*view.Current
 }
 
 // self describes this gateway.
@@ -43,7 +43,7 @@ func (f *Fleet) self() admin.Instance {
 // Gateways implements admin.Fleet.
 func (f *Fleet) Gateways(ctx context.Context) ([]admin.Instance, error) {
 	self := f.self()
-	ctx, cancel := context.WithTimeout(ctx, f.Timeout())
+	ctx, cancel := context.WithTimeout(ctx, f.Config().Limits.Timeout)
 	defer cancel()
 	fields, err := f.Redis.HGetAll(ctx, f.Key).Result()
 	var others []admin.Instance
@@ -76,7 +76,7 @@ func (f *Fleet) Announce(ctx context.Context) error {
 // announceOnce announces this gateway once, and removes the gateways that are gone.
 func (f *Fleet) announceOnce(ctx context.Context) {
 	text := telemetry.Must(json.Marshal(f.self()))
-	ctx, cancel := context.WithTimeout(ctx, f.Timeout())
+	ctx, cancel := context.WithTimeout(ctx, f.Config().Limits.Timeout)
 	defer cancel()
 	known, err := f.Redis.HGetAll(ctx, f.Key).Result()
 	if err != nil {

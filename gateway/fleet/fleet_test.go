@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
@@ -17,9 +19,12 @@ func running(t *testing.T, store *miniredis.Miniredis, name, version string, now
 	t.Helper()
 	client := redistest.Once(t, store.Addr())
 	report := admin.Report{Revision: "r-" + name, Loaded: *now}
+	current := new(view.Current)
+	current.Set(&view.View{Config: new(settings.Config)})
+	current.Config().Limits.Timeout = 10 * time.Second
 	return &Fleet{
 		Redis: client, Key: "running", Instance: name, Version: version, Since: *now, Envoys: func() int { return 3 }, Report: func() admin.Report { return report },
-		Timeout: func() time.Duration { return 10 * time.Second }, Now: func() time.Time { return *now },
+		Current: current, Now: func() time.Time { return *now },
 	}
 }
 

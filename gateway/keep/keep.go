@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
@@ -48,9 +49,8 @@ func Routes() []route.Route {
 
 // Service answers the routes. All fields are required.
 type Service struct {
-	// Config is the configuration in force.
-	Config func() *settings.Config
-	Now    func() time.Time
+	*view.Current
+	Now func() time.Time
 	// Updates are the operations that change a kind of resource.
 	Updates map[operation.Kind]*schema.Operation
 	// Refused says why the policies refuse a caller's calls of an operation, whatever their content.

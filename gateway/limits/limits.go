@@ -12,14 +12,15 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tenants"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
 // Rows shows and resets quotas for the admin listener.
 type Rows struct {
 	Limiter *ratelimit.Limiter
-	// Org is the configuration of an organisation, Tenant its compiled form; nil for none.
-	Org    func(id string) *settings.Org
+	*view.Current
+	// Tenant is the compiled form of an organisation, nil for none.
 	Tenant func(id string) *filter.Tenant
 	Now    func() time.Time
 }

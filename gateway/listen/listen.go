@@ -19,13 +19,13 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
 // Listeners listen for requests and serve them. All fields are required.
 type Listeners struct {
-	// Config is the configuration in force, nil before the first.
-	Config func() *settings.Config
+	*view.Current
 	// Signers are the signers of callers' certificates, Revocations the ends of the lists of revoked ones.
 	Signers     func() *x509.CertPool
 	Revocations func() map[string]time.Time

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -66,14 +67,9 @@ type Deps struct {
 	// Claim makes a resource that of a hold's call, and reports whether it is.
 	Claim func(ctx context.Context, org string, f *spend.Found, h *spend.Hold) (bool, error)
 
-	// Config, Account and Zone are of the configuration in force: itself, nil before the first, what asks the
-	// platform, and when the days of an organisation begin.
-	Config func() *settings.Config
-	// Org is the configuration of an organisation, Plan its budgets; nil for none. Both have the keys made at run time.
-	Org     func(id string) *settings.Org
-	Plan    func(org string) *spend.Plan
+	*view.Current
+	// Account returns the client of the platform's accounts in force.
 	Account func() *account.Client
-	Zone    func(org string) spend.Zone
 }
 
 // Money is the ledger and its keepers.

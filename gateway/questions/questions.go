@@ -16,9 +16,9 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
-	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/gateway/tenants"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -47,11 +47,8 @@ const explainTimeout = 30 * time.Second
 
 // Questions answers questions. All fields are required.
 type Questions struct {
-	// Config is the configuration in force, DryRun returns a dry run of it, Account asks the platform under it,
-	// and Decide asks its policies.
-	Config func() *settings.Config
-	// Org is the configuration of an organisation with the keys made at run time, nil for none.
-	Org     func(id string) *settings.Org
+	*view.Current
+	// DryRun returns a dry run of the configuration in force, Account the client of its accounts, and Decide asks its policies.
 	DryRun  func() (*explain.DryRun, error)
 	Account func() *account.Client
 	Decide  func(ctx context.Context, org string, in *policies.Input) (policies.Decision, error)

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/translate/brownout"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
 	"github.com/tollgate-dev/tollgate/translate/usage"
@@ -24,10 +25,9 @@ type Calls struct {
 	// Recorder notes them.
 	Recorder *usage.Recorder
 
-	store  *usage.Store
-	config func() *settings.Config
-	moves  func() map[string][]string
-	now    func() time.Time
+	*view.Current
+	store *usage.Store
+	now   func() time.Time
 }
 
 // Deps are the dependencies of Calls. All are required.
@@ -36,14 +36,12 @@ type Deps struct {
 	Now    func() time.Time
 	Logger *slog.Logger
 	Meter  metric.Meter
-	// Config is the configuration in force, Moves the operations of v2 that take the place of those of v1 in it.
-	Config func() *settings.Config
-	Moves  func() map[string][]string
+	*view.Current
 }
 
 // New makes the recorder of calls of retired interfaces.
 func New(prefix settings.Prefix, deps Deps) (*Calls, error) {
-	c := &Calls{store: usage.NewStore(deps.Redis, prefix.Usage()), config: deps.Config, moves: deps.Moves, now: deps.Now}
+	c := &Calls{store: usage.NewStore(deps.Redis, prefix.Usage()), Current: deps.Current, now: deps.Now}
 	var err error
 	c.Recorder, err = usage.NewRecorder(usage.Deps{Writer: c.store, Now: deps.Now, Logger: deps.Logger, Meter: deps.Meter})
 	return c, err
@@ -73,7 +71,7 @@ func (c *Calls) Rows() Rows { return Rows{c} }
 // Calls implements admin.Legacy.
 func (l Rows) Calls(ctx context.Context, org string) ([]admin.LegacyCall, error) {
 	var known []string
-	for _, o := range l.c.config().Orgs {
+	for _, o := range l.c.Config().Orgs {
 		known = append(known, o.ID)
 	}
 	if org != "" {
@@ -102,7 +100,7 @@ func (l Rows) Calls(ctx context.Context, org string) ([]admin.LegacyCall, error)
 				Refused: next,
 				Org:     id, Key: r.Key, Dialect: r.Dialect, Operation: r.Operation, Agent: r.Agent,
 				Count: r.Count, First: r.First, Last: r.Last, Statuses: r.Statuses,
-				V2: successors(r.Who, l.c.moves()), Became: r.V2, Lost: r.Lost,
+				V2: successors(r.Who, l.c.Load().Moves), Became: r.V2, Lost: r.Lost,
 			})
 		}
 	}
@@ -112,7 +110,7 @@ func (l Rows) Calls(ctx context.Context, org string) ([]admin.LegacyCall, error)
 // Brownouts implements admin.Legacy.
 func (l Rows) Brownouts(org string) []admin.Brownout {
 	now, out := l.c.now(), []admin.Brownout{}
-	for _, o := range l.c.config().Orgs {
+	for _, o := range l.c.Config().Orgs {
 		for _, dialect := range brownout.Dialect("").Values() {
 			s := brownout.New(o.Brownouts, brownout.Dialect(dialect))
 			if s == nil || org != "" && o.ID != org {

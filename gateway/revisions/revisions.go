@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/journal"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 )
 
 // Revisions are kept in this number and for this time.
@@ -35,8 +36,8 @@ type Revisions struct {
 	Journal *journal.Journal
 	// Gateway and Version are this gateway's.
 	Gateway, Version string
-	// Config is the configuration in force, and Loaded when it was loaded.
-	Config func() *settings.Config
+	*view.Current
+	// Loaded returns when the configuration in force was loaded.
 	Loaded func() time.Time
 	// File reads the configuration anew, without its secrets; nil for a gateway without a file.
 	File func() (*settings.Config, error)

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
@@ -27,21 +28,21 @@ func configured(revision, listen string) *settings.Config {
 func TestRevisionsAndTheirDifferences(t *testing.T) {
 	t.Parallel()
 	server := miniredis.RunT(t)
-	now := configured("r1", ":1")
+	now := new(view.Current)
 	r := &revisions.Revisions{
 		Journal: revisions.NewJournal(redistest.Once(t, server.Addr()), ""), Gateway: "blue", Version: "v1",
-		Config: func() *settings.Config { return now }, Loaded: func() time.Time { return time.Unix(1e9, 0) },
+		Current: now, Loaded: func() time.Time { return time.Unix(1e9, 0) },
 	}
 	keep := func(cfg *settings.Config) {
 		t.Helper()
-		now = cfg
+		now.Set(&view.View{Config: cfg})
 		for range 2 { // another gateway loads it, too
 			if err := r.Save(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	keep(now)
+	keep(configured("r1", ":1"))
 	if d, err := r.Diff(t.Context(), "", ""); err != nil || d.From != "r1" || d.Diff != "" {
 		t.Errorf("without a revision before: %+v (%v), want no difference", d, err)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/route"
-	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 )
 
 // Deps are the sources of the views. All fields are required.
@@ -30,8 +30,7 @@ type Deps struct {
 	// Limits and Budgets return the limits and the budgets that a caller's calls count against.
 	Limits  func(ctx context.Context, c *identity.Caller, t *filter.Tenant) []reference.Limit
 	Budgets func(ctx context.Context, c *identity.Caller, t *filter.Tenant) []reference.Budget
-	// Org returns the configuration of an organisation, nil for none.
-	Org    func(id string) *settings.Org
+	*view.Current
 	Now    func() time.Time
 	Logger *slog.Logger
 }

@@ -302,6 +302,9 @@ func (c *Config) sharedKeys() error {
 	return errors.Join(errs...)
 }
 
+// NeedRestart returns the paths of the settings in which next differs and that a reload cannot put in force.
+func (c *Config) NeedRestart(next *Config) []string { return strictyaml.NeedRestart(*c, *next) }
+
 // Org returns an organisation by its id, nil if it is not configured.
 func (c *Config) Org(id string) *Org {
 	for i := range c.Orgs {

@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/cas"
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 )
 
 const (
@@ -49,8 +50,7 @@ type Deps struct {
 	// Issuers has the keys of issuers, which refuse revoked tokens.
 	Issuers *oidc.Keys
 	Now     func() time.Time
-	// Config is the configuration in force.
-	Config func() *settings.Config
+	*view.Current
 	// Changed is called when other tokens are revoked.
 	Changed func()
 }

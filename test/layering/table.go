@@ -91,7 +91,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/envoy",
-			May:     []string{"config/encryption", "config/fault", "gateway/filter", "gateway/settings", "gateway/xds", "ratelimit/redisstore"},
+			May:     []string{"config/encryption", "config/fault", "gateway/filter", "gateway/settings", "gateway/view", "gateway/xds", "ratelimit/redisstore"},
 			Tests:   []string{"config/strictyaml", "gateway/schema"},
 			Why:     "a feature: what Envoys are told, and the registry of gateways for them",
 		},
@@ -107,7 +107,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/access",
-			May:     []string{"gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/schema", "gateway/telemetry", "policies", "policies/catalog", "policies/load", "policies/operation", "policies/record", "policies/spend", "ratelimit"},
+			May:     []string{"gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/schema", "gateway/telemetry", "gateway/view", "policies", "policies/catalog", "policies/load", "policies/operation", "policies/record", "policies/spend", "ratelimit"},
 			Why:     "callers are answered what they may do, from the engines in force",
 		},
 		{
@@ -127,13 +127,13 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/alerts",
-			May:     []string{"gateway/admin", "gateway/approval", "gateway/journal", "gateway/settings", "gateway/telemetry", "gateway/webhook", "policies", "policies/catalog", "policies/operation", "policies/spend"},
+			May:     []string{"gateway/admin", "gateway/approval", "gateway/journal", "gateway/settings", "gateway/telemetry", "gateway/view", "gateway/webhook", "policies", "policies/catalog", "policies/operation", "policies/spend"},
 			Tests:   []string{"config/egress", "config/strictyaml", "gateway/groupcommit", "policies/section", "translate/brownout"}, // to make configurations and grants
 			Why:     "a feature: receivers are told, whoever finds out",
 		},
 		{
 			Package: "gateway/money",
-			May:     []string{"gateway/account", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/groupcommit", "gateway/settings", "gateway/telemetry", "gateway/tenants", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit", "ratelimit/redisstore"},
+			May:     []string{"gateway/account", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/groupcommit", "gateway/settings", "gateway/telemetry", "gateway/tenants", "gateway/view", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit", "ratelimit/redisstore"},
 			Why:     "a feature: the ledger and what keeps it, for the chain and for operators",
 		},
 		{
@@ -151,18 +151,18 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/limits",
-			May:     []string{"gateway/admin", "gateway/filter", "gateway/identity", "gateway/settings", "gateway/tenants", "ratelimit"},
+			May:     []string{"gateway/admin", "gateway/filter", "gateway/identity", "gateway/settings", "gateway/tenants", "gateway/view", "ratelimit"},
 			Why:     "a feature: what operators ask of quotas",
 		},
 		{
 			Package: "gateway/revisions",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/journal", "gateway/settings"},
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/journal", "gateway/settings", "gateway/view"},
 			Tests:   []string{"config/strictyaml"},
 			Why:     "a feature: configurations that were in force, for operators",
 		},
 		{
 			Package: "gateway/retired",
-			May:     []string{"gateway/admin", "gateway/route", "gateway/settings", "translate/brownout", "translate/graphql", "translate/usage"},
+			May:     []string{"gateway/admin", "gateway/route", "gateway/settings", "gateway/view", "translate/brownout", "translate/graphql", "translate/usage"},
 			Why:     "a feature: who calls the retired interfaces",
 		},
 		{
@@ -175,38 +175,39 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/approval/answers",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/settings", "policies/catalog"},
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/settings", "gateway/view", "policies/catalog"},
 			Why:     "a feature: what operators answer to requests for approval",
 		},
 		{
 			Package: "gateway/keep",
-			May:     []string{"gateway/audit", "gateway/filter", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "policies/operation", "policies/spend"},
+			May:     []string{"gateway/audit", "gateway/filter", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/view", "policies/operation", "policies/spend"},
 			Why:     "a feature: owners keep what is idle",
 		},
 		{
 			Package: "gateway/decisions",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/archive", "gateway/explain", "gateway/filter", "gateway/problem", "gateway/settings", "gateway/tally", "gateway/tasks", "gateway/telemetry", "policies/decisionlog", "policies/logfile", "policies/spend"},
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/archive", "gateway/explain", "gateway/filter", "gateway/problem", "gateway/settings", "gateway/tally", "gateway/tasks", "gateway/telemetry", "gateway/view", "policies/decisionlog", "policies/logfile", "policies/spend"},
 			Tests:   []string{"gateway/identity"},
 			Why:     "a feature: what was decided is kept",
 		},
 		{
 			Package: "gateway/fleet",
-			May:     []string{"gateway/admin", "gateway/telemetry"},
+			May:     []string{"gateway/admin", "gateway/telemetry", "gateway/view"},
+			Tests:   []string{"gateway/settings"},
 			Why:     "a feature: gateways that share a store",
 		},
 		{
 			Package: "gateway/questions",
-			May:     []string{"gateway/account", "gateway/admin", "gateway/admin/row", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/schema", "gateway/settings", "gateway/strictjson", "gateway/tenants", "policies", "policies/catalog", "policies/operation", "policies/spend"},
+			May:     []string{"gateway/account", "gateway/admin", "gateway/admin/row", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/schema", "gateway/settings", "gateway/strictjson", "gateway/tenants", "gateway/view", "policies", "policies/catalog", "policies/operation", "policies/spend"},
 			Why:     "a feature: what would become of a request, by a dry run",
 		},
 		{
 			Package: "gateway/listen",
-			May:     []string{"config/encryption", "gateway/balancer", "gateway/connlimit", "gateway/problem", "gateway/settings", "gateway/telemetry", "gateway/wire"},
+			May:     []string{"config/encryption", "gateway/balancer", "gateway/connlimit", "gateway/problem", "gateway/settings", "gateway/telemetry", "gateway/view", "gateway/wire"},
 			Why:     "listeners of HTTP: what is bounded, encrypted and judged before a door has it",
 		},
 		{
 			Package: "gateway/tokens",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/cas", "gateway/oidc", "gateway/settings"},
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/cas", "gateway/oidc", "gateway/settings", "gateway/view"},
 			Why:     "a feature: tokens of issuers are revoked",
 		},
 		{
@@ -231,7 +232,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/callers",
-			May:     []string{"config/fault", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/identity", "gateway/keystore", "gateway/oidc", "gateway/problem", "gateway/route", "gateway/settings", "gateway/tenants", "gateway/trie", "policies/spend"},
+			May:     []string{"config/fault", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/identity", "gateway/keystore", "gateway/oidc", "gateway/problem", "gateway/route", "gateway/settings", "gateway/tenants", "gateway/trie", "gateway/view", "policies/spend"},
 			Tests:   []string{"gateway/cas"},
 			Why:     "a feature: who may call, by the configuration and by keys made at run time",
 		},
@@ -254,11 +255,8 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/selfservice",
-			May: []string{
-				"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/audit", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/problem",
-				"gateway/reference", "gateway/route", "gateway/settings", "policies/catalog",
-			},
-			Why: "what callers see of themselves is a row of operators with a narrower scope",
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/audit", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/settings", "gateway/view", "policies/catalog"},
+			Why:     "what callers see of themselves is a row of operators with a narrower scope",
 		},
 		leaf("gateway/admin/row", "a leaf: what can be asked, whoever answers and whoever asks"),
 		{Package: "gateway/archive/...", May: []string{"config/fault"}, Why: "a leaf: it keeps JSON that it does not read"},
@@ -280,6 +278,11 @@ func Table() []Row {
 		leaf("gateway/once/intent", "a leaf: what is known of a thing that is being made"),
 		{Package: "gateway/groupcommit", May: []string{"ratelimit/group"}, Why: "a leaf: how scripts get to Redis"},
 		leaf("gateway/cas", "a leaf: compare and swap in Redis"),
+		{
+			Package: "gateway/view",
+			May:     []string{"gateway/settings", "policies/spend"},
+			Why:     "what is in force, as values: no engine and no client",
+		},
 		leaf("gateway/trie", "a leaf: maps that never change"),
 		{Package: "gateway/keystore", May: []string{"gateway/cas"}, Why: "a leaf: records of keys, whatever they say"},
 		{Package: "gateway/identity/...", May: []string{"config/fault", "config/strictyaml", "gateway/oidc", "gateway/trie"}, Why: "keys, tokens and certificates become callers, and secrets end here"},

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
-	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
 
@@ -25,8 +25,7 @@ const (
 // Rows answers requests for approval for the admin listener.
 type Rows struct {
 	Store *approval.Store
-	// Org is the configuration of an organisation, nil for none.
-	Org func(id string) *settings.Org
+	*view.Current
 }
 
 // List implements admin.Approvals.

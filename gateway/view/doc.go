@@ -1,0 +1,2 @@
+// Package view holds what is in force: the configuration, and what follows from it and from the keys made at run time.
+package view
