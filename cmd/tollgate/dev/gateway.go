@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/tollgate-dev/tollgate/gateway/reference"
 )
 
 // Gateway is a developer's access to a gateway.
@@ -155,6 +157,25 @@ func (g *Gateway) remove(ctx context.Context, id string) error {
 		return nil
 	}
 	return err
+}
+
+// checkRuns returns an error that names the missing setting if the gateway does not pass
+// on the calls of an endpoint.
+func (g *Gateway) checkRuns(ctx context.Context, e *Endpoint) error {
+	var served struct{ Paths map[string]json.RawMessage }
+	if err := g.call(ctx, http.MethodGet, reference.RunPath, nil, nil, &served); err != nil && status(err) != http.StatusNotFound {
+		return err
+	}
+	what, setting, path := "jobs", "platform.run_url", "/runsync"
+	if e.balanced() {
+		what, setting, path = "calls of load-balanced endpoints", "platform.lb_url", "/lb/"
+	}
+	for p := range served.Paths {
+		if strings.HasSuffix(p, path) || strings.HasPrefix(p, path) {
+			return nil
+		}
+	}
+	return fmt.Errorf("gateway %s serves no %s: its configuration requires %s", g.URL, what, setting)
 }
 
 // quote is the most that a call would cost, in USD, and the budgets after it.
