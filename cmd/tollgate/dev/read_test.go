@@ -191,7 +191,8 @@ func TestCodeThatMustFailIsAFault(t *testing.T) {
 		"undefined base":            {"@E\nclass C(Missing):\n  def f(self): ...\n", "a.py:3:9: Missing is not defined"},
 		"undefined in a helper":     {"def g(): return missing\n@E\ndef f(): return g()\n", "a.py:2:17: missing is not defined"},
 		"the file's own path":       {"@E\ndef f(): return __file__\n", "a.py:3:17: __file__ is not defined"},
-		"another endpoint":          {"@E\ndef f(): return g()\n@Endpoint(name='b')\ndef g(): ...\n", "a.py:3:17: g is of another endpoint"},
+		"another endpoint":          {"@E\ndef f(): return g()\n@Endpoint(name='g')\ndef g(): ...\n", "a.py:3:17: g is of another endpoint"},
+		"another file's endpoint":   {"@E\ndef f():\n  from b import g\n  return g()\n", "a.py:4:3: g is of another endpoint, of b.py"},
 		"await outside":             {"@E\ndef f(): await g()\n", "a.py:3:10: invalid syntax: 'await' outside async function"},
 		"unread part of a route":    {"api = Endpoint(name='api')\n@api.get('/x/{id}')\ndef f(): ...\n", "a.py:4:1: f has no parameter id"},
 		"no parentheses":            {"@Endpoint\ndef f(): ...\n", "a.py:2:2: Endpoint is a decorator with parentheses"},
@@ -200,11 +201,12 @@ func TestCodeThatMustFailIsAFault(t *testing.T) {
 			t.Parallel()
 			p := read(t, write(t, map[string]string{
 				"a.py": from + strings.Replace(c.text, "@E\n", "@Endpoint(name='a')\n", 1), "near.py": "from . import other\n", "broken.py": "def (\n",
+				"b.py": from + "@Endpoint(name='b')\ndef g(): ...\n",
 				"pkg/__init__.py": "", "pkg/wants.py": "import sibling\n", "pkg/sibling.py": "", "pkg/up.py": "from ... import x\n", "pkg/lost.py": "from .lost_too import x\n",
 			}))
 			got := strings.Join(faults(p), "\n")
-			if !strings.HasPrefix(got, c.want) || len(p.Endpoints) > 0 {
-				t.Errorf("got fault %q and %d endpoints, want %q", got, len(p.Endpoints), c.want)
+			if diff := cmp.Diff([]string{"POST /b/runsync"}, routes(p)); !strings.HasPrefix(got, c.want) || diff != "" {
+				t.Errorf("got fault %q, want %q; routes (-want +got):\n%s", got, c.want, diff)
 			}
 		})
 	}

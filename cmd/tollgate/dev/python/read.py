@@ -175,8 +175,22 @@ class File:
         head = "from __future__ import annotations\n" if early else ""
         text = "".join(self.lines[node.lineno - 1:node.end_lineno])
         imports = [i for n in needed + [bare] for i in imports_in(n)]
+        for i in imports:
+            self.check_import(i)
         modules = modules_of(imports, self.path, e["options"].get("dependencies", []))
         return head + "".join(ast.unparse(n) + "\n" for n in needed) + textwrap.dedent(text).rstrip("\n") + "\n", modules
+
+    def check_import(self, i):
+        """Refuses the import of another file's endpoint, whose function a worker cannot call."""
+        at = ast.Name("", lineno=i.at[0], col_offset=i.at[1])
+        for name in i.names or []:
+            try:
+                kind, stem, home = self.names.module(i.module, i.level, at)
+                kind, node, home = self.names.member(stem, name, at, 0) if kind == "module" else (kind, stem, home)
+            except Fault:
+                continue
+            if kind in ("function", "class") and any((symbol(getattr(d, "func", d), home) or [""])[-1] == "Endpoint" for d in node.decorator_list):
+                raise Fault(i.at, f"{name} is of another endpoint, of {home.path}, which a worker does not have: call it over HTTP")
 
     @functools.cached_property
     def statements(self):
@@ -213,7 +227,7 @@ class File:
             if not found and name not in BUILTINS and name not in own:
                 found = [s for s in self.statements if isinstance(s.node, ast.ImportFrom) and s.node.names[0].name == "*"]
                 if not found and (place := use_of(name, user)):
-                    raise Fault(place, f"{name} is not defined")
+                    raise Fault(place, f"{name} is not defined" + (": a worker runs the source without its file" if name == "__file__" else ""))
             for s in found:
                 if self.variable(s.node) or any(self.toolkit(d) or self.routed(d) for d in getattr(s.node, "decorator_list", [])):
                     raise Fault(use_of(name, user) or user, f"{name} is of another endpoint, which a worker does not have: call it over HTTP")
@@ -279,7 +293,10 @@ read = file = None
 for path in project_files():
     read = file = None  # one tree at a time
     read = parse(path)
-    if read is None or not RELEVANT.search(read[0]) or parse(path, whole=True) is None:
+    if read is None or not RELEVANT.search(read[0]):
+        continue
+    read = parse(path, whole=True)
+    if read is None:
         continue
     file = File(path, *read)
     try:

@@ -5,6 +5,7 @@ parsed, and compiled to find the names that statements use. Of a file that was r
 text and its imports are kept: its tree takes up to 560 times the memory of its text.
 """
 
+import __future__
 import ast
 import builtins
 import copy
@@ -28,7 +29,7 @@ SKIPPED = {"__pycache__", "node_modules", "site-packages", "venv", "env", "build
 TOOLKIT = re.compile(r"[a-z0-9]+_flash")
 PUBLIC = ("Endpoint", "remote", "GpuGroup", "GpuType", "CpuInstanceType", "DataCenter", "CudaVersion", "ServerlessScalerType", "NetworkVolume", "PodTemplate")
 BUILTINS = {*dir(builtins), "__annotations__", "__conditional_annotations__"}
-LAZY = 0x1000000  # the compiler's flag of `from __future__ import annotations`
+LAZY = __future__.annotations.compiler_flag
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 CHANGES = {"add", "append", "clear", "discard", "extend", "insert", "pop", "popitem", "remove", "reverse", "setdefault", "sort", "update"}
 
