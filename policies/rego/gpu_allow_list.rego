@@ -53,7 +53,7 @@ pool_faults(entry, allowed) := {message |
 	forbidden := entry.members - allowed
 	count(forbidden) > 0
 	message := sprintf(
-		"pool %q may hand out GPU types that are not on the allow-list: %s (allowed: %s; exclude others with gpu.excludedTypes)",
+		"pool %q may hand out GPU types that are not on the allow-list, unless gpu.excludedTypes has them: %s (allowed: %s)",
 		[entry.pool, value.listed(forbidden), value.listed(allowed)],
 	)
 } | {message |

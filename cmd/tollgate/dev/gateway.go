@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/reference"
@@ -116,6 +117,19 @@ func (g *Gateway) call(ctx context.Context, method, path string, header http.Hea
 	return nil
 }
 
+// allowed is what a violation says a caller may have instead.
+var allowed = regexp.MustCompile(` \(allowed: [^()]*\)`)
+
+// allowedOnce moves what every violation of a refusal allows to its end: each pool of an
+// endpoint that may have any GPU is a violation of its own.
+func allowedOnce(detail string) string {
+	said := allowed.FindString(detail)
+	if said == "" || strings.Count(detail, said) == 1 {
+		return detail
+	}
+	return strings.ReplaceAll(detail, said, "") + said
+}
+
 // refusalOf reads a problem of the REST API, or an error of the run interface.
 func refusalOf(a *answer) *RefusalError {
 	var said struct {
@@ -126,7 +140,7 @@ func refusalOf(a *answer) *RefusalError {
 	if json.Unmarshal(a.body, &said) != nil {
 		said.Detail = shortened(strings.TrimSpace(string(a.body)))
 	}
-	said.RefusalError.Status = a.status
+	said.RefusalError.Status, said.Detail = a.status, allowedOnce(said.Detail)
 	if text, ok := said.Error.(string); ok {
 		said.Detail = cmp.Or(said.Detail, text)
 	}

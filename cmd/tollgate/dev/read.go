@@ -92,9 +92,7 @@ func (p Python) Read(ctx context.Context, dir string) (*Project, error) {
 		return nil, fmt.Errorf("project: %w", err)
 	}
 	project := &Project{Dir: dir, inputs: config.Tree(dir, skipped)}
-	if err := project.manifest(); err != nil {
-		return nil, err
-	}
+	project.manifest()
 	if p.path != "" {
 		if err := p.source(ctx, project); err != nil {
 			return nil, fmt.Errorf("read %s: %w", dir, err)
@@ -153,33 +151,33 @@ type described struct {
 func (d *described) SetDefaults() { d.Config = defaults() }
 
 // manifest reads tollgate-dev.yaml, if there is one. It follows no link out of the
-// project.
-func (p *Project) manifest() error {
-	data, err := files.In(p.Dir, manifestName).Read(strictyaml.MaxSize)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return fmt.Errorf("project: %w", err)
-	}
+// project. A manifest that cannot be read is a fault, as a Python file is.
+func (p *Project) manifest() {
 	var content struct {
 		Endpoints []described `yaml:"endpoints,required"`
 	}
-	positions, err := strictyaml.Load(manifestName, data, &content)
+	var positions *strictyaml.Positions
+	data, err := files.In(p.Dir, manifestName).Read(strictyaml.MaxSize)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		positions, err = strictyaml.Load(manifestName, data, &content)
+	}
 	if faults, ok := errors.AsType[strictyaml.Errors](err); ok {
 		for _, f := range faults {
 			p.Faults = append(p.Faults, Fault{manifestName, f.Line, f.Column, strings.TrimPrefix(f.Path+": "+f.Message, ": ")})
 		}
-		return nil
+		return
 	}
 	if err != nil {
-		return err
+		p.Faults = append(p.Faults, Fault{File: manifestName, Text: err.Error()})
+		return
 	}
 	for i, d := range content.Endpoints {
 		_, line, column := positions.Of(fmt.Sprintf("endpoints[%d]", i))
 		p.entry(&d, line, column)
 	}
-	return nil
 }
 
 // route is a route of an image, such as GET /models.

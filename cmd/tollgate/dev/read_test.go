@@ -201,7 +201,7 @@ func TestCodeThatMustFailIsAFault(t *testing.T) {
 			t.Parallel()
 			p := read(t, write(t, map[string]string{
 				"a.py": from + strings.Replace(c.text, "@E\n", "@Endpoint(name='a')\n", 1), "near.py": "from . import other\n", "broken.py": "def (\n",
-				"b.py": from + "@Endpoint(name='b')\ndef g(): ...\n",
+				"b.py":            from + "@Endpoint(name='b')\ndef g(): ...\n",
 				"pkg/__init__.py": "", "pkg/wants.py": "import sibling\n", "pkg/sibling.py": "", "pkg/up.py": "from ... import x\n", "pkg/lost.py": "from .lost_too import x\n",
 			}))
 			got := strings.Join(faults(p), "\n")
@@ -390,7 +390,7 @@ func TestPythonIsBoundedTogether(t *testing.T) {
 	}
 }
 
-// A manifest that is a named pipe, too large or a link out of the project is an error, and holds nothing up.
+// A manifest that is a named pipe, too large or a link out of the project is a fault, and holds nothing up.
 func TestManifestsThatAreNotRead(t *testing.T) {
 	t.Parallel()
 	outside := write(t, map[string]string{"x.yaml": "endpoints: []\n"})
@@ -403,8 +403,10 @@ func TestManifestsThatAreNotRead(t *testing.T) {
 		if err := make(filepath.Join(dir, "tollgate-dev.yaml")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := (dev.Python{}).Read(t.Context(), dir); err == nil {
-			t.Errorf("%s: the manifest is read", name)
+		put(t, dir, "good.py", from+"@Endpoint(name='good')\ndef f(): ...\n")
+		p := read(t, dir)
+		if got := strings.Join(faults(p), "\n"); !strings.HasPrefix(got, "tollgate-dev.yaml: ") || len(p.Endpoints) != 1 {
+			t.Errorf("%s: faults %q, %d endpoints", name, got, len(p.Endpoints))
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -90,8 +89,11 @@ func (s *Session) Run(ctx context.Context, p *Project, o Options) error {
 
 // unserved lists the faults and the notices of a project.
 func (s *Session) unserved(p *Project) {
-	for _, f := range slices.Concat(p.Faults, p.Notices) {
-		s.say("%s", f.Error())
+	for _, f := range p.Faults {
+		s.say("Fault: %s", f.Error())
+	}
+	for _, f := range p.Notices {
+		s.say("Notice: %s", f.Error())
 	}
 }
 
