@@ -129,18 +129,18 @@ func (c *Config) onCPU(body map[string]any, types []cpuType) error {
 	for _, name := range c.CPU {
 		parts := shape.FindStringSubmatch(name)
 		if parts == nil {
-			return fmt.Errorf("cpu: %s is no shape such as cpu3c-2-4", shortened(name))
+			return fmt.Errorf("cpu: %s is not a shape such as cpu3c-2-4", shortened(name))
 		}
 		i := slices.IndexFunc(types, func(t cpuType) bool { return t.ID == parts[1] })
 		if i < 0 {
-			return fmt.Errorf("cpu: %s: the price list has no flavor %s, but %s", name, parts[1], names(types))
+			return fmt.Errorf("cpu: %s: flavor %s is not in the price list (%s)", name, parts[1], names(types))
 		}
 		t := types[i]
 		n, _ := strconv.Atoi(parts[2]) // it is digits, and so is the next
 		ram, _ := strconv.Atoi(parts[3])
 		n = max(n, t.VCPU.Min)
 		if t.VCPU.Max > 0 && n > t.VCPU.Max || float64(ram) > t.RAM*float64(n) {
-			return fmt.Errorf("cpu: %s: the flavor %s has up to %d CPUs, with %g GB each", name, t.ID, t.VCPU.Max, t.RAM)
+			return fmt.Errorf("cpu: %s: flavor %s has at most %d CPUs, with %g GB each", name, t.ID, t.VCPU.Max, t.RAM)
 		}
 		size := 10 * n
 		if t.ID == "cpu5c" {

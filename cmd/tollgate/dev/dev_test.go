@@ -426,9 +426,9 @@ func TestRunsAreServedBeforeAnythingIsRented(t *testing.T) {
 	t.Parallel()
 	p := platform.RunT(t)
 	for name, c := range map[string]struct{ runs, queue, balanced string }{
-		"neither": {"", "its configuration requires platform.run_url", "its configuration requires platform.lb_url"},
-		"jobs":    {`, run_url: "` + p.RunURL + `"`, "", "its configuration requires platform.lb_url"},
-		"calls":   {`, lb_url: "http://{id}.localhost:1"`, "its configuration requires platform.run_url", ""},
+		"neither": {"", "set platform.run_url in its configuration", "set platform.lb_url in its configuration"},
+		"jobs":    {`, run_url: "` + p.RunURL + `"`, "", "set platform.lb_url in its configuration"},
+		"calls":   {`, lb_url: "http://{id}.localhost:1"`, "set platform.run_url in its configuration", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -512,9 +512,9 @@ func TestFlavorsComeFromThePriceList(t *testing.T) {
 	}
 	d := s.serve(t, write(t, map[string]string{"a.py": text}))
 	for name, want := range map[string]string{
-		"cpu9z_2_8":    "a.py:6:2: cpu: cpu9z-2-8: the price list has no flavor cpu9z, but cpu3c, cpu3g, cpu5c, cpu5g",
-		"cpu3c_2_8":    "a.py:8:2: cpu: cpu3c-2-8: the flavor cpu3c has up to 32 CPUs, with 2 GB each",
-		"cpu3c_64_128": "a.py:10:2: cpu: cpu3c-64-128: the flavor cpu3c has up to 32 CPUs",
+		"cpu9z_2_8":    "a.py:6:2: cpu: cpu9z-2-8: flavor cpu9z is not in the price list (cpu3c, cpu3g, cpu5c, cpu5g)",
+		"cpu3c_2_8":    "a.py:8:2: cpu: cpu3c-2-8: flavor cpu3c has at most 32 CPUs, with 2 GB each",
+		"cpu3c_64_128": "a.py:10:2: cpu: cpu3c-64-128: flavor cpu3c has at most 32 CPUs",
 	} {
 		d.wants(t, "POST", "/a/"+name+"/runsync", `{"input":{}}`, 503, want)
 	}

@@ -189,7 +189,7 @@ func (g *Gateway) checkRuns(ctx context.Context, e *Endpoint) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("gateway %s serves no %s: its configuration requires %s", g.URL, what, setting)
+	return fmt.Errorf("gateway %s does not serve %s: set %s in its configuration", g.URL, what, setting)
 }
 
 // quote is the most that a call would cost, in USD, and the budgets after it.

@@ -123,7 +123,7 @@ func (s *Session) all(ctx context.Context, p *Project, o Options) error {
 		}
 		switch answer := strings.ToLower(strings.TrimSpace(line)); {
 		case err != nil:
-			return fmt.Errorf("--auto-provision would make %d endpoints, and nobody answers: confirm with --yes, or in a terminal", n)
+			return fmt.Errorf("--auto-provision would create %d endpoints: confirm with --yes, or run it in a terminal", n)
 		case answer != "y" && answer != "yes":
 			return errors.New("nothing is made")
 		}

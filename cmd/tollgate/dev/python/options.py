@@ -26,7 +26,7 @@ def value_of(node, names, option, depth=0):
         if kind == "toolkit":
             return enumerated(node, value, option)
         if kind != "value":
-            raise Fault(node, f"{ast.unparse(node)} is a {kind}, and no value")
+            raise Fault(node, f"{ast.unparse(node)} is a {kind}, not a value")
         try:
             return value_of(value, home, option, depth + 1)
         except Fault as f:
@@ -187,7 +187,7 @@ def shapes(value):
     found = [name.lower().replace("_", "-") for name in strings(value)]
     for shape in found:
         if not re.fullmatch(r"[a-z0-9]+-[1-9][0-9]{0,3}-[1-9][0-9]{0,4}", shape):
-            raise ValueError(f"{shape[:40]} is no shape such as cpu3c-2-4")
+            raise ValueError(f"{shape[:40]} is not a shape such as cpu3c-2-4")
     return found
 
 

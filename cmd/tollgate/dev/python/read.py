@@ -106,7 +106,7 @@ class File:
                 self.function(e, node, {})
             return
         if (symbol(decorator, self.names) or [""])[-1] == "Endpoint":
-            raise Fault(decorator, "Endpoint is a decorator with parentheses: Endpoint(...)")
+            raise Fault(decorator, "Endpoint requires parentheses: @Endpoint(...)")
         e = self.routed(decorator)
         if e is None:
             return
@@ -167,7 +167,7 @@ class File:
         """Returns the source that a worker runs, and the local modules that it imports. Code that must fail there is a fault."""
         for f in called:
             if place := yields_in(f):
-                raise Fault(place, f"{f.name} is a generator, which a worker cannot return: return a list")
+                raise Fault(place, f"{f.name} is a generator, whose values a worker cannot return: return a list")
         bare = copy.copy(node)
         bare.decorator_list = []
         needed = self.needed(node, bare)
@@ -190,7 +190,7 @@ class File:
             except Fault:
                 continue
             if kind in ("function", "class") and any((symbol(getattr(d, "func", d), home) or [""])[-1] == "Endpoint" for d in node.decorator_list):
-                raise Fault(i.at, f"{name} is of another endpoint, of {home.path}, which a worker does not have: call it over HTTP")
+                raise Fault(i.at, f"{name} belongs to another endpoint, in {home.path}, whose code a worker does not have: call it over HTTP")
 
     @functools.cached_property
     def statements(self):
@@ -230,14 +230,14 @@ class File:
                     raise Fault(place, f"{name} is not defined" + (": a worker runs the source without its file" if name == "__file__" else ""))
             for s in found:
                 if self.variable(s.node) or any(self.toolkit(d) or self.routed(d) for d in getattr(s.node, "decorator_list", [])):
-                    raise Fault(use_of(name, user) or user, f"{name} is of another endpoint, which a worker does not have: call it over HTTP")
+                    raise Fault(use_of(name, user) or user, f"{name} belongs to another endpoint, whose code a worker does not have: call it over HTTP")
                 if id(s) not in chosen:
                     chosen.add(id(s))
                     waiting += [(used, s.node) for used in sorted(s.uses)]
         return [s.node for s in self.statements if id(s) in chosen]
 
     def unserved(self):
-        """Notes what looks like an endpoint and is none."""
+        """Adds a notice for each call that looks like an endpoint and is not served."""
         late = {}  # names of the toolkit that are not imported at the top level
         for n in ast.walk(self.tree):
             if isinstance(n, ast.ImportFrom) and n.module and TOOLKIT.fullmatch(n.module.split(".")[0]):
@@ -256,7 +256,7 @@ class File:
         if any(k.arg == "id" for k in call.keywords):
             return None  # a client of an endpoint
         if called and called[-1] == "remote":
-            return "remote is not read; use Endpoint"
+            return "remote is not supported; use Endpoint"
         if called and called[-1] == "Endpoint":
             if isinstance(statement, (ast.Expr, ast.Assign, ast.AnnAssign)) or decorates:
                 return "only `name = Endpoint(...)` and decorators are read"

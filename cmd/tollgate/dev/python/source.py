@@ -225,11 +225,11 @@ def imported(i, place, origin, base, external):
         package = origin.split("/")[:-1]
         if i.level > len(package):
             if not i.guarded:
-                raise Fault(i.at, f"`{i}` fails on a worker, which runs the code in no package: import by the path from {start}")
+                raise Fault(i.at, f"`{i}` fails on a worker, where the code is not part of a package: import by the path from {start}")
             return
         above = place + "".join(p + "/" for p in package[:len(package) - i.level + 1])
         if i.module and not i.guarded and not file_of(above + stems[0]) and not is_directory(above + stems[0]):
-            raise Fault(i.at, f"`{i}` names no module of the project")
+            raise Fault(i.at, f"`{i}` does not name a module of the project")
         yield from ((place, f) for s in stems if (f := file_of(above + s)))
         return
     root = stems[0].split("/")[0] if stems else ""
@@ -355,9 +355,9 @@ class Names:
                 kind, value, _ = body.bound.get(node.attr, ("unknown", node, 0))
                 if kind == "value":
                     return kind, value, home
-            raise Fault(node, f"{ast.unparse(node)} is no constant of the project")
+            raise Fault(node, f"{ast.unparse(node)} is not a constant of the project")
         if not isinstance(node, ast.Name) or node.id not in self.bound:
-            raise Fault(node, f"{ast.unparse(node)[:60]} is no constant of {self.path}")
+            raise Fault(node, f"{ast.unparse(node)[:60]} is not a constant of {self.path}")
         kind, value, level = self.bound[node.id]
         if kind == "import":
             kind, value, home = self.module(value, level, node)
@@ -369,7 +369,7 @@ class Names:
             self.changed = changes_in(self.tree)
         if kind == "unknown" or kind != "toolkit" and node.id in self.changed:
             line = (value if kind == "unknown" else self.changed[node.id]).lineno
-            raise Fault(node, f"{node.id} is no constant: line {line} of {self.path} may set or change it")
+            raise Fault(node, f"{node.id} is not a constant: line {line} of {self.path} may set or change it")
         return kind, value, home
 
     def imported(self, statement, name, node, depth):
@@ -390,7 +390,7 @@ class Names:
         if len(found) > 1:
             raise Fault(node, f"{ast.unparse(node)} may come from {found[0]} or {found[1]}")
         if not found:
-            raise Fault(node, f"{ast.unparse(node)} is no constant of the project")
+            raise Fault(node, f"{ast.unparse(node)} is not a constant of the project")
         return "module", found[0], self
 
     def member(self, stem, name, node, depth):
@@ -401,7 +401,7 @@ class Names:
         below = f"{stem}/{name}".lstrip("/")
         if file_of(below) or is_directory(below):
             return "module", below, self
-        raise Fault(node, f"{ast.unparse(node)} is no constant of the project")
+        raise Fault(node, f"{ast.unparse(node)} is not a constant of the project")
 
 
 @functools.lru_cache(maxsize=8)
