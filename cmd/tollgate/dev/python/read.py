@@ -263,9 +263,26 @@ class File:
             return f"it is inside the statement of line {statement.lineno}; endpoints are read at the top level of a file"
         if not called and names[0] in late and (len(names) == 1 or names[-1] == "Endpoint"):
             return f"the toolkit's import at line {late[names[0]]} is not at the top level of the file"
+        if not called and names[-1] == "Endpoint" and self.is_unclear(call.func, names[0]):
+            return f"where {ast.unparse(call.func)} comes from is not certain; import it from the toolkit by name"
         if isinstance(call.func, ast.Attribute) and call.func.attr in METHODS and isinstance(call.func.value, ast.Name):
             return self.misrouted(call, statement, decorates)
         return None
+
+    def is_unclear(self, node, root):
+        """Reports whether a name may come from another file of the project that does not bind it for certain."""
+        kind, value, level = self.names.bound.get(root, ("", None, 0))
+        try:
+            self.names.resolve(node)
+            return False
+        except Fault:
+            stars = [n for n in self.tree.body if isinstance(n, ast.ImportFrom) and n.names[0].name == "*"]
+        try:
+            if kind in ("import", "from"):
+                self.names.module(*((value, level) if kind == "import" else (value.module or "", value.level)), node)
+            return kind in ("import", "from") or not kind and bool(stars)
+        except Fault:
+            return False
 
     def misrouted(self, call, statement, decorates):
         """Returns why a call of an endpoint's method makes no route, or None if it is not to make one."""
