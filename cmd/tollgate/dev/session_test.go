@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -200,13 +201,27 @@ func TestMaxUSD(t *testing.T) {
 	}
 }
 
-// A function that takes longer than its endpoint allows is 504.
+// A function that takes longer than its endpoint allows is 504, of a queue and of a
+// load-balanced endpoint, and so is one that gets no worker.
 func TestSlowFunctions(t *testing.T) {
 	t.Parallel()
 	s := newStack(t, "")
 	text := strings.NewReplacer(`ADA_24)`, `ADA_24, execution_timeout_ms=1000)`, `import os`, "import os, time; time.sleep(30)").Replace(queue)
-	d := s.serve(t, write(t, map[string]string{"q.py": text}))
-	d.wants(t, "POST", "/q/runsync", `{"input":{"text":"a"}}`, 504, "no result in time")
+	d := s.serve(t, write(t, map[string]string{"q.py": text, "w.py": from + `
+api = Endpoint(name="w", cpu="cpu3c-2-4", execution_timeout_ms=1000)
+@api.get("/slow")
+def slow():
+    import time
+    time.sleep(30)
+`}))
+	cold := newStack(t, "", func(o *platform.Options) { o.Timing.ColdStart = time.Hour })
+	none := cold.serve(t, write(t, map[string]string{"q.py": queue, "w.py": web}), func(set *dev.Settings) { set.Cold = time.Second })
+	var group sync.WaitGroup
+	group.Go(func() { d.wants(t, "POST", "/q/runsync", `{"input":{"text":"a"}}`, 504, "no result in time") })
+	group.Go(func() { d.wants(t, "GET", "/w/slow", "", 504, "no result in time") })
+	group.Go(func() { none.wants(t, "POST", "/q/runsync", `{"input":{"text":"a"}}`, 504, "no worker within 1s") })
+	group.Go(func() { none.wants(t, "GET", "/w/items/1", "", 504, "no worker within 1s") })
+	group.Wait()
 }
 
 // A job that the platform ends for its time is 504, as a TIMED_OUT or a FAILED job, and is not sent again.
