@@ -126,7 +126,7 @@ price_ceiling /gpu the price per hour is not known: GPU type "nvidia l4" is not 
 		{"endpoint", "createEndpoint", `{"gpu":{"pools":["ADA_24"]},"workers":{"max":3}}`, ""},
 		{
 			"endpoint pool", "createEndpoint", `{"gpu":{"pools":["ADA_24","ADA_80_PRO","X"]},"workers":{"max":1}}`,
-			`gpu_allow_list /gpu/pools/1 pool "ADA_80_PRO" may hand out GPU types that are not on the allow-list: "NVIDIA H100 80GB HBM3" (exclude them with gpu.excludedTypes)
+			`gpu_allow_list /gpu/pools/1 pool "ADA_80_PRO" may hand out GPU types that are not on the allow-list, unless gpu.excludedTypes has them: "NVIDIA H100 80GB HBM3" (allowed: "NVIDIA GeForce RTX 4090", "NVIDIA L4")
 gpu_allow_list /gpu/pools/2 pool "X" is not in the catalog, so its GPU types cannot be checked
 price_ceiling /gpu the price per hour is not known: serverless pool "X" is not in the catalog`,
 		},

@@ -224,7 +224,7 @@ func greet(w io.Writer, data, admin, emulator string) error {
   platform  %[3]s   (the emulator; callers never need it)
 
 Keys
-  tg_demo_research   acme, team research: RTX 4090 and L4 only, at most 2 per pod, 10 USD per hour
+  tg_demo_research   acme, team research: pods on RTX 4090 and L4 only, at most 2 GPUs each, 10 USD per hour
   tg_demo_platform   acme, team platform, admin: every GPU
   tg_demo_ml         acme, team ml: 1.50 USD per hour; team research can read its pods and not change them
   tg_demo_tiny       acme, team tiny: 5 calls a minute

@@ -185,7 +185,8 @@ func labelOf(name string) string {
 // isTerminal reports whether a question can be answered.
 func isTerminal(f *os.File) bool {
 	stat, err := f.Stat()
-	return err == nil && stat.Mode()&os.ModeCharDevice != 0 && f.Name() != os.DevNull
+	null, _ := os.Stat(os.DevNull) // by its file: standard input is called /dev/stdin
+	return err == nil && stat.Mode()&os.ModeCharDevice != 0 && !os.SameFile(stat, null)
 }
 
 // access finds the gateway and the developer's key: in the environment, in .env, in a
@@ -214,7 +215,7 @@ func (f *devFlags) access(cmd *cobra.Command, dir string) (*dev.Gateway, error) 
 		if err != nil && (f.keyFile != "" || !errors.Is(err, os.ErrNotExist)) {
 			return nil, fmt.Errorf("key file: %w", err)
 		}
-		key = strings.TrimSpace(string(text))
+		key = strings.TrimSpace(strings.TrimPrefix(string(text), byteOrderMark))
 	}
 	if key == "" {
 		return nil, fmt.Errorf("no key: set %s, or write it into .env of the directory or into %s", f.keyEnv, file)
@@ -229,13 +230,29 @@ func dotEnv(dir, name string) (string, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(strings.TrimPrefix(string(text), byteOrderMark)) {
 		line = strings.TrimPrefix(strings.TrimSpace(line), "export ")
 		if key, value, ok := strings.Cut(line, "="); ok && strings.TrimSpace(key) == name {
-			return strings.Trim(strings.TrimSpace(value), `"'`), nil
+			return dotEnvValue(strings.TrimSpace(value)), nil
 		}
 	}
 	return "", nil
+}
+
+// byteOrderMark is what some editors put in front of a file.
+const byteOrderMark = "\ufeff"
+
+// dotEnvComment begins a comment behind a value of .env.
+var dotEnvComment = regexp.MustCompile(`(^|\s)#.*`)
+
+// dotEnvValue returns a value of .env without its quotes, or without the comment behind it.
+func dotEnvValue(text string) string {
+	if text != "" && (text[0] == '"' || text[0] == '\'') {
+		if value, _, ok := strings.Cut(text[1:], text[:1]); ok {
+			return value
+		}
+	}
+	return strings.TrimSpace(dotEnvComment.ReplaceAllString(text, ""))
 }
 
 // client is a session that serves nothing, for a directory.

@@ -11,9 +11,9 @@ import (
 
 // validate holds a v2 call against the operation's description: ids, query,
 // the body's schema, then the rules across members that a schema cannot say. It
-// refuses with 422 for the schema and 400 for everything else, one located
-// message per violation. It replaces Query by the parameters that the operation knows, and Doc
-// by its canonical form.
+// refuses with 422 for the schema, and with 400 for a job without input and everything
+// else, one located message per violation. It replaces Query by the parameters that the
+// operation knows, and Doc by its canonical form.
 func validate(ex *Exchange) error {
 	op := ex.Operation
 	for name, value := range ex.Params {
@@ -35,6 +35,8 @@ func validate(ex *Exchange) error {
 	}
 	invalid, broken := ex.check(ex.Body.Doc)
 	switch {
+	case len(invalid) > 0 && ex.lacksInput():
+		return violations(problem.RuleBroken.New("a job requires the member input"), invalid)
 	case len(invalid) > 0:
 		return violations(problem.Invalid.New("Request validation failed."), invalid)
 	case len(broken) > 0:
@@ -42,6 +44,13 @@ func validate(ex *Exchange) error {
 	}
 	ex.Body.Doc = schema.CanonicalBody(ex.Body.Doc)
 	return nil
+}
+
+// lacksInput reports whether the body is a job without input, to which the platform responds with 400.
+func (ex *Exchange) lacksInput() bool {
+	job, isObject := ex.Body.Doc.(map[string]any)
+	_, given := job["input"]
+	return isObject && !given && (ex.Operation.ID == "run" || ex.Operation.ID == "runsync")
 }
 
 // scaleAt is how many seconds jobs wait, or how many requests a worker bears, before an

@@ -66,7 +66,7 @@ var kinds = map[Kind]row{
 	UnsupportedMedia:   {http.StatusUnsupportedMediaType, "Unsupported Media Type", "the body is not plain application/json"},
 	BadSyntax:          {http.StatusBadRequest, "Bad Request", "the body is not strict JSON"},
 	Invalid:            {http.StatusUnprocessableEntity, "Unprocessable Entity", "the body does not fit the operation's schema, or labels may not be set; errors lists every violation"},
-	RuleBroken:         {http.StatusBadRequest, "Bad Request", "members of the body contradict each other"},
+	RuleBroken:         {http.StatusBadRequest, "Bad Request", "members of the body contradict each other, or a job has no input"},
 	Forbidden:          {http.StatusForbidden, "Forbidden", "a policy of the organisation refuses; policies lists every denial"},
 	PolicyUnavailable:  {http.StatusServiceUnavailable, "Service Unavailable", "the policies gave no verdict, so the call is refused"},
 	PriceUnavailable:   {http.StatusServiceUnavailable, "Service Unavailable", "the price list cannot be read, so calls that a policy judges by price are refused; or whether a run without a price is on an endpoint of the organisation"},

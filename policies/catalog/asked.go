@@ -25,13 +25,17 @@ type Asked struct {
 func tokenNames() [4]string {
 	return [...]string{"max_tokens", "max_completion_tokens", "max_new_tokens", "max_output_tokens"}
 }
-func choiceNames() [2]string { return [...]string{"n", "best_of"} }
+
+func choiceNames() [4]string {
+	return [...]string{"n", "best_of", "num_return_sequences", "num_beams"}
+}
+func promptNames() [2]string { return [...]string{"prompt", "prompts"} }
 
 // Asks reports whether AskedOf looks at members of a name, or below them.
 func Asks(name string) bool {
 	tokens, choices := tokenNames(), choiceNames()
-	places := []string{"input", "openai_input", "sampling_params", "batch", "prompt", "requests"}
-	return slices.Contains(tokens[:], name) || slices.Contains(choices[:], name) || slices.Contains(places, name)
+	prompts, places := promptNames(), []string{"input", "openai_input", "sampling_params", "batch", "requests"}
+	return slices.Contains(slices.Concat(tokens[:], choices[:], prompts[:], places), name)
 }
 
 // AskedOf reads the body of a completion or a job of a model or endpoint. A body may say
@@ -41,9 +45,11 @@ func AskedOf(id string, body map[string]any) Asked {
 	see := func(at string, item int, in map[string]any) {
 		a.see(place{at, item, "", in})
 		a.see(place{at, item, "/sampling_params", object(in, "sampling_params")})
-		prompt := member(in, "prompt")
-		_, long := prompt.(error) // too long to be counted
-		prompts, a.Wrong = max(prompts, promptsIn(prompt)), a.Wrong || long
+		for _, name := range promptNames() {
+			prompt := member(in, name)
+			_, long := prompt.(error) // too long to be counted
+			prompts, a.Wrong = max(prompts, promptsIn(prompt)), a.Wrong || long
+		}
 	}
 	input := object(body, "input")
 	see("", none, body)
@@ -134,7 +140,7 @@ func tokensAt(id string, body map[string]any) string {
 	input := object(body, "input")
 	_, chat := member(input, "openai_input").(map[string]any)
 	_, params := member(input, "sampling_params").(map[string]any)
-	prompt := member(input, "prompt") != nil
+	prompt := member(input, "prompt") != nil || member(input, "prompts") != nil
 	switch {
 	case chat:
 		return "/input/openai_input/max_tokens"

@@ -27,6 +27,15 @@ func TestWhatARunAsksFor(t *testing.T) {
 		`{"input":{"max_tokens":10,"batch":8}}`:                                 {Tokens: 10, Choices: 8, Batch: true, At: "/input/max_tokens"},
 		`{"input":{"max_tokens":10,"batch":[{"max_tokens":900,"n":2},{}]}}`:     {Tokens: 900, Choices: 4, Batch: true, At: "/input/batch/0/max_tokens"},
 
+		`{"input":{"max_tokens":10,"prompts":["a","b","c"]}}`:                                        {Tokens: 10, Choices: 3, At: "/input/max_tokens"},
+		`{"input":{"max_tokens":10,"prompt":["a","b"],"prompts":["a","b","c"]}}`:                     {Tokens: 10, Choices: 3, At: "/input/max_tokens"},
+		`{"input":{"max_new_tokens":10,"num_return_sequences":4}}`:                                   {Tokens: 10, Choices: 4, At: "/input/max_new_tokens"},
+		`{"input":{"max_new_tokens":10,"num_return_sequences":2,"num_beams":5,"prompts":["a","b"]}}`: {Tokens: 10, Choices: 10, At: "/input/max_new_tokens"},
+		`{"input":{"sampling_params":{"max_tokens":10,"num_beams":3}}}`:                              {Tokens: 10, Choices: 3, At: "/input/sampling_params/max_tokens"},
+		`{"input":{"max_tokens":10,"batch":[{"num_return_sequences":3},{"prompts":["a","b"]}]}}`:     {Tokens: 10, Choices: 12, Batch: true, At: "/input/max_tokens"},
+		`{"input":{"prompts":["a","b"]}}`:                                                            {Choices: 2, At: "/input/sampling_params/max_tokens"},
+		`{"input":{"num_beams":"many"}}`:                                                             {Choices: 1, At: "/input/num_beams", Wrong: true},
+
 		`{"max_tokens":"1"}`:                    {Choices: 1, At: "/max_tokens", Wrong: true},
 		`{"max_tokens":5,"n":1.5}`:              {Tokens: 5, Choices: 1, At: "/n", Wrong: true},
 		`{"input":{"best_of":0}}`:               {Choices: 1, At: "/input/best_of", Wrong: true},
@@ -67,6 +76,7 @@ func TestAskedOfLongLists(t *testing.T) {
 	for _, body := range []map[string]any{
 		{"max_tokens": json.Number("5"), "prompt": long{}},
 		{"max_tokens": json.Number("5"), "input": map[string]any{"prompt": long{}}},
+		{"max_tokens": json.Number("5"), "input": map[string]any{"prompts": long{}}},
 		{"max_tokens": json.Number("5"), "input": map[string]any{"batch": long{}}},
 	} {
 		if a := catalog.AskedOf("runJob", body); !a.Wrong {

@@ -53,8 +53,8 @@ pool_faults(entry, allowed) := {message |
 	forbidden := entry.members - allowed
 	count(forbidden) > 0
 	message := sprintf(
-		"pool %q may hand out GPU types that are not on the allow-list: %s (exclude them with gpu.excludedTypes)",
-		[entry.pool, value.listed(forbidden)],
+		"pool %q may hand out GPU types that are not on the allow-list, unless gpu.excludedTypes has them: %s (allowed: %s)",
+		[entry.pool, value.listed(forbidden), value.listed(allowed)],
 	)
 } | {message |
 	not entry.known

@@ -7,15 +7,30 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 )
 
+// prices is the price list: of GPUs, or of CPUs.
+type prices struct {
+	GPUs []gpuType `json:"gpus"`
+	CPUs []cpuType `json:"cpus"`
+}
+
 // gpuType is a type of GPU in the price list.
 type gpuType struct {
 	ID   string  `json:"id"`
 	Pool *string `json:"pool"`
+}
+
+// cpuType is a flavor of CPU in the price list.
+type cpuType struct {
+	ID   string                 `json:"id"`
+	VCPU struct{ Min, Max int } `json:"vcpu"`
+	// RAM is in GB for each CPU.
+	RAM float64 `json:"ramGbPerVcpu"`
 }
 
 // kind tells queues from load balancers, and GPUs from CPUs: a change cannot alter it, and
@@ -69,7 +84,7 @@ const defaultTimeout = 300000
 
 // body is the endpoint as a create of the API has it. A change sends the same, so all
 // that it could take away is said.
-func (e *Endpoint) body(image string, types []gpuType) (map[string]any, error) {
+func (e *Endpoint) body(image string, list prices) (map[string]any, error) {
 	c := &e.Config
 	env := maps.Clone(c.Template.Env)
 	if env == nil {
@@ -95,40 +110,61 @@ func (e *Endpoint) body(image string, types []gpuType) (map[string]any, error) {
 		delete(workers, "idleTimeout") // the platform refuses it there
 	}
 	if len(c.CPU) > 0 {
-		return body, c.onCPU(body)
+		return body, c.onCPU(body, list.CPUs)
 	}
 	body["disk"] = cmp.Or(c.Template.Disk, 64)
 	var err error
-	body["gpu"], err = c.onGPU(types)
+	body["gpu"], err = c.onGPU(list.GPUs)
 	return body, err
 }
 
+// shape is a shape of CPUs: flavor, number of CPUs, and GB of memory.
+var shape = regexp.MustCompile(`^([a-z0-9]+)-([0-9]{1,4})-([0-9]{1,5})$`)
+
 // onCPU adds the settings of endpoints on CPUs: they run in one data centre, and their disk
-// goes by their size. The platform's API has no shape with one CPU: two are taken.
-func (c *Config) onCPU(body map[string]any) error {
+// goes by their size. A shape with fewer CPUs than the platform's API has gets the least.
+func (c *Config) onCPU(body map[string]any, types []cpuType) error {
 	var shapes []map[string]any
 	disk := 0
 	for _, name := range c.CPU {
-		parts := strings.Split(name, "-")
-		n, err := strconv.Atoi(parts[min(1, len(parts)-1)])
-		if err != nil {
-			return fmt.Errorf("cpu: %s is no shape such as cpu3c-2-4", name)
+		parts := shape.FindStringSubmatch(name)
+		if parts == nil {
+			return fmt.Errorf("cpu: %s is not a shape such as cpu3c-2-4", shortened(name))
 		}
-		n = max(n, 2)
+		i := slices.IndexFunc(types, func(t cpuType) bool { return t.ID == parts[1] })
+		if i < 0 {
+			return fmt.Errorf("cpu: %s: flavor %s is not in the price list (%s)", name, parts[1], names(types))
+		}
+		t := types[i]
+		n, _ := strconv.Atoi(parts[2]) // it is digits, and so is the next
+		ram, _ := strconv.Atoi(parts[3])
+		n = max(n, t.VCPU.Min)
+		if t.VCPU.Max > 0 && n > t.VCPU.Max || float64(ram) > t.RAM*float64(n) {
+			return fmt.Errorf("cpu: %s: flavor %s has at most %d CPUs, with %g GB each", name, t.ID, t.VCPU.Max, t.RAM)
+		}
 		size := 10 * n
-		if parts[0] == "cpu5c" {
+		if t.ID == "cpu5c" {
 			size = 15 * n
 		}
 		if disk == 0 || size < disk {
 			disk = size
 		}
-		shapes = append(shapes, map[string]any{"id": parts[0], "vcpuCount": n})
+		shapes = append(shapes, map[string]any{"id": t.ID, "vcpuCount": n})
 	}
 	body["cpu"], body["disk"] = shapes, cmp.Or(c.Template.Disk, disk)
 	if len(c.DataCenters) == 0 {
 		body["dataCenterIds"] = []string{"EU-RO-1"}
 	}
 	return nil
+}
+
+// names lists flavors for a message.
+func names(types []cpuType) string {
+	list := make([]string, len(types))
+	for i, t := range types {
+		list[i] = t.ID
+	}
+	return strings.Join(list, ", ")
 }
 
 // folded is a name in capitals, with underscores: the toolkit and the price list spell it

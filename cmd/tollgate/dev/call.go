@@ -32,7 +32,11 @@ type job struct {
 	Status string          `json:"status"`
 	Output json.RawMessage `json:"output"`
 	Error  any             `json:"error"`
+	// Millis is how long its function ran.
+	Millis int64 `json:"executionTime"`
 }
+
+func (j *job) took() time.Duration { return time.Duration(j.Millis) * time.Millisecond }
 
 func (j *job) final() bool {
 	switch j.Status {
@@ -72,6 +76,8 @@ func (s *Session) Job(ctx context.Context, p *Project, r *Route, input json.RawM
 	switch {
 	case err != nil:
 		return "", nil, err
+	case done.Status == "TIMED_OUT", done.Status == "FAILED" && done.took() >= r.Endpoint.patience():
+		return done.ID, nil, fmt.Errorf("%w: the platform ended the job; execution_timeout_ms of the endpoint allows %s", ErrSlow, r.Endpoint.patience())
 	case done.Status != "COMPLETED":
 		text, _ := done.Error.(string)
 		return done.ID, nil, &failure{cmp.Or(text, "the job is "+done.Status)}
@@ -144,6 +150,7 @@ func (s *Session) payload(ctx context.Context, p *Project, r *Route, in incoming
 	}
 	var encoded struct {
 		Fault  string
+		Args   []string
 		Kwargs map[string]string
 	}
 	if err := json.Unmarshal(raw, &encoded); err != nil || encoded.Fault != "" {
@@ -154,7 +161,7 @@ func (s *Session) payload(ctx context.Context, p *Project, r *Route, in incoming
 		modules[name] = p.Modules[path]
 	}
 	request := map[string]any{
-		"args": []string{}, "kwargs": encoded.Kwargs, "modules": modules,
+		"args": encoded.Args, "kwargs": encoded.Kwargs, "modules": modules,
 		"dependencies": append([]string{}, c.Dependencies...), "system_dependencies": append([]string{}, c.SystemDependencies...),
 		"accelerate_downloads": c.Accelerate, "serialization_format": "cloudpickle", "execution_type": "function",
 	}
@@ -234,7 +241,7 @@ func (s *Session) attempt(ctx context.Context, p *Project, e *Endpoint, call fun
 			return err
 		}
 		err = s.timed(ctx, e, id, call)
-		if status(err) != http.StatusNotFound || again || e.Config.ID != "" {
+		if status(err) != http.StatusNotFound || errors.Is(err, ErrSlow) || again || e.Config.ID != "" {
 			return err
 		}
 		s.forget(e.name(), id)
@@ -315,7 +322,7 @@ func (s *Session) ready(ctx context.Context, e *Endpoint, id string) error {
 // known, and ends by its own policy where not.
 func (s *Session) run(ctx context.Context, e *Endpoint, id string, input json.RawMessage) (*job, error) {
 	patience, base := e.patience(), "/v2/"+url.PathEscape(id)
-	wait := min(max(patience, time.Second), 5*time.Minute)
+	wait := min(max(patience, time.Second)+pace, 5*time.Minute) // past the end that the platform may set
 	body := map[string]any{"input": input, "policy": map[string]any{
 		"executionTimeout": max(patience, 5*time.Second).Milliseconds(),
 		"ttl":              max(patience+s.set.Cold, 10*time.Second).Milliseconds(),
@@ -328,6 +335,9 @@ func (s *Session) run(ctx context.Context, e *Endpoint, id string, input json.Ra
 			err = context.Cause(ctx)
 		case <-time.After(pace):
 			err = s.gateway.call(ctx, http.MethodGet, base+"/status/"+url.PathEscape(j.ID), nil, nil, &j)
+			if status(err) == http.StatusNotFound {
+				return &j, fmt.Errorf("%w: the platform no longer has job %s", ErrSlow, j.ID)
+			}
 		}
 	}
 	if err != nil && j.ID != "" {

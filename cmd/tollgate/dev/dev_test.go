@@ -28,19 +28,28 @@ type stack struct {
 }
 
 // newStack starts one. settings are those of the organisation.
-func newStack(t *testing.T, settings string) *stack {
+func newStack(t *testing.T, settings string, change ...func(*platform.Options)) *stack {
 	t.Helper()
 	options := platform.Options{
 		Worker: platform.Worker{Python: python(t).Path()},
 		Timing: platform.Timing{ColdStart: 50 * time.Millisecond, Job: time.Millisecond},
+	}
+	for _, c := range change {
+		c(&options)
 	}
 	p := platform.RunT(t, platform.WithOptions(options))
 	_, port, err := net.SplitHostPort(strings.TrimPrefix(p.RunURL, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newStackOf(t, p, `, run_url: "`+p.RunURL+`", lb_url: "http://{id}.localhost:`+port+`"`, settings)
+}
+
+// newStackOf starts one over a platform, where runs are the addresses of its run interface.
+func newStackOf(t *testing.T, p *platform.Instance, runs, settings string) *stack {
+	t.Helper()
 	cfg := world.Configuration(t, `
-platform: {base_url: "`+p.URL+`", run_url: "`+p.RunURL+`", lb_url: "http://{id}.localhost:`+port+`"}
+platform: {base_url: "`+p.URL+`"`+runs+`}
 redis: {embedded: true}
 orgs:
   - id: acme
@@ -401,7 +410,7 @@ func TestReload(t *testing.T) {
 	put(t, dir, "q.py", "def (")
 	d.server.Serve(read(t, dir))
 	group.Wait()
-	d.wants(t, "POST", "/q/runsync", `{"input":{"text":"a"}}`, 503, "q.py:1: invalid syntax")
+	d.wants(t, "POST", "/q/runsync", `{"input":{"text":"a"}}`, 503, "q.py:1:5: invalid syntax")
 	d.wants(t, "GET", "/w/items/7", "", 200, `"id":7`)
 	put(t, dir, "q.py", strings.Replace(queue, "text * times", "text + '!'", 1))
 	put(t, dir, "w.py", "")

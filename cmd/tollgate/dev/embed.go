@@ -5,13 +5,20 @@ import (
 	_ "embed" // for the programs
 )
 
-// readProgram and wireProgram are run by python3 -I.
-//
-//go:embed python/read.py
-var readProgram string
+// readParts are one program, in this order. It and wireProgram are run by python3 -I.
+var (
+	//go:embed python/source.py
+	sourcePart string
+	//go:embed python/options.py
+	optionsPart string
+	//go:embed python/read.py
+	readPart string
+	//go:embed python/wire.py
+	wireProgram string
+)
 
-//go:embed python/wire.py
-var wireProgram string
+// readProgram returns the program that reads a project.
+func readProgram() string { return sourcePart + optionsPart + readPart }
 
 // page is the explorer beside the viewer that the gateway has.
 //

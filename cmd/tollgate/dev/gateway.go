@@ -10,7 +10,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
+
+	"github.com/tollgate-dev/tollgate/gateway/reference"
 )
 
 // Gateway is a developer's access to a gateway.
@@ -114,6 +117,19 @@ func (g *Gateway) call(ctx context.Context, method, path string, header http.Hea
 	return nil
 }
 
+// allowed is what a violation says a caller may have instead.
+var allowed = regexp.MustCompile(` \(allowed: [^()]*\)`)
+
+// allowedOnce moves what every violation of a refusal allows to its end: each pool of an
+// endpoint that may have any GPU is a violation of its own.
+func allowedOnce(detail string) string {
+	said := allowed.FindString(detail)
+	if said == "" || strings.Count(detail, said) == 1 {
+		return detail
+	}
+	return strings.ReplaceAll(detail, said, "") + said
+}
+
 // refusalOf reads a problem of the REST API, or an error of the run interface.
 func refusalOf(a *answer) *RefusalError {
 	var said struct {
@@ -124,7 +140,7 @@ func refusalOf(a *answer) *RefusalError {
 	if json.Unmarshal(a.body, &said) != nil {
 		said.Detail = shortened(strings.TrimSpace(string(a.body)))
 	}
-	said.RefusalError.Status = a.status
+	said.RefusalError.Status, said.Detail = a.status, allowedOnce(said.Detail)
 	if text, ok := said.Error.(string); ok {
 		said.Detail = cmp.Or(said.Detail, text)
 	}
@@ -155,6 +171,25 @@ func (g *Gateway) remove(ctx context.Context, id string) error {
 		return nil
 	}
 	return err
+}
+
+// checkRuns returns an error that names the missing setting if the gateway does not pass
+// on the calls of an endpoint.
+func (g *Gateway) checkRuns(ctx context.Context, e *Endpoint) error {
+	var served struct{ Paths map[string]json.RawMessage }
+	if err := g.call(ctx, http.MethodGet, reference.RunPath, nil, nil, &served); err != nil && status(err) != http.StatusNotFound {
+		return err
+	}
+	what, setting, path := "jobs", "platform.run_url", "/runsync"
+	if e.balanced() {
+		what, setting, path = "calls of load-balanced endpoints", "platform.lb_url", "/lb/"
+	}
+	for p := range served.Paths {
+		if strings.HasSuffix(p, path) || strings.HasPrefix(p, path) {
+			return nil
+		}
+	}
+	return fmt.Errorf("gateway %s does not serve %s: set %s in its configuration", g.URL, what, setting)
 }
 
 // quote is the most that a call would cost, in USD, and the budgets after it.

@@ -21,27 +21,31 @@ type Project struct {
 	Endpoints []*Endpoint
 	// Modules holds the local modules that functions import, by path.
 	Modules map[string]string
-	// Faults are those that keep files from being served.
-	Faults []Fault
+	// Faults keep their files from being served. Notices are about code that looks like an endpoint and is not served.
+	Faults, Notices []Fault
 	// inputs are the files as they were before they were read.
 	inputs config.Inputs
 }
 
-// Fault is something wrong in a file. Line is 0 if it is about the file as a whole.
-type Fault struct {
-	File string `json:"file"`
-	Line int    `json:"line"`
-	Text string `json:"text"`
+// Fault is an error in a file of the project. Line is 0 for an error of the file as a
+// whole, and Column is 0 for an error of a whole line; both count from 1.
+type Fault struct { //nolint:errname // it is also listed, as what it is
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
+	Text   string `json:"text"`
 }
 
-func (f Fault) String() string {
+func (f Fault) Error() string {
 	switch {
 	case f.File == "":
 		return f.Text
 	case f.Line == 0:
 		return f.File + ": " + f.Text
-	default:
+	case f.Column == 0:
 		return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Text)
+	default:
+		return fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Column, f.Text)
 	}
 }
 
@@ -50,6 +54,7 @@ type Endpoint struct {
 	// File is relative to the project, with slashes; Prefix begins its routes.
 	File, Prefix string
 	Line         int    `json:"line"`
+	Column       int    `json:"column"`
 	Config       Config `json:"options"`
 	// Toolkit is the package whose workers run the functions.
 	Toolkit string `json:"toolkit"`
@@ -101,6 +106,7 @@ type Function struct {
 	Name     string            `json:"name"`
 	Class    string            `json:"class"`
 	Line     int               `json:"line"`
+	Column   int               `json:"column"`
 	Summary  string            `json:"summary"`
 	Params   []Param           `json:"params"`
 	Variadic bool              `json:"variadic"`
@@ -110,12 +116,13 @@ type Function struct {
 	Path     string            `json:"path"`
 }
 
-// Param is a parameter of a function.
+// Param is a parameter of a function. Positional parameters cannot be passed by name.
 type Param struct {
-	Name     string          `json:"name"`
-	Schema   json.RawMessage `json:"schema"`
-	Required bool            `json:"required"`
-	Default  json.RawMessage `json:"default,omitempty"`
+	Name       string          `json:"name"`
+	Schema     json.RawMessage `json:"schema"`
+	Required   bool            `json:"required"`
+	Positional bool            `json:"positional"`
+	Default    json.RawMessage `json:"default,omitempty"`
 }
 
 // UnmarshalJSON reads an endpoint over the defaults.
@@ -146,13 +153,14 @@ func (p *Project) finish() {
 	names, paths := map[string]*Endpoint{}, map[string]*Endpoint{}
 	for _, e := range p.Endpoints {
 		if other := names[e.Config.Name]; other != nil && e.Config.Name != "" {
-			p.fault(e.File, e.Line, "the name %s is taken by %s:%d", e.Config.Name, other.File, other.Line)
+			p.Faults = append(p.Faults, e.fault("the name %s is taken by %s:%d", e.Config.Name, other.File, other.Line))
 		}
 		names[e.Config.Name] = e
 		for _, r := range p.routesOf(e) {
 			key := r.Method + " " + parameter.ReplaceAllString(r.Path, "{}")
 			if other := paths[key]; other != nil {
-				p.fault(e.File, r.Function.Line, "%s %s is a route of %s:%d already", r.Method, r.Path, other.File, other.Line)
+				text := fmt.Sprintf("%s %s is a route of %s:%d already", r.Method, r.Path, other.File, other.Line)
+				p.Faults = append(p.Faults, Fault{e.File, r.Function.Line, r.Function.Column, text})
 			}
 			paths[key] = e
 		}
@@ -165,8 +173,9 @@ func (p *Project) finish() {
 	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) })
 }
 
-func (p *Project) fault(file string, line int, format string, args ...any) {
-	p.Faults = append(p.Faults, Fault{File: file, Line: line, Text: fmt.Sprintf(format, args...)})
+// fault returns an error of the endpoint, at its place in its file.
+func (e *Endpoint) fault(format string, args ...any) Fault {
+	return Fault{e.File, e.Line, e.Column, fmt.Sprintf(format, args...)}
 }
 
 // Route leads to a function.

@@ -92,9 +92,7 @@ func (p Python) Read(ctx context.Context, dir string) (*Project, error) {
 		return nil, fmt.Errorf("project: %w", err)
 	}
 	project := &Project{Dir: dir, inputs: config.Tree(dir, skipped)}
-	if err := project.manifest(); err != nil {
-		return nil, err
-	}
+	project.manifest()
 	if p.path != "" {
 		if err := p.source(ctx, project); err != nil {
 			return nil, fmt.Errorf("read %s: %w", dir, err)
@@ -111,7 +109,7 @@ func skipped(name string) bool {
 
 // source reads the Python files.
 func (p Python) source(ctx context.Context, project *Project) error {
-	out, err := p.run(ctx, readPatience, nil, readProgram, project.Dir,
+	out, err := p.run(ctx, readPatience, nil, readProgram(), project.Dir,
 		strconv.Itoa(maxFiles), strconv.Itoa(maxFileSize), strconv.Itoa(maxSource), strconv.Itoa(maxFunctions), strconv.Itoa(maxModules))
 	if err != nil {
 		return err
@@ -122,13 +120,13 @@ func (p Python) source(ctx context.Context, project *Project) error {
 			Path      string
 			Endpoints []*Endpoint
 		}
-		Modules map[string]string
-		Faults  []Fault
+		Modules         map[string]string
+		Faults, Notices []Fault
 	}
 	if err := json.Unmarshal(out, &found); err != nil {
 		return err
 	}
-	project.Python, project.Modules = found.Python, found.Modules
+	project.Python, project.Modules, project.Notices = found.Python, found.Modules, found.Notices
 	project.Faults = append(project.Faults, found.Faults...)
 	for _, f := range found.Files {
 		for _, e := range f.Endpoints {
@@ -153,63 +151,64 @@ type described struct {
 func (d *described) SetDefaults() { d.Config = defaults() }
 
 // manifest reads tollgate-dev.yaml, if there is one. It follows no link out of the
-// project.
-func (p *Project) manifest() error {
-	data, err := files.In(p.Dir, manifestName).Read(strictyaml.MaxSize)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return fmt.Errorf("project: %w", err)
-	}
+// project. A manifest that cannot be read is a fault, as a Python file is.
+func (p *Project) manifest() {
 	var content struct {
 		Endpoints []described `yaml:"endpoints,required"`
 	}
-	positions, err := strictyaml.Load(manifestName, data, &content)
+	var positions *strictyaml.Positions
+	data, err := files.In(p.Dir, manifestName).Read(strictyaml.MaxSize)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		positions, err = strictyaml.Load(manifestName, data, &content)
+	}
 	if faults, ok := errors.AsType[strictyaml.Errors](err); ok {
 		for _, f := range faults {
-			p.fault(manifestName, f.Line, "%s", strings.TrimPrefix(f.Path+": "+f.Message, ": "))
+			p.Faults = append(p.Faults, Fault{manifestName, f.Line, f.Column, strings.TrimPrefix(f.Path+": "+f.Message, ": ")})
 		}
-		return nil
+		return
 	}
 	if err != nil {
-		return err
+		p.Faults = append(p.Faults, Fault{File: manifestName, Text: err.Error()})
+		return
 	}
 	for i, d := range content.Endpoints {
-		_, line, _ := positions.Of(fmt.Sprintf("endpoints[%d]", i))
-		p.entry(&d, line)
+		_, line, column := positions.Of(fmt.Sprintf("endpoints[%d]", i))
+		p.entry(&d, line, column)
 	}
-	return nil
 }
 
 // route is a route of an image, such as GET /models.
 var route = regexp.MustCompile(`^(GET|POST|PUT|DELETE|PATCH) ((?:/[A-Za-z0-9_~{}-][A-Za-z0-9._~{}-]*)+)$`)
 
 // entry takes an endpoint of the manifest.
-func (p *Project) entry(d *described, line int) {
-	e := &Endpoint{File: manifestName, Line: line, Config: d.Config, Client: true}
+func (p *Project) entry(d *described, line, column int) {
+	e := &Endpoint{File: manifestName, Line: line, Column: column, Config: d.Config, Client: true}
+	fault := func(format string, args ...any) { p.Faults = append(p.Faults, e.fault(format, args...)) }
 	e.Prefix = "/" + e.name()
 	c := &d.Config
 	switch {
 	case (c.ID == "") == (c.Image == ""):
-		p.fault(manifestName, line, "an endpoint of this file requires an image or an id, and not both")
+		fault("an endpoint of this file requires an image or an id, and not both")
 	case !endpointName.MatchString(e.name()):
-		p.fault(manifestName, line, "an endpoint requires a name of letters, digits, ., _ and -")
+		fault("an endpoint requires a name of letters, digits, ., _ and -")
 	case len(c.GPU) > 0 && len(c.CPU) > 0:
-		p.fault(manifestName, line, "cpu and gpu exclude each other")
+		fault("cpu and gpu exclude each other")
 	case len(c.Workers) != 2 || c.Workers[0] < 0 || c.Workers[1] < max(c.Workers[0], 1):
-		p.fault(manifestName, line, "workers: want the least and the most, which is 1 at least")
+		fault("workers: want the least and the most, which is 1 at least")
 	}
 	for _, written := range d.Routes {
 		parts := route.FindStringSubmatch(written)
 		if parts == nil {
-			p.fault(manifestName, line, "routes: %q is no route such as GET /models", written)
+			fault("routes: %q is no route such as GET /models", written)
 			continue
 		}
-		e.Functions = append(e.Functions, &Function{Name: written, Line: line, Method: parts[1], Path: parts[2]})
+		e.Functions = append(e.Functions, &Function{Name: written, Line: line, Column: column, Method: parts[1], Path: parts[2]})
 	}
 	if len(d.Routes) == 0 {
-		e.Functions = []*Function{{Name: e.name(), Line: line}}
+		e.Functions = []*Function{{Name: e.name(), Line: line, Column: column}}
 	}
 	if len(e.Functions) > 0 {
 		p.Endpoints = append(p.Endpoints, e)

@@ -65,7 +65,7 @@ func routes(p *dev.Project) []string {
 func faults(p *dev.Project) []string {
 	list := []string{}
 	for _, f := range p.Faults {
-		list = append(list, f.String())
+		list = append(list, f.Error())
 	}
 	return list
 }
@@ -121,24 +121,24 @@ def f(): ...
 func TestFaultsHaveFileAndLine(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
-		"syntax":           {"def (:\n", "a.py:1: invalid syntax"},
-		"unknown option":   {from + "@Endpoint(name='a', gpus=1)\ndef f(): ...\n", "a.py:2: gpus: unknown option"},
-		"wrong type":       {from + "@Endpoint(name='a',\n  idle_timeout='5')\ndef f(): ...\n", "a.py:3: idle_timeout: want a whole number from 1 to 3600, not '5'"},
-		"cpu and gpu":      {from + "@Endpoint(name='a', cpu='cpu3c-2-4', gpu='ANY')\ndef f(): ...\n", "a.py:2: cpu and gpu exclude each other"},
-		"no shape":         {from + "@Endpoint(name='a', cpu='cpu3c-2-8')\ndef f(): ...\n", "a.py:2: cpu: cpu3c-2-8 is no shape"},
-		"environment":      {from + "import os\n@Endpoint(name='a', env={'K': os.environ['K']})\ndef f(): ...\n", "a.py:3: env: must be a literal"},
-		"computed":         {from + "@Endpoint(name=open('/etc/passwd').read())\ndef f(): ...\n", "a.py:2: name: must be a literal"},
-		"name as a path":   {from + "@Endpoint(name='../../b')\ndef f(): ...\n", "a.py:2: name: want"},
-		"route as a path":  {from + "a = Endpoint(name='a')\n@a.get('/../docs')\ndef f(): ...\n", "a.py:3: a route requires a path"},
-		"worker's route":   {from + "a = Endpoint(name='a')\n@a.post('/execute')\ndef f(): ...\n", "a.py:3: the route /execute is the worker's own"},
-		"local route":      {from + "a = Endpoint(name='a')\n@a.get('/x', local=True)\ndef f(): ...\n", "a.py:3: local routes are not served"},
-		"constructor":      {from + "@Endpoint(name='a')\nclass C:\n  def __init__(self, x): ...\n  def f(self): ...\n", "a.py:4: C is made without arguments"},
-		"taken name":       {from + "@Endpoint(name='a')\ndef f(): ...\n@Endpoint(name='a')\ndef g(): ...\n", "a.py:4: the name a is taken by a.py:2"},
-		"taken route":      {from + "a = Endpoint(name='a')\n@a.get('/{x}')\ndef f(x): ...\n@a.get('/{y}')\ndef g(y): ...\n", "a.py:6: GET /a/{y} is a route of a.py:2 already"},
+		"syntax":           {"def (:\n", "a.py:1:5: invalid syntax"},
+		"unknown option":   {from + "@Endpoint(name='a', gpus=1)\ndef f(): ...\n", "a.py:2:26: gpus: unknown option"},
+		"wrong type":       {from + "@Endpoint(name='a',\n  idle_timeout='5')\ndef f(): ...\n", "a.py:3:16: idle_timeout: want a whole number from 1 to 3600, not '5'"},
+		"cpu and gpu":      {from + "@Endpoint(name='a', cpu='cpu3c-2-4', gpu='ANY')\ndef f(): ...\n", "a.py:2:2: cpu and gpu exclude each other"},
+		"no shape":         {from + "@Endpoint(name='a', cpu='cpu3c-2')\ndef f(): ...\n", "a.py:2:25: cpu: cpu3c-2 is not a shape"},
+		"environment":      {from + "import os\n@Endpoint(name='a', env={'K': os.environ['K']})\ndef f(): ...\n", "a.py:3:31: env: must be a literal"},
+		"computed":         {from + "@Endpoint(name=open('/etc/passwd').read())\ndef f(): ...\n", "a.py:2:16: name: must be a literal"},
+		"name as a path":   {from + "@Endpoint(name='../../b')\ndef f(): ...\n", "a.py:2:16: name: want"},
+		"route as a path":  {from + "a = Endpoint(name='a')\n@a.get('/../docs')\ndef f(): ...\n", "a.py:3:2: a route requires a path"},
+		"worker's route":   {from + "a = Endpoint(name='a')\n@a.post('/execute')\ndef f(): ...\n", "a.py:3:2: the route /execute is the worker's own"},
+		"local route":      {from + "a = Endpoint(name='a')\n@a.get('/x', local=True)\ndef f(): ...\n", "a.py:3:2: local routes are not served"},
+		"constructor":      {from + "@Endpoint(name='a')\nclass C:\n  def __init__(self, x): ...\n  def f(self): ...\n", "a.py:4:3: C is made without arguments"},
+		"taken name":       {from + "@Endpoint(name='a')\ndef f(): ...\n@Endpoint(name='a')\ndef g(): ...\n", "a.py:4:2: the name a is taken by a.py:2"},
+		"taken route":      {from + "a = Endpoint(name='a')\n@a.get('/{x}')\ndef f(x): ...\n@a.get('/{y}')\ndef g(y): ...\n", "a.py:6:1: GET /a/{y} is a route of a.py:2 already"},
 		"deep":             {"x = " + strings.Repeat("(", 5000) + "\n", "a.py"},
 		"too large":        {"#" + strings.Repeat("x", 256<<10) + "\n", "a.py: larger than 262144 bytes"},
-		"scaled by delay":  {from + "a = Endpoint(name='a', scaler_type='QUEUE_DELAY')\n@a.get('/x')\ndef f(): ...\n", "a.py:2: scaler_type: load-balanced endpoints scale by REQUEST_COUNT"},
-		"route of a class": {from + "a = Endpoint(name='a')\n@a.get('/x')\nclass C: ...\n", "a.py:3: get makes no route"},
+		"scaled by delay":  {from + "a = Endpoint(name='a', scaler_type='QUEUE_DELAY')\n@a.get('/x')\ndef f(): ...\n", "a.py:2:5: scaler_type: load-balanced endpoints scale by REQUEST_COUNT"},
+		"route of a class": {from + "a = Endpoint(name='a')\n@a.get('/x')\nclass C: ...\n", "a.py:3:2: get makes no route"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -204,7 +204,7 @@ func TestProjectsAreBounded(t *testing.T) {
 		fmt.Fprintf(&text, "@Endpoint(name='f%d')\ndef f%d(): ...\n", i, i)
 	}
 	p := read(t, write(t, map[string]string{"a.py": text.String()}))
-	if len(p.Endpoints) != 0 || !strings.Contains(strings.Join(faults(p), "\n"), "a.py:2003: the project has more than 1000 functions") {
+	if len(p.Endpoints) != 0 || !strings.Contains(strings.Join(faults(p), "\n"), "a.py:2003:1: the project has more than 1000 functions") {
 		t.Errorf("%d endpoints, %d faults, the first %v", len(p.Endpoints), len(p.Faults), p.Faults[:1])
 	}
 }
@@ -228,14 +228,14 @@ func TestManifest(t *testing.T) {
 	if p, err = (dev.Python{}).Read(t.Context(), dir); err != nil || len(p.Endpoints) > 0 {
 		t.Fatalf("%v, routes %v", err, routes(p))
 	}
-	if got := strings.Join(faults(p), "\n"); !strings.HasPrefix(got, "tollgate-dev.yaml:2: endpoints[0].gpus: unknown key") {
+	if got := strings.Join(faults(p), "\n"); !strings.HasPrefix(got, "tollgate-dev.yaml:2:25: endpoints[0].gpus: unknown key") {
 		t.Errorf("faults %s", got)
 	}
 	put(t, dir, "tollgate-dev.yaml", "endpoints:\n  - {name: b}\n  - {name: ../c, image: i}\n  - {name: d, image: i, routes: [GET /../x]}\n")
 	if p, err = (dev.Python{}).Read(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
-	if got := faults(p); len(got) != 3 || !strings.HasPrefix(got[0], "tollgate-dev.yaml:2: ") || !strings.HasPrefix(got[2], "tollgate-dev.yaml:4: ") {
+	if got := faults(p); len(got) != 3 || !strings.HasPrefix(got[0], "tollgate-dev.yaml:2:5: ") || !strings.HasPrefix(got[2], "tollgate-dev.yaml:4:5: ") {
 		t.Errorf("faults %v", got)
 	}
 }
@@ -260,7 +260,7 @@ func TestPythonIsBoundedTogether(t *testing.T) {
 	}
 }
 
-// A manifest that is a named pipe, too large or a link out of the project is an error, and holds nothing up.
+// A manifest that is a named pipe, too large or a link out of the project is a fault, and holds nothing up.
 func TestManifestsThatAreNotRead(t *testing.T) {
 	t.Parallel()
 	outside := write(t, map[string]string{"x.yaml": "endpoints: []\n"})
@@ -273,8 +273,10 @@ func TestManifestsThatAreNotRead(t *testing.T) {
 		if err := make(filepath.Join(dir, "tollgate-dev.yaml")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := (dev.Python{}).Read(t.Context(), dir); err == nil {
-			t.Errorf("%s: the manifest is read", name)
+		put(t, dir, "good.py", from+"@Endpoint(name='good')\ndef f(): ...\n")
+		p := read(t, dir)
+		if got := strings.Join(faults(p), "\n"); !strings.HasPrefix(got, "tollgate-dev.yaml: ") || len(p.Endpoints) != 1 {
+			t.Errorf("%s: faults %q, %d endpoints", name, got, len(p.Endpoints))
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -41,14 +42,9 @@ type Switch bool
 
 // Run serves a project until ctx ends, and then lists the endpoints that stay.
 func (s *Session) Run(ctx context.Context, p *Project, o Options) error {
-	if len(p.Faults) > 0 {
-		for _, f := range p.Faults {
-			s.say("%s", f)
-		}
-		return fmt.Errorf("%s has %d faults", p.Dir, len(p.Faults))
-	}
+	s.unserved(p)
 	if len(p.Endpoints) == 0 {
-		return fmt.Errorf("%s has no endpoint, in a Python file or in %s", p.Dir, manifestName)
+		return fmt.Errorf("%s has no endpoint that can be served, in a Python file or in %s", p.Dir, manifestName)
 	}
 	hosts, err := Hosts(o.Host, o.Listener.Addr())
 	if err != nil {
@@ -91,6 +87,16 @@ func (s *Session) Run(ctx context.Context, p *Project, o Options) error {
 	return err
 }
 
+// unserved lists the faults and the notices of a project.
+func (s *Session) unserved(p *Project) {
+	for _, f := range p.Faults {
+		s.say("Fault: %s", f.Error())
+	}
+	for _, f := range p.Notices {
+		s.say("Notice: %s", f.Error())
+	}
+}
+
 // greet lists the routes.
 func (s *Session) greet(p *Project, host string) {
 	t := tabwriter.NewWriter(s.set.Out, 0, 0, 2, ' ', 0)
@@ -110,12 +116,15 @@ const (
 // all makes all endpoints. Those that cannot be are tried again at their first call.
 func (s *Session) all(ctx context.Context, p *Project, o Options) error {
 	if n := len(p.Endpoints); n > many && !o.Agreed {
-		if o.Ask == nil {
-			return fmt.Errorf("--auto-provision would make %d endpoints: say --yes, or run it in a terminal", n)
+		line, err := "", io.EOF
+		if o.Ask != nil {
+			s.say("Make %d endpoints? [y/N]", n)
+			line, err = o.Ask.ReadString('\n')
 		}
-		s.say("Make %d endpoints? [y/N]", n)
-		line, err := o.Ask.ReadString('\n')
-		if answer := strings.ToLower(strings.TrimSpace(line)); err != nil || answer != "y" && answer != "yes" {
+		switch answer := strings.ToLower(strings.TrimSpace(line)); {
+		case err != nil:
+			return fmt.Errorf("--auto-provision would create %d endpoints: confirm with --yes, or run it in a terminal", n)
+		case answer != "y" && answer != "yes":
 			return errors.New("nothing is made")
 		}
 	}
@@ -141,9 +150,7 @@ func (s *Session) follow(ctx context.Context, server *Server, p *Project, logger
 		}
 		server.Serve(next)
 		s.say("Reloaded: %d routes.", len(next.Routes()))
-		for _, f := range next.Faults {
-			s.say("%s", f)
-		}
+		s.unserved(next)
 		return next.inputs
 	})
 }

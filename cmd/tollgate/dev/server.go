@@ -133,18 +133,23 @@ func (s *Server) own(w http.ResponseWriter, r *http.Request, site *site) bool {
 
 // unknown answers for a path without a route.
 func (s *Server) unknown(w http.ResponseWriter, r *http.Request, site *site, allowed []string) {
-	for _, f := range site.project.Faults {
-		if f.File == manifestName || strings.HasPrefix(r.URL.Path, prefixOf(f.File)+"/") {
-			fail(w, http.StatusServiceUnavailable, f.String())
-			return
-		}
+	concerns := func(f Fault) bool {
+		return f.File == manifestName || strings.HasPrefix(r.URL.Path, prefixOf(f.File)+"/")
+	}
+	if i := slices.IndexFunc(site.project.Faults, concerns); i >= 0 {
+		fail(w, http.StatusServiceUnavailable, site.project.Faults[i].Error())
+		return
 	}
 	if len(allowed) > 0 {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
 		fail(w, http.StatusMethodNotAllowed, "this path is for "+strings.Join(allowed, ", "))
 		return
 	}
-	fail(w, http.StatusNotFound, "no route; /openapi.json has those that there are")
+	text := "no route; /openapi.json has those that there are"
+	if i := slices.IndexFunc(site.project.Notices, concerns); i >= 0 {
+		text = site.project.Notices[i].Error()
+	}
+	fail(w, http.StatusNotFound, text)
 }
 
 // call runs a route and writes the result.
@@ -230,6 +235,8 @@ func (s *Server) failed(w http.ResponseWriter, err error) {
 		code = http.StatusInternalServerError
 	case errors.Is(err, ErrSlow):
 		code = http.StatusGatewayTimeout
+	case isA[Fault](err):
+		code = http.StatusServiceUnavailable
 	case status(err) != 0:
 		code = status(err)
 	}

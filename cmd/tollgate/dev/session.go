@@ -43,8 +43,9 @@ type Session struct {
 	mu      sync.Mutex
 	flights map[string]*flight
 	rented  map[string]rental
-	ended   float64 // USD that rentals of the past may have cost
-	over    bool    // the bound is reached
+	ended   float64       // USD that rentals of the past may have cost
+	over    bool          // the bound is reached
+	served  map[bool]bool // by balanced: the gateway passes on calls of such endpoints
 }
 
 // flight is the making of an endpoint, under way or done.
@@ -59,7 +60,7 @@ type flight struct {
 func NewSession(g *Gateway, s *State, p Python, set Settings) *Session {
 	return &Session{
 		gateway: g, state: s, python: p, set: set, child: make(chan struct{}, 4), kick: make(chan struct{}, 1),
-		flights: map[string]*flight{}, rented: map[string]rental{},
+		flights: map[string]*flight{}, rented: map[string]rental{}, served: map[bool]bool{},
 	}
 }
 
@@ -68,9 +69,29 @@ func (s *Session) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(s.set.Out, format+"\n", args...) // nobody reads it where that fails
 }
 
+// checkRuns is [Gateway.checkRuns], until the gateway has been found to pass on such calls.
+func (s *Session) checkRuns(ctx context.Context, e *Endpoint) error {
+	s.mu.Lock()
+	served := s.served[e.balanced()]
+	s.mu.Unlock()
+	if served {
+		return nil
+	}
+	if err := s.gateway.checkRuns(ctx, e); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.served[e.balanced()] = true
+	return nil
+}
+
 // Endpoint returns the id of an endpoint that is as e says, which it makes, changes or
 // takes over if it has to. Making it outlives the caller, since others may wait too.
 func (s *Session) Endpoint(ctx context.Context, e *Endpoint, python string) (string, error) {
+	if err := s.checkRuns(ctx, e); err != nil {
+		return "", err
+	}
 	if e.Config.ID != "" {
 		return e.Config.ID, nil
 	}
@@ -138,15 +159,17 @@ func (s *Session) forget(name, id string) {
 
 // ensure brings the endpoint to the state that e describes.
 func (s *Session) ensure(ctx context.Context, e *Endpoint, image, digest string) (string, error) {
-	var list struct{ Gpus []gpuType }
-	if len(e.Config.CPU) == 0 {
-		if err := s.gateway.call(ctx, http.MethodGet, "/v2/catalog/gpus", nil, nil, &list); err != nil {
-			return "", fmt.Errorf("price list: %w", err)
-		}
+	var list prices
+	path := "/v2/catalog/gpus"
+	if len(e.Config.CPU) > 0 {
+		path = "/v2/catalog/cpus"
 	}
-	body, err := e.body(image, list.Gpus)
+	if err := s.gateway.call(ctx, http.MethodGet, path, nil, nil, &list); err != nil {
+		return "", fmt.Errorf("price list: %w", err)
+	}
+	body, err := e.body(image, list)
 	if err != nil {
-		return "", err
+		return "", e.fault("%v", err)
 	}
 	entry, there, err := s.standing(ctx, e.name())
 	switch {

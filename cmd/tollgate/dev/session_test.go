@@ -10,11 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/cmd/tollgate/dev"
+	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
@@ -199,14 +201,39 @@ func TestMaxUSD(t *testing.T) {
 	}
 }
 
-// A function that takes longer than its endpoint allows is 504.
+// A function that takes longer than its endpoint allows is 504, of a queue and of a
+// load-balanced endpoint, and so is one that gets no worker.
 func TestSlowFunctions(t *testing.T) {
 	t.Parallel()
 	s := newStack(t, "")
 	text := strings.NewReplacer(`ADA_24)`, `ADA_24, execution_timeout_ms=1000)`, `import os`, "import os, time; time.sleep(30)").Replace(queue)
-	d := s.serve(t, write(t, map[string]string{"q.py": text}))
-	if code, got := d.ask(t, "POST", "/q/runsync", `{"input":{"text":"a"}}`); code != 504 && code != 500 || strings.Contains(got, "aa") {
-		t.Errorf("%d %s\n%s", code, got, d.console)
+	d := s.serve(t, write(t, map[string]string{"q.py": text, "w.py": from + `
+api = Endpoint(name="w", cpu="cpu3c-2-4", execution_timeout_ms=1000)
+@api.get("/slow")
+def slow():
+    import time
+    time.sleep(30)
+`}))
+	cold := newStack(t, "", func(o *platform.Options) { o.Timing.ColdStart = time.Hour })
+	none := cold.serve(t, write(t, map[string]string{"q.py": queue, "w.py": web}), func(set *dev.Settings) { set.Cold = time.Second })
+	var group sync.WaitGroup
+	group.Go(func() { d.wants(t, "POST", "/q/runsync", `{"input":{"text":"a"}}`, 504, "no result in time") })
+	group.Go(func() { d.wants(t, "GET", "/w/slow", "", 504, "no result in time") })
+	group.Go(func() { none.wants(t, "POST", "/q/runsync", `{"input":{"text":"a"}}`, 504, "no worker within 1s") })
+	group.Go(func() { none.wants(t, "GET", "/w/items/1", "", 504, "no worker within 1s") })
+	group.Wait()
+}
+
+// A job that the platform ends for its time is 504, as a TIMED_OUT or a FAILED job, and is not sent again.
+func TestJobsThatThePlatformEndsForTheirTime(t *testing.T) {
+	t.Parallel()
+	s := newStack(t, "", func(o *platform.Options) { o.Clock = platform.NewClock(time.Now(), 100) })
+	d := s.serve(t, write(t, map[string]string{"v.py": from + "v = Endpoint(name='v', image='img:1', gpu=GpuGroup.ADA_24, execution_timeout_ms=20000)\n"}))
+	d.wants(t, "POST", "/v/runsync", `{"input":{"emulator":{"delay_ms":60000}}}`, 504, "no result in time: the platform ended the job")
+	d.wants(t, "POST", "/v/runsync", `{"input":{"emulator":{"delay_ms":20000,"error":"ran out"}}}`, 504, "no result in time: the platform ended the job")
+	d.wants(t, "POST", "/v/runsync", `{"input":{"emulator":{"delay_ms":1,"error":"broke"}}}`, 500, "broke")
+	if n := len(s.platform.CallsTo("runSync")) + len(s.platform.CallsTo("runsync")); n != 3 {
+		t.Errorf("%d runs, want 3", n)
 	}
 }
 
@@ -239,6 +266,10 @@ func TestAutoProvisionAsks(t *testing.T) {
 	if err := stop(); err == nil || !strings.Contains(err.Error(), "--yes") {
 		t.Errorf("nobody: %v", err)
 	}
+	_, stop = s.run(t, dir, dev.Options{Provision: true, Ask: bufio.NewReader(strings.NewReader(""))})
+	if err := stop(); err == nil || !strings.Contains(err.Error(), "--yes") {
+		t.Errorf("the end of the input: %v", err)
+	}
 	out, stop := s.run(t, dir, dev.Options{Provision: true, Ask: bufio.NewReader(strings.NewReader("n\n"))})
 	until(t, "the question", func() bool { return strings.Contains(out.String(), "Make 6 endpoints?") })
 	if err := stop(); err == nil || s.endpoints(t) != "" {
@@ -261,7 +292,7 @@ func TestRunFollowsFiles(t *testing.T) {
 	put(t, dir, "c.py", classes)
 	until(t, "the change", func() bool { return strings.Contains(out.String(), "Reloaded: 3 routes.") })
 	put(t, dir, "c.py", "def (")
-	until(t, "the fault", func() bool { return strings.Contains(out.String(), "c.py:1: invalid syntax") })
+	until(t, "the fault", func() bool { return strings.Contains(out.String(), "c.py:1:5: invalid syntax") })
 	if err := stop(); err != nil || !strings.Contains(out.String(), "is still there: at most 1.109 USD an hour") {
 		t.Errorf("%v\n%s", err, out)
 	}

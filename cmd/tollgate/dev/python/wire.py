@@ -1,8 +1,8 @@
 """Turns a call into what workers are sent, and what they answer into JSON.
 
 Reads one JSON value from standard input and prints one. With encode, it is a call: its
-body, query and path, and the function's parameters; it prints {"kwargs": ...}, each a
-base64 pickle, or {"fault": ...}. With decode, it is a base64 pickle, which may hold
+body, query and path, and the function's parameters; it prints {"args": ..., "kwargs":
+...}, each a base64 pickle, or {"fault": ...}. With decode, it is a base64 pickle, which may hold
 plain values only: what names a class or a function is refused before it is looked up.
 """
 
@@ -90,6 +90,26 @@ def spelled(text, schema):
     return text
 
 
+def pickled(value):
+    return base64.b64encode(pickle.dumps(value, protocol=4)).decode()
+
+
+def placed(args, params):
+    """Takes the arguments without a name, in order. One that is left out may have others after it only if its default is known."""
+    found, skipped = [], []
+    for p in (p for p in params if p["positional"]):
+        if p["name"] not in args:
+            skipped.append(p)
+            continue
+        for earlier in skipped:
+            if "default" not in earlier:
+                raise Fault(f"{p['name']}: requires {earlier['name']} before it")
+            found.append(earlier["default"])
+        skipped = []
+        found.append(args.pop(p["name"]))
+    return found
+
+
 def arguments(call):
     """Returns the arguments of a call by name."""
     params, in_path = {p["name"]: p for p in call["params"] or []}, call["path"] or {}
@@ -126,7 +146,8 @@ given = json.load(sys.stdin)
 try:
     if sys.argv[1] == "encode":
         try:
-            out = {"kwargs": {k: base64.b64encode(pickle.dumps(v, protocol=4)).decode() for k, v in arguments(given).items()}}
+            args = arguments(given)
+            out = {"args": [pickled(v) for v in placed(args, given["params"] or [])], "kwargs": {k: pickled(v) for k, v in args.items()}}
         except Fault as e:
             out = {"fault": str(e)}
         print(json.dumps(out))
