@@ -21,7 +21,7 @@ const leastVaried = 8
 func (l *Loaded) Warnings(now time.Time) []error {
 	c := &l.Config
 	var errs fault.Found
-	errs.If(c.Legacy.Known() == "", "legacy", "brand is not set, and the platform's address does not tell its name: strict clients of the retired interfaces look for it in is<Brand> of templates")
+	errs.If(c.Legacy.Known() == "" && l.expectsLegacy(), "legacy", "%s", settings.UnnamedPlatform)
 	if most := descriptors(); most > 0 {
 		errs.If(uint64(max(c.Connections.Total, 0)) > most, "connections.total", "%d connections take as many descriptors, and this process may have %d: raise that (ulimit -n, LimitNOFILE=), or lower this", c.Connections.Total, most)
 	}
@@ -47,6 +47,12 @@ func (l *Loaded) Warnings(now time.Time) []error {
 		out[i] = f
 	}
 	return out
+}
+
+// expectsLegacy reports whether the file has settings of the retired interfaces. A gateway without any warns when it is first called by one.
+func (l *Loaded) expectsLegacy() bool {
+	return slices.ContainsFunc([]string{"legacy", "v1", "graphql"}, l.positions.Written) ||
+		slices.ContainsFunc(l.Config.Orgs, func(o settings.Org) bool { return len(o.Brownouts) > 0 })
 }
 
 // past reports whether an end, zero for never, has passed.

@@ -113,6 +113,7 @@ func weak() map[string]wrong {
 		"admin in the clear":     {top: "admin: {listen: §\"0.0.0.0:8081\", token: {env: ADMIN_TOKEN}}", want: "admin.listen: is beyond loopback without encryption: tokens of admins travel as they are; set admin.tls"},
 		"callers in the clear":   {top: "listen: §0.0.0.0:8080\nconsole: false", want: "listen: is beyond loopback without encryption: callers' keys travel as they are"},
 		"public URL over http":   {top: "public_url: §http://gateway.example", want: "public_url: is http: callers' keys travel as they are"},
+		"name of the platform":   {platform: `platform: {base_url: "https://10.0.0.9"}`, top: "§v1: {}", want: "legacy: brand is not set, and platform.base_url does not tell the platform's name"},
 		"address of everyone":    {keys: `keys: [{id: ann, addresses: [§"0.0.0.0/0"], sha256: "` + strings.Repeat("5f", 32) + `"}]`, want: "orgs[0].keys[0].addresses[0]: 0.0.0.0/0 is every address"},
 		"one secret for two":     {top: "public_url: https://gateway.example", org: "idle: {for: 1h}\nalerts: {keep_secret: {env: SECRET}, webhook: {url: https://hooks.test/, §secret: {env: SECRET}}}", want: "orgs[0].alerts.webhook.secret: has the value of orgs[0].alerts.keep_secret"},
 		"bundle polled too much": {org: `bundle: {url: "https://b.test/b.tar.gz", allow_unsigned: true, poll: §1ms}`, want: "orgs[0].bundle.poll: asks the server 1000 times a second"},

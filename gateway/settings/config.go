@@ -169,6 +169,9 @@ type Legacy struct {
 	Keyless Keyless `yaml:"keyless" doc:"questions about the catalog without a key, as price collectors ask them by GraphQL"`
 }
 
+// UnnamedPlatform warns that nothing tells the platform's name. It concerns gateways with callers of the retired interfaces.
+const UnnamedPlatform = "brand is not set, and platform.base_url does not tell the platform's name: strict clients of the retired interfaces look for it in is<Brand> of templates; set legacy.brand"
+
 // Keyless bounds the questions that are answered without a key.
 type Keyless struct {
 	Org   string                  `yaml:"org" doc:"id of the organisation whose platform key answers them; empty answers none"`
