@@ -83,22 +83,27 @@ func (l *Loaded) places() error {
 func (l *Loaded) checkFiles(in any, o *settings.Org) error {
 	return errors.Join(
 		strictyaml.Each(in, func(f *files.Credential) error {
-			if f.IsZero() || f.Check() != nil {
-				return nil // Check has reported it
-			}
-			if _, err := files.Stat(f.String()); err == nil {
+			if f.IsZero() || !placed(f.Path) || exists(f.String()) {
 				return nil
 			}
 			_, err := l.readFor(o, f.Path, files.MaxToken)
 			return causeAt(f.String(), err)
 		}),
 		strictyaml.Each(in, func(f *files.Target) error {
-			if f.IsZero() || f.Check() != nil {
+			if f.IsZero() || !placed(f.Path) {
 				return nil
 			}
 			return checkDirectory(filepath.Dir(f.String()))
 		}),
 	)
+}
+
+// placed reports whether a path leads where it may. One that does not has a fault already.
+func placed(p files.Path) bool { return p.Check() == nil }
+
+func exists(name string) bool {
+	_, err := files.Stat(name)
+	return err == nil
 }
 
 // causeAt names the file of an error once.

@@ -163,7 +163,7 @@ func mutual(t *settings.MutualTLS) error {
 		return err
 	}
 	if t.CA.IsZero() != t.Certificate.IsZero() {
-		return errors.New("needs certificate, key and ca")
+		return errors.New("needs certificate, key and ca: the authority that Envoys have their certificates from")
 	}
 	if t.CA.Resolved() {
 		t.Pool = x509.NewCertPool()
@@ -181,15 +181,11 @@ func pair(t *settings.TLS) (*tls.Certificate, error) {
 	case t.Certificate.IsZero() && t.Key.IsZero():
 		return nil, nil
 	case t.Certificate.IsZero() || t.Key.IsZero():
-		return nil, errors.New("needs certificate and key, both")
+		return nil, errors.New("needs both certificate and key")
 	case !t.Certificate.Resolved() || !t.Key.Resolved():
 		return nil, nil
 	}
-	pair, err := tls.X509KeyPair([]byte(t.Certificate.Reveal()), []byte(t.Key.Reveal()))
-	if err != nil {
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "tls: ")) // shows no content
-	}
-	return &pair, nil
+	return settings.KeyPair(t.Certificate, t.Key)
 }
 
 // baseURL refuses an address that keys would travel to in the clear.

@@ -208,6 +208,10 @@ func refusedValues() map[string]wrong {
 		"name for an address":    {top: "envoy: {xds: {advertise: §gateway-1}}", want: "envoy.xds.advertise: must be an IP address such as 10.0.0.5"},
 		"address without a port": {top: "envoy: {xds: {gateways: [{data: §10.0.0.5, envoy: \"10.0.0.5:1\"}]}}", want: "envoy.xds.gateways[0].data: must be an IP address and a port, such as 10.0.0.5:8080"},
 		"prefix of a webhook":    {org: `alerts: {webhook: {url: "https://10.0.0.5/x", secret: {env: SECRET}, networks: [§10.0.0.5]}}`, want: "orgs[0].alerts.webhook.networks[0]: must be a prefix of IP addresses such as 10.1.0.0/16"},
+		"pattern of a file":      {top: "orgs_files: conf.d/*.yaml\norg_bounds: {credential_files: [§\"/run/[\"]}", want: `org_bounds.credential_files[0]: "/run/[" is not a pattern: a [ needs its ]`},
+		"certificate of nothing": {top: "tls: {§certificate: {env: SECRET}, key: {env: SECRET}}", want: "tls.certificate: environment variable SECRET holds no certificate in PEM"},
+		"key of nothing":         {top: "tls: {certificate: {env: OLD}, §key: {env: SECRET}}", want: "tls.key: environment variable SECRET holds no private key in PEM"},
+		"certificate alone":      {top: "§tls: {certificate: {env: OLD}}", want: "tls: needs both certificate and key"},
 		"letter beyond ASCII":    {teams: "teams: [{id: research}, {id: §é}]", want: "orgs[0].teams[1].id: identifier has character 'é' at 0: must have printable ASCII characters alone"},
 		"Cyrillic key":           {keys: `keys: [{id: §аnn, sha256: "` + digest + `"}]`, want: "orgs[0].keys[0].id: identifier has character 'а' at 0"},
 	}

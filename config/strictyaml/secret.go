@@ -216,7 +216,7 @@ func (d *decoder) secret(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 }
 
 // secretForm is how a reference is written.
-const secretForm = "{env: NAME} or {file: PATH}"
+const secretForm = "{env: NAME} or {file: PATH}" //nolint:gosec // how a secret is referred to
 
 // holdsPassword reports whether a URL has a password, as its user's or in a parameter. Text that is no URL may be one.
 func holdsPassword(text string) bool {

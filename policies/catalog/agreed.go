@@ -70,7 +70,7 @@ func (p Prices) Apply(l Lists) Lists {
 }
 
 // of is a price of the list as it was agreed, if it was, or with the discount, rounded up.
-func (p Prices) of(listed Price, agreed Money, isAgreed bool) Price { //nolint:revive // the second result of a map
+func (p Prices) of(listed Price, agreed Money, isAgreed bool) Price {
 	if isAgreed {
 		return Price{Known: true, PerHour: agreed}
 	}

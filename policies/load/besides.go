@@ -138,7 +138,7 @@ func forcedAgainst(at string, given map[string]any, policy string, theirs map[st
 				if !set || !limited || f.policy != policy {
 					continue
 				}
-				refused := false
+				var refused bool
 				if list, isList := limit.([]any); isList {
 					refused = !coveredBy(list, value)
 				} else {
