@@ -56,6 +56,9 @@ func pointless() map[string]wrong {
 
 		// Settings that never apply.
 		"no teams":              {org: policies("{policy: read_only, §teams: []}"), want: "orgs[0].policies[0].teams: is empty, which is the same as absent: the entry is for everyone"},
+		"connections above all": {top: "connections: {total: 5, per_address: §50}", want: "connections.per_address: 50 is more than connections.total (5), which refuses first"},
+		"workers always on":     {org: policies("{policy: serverless_workers, params: {max_workers: 1, max_always_on: §3}}"), want: "orgs[0].policies[0].params.max_always_on: 3 is more than max_workers (1)"},
+		"pods without GPUs":     {org: policies("{policy: gpu_count, params: {max_per_pod: §0}}"), want: "orgs[0].policies[0].params.max_per_pod: is 0: nothing with a GPU passes"},
 		"no roles":              {org: policies("{policy: read_only, §roles: []}"), want: "orgs[0].policies[0].roles: is empty, which is the same as absent"},
 		"no exceptions":         {org: policies("{policy: read_only, §except_roles: []}"), want: "orgs[0].policies[0].except_roles: is empty, which is the same as absent"},
 		"all teams excepted":    {teams: twoTeams, org: policies("{policy: read_only, §except_teams: [research, ml]}"), want: "orgs[0].policies[0].except_teams: are all teams of the organisation: the entry is for callers without a team alone"},

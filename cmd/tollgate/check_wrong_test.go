@@ -160,6 +160,7 @@ func wrongFiles() map[string]wrong {
 		"credential of runs":          {org: "§run_credential: {env: LINES}", want: "orgs[0].run_credential: environment variable LINES has a space"},
 		"reports nowhere":             {top: "spend: {reports: §nowhere/reports}", want: "spend.reports: nowhere/reports: no such file or directory"},
 		"bundle's key nowhere":        {org: `bundle: {url: "https://b.test/b.tar.gz", key: {file: §/nowhere/key.pem}}`, want: "orgs[0].bundle.key.file: /nowhere/key.pem: no such file or directory"},
+		"bundle nowhere":              {org: "§bundle: {file: nowhere.tar.gz, allow_unsigned: true}", want: "orgs[0].bundle: open nowhere.tar.gz: no such file or directory"},
 		"bundle's token nowhere":      {org: `bundle: {url: "https://b.test/b.tar.gz", allow_unsigned: true, token_file: §/nowhere/token}`, want: "orgs[0].bundle.token_file: /nowhere/token: no such file or directory"},
 		"bundle kept nowhere":         {org: `bundle: {url: "https://b.test/b.tar.gz", allow_unsigned: true, persist: §/nowhere/b.tar.gz}`, want: "orgs[0].bundle.persist: /nowhere: no such file or directory"},
 		"log's token nowhere":         {top: `decisions: {service: {url: "https://logs.test/", token_file: §/nowhere/token}}`, want: "decisions.service.token_file: /nowhere/token: no such file or directory"},

@@ -44,8 +44,8 @@ func refusing(e *section.Entry) []error {
 			n, ok := number(name)
 			out.If(ok && n < section.LeastPrice, "params."+name, "%v USD is below every price: nothing passes", given[name])
 		}
-	case "gpu_in_flight":
-		for _, name := range []string{"max_per_team", "max_per_org"} {
+	case "gpu_in_flight", "gpu_count":
+		for _, name := range []string{"max_per_team", "max_per_org", "max_per_pod"} {
 			n, ok := number(name)
 			out.If(ok && n == 0, "params."+name, "is 0: nothing with a GPU passes")
 		}
