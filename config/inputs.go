@@ -77,6 +77,9 @@ func (in *Inputs) read(p files.Path, read source, a *allowance) ([]byte, error) 
 	return data, err
 }
 
+// paths lists the files that were read.
+func (in *Inputs) paths() []string { return slices.Collect(maps.Keys(in.sources)) }
+
 // pattern makes the names that a pattern matches one of the inputs.
 func (in *Inputs) pattern(pattern string) {
 	in.patterns = append(in.patterns, pattern)

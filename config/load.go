@@ -6,14 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"math"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
@@ -22,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
 // Sources is where a configuration's secrets come from.
@@ -181,6 +180,10 @@ func (l *Loaded) read(name string, data []byte, src Sources) error {
 	}
 	if !src.WithoutSecrets {
 		later = errors.Join(later, l.places())
+		if u := l.Config.Redis.URL; u.Resolved() {
+			_, err := redisstore.Options(u.Reveal())
+			later = errors.Join(later, fault.At("redis.url", err))
+		}
 	}
 	l.Config.Revision = hex.EncodeToString(sum.Sum(nil)[:6])
 	later = errors.Join(later, validate(&l.Config, src.DemoKeys), l.Config.Validate())
@@ -282,22 +285,6 @@ func (l *Loaded) watchRego(o *settings.Org) {
 	if !o.Unfit && !o.Policies.Directory.IsZero() {
 		l.Inputs.directory(o.Policies.Directory.String())
 	}
-}
-
-// places reports files that cannot be written because of the directory they are in.
-func (l *Loaded) places() error {
-	var errs fault.Found
-	for path, file := range map[string]*logfile.File{"decisions.file.path": l.Config.Decisions.File, "audit.file.path": l.Config.Audit.File} {
-		if file == nil || file.Path == "" {
-			continue
-		}
-		dir := filepath.Dir(file.Path)
-		_, err := os.ReadDir(dir)
-		if cause, ok := errors.AsType[*os.PathError](err); ok && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) {
-			errs.Add(path, "%s: %w", dir, cause.Err)
-		}
-	}
-	return errors.Join(errs...)
 }
 
 func beside(dir, path string) string {

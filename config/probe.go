@@ -1,13 +1,18 @@
 package config
 
 import (
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
+	"os"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -40,6 +45,47 @@ func AdminURL(path string) (string, error) {
 		u.Scheme = "https"
 	}
 	return u.String(), nil
+}
+
+// LoadEnvoys reads the file for the bootstrap of its Envoys, on any machine: of all secrets and other files it resolves envoy.xds.token
+// alone, and validate is the only check besides those of form.
+func LoadEnvoys(path string, validate func(*settings.Config) error) (*Loaded, error) {
+	data, err := files.Read(path, strictyaml.MaxSize)
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	l := &Loaded{Config: settings.Default(), allowances: make(map[string]*allowance)}
+	if l.positions, err = strictyaml.Survey(path, data, &l.Config); err != nil {
+		return nil, err
+	}
+	l.Config.Place()
+	if err := l.resolveAt("envoy.xds.token", &l.Config.Envoy.XDS.Token); err != nil {
+		return nil, err
+	}
+	return l, l.Locate(errors.Join(errors.Join(validateListeners(&l.Config)...), validate(&l.Config)))
+}
+
+// EnvoyServerName returns the first DNS name in the certificate that the gateways show Envoys.
+func (l *Loaded) EnvoyServerName() (string, error) {
+	const path = "envoy.tls.certificate"
+	s := &l.Config.Envoy.TLS.Certificate
+	if err := l.resolveAt(path, s); err != nil {
+		return "", err
+	}
+	block, _ := pem.Decode([]byte(s.Reveal()))
+	if block == nil {
+		return "", l.Locate(fault.Errorf(path, "%s holds no certificate in PEM", s.Source()))
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil || len(cert.DNSNames) == 0 {
+		return "", l.Locate(fault.Errorf(path, "%s has no DNS name, by which Envoys know the gateways", s.Source()))
+	}
+	return cert.DNSNames[0], nil
+}
+
+// resolveAt looks up the secret at a path. Its error has the path's place.
+func (l *Loaded) resolveAt(path string, s *strictyaml.Secret) error {
+	return l.Locate(fault.At(path, s.Resolve(os.LookupEnv, l.secretReader(new(settings.Org)))))
 }
 
 // own returns the host to dial for a listener's host: loopback for a listener on

@@ -2,8 +2,10 @@ package config
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // constant is the hint for most of them.
@@ -52,12 +54,39 @@ func retired() map[string]string {
 // place finds the number of an entry in a path.
 var place = regexp.MustCompile(`\[\d+\]`)
 
-// hint replaces the hints of unknown keys that are former settings.
+// hint replaces the hints of unknown keys that are former settings, and says where a key belongs that is known elsewhere.
 func hint(form strictyaml.Errors) {
 	hints := retired()
 	for i := range form {
-		if text, ok := hints[place.ReplaceAllString(form[i].Path, "[]")]; ok {
+		path := place.ReplaceAllString(form[i].Path, "[]")
+		if text, ok := hints[path]; ok {
 			form[i].Hint = text
+			continue
+		}
+		unknown := form[i].Message == "unknown key" && !strings.HasPrefix(form[i].Hint, "did you mean")
+		if places := elsewhere(path); len(places) > 0 && (unknown || path == "policies" && strings.HasSuffix(form[i].Message, "found a list")) {
+			form[i].Hint = "it belongs to " + strings.Join(places, " or ")
 		}
 	}
+}
+
+// elsewhere returns the settings, at most three, that have the name of an unknown key and are in another section. One of an organisation
+// goes before the others.
+func elsewhere(path string) []string {
+	const most = 3
+	name := path[strings.LastIndexByte(path, '.')+1:]
+	var places []string
+	for _, s := range strictyaml.Settings(settings.Default()) {
+		switch {
+		case s.Path == path || !strings.HasSuffix(s.Path, "."+name):
+		case s.Path == "orgs[]."+name:
+			return []string{s.Path}
+		default:
+			places = append(places, s.Path)
+		}
+	}
+	if len(places) > most {
+		return nil
+	}
+	return places
 }

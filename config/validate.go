@@ -6,12 +6,12 @@ import (
 	"errors"
 	"net"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/egress"
 	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
@@ -21,6 +21,10 @@ import (
 )
 
 const (
+	// leastTimeout and leastDeadline are below every useful setting: a timeout that is shorter ends each call.
+	leastTimeout, leastDeadline = 10 * time.Millisecond, time.Millisecond
+	// leastLog is the least size at which a log is rotated, in bytes. One line has several hundred.
+	leastLog = 1024
 	// maxKept bounds the exchanges kept in memory; each takes a few kilobytes.
 	maxKept = 100_000
 	// minToken is the least length of an admin token, in bytes.
@@ -48,6 +52,7 @@ func validate(c *settings.Config, demoKeys bool) error {
 		"v1":                   c.V1.Validate(),
 		"graphql":              c.GraphQL.Validate(),
 		"redis.prefix":         c.Redis.Prefix.Validate(),
+		"overload":             c.Overload.Validate(),
 		"platform.base_url":    baseURL(c.Platform.BaseURL, c.Platform.AllowInsecure),
 	} {
 		errs = append(errs, fault.At(path, err))
@@ -77,8 +82,7 @@ func validate(c *settings.Config, demoKeys bool) error {
 	errs.If(c.Run.WebSockets < 0, "run.websockets", "must not be negative")
 	errs.If(c.Run.Memory <= operation.MaxRead, "run.memory", "must be more than the largest body, %d bytes", operation.MaxRead)
 	errs = append(errs, validateListeners(c)...)
-	d, a := c.Decisions.File, c.Audit.File
-	errs.If(d != nil && a != nil && a.Path != "" && filepath.Clean(d.Path) == filepath.Clean(a.Path), "audit.file.path", "is that of decisions.file, too: the chain of the audit log would not verify")
+	errs = append(errs, validateLogs(c)...)
 	// A client that speaks ext_proc to this door and has any caller's key is given the
 	// organisation's platform key, for Envoy to send.
 	errs.If(!loopback(c.Envoy.Listen) && c.Envoy.TLS.Certificate.IsZero(), "envoy.listen",
@@ -91,12 +95,14 @@ func validate(c *settings.Config, demoKeys bool) error {
 		"must have at least %d characters; openssl rand -hex 32 makes a good one", minToken)
 	errs.If(c.Decisions.Keep < 0 || c.Decisions.Keep > maxKept, "decisions.keep", "must be between 0 and %d", maxKept)
 	errs.If(c.Limits.Recovery == 0, "limits.recovery", "must be at least %v", redisstore.MinRecovery)
-	errs.If(c.Redis.Embedded != c.Redis.URL.IsZero(), "redis", "needs either url or embedded: true")
+	errs.If(!c.Redis.Embedded && c.Redis.URL.IsZero(), "redis", "needs url, or embedded: true for one gateway that may forget")
+	errs.If(c.Redis.Embedded && !c.Redis.URL.IsZero(), "redis", "has both url and embedded: true; delete one of the two")
+	errs.If(c.Policies.Deadline > 0 && c.Policies.Deadline < leastDeadline, "policies.deadline", "must be at least %s, got %s: no policy is evaluated in less", leastDeadline, c.Policies.Deadline)
 	t := c.Timeouts
 	for path, d := range map[string]time.Duration{
 		"connect": t.Connect, "response": t.Response, "call": t.Call, "run": t.Run, "body": t.Body, "write": t.Write, "drain": t.Drain,
 	} {
-		errs.If(d <= 0, "timeouts."+path, "must be positive")
+		errs.If(d < leastTimeout, "timeouts."+path, "must be at least %s, got %s", leastTimeout, d)
 	}
 	errs.If(t.Lookup < 0, "timeouts.lookup", "must not be negative")
 	errs.If(len(c.Orgs) == 0 && c.OrgsFiles == "", "orgs", "needs at least one organisation")
@@ -157,7 +163,7 @@ func mutual(t *settings.MutualTLS) error {
 		return err
 	}
 	if t.CA.IsZero() != t.Certificate.IsZero() {
-		return errors.New("needs certificate, key and ca")
+		return errors.New("needs certificate, key and ca: the authority that Envoys have their certificates from")
 	}
 	if t.CA.Resolved() {
 		t.Pool = x509.NewCertPool()
@@ -175,23 +181,25 @@ func pair(t *settings.TLS) (*tls.Certificate, error) {
 	case t.Certificate.IsZero() && t.Key.IsZero():
 		return nil, nil
 	case t.Certificate.IsZero() || t.Key.IsZero():
-		return nil, errors.New("needs certificate and key, both")
+		return nil, errors.New("needs both certificate and key")
 	case !t.Certificate.Resolved() || !t.Key.Resolved():
 		return nil, nil
 	}
-	pair, err := tls.X509KeyPair([]byte(t.Certificate.Reveal()), []byte(t.Key.Reveal()))
-	if err != nil {
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "tls: ")) // shows no content
-	}
-	return &pair, nil
+	return settings.KeyPair(t.Certificate, t.Key)
 }
 
 // baseURL refuses an address that keys would travel to in the clear.
 func baseURL(address string, allowInsecure bool) error {
+	if address == "" {
+		return errors.New("is required: the platform's REST address, such as https://api.platform.example")
+	}
 	if _, err := upstream.New(upstream.Config{BaseURL: address}, nil); err != nil {
 		return errors.New("must be http or https with a host and nothing else")
 	}
 	base, err := url.Parse(address)
+	if err == nil {
+		err = egress.CheckPort(base)
+	}
 	if err != nil || base.Scheme == "https" || loopbackHost(base.Hostname()) || allowInsecure {
 		return err
 	}
@@ -226,6 +234,9 @@ func validateOrg(o *settings.Org, demoKeys bool) error {
 		window, refuses := c.Limit.Refuses(c.Cost)
 		errs.If(refuses, at+".cost", "%d is more than the whole %s may hold, so that no call would ever pass", c.Cost, window)
 	}
+	for name, s := range map[string]strictyaml.Secret{"credential": o.Credential, "run_credential": o.RunCredential} {
+		errs.If(!isToken(s.Reveal()), name, "%s has a space, a line break or another character that no key has: remove it there", s.Source())
+	}
 	for i, k := range o.Keys {
 		for _, d := range k.Accepted() {
 			name := demo[d.Digest]
@@ -233,6 +244,11 @@ func validateOrg(o *settings.Org, demoKeys bool) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// isToken reports whether a text can be sent as a key.
+func isToken(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // loopback reports whether an address is on loopback; malformed ones are a fault of

@@ -21,13 +21,13 @@ const leastVaried = 8
 func (l *Loaded) Warnings(now time.Time) []error {
 	c := &l.Config
 	var errs fault.Found
-	errs.If(c.Legacy.Known() == "", "legacy", "brand is not set, and the platform's address does not tell its name: strict clients of the retired interfaces look for it in is<Brand> of templates")
-	errs.If(c.Timeouts.Response > c.Timeouts.Call, "timeouts.response", "%s is more than timeouts.call (%s), which ends the wait", c.Timeouts.Response, c.Timeouts.Call)
+	errs.If(c.Legacy.Known() == "" && l.expectsLegacy(), "legacy", "%s", settings.UnnamedPlatform)
 	if most := descriptors(); most > 0 {
 		errs.If(uint64(max(c.Connections.Total, 0)) > most, "connections.total", "%d connections take as many descriptors, and this process may have %d: raise that (ulimit -n, LimitNOFILE=), or lower this", c.Connections.Total, most)
 	}
-	errs = append(errs, warnAdmin(&c.Admin, now)...)
-	for path, prefixes := range map[string][]netip.Prefix{"balancers.addresses": c.Balancers.Addresses, "limits.anonymous_exempt": c.Limits.AnonymousExempt} {
+	errs = append(append(errs, warnAdmin(&c.Admin, now)...), warnExposed(c)...)
+	errs = append(errs, c.Warnings(l.positions.Written), warnShared(c), warnCertificates(c, now))
+	for path, prefixes := range map[string][]netip.Prefix{"balancers.addresses": c.Balancers.Addresses, "limits.anonymous_exempt": c.Limits.AnonymousExempt, "telemetry.context.trusted": c.Telemetry.Context.Trusted} {
 		for i, p := range prefixes {
 			errs.If(p.Bits() == 0, fault.Index(path, i), "%s is everyone: whoever connects is believed", p)
 		}
@@ -47,6 +47,12 @@ func (l *Loaded) Warnings(now time.Time) []error {
 		out[i] = f
 	}
 	return out
+}
+
+// expectsLegacy reports whether the file has settings of the retired interfaces. A gateway without any warns when it is first called by one.
+func (l *Loaded) expectsLegacy() bool {
+	return slices.ContainsFunc([]string{"legacy", "v1", "graphql"}, l.positions.Written) ||
+		slices.ContainsFunc(l.Config.Orgs, func(o settings.Org) bool { return len(o.Brownouts) > 0 })
 }
 
 // past reports whether an end, zero for never, has passed.
@@ -79,6 +85,9 @@ func warnOrg(o *settings.Org, now time.Time) []error {
 		errs.If(past(now, k.Expires), at+".expires", "has passed: the key %q is not accepted", k.ID)
 		errs.If(k.Exempt && !k.Limit.Unlimited(), at+".limits", "is not counted: the key %q is exempt", k.ID)
 		errs.If(k.Digest == identity.DigestOf(""), at+".sha256", "is the digest of nothing, which no key has")
+		for j, p := range k.Addresses {
+			errs.If(p.Bits() == 0, fault.Index(at+".addresses", j), "%s is every address: the key is accepted from everywhere", p)
+		}
 		for j, d := range k.Digests {
 			errs.If(past(now, d.NotAfter), fault.Index(at+".digests", j)+".not_after", "has passed: this digest is not accepted")
 			errs.If(d.Digest == identity.DigestOf(""), fault.Index(at+".digests", j)+".sha256", "is the digest of nothing, which no key has")

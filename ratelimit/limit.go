@@ -165,9 +165,9 @@ func CheckID(id string) error {
 	if len(id) > maxID {
 		return fmt.Errorf("identifier of %d characters is longer than %d", len(id), maxID)
 	}
-	for i := range len(id) {
-		if c := id[i]; c <= ' ' || c > '~' || c == '{' || c == '}' {
-			return fmt.Errorf("identifier has character %q at %d", c, i)
+	for i, c := range id {
+		if c <= ' ' || c > '~' || c == '{' || c == '}' {
+			return fmt.Errorf("identifier has character %q at %d: must have printable ASCII characters alone, without spaces and braces", c, i)
 		}
 	}
 	return nil

@@ -26,7 +26,7 @@ func newCheck() *cobra.Command {
 	var c checking
 	var printed, coverage bool
 	cmd := &cobra.Command{
-		Use:   "check -c tollgate.yaml",
+		Use:   "check [FILE]",
 		Short: "Find every fault of a configuration, starting nothing",
 		Long: `Loads everything 'serve' would: the file, its secrets, the API's schemas, the
 policies. Prints each fault with its place and exits with 1 if there is one. A
@@ -34,9 +34,9 @@ setting without effect, such as an exception that has ended, is a warning.
 
 With --no-secrets neither variables nor files of secrets are read, nor directories of
 logs asked for, so that a pull request can be checked.`,
-		Example: `  tollgate check -c tollgate.yaml
-  tollgate check -c tollgate.yaml --no-secrets -o github`,
-		Args: cobra.NoArgs,
+		Example: `  tollgate check tollgate.yaml
+  tollgate check tollgate.yaml --no-secrets -o github`,
+		Args: configFile(&c.path),
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			if printed {
 				return printSchema(cmd.OutOrStdout())
@@ -54,6 +54,21 @@ logs asked for, so that a pull request can be checked.`,
 	cmd.Flags().BoolVar(&coverage, "coverage", false, "print the rules that hold each operation of the API, and do nothing else; a gap is a fault")
 	cmd.MarkFlagsMutuallyExclusive("print-schema", "output")
 	return cmd
+}
+
+// configFile takes a configuration file as the argument, in place of --config.
+func configFile(path *string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) > 1:
+			return fmt.Errorf("expected one FILE, got %d", len(args))
+		case len(args) == 1 && cmd.Flags().Changed("config"):
+			return errors.New("the configuration file is given twice: as FILE and with --config")
+		case len(args) == 1:
+			*path = args[0]
+		}
+		return nil
+	}
 }
 
 func printSchema(w io.Writer) error {

@@ -50,22 +50,37 @@ func (f *envoyFlags) load() (loaded *config.Loaded, group xds.Group, gateways []
 func newEnvoyBootstrap() *cobra.Command {
 	var f envoyFlags
 	var b xds.Bootstrap
-	var adminAddress string
+	var adminAddress, serverName string
 	var doors []string
 	cmd := &cobra.Command{
 		Use:   "bootstrap -c tollgate.yaml",
 		Short: "Print the bootstrap of an Envoy",
 		Long: `Prints a bootstrap for the Envoys of a node group. It names the gateways that
 they get everything else from; where the configuration lists none, this one. With
-envoy.xds.token, it has that token in it.`,
+envoy.xds.token, it has that token in it. Of the secrets and files that the
+configuration names, only that token is read and, without --server-name,
+envoy.tls.certificate.`,
 		Example: `  tollgate envoy bootstrap -c tollgate.yaml > envoy.json && envoy -c envoy.json`,
 		Args:    cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
-			loaded, group, gateways, err := f.load()
+			loaded, err := config.LoadEnvoys(f.path, gateway.Judge{}.Envoys)
 			if err != nil {
 				return err
 			}
-			b.Group, b.Listen, b.Peer, b.Connections = group.ID, group.Listen, group.Door, int64(loaded.Config.Connections.Total)
+			group, gateways, err := gateway.NodeGroup(&loaded.Config, f.group)
+			if err != nil {
+				return err
+			}
+			b.Group, b.Listen, b.Connections = group.ID, group.Listen, int64(loaded.Config.Connections.Total)
+			if !loaded.Config.Envoy.TLS.Certificate.IsZero() {
+				b.Peer = xds.Peer{Name: serverName, Secrets: loaded.Config.Envoy.XDS.Secrets}
+				if serverName == "" {
+					b.Peer.Name, err = loaded.EnvoyServerName()
+				}
+			}
+			if err != nil {
+				return fmt.Errorf("%w; name the gateways by the first DNS name in that certificate with --server-name", err)
+			}
 			b.Token = loaded.Config.Envoy.XDS.Token.Reveal()
 			if b.Admin, err = netip.ParseAddrPort(adminAddress); err != nil {
 				return fmt.Errorf("--envoy-admin: %w", err)
@@ -94,6 +109,7 @@ envoy.xds.token, it has that token in it.`,
 	cmd.Flags().StringVar(&adminAddress, "envoy-admin", "127.0.0.1:9901", "address of Envoy's admin interface, which shows and changes everything")
 	cmd.Flags().StringSliceVar(&doors, "gateway", nil, "IP address or name, and port, of a gateway's envoy.listen, for each of them; a name may stand for several (default: those the configuration names)")
 	addFiles(cmd, &b.Files)
+	cmd.Flags().StringVar(&serverName, "server-name", "", "first DNS name in the gateways' certificate (default: read from envoy.tls.certificate)")
 	cmd.Flags().Uint64Var(&b.Heap, "heap", 0, "memory in bytes near which Envoy sheds load (default: no bound)")
 	return cmd
 }

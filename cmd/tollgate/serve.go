@@ -29,13 +29,13 @@ import (
 func newServe() *cobra.Command {
 	var path string
 	cmd := &cobra.Command{
-		Use:   "serve -c tollgate.yaml",
+		Use:   "serve [FILE]",
 		Short: "Run the gateway",
 		Long: `Runs the gateway until it is interrupted. The configuration is read again on
 SIGHUP and when its file changes, or the file of a secret or a directory of
 policies it names; a configuration with a fault never replaces the one in force.`,
-		Example: "  tollgate serve -c tollgate.yaml",
-		Args:    cobra.NoArgs,
+		Example: "  tollgate serve tollgate.yaml",
+		Args:    configFile(&path),
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			return serve(cmd.Context(), path, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		}),

@@ -39,6 +39,14 @@ var nat64 = netip.MustParsePrefix("64:ff9b::/96") //nolint:gochecknoglobals // n
 // Network is a private network that a URL may lead to.
 type Network struct{ netip.Prefix }
 
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (n *Network) UnmarshalText(text []byte) error {
+	if n.Prefix.UnmarshalText(text) != nil {
+		return errors.New("must be a prefix of IP addresses such as 10.1.0.0/16")
+	}
+	return nil
+}
+
 // Within reports whether all addresses of n are in one of the networks of a list.
 func (n Network) Within(list []Network) bool {
 	return slices.ContainsFunc(list, func(l Network) bool { return l.Bits() <= n.Bits() && l.Contains(n.Addr()) })

@@ -45,7 +45,7 @@ func parseProxy(address string) (*url.URL, error) {
 	if err != nil || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
 		return nil, errors.New("must be an http, https or socks5 URL of a proxy, with a host and nothing behind it")
 	}
-	return u, nil
+	return u, CheckPort(u)
 }
 
 // Tunnel returns a Dial for servers of a scheme, http or https, which goes through a proxy

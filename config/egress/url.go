@@ -3,10 +3,12 @@ package egress
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -80,8 +82,19 @@ func (u URL) Validate() error {
 		return errors.New("must be a URL") // the cause repeats the text
 	case parsed.Hostname() == "" || parsed.User != nil:
 		return errors.New("must have a host and no user")
-	case parsed.Scheme == "http" && !loopback(parsed.Hostname()), parsed.Scheme != "http" && parsed.Scheme != "https":
+	case parsed.Scheme == "http" && !Loopback(parsed.Hostname()), parsed.Scheme != "http" && parsed.Scheme != "https":
 		return errors.New("must be https: http is for loopback addresses only")
+	}
+	return CheckPort(parsed)
+}
+
+// CheckPort reports a port that does not exist. u may be nil.
+func CheckPort(u *url.URL) error {
+	if u == nil || u.Port() == "" {
+		return nil
+	}
+	if n, err := strconv.ParseUint(u.Port(), 10, 16); err != nil || n == 0 {
+		return fmt.Errorf("%q is not a port: must be from 1 to 65535", u.Port())
 	}
 	return nil
 }
@@ -102,7 +115,8 @@ func (u URL) Check() error {
 	return nil
 }
 
-func loopback(host string) bool {
+// Loopback reports whether a host is on the loopback interface, by its address or by the name localhost.
+func Loopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }

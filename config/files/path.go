@@ -86,9 +86,10 @@ func (p *Path) place(base, root string, r reach) {
 // ErrEscapes is the error of a confined path that leads out of its directory.
 var ErrEscapes = errors.New("must stay in the directory of the organisation's file")
 
-// Check reports a path that leads out of the directory that it is confined to. A path to nothing is not reported.
+// Check reports a path that leads out of the directory that it is confined to. A path to nothing is not reported, nor a denied one, which
+// whoever denied it reports.
 func (p Path) Check() error {
-	if p.IsZero() || p.reach == anywhere {
+	if p.IsZero() || p.reach == anywhere || p.reach == denied {
 		return nil
 	}
 	_, err := Bounded("stat", p.String(), func() (fs.FileInfo, error) {

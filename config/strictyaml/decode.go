@@ -2,8 +2,11 @@ package strictyaml
 
 import (
 	"encoding"
+	"errors"
 	"fmt"
+	"net/netip"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,10 +92,24 @@ func (d *decoder) mismatch(n *yaml.Node, pl *plan, path string) {
 		hint = boolHint(n.Value)
 	case kindOf(n) == kindString && plainKind(n.Value) != kindString:
 		hint = "write it without quotes"
-	case pl.form == formList && kindOf(n) != kindMapping:
+	case pl.form == formList && kindOf(n) == kindMapping:
+		hint = "write - before each entry"
+	case pl.form == formList:
 		hint = "write [...] around it, or - before it"
+	case pl.form == formStruct && kindOf(n) == kindList:
+		hint = pl.memberHint()
+	case (pl.form == formInt || pl.form == formUint) && (kindOf(n) == kindString || kindOf(n) == kindFloat):
+		hint = "write digits alone, such as 60"
 	}
 	d.fault(n, path, hint, "expected %s, found %s", pl.expected(), kindOf(n))
+}
+
+// memberHint names the keys of a section, for those that wrote a list.
+func (pl *plan) memberHint() string {
+	if names := pl.names(); len(names) > 0 && len(names) <= few {
+		return "its keys are " + strings.Join(names, ", ")
+	}
+	return ""
 }
 
 // emptyHint is how an empty value of the type is written, for those that meant one.
@@ -175,6 +192,9 @@ func (d *decoder) structure(n *yaml.Node, pl *plan, v reflect.Value, path string
 		if f.required && !present[f.name] {
 			d.fault(n, fault.Key(path, f.name), "", "is required")
 		}
+	}
+	if noter, ok := reflect.TypeAssert[Noter](v.Addr()); ok {
+		noter.NoteKeys(func(key string) bool { return present[key] })
 	}
 }
 
@@ -273,8 +293,28 @@ func (d *decoder) text(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 		return
 	}
 	if err != nil {
-		d.fault(n, path, "", "%v", err)
+		d.refused(n, v, path, err)
 	}
+}
+
+// refused reports a text that its type did not take. The types of the standard library are described in words of a configuration.
+func (d *decoder) refused(n *yaml.Node, v reflect.Value, path string, err error) {
+	hint := ""
+	switch v.Addr().Interface().(type) {
+	case *time.Time:
+		err = errors.New("must be a time with its zone")
+		hint = "write 2027-01-31T18:00:00Z, or 2027-01-31T18:00:00+01:00"
+	case *netip.Addr:
+		err = errors.New("must be an IP address such as 10.0.0.5")
+	case *netip.AddrPort:
+		err = errors.New("must be an IP address and a port, such as 10.0.0.5:8080")
+	case *netip.Prefix:
+		err = errors.New("must be a prefix of IP addresses such as 10.0.0.0/8")
+		if addr, aerr := netip.ParseAddr(n.Value); aerr == nil {
+			hint = fmt.Sprintf("write %s/%d for one address", addr, addr.BitLen())
+		}
+	}
+	d.fault(n, path, hint, "%v", err)
 }
 
 func (d *decoder) scalar(n *yaml.Node, pl *plan, v reflect.Value, path string) {
@@ -292,12 +332,19 @@ func (d *decoder) scalar(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 	}
 }
 
+// repeatable matches values that are safe to repeat: a key is longer.
+var repeatable = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,23}$`)
+
 // listed reports whether the text is one the type lists, if it does.
 func (d *decoder) listed(n *yaml.Node, pl *plan, path string) bool {
 	if pl.values == nil || slices.Contains(pl.values, n.Value) {
 		return true
 	}
-	d.fault(n, path, suggest(n.Value, pl.values), "unknown value")
+	message := "unknown value"
+	if repeatable.MatchString(n.Value) {
+		message = fmt.Sprintf("unknown value %q", n.Value)
+	}
+	d.fault(n, path, suggest(n.Value, pl.values), "%s", message)
 	return false
 }
 

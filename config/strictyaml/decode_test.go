@@ -230,7 +230,7 @@ t.yaml:7:15: orgs[0].keys[0].team: expected a string, found a list
 t.yaml:8:5: orgs[1].id: is required
 t.yaml:9:8: small: is out of range, expected 0 to 255
 t.yaml:10:1: small: duplicate key, first at line 9
-t.yaml:11:8: level: unknown value (did you mean "info"?)`
+t.yaml:11:8: level: unknown value "inf" (did you mean "info"?)`
 	if err == nil {
 		t.Fatal("no error")
 	}

@@ -59,7 +59,7 @@ func TestExtendReportsEveryFault(t *testing.T) {
 			strings.Repeat("- id: a\n", 700) + "- {}\n- id: 1\n",
 			[]string{"more.yaml:701:3: orgs[701].id: is required", "more.yaml:702:7: orgs[702].id: expected a string, found an integer (quote it)"},
 		},
-		"no list":    {"id: a\n", []string{"more.yaml:1:1: orgs: expected a list, found a mapping"}},
+		"no list":    {"id: a\n", []string{"more.yaml:1:1: orgs: expected a list, found a mapping (write - before each entry)"}},
 		"not YAML":   {"- id: [\n", []string{"more.yaml:1:1: orgs: not valid YAML: did not find expected node content"}},
 		"empty":      {"", []string{"more.yaml:1:1: orgs: the file is empty"}},
 		"not UTF-8":  {"- id: \xff\n", []string{"more.yaml:1:7: byte 0xff is not UTF-8"}},

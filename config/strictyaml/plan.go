@@ -22,6 +22,12 @@ type Defaulter interface {
 	SetDefaults()
 }
 
+// Noter is implemented, on the pointer, by structs that distinguish a key with a zero value from an absent key.
+type Noter interface {
+	// NoteKeys is called after the fields are decoded. present reports whether the file has a key.
+	NoteKeys(present func(key string) bool)
+}
+
 // Enum is implemented by types that take one of a closed list of strings.
 type Enum interface {
 	// Values lists the accepted values, for a zero receiver too.
@@ -40,6 +46,7 @@ type plan struct {
 	form   form
 	text   bool // formText: takes strings
 	number bool // formText: takes plain numbers
+	plain  bool // formSecret: takes URLs without a password as they are
 	values []string
 	elem   *plan // of pointers, lists and maps
 	key    *plan // of maps
@@ -211,8 +218,13 @@ func (p planner) fields(pl *plan, t reflect.Type, index []int) {
 		case pl.field(name) != nil:
 			panic(fmt.Sprintf("strictyaml: %s has two fields named %q", pl.typ, name))
 		default:
+			of := p.of(f.Type)
+			if slices.Contains(strings.Split(options, ","), "plain") {
+				plain := *of
+				plain.plain, of = true, &plain
+			}
 			pl.fields = append(pl.fields, &field{
-				name: name, index: at, doc: f.Tag.Get("doc"), unit: f.Tag.Get("unit"), reload: f.Tag.Get("reload"), plan: p.of(f.Type),
+				name: name, index: at, doc: f.Tag.Get("doc"), unit: f.Tag.Get("unit"), reload: f.Tag.Get("reload"), plan: of,
 				required: slices.Contains(strings.Split(options, ","), "required"),
 			})
 		}
@@ -266,7 +278,10 @@ func (pl *plan) expected() string {
 		}
 		return "a string"
 	case formSecret:
-		return "{env: NAME} or {file: PATH}"
+		if pl.plain {
+			return "a URL without a password, " + secretForm
+		}
+		return secretForm
 	case formStruct, formMap:
 		return "a mapping"
 	case formList:

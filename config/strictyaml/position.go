@@ -55,6 +55,15 @@ func (p *Positions) within(path string) (file string, at place, ok bool) {
 	return in.file, at, ok
 }
 
+// Written reports whether the value at path is in the file, or in one that was included.
+func (p *Positions) Written(path string) bool {
+	_, ok := p.at[path]
+	if !ok {
+		_, _, ok = p.within(path)
+	}
+	return ok
+}
+
 // File returns the name the file was loaded under.
 func (p *Positions) File() string {
 	if p == nil {

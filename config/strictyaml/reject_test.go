@@ -29,7 +29,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"text turned around", "name: \"a\u202eb\"\n", `1:9: character U+202E is not allowed (write it as an escape in double quotes: "\u202E")`},
 		{"too large", "name: " + strings.Repeat("x", strictyaml.MaxSize) + "\n", "the file has 1048583 bytes, at most 1048576 are read"},
 		{"second document", "name: a\n---\nname: b\n", "2:1: a second YAML document begins here, a configuration is one"},
-		{"text behind the document's end", "name: a\n...\nname: b\n", "3:1: not valid YAML: did not find expected <document start>"},
+		{"text behind the document's end", "name: a\n...\nname: b\n", "3:1: not valid YAML: the line belongs to nothing before it (begin the keys of one mapping in the same column)"},
 
 		// YAML we do without.
 		{"anchor and alias", "nested: &x {a: 1}\nlimits: {m: *x}\n", `1:9: nested: anchors are not supported (write the value out, or quote a string that begins with &)
@@ -50,23 +50,27 @@ func TestDecodeRefuses(t *testing.T) {
 			"block nested too deep", "params:\n  a:\n    " + strings.Repeat("- ", 70) + "x\n",
 			`3:129: params.a` + strings.Repeat("[0]", 62) + `: nested deeper than 64 levels`,
 		},
-		{"block nested absurdly deep", "params:\n  a:\n    " + strings.Repeat("- ", 50_000) + "x\n", "2:1: not valid YAML: exceeded max depth of 10000"},
+		{"block nested absurdly deep", "params:\n  a:\n    " + strings.Repeat("- ", 50_000) + "x\n", "2:3: not valid YAML: exceeded max depth of 10000"},
 		{"flow nested absurdly deep", strings.Repeat("[", 500_000), "1:1: not valid YAML: exceeded max depth of 10000"},
 
 		{"plain text over several lines", "nested: {a: 1}\nname: a\n  b\n", "2:1: name: a string without quotes is on one line, without tabs (quote it, or write it as a | block)"},
 		{"tab within plain text", "name: a\t b\n", "1:1: name: a string without quotes is on one line, without tabs (quote it, or write it as a | block)"},
-		{"plain key over two lines", "na\n  me: a\n", "2:1: not valid YAML: mapping values are not allowed in this context"},
-		{"value left of its key", " max:\n1", "2:1: not valid YAML: did not find expected <document start>"},
+		{"plain key over two lines", "na\n  me: a\n", "2:3: not valid YAML: a colon where no key can be (indent the key as the keys before it, or quote a text with a colon and a space in it)"},
+		{"value left of its key", " max:\n1", "2:1: not valid YAML: the line belongs to nothing before it (begin the keys of one mapping in the same column)"},
 		{"value left of its dash", "tags:\n- a\n-\nname: b\n", "3:1: tags[1]: has no value, expected a string (write \"\" for an empty one)"},
 		{"tab within a number", "count:\t0\t.0\n", "1:1: count: a string without quotes is on one line, without tabs (quote it, or write it as a | block)"},
 		{"flow entry without a space", "nested: {a:1}\n", "1:10: nested[\"a:1\"]: unknown key (known: a, b, c)"},
 
 		// Syntax.
-		{"tab for indentation", "nested:\n\ta: 1\n", "2:1: not valid YAML: found character that cannot start any token (indent with spaces, not with tabs)"},
-		{"quote left open", "name: 'a\n", "1:1: not valid YAML: found unexpected end of stream"},
-		{"bracket left open", "tags: [a, b\nname: c\n", "2:1: not valid YAML: did not find expected ',' or ']'"},
-		{"mapping within a line", "name: a: b\n", "1:1: not valid YAML: mapping values are not allowed in this context"},
-		{"indentation that ends nowhere", "  name: a\n listen: b\n", "2:1: not valid YAML: did not find expected <document start>"},
+		{"tab for indentation", "nested:\n\ta: 1\n", "2:1: not valid YAML: a text begins with a character that has another meaning (indent with spaces, not with tabs)"},
+		{"quote left open", "name: 'a\n", "1:1: not valid YAML: a quoted text does not end (write the closing quote)"},
+		{"bracket left open", "tags: [a, b\nname: c\n", "2:1: not valid YAML: a list in brackets does not end (write a comma between its entries and ] at its end)"},
+		{"mapping within a line", "name: a: b\n", "1:1: not valid YAML: a colon where no key can be (indent the key as the keys before it, or quote a text with a colon and a space in it)"},
+		{"indentation that ends nowhere", "  name: a\n listen: b\n", "2:2: not valid YAML: the line belongs to nothing before it (begin the keys of one mapping in the same column)"},
+
+		{"key indented too far", "nested:\n  a: 1\n   b: 2\n", "3:4: not valid YAML: a colon where no key can be (indent the key as the keys before it, or quote a text with a colon and a space in it)"},
+		{"key below a list", "orgs:\n  - id: a\n    keys: []\n   name: b\nname: c\n", "4:4: not valid YAML: the line is indented otherwise than the entries before it (begin the entries of one list with - in the same column)"},
+		{"entry left of its list", "tags:\n   - a\n  - b\n", "3:3: not valid YAML: the line is indented otherwise than the keys before it (begin the keys of one mapping in the same column)"},
 
 		// Keys.
 		{"unknown key, nothing near", "nested: {zzzzzz: 1}\n", "1:10: nested.zzzzzz: unknown key (known: a, b, c)"},
@@ -80,7 +84,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"key is a list", "? [a]\n: b\n", "1:3: keys marked with ? are not supported"},
 		{"duplicate key, deep", "params:\n  a:\n    b: 1\n    c: 2\n    \"b\": 3\n", "5:5: params.a.b: duplicate key, first at line 3"},
 		{"duplicate key, flow", "nested: {a: 1, a: 2}\n", "1:16: nested.a: duplicate key, first at line 1"},
-		{"unknown map key", "levels: {inof: 1}\n", `1:10: levels.inof: unknown value (did you mean "info"?)`},
+		{"unknown map key", "levels: {inof: 1}\n", `1:10: levels.inof: unknown value "inof" (did you mean "info"?)`},
 
 		// Nothing where something belongs.
 		{"no value", "listen:\ncount: 1\n", `1:1: listen: has no value, expected a string (write "" for an empty one)`},
@@ -100,7 +104,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"odd number for a string", "name: 0777\n", "1:7: name: expected a string, found an ambiguous number (quote it)"},
 		{"mapping for a string", "name: {a: b}\n", "1:7: name: expected a string, found a mapping"},
 		{"string for an integer", "count: \"80\"\n", "1:8: count: expected an integer, found a string (write it without quotes)"},
-		{"number for an integer", "count: 1.0\n", "1:8: count: expected an integer, found a number"},
+		{"number for an integer", "count: 1.0\n", "1:8: count: expected an integer, found a number (write digits alone, such as 60)"},
 		{"octal or not", "count: 0777\n", "1:8: count: expected an integer, found an ambiguous number (write it without leading zeros or underscores)"},
 		{"underscores", "count: 100_000\n", "1:8: count: expected an integer, found an ambiguous number (write it without leading zeros or underscores)"},
 		{"binary", "count: 0b11\n", "1:8: count: expected an integer, found an ambiguous number (write it without leading zeros or underscores)"},
@@ -118,11 +122,11 @@ func TestDecodeRefuses(t *testing.T) {
 		{"truth in quotes", "debug: \"true\"\n", "1:8: debug: expected true or false, found a string (write it without quotes)"},
 		{"one for true", "debug: 1\n", "1:8: debug: expected true or false, found an integer"},
 		{"scalar for a list", "tags: a\n", "1:7: tags: expected a list, found a string (write [...] around it, or - before it)"},
-		{"mapping for a list", "tags: {a: b}\n", "1:7: tags: expected a list, found a mapping"},
-		{"list for a mapping", "nested: [a]\n", "1:9: nested: expected a mapping, found a list"},
+		{"mapping for a list", "tags: {a: b}\n", "1:7: tags: expected a list, found a mapping (write - before each entry)"},
+		{"list for a mapping", "nested: [a]\n", "1:9: nested: expected a mapping, found a list (its keys are a, b, c)"},
 		{"scalar for a map", "limits: a\n", "1:9: limits: expected a mapping, found a string"},
-		{"element of a map", "limits: {m: {quota: x}}\n", "1:21: limits.m.quota: expected an integer, found a string"},
-		{"enumeration", "level: verbose\n", "1:8: level: unknown value (known: debug, info, warn)"},
+		{"element of a map", "limits: {m: {quota: x}}\n", "1:21: limits.m.quota: expected an integer, found a string (write digits alone, such as 60)"},
+		{"enumeration", "level: verbose\n", `1:8: level: unknown value "verbose" (known: debug, info, warn)`},
 		{"enumeration of another type", "level: 1\n", "1:8: level: expected a string, found an integer (quote it)"},
 
 		// Durations.

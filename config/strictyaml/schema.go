@@ -145,6 +145,9 @@ func (g *schemaWriter) body(pl *plan, v reflect.Value) object {
 		}
 		return textSchema(pl, "string")
 	case formSecret:
+		if pl.plain {
+			return object{{"anyOf", []object{{{"type", "string"}}, secretSchema()}}}
+		}
 		return secretSchema()
 	case formPointer:
 		if !v.IsNil() {

@@ -24,8 +24,12 @@ const redacted = "[redacted]"
 //
 // No way of printing a Secret shows its value: fmt verbs, slog, JSON, YAML and text all show the reference. Text in the form of a
 // pasted key is refused as a reference, so that showing it is safe. The zero value refers to nothing.
+//
+// A field with `yaml:"name,plain"` also takes a URL without a password as it is; such a value is shown.
 type Secret struct {
 	env, file string
+	// text is the value of a plain secret, which is shown.
+	text string
 	// A pointer, since fmt prints the fields of unexported struct fields without asking methods, but never follows inner pointers.
 	value *string
 }
@@ -101,7 +105,7 @@ func (s Secret) Source() string {
 // Equal reports whether both refer to the same and have the same value, in time that does not depend on the value.
 func (s Secret) Equal(o Secret) bool {
 	same := subtle.ConstantTimeCompare([]byte(s.Reveal()), []byte(o.Reveal())) == 1
-	return same && s.env == o.env && s.file == o.file && s.Resolved() == o.Resolved()
+	return same && s.env == o.env && s.file == o.file && s.text == o.text && s.Resolved() == o.Resolved()
 }
 
 // String returns the reference as it is written in configuration, or a fixed string.
@@ -111,6 +115,8 @@ func (s Secret) String() string {
 		return "{env: " + s.env + "}"
 	case s.file != "":
 		return "{file: " + s.file + "}"
+	case s.text != "":
+		return s.text
 	case s.value != nil:
 		return redacted
 	}
@@ -147,6 +153,8 @@ func (s Secret) reference() any {
 		return map[string]string{"env": s.env}
 	case s.file != "":
 		return map[string]string{"file": s.file}
+	case s.text != "":
+		return s.text
 	case s.value != nil:
 		return redacted
 	}
@@ -166,8 +174,17 @@ var (
 
 // secret decodes a reference. No fault repeats the written value.
 func (d *decoder) secret(n *yaml.Node, pl *plan, v reflect.Value, path string) {
+	if kindOf(n) == kindString && pl.plain && !holdsPassword(n.Value) {
+		text := n.Value
+		v.Set(reflect.ValueOf(Secret{text: text, value: &text}))
+		return
+	}
 	if kindOf(n) == kindString {
-		d.fault(n, path, "write "+pl.expected(), "a secret is not written here: the file is read, copied and logged by others")
+		what := "a secret"
+		if pl.plain {
+			what = "a URL with a password"
+		}
+		d.fault(n, path, "write "+secretForm, "%s is not written here: the file is read, copied and logged by others", what)
 		return
 	}
 	if kindOf(n) != kindMapping {
@@ -193,7 +210,21 @@ func (d *decoder) secret(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 		}
 	}
 	if faults == len(d.src.faults) && (s.env == "") == (s.file == "") {
-		d.fault(n, path, "", "expected one of %s", pl.expected())
+		d.fault(n, path, "", "expected one of %s", secretForm)
 	}
 	v.Set(reflect.ValueOf(s))
+}
+
+// secretForm is how a reference is written.
+const secretForm = "{env: NAME} or {file: PATH}" //nolint:gosec // how a secret is referred to
+
+// holdsPassword reports whether a URL has a password, as its user's or in a parameter. Text that is no URL may be one.
+func holdsPassword(text string) bool {
+	_, rest, isURL := strings.Cut(text, "://")
+	authority, query := rest, ""
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		authority, query = rest[:i], rest[i:]
+	}
+	user, _, hasUser := strings.Cut(authority, "@")
+	return !isURL || hasUser && strings.Contains(user, ":") || strings.Contains(strings.ToLower(query), "password")
 }

@@ -87,6 +87,9 @@ func (pl *plan) name() string {
 	case formDuration:
 		return "duration"
 	case formSecret:
+		if pl.plain {
+			return "secret or string"
+		}
 		return "secret"
 	case formAny:
 		return "any"

@@ -75,7 +75,11 @@ func (p *printer) value(pl *plan, v reflect.Value, at position, indent int) (sho
 	case formStruct, formMap, formList:
 		return p.collection(pl, v, at, indent)
 	case formSecret:
-		if env, file := v.Interface().(Secret).Reference(); env != "" || file != "" {
+		secret := v.Interface().(Secret)
+		if secret.text != "" {
+			return true, p.text(secret.text, at, indent)
+		}
+		if env, file := secret.Reference(); env != "" || file != "" {
 			indent = p.open(at, indent)
 			p.lead(indent)
 			p.out = append(p.out, map[bool]string{true: "env:", false: "file:"}[env != ""]...)

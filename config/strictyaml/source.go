@@ -7,6 +7,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -62,7 +63,7 @@ func (s *source) parse(data []byte) *yaml.Node {
 		s.fault(place{1, 1}, "", "", "the file is empty")
 		return nil
 	case err != nil:
-		s.syntax(err)
+		s.syntax(data, err)
 		return nil
 	}
 	switch err := decoder.Decode(&more); {
@@ -70,7 +71,7 @@ func (s *source) parse(data []byte) *yaml.Node {
 		s.fault(placeOf(&more), "", "", "a second YAML document begins here, a configuration is one")
 		return nil
 	case !errors.Is(err, io.EOF):
-		s.syntax(err)
+		s.syntax(data, err)
 		return nil
 	}
 	s.node(doc.Content[0], place{1, 1}, "", 1)
@@ -90,19 +91,62 @@ var (
 	fromZero = regexp.MustCompile(`^did not find expected ('[-,]|<document|key|node)`)
 )
 
+// unaligned are the errors of a line that is indented otherwise than the lines before it. The parser names the line in which the collection
+// begins.
+var unaligned = regexp.MustCompile(`^did not find expected (key|'-' indicator|<document start>)$`)
+
 // syntax records an error of the YAML parser, which knows the line and no column.
-func (s *source) syntax(err error) {
+func (s *source) syntax(data []byte, err error) {
 	m := errorLine.FindStringSubmatch(err.Error())
-	message, hint := err.Error()[len(m[0]):], ""
+	message := err.Error()[len(m[0]):]
 	line, _ := strconv.Atoi(m[1]) // nothing is 0
 	if fromZero.MatchString(message) {
 		line++
 	}
 	line = min(max(line, 1), len(s.lines))
-	if strings.HasPrefix(strings.TrimLeft(string(s.lines[line-1]), " "), "\t") {
+	if unaligned.MatchString(message) {
+		line = s.wrongLine(data, line, message)
+	}
+	written := string(s.lines[line-1])
+	text, hint := explained(message)
+	begin := strings.TrimLeft(written, " ")
+	if strings.HasPrefix(begin, "\t") {
 		hint = "indent with spaces, not with tabs"
 	}
-	s.fault(place{line, 1}, "", hint, "not valid YAML: %s", message)
+	s.fault(place{line, 1 + len(written) - len(begin)}, "", hint, "not valid YAML: %s", text)
+}
+
+// wrongLine returns the first line with which data has an error of the parser, from a line on.
+func (s *source) wrongLine(data []byte, from int, message string) int {
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	n := from + sort.Search(len(s.lines)-from, func(n int) bool {
+		var doc yaml.Node
+		err := yaml.Unmarshal(bytes.Join(lines[:from+n], nil), &doc)
+		return err != nil && strings.HasSuffix(err.Error(), message)
+	})
+	return min(n, len(s.lines))
+}
+
+// explained returns an error of the parser in words of a configuration, and what to do.
+func explained(message string) (text, hint string) {
+	for _, e := range []struct{ message, text, hint string }{
+		{"did not find expected key", "the line is indented otherwise than the keys before it", "begin the keys of one mapping in the same column"},
+		{"did not find expected '-' indicator", "the line is indented otherwise than the entries before it", "begin the entries of one list with - in the same column"},
+		{"did not find expected <document start>", "the line belongs to nothing before it", "begin the keys of one mapping in the same column"},
+		{"did not find expected ',' or ']'", "a list in brackets does not end", "write a comma between its entries and ] at its end"},
+		{"did not find expected ',' or '}'", "a mapping in braces does not end", "write a comma between its entries and } at its end"},
+		{"mapping values are not allowed in this context", "a colon where no key can be", "indent the key as the keys before it, or quote a text with a colon and a space in it"},
+		{"block sequence entries are not allowed in this context", "a - where no entry of a list can be", "begin the list on a line of its own"},
+		{"could not find expected ':'", "a key without a colon", "write key: value"},
+		{"found character that cannot start any token", "a text begins with a character that has another meaning", "quote it"},
+		{"found unexpected end of stream", "a quoted text does not end", "write the closing quote"},
+		{"found unknown escape character", "an unknown escape in double quotes", "write \\\\ for a backslash"},
+	} {
+		if strings.HasPrefix(message, e.message) {
+			return e.text, e.hint
+		}
+	}
+	return message, ""
 }
 
 // readable checks the bytes before any YAML is looked for.

@@ -49,6 +49,9 @@ func (Judge) Faults(c *settings.Config) error {
 	return errors.Join(append(errs, validateAdmins(c, orgs))...)
 }
 
+// Envoys reports the errors of the configuration of Envoys alone.
+func (Judge) Envoys(c *settings.Config) error { return envoy.Validate(c) }
+
 // Warnings reports settings without an effect.
 func (j Judge) Warnings(c *settings.Config, now time.Time) error {
 	errs := fault.Found{fault.At("decisions", errors.Join(decisionlog.Warnings(&c.Decisions.DecisionLog)...))}
@@ -60,6 +63,7 @@ func (j Judge) Warnings(c *settings.Config, now time.Time) error {
 			errs.If(strings.HasPrefix(e.Policy, "run_") && load.Known(e.Policy) && c.Platform.RunURL == "" && c.Platform.BalancedURL == "",
 				fault.Index(at+".policies", j)+".policy", "%s judges what platform.run_url serves, and it is not set", e.Policy)
 		}
+		errs = append(errs, audiences(o, at)...)
 		var teams []string
 		for _, t := range o.Teams {
 			teams = append(teams, t.ID)
@@ -67,6 +71,35 @@ func (j Judge) Warnings(c *settings.Config, now time.Time) error {
 		errs = append(errs, fault.At(at, errors.Join(policies.Warnings(&o.Policies, now, teams, j.Isolate)...)))
 	}
 	return errors.Join(errs...)
+}
+
+// audiences reports entries of policies that are for nobody, and bounds of GPUs above the budgets.
+func audiences(o *settings.Org, at string) fault.Found {
+	var errs fault.Found
+	for i, e := range o.Policies.Policies {
+		path := fault.Index(at+".policies", i)
+		everyTeam := len(o.Teams) > 0 && !slices.ContainsFunc(o.Teams, func(t settings.Team) bool { return !slices.Contains(e.ExceptTeams, t.ID) })
+		errs.If(everyTeam, path+".except_teams", "are all teams of the organisation: the entry is for callers without a team alone")
+		held := func(k settings.Key) bool {
+			if len(k.Roles) == 0 {
+				return slices.Contains(e.Roles, string(identity.RoleOperator))
+			}
+			return slices.ContainsFunc(k.Roles, func(r identity.Role) bool { return slices.Contains(e.Roles, string(r)) })
+		}
+		errs.If(len(e.Roles) > 0 && len(o.Keys) > 0 && len(o.Issued) == 0 && !slices.ContainsFunc(o.Keys, held),
+			path+".roles", "no key of the organisation has such a role: the entry judges nobody but holders of keys made at run time")
+		if e.Policy != "gpu_in_flight" {
+			continue
+		}
+		most, ok := e.Params["max_per_org"].(int64)
+		errs.If(ok && o.Budget.GPUs > 0 && most > o.Budget.GPUs, path+".params.max_per_org", "%d is more than budget.gpus (%d), which refuses first", most, o.Budget.GPUs)
+		if most, ok = e.Params["max_per_team"].(int64); !ok || len(o.Teams) == 0 {
+			continue
+		}
+		below := !slices.ContainsFunc(o.Teams, func(t settings.Team) bool { return t.Budget.GPUs == 0 || most <= t.Budget.GPUs })
+		errs.If(below, path+".params.max_per_team", "%d is more than budget.gpus of every team, which refuses first", most)
+	}
+	return errs
 }
 
 // Admins builds the look-up of admins with tokens of their own.

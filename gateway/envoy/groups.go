@@ -23,7 +23,7 @@ func selfOf(ctx context.Context, c *settings.Config, data, door net.Addr) (xds.G
 	if addr.IsUnspecified() {
 		var err error
 		if addr, err = redisstore.LocalAddr(ctx, c.Redis.URL.Reveal()); err != nil {
-			return xds.Gateway{}, fmt.Errorf("the address that Envoys are told: %w", err)
+			return xds.Gateway{}, fmt.Errorf("the address of this gateway for Envoys, by the route to Redis: %w; set envoy.xds.advertise", err)
 		}
 	}
 	at := func(a net.Addr) netip.AddrPort {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path"
 	"regexp"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -46,7 +47,7 @@ func Validate(c *settings.Config) error {
 		errs = append(errs, fault.Errorf("token", "must have at least %d characters", settings.MinEnvoyToken))
 	}
 	errs.If(c.Envoy.Listen == "", "groups", "need envoy.listen, where their Envoys ask")
-	if addr := c.Advertised(); !addr.IsValid() || addr.IsUnspecified() && c.Redis.Embedded {
+	if addr := c.Advertised(); !addr.IsValid() || addr.IsUnspecified() && (c.Redis.Embedded || strings.HasPrefix(c.Redis.URL.Reveal(), "unix:")) {
 		errs = append(errs, fault.Errorf("advertise", "must be the IP address under which Envoys reach this gateway: neither listen nor a way to Redis says it"))
 	}
 	for path, pair := range map[string]*tls.Certificate{"tls": c.TLS.Pair, "envoy.tls": c.Envoy.TLS.Pair} {

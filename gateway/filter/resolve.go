@@ -67,8 +67,10 @@ func (f *Judge) resolve(ctx context.Context, ex *Exchange) error {
 	}
 	if !verb.HasAfter() {
 		in.Cost = policies.Cost{Known: true}
-		if price := ex.Tenant.Runs.Of(ex.Params["id"]); row.Kind == operation.KindJob && verb == operation.VerbRun && price.Known() {
-			_, in.Cost.Run, _ = ex.MostOf(price)
+		if price := ex.Tenant.Runs.Of(ex.Params["id"]); row.Kind == operation.KindJob && verb == operation.VerbRun {
+			if in.Cost.FreeRun = price.Free; price.Known() {
+				_, in.Cost.Run, _ = ex.MostOf(price)
+			}
 		}
 		return f.look(ctx, ex, verb)
 	}

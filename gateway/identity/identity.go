@@ -26,10 +26,10 @@ func DigestOf(key string) Digest { return sha256.Sum256([]byte(key)) }
 func ParseDigest(s string) (Digest, error) {
 	var d Digest
 	if len(s) != hex.EncodedLen(len(d)) {
-		return d, fmt.Errorf("want %d hexadecimal digits, got %d characters", hex.EncodedLen(len(d)), len(s))
+		return d, fmt.Errorf(`must be the SHA-256 of the key or token, %d hexadecimal digits, got %d characters; printf %%s "$KEY" | sha256sum prints it`, hex.EncodedLen(len(d)), len(s))
 	}
 	if _, err := hex.Decode(d[:], []byte(s)); err != nil {
-		return d, errors.New("want hexadecimal digits only")
+		return d, errors.New("must be the SHA-256 of the key or token, in hexadecimal digits alone")
 	}
 	return d, nil
 }

@@ -3,12 +3,12 @@ package oidc
 import (
 	"cmp"
 	"errors"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/config/egress"
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
@@ -79,13 +79,8 @@ func checkURL(text string) error {
 	switch {
 	case err != nil || u.Hostname() == "" || u.User != nil:
 		return errors.New("must be a URL with a host and no user")
-	case u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
+	case u.Scheme != "https" && (u.Scheme != "http" || !egress.Loopback(u.Hostname())):
 		return errors.New("must be https: http is for loopback addresses only")
 	}
-	return nil
-}
-
-func loopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.IsLoopback()
+	return egress.CheckPort(u)
 }

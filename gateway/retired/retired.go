@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -43,8 +44,24 @@ type Deps struct {
 func New(prefix settings.Prefix, deps Deps) (*Calls, error) {
 	c := &Calls{store: usage.NewStore(deps.Redis, prefix.Usage()), Current: deps.Current, now: deps.Now}
 	var err error
-	c.Recorder, err = usage.NewRecorder(usage.Deps{Writer: c.store, Now: deps.Now, Logger: deps.Logger, Meter: deps.Meter})
+	c.Recorder, err = usage.NewRecorder(usage.Deps{Writer: &unnamed{Store: c.store, config: deps.Config, logger: deps.Logger}, Now: deps.Now, Logger: deps.Logger, Meter: deps.Meter})
 	return c, err
+}
+
+// unnamed is a store of calls that warns, with the first of them, if no name of the platform is known.
+type unnamed struct {
+	*usage.Store
+	config func() *settings.Config
+	logger *slog.Logger
+	warned sync.Once
+}
+
+// Write implements usage.Writer.
+func (u *unnamed) Write(ctx context.Context, b usage.Batch) error {
+	if u.config().Legacy.Known() == "" {
+		u.warned.Do(func() { u.logger.WarnContext(ctx, "configuration", "warning", "legacy: "+settings.UnnamedPlatform) })
+	}
+	return u.Store.Write(ctx, b)
 }
 
 // Start writes the notes, in a task that supervise runs, until stop is called, which

@@ -44,7 +44,7 @@ func (b *OrgBounds) Validate() error {
 	for name, patterns := range map[string][]string{"credential_env": b.Env, "credential_files": b.Files} {
 		for i, p := range patterns {
 			_, err := path.Match(p, "")
-			errs = append(errs, fault.At(fault.Index(name, i), err))
+			errs.If(err != nil, fault.Index(name, i), "%q is not a pattern: a [ needs its ], and a \\ a character after it", p)
 		}
 	}
 	return errors.Join(errs...)

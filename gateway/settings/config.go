@@ -119,7 +119,7 @@ type Platform struct {
 
 	Connections int `yaml:"connections" doc:"open connections to each of these addresses, and to each load-balanced endpoint together; more calls wait for one. 0 has no bound: for a network whose address translator gives few ports" unit:"connections" reload:"live"`
 
-	Proxy strictyaml.Secret `yaml:"proxy" doc:"proxy on the way to the platform: http, https or socks5 URL, with name and password if it asks for them; without it, HTTPS_PROXY, HTTP_PROXY and NO_PROXY of the environment say it" reload:"live"`
+	Proxy strictyaml.Secret `yaml:"proxy,plain" doc:"proxy on the way to the platform: http, https or socks5 URL, with name and password if it asks for them: then it is a secret, otherwise it may be written as it is; without it, HTTPS_PROXY, HTTP_PROXY and NO_PROXY of the environment say it" reload:"live"`
 }
 
 // Run is the run interface.
@@ -133,7 +133,7 @@ type Run struct {
 
 // Redis says where the shared store is: either URL or Embedded is set.
 type Redis struct {
-	URL      strictyaml.Secret `yaml:"url" doc:"redis:// or rediss:// URL"`
+	URL      strictyaml.Secret `yaml:"url,plain" doc:"redis://user:password@host:6379/0 of one server, redis+cluster://user:password@a:6379,b:6379 of a Cluster, redis+sentinel://user:password@a:26379,b:26379/NAME of the master NAME of Sentinels (sentinel_username and sentinel_password as parameters), or unix://user:password@/run/redis.sock?db=0 of a socket on this machine; rediss for redis speaks TLS (tls_ca, tls_cert, tls_key, tls_server_name as parameters), and pool_size bounds the connections to a server. A URL with a password is a secret; one without may be written as it is"`
 	Embedded bool              `yaml:"embedded" doc:"count in this process, for one gateway, trials and tests: a restart forgets"`
 	Prefix   Prefix            `yaml:"prefix" doc:"begins all keys; installations that share a Redis need different ones"`
 }
@@ -168,6 +168,9 @@ type Legacy struct {
 
 	Keyless Keyless `yaml:"keyless" doc:"questions about the catalog without a key, as price collectors ask them by GraphQL"`
 }
+
+// UnnamedPlatform warns that nothing tells the platform's name. It concerns gateways with callers of the retired interfaces.
+const UnnamedPlatform = "brand is not set, and platform.base_url does not tell the platform's name: strict clients of the retired interfaces look for it in is<Brand> of templates; set legacy.brand"
 
 // Keyless bounds the questions that are answered without a key.
 type Keyless struct {
@@ -289,6 +292,14 @@ func (c *Config) Validate() error {
 func (c *Config) sharedKeys() error {
 	var errs fault.Found
 	first := make(map[identity.Digest]string)
+	platform := make(map[identity.Digest]string)
+	for i := range c.Orgs {
+		for _, s := range []strictyaml.Secret{c.Orgs[i].Credential, c.Orgs[i].RunCredential} {
+			if s.Resolved() {
+				platform[identity.DigestOf(s.Reveal())] = c.Orgs[i].ID
+			}
+		}
+	}
 	for i := range c.Orgs {
 		for j := range c.Orgs[i].Keys {
 			k := &c.Orgs[i].Keys[j]
@@ -296,6 +307,8 @@ func (c *Config) sharedKeys() error {
 				other, taken := first[d.Digest]
 				errs.If(taken, fault.Index(fault.Index("orgs", i)+".keys", j), "keys %q and %q are the same key", other, k.ID)
 				first[d.Digest] = k.ID
+				org, given := platform[d.Digest]
+				errs.If(given, fault.Index(fault.Index("orgs", i)+".keys", j), "is the platform key of organisation %q: its caller can pass by the gateway; make another key with tollgate keys create", org)
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/tollgate-dev/tollgate/config/egress"
 	"github.com/tollgate-dev/tollgate/config/encryption"
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
@@ -30,6 +31,7 @@ func (r *Receiver) Validate() error {
 	var errs fault.Found
 	u, err := url.Parse(r.Endpoint)
 	errs.If(r.Endpoint != "" && (err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https"), "endpoint", "must be an http or https URL")
+	errs = append(errs, fault.At("endpoint", egress.CheckPort(u)))
 	r.validateProtocol(&errs)
 	for name, value := range r.Headers {
 		errs.If(!httpguts.ValidHeaderFieldName(name), fault.Key("headers", name), "is not the name of a header")
@@ -60,13 +62,31 @@ func (r *Receiver) TLS() (*tls.Config, error) {
 		return nil, fault.Errorf("certificate", "needs key beside it, and key needs it")
 	}
 	if r.Certificate.Resolved() && r.Key.Resolved() {
-		pair, err := tls.X509KeyPair([]byte(r.Certificate.Reveal()), []byte(r.Key.Reveal()))
+		pair, err := KeyPair(r.Certificate, r.Key)
 		if err != nil {
-			return nil, fault.Errorf("certificate", "%s", strings.TrimPrefix(err.Error(), "tls: ")) // shows no content
+			return nil, err
 		}
-		c.Certificates = []tls.Certificate{pair}
+		c.Certificates = []tls.Certificate{*pair}
 	}
 	return c, nil
+}
+
+// KeyPair parses a certificate chain and its private key, both resolved. Its errors have the path certificate or key, and show no content.
+func KeyPair(certificate, key strictyaml.Secret) (*tls.Certificate, error) {
+	pair, err := tls.X509KeyPair([]byte(certificate.Reveal()), []byte(key.Reveal()))
+	if err == nil {
+		return &pair, nil
+	}
+	switch text := strings.TrimPrefix(err.Error(), "tls: "); {
+	case strings.Contains(text, "in certificate input"):
+		return nil, fault.Errorf("certificate", "%s holds no certificate in PEM", certificate.Source())
+	case strings.Contains(text, "in key input"), strings.Contains(text, "parse private key"):
+		return nil, fault.Errorf("key", "%s holds no private key in PEM", key.Source())
+	case strings.Contains(text, "does not match"):
+		return nil, fault.Errorf("key", "%s is not the private key of the certificate", key.Source())
+	default:
+		return nil, fault.Errorf("certificate", "%s cannot be read: %s", certificate.Source(), text)
+	}
 }
 
 // Signal is a kind of export, as the path of the OTLP specification names it.

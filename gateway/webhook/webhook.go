@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"code.dny.dev/ssrf"
@@ -50,8 +52,52 @@ func (c *Config) Validate() error {
 		return nil
 	}
 	errs := fault.Found{fault.At("url", c.URL.Validate())}
+	if err := c.reachable(); err != nil {
+		errs = append(errs, fault.At("networks", err))
+	}
 	errs.If(c.Secret.IsZero() || c.Secret.Resolved() && len(c.Secret.Reveal()) < minSecret, "secret", "must have at least %d bytes", minSecret)
 	return errors.Join(errs...)
+}
+
+// reachable reports a receiver at a private address, or of a name that only private networks have, that networks does not list.
+func (c *Config) reachable() error {
+	u, err := url.Parse(c.URL.String())
+	if err != nil {
+		return nil //nolint:nilerr // a fault of url
+	}
+	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	addr, err := netip.ParseAddr(host)
+	switch {
+	case err == nil && c.guard().SafeAddr(addr.Unmap()) != nil:
+		return fmt.Errorf("must list the network of the receiver, such as %s/%d: nothing is delivered to the private address %s without", addr, addr.BitLen(), addr)
+	case err != nil && len(c.Networks) == 0 && privateName(host) && !egress.Proxied(u):
+		return fmt.Errorf("must list the network of the receiver: %s has no public address, and nothing is delivered to a private one without", host)
+	}
+	return nil
+}
+
+// privateName reports whether a name is one of the zones that public DNS does not have (RFC 6761, 6762, 8375, and ICANN's .internal), of a
+// cluster's Services, or has no dots.
+func privateName(host string) bool {
+	if !strings.Contains(host, ".") {
+		return host != ""
+	}
+	return slices.ContainsFunc([]string{".localhost", ".local", ".internal", ".home.arpa", ".lan", ".svc", ".intranet", ".corp", ".private"}, func(zone string) bool {
+		return strings.HasSuffix(host, zone)
+	})
+}
+
+// guard refuses private addresses, except those in the listed networks.
+func (c *Config) guard() *ssrf.Guardian {
+	var v4, v6 []netip.Prefix
+	for _, p := range c.Networks {
+		if p.Addr().Is4() {
+			v4 = append(v4, p.Prefix)
+		} else {
+			v6 = append(v6, p.Prefix)
+		}
+	}
+	return ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
 }
 
 // Sender delivers to one receiver. It is safe for concurrent use.
@@ -78,16 +124,7 @@ func New(c *Config, now func() time.Time) (*Sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	var v4, v6 []netip.Prefix
-	for _, p := range c.Networks {
-		if p.Addr().Is4() {
-			v4 = append(v4, p.Prefix)
-		} else {
-			v6 = append(v6, p.Prefix)
-		}
-	}
-	guard := ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
-	client := c.URL.Client(guard.Safe, attemptTimeout)
+	client := c.URL.Client(c.guard().Safe, attemptTimeout)
 	client.Timeout = attemptTimeout
 	return &Sender{url: c.URL, format: c.Format, sign: sign, now: now, pauses: backoff.NewExponentialBackOff(), client: client}, nil
 }

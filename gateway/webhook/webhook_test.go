@@ -119,8 +119,19 @@ func TestValidate(t *testing.T) {
 		"ftp://hooks.example":          "url: must be https: http is for loopback addresses only",
 		"https://":                     "url: must have a host and no user",
 	} {
-		if got := faultOf((&Config{URL: egress.To(url), Secret: secret}).Validate()); got != want {
+		listed := []egress.Network{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}}
+		if got := faultOf((&Config{URL: egress.To(url), Secret: secret, Networks: listed}).Validate()); got != want {
 			t.Errorf("%s: %q, want %q", url, got, want)
+		}
+	}
+	for host, private := range map[string]string{
+		"hooks.example": "", "203.0.113.9": "203.0.113.9", "8.8.8.8": "", "[2606:4700::1111]": "",
+		"10.0.0.5": "10.0.0.5", "[fd00::5]": "fd00::5", "169.254.169.254": "169.254.169.254", "127.0.0.1": "127.0.0.1",
+		"localhost": "localhost", "hooks": "hooks", "hooks.ops.svc": "hooks.ops.svc", "alerts.corp.internal.": "alerts.corp.internal", "printer.local": "printer.local",
+	} {
+		got := faultOf((&Config{URL: egress.To("https://" + host + "/"), Secret: secret}).Validate())
+		if private == "" && got != "" || private != "" && (!strings.HasPrefix(got, "networks: must list the network of the receiver") || !strings.Contains(got, private)) {
+			t.Errorf("https://%s/ without networks: %q", host, got)
 		}
 	}
 	short := Config{URL: egress.To("https://hooks.example"), Secret: strictyaml.NewSecret("short")}

@@ -36,7 +36,7 @@ type Admit func(rego map[string]string) error
 func (b *Config) parse(org string, raw []byte, admit Admit) (load.OrgRego, string, error) {
 	rego, err := checkArchive(raw)
 	if err != nil {
-		return load.OrgRego{}, "", &section.Error{Org: org, Message: "bundle: " + err.Error()}
+		return load.OrgRego{}, "", &section.Error{Org: org, Path: "bundle", Message: err.Error()}
 	}
 	if admit != nil && len(rego) > 0 {
 		if err := admit(rego); err != nil {
@@ -117,9 +117,9 @@ func checkArchive(raw []byte) (rego map[string]string, err error) {
 func orgRegoOf(org, digest string, b *opabundle.Bundle) (load.OrgRego, error) {
 	switch {
 	case b.Type() == opabundle.DeltaBundleType:
-		return load.OrgRego{}, &section.Error{Org: org, Message: "bundle: delta bundles cannot be verified, send whole ones"}
+		return load.OrgRego{}, &section.Error{Org: org, Path: "bundle", Message: "delta bundles cannot be verified, send whole ones"}
 	case len(b.WasmModules) > 0 || len(b.Wasm) > 0 || len(b.PlanModules) > 0:
-		return load.OrgRego{}, &section.Error{Org: org, Message: "bundle: compiled policies are not taken, send Rego"}
+		return load.OrgRego{}, &section.Error{Org: org, Path: "bundle", Message: "compiled policies are not taken, send Rego"}
 	}
 	rego := make(map[string]string, len(b.Modules))
 	for _, m := range b.Modules {
@@ -136,7 +136,7 @@ func (b *Config) admit(org string, last, next load.OrgRego) error {
 	}
 	have := next.Policies()
 	refuse := func(what string) error {
-		return &section.Error{Org: org, Message: "bundle: " + what + "; bundle.may_drop takes it all the same"}
+		return &section.Error{Org: org, Path: "bundle", Message: what + "; bundle.may_drop takes it all the same"}
 	}
 	if len(have) == 0 {
 		return refuse("holds no policy, " + load.WhatIsAPolicy)

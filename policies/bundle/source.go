@@ -59,7 +59,7 @@ func Open(org string, cfg Config, admit Admit) (*Source, error) {
 	}
 	if err != nil {
 		if _, isLocated := errors.AsType[*section.Error](err); !isLocated {
-			err = &section.Error{Org: org, Message: "bundle: " + err.Error()}
+			err = &section.Error{Org: org, Path: "bundle", Message: err.Error()}
 		}
 		return nil, err
 	}

@@ -13,9 +13,9 @@ import (
 // its list. The zero Prices change nothing.
 type Prices struct {
 	Discount int64            `yaml:"discount" doc:"what compute costs less than on the platform's list" unit:"percent"`
-	GPUs     map[string]Money `yaml:"gpus" doc:"price per GPU and hour by id of the type, in both clouds and of serverless workers, instead of the list's and without the discount; of types, too, that have no price there" unit:"USD"`
+	GPUs     map[string]Money `yaml:"gpus" doc:"price per GPU and hour by id of the type, in both clouds and of serverless workers, instead of the list's and without the discount; of types, too, that have no price there. 0 is free" unit:"USD"`
 	CPUs     map[string]Money `yaml:"cpus" doc:"the same of CPU flavours, per vCPU and hour" unit:"USD"`
-	Runs     Runs             `yaml:"runs" doc:"costs of runs, by name of the public model or id of the endpoint, instead of the platform's published ones: reserved against budgets of a day or month, and judged by run_cost"`
+	Runs     Runs             `yaml:"runs" doc:"costs of runs, by name of the public model or id of the endpoint, instead of the platform's published ones: reserved against budgets of a day or month, and judged by run_cost. A price of 0 means free"`
 }
 
 // Validate reports every fault, each with its path below the section.
@@ -24,7 +24,7 @@ func (p Prices) Validate() error {
 	errs.If(p.Discount < 0 || p.Discount > 99, "discount", "must be from 0 to 99, got %d", p.Discount)
 	for name, list := range map[string]map[string]Money{"gpus": p.GPUs, "cpus": p.CPUs} {
 		for id, price := range list {
-			errs.If(price <= 0, name+"."+id, "must be above 0")
+			errs.If(price < 0, name+"."+id, "must not be negative")
 		}
 	}
 	for id, run := range p.Runs {
@@ -50,8 +50,8 @@ func (p Prices) Apply(l Lists) Lists {
 	for i := range l.GPUs {
 		g := &l.GPUs[i]
 		listed[g.ID] = true
-		agreed := p.GPUs[g.ID]
-		g.Secure.Price, g.Community.Price, g.Serverless = p.of(g.Secure.Price, agreed), p.of(g.Community.Price, agreed), p.of(g.Serverless, agreed)
+		agreed, ok := p.GPUs[g.ID]
+		g.Secure.Price, g.Community.Price, g.Serverless = p.of(g.Secure.Price, agreed, ok), p.of(g.Community.Price, agreed, ok), p.of(g.Serverless, agreed, ok)
 	}
 	for id, agreed := range p.GPUs {
 		if price := (Price{Known: true, PerHour: agreed}); !listed[id] {
@@ -61,15 +61,17 @@ func (p Prices) Apply(l Lists) Lists {
 	for i := range l.CPUs {
 		c := &l.CPUs[i]
 		flavour, _ := sizeOf(c.ID)
-		agreed := max(p.CPUs[c.ID], p.CPUs[flavour])
-		c.Secure, c.Serverless = p.of(c.Secure, agreed), p.of(c.Serverless, agreed)
+		agreed, own := p.CPUs[c.ID]
+		other, ok := p.CPUs[flavour]
+		agreed = max(agreed, other)
+		c.Secure, c.Serverless = p.of(c.Secure, agreed, own || ok), p.of(c.Serverless, agreed, own || ok)
 	}
 	return l
 }
 
-// of is a price of the list as it was agreed, rounded up.
-func (p Prices) of(listed Price, agreed Money) Price {
-	if agreed > 0 {
+// of is a price of the list as it was agreed, if it was, or with the discount, rounded up.
+func (p Prices) of(listed Price, agreed Money, isAgreed bool) Price {
+	if isAgreed {
 		return Price{Known: true, PerHour: agreed}
 	}
 	listed.PerHour -= listed.PerHour * Money(p.Discount) / 100

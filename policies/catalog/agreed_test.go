@@ -18,12 +18,13 @@ func TestAgreedPrices(t *testing.T) {
 		return Lists{
 			GPUs: []GPU{
 				{ID: "L4", Secure: Offer{Offered: true, Price: price(430_001)}, Serverless: price(690_000)},
+				{ID: "A40", Secure: Offer{Offered: true, Price: price(400_000)}},
 				{ID: "H100", Secure: Offer{Offered: true, Price: price(2_990_000)}},
 			},
 			CPUs: []CPU{{ID: "cpu3c", Secure: price(30_000)}, {ID: "cpu5c-2-4", Secure: price(40_000)}},
 		}
 	}
-	agreed := Prices{Discount: 15, GPUs: map[string]Money{"H100": 1_990_000, "B300": 5_000_000}, CPUs: map[string]Money{"cpu5c": 10_000}}
+	agreed := Prices{Discount: 15, GPUs: map[string]Money{"H100": 1_990_000, "B300": 5_000_000, "A40": 0}, CPUs: map[string]Money{"cpu5c": 10_000}}
 	s := NewSnapshot(agreed.Apply(lists()), Rates{}, time.Time{})
 	pod := func(id string, more map[string]any) map[string]any {
 		after := map[string]any{"gpu": map[string]any{"id": id}}
@@ -37,6 +38,7 @@ func TestAgreedPrices(t *testing.T) {
 	}{
 		{"discount, rounded up", pod("L4", nil), 365_501},
 		{"agreed", pod("H100", nil), 1_990_000},
+		{"free", pod("A40", nil), 0},
 		{"unknown to the list", pod("B300", map[string]any{"cloud": "COMMUNITY"}), 5_000_000},
 		{"a CPU", map[string]any{"cpu": map[string]any{"id": "cpu3c", "vcpuCount": 2.0}}, 51_000},
 		{"a flavour", map[string]any{"cpu": map[string]any{"id": "cpu5c-2-4", "vcpuCount": 2.0}}, 20_000},

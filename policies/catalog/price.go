@@ -22,6 +22,8 @@ type Cost struct {
 	// Run is the most that a run can cost, the dearest one of a batch; 0 when its price
 	// is not known, and for other calls.
 	Run Money
+	// FreeRun says that the organisation has declared runs of this kind free.
+	FreeRun bool
 	// GPUs is how many GPUs the resource could hold at once.
 	GPUs int64
 	// Basis says how Hourly came about, for people and for the decision log, e.g. "2 x NVIDIA

@@ -32,6 +32,25 @@ type Run struct {
 	ByResolution      map[string]Money `yaml:"usd_by_resolution" doc:"what an image or second costs instead, by input.resolution or input.size as it is written; the price itself, which none is above, is that of any other" unit:"USD"`
 	DefaultResolution string           `yaml:"default_resolution" doc:"the resolution of a run that does not say"`
 	AtLeastDefault    bool             `yaml:"at_least_default" doc:"a smaller or shorter run, or one of fewer tokens, is reserved as the default"`
+
+	// Free says that the price of a run is given, and is 0. FreeInput says so of the tokens of its prompt.
+	Free, FreeInput bool `yaml:"-"`
+}
+
+// NoteKeys implements strictyaml.Noter: a price of 0 means free.
+func (r *Run) NoteKeys(present func(key string) bool) {
+	for key, price := range r.prices() {
+		r.Free = r.Free || present(key) && price == 0
+	}
+	r.FreeInput = present("usd_per_million_input_tokens") && r.PerInput == 0
+}
+
+// prices are the prices of which a run has exactly one, by their names.
+func (r *Run) prices() map[string]Money {
+	return map[string]Money{
+		"usd_per_run": r.PerRun, "usd_per_image": r.PerImage, "usd_per_megapixel": r.PerMegapixel, "usd_per_second": r.PerSecond,
+		"usd_per_thousand_characters": r.PerCharacters, "usd_per_execution_hour": r.PerHour, "usd_per_million_tokens": r.PerTokens,
+	}
 }
 
 // maxCount bounds what prices and bodies may say of lengths and numbers, so that
@@ -42,15 +61,18 @@ const maxCount = 1 << 31
 func (r Run) Validate() error {
 	var errs fault.Found
 	rules := 0
-	for _, p := range []Money{r.PerRun, r.PerImage, r.PerMegapixel, r.PerSecond, r.PerCharacters, r.PerHour, r.PerTokens} {
+	for _, p := range r.prices() {
 		if p > 0 {
 			rules++
 		}
 	}
+	if r.Free {
+		rules++
+	}
 	if rules != 1 {
 		errs = append(errs, errors.New("needs exactly one of usd_per_run, usd_per_image, usd_per_megapixel, usd_per_second, usd_per_thousand_characters, usd_per_execution_hour and usd_per_million_tokens"))
 	}
-	errs.If(r.PerInput > 0 && r.PerTokens == 0, "usd_per_million_input_tokens", "needs usd_per_million_tokens beside it")
+	errs.If((r.PerInput > 0 || r.FreeInput) && r.PerTokens == 0 && !r.Free, "usd_per_million_input_tokens", "needs usd_per_million_tokens beside it")
 	for name, n := range map[string]int64{
 		"default_seconds": r.DefaultSeconds, "default_tokens": r.DefaultTokens, "round_seconds": r.RoundSeconds,
 		"default_width": r.DefaultWidth, "default_height": r.DefaultHeight,
@@ -59,12 +81,12 @@ func (r Run) Validate() error {
 	}
 	errs.If(len(r.ByResolution) > 0 && r.PerImage == 0 && r.PerSecond == 0, "usd_by_resolution", "needs usd_per_image or usd_per_second beside it")
 	for name, price := range r.ByResolution {
-		errs.If(price <= 0 || price > max(r.PerImage, r.PerSecond), "usd_by_resolution."+name, "must be above 0 and not above the price itself")
+		errs.If(price > max(r.PerImage, r.PerSecond), "usd_by_resolution."+name, "must not be above the price itself")
 	}
 	return errors.Join(errs...)
 }
 
-// Known reports whether there is a price.
+// Known reports whether there is a price above 0. A run without one may be free.
 func (r Run) Known() bool {
 	return max(r.PerRun, r.PerImage, r.PerMegapixel, r.PerSecond, r.PerCharacters, r.PerHour, r.PerTokens) > 0
 }
@@ -228,6 +250,9 @@ func object(in map[string]any, name string) map[string]any {
 // OfTokens is what tokens of a prompt and of its completion cost.
 func (r Run) OfTokens(prompt, completion int64) Money {
 	in := cmp.Or(r.PerInput, r.PerTokens)
+	if r.FreeInput {
+		in = 0
+	}
 	return min(maxMoney, in.share(prompt, microPerUSD)+r.PerTokens.share(completion, microPerUSD))
 }
 

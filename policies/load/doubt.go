@@ -48,6 +48,10 @@ func Warnings(entries []section.Entry) []error {
 			out = append(out, fault.At(fault.Index("policies", i)+".params", errors.Join(contradictions(p.params.doubts, given)...)))
 		}
 	}
+	for i := range entries {
+		out = append(out, fault.At(fault.Index("policies", i), errors.Join(refusing(&entries[i])...)))
+		out = append(out, besides(entries, i)...)
+	}
 	for _, v := range Values(entries) {
 		if doubt := doubtful(v.Format, v.Text); doubt != "" {
 			out = append(out, fault.Errorf(v.Path, "%q %s", v.Text, doubt))
@@ -63,6 +67,8 @@ func doubtful(format, text string) string {
 		return "begins with a scheme, which no image does"
 	case format == "repository" && strings.Contains(text, "*"):
 		return fmt.Sprintf(`has a "*", which no image has: %q allows all below it`, strings.TrimRight(text, "/*"))
+	case format == "variable" && strings.ContainsAny(text, " \t="):
+		return "is not the name of a variable, which has no spaces and no equals sign: it never matches"
 	case format == "port" && !isPort(text):
 		return "has no port from 1 to 65535"
 	case format == "grant" && !isGrant(text):

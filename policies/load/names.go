@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/policies/record"
@@ -54,6 +55,10 @@ func UnknownNames(kind, path string, given, known []string) []error {
 func Unknown(kind, name string, known []string) error {
 	if near := nearest(name, known); near != "" {
 		return fmt.Errorf("unknown %s %q, did you mean %q?", kind, name, near)
+	}
+	const few = 8
+	if n := len(known); n > 0 && n <= few {
+		return fmt.Errorf("unknown %s %q, known: %s", kind, name, strings.Join(known, ", "))
 	}
 	return fmt.Errorf("unknown %s %q", kind, name)
 }

@@ -34,6 +34,8 @@ type params struct {
 	list   []Param
 	byName map[string]*jsonschema.Schema
 	anyOf  []string // at least one of these must be given
+	// allowLists are the parameters that list what is allowed; absent allows everything, but for a list with a default.
+	allowLists []string
 	// rules hold between parameters; what contradicts doubts is no fault, and yet
 	// never applies or refuses everything.
 	rules, doubts []relation
@@ -51,6 +53,9 @@ func newParams(policy string, custom map[string]any) (params, error) {
 	}
 	if p.anyOf, err = names(custom["any_of"]); err != nil {
 		return params{}, fmt.Errorf("any_of: %w", err)
+	}
+	if p.allowLists, err = names(custom["allow_lists"]); err != nil {
+		return params{}, fmt.Errorf("allow_lists: %w", err)
 	}
 	if p.rules, err = relationsOf(custom, specs); err != nil {
 		return params{}, err
@@ -81,7 +86,7 @@ func newParams(policy string, custom map[string]any) (params, error) {
 			Name: name, Description: description, Required: slices.Contains(required, name), Schema: spec,
 		})
 	}
-	for _, name := range append(slices.Clone(required), p.anyOf...) {
+	for _, name := range slices.Concat(required, p.anyOf, p.allowLists) {
 		if p.byName[name] == nil {
 			return params{}, fmt.Errorf("%s is not a parameter", name)
 		}

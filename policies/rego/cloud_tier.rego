@@ -12,6 +12,7 @@
 #       minItems: 1
 #       items: {enum: [SECURE, COMMUNITY]}
 #   required: [clouds]
+#   allow_lists: [clouds]
 #   example:
 #     clouds: [SECURE]
 package tollgate.library.cloud_tier

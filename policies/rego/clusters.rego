@@ -20,6 +20,7 @@
 #       description: Most GPUs of one cluster, pods times GPUs per pod.
 #       type: integer
 #       minimum: 0
+#   allow_lists: [types]
 #   example:
 #     types: [TRAINING]
 #     max_pods: 8

@@ -14,6 +14,7 @@
 #       type: integer
 #       minimum: 0
 #   any_of: [flavors, max_vcpus]
+#   allow_lists: [flavors]
 #   example:
 #     flavors: [cpu5c, cpu3c]
 #     max_vcpus: 16

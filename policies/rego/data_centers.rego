@@ -20,6 +20,7 @@
 #       default: []
 #   required: [allow]
 #   among: {choose: allow}
+#   allow_lists: [allow]
 #   example:
 #     allow: [EU-RO-1, EU-SE-1, EUR-IS-*]
 #     choose: [EU-RO-1, EU-SE-1]

@@ -10,12 +10,12 @@
 #     forbidden:
 #       description: Names that may not be set; * stands for any characters.
 #       type: array
-#       items: {type: string, minLength: 1}
+#       items: {type: string, minLength: 1, format: variable}
 #       default: []
 #     required:
 #       description: Names that must be set.
 #       type: array
-#       items: {type: string, minLength: 1}
+#       items: {type: string, minLength: 1, format: variable}
 #       default: []
 #     deny_plaintext_credentials:
 #       description: Refuse values that look like a key, a token or a private key.
@@ -36,6 +36,7 @@
 #       type: integer
 #       minimum: 0
 #   doubt: {apart: {required: forbidden}}
+#   allow_lists: [secrets]
 #   example:
 #     forbidden: [AWS_*, PUBLIC_KEY]
 #     secrets: [hf_token]

@@ -24,6 +24,7 @@
 #         COMMUNITY: {type: array, items: {type: string, minLength: 1, format: gpu}}
 #         CLUSTER: {type: array, items: {type: string, minLength: 1, format: gpu}}
 #         SERVERLESS: {type: array, items: {type: string, minLength: 1, format: gpu}}
+#   allow_lists: [gpus]
 #   example:
 #     gpus: [NVIDIA GeForce RTX 4090, NVIDIA L4]
 package tollgate.library.gpu_allow_list

@@ -22,6 +22,7 @@
 #       description: Refuse images that are not pinned by a digest.
 #       type: boolean
 #       default: false
+#   allow_lists: [allow]
 #   example:
 #     allow: [ghcr.io/acme, docker.io/library]
 #     require_digest: true

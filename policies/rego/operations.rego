@@ -16,6 +16,7 @@
 #       default: []
 #   any_of: [allow, deny]
 #   doubt: {apart: {allow: deny}}
+#   allow_lists: [allow]
 #   example:
 #     deny: [updateSshKeys, createRegistry]
 package tollgate.library.operations

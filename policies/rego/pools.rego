@@ -11,6 +11,7 @@
 #       minItems: 1
 #       items: {type: string, minLength: 1, format: pool}
 #   required: [pools]
+#   allow_lists: [pools]
 #   example:
 #     pools: [ADA_24, AMPERE_24]
 package tollgate.library.pools

@@ -19,6 +19,7 @@
 #       type: integer
 #       minimum: 0
 #   doubt: {apart: {allow: deny}}
+#   allow_lists: [allow]
 #   example:
 #     allow: [http]
 #     deny: [22/tcp]

@@ -14,7 +14,7 @@
 #       exclusiveMinimum: 0
 #     prices:
 #       description: >-
-#         Model to price, instead of the declared or published one. usd_per_run is taken as it is; usd_per_second is
+#         Model to price, instead of the declared or published one; 0 means free. usd_per_run is taken as it is; usd_per_second is
 #         multiplied by input.duration (default_seconds when absent), and
 #         usd_per_million_tokens by the most tokens that all choices together may
 #         have (default_tokens each when that is not said).
@@ -23,10 +23,10 @@
 #         type: object
 #         additionalProperties: false
 #         properties:
-#           usd_per_run: {type: number, exclusiveMinimum: 0}
-#           usd_per_second: {type: number, exclusiveMinimum: 0}
+#           usd_per_run: {type: number, minimum: 0}
+#           usd_per_second: {type: number, minimum: 0}
 #           default_seconds: {type: number, exclusiveMinimum: 0}
-#           usd_per_million_tokens: {type: number, exclusiveMinimum: 0}
+#           usd_per_million_tokens: {type: number, minimum: 0}
 #           default_tokens: {type: integer, minimum: 1}
 #       default: {}
 #     endpoints:
@@ -83,6 +83,11 @@ batch_usd(params, _) := agreed(params)
 agreed(params) := input.cost.usd_per_run if {
 	not params.prices[target]
 	input.cost.usd_per_run > 0
+}
+
+agreed(params) := 0 if {
+	not params.prices[target]
+	input.cost.run_free
 }
 
 # batch_cost is cost for one request of a batch.

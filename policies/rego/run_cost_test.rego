@@ -21,6 +21,13 @@ test_allow if {
 	run_cost.violations(params) == set() with input as testing.plain("job", "read")
 }
 
+test_free if {
+	declared := object.union(testing.job("run", "unknown", {"input": {}}), {"cost": {"known": true, "usd_per_run": 0, "run_free": true}})
+	run_cost.violations(params) == set() with input as declared
+	free := object.union(params, {"prices": {"img": {"usd_per_run": 0}, "llm": {"usd_per_million_tokens": 0}}})
+	run_cost.violations(free) == set() with input as testing.job("run", "img", {"input": {}})
+}
+
 test_deny if {
 	verdict("dear", {}) == {"/input"}
 	verdict("wan", {"duration": 6}) == {"/input"}

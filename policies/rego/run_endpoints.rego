@@ -17,6 +17,7 @@
 #       description: Whether a job may name a webhook.
 #       type: boolean
 #       default: true
+#   allow_lists: [endpoints, models]
 #   example:
 #     endpoints: [qwen3-32b-awq, abc123def]
 #     allow_webhooks: false

@@ -14,6 +14,7 @@
 #       type: integer
 #       minimum: 0
 #   any_of: [max_workers, max_always_on]
+#   doubt: {at_most: {max_always_on: max_workers}}
 #   example:
 #     max_workers: 5
 #     max_always_on: 0

@@ -25,6 +25,7 @@
 #       description: Network volumes that may be mounted, by id. Absent - any.
 #       type: array
 #       items: {type: string, minLength: 1}
+#   allow_lists: [volume_types, volumes]
 #   example:
 #     max_volume_gb: 500
 #     volume_types: [STANDARD]

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/config/egress"
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
@@ -65,6 +66,8 @@ func (c DecisionLog) Validate() error {
 	if s := c.Service; s != nil {
 		u, err := url.Parse(s.URL)
 		errs.If(err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.User != nil, "service.url", "must be http or https with a host and without credentials")
+		errs = append(errs, fault.At("service.url", egress.CheckPort(u)))
+		errs.If(err == nil && u.Scheme == "http" && !s.TokenFile.IsZero() && !egress.Loopback(u.Hostname()), "service.url", "must be https with token_file: the token would travel unencrypted")
 		errs.If(s.Batch < 0 || s.Delay < 0 || s.Timeout < 0, "service", "batch, delay and timeout must not be negative")
 	}
 	return errors.Join(errs...)

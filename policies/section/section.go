@@ -19,6 +19,9 @@ type Config struct {
 	Exceptions []Exception `yaml:"exceptions" doc:"what some callers may do although a policy denies it, until when, and who allowed it"`
 }
 
+// LeastPrice is below the price of every pod of the platform, in USD per hour: the cheapest costs some cents.
+const LeastPrice = 0.02
+
 // Limits bound the resources of evaluations.
 type Limits struct {
 	Deadline time.Duration `yaml:"deadline" doc:"bounds one decision, waiting for a free place included; past it the call is refused"`

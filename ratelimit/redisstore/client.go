@@ -32,11 +32,13 @@ import (
 //	redis+cluster://user:password@a:6379,b:6379   seeds of a cluster (rediss+cluster://)
 //	redis+sentinel://user:password@a:26379,b:26379/name   a sentinel group and the
 //	                                              name of its master (rediss+sentinel://)
+//	unix://user:password@/run/redis.sock?db=0     a socket on this machine
 //
 // User and password are those of an ACL user of the data nodes. The query
 // parameters are:
 //
 //	pool_size                             connections, at most, to one server
+//	db                                    number of the database, for unix://
 //	sentinel_username, sentinel_password  of the Sentinels, if they ask for them
 //	tls_ca                                file with the authorities to trust, PEM,
 //	                                      instead of the system's
@@ -50,7 +52,7 @@ func Options(rawURL string) (*redis.UniversalOptions, error) {
 	u, err := url.Parse(head + "hosts" + tail)
 	if err != nil {
 		// The text of a url.Error quotes the URL, which holds the password.
-		return nil, errors.New("redis URL: cannot be parsed")
+		return nil, errors.New("cannot be parsed: must be a URL such as redis://USER:PASSWORD@HOST:6379/0, with %40 for an @ in the password")
 	}
 	o := &redis.UniversalOptions{
 		MaxRetries: -1,
@@ -64,7 +66,7 @@ func Options(rawURL string) (*redis.UniversalOptions, error) {
 		ReadTimeout:           time.Second,
 		WriteTimeout:          time.Second,
 	}
-	if err := addresses(o, u, strings.Split(hosts, ",")); err != nil {
+	if err := addresses(o, u, hosts); err != nil {
 		return nil, err
 	}
 	o.Username = u.User.Username()
@@ -81,13 +83,18 @@ func parameters(o *redis.UniversalOptions, query url.Values) error {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		value := query[name][len(query[name])-1]
 		if strings.HasPrefix(name, "tls_") && o.TLSConfig == nil {
-			return fmt.Errorf("redis URL: %s needs TLS: the scheme must begin with rediss", name)
+			return fmt.Errorf("%s needs TLS: the scheme must begin with rediss", name)
 		}
 		switch name {
 		case "pool_size":
 			var err error
 			if o.PoolSize, err = strconv.Atoi(value); err != nil || o.PoolSize < 1 {
-				return fmt.Errorf("redis URL: pool_size must be a positive number, got %q", value)
+				return fmt.Errorf("pool_size must be a positive number, got %q", value)
+			}
+		case "db":
+			var err error
+			if o.DB, err = strconv.Atoi(value); err != nil || o.DB < 0 || !strings.HasPrefix(o.Addrs[0], "/") {
+				return fmt.Errorf("db must be a number, and is for unix:// alone: other URLs have the database as their path, got %q", value)
 			}
 		case "sentinel_username":
 			o.SentinelUsername = value
@@ -102,7 +109,7 @@ func parameters(o *redis.UniversalOptions, query url.Values) error {
 		case "tls_server_name":
 			o.TLSConfig.ServerName = value
 		default:
-			return fmt.Errorf("redis URL: unknown parameter %q", name)
+			return fmt.Errorf("unknown parameter %q", name)
 		}
 	}
 	return files.load(o.TLSConfig)
@@ -114,27 +121,27 @@ type tlsFiles struct{ ca, cert, key string }
 // load reads the files into c, which may be nil if there are none.
 func (f tlsFiles) load(c *tls.Config) error {
 	if (f.cert == "") != (f.key == "") {
-		return errors.New("redis URL: tls_cert and tls_key go together")
+		return errors.New("tls_cert and tls_key go together")
 	}
 	if f.ca != "" {
 		text, err := files.Read(f.ca, files.MaxSecret)
 		if err != nil {
-			return fmt.Errorf("redis URL: tls_ca: %w", err)
+			return fmt.Errorf("tls_ca: %w", err)
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(text) {
-			return fmt.Errorf("redis URL: tls_ca: %s has no certificate", f.ca)
+			return fmt.Errorf("tls_ca: %s has no certificate", f.ca)
 		}
 	}
 	if f.cert != "" {
 		cert, certErr := files.Read(f.cert, files.MaxSecret)
 		key, err := files.Read(f.key, files.MaxSecret)
 		if err = errors.Join(certErr, err); err != nil {
-			return fmt.Errorf("redis URL: tls_cert: %w", err)
+			return fmt.Errorf("tls_cert: %w", err)
 		}
 		pair, err := tls.X509KeyPair(cert, key)
 		if err != nil {
-			return fmt.Errorf("redis URL: tls_cert: %w", err)
+			return fmt.Errorf("tls_cert: %w", err)
 		}
 		c.Certificates = []tls.Certificate{pair}
 	}
@@ -159,35 +166,42 @@ func cutHosts(rawURL string) (head, hosts, tail string) {
 }
 
 // addresses fills in the facts of u's scheme and path, and the hosts.
-func addresses(o *redis.UniversalOptions, u *url.URL, hosts []string) error {
+func addresses(o *redis.UniversalOptions, u *url.URL, list string) error {
 	path := u.Path
 	if path != "" {
 		path = path[1:]
 	}
+	hosts := strings.Split(list, ",")
 	switch u.Scheme {
+	case "unix":
+		if list != "" || path == "" {
+			return errors.New("unix:// is followed by the path of a socket and no host, as in unix:///run/redis.sock")
+		}
+		o.Addrs = []string{u.Path}
+		return nil
 	case "redis", "rediss":
 		if path != "" {
 			db, err := strconv.Atoi(path)
 			if err != nil || db < 0 {
-				return fmt.Errorf("redis URL: database must be a number, got %q", path)
+				return fmt.Errorf("database must be a number, got %q", path)
 			}
 			o.DB = db
 		}
 	case "redis+cluster", "rediss+cluster":
 		o.IsClusterMode = true
 		if path != "" {
-			return fmt.Errorf("redis URL: a cluster has no database, got %q", path)
+			return fmt.Errorf("a cluster has no database, got %q", path)
 		}
 	case "redis+sentinel", "rediss+sentinel":
 		if path == "" {
-			return errors.New("redis URL: the path must name the master")
+			return errors.New("the path must name the master")
 		}
 		o.MasterName = path
 	default:
-		return fmt.Errorf("redis URL: unknown scheme %q", u.Scheme)
+		return fmt.Errorf("unknown scheme %q: must be redis, rediss, redis+cluster, rediss+cluster, redis+sentinel, rediss+sentinel or unix", u.Scheme)
 	}
 	if len(hosts) > 1 && o.MasterName == "" && !o.IsClusterMode {
-		return errors.New("redis URL: several addresses need redis+cluster or redis+sentinel")
+		return errors.New("several addresses need redis+cluster or redis+sentinel")
 	}
 	port := "6379"
 	if o.MasterName != "" {
@@ -195,15 +209,33 @@ func addresses(o *redis.UniversalOptions, u *url.URL, hosts []string) error {
 	}
 	for _, host := range hosts {
 		if host == "" {
-			return errors.New("redis URL: empty address")
+			return errors.New("empty address")
 		}
 		if _, _, err := net.SplitHostPort(host); err != nil {
 			host = net.JoinHostPort(strings.Trim(host, "[]"), port)
+		}
+		if err := checkAddress(host); err != nil {
+			return err
 		}
 		o.Addrs = append(o.Addrs, host)
 	}
 	if strings.HasPrefix(u.Scheme, "rediss") {
 		o.TLSConfig = encryption.Config()
+	}
+	return nil
+}
+
+// checkAddress refuses an address that nothing can listen on.
+func checkAddress(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%q is not an address: must be HOST:PORT", address)
+	}
+	if host == "" || strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || strings.ContainsRune(`"<>\^{|}@`, r) }) {
+		return fmt.Errorf("%q is not the name or address of a host", host)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return fmt.Errorf("%q is not a port: must be from 1 to 65535", port)
 	}
 	return nil
 }
@@ -259,6 +291,9 @@ func LocalAddr(ctx context.Context, rawURL string) (netip.Addr, error) {
 	o, err := Options(rawURL)
 	if err != nil {
 		return netip.Addr{}, err
+	}
+	if strings.HasPrefix(o.Addrs[0], "/") {
+		return netip.Addr{}, errors.New("a unix socket has no address")
 	}
 	conn, err := new(net.Dialer).DialContext(ctx, "udp", o.Addrs[0])
 	if err != nil {

@@ -53,7 +53,16 @@ func TestOptions(t *testing.T) {
 		{url: "redis://a?pool_size=0", err: "pool_size must be a positive number"},
 		{url: "http://a", err: `unknown scheme "http"`},
 		{url: "redis://", err: "empty address"},
-		{url: "localhost:6379", err: "redis URL"},
+		{url: "localhost:6379", err: "unknown scheme"},
+		{url: "unix:///run/redis.sock", want: summary{Addrs: []string{"/run/redis.sock"}}},
+		{url: "unix://u:p@/run/redis.sock?db=2&pool_size=3", want: summary{Addrs: []string{"/run/redis.sock"}, DB: 2, User: "u", Pass: "p", Pool: 3}},
+		{url: "unix://run/redis.sock", err: "no host, as in unix:///run/redis.sock"},
+		{url: "unix:///run/redis.sock?db=x", err: "db must be a number"},
+		{url: "redis://a?db=1", err: "is for unix:// alone"},
+		{url: "redis://a:99999", err: `"99999" is not a port: must be from 1 to 65535`},
+		{url: "redis+cluster://a:1,b:0", err: `"0" is not a port`},
+		{url: "redis://my host:6379", err: `"my host" is not the name or address of a host`},
+		{url: "redis://a\t:6379", err: "is not the name"},
 		{url: "redis://u:secret%zz@a", err: "cannot be parsed"},
 	} {
 		t.Run(tt.url, func(t *testing.T) {

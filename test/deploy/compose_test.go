@@ -137,19 +137,16 @@ func (c composed) write(t *testing.T, name, text string) (path string) {
 	return path
 }
 
-// The bootstrap of compose.yaml is the output of the command beside it.
+// The bootstrap of compose.yaml is the output of the command beside it, on a machine with no secret and no file of the gateways.
 func TestBootstrapIsMade(t *testing.T) {
 	t.Parallel()
-	tool(t, "openssl")
-	c := compositionHere(t, "")
-	path := c.write(t, "tollgate.yaml", strings.ReplaceAll(read(t, "deploy/compose/tollgate.yaml"), "/etc/tollgate/tls/", c.dir+"/"))
 	line := regexp.MustCompile(`(?m)^  #   (tollgate envoy (?:.*\\\n  # )?.*)$`).FindStringSubmatch(read(t, "deploy/compose.yaml"))
 	if line == nil {
 		t.Fatal("compose.yaml does not say how envoy.json is made")
 	}
-	args := strings.Fields(strings.NewReplacer("\\\n  # ", "", "deploy/compose/tollgate.yaml", path).Replace(line[1]))[1:]
+	args := strings.Fields(strings.ReplaceAll(line[1], "\\\n  # ", ""))[1:]
 	cmd := exec.CommandContext(t.Context(), binary.Path(t), args...)
-	cmd.Env = []string{"REDIS_URL=redis://redis", "ACME_PLATFORM_KEY=x", "TOLLGATE_ADMIN_TOKEN=0123456789abcdef"}
+	cmd.Dir, cmd.Env = root, []string{}
 	want, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%q: %v", args, err)
@@ -162,6 +159,36 @@ func TestBootstrapIsMade(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(want), read(t, golden)); diff != "" {
 		t.Errorf("%s is stale: make golden PKG=./test/deploy (-want +got):\n%s", golden, diff)
+	}
+}
+
+// The commands of the manual print the bootstraps of Envoys that the chart and systemd start, without a secret or a file of the gateways.
+func TestBootstrapsOfTheManual(t *testing.T) {
+	t.Parallel()
+	commands := regexp.MustCompile(`(?m)^tollgate envoy bootstrap (.*) > \S+$`).FindAllStringSubmatch(read(t, "docs/operations.md"), -1)
+	if len(commands) != 2 {
+		t.Fatalf("docs/operations.md has %d commands, want those of systemd and of the chart", len(commands))
+	}
+	_, config, _ := strings.Cut(read(t, "deploy/helm/tollgate/ci/everything-values.yaml"), "config: |\n")
+	config, _, _ = strings.Cut("\n"+config, "\nfiles:")
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "tollgate.yaml"), []byte(strings.ReplaceAll(config, "\n  ", "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range commands {
+		cmd := exec.CommandContext(t.Context(), binary.Path(t), append([]string{"envoy", "bootstrap"}, strings.Fields(c[1])...)...)
+		cmd.Dir, cmd.Env = dir, []string{}
+		out, err := cmd.CombinedOutput()
+		name := regexp.MustCompile(`--server-name (\S+)`).FindStringSubmatch(c[1])
+		if err != nil || name == nil || !strings.Contains(string(out), `"`+name[1]+`"`) {
+			t.Errorf("%s: %v\n%.2000s", c[0], err, out)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), binary.Path(t), "envoy", "bootstrap", "--gateway", "a:1", "--cert", "c", "--key", "k", "--ca", "a")
+	cmd.Dir, cmd.Env = dir, []string{}
+	const want = "envoy.tls.certificate: file /etc/tollgate.d/envoy/tls.crt: no such file or directory; name the gateways by the first DNS name in that certificate with --server-name"
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), want) || strings.Count(string(out), "\n") != 1 {
+		t.Errorf("without a name: %v\n%s\nwant %s", err, out, want)
 	}
 }
 

@@ -129,6 +129,14 @@ func TestModelsOfUnknownPrice(t *testing.T) {
 	if a := declared.ask(t, "POST", "/v2/p-image-t2i/run", "key_research", body); a.Status != 402 {
 		t.Errorf("by the declared price: %d %s, want 402", a.Status, a.Body)
 	}
+	free := newRig(t, policies("budget: {per_day: 1}\n    prices: {runs: {p-image-t2i: {usd_per_run: 0}, no-such-model: {usd_per_million_tokens: 0}}}\n    policies: [{policy: run_cost, params: {max_usd_per_run: 0.001}}]"),
+		upstream(t, answering(new(atomic.Int64), func(string) (int, string) { return 200, `{"id":"job-1","status":"IN_QUEUE"}` })))
+	for _, model := range []string{"p-image-t2i", "no-such-model"} {
+		if a := free.ask(t, "POST", "/v2/"+model+"/run", "key_research", body); a.Status != 200 {
+			t.Errorf("free %s: %d %s, want 200", model, a.Status, a.Body)
+		}
+	}
+	free.spent(t, "0", "0")
 	counted := newRig(t, policies("budget: {gpus: 1}"))
 	if a := counted.ask(t, "POST", "/v2/no-such-model/run", "key_research", body); a.Status != 404 {
 		t.Errorf("without a budget in money: %d %s, want the platform's 404", a.Status, a.Body)

@@ -32,6 +32,8 @@ func (f *Reserve) requestRun(ctx context.Context, ex *filter.Exchange, row *oper
 	switch {
 	case row.Verb != operation.VerbRun, ex.Operation.ID == "updateBatch", ex.Operation.ID == "finalizeBatch":
 		return nil // requests added to a batch were reserved then
+	case price.Free:
+		return nil
 	case !price.Known():
 		return f.unpriced(ctx, ex)
 	}

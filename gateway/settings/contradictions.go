@@ -1,0 +1,110 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/ratelimit"
+)
+
+// Warnings reports settings that contradict each other or have no effect, each with its path. written reports whether the value at a path is
+// in the file.
+func (c *Config) Warnings(written func(path string) bool) error {
+	errs := append(c.Timeouts.contradictions(), c.unused(written)...)
+	c.unwatched(&errs)
+	for i := range c.Orgs {
+		o := &c.Orgs[i]
+		found := append(o.contradictions(), o.unused(c, func(path string) bool { return written(fault.Index("orgs", i) + "." + path) })...)
+		if n := c.Limits.Gateways; written("limits.gateways") && (c.localFailure() || o.Failure.Read == ratelimit.FailLocal || o.Failure.Write == ratelimit.FailLocal) {
+			for w := range ratelimit.Windows {
+				q := o.Limit.Quota(w)
+				errs.If(q > 0 && q < int64(n), "limits.gateways", "each of %d gateways has none of the %d calls a %s of organisation %q while Redis is away", n, q, ratelimit.WindowName(w), o.ID)
+			}
+		}
+		errs = append(errs, fault.At(fault.Index("orgs", i), errors.Join(found...)))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) localFailure() bool {
+	return c.Limits.Failure.Read == ratelimit.FailLocal || c.Limits.Failure.Write == ratelimit.FailLocal
+}
+
+// contradictions reports waits that a shorter timeout ends.
+func (t *Timeouts) contradictions() fault.Found {
+	var errs fault.Found
+	for path, d := range map[string]time.Duration{"connect": t.Connect, "response": t.Response, "lookup": t.Lookup} {
+		errs.If(d > t.Call, "timeouts."+path, "%s is more than timeouts.call (%s), which ends the wait", d, t.Call)
+	}
+	return errs
+}
+
+// contradictions reports budgets and quotas that another one makes pointless.
+func (o *Org) contradictions() fault.Found {
+	errs := fault.Found{fault.At("budget", cheap(&o.Budget))}
+	teams := make(map[string]*Team, len(o.Teams))
+	for i := range o.Teams {
+		t, at := &o.Teams[i], fault.Index("teams", i)
+		teams[t.ID] = t
+		errs = append(errs, fault.At(at, errors.Join(cheapAt(&t.Budget), beyond("the organisation", &t.Budget, &o.Budget), beyondQuota("the organisation", t.Limit, o.Limit))))
+	}
+	for i := range o.Keys {
+		k, at := &o.Keys[i], fault.Index("keys", i)
+		errs = append(errs, fault.At(at, errors.Join(cheapAt(&k.Budget), beyond("the organisation", &k.Budget, &o.Budget), beyondQuota("the organisation", k.Quotas(), o.Limit))))
+		if t := teams[k.Team]; t != nil {
+			of := fmt.Sprintf("team %q", t.ID)
+			errs = append(errs, fault.At(at, errors.Join(beyond(of, &k.Budget, &t.Budget), beyondQuota(of, k.Quotas(), t.Limit))))
+		}
+	}
+	for i, c := range o.Classes {
+		at := fault.Index("classes", i)
+		errs.If(slices.Contains([]string{"minute", "hour", "day"}, c.ID), at+".id", "%q is the name of a window, too: callers cannot tell the two apart in RateLimit fields", c.ID)
+		errs.If(c.Per == "team" && len(o.Teams) == 0, at+".per", "is for teams, and organisation %q has none", o.ID)
+		if c.Per == "org" {
+			errs = append(errs, fault.At(at, beyondQuota("the organisation", c.Limit, o.Limit)))
+		}
+	}
+	return errs
+}
+
+func cheapAt(b *spend.Budget) error { return fault.At("budget", cheap(b)) }
+
+// cheap reports amounts that nothing costs as little as, and those that a shorter period passes at once.
+func cheap(b *spend.Budget) error {
+	const cent = catalog.Money(10_000)
+	var errs fault.Found
+	least := catalog.Money(section.LeastPrice * 1_000_000)
+	errs.If(b.PerHour > 0 && b.PerHour < least, "per_hour", "%s USD is below every price: no pod costs less than %s USD an hour, and nothing starts", b.PerHour, least)
+	errs.If(b.PerDay > 0 && b.PerDay < cent, "per_day", "%s USD is below every price: nothing starts", b.PerDay)
+	errs.If(b.PerMonth > 0 && b.PerMonth < cent, "per_month", "%s USD is below every price: nothing starts", b.PerMonth)
+	errs.If(b.PerDay > 0 && b.PerHour > b.PerDay, "per_hour", "%s is more than per_day (%s): one hour of it passes the budget of the day", b.PerHour, b.PerDay)
+	errs.If(b.PerMonth > 0 && b.PerDay > b.PerMonth, "per_day", "%s is more than per_month (%s), which is used up first", b.PerDay, b.PerMonth)
+	errs.If(b.PerMonth > 0 && b.PerDay == 0 && b.PerHour > b.PerMonth, "per_hour", "%s is more than per_month (%s): one hour of it passes the budget of the month", b.PerHour, b.PerMonth)
+	return errors.Join(errs...)
+}
+
+// beyond reports ceilings of a part that are above those of the whole, which refuses first.
+func beyond(whole string, part, of *spend.Budget) error {
+	var errs fault.Found
+	own, most := part.Limits(), of.Limits()
+	for i := range own {
+		errs.If(most[i] > 0 && own[i] > most[i], "budget."+spend.CeilingName(i), "%s is more than %s of %s, which refuses first", spend.AmountText(i, own[i]), spend.AmountText(i, most[i]), whole)
+	}
+	return errors.Join(errs...)
+}
+
+// beyondQuota is beyond for quotas.
+func beyondQuota(whole string, part, of ratelimit.Limit) error {
+	var errs fault.Found
+	for w := range ratelimit.Windows {
+		own, most := part.Quota(w), of.Quota(w)
+		errs.If(most > 0 && own > most, "limits."+ratelimit.WindowName(w), "%d is more than %d of %s, which refuses first", own, most, whole)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,118 @@
+package settings
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/ratelimit"
+)
+
+// unneeded is a setting that is written in vain unless it is needed.
+type unneeded struct {
+	path   string
+	needed bool
+	why    string
+}
+
+func warnUnneeded(list []unneeded, written func(path string) bool) fault.Found {
+	var errs fault.Found
+	for _, u := range list {
+		errs.If(!u.needed && written(u.path), u.path, "%s", u.why)
+	}
+	return errs
+}
+
+// unused reports settings of the whole file that another setting leaves without effect.
+func (c *Config) unused(written func(path string) bool) fault.Found {
+	traced, run := c.Telemetry.OTLP.Endpoint != "", c.Platform.RunURL != ""
+	logs := c.Decisions.File != nil || c.Decisions.Stdout || c.Decisions.Service != nil
+	const noEndpoint, noLog, noRun = "has no effect without telemetry.otlp.endpoint", "has no effect: decisions has neither file, stdout nor service", "has no effect without platform.run_url"
+	list := []unneeded{
+		{"limits.lease", c.Limits.Mode == ratelimit.ModeLeased, "has no effect: limits.mode is exact"},
+		{"telemetry.sample_ratio", traced, noEndpoint},
+		{"telemetry.context.trusted", traced, noEndpoint},
+		{"telemetry.otlp.headers", traced, noEndpoint},
+		{"audit.sync", c.Audit.File != nil || !c.Audit.Sync, "has no effect without audit.file"},
+		{"org_bounds", c.OrgsFiles != "", "has no effect without orgs_files: it bounds only organisations in files of their own"},
+		{"decisions.mask", logs, noLog},
+		{"decisions.labels", logs, noLog},
+		{"decisions.inputs", logs || !c.Decisions.Inputs, noLog},
+		{"decisions.sample_allowed", logs, noLog},
+		{"legacy.keyless.limit", c.Legacy.Keyless.Org != "", "has no effect without legacy.keyless.org"},
+		{"redis.prefix", !c.Redis.Embedded, "has no effect: the embedded Redis is shared with nobody"},
+		{"run.batches", run || !c.Run.Batches, noRun},
+		{"run.websockets", run || c.Platform.BalancedURL != "", "has no effect without platform.run_url and platform.lb_url"},
+		{"envoy.tls", c.Envoy.Listen != "", "has no effect without envoy.listen"},
+		{"envoy.xds.token", len(c.Envoy.XDS.Groups) > 0, "has no effect without envoy.xds.groups"},
+		{"envoy.xds.secrets", len(c.Envoy.XDS.Groups) > 0, "has no effect without envoy.xds.groups"},
+		{"audit.webhook.secret", !c.Audit.Webhook.URL.IsZero(), "has no effect without audit.webhook.url"},
+	}
+	b := &c.Balancers
+	errs := warnUnneeded(list, written)
+	errs.If(len(b.Addresses) > 0 && !b.Protocol && b.Hops == 0 && !b.Traces, "balancers.addresses", "has no effect alone: balancers also needs proxy_protocol, forwarded_hops or trace_context, which say how they tell the caller's address")
+	errs.If(c.Connections.PerAddress > c.Connections.Total && c.Connections.Total > 0, "connections.per_address", "%d is more than connections.total (%d), which refuses first", c.Connections.PerAddress, c.Connections.Total)
+	errs.If(c.OrgsFiles != "" && len(c.Refused) == 0 && !slices.ContainsFunc(c.Orgs, func(o Org) bool { return o.File != "" }), "orgs_files", "matches no file")
+	return errs
+}
+
+// unwatched reports organisations with weights that nothing reads, and reports that nobody gets.
+func (c *Config) unwatched(errs *fault.Found) {
+	for i := range c.Orgs {
+		o, at := &c.Orgs[i], fault.Index("orgs", i)
+		errs.If(o.Alerts.Report.Weekday != "" && o.Alerts.Webhook.URL.IsZero() && c.Spend.Reports == "", at+".alerts.report", "has no receiver: set alerts.webhook.url or spend.reports")
+		for j, t := range o.Teams {
+			errs.If(t.Weight > 0 && !c.Limits.FairShare.Enabled, fault.Index(at+".teams", j)+".weight", "has no effect without limits.fair_share.enabled")
+		}
+	}
+}
+
+// unused reports settings of an organisation that another setting leaves without effect.
+func (o *Org) unused(c *Config, written func(path string) bool) fault.Found {
+	periods := o.anyBudget(func(b spend.Budget) bool { return b.PerDay > 0 || b.PerMonth > 0 })
+	webhook := !o.Alerts.Webhook.URL.IsZero()
+	run := c.Platform.RunURL != "" || c.Platform.BalancedURL != ""
+	errs := warnUnneeded([]unneeded{
+		{"idle.action", webhook || o.Idle.Action != spend.ActionNotify, "notify needs a receiver: set alerts.webhook.url"},
+		{"idle.notice", o.Idle.Action == spend.ActionStop, "has no effect without idle.action: stop"},
+		{"alerts.keep_secret", o.Idle.For > 0, "has no effect without idle.for: no notice of an idle resource is sent"},
+		{"alerts.webhook.secret", webhook, "has no effect without alerts.webhook.url"},
+		{"alerts.webhook.networks", webhook, "has no effect without alerts.webhook.url"},
+		{"horizon", periods, "has no effect on the file's budgets, none of which is per day or month"},
+		{"isolation.exempt", o.Isolation.Applies(), "has no effect without isolation.read or isolation.change"},
+		{"isolation.unowned", o.Isolation.Applies(), "has no effect without isolation.read or isolation.change"},
+		{"model_paths", run || len(o.ModelPaths) == 0, "has no effect without platform.run_url"},
+		{"prices.runs", run || len(o.Prices.Runs) == 0, "has no effect without platform.run_url"},
+		{"bundle.token_file", o.Policies.Bundle != nil && !o.Policies.Bundle.URL.IsZero(), "has no effect without bundle.url"},
+	}, written)
+	if b := o.Policies.Bundle; b != nil {
+		errs.If(b.Poll > 0 && b.Poll < time.Second, "bundle.poll", "asks the server %d times a second: 1m is the default", time.Second/b.Poll)
+	}
+	over := func(at string, b *spend.Budget, v spend.Over) {
+		stops := b.PerHour > 0 || b.PerDay > 0 || b.PerMonth > 0 || b.GPUs > 0
+		errs.If(v.Stop != "" && !stops, at+"over.stop", "has no effect without a budget in money or of gpus beside it, which stopped pods return to")
+		errs.If(v.Stop == "" && v.Notice > 0, at+"over.notice", "has no effect without over.stop")
+	}
+	over("", &o.Budget, o.Over)
+	approvable := slices.ContainsFunc(o.Policies.Policies, func(e section.Entry) bool { return e.Approvable }) || o.anyBudget(func(b spend.Budget) bool { return b.Approvable })
+	for i := range o.Teams {
+		t, at := &o.Teams[i], fault.Index("teams", i)
+		over(at+".", &t.Budget, t.Over)
+		errs.If(t.Grants != Grants{} && !approvable, at+".grants", "has no effect: no policy and no budget of the organisation is approvable")
+	}
+	for i := range o.Keys {
+		k, at := &o.Keys[i], fault.Index("keys", i)
+		for j, d := range k.Digests {
+			errs.If(!k.Expires.IsZero() && !d.NotBefore.IsZero() && !d.NotBefore.Before(k.Expires), fault.Index(at+".digests", j)+".not_before", "is not before the key expires: this digest is never accepted")
+		}
+	}
+	return errs
+}
+
+// anyBudget reports whether a budget of the organisation, its teams, its keys or its issuers has a property.
+func (o *Org) anyBudget(has func(spend.Budget) bool) bool {
+	return has(o.Budget) || slices.ContainsFunc(o.Teams, func(t Team) bool { return has(t.Budget) }) ||
+		slices.ContainsFunc(o.Keys, func(k Key) bool { return has(k.Budget) }) || slices.ContainsFunc(o.Issued, func(i Issued) bool { return has(i.Budget) })
+}
