@@ -57,7 +57,7 @@ var kinds = map[Kind]row{
 	BadRequest:         {http.StatusBadRequest, "Bad Request", "the request line, headers, path or query cannot be read in exactly one way"},
 	VersionUnsupported: {http.StatusHTTPVersionNotSupported, "HTTP Version Not Supported", "only HTTP/1.1 and HTTP/2 are spoken"},
 	HeadersTooLarge:    {http.StatusRequestHeaderFieldsTooLarge, "Request Header Fields Too Large", "too many headers, or one that is too long"},
-	NotFound:           {http.StatusNotFound, "Not Found", "no operation has this path, or nothing that can be kept has its id, or the link is not valid"},
+	NotFound:           {http.StatusNotFound, "Not Found", "no operation has this path, or a run names neither an endpoint nor a public model, or nothing that can be kept has its id, or the link is not valid"},
 	Misdirected:        {http.StatusMisdirectedRequest, "Misdirected Request", "the gateway's own listener serves the run interface, not Envoy's ext_proc filter"},
 	MethodNotAllowed:   {http.StatusMethodNotAllowed, "Method Not Allowed", "the path exists, the method does not; see Allow"},
 	Unauthorized:       {http.StatusUnauthorized, "Unauthorized", "no key, or none that is known"},
