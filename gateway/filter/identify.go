@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/translate"
 )
 
 // Identify identifies the caller. A request carries at most one credential, a key or a
@@ -93,6 +94,9 @@ func (f Identify) refuse(ex *Exchange, key string, err error) error {
 	}
 	if slow := f.Guard.miss(ex.In.Peer); slow != nil {
 		return slow
+	}
+	if key == "" && err == identity.ErrUnknown { //nolint:errorlint // a fault of a certificate is shown as an unknown key
+		return problem.Unauthorized.New(translate.NoKey).Because(err)
 	}
 	return err
 }

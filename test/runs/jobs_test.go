@@ -66,7 +66,7 @@ func TestRefusals(t *testing.T) {
 		status                    int
 		says                      string
 	}{
-		"no key":              {"POST", base + "/run", "", `{"input":{}}`, nil, 401, "missing or unknown key"},
+		"no key":              {"POST", base + "/run", "", `{"input":{}}`, nil, 401, "missing key: send"},
 		"another verb":        {"GET", base + "/run", "key_research", "", nil, 405, "method"},
 		"no endpoint":         {"POST", "/v2/nothing/run", "key_research", `{"input":{}}`, nil, 404, "not found"},
 		"no job":              {"GET", base + "/status/nothing", "key_research", "", nil, 404, "not found"},
