@@ -44,6 +44,20 @@ func (op *Operation) FillDefaults(doc any) any {
 	return body
 }
 
+// WithoutRefusedDefault returns a create request without the default of workers.idleTimeout, if the endpoint is of the one combination that
+// may not set it: generated clients send every default. It does not change doc.
+func (op *Operation) WithoutRefusedDefault(doc any) any {
+	body, _ := doc.(map[string]any)
+	workers := object(body, "workers")
+	if op.defaults == nil || op.defaults.children["workers"] == nil || !idleTimeoutRefused(body) || workers["idleTimeout"] != op.defaults.children["workers"].values["idleTimeout"] {
+		return doc
+	}
+	body, workers = maps.Clone(body), maps.Clone(workers)
+	delete(workers, "idleTimeout")
+	body["workers"] = workers
+	return body
+}
+
 // fill returns a copy of an object, and of those inside it that have defaults, with
 // the defaults.
 func (t *defaultTree) fill(object map[string]any) map[string]any {
