@@ -50,10 +50,6 @@ func deliberate() []difference {
 			added:  `^schemas/CreateEndpointRequest/allOf/2/properties/type/default = "QUEUE"$`,
 			reason: "what the platform makes of an endpoint without a type, for policies to judge",
 		},
-		{
-			added:  `^schemas/CreateEndpointRequest/allOf/2/properties/workers/default = {}$`,
-			reason: "the defaults of workers hold when it is left out altogether",
-		},
 
 		{added: `^GET /v2/openapi.json `, reason: "the description itself is served, and missing from the published one"},
 		{added: `^\S+ \S+ response 413 `, reason: "bodies over 102400 bytes are refused everywhere"},

@@ -30,6 +30,10 @@ func (op *Operation) FillDefaults(doc any) any {
 	if !ok {
 		return doc
 	}
+	if op.defaults.children["workers"] != nil && !has(given, "workers") {
+		given = maps.Clone(given)
+		given["workers"] = map[string]any{} // its defaults hold without it, too
+	}
 	body := op.defaults.fill(given)
 	if has(given, "templateId") {
 		for _, flag := range []string{"startSsh", "startJupyter"} {
