@@ -164,13 +164,13 @@ func credential(ex *Exchange) (string, error) {
 }
 
 // bearer reads an Authorization header. Anything but one Bearer token is an
-// unknown key; GraphQL clients also send the bare token.
+// unknown key. Clients of GraphQL and of the run interface also send the bare token (reference platform-v2, section 12).
 func bearer(h string, dialect route.Dialect) (string, error) {
 	scheme, token, ok := strings.Cut(h, " ")
 	switch {
 	case ok && strings.EqualFold(scheme, "Bearer") && token != "":
 		return token, nil
-	case !ok && h != "" && dialect == route.GraphQL:
+	case !ok && h != "" && (dialect == route.GraphQL || dialect.Runs()):
 		return h, nil
 	default:
 		return "", identity.ErrUnknown
