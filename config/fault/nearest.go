@@ -63,13 +63,9 @@ func words(name string) []string {
 // contains reports whether word is one of the words of a name, or several consecutive ones run together.
 func contains(has []string, word string) bool {
 	for i := range has {
-		joined := ""
-		for _, next := range has[i:] {
-			if joined += next; joined == word {
+		for end := i + 1; end <= len(has); end++ {
+			if strings.Join(has[i:end], "") == word {
 				return true
-			}
-			if len(joined) >= len(word) {
-				break
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 func TestNearest(t *testing.T) {
 	names := []string{"gpu", "image", "name", "templateId", "data_centers", "network-volume", "research", "ops"}
 	for written, want := range map[string]string{
-		"gpus": "gpu", "GPU": "gpu", "imgae": "image", "nmae": "name", "template_id": "templateId", "templateIdd": "templateId", "dataCenters": "data_centers",
+		"gpus": "gpu", "GPU": "gpu", "imgae": "image", "iamge": "image", "template_id": "templateId", "templateIdd": "templateId", "dataCenters": "data_centers",
 		"networkvolum": "network-volume", "researhc": "research", "Research": "research", "opps": "ops", "finance": "", "bogus": "", "": "", "x": "", strings.Repeat("image", 20): "",
 	} {
 		if got := fault.Nearest(written, names); got != want {

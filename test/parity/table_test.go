@@ -206,18 +206,18 @@ func table() []behaviour {
 			request: request("POST", "/graphql", "key_research", `{"query":"mutation { createCluster(input: {clusterName: \"c\", gpuTypeId: \"L4\", podCount: 2, gpuCountPerPod: 8, type: TRAINING}) { id } }"}`),
 			want:    []string{`L4 is not in the catalog; did you mean NVIDIA L4?`},
 		},
-		{name: "misspelt member", request: post(`{"nmae":"a","image":"i"}`), status: 422, want: []string{`additional properties 'nmae' not allowed, did you mean 'name'?`}},
+		{name: "misspelt member", request: post(`{"name":"a","iamge":"i"}`), status: 422, want: []string{`additional properties 'iamge' not allowed, did you mean 'image'?`}},
 		{
-			name: "misspelt member, v1", status: 400, request: request("POST", "/v1/pods", "key_research", `{"imageNmae":"i"}`),
-			want: []string{`not in input schema: 'imageNmae', did you mean 'imageName'?`},
+			name: "misspelt member, v1", status: 400, request: request("POST", "/v1/pods", "key_research", `{"imageNam":"i"}`),
+			want: []string{`not in input schema: 'imageNam', did you mean 'imageName'?`},
 		},
 		{
 			name: "misspelt member, GraphQL", status: 400,
-			request: request("POST", "/graphql", "key_research", `{"query":"mutation { podFindAndDeployOnDemand(input: {imageNmae: \"i\"}) { id } }"}`),
+			request: request("POST", "/graphql", "key_research", `{"query":"mutation { podFindAndDeployOnDemand(input: {imageNam: \"i\"}) { id } }"}`),
 			want:    []string{`Did you mean \"imageName\"?`},
 		},
 		{
-			name: "misspelt field, GraphQL", status: 400, request: request("POST", "/graphql", "key_research", `{"query":"{ gpuTypes { displayNmae } }"}`),
+			name: "misspelt field, GraphQL", status: 400, request: request("POST", "/graphql", "key_research", `{"query":"{ gpuTypes { displayNam } }"}`),
 			want: []string{`Did you mean \"displayName\"?`},
 		},
 		{name: "two denials", request: post(`{"name":"a","image":"i","gpu":{"id":"NVIDIA L40","count":3}}`), status: 403, want: []string{"gpu_count", "gpu_allow_list"}},

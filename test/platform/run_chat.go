@@ -137,7 +137,7 @@ func (x *exchange) responses() (reply, error) {
 	f.require("model", "input")
 	q := completion{n: 1, maxTokens: 1 << 20}
 	q.model, _ = f.text("model", 1)
-	prompt := ""
+	var prompt string
 	if list, isList := m["input"].([]any); isList {
 		prompt = fields{c: &c, at: "$", m: map[string]any{"messages": list}}.lastMessage()
 	} else {
