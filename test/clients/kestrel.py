@@ -59,7 +59,7 @@ call("gpu", control.get_gpu, "NVIDIA L4")
 pod = call("create pod", control.create_pod, models.PodCreateRequest(name="a", image="img:1", gpu_id="NVIDIA L4"))
 call("pods", control.list_pods)
 call("pod", control.get_pod, pod.id)
-call("logs", control.iter_pod_logs, pod.id, tail=1, stream_window_seconds=2)
+call("logs", control.iter_pod_logs, pod.id, tail=10, source="system", stream_window_seconds=2)
 call("stop pod", control.pod_action, pod.id, "stop")
 call("delete pod", control.delete_pod, pod.id)
 call("denied pod", control.create_pod, models.PodCreateRequest(name="b", image="img:1", gpu_id="NVIDIA L4", gpu_count=8))
@@ -74,7 +74,7 @@ call("update endpoint", control.update_endpoint, endpoint.id, models.EndpointUpd
 deadline = time.monotonic() + 60
 while not (workers := call("workers", control.list_endpoint_workers, endpoint.id))["workers"] and time.monotonic() < deadline:
     time.sleep(0.1)  # until the emulator has started the worker
-call("worker logs", control.iter_worker_logs, endpoint.id, workers["workers"][0]["id"], tail=1, stream_window_seconds=2)
+call("worker logs", control.iter_worker_logs, endpoint.id, workers["workers"][0]["id"], tail=10, source="system", stream_window_seconds=2)
 
 job = call("run", run.run, endpoint.id, {"x": 1})
 while (state := call("status", run.status, endpoint.id, job.id)).status in ("IN_QUEUE", "IN_PROGRESS") and time.monotonic() < deadline:
