@@ -66,7 +66,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		return nil, err
 	}
 	asks := account.New(client, g.api, agent(g.deps.Version))
-	reader := &filter.Reader{Upstream: client, Recorder: g.recorder, Agent: asks.Agent, Gets: asks.Gets}
+	reader := &filter.Reader{Upstream: client, Recorder: g.recorder, Agent: asks.Agent, Gets: asks.Gets, Health: g.runs.Operation("endpointHealth")}
 	finder := once.Finder{Reader: reader, Account: asks, Time: cfg.Timeouts.Lookup, Patience: cfg.Timeouts.Call + money.Answering, Unresolved: g.started.Spend.Unresolved}
 	addresses := filter.Addresses{Public: platform.PublicRuns(cfg), Balanced: platform.PublicBalanced(cfg)}
 	made := &once.Repeats{Finder: finder, Addresses: addresses}
@@ -111,7 +111,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		&filter.Ownership{Reader: reader},
 		judge,
 		filter.Recount{Count: count},
-		&charge.Reserve{Repeats: made, Approvals: approvals, Reader: reader, Endpoint: g.api.Operation("getEndpoint"), Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.started.Spend.Unresolved, Costs: g.money.Ledger.Costs, Refusing: refusing},
+		&charge.Reserve{Repeats: made, Approvals: approvals, Reader: reader, Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.started.Spend.Unresolved, Costs: g.money.Ledger.Costs, Refusing: refusing},
 		filter.Audit{},
 		filter.Rebuild{Agent: agent(g.deps.Version)},
 		filter.Relay{Upstream: client, Run: runs.Client},

@@ -23,3 +23,6 @@ const ResumeAfter = 5 * time.Second
 func (e *UnfinishedError) Error() string {
 	return "The platform has not said what became of the " + e.Noun + ": it may have been created. Send the same request again to get it."
 }
+
+// NoKey is the detail of a 401 for a request whose key is missing.
+const NoKey = "missing key: send it in the header Authorization: Bearer KEY"

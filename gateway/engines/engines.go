@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/files"
@@ -116,8 +117,8 @@ func unlisted(o *settings.Org, list *catalog.Snapshot) []string {
 	for _, v := range load.Values(o.Policies.Policies) {
 		if meant, lacks := list.Lacks(v.Format, v.Text); lacks {
 			line := fmt.Sprintf("%s: %q is not in the platform's catalog", v.Path, v.Text)
-			if meant != "" {
-				line += fmt.Sprintf(", did you mean %q?", meant)
+			if len(meant) > 0 {
+				line += `, did you mean "` + strings.Join(meant, `" or "`) + `"?`
 			}
 			out = append(out, line)
 		}

@@ -34,9 +34,9 @@ func problemOf(err error) *problem.Problem {
 	}
 	switch {
 	case errors.Is(err, route.ErrNotFound):
-		return problem.NotFound.New("no operation has this path")
+		return problem.NotFound.New(textNoPath)
 	case errors.Is(err, identity.ErrUnknown):
-		p := problem.Unauthorized.New("missing or unknown key")
+		p := problem.Unauthorized.New("unknown key")
 		if err != identity.ErrUnknown { //nolint:errorlint // the log is told what else is known
 			p = p.Because(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/translate"
 )
 
 // Identify identifies the caller. A request carries at most one credential, a key or a
@@ -94,6 +95,9 @@ func (f Identify) refuse(ex *Exchange, key string, err error) error {
 	if slow := f.Guard.miss(ex.In.Peer); slow != nil {
 		return slow
 	}
+	if key == "" && err == identity.ErrUnknown { //nolint:errorlint // a fault of a certificate is shown as an unknown key
+		return problem.Unauthorized.New(translate.NoKey).Because(err)
+	}
 	return err
 }
 
@@ -160,13 +164,13 @@ func credential(ex *Exchange) (string, error) {
 }
 
 // bearer reads an Authorization header. Anything but one Bearer token is an
-// unknown key; GraphQL clients also send the bare token.
+// unknown key. Clients of GraphQL and of the run interface also send the bare token (reference platform-v2, section 12).
 func bearer(h string, dialect route.Dialect) (string, error) {
 	scheme, token, ok := strings.Cut(h, " ")
 	switch {
 	case ok && strings.EqualFold(scheme, "Bearer") && token != "":
 		return token, nil
-	case !ok && h != "" && dialect == route.GraphQL:
+	case !ok && h != "" && (dialect == route.GraphQL || dialect.Runs()):
 		return h, nil
 	default:
 		return "", identity.ErrUnknown

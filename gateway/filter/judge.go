@@ -96,7 +96,9 @@ func (f *Judge) Request(ctx context.Context, ex *Exchange) error {
 	took := f.Recorder.Now().Sub(began)
 	var refusal error
 	if err == nil && len(d.Deny) > 0 {
-		refusal = f.Approvals.Excuse(ctx, ex, &d)
+		if refusal = f.noTarget(ctx, ex, d.Deny); refusal == nil {
+			refusal = f.Approvals.Excuse(ctx, ex, &d)
+		}
 	}
 	ex.logDecision(ctx, d, err, took)
 	if err != nil {
@@ -193,6 +195,19 @@ func (f *Judge) ask(ctx context.Context, ex *Exchange) (policies.Decision, error
 func (f *Judge) byPrice(org string, denied []policies.Violation) bool {
 	readers := append(f.Policies.Readers(org, "cost"), f.Policies.Readers(org, "catalog")...)
 	return len(denied) > 0 && !slices.ContainsFunc(denied, func(v policies.Violation) bool { return !slices.Contains(readers, v.Policy) })
+}
+
+// noTarget returns the problem of a run whose target does not exist, if only policies that read prices denied the run, and nil otherwise.
+func (f *Judge) noTarget(ctx context.Context, ex *Exchange, denied []policies.Violation) error {
+	row, _ := operation.Of(ex.Operation.ID)
+	if row.Kind != operation.KindJob || row.Opaque || ex.Tenant.Runs.Of(ex.Params["id"]).Known() || !f.byPrice(ex.Caller.Org, denied) {
+		return nil
+	}
+	_, err := f.Reader.OwnsTarget(ctx, ex)
+	if p, ok := errors.AsType[*problem.Problem](err); ok && p.Kind == problem.NotFound {
+		return p
+	}
+	return nil
 }
 
 // authorized notes the policies' decision.

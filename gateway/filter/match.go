@@ -2,6 +2,7 @@ package filter
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 
@@ -21,6 +22,9 @@ type Match struct {
 	API, Run *schema.API
 }
 
+// textNoPath is the detail of a 404 for a path without an operation.
+const textNoPath = "no operation has this path"
+
 // unmatched stands for the operation of a request that matched nothing.
 const unmatched = "unmatched"
 
@@ -30,6 +34,11 @@ func (Match) Name() string { return "match" }
 // Request fills in Route, Params, Query and, unless it is legacy, Operation.
 func (m Match) Request(_ context.Context, ex *Exchange) error {
 	ex.Path.misrouted = m.find(ex)
+	if errors.Is(ex.Path.misrouted, route.ErrNotFound) {
+		if near := m.Table.Nearby(ex.In.Method, ex.In.Path); near != "" {
+			ex.Path.misrouted = problem.NotFound.New(textNoPath + ", did you mean " + near + "?").Because(ex.Path.misrouted)
+		}
+	}
 	return nil
 }
 

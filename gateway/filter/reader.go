@@ -6,10 +6,12 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
@@ -21,6 +23,29 @@ type Reader struct {
 	Agent    string
 	// Gets are the operations that read one resource of a kind.
 	Gets map[operation.Kind]*schema.Operation
+	// Health reads the health of an endpoint or a public model through the run interface.
+	Health *schema.Operation
+}
+
+// OwnsTarget reports whether the target of a run, {id} in its path, is an endpoint of the organisation. It
+// returns a problem of kind NotFound if the target is neither an endpoint nor a public model, and of kind
+// PriceUnavailable if the platform does not say.
+func (r *Reader) OwnsTarget(ctx context.Context, ex *Exchange) (bool, error) {
+	id := ex.Params["id"]
+	if catalog.Public(id) {
+		return false, nil
+	}
+	for _, op := range []*schema.Operation{r.Gets[operation.KindEndpoint], r.Health} {
+		_, refusal, err := r.Recall(ctx, ex, op, map[string]string{"id": id})
+		switch {
+		case err != nil, refusal != nil && refusal.Status != http.StatusNotFound:
+			return false, problem.PriceUnavailable.New("it cannot be determined at the moment whether this is an endpoint of the organisation, and no price of its runs is known").
+				With("Retry-After", "1").Because(err)
+		case refusal == nil:
+			return op != r.Health, nil
+		}
+	}
+	return false, problem.NotFound.New("no endpoint or public model of this name")
 }
 
 // Recall is Read, or a recent result of Read: for data that does not alone

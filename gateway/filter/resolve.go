@@ -140,6 +140,9 @@ func (f *Judge) price(ctx context.Context, ex *Exchange, verb operation.Verb) er
 	if err != nil && !errors.Is(err, catalog.ErrUnavailable) {
 		return fmt.Errorf("price list: %w", err)
 	}
+	if err := abbreviated(ex.Body.Doc, snap); err != nil {
+		return err
+	}
 	in.Catalog = snap
 	after, _ := in.Resource.After.(map[string]any)
 	in.Cost = snap.Price(ex.Operation.ID, verb, after)

@@ -137,7 +137,7 @@ func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 	caller := c.parent.Caller
 	if caller == nil {
 		if c.parent.Tenant == nil || !open(op.ID) {
-			return &translate.Response{Status: http.StatusUnauthorized, Body: map[string]any{"detail": "missing or unknown key"}}, nil
+			return &translate.Response{Status: http.StatusUnauthorized, Body: map[string]any{"detail": translate.NoKey}}, nil
 		}
 		caller = &identity.Caller{Org: c.parent.Tenant.ID, Key: anonymousKey, Roles: []identity.Role{identity.RoleViewer}}
 	}

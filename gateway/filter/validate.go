@@ -12,10 +12,12 @@ import (
 // validate holds a v2 call against the operation's description: ids, query,
 // the body's schema, then the rules across members that a schema cannot say. It
 // refuses with 422 for the schema, and with 400 for a job without input and everything
-// else, one located message per violation. It replaces Query by the parameters that the
-// operation knows, and Doc by its canonical form.
+// else, one located message per violation. It drops documented defaults that the operation
+// would refuse, and replaces Query by the parameters that the operation knows, and Doc by
+// its canonical form.
 func validate(ex *Exchange) error {
 	op := ex.Operation
+	ex.Body.Doc = op.WithoutRefusedDefault(ex.Body.Doc)
 	for name, value := range ex.Params {
 		if !op.ValidPathParam(name, value) {
 			return problem.BadRequest.Newf("the path parameter {%s} is not a well-formed identifier", name)

@@ -57,6 +57,19 @@ type Match struct {
 // ErrNotFound is returned when no route has the path.
 var ErrNotFound = errors.New("route: no operation has this path")
 
+// Nearby returns the path of a route that was probably meant by one without a route: the path below /v2 or /v1, without a slash at its
+// end. It returns "" for none.
+func (t *Table) Nearby(method, path string) string {
+	trimmed := strings.TrimRight(path, "/")
+	for _, candidate := range []string{trimmed, "/v2" + trimmed, "/v1" + trimmed} {
+		_, err := t.Match(method, candidate)
+		if _, otherMethod := errors.AsType[*MethodError](err); err == nil || otherMethod {
+			return candidate
+		}
+	}
+	return ""
+}
+
 // MethodError is returned when routes have the path but none the method.
 type MethodError struct {
 	// Allow lists the methods the path has, sorted.

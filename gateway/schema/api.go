@@ -68,6 +68,8 @@ type Parameter struct {
 	Type string
 	// List tells that the value is a list of elements separated by commas.
 	List bool
+	// Default is the documented default as it stands in a query, "" for none.
+	Default string
 
 	judge func() *judge
 }
@@ -146,9 +148,10 @@ type (
 		Schema                openAPIType
 	}
 	openAPIType struct {
-		Ref   string `json:"$ref"`
-		Type  string
-		Items *openAPIType
+		Ref     string `json:"$ref"`
+		Type    string
+		Items   *openAPIType
+		Default any
 	}
 	openAPIReference struct {
 		Ref string `json:"$ref"`
@@ -240,6 +243,9 @@ func (b *builder) parameter(name string, p openAPIParameter) (placed, error) {
 	out := placed{in: p.In, Parameter: Parameter{
 		Name: p.Name, Description: p.Description, Required: p.Required, Type: b.typeOf(p.Schema), judge: judge,
 	}}
+	if p.Schema.Default != nil {
+		out.Default = fmt.Sprint(p.Schema.Default)
+	}
 	if out.Type == "array" {
 		if p.Explode == nil || *p.Explode {
 			return placed{}, errors.New("a list must say explode: false")

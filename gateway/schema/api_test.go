@@ -181,7 +181,7 @@ func TestNamesInAnotherCase(t *testing.T) {
 				continue
 			}
 			vs := op.ValidateBody(parse(t, pod(`"`+variant+`":{"id":"NVIDIA H200"}`)))
-			want := []string{"$: additional properties '" + variant + "' not allowed"}
+			want := []string{"$: additional properties '" + variant + "' not allowed, did you mean '" + name + "'?"}
 			if diff := cmp.Diff(want, lines(vs)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", variant, diff)
 			}

@@ -30,6 +30,10 @@ func (op *Operation) FillDefaults(doc any) any {
 	if !ok {
 		return doc
 	}
+	if op.defaults.children["workers"] != nil && !has(given, "workers") {
+		given = maps.Clone(given)
+		given["workers"] = map[string]any{} // its defaults hold without it, too
+	}
 	body := op.defaults.fill(given)
 	if has(given, "templateId") {
 		for _, flag := range []string{"startSsh", "startJupyter"} {
@@ -41,6 +45,20 @@ func (op *Operation) FillDefaults(doc any) any {
 	if workers := object(body, "workers"); workers != nil && !has(object(given, "workers"), "idleTimeout") && idleTimeoutRefused(body) {
 		delete(workers, "idleTimeout")
 	}
+	return body
+}
+
+// WithoutRefusedDefault returns a create request without the default of workers.idleTimeout, if the endpoint is of the one combination that
+// may not set it: generated clients send every default. It does not change doc.
+func (op *Operation) WithoutRefusedDefault(doc any) any {
+	body, _ := doc.(map[string]any)
+	workers := object(body, "workers")
+	if op.defaults == nil || op.defaults.children["workers"] == nil || !idleTimeoutRefused(body) || workers["idleTimeout"] != op.defaults.children["workers"].values["idleTimeout"] {
+		return doc
+	}
+	body, workers = maps.Clone(body), maps.Clone(workers)
+	delete(workers, "idleTimeout")
+	body["workers"] = workers
 	return body
 }
 

@@ -1,6 +1,8 @@
 package schema_test
 
 import (
+	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -69,6 +71,35 @@ func TestFillDefaults(t *testing.T) {
 				t.Errorf("the body itself was changed (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Generated clients send every documented default: no operation refuses one, and those that the platform would refuse are not sent.
+func TestDocumentedDefaultsAreAccepted(t *testing.T) {
+	api := load(t)
+	for _, op := range api.Operations() {
+		query := make(url.Values)
+		for _, p := range op.Query {
+			if p.Default != "" {
+				query.Set(p.Name, p.Default)
+			}
+		}
+		got, faults := op.CanonicalQuery(query)
+		if len(faults) > 0 || strings.Contains(op.ID, "GpuType") && len(got) > 0 {
+			t.Errorf("%s?%s: %v, sent as %v", op.ID, query.Encode(), lines(faults), got)
+		}
+	}
+	for _, endpoint := range []string{gpuEndpoint(`"scaling":{"type":"QUEUE_DELAY","queueDelay":4}`), gpuEndpoint(`"scaling":{"type":"REQUEST_COUNT","requestCount":1}`), gpuEndpoint(`"type":"LOAD_BALANCER"`)} {
+		op := api.Operation("createEndpoint")
+		body, _ := op.FillDefaults(parse(t, endpoint)).(map[string]any)
+		body["workers"] = parse(t, `{"min":0,"max":3,"idleTimeout":10}`)
+		if faults := append(op.ValidateBody(op.WithoutRefusedDefault(body)), op.CheckRules(op.WithoutRefusedDefault(body))...); len(faults) > 0 {
+			t.Errorf("%s with all defaults: %v", endpoint, lines(faults))
+		}
+		body["workers"] = parse(t, `{"min":0,"max":3,"idleTimeout":11}`)
+		if diff := cmp.Diff(any(body), op.WithoutRefusedDefault(body)); diff != "" {
+			t.Errorf("%s: what is no default was changed (-want +got):\n%s", endpoint, diff)
+		}
 	}
 }
 

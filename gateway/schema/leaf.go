@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
 // leaf turns one error without causes into findings. One error can name several
@@ -40,16 +42,17 @@ func (x *explainer) leaf(err *jsonschema.ValidationError, doc any) []finding {
 	case "dependentRequired":
 		return found(keyword, dependents(value, schema[keyword])...)
 	case "additionalProperties":
-		return found(keyword, additional(value, schema)...)
+		known, _ := schema["properties"].(map[string]any)
+		return found(keyword, additional(value, known)...)
 	case "unevaluatedProperties":
-		name := tokens[len(tokens)-1]
-		if x.marks().declared[parent][name] {
+		name, declared := tokens[len(tokens)-1], x.marks().declared[parent]
+		if declared[name] {
 			return nil
 		}
 		// To the caller there is one kind of unknown member, however the
 		// description closes the object.
 		where = where[:len(where)-1]
-		return found("additionalProperties", "additional properties "+quote(name)+" not allowed")
+		return found("additionalProperties", notAllowed(name, slices.Sorted(maps.Keys(declared))))
 	}
 	return found(keyword, message(keyword, schema, value))
 }
@@ -184,18 +187,26 @@ func dependents(value, rules any) []string {
 	return out
 }
 
-// additional returns a message for each member of value that schema does not
-// know.
-func additional(value any, schema map[string]any) []string {
+// additional returns a message for each member of value that is not one of the known members.
+func additional(value any, known map[string]any) []string {
 	object, _ := value.(map[string]any)
-	known, _ := schema["properties"].(map[string]any)
+	names := slices.Sorted(maps.Keys(known))
 	var out []string
-	for name := range object {
-		if _, ok := known[name]; !ok {
-			out = append(out, "additional properties "+quote(name)+" not allowed")
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if _, ok := known[name]; !ok && len(out) < maxViolations {
+			out = append(out, notAllowed(name, names))
 		}
 	}
 	return out
+}
+
+// notAllowed returns the message for a member that an object may not have, with the nearest of the names that it may have.
+func notAllowed(name string, known []string) string {
+	message := "additional properties " + quote(name) + " not allowed"
+	if near := fault.Nearest(name, known); near != "" {
+		message += ", did you mean " + quote(near) + "?"
+	}
+	return message
 }
 
 // texts returns the elements of a list of the description as text.

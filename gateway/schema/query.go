@@ -16,6 +16,9 @@ import (
 // than once, a value of the wrong type, and parameters that exclude or need each
 // other are violations; the query is then nil.
 //
+// A documented default is dropped from a query without include if the operation has rules between parameters: generated clients send every
+// default, and count=1 alone asks for nothing.
+//
 // The values are those of the caller, which the checks leave only one spelling.
 func (op *Operation) CanonicalQuery(query url.Values) (url.Values, []Violation) {
 	if op.undescribed {
@@ -30,7 +33,9 @@ func (op *Operation) CanonicalQuery(query url.Values) (url.Values, []Violation) 
 			vs = append(vs, inQuery(http.StatusBadRequest, "repeated", "must not be sent more than once", p.Name))
 		case len(values) == 1:
 			vs = append(vs, op.checkParameter(&p, values[0])...)
-			out[p.Name] = []string{values[0]}
+			if p.Default == "" || values[0] != p.Default || len(op.queryRules) == 0 || query.Has("include") {
+				out[p.Name] = []string{values[0]}
+			}
 		case p.Required:
 			vs = append(vs, inQuery(http.StatusUnprocessableEntity, "required", "is missing", p.Name))
 		}

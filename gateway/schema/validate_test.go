@@ -26,12 +26,15 @@ func TestValidateBody(t *testing.T) {
 		{"array", "createPod", `[]`, []string{"$: must be an object"}},
 		{"string", "createPod", `"x"`, []string{"$: must be an object"}},
 		{"empty object", "createPod", `{}`, []string{"$: missing property 'image'", "$: missing property 'name'"}},
+		{"misspelt members", "createPod", `{"name":"a","image":"i","gpu":{"id":"x","cuont":1},"templateID":"t"}`, []string{
+			"$: additional properties 'templateID' not allowed, did you mean 'templateId'?", "$.gpu: additional properties 'cuont' not allowed, did you mean 'count'?",
+		}},
 		{"unknown member", "createPod", `{"name":"a","image":"i","bogus":1}`, []string{"$: additional properties 'bogus' not allowed"}},
 		{"two unknown members", "createPod", `{"name":"a","image":"i","z":1,"b":2}`, []string{
 			"$: additional properties 'b' not allowed", "$: additional properties 'z' not allowed",
 		}},
 		{"names are case-sensitive", "createPod", `{"name":"a","image":"i","GPU":{"id":"x"},"Gpu":{"id":"x"}}`, []string{
-			"$: additional properties 'GPU' not allowed", "$: additional properties 'Gpu' not allowed",
+			"$: additional properties 'GPU' not allowed, did you mean 'gpu'?", "$: additional properties 'Gpu' not allowed, did you mean 'gpu'?",
 		}},
 		{"one fault does not taint its siblings", "createPod", `{"name":"","image":"i","gpu":{"id":"x","count":1},"disk":20}`, []string{
 			"$.name: must not be empty",

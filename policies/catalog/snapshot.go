@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
 // Snapshot is one organisation's price list at one time. It never changes;
@@ -172,31 +174,47 @@ func (s *Snapshot) Members(pool string) []string {
 }
 
 // Lacks reports whether the lists have nothing of a kind (gpu, pool, cpu_flavor or
-// data_center, those of parameters) under an id, or, of data centres, that begins as
-// one that ends in *. meant is the id of the GPU type that has it for its name.
-func (s *Snapshot) Lacks(kind, id string) (meant string, lacks bool) {
+// data_center, the kinds of parameters) under an id. An id of data centres that ends in *
+// stands for every centre whose id begins with the rest. meant are the ids of the GPU types
+// that id abbreviates, or of their pools.
+func (s *Snapshot) Lacks(kind, id string) (meant []string, lacks bool) {
 	switch {
 	case s == nil:
 	case kind == "gpu" && s.gpuByID[id] == nil:
-		if i := slices.IndexFunc(s.gpus, func(g GPU) bool { return g.Name == id }); i >= 0 {
-			meant = s.gpus[i].ID
-		}
-		return meant, true
-	case kind == "pool":
-		return "", s.pools[id] == nil
+		return s.abbreviated(id, func(g *GPU) string { return g.ID }), true
+	case kind == "pool" && s.pools[id] == nil:
+		return s.abbreviated(id, func(g *GPU) string { return g.Pool }), true
 	case kind == "cpu_flavor":
 		_, has := s.CPU(id)
-		return "", !has
+		return nil, !has
 	case kind == "data_center":
 		prefix, open := strings.CutSuffix(id, "*")
 		for centre := range s.tiers {
 			if centre == id || open && strings.HasPrefix(centre, prefix) {
-				return "", false
+				return nil, false
 			}
 		}
-		return "", len(s.tiers) > 0
+		return nil, len(s.tiers) > 0
 	}
-	return "", false
+	return nil, false
+}
+
+// abbreviated returns what of gives of the GPU types whose id, name or pool a short name abbreviates, without duplicates.
+func (s *Snapshot) abbreviated(short string, of func(*GPU) string) []string {
+	var names []string
+	var types []*GPU
+	for i := range s.gpus {
+		if g := &s.gpus[i]; of(g) != "" {
+			names, types = append(names, g.ID+" "+g.Name+" "+g.Pool), append(types, g)
+		}
+	}
+	var meant []string
+	for _, i := range fault.Abbreviates(short, names) {
+		if name := of(types[i]); !slices.Contains(meant, name) {
+			meant = append(meant, name)
+		}
+	}
+	return meant
 }
 
 // Listed is the platform's own list where other prices were agreed, and else the list

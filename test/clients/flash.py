@@ -1,6 +1,6 @@
 """Drives flash: deploy() of its resources, its command undeploy, and its command dev.
 
-Works in the current directory, which is empty. Prints {"calls": {name: {"result": ...}
+Works in the current directory, which is empty, with the variables of docs/tasks/tools.md. Prints {"calls": {name: {"result": ...}
 or {"error": string}}, "missing": []}.
 """
 
@@ -16,10 +16,6 @@ import urllib.request
 
 GATEWAY, KEY = os.environ["GATEWAY"], os.environ["KEY"]
 os.environ.update(
-    RUNPOD_API_BASE_URL=GATEWAY,
-    RUNPOD_ENDPOINT_BASE_URL=GATEWAY + "/v2",
-    RUNPOD_REST_API_URL=GATEWAY + "/v1",
-    RUNPOD_API_KEY=KEY,
     RUNPOD_URL_MIXED_OK="1",
     PYTHONUNBUFFERED="1",  # flash dev is read line by line
     PYTHONWARNINGS="ignore::DeprecationWarning",

@@ -12,7 +12,7 @@ func TestFlash(t *testing.T) {
 	t.Parallel()
 	python := installed(t, "runpod-flash-1.21.0/bin/python")
 	s := newStack(t, standing())
-	drive[report](t, s, python, "flash.py").check(t, "flash.json")
+	drive[report](t, s, python, "flash.py", settings(t, "`flash`", s)...).check(t, "flash.json")
 	for _, call := range s.platform.Calls() {
 		if bytes.Contains(call.Body, []byte(key)) {
 			t.Errorf("the platform was sent the caller's key: %s", call.Body)

@@ -9,15 +9,8 @@ import { createInterface } from 'node:readline';
 const { SERVER, GATEWAY, CONTROL, KEY, REST_VERSION } = process.env;
 const server = spawn(process.execPath, [SERVER], {
   env: {
-    PATH: process.env.PATH,
-    HOME: process.env.HOME,
-    RUNPOD_API_KEY: KEY,
+    ...process.env, // with the variables of docs/tasks/tools.md
     RUNPOD_REST_VERSION: REST_VERSION,
-    RUNPOD_REST_API_URL: `${GATEWAY}/v1`,
-    RUNPOD_REST_V2_API_URL: `${GATEWAY}/v2`,
-    RUNPOD_SERVERLESS_API_URL: `${GATEWAY}/v2`,
-    RUNPOD_PUBLIC_GRAPHQL_URL: `${GATEWAY}/graphql`,
-    RUNPOD_AUTHED_GRAPHQL_URL: `${GATEWAY}/graphql`,
   },
   stdio: ['pipe', 'pipe', 'inherit'],
 });

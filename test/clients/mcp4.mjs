@@ -8,13 +8,7 @@ import { createInterface } from 'node:readline';
 const { SERVER, GATEWAY, KEY } = process.env;
 const server = spawn(process.execPath, [SERVER], {
   env: {
-    PATH: process.env.PATH,
-    HOME: process.env.HOME,
-    RUNPOD_API_KEY: KEY,
-    RUNPOD_API_BASE_URL: GATEWAY,
-    RUNPOD_SERVERLESS_API_URL: `${GATEWAY}/v2`,
-    RUNPOD_PUBLIC_GRAPHQL_URL: `${GATEWAY}/graphql`,
-    RUNPOD_AUTHED_GRAPHQL_URL: `${GATEWAY}/graphql`,
+    ...process.env, // with the variables of docs/tasks/tools.md
   },
   stdio: ['pipe', 'pipe', 'inherit'],
 });

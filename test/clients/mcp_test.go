@@ -15,12 +15,16 @@ func TestMCPServer(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			s, row := newStack(t, standing()), "MCP server, older"
+			if tt.version == "4.0.0" {
+				row = "MCP server, 4.0 and newer"
+			}
 			server := installed(t, "mcp-server-"+tt.version+"/node_modules/@runpod/mcp-server/dist/stdio.mjs")
 			node, err := exec.LookPath("node")
 			if err != nil {
 				t.Fatal(err)
 			}
-			drive[report](t, newStack(t, standing()), node, tt.script, "SERVER="+server, "REST_VERSION="+tt.rest).check(t, tt.want)
+			drive[report](t, s, node, tt.script, append(settings(t, row, s), "SERVER="+server, "REST_VERSION="+tt.rest)...).check(t, tt.want)
 		})
 	}
 }

@@ -60,6 +60,16 @@ call("chat stream", own.chat.completions.create, **chat, stream=True)
 call("chat with everything", own.chat.completions.create, **chat, max_tokens=64, temperature=0.5, top_p=1, n=1, stop=["\n"], seed=7, user="u")
 call("completion", own.completions.create, model="small-chat", prompt="one two three", max_tokens=8)
 call("completion stream", own.completions.create, model="small-chat", prompt="one two three", stream=True)
+call("parts", own.chat.completions.create, model="small-chat", messages=[{"role": "user", "content": [{"type": "text", "text": "one two"}]}])
+tool = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}}}
+called = {"id": "c", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+call("a tool", own.chat.completions.create, **chat, tools=[tool], tool_choice="required")
+call("a tool's answer", own.chat.completions.create, model="small-chat", tools=[tool], messages=[
+    {"role": "assistant", "content": None, "tool_calls": [called]}, {"role": "tool", "tool_call_id": "c", "content": "rain"},
+])
+call("an object", own.chat.completions.create, **chat, response_format={"type": "json_object"})
+call("prompts", own.completions.create, model="small-chat", prompt=["one", "two"])
+call("embeddings", own.embeddings.create, model="small-chat", input=["one two", "three"])  # in base64, which the client reads
 
 call("no messages", own.chat.completions.create, model="small-chat", messages=[])
 call("no such endpoint", client(endpoint="nothing").chat.completions.create, **chat)

@@ -363,7 +363,7 @@ func TestAnEnvoyThatStartsFirst(t *testing.T) {
 			if got := w.send(t, request("GET", "/v2/pods", "key_research", "")); got.Status != 200 {
 				t.Errorf("status = %d, want 200 with a gateway: %s", got.Status, got.Body)
 			}
-			if got := w.send(t, request("GET", "/v2/pods", "key_of_nobody", "")); got.Status != 401 || !strings.Contains(got.Body, "missing or unknown key") {
+			if got := w.send(t, request("GET", "/v2/pods", "key_of_nobody", "")); got.Status != 401 || !strings.Contains(got.Body, "unknown key") {
 				t.Errorf("what the gateway refuses is answered %d %s, want its own words", got.Status, got.Body)
 			}
 			m.end()

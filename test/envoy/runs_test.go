@@ -81,7 +81,7 @@ func TestRunsThroughEnvoy(t *testing.T) {
 			"too large":       {"POST", "/run", "key_platform", large + strings.Repeat(" ", 2<<20), 413, "exceeds 10485760 bytes"},
 			"health":          {"GET", "/health", "key_platform", "", 200, `"jobs":`},
 			"too many tokens": {"POST", "/openai/v1/chat/completions", "key_platform", `{"model":"llm","max_tokens":101,"messages":[{"role":"user","content":"a"}]}`, 403, "101 is more than the 100 allowed"},
-			"no key":          {"POST", "/run", "", `{"input":{}}`, 401, `{"error":"missing or unknown key"`},
+			"no key":          {"POST", "/run", "", `{"input":{}}`, 401, `{"error":"missing key: send `},
 			"no operation":    {"GET", "/status", "key_platform", "", 404, `{"error":"no operation`},
 			"an upgrade":      {"GET", "/health", "key_platform", "", 403, ""},
 		} {

@@ -82,9 +82,9 @@ func TestBodies(t *testing.T) {
 		"coding in small letters": {post(allowed, "Content-Type: application/json", "content-encoding: br"), 415},
 		"coding on a route of v1": {request("POST", "/v1/pods", k1, `{"imageName":"i"}`, "Content-Type: application/json", "Content-Encoding: gzip"), 415},
 
-		"GPU in other case":     {post(`{"name":"x","image":"i:1","gpu":{"id":"nvidia a40"}}`), 403},
-		"GPU with a space":      {post(`{"name":"x","image":"i:1","gpu":{"id":" NVIDIA A40"}}`), 403},
-		"GPU with NBSP":         {post(`{"name":"x","image":"i:1","gpu":{"id":"NVIDIA\u00a0A40"}}`), 403},
+		"GPU in other case":     {post(`{"name":"x","image":"i:1","gpu":{"id":"nvidia a40"}}`), 422},
+		"GPU with a space":      {post(`{"name":"x","image":"i:1","gpu":{"id":" NVIDIA A40"}}`), 422},
+		"GPU with NBSP":         {post(`{"name":"x","image":"i:1","gpu":{"id":"NVIDIA\u00a0A40"}}`), 422},
 		"GPU not on the list":   {post(`{"name":"x","image":"i:1","gpu":{"id":"NVIDIA H200"}}`), 403},
 		"GPU escaped":           {post(`{"name":"x","image":"i:1","gpu":{"id":"NVIDIA H\u003200"}}`), 403},
 		"address to call back":  {post(with(`"webhook":"http://169.254.169.254/"`)), 422},

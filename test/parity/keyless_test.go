@@ -161,17 +161,17 @@ func TestKeylessQuestionsAboutCountries(t *testing.T) {
 	}, with("legacy: {keyless: {org: acme}}"))
 }
 
-// A 401 names the scheme that it asks for, in every dialect (RFC 9110, section 15.5.2).
+// A 401 names the scheme that it asks for (RFC 9110, section 15.5.2), and whether the key is missing or unknown, in every dialect.
 func TestUnauthorizedSaysHow(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		const pods = `{"query":"{ myself { pods { id } } pod(input: {podId: \"x\"}) { id } }"}`
-		for _, key := range []string{"", "key_guess"} {
+		for key, says := range map[string]string{"": "missing key: send it in the header Authorization: Bearer KEY", "key_guess": "unknown key"} {
 			for _, r := range []string{
 				request("GET", "/v2/pods", key, ""), request("GET", "/v1/pods", key, ""), request("POST", "/graphql", key, pods),
 			} {
-				if a := d.ask(t, r); a.Status != 401 || a.Header.Get("WWW-Authenticate") != "Bearer" {
-					t.Errorf("%.20s with key %q: %d, WWW-Authenticate %q; want 401, Bearer", r, key, a.Status, a.Header.Get("WWW-Authenticate"))
+				if a := d.ask(t, r); a.Status != 401 || a.Header.Get("WWW-Authenticate") != "Bearer" || !strings.Contains(a.Body, says) {
+					t.Errorf("%.20s with key %q: %d, WWW-Authenticate %q, %s; want 401, Bearer, %q", r, key, a.Status, a.Header.Get("WWW-Authenticate"), a.Body, says)
 				}
 			}
 		}

@@ -1,7 +1,9 @@
 package platform
 
 import (
+	"encoding/binary"
 	"encoding/json"
+	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -26,70 +28,6 @@ func (x *exchange) modelLocked(e *endpoint) (reply, error) {
 	return ok(append(b, `,"object":"model","owned_by":"platform"}`...)), nil
 }
 
-// completion is what a caller asked a language model.
-type completion struct {
-	chat      bool
-	model     string
-	prompt    string
-	maxTokens int
-	stream    bool
-	usage     bool
-}
-
-func (x *exchange) parseCompletion(chat bool) (completion, error) {
-	q := completion{chat: chat, maxTokens: 16}
-	body, err := x.decode()
-	if err != nil {
-		return q, err
-	}
-	m, isObject := body.(map[string]any)
-	if !isObject {
-		return q, badRequest("the request must be a JSON object")
-	}
-	var c checker
-	f := fields{c: &c, at: "$", m: m}
-	if chat {
-		f.require("model", "messages")
-		q.prompt = f.lastMessage()
-	} else {
-		f.require("model", "prompt")
-		q.prompt, _ = f.text("prompt", 0)
-	}
-	q.model, _ = f.text("model", 1)
-	if n, ok := f.integer("max_tokens", 1, 1<<20); ok {
-		q.maxTokens = int(n)
-	}
-	q.stream = isSet(f.flag("stream"))
-	if options, ok := f.child("stream_options", "include_usage", "continuous_usage_stats"); ok {
-		q.usage = isSet(options.flag("include_usage"))
-	}
-	if len(c.errs) > 0 {
-		return q, badRequest("the request is not a completion", c.errs...)
-	}
-	return q, nil
-}
-
-// lastMessage checks the messages and returns the text of the newest.
-func (f fields) lastMessage() string {
-	list, ok := typed[[]any](f, "messages", "array")
-	if ok && len(list) == 0 {
-		f.c.add(f.place("messages"), "must have 1 item or more, but got 0")
-	}
-	text := ""
-	for _, v := range list {
-		m, isObject := v.(map[string]any)
-		if !isObject {
-			f.c.add(f.place("messages"), "expected objects, but got %s", kind(v))
-			continue
-		}
-		one := fields{c: f.c, at: f.place("messages"), m: m}
-		one.require("role", "content")
-		one.text("role", 1)
-		text, _ = one.text("content", 0)
-	}
-	return text
-}
-
 func (x *exchange) chatCompletions() (reply, error) { return x.complete(true) }
 
 func (x *exchange) textCompletions() (reply, error) { return x.complete(false) }
@@ -101,7 +39,7 @@ func (x *exchange) complete(chat bool) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	j, err := x.askModel(q.model, q.prompt)
+	j, err := x.askModel(q.model, strings.Join(q.prompts, " "))
 	switch {
 	case err != nil:
 		return reply{}, err
@@ -143,9 +81,10 @@ func (x *exchange) askModel(model string, prompt any) (*job, error) {
 
 // embedded is one vector of an answer.
 type embedded struct {
-	Object    string    `json:"object"`
-	Index     int       `json:"index"`
-	Embedding []float64 `json:"embedding"`
+	Object string `json:"object"`
+	Index  int    `json:"index"`
+	// Embedding is a list of numbers, or their bytes in base64.
+	Embedding any `json:"embedding"`
 }
 
 // embeddings answers each text with a vector of how long it is.
@@ -159,10 +98,8 @@ func (x *exchange) embeddings() (reply, error) {
 	f := fields{c: &c, at: "$", m: m}
 	f.require("model", "input")
 	model, _ := f.text("model", 1)
-	texts, isList := m["input"].([]any)
-	if !isList {
-		texts = []any{m["input"]}
-	}
+	texts := f.texts("input")
+	format, _ := f.enum("encoding_format", "float", "base64")
 	if len(c.errs) > 0 {
 		return reply{}, badRequest("the request is not one for embeddings", c.errs...)
 	}
@@ -170,10 +107,17 @@ func (x *exchange) embeddings() (reply, error) {
 		return reply{}, err
 	}
 	data, tokens := []embedded{}, 0
-	for i, v := range texts {
-		text, _ := v.(string)
+	for i, text := range texts {
 		words := len(strings.Fields(text))
-		data, tokens = append(data, embedded{"embedding", i, []float64{float64(len(text)), float64(words)}}), tokens+words
+		vector := []float32{float32(len(text)), float32(words)}
+		data, tokens = append(data, embedded{"embedding", i, vector}), tokens+words
+		if format == "base64" {
+			var raw []byte
+			for _, number := range vector {
+				raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(number))
+			}
+			data[i].Embedding = raw
+		}
 	}
 	return ok(encoded(map[string]any{
 		"object": "list", "model": model, "data": data, "usage": map[string]int{"prompt_tokens": tokens, "total_tokens": tokens},
@@ -191,9 +135,14 @@ func (x *exchange) responses() (reply, error) {
 	var c checker
 	f := fields{c: &c, at: "$", m: m}
 	f.require("model", "input")
-	q := completion{maxTokens: 1 << 20}
+	q := completion{n: 1, maxTokens: 1 << 20}
 	q.model, _ = f.text("model", 1)
-	q.prompt, _ = f.text("input", 0)
+	var prompt string
+	if list, isList := m["input"].([]any); isList {
+		prompt = fields{c: &c, at: "$", m: map[string]any{"messages": list}}.lastMessage()
+	} else {
+		prompt, _ = f.text("input", 0)
+	}
 	if n, ok := f.integer("max_output_tokens", 1, 1<<20); ok {
 		q.maxTokens = int(n)
 	}
@@ -201,15 +150,20 @@ func (x *exchange) responses() (reply, error) {
 	if len(c.errs) > 0 {
 		return reply{}, badRequest("the request is not one for a response", c.errs...)
 	}
-	j, err := x.askModel(q.model, q.prompt)
+	j, err := x.askModel(q.model, prompt)
 	if err != nil {
 		return reply{}, err
 	}
-	words := q.words()
+	words, in := q.words(prompt), len(strings.Fields(prompt))
+	text := map[string]any{"type": "output_text", "text": strings.Join(words, " "), "annotations": []any{}}
 	whole := map[string]any{
-		"id": "resp_" + j.ID, "object": "response", "status": "completed", "model": q.model,
-		"output": []any{map[string]any{"type": "message", "role": "assistant", "content": []any{map[string]any{"type": "output_text", "text": strings.Join(words, " ")}}}},
-		"usage":  map[string]int{"input_tokens": len(strings.Fields(q.prompt)), "output_tokens": len(words), "total_tokens": len(strings.Fields(q.prompt)) + len(words)},
+		"id": "resp_" + j.ID, "object": "response", "created_at": j.Ends.Unix(), "status": "completed", "model": q.model,
+		"error": nil, "incomplete_details": nil, "instructions": nil, "metadata": map[string]any{}, "parallel_tool_calls": true, "tool_choice": "auto", "tools": []any{},
+		"output": []any{map[string]any{"id": "msg_" + j.ID, "type": "message", "status": "completed", "role": "assistant", "content": []any{text}}},
+		"usage": map[string]any{
+			"input_tokens": in, "output_tokens": len(words), "total_tokens": in + len(words),
+			"input_tokens_details": map[string]int{"cached_tokens": 0}, "output_tokens_details": map[string]int{"reasoning_tokens": 0},
+		},
 	}
 	if !stream {
 		return ok(encoded(whole)), nil
@@ -226,10 +180,14 @@ func (x *exchange) responses() (reply, error) {
 	}}, nil
 }
 
-// words is the answer of the emulated model: the prompt, word by word.
-func (q completion) words() []string {
-	words := strings.Fields("You said: " + q.prompt)
-	return words[:min(len(words), q.maxTokens)]
+// words is the answer of the emulated model to a prompt: the prompt, word by word, or one word that calls a tool or is JSON.
+func (q completion) words(prompt string) []string {
+	words := strings.Fields("You said: " + prompt)
+	words = words[:min(len(words), q.maxTokens)]
+	if q.format != nil {
+		return []string{string(encoded(instance(q.format, strings.Join(words, " "))))}
+	}
+	return words
 }
 
 type completionBody struct {
@@ -250,8 +208,22 @@ type completionChoice struct {
 }
 
 type completionMessage struct {
-	Role    string `json:"role,omitempty"`
-	Content string `json:"content"`
+	Role    string     `json:"role,omitempty"`
+	Content *string    `json:"content"`
+	Calls   []toolCall `json:"tool_calls,omitempty"`
+}
+
+// toolCall is a call of a function that the caller offered.
+type toolCall struct {
+	Index    int          `json:"index"`
+	ID       string       `json:"id"`
+	Type     string       `json:"type"`
+	Function toolFunction `json:"function"`
+}
+
+type toolFunction struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
 }
 
 func (q completion) body(j *job, object string, choices ...completionChoice) completionBody {
@@ -263,18 +235,27 @@ func (q completion) body(j *job, object string, choices ...completionChoice) com
 
 // tokens is the account of a completion.
 func (q completion) tokens() map[string]int {
-	in, out := len(strings.Fields(q.prompt)), len(q.words())
+	in, out := 0, 0
+	for _, prompt := range q.prompts {
+		in, out = in+len(strings.Fields(prompt)), out+q.n*len(q.words(prompt))
+	}
 	return map[string]int{"prompt_tokens": in, "completion_tokens": out, "total_tokens": in + out}
 }
 
+// answer has n choices for each prompt.
 func (q completion) answer(j *job) []byte {
-	text, stop := strings.Join(q.words(), " "), "stop"
-	choice, object := completionChoice{Text: &text, Finish: &stop}, "text_completion"
-	if q.chat {
-		choice = completionChoice{Message: &completionMessage{Role: "assistant", Content: text}, Finish: &stop}
-		object = "chat.completion"
+	var choices []completionChoice
+	_, object := q.chunk("", 0, 1)
+	object = strings.TrimSuffix(object, ".chunk")
+	for _, prompt := range q.prompts {
+		for range q.n {
+			text := strings.Join(q.words(prompt), " ")
+			choice, _ := q.chunk(text, 0, 1)
+			choice.Index, choice.Message, choice.Delta = len(choices), choice.Delta, nil
+			choices = append(choices, choice)
+		}
 	}
-	body := q.body(j, object, choice)
+	body := q.body(j, object, choices...)
 	body.Usage = q.tokens()
 	return encoded(body)
 }
@@ -285,17 +266,16 @@ func (x *exchange) streamCompletion(q completion, j *job) reply {
 	header := http.Header{"Content-Type": {"text/event-stream"}, "Cache-Control": {"no-cache"}}
 	return reply{status: http.StatusOK, header: header, stream: func() error {
 		out := http.NewResponseController(x.w)
-		words := q.words()
 		ctx, stop := x.untilClosed()
 		defer stop()
-		for i, word := range words {
+		for _, part := range q.parts() {
 			if x.s.clock.Speed() > 0 {
 				if err := x.s.clock.Wait(ctx, x.s.clock.Now().Add(x.s.timing.Token), nil); err != nil {
 					return err
 				}
 			}
-			choice, object := q.chunk(word, i, len(words))
-			body := q.body(j, object, choice)
+			_, object := q.chunk("", 0, 1)
+			body := q.body(j, object, part)
 			if q.usage {
 				body.Usage = json.RawMessage("null")
 			}
@@ -325,6 +305,26 @@ func (x *exchange) event(out *http.ResponseController, body any) error {
 	return out.Flush()
 }
 
+// parts are the choices of a stream, one for each word of each answer.
+func (q completion) parts() []completionChoice {
+	var parts []completionChoice
+	for i, prompt := range q.prompts {
+		for k := range q.n {
+			words := q.words(prompt)
+			if q.tool != "" {
+				words = words[:1]
+			}
+			for at, word := range words {
+				part, _ := q.chunk(word, at, len(words))
+				part.Index = i*q.n + k
+				parts = append(parts, part)
+			}
+		}
+	}
+	return parts
+}
+
+// chunk is a word of an answer, at a place among all of them, and the type of the object that has it.
 func (q completion) chunk(word string, i, of int) (completionChoice, string) {
 	if i > 0 {
 		word = " " + word
@@ -337,9 +337,14 @@ func (q completion) chunk(word string, i, of int) (completionChoice, string) {
 	if !q.chat {
 		return completionChoice{Text: &word, Finish: finish}, "text_completion"
 	}
-	m := &completionMessage{Content: word}
+	m := &completionMessage{Content: &word}
 	if i == 0 {
 		m.Role = "assistant"
+	}
+	if q.tool != "" {
+		called := "tool_calls"
+		m.Content, finish = nil, &called
+		m.Calls = []toolCall{{ID: "call_" + q.tool, Type: "function", Function: toolFunction{Name: q.tool, Arguments: "{}"}}}
 	}
 	return completionChoice{Delta: m, Finish: finish}, "chat.completion.chunk"
 }

@@ -344,6 +344,45 @@ func TestChat(t *testing.T) {
 	}
 }
 
+// A model takes what model servers take: content in parts, none beside tool calls, several prompts, tokens, tools and formats.
+func TestChatTakesWhatModelServersTake(t *testing.T) {
+	j := newJobs(t, strings.Replace(queueEndpoint, `"name"`, `"env":{"MODEL_NAME":"small"},"name"`, 1))
+	const tools = `"tools":[{"type":"function","function":{"name":"weather","parameters":{"type":"object"}}}],`
+	for name, tt := range map[string]struct{ path, body, at, want string }{
+		"parts":           {"/chat/completions", `"messages":[{"role":"user","content":[{"type":"text","text":"hello"},{"type":"image_url","image_url":{"url":"data:,"}}]}]`, "choices.0.message.content", "You said: hello"},
+		"tool calls":      {"/chat/completions", `"messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"weather","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"rain"}]`, "choices.0.message.content", "You said: rain"},
+		"tools":           {"/chat/completions", tools + `"messages":[{"role":"user","content":"hi"}]`, "choices.0.message.content", "You said: hi"},
+		"required tool":   {"/chat/completions", tools + `"tool_choice":"required","messages":[{"role":"user","content":"hi"}]`, "choices.0.message.tool_calls.0.function.name", "weather"},
+		"named tool":      {"/chat/completions", tools + `"tool_choice":{"type":"function","function":{"name":"weather"}},"messages":[{"role":"user","content":"hi"}]`, "choices.0.finish_reason", "tool_calls"},
+		"an object":       {"/chat/completions", `"response_format":{"type":"json_object"},"messages":[{"role":"user","content":"hi"}]`, "choices.0.message.content", `{"text":"You said: hi"}`},
+		"a schema":        {"/chat/completions", `"response_format":{"type":"json_schema","json_schema":{"name":"a","schema":{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer"}}}}},"messages":[{"role":"user","content":"hi"}]`, "choices.0.message.content", `{"city":"You said: hi","days":0}`},
+		"choices":         {"/chat/completions", `"n":2,"messages":[{"role":"user","content":"hi"}]`, "choices.1.message.content", "You said: hi"},
+		"prompts":         {"/completions", `"prompt":["one","two"]`, "choices.1.text", "You said: two"},
+		"tokens":          {"/completions", `"prompt":[1,2]`, "choices.0.text", "You said: 1 2"},
+		"lists of tokens": {"/completions", `"prompt":[[1,2],[3]]`, "choices.1.text", "You said: 3"},
+		"base64":          {"/embeddings", `"encoding_format":"base64","input":["one two"]`, "data.0.embedding", "AADgQAAAAEA="},
+		"a response":      {"/responses", `"input":[{"role":"user","content":[{"type":"input_text","text":"hi"}]}]`, "output.0.content.0.text", "You said: hi"},
+	} {
+		if a := j.waiting(200, "POST", "/openai/v1"+tt.path, `{"model":"small",`+tt.body+`}`); a.text(tt.at) != tt.want {
+			t.Errorf("%s: %s, want %s %q", name, a.raw, tt.at, tt.want)
+		}
+	}
+	if a := j.waiting(200, "POST", "/openai/v1/responses", `{"model":"small","input":"hi"}`); a.at("created_at") == nil {
+		t.Errorf("a response: %s, want created_at", a.raw)
+	}
+	stream := j.waiting(200, "POST", "/openai/v1/completions", `{"model":"small","stream":true,"max_tokens":1,"prompt":["one","two"]}`)
+	if !strings.Contains(stream.raw, `"index":1,"text":"You"`) {
+		t.Errorf("a stream for two prompts: %s", stream.raw)
+	}
+	for path, body := range map[string]string{
+		"/completions":      `{"model":"small","prompt":[]}`,
+		"/embeddings":       `{"model":"small","input":"a","encoding_format":"hex"}`,
+		"/chat/completions": `{"model":"small","messages":[{"role":"user","content":null}]}`,
+	} {
+		j.ask(400, "POST", "/openai/v1"+path, body)
+	}
+}
+
 func TestPublicVideo(t *testing.T) {
 	r := newRig(t, Options{})
 	j := &jobs{rig: r, h: r.RunHandler(), base: "/v2/wan-2-2-t2v-720-lora"}

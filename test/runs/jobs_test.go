@@ -55,6 +55,18 @@ func TestJobs(t *testing.T) {
 	}
 }
 
+// Clients of the run interface that send the bare key are served, as by the platform.
+func TestABareKey(t *testing.T) {
+	r := newRig(t)
+	a := r.ask(t, "POST", "/v2/"+r.endpoint(t)+"/run", "", `{"input":{}}`, "Authorization: key_research")
+	if a.Status != 200 || !strings.Contains(a.Body, "IN_QUEUE") {
+		t.Errorf("%d %s, want 200", a.Status, a.Body)
+	}
+	if a := r.ask(t, "GET", "/v2/pods", "", "", "Authorization: key_research"); a.Status != 401 {
+		t.Errorf("a list of pods: %d %s, want 401", a.Status, a.Body)
+	}
+}
+
 // TestRefusals: every refusal has the shape of the run interface.
 func TestRefusals(t *testing.T) {
 	r := newRig(t)
@@ -66,7 +78,8 @@ func TestRefusals(t *testing.T) {
 		status                    int
 		says                      string
 	}{
-		"no key":              {"POST", base + "/run", "", `{"input":{}}`, nil, 401, "missing or unknown key"},
+		"a bare unknown key":  {"POST", base + "/run", "", `{"input":{}}`, []string{"Authorization: key_nobody"}, 401, "unknown key"},
+		"no key":              {"POST", base + "/run", "", `{"input":{}}`, nil, 401, "missing key: send"},
 		"another verb":        {"GET", base + "/run", "key_research", "", nil, 405, "method"},
 		"no endpoint":         {"POST", "/v2/nothing/run", "key_research", `{"input":{}}`, nil, 404, "not found"},
 		"no job":              {"GET", base + "/status/nothing", "key_research", "", nil, 404, "not found"},

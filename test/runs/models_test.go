@@ -110,15 +110,15 @@ func TestModelsOfUnknownPrice(t *testing.T) {
 	if a := r.ask(t, "POST", "/v2/"+own+"/run", "key_research", body); a.Status != 200 || a.Header.Get("X-Tollgate-Cost") != "" {
 		t.Errorf("an own endpoint: %d %v %s, want 200", a.Status, a.Header, a.Body)
 	}
-	for target, body := range map[string]string{
-		"/v2/kling-v2-6-std-motion-control/run": body, "/v2/no-such-model/runsync": body, "/v2/no-such-model/retry/j1": "{}",
-		"/v2/no-such-model/openai/v1/chat/completions": hello,
-	} {
-		if a := r.ask(t, "POST", target, "key_research", body); a.Status != 403 || !strings.Contains(a.Body, "is not known, and a budget per day or month applies") {
-			t.Errorf("%s: %d %s, want 403", target, a.Status, a.Body)
-		}
+	const unpriced = "is not known, and a budget per day or month applies"
+	if a := r.ask(t, "POST", "/v2/kling-v2-6-std-motion-control/run", "key_research", body); a.Status != 403 || !strings.Contains(a.Body, unpriced) {
+		t.Errorf("a public model of unknown price: %d %s, want 403", a.Status, a.Body)
 	}
-	r.want(t, 404, "GET", "/v2/no-such-model/status/j1", "")
+	var calls atomic.Int64
+	newer := newRig(t, policies("budget: {per_day: 1000}"), upstream(t, answering(&calls, func(string) (int, string) { return 200, `{"jobs":{},"workers":{}}` })))
+	if a := newer.ask(t, "POST", "/v2/newer-model/run", "key_research", body); a.Status != 403 || !strings.Contains(a.Body, unpriced) || calls.Load() != 1 {
+		t.Errorf("a public model that the gateway does not know: %d %s after %d calls, want 403 after the one that reads its health", a.Status, a.Body, calls.Load())
+	}
 
 	r.platform.AddFault(platform.Fault{Operation: "getEndpoint", Kind: platform.FaultStatus, Status: 500})
 	if a := r.ask(t, "POST", "/v2/another-model/run", "key_research", body); a.Status != 503 || a.Header.Get("Retry-After") == "" {
@@ -140,6 +140,31 @@ func TestModelsOfUnknownPrice(t *testing.T) {
 	counted := newRig(t, policies("budget: {gpus: 1}"))
 	if a := counted.ask(t, "POST", "/v2/no-such-model/run", "key_research", body); a.Status != 404 {
 		t.Errorf("without a budget in money: %d %s, want the platform's 404", a.Status, a.Body)
+	}
+}
+
+// A run on a mistyped endpoint is answered 404 in the caller's dialect, whichever rule about costs would have refused the run, and
+// nothing is asked of operators.
+func TestARunOnAMistypedEndpointIsNotFound(t *testing.T) {
+	for name, rules := range map[string]string{
+		"budget":     "budget: {per_day: 1000}",
+		"policy":     "policies: [{policy: run_cost, params: {max_usd_per_run: 0.3}}]",
+		"approvable": "policies: [{policy: run_cost, approvable: true, params: {max_usd_per_run: 0.3}}]",
+		"isolation":  "budget: {per_day: 1000}\n    isolation: {read: team}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, policies(rules))
+			for target, tt := range map[string]struct{ body, want string }{
+				"/v2/no-such-model/runsync":                    {`{"input":{}}`, `{"error":"no endpoint or public model of this name"`},
+				"/v2/no-such-model/retry/j1":                   {"{}", `{"error":"no endpoint or public model of this name"`},
+				"/v2/no-such-model/openai/v1/chat/completions": {hello, `{"error":{"message":"no endpoint or public model of this name","type":"not_found_error"`},
+			} {
+				if a := r.ask(t, "POST", target, "key_research", tt.body); a.Status != 404 || !strings.HasPrefix(a.Body, tt.want) {
+					t.Errorf("%s: %d %s, want 404 %s", target, a.Status, a.Body, tt.want)
+				}
+			}
+			r.want(t, 404, "GET", "/v2/no-such-model/status/j1", "")
+		})
 	}
 }
 

@@ -20,9 +20,9 @@ import (
 // the platform, and said beforehand by an explanation.
 func TestPolicies(t *testing.T) {
 	r := newRig(t, policies(`policies:
-      - {policy: run_endpoints, params: {endpoints: [flux, wan, llm], models: [small]}}
+      - {policy: run_endpoints, params: {endpoints: [flux, wan-2-5, llm], models: [small]}}
       - {policy: run_limits, params: {max_tokens: 100, max_execution_ms: 60000, max_ttl_ms: 90000, max_duration_seconds: 8}}
-      - {policy: run_cost, params: {max_usd_per_run: 0.5, prices: {other: {usd_per_run: 0.02}, flux: {usd_per_run: 0.02}, wan: {usd_per_second: 0.1, default_seconds: 5}}, endpoints: [llm]}}`))
+      - {policy: run_cost, params: {max_usd_per_run: 0.5, prices: {other: {usd_per_run: 0.02}, flux: {usd_per_run: 0.02}, wan-2-5: {usd_per_second: 0.1, default_seconds: 5}}, endpoints: [llm]}}`))
 	for name, tc := range map[string]struct{ target, body, policy, field string }{
 		"endpoint":       {"/v2/other/run", `{"input":{}}`, "run_endpoints", ""},
 		"model":          {"/v2/llm/openai/v1/chat/completions", `{"model":"large","messages":[{"role":"user"}]}`, "run_endpoints", "/model"},
@@ -33,7 +33,7 @@ func TestPolicies(t *testing.T) {
 		"time":           {"/v2/llm/run", `{"input":{},"policy":{"executionTimeout":60001}}`, "run_limits", "/policy/executionTimeout"},
 		"life":           {"/v2/llm/run", `{"input":{},"policy":{"ttl":90001}}`, "run_limits", "/policy/ttl"},
 		"length":         {"/v2/llm/run", `{"input":{"duration":9}}`, "run_limits", "/input/duration"},
-		"cost":           {"/v2/wan/run", `{"input":{"duration":6}}`, "run_cost", "/input"},
+		"cost":           {"/v2/wan-2-5/run", `{"input":{"duration":6}}`, "run_cost", "/input"},
 		"webhook":        {"/v2/llm/run", `{"input":{},"webhook":"https://169.254.169.254/x"}`, "run_webhooks", "/webhook"},
 		"second webhook": {"/v2/llm/runsync", `{"input":{},"webhookV2":"https://2852039166/"}`, "run_webhooks", "/webhookV2"},
 		"store":          {"/v2/llm/run", `{"input":{},"s3Config":{"endpointUrl":"https://169.254.169.254/x"}}`, "run_webhooks", "/s3Config/endpointUrl"},

@@ -21,7 +21,7 @@ func TestRefuse(t *testing.T) {
 		status        int
 		message, code string
 	}{
-		{&translate.Response{Status: 401, Body: map[string]any{"detail": "missing bearer token"}}, 401, "Unauthorized", "UNAUTHENTICATED"},
+		{&translate.Response{Status: 401, Body: map[string]any{"detail": "missing bearer token"}}, 401, "Unauthorized: missing bearer token", "UNAUTHENTICATED"},
 		{&translate.Response{Status: 402, Body: map[string]any{"detail": "budget spent", "decision": "d", "policies": []any{"budget"}}}, 200, "budget spent", "INSUFFICIENT_FUNDS"},
 		{&translate.Response{Status: 403, Body: map[string]any{"detail": "not allowed"}}, 200, "Forbidden: not allowed", "FORBIDDEN"},
 		{&translate.Response{Status: 403, Body: map[string]any{"title": "Forbidden"}}, 200, "Forbidden", "FORBIDDEN"},
@@ -62,7 +62,7 @@ func TestFailures(t *testing.T) {
 		message, code      string
 	}{
 		{"400", `podAction 400 {"detail":"not like this"}`, stop, 200, "not like this", "BAD_USER_INPUT"},
-		{"401", `podAction 401 {"detail":"x"}`, stop, 401, "Unauthorized", "UNAUTHENTICATED"},
+		{"401", `podAction 401 {"detail":"x"}`, stop, 401, "Unauthorized: x", "UNAUTHENTICATED"},
 		{"402", `podAction 402 {"detail":"no money"}`, stop, 200, "no money", "INSUFFICIENT_FUNDS"},
 		{"403", `podAction 403 {"detail":"access denied"}`, stop, 200, "Forbidden: access denied", "FORBIDDEN"},
 		{"404 of a query", `getPod 404 {}`, get, 200, "", ""},

@@ -121,7 +121,7 @@ func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.
 	case !refused && len(faults) > 0:
 		return a.rejected(faults)
 	case refused, in.Account == "" && !op.public:
-		return a.refused(http.StatusUnauthorized, &fault{message: textUnauthorized, code: codeUnauthenticated, status: http.StatusUnauthorized})
+		return a.refused(http.StatusUnauthorized, &fault{message: textUnauthorized + ": " + translate.NoKey, code: codeUnauthenticated, status: http.StatusUnauthorized})
 	}
 	budget, timeout := a.cfg.Timeout, a.cfg.Timeout
 	if op.creates {

@@ -206,7 +206,7 @@ func refusal(r *translate.Response, k legacy.Noun) *fault {
 	f, text := reading(r), r.Detail()
 	switch {
 	case r.Status == http.StatusUnauthorized:
-		f.message, f.code, f.http = textUnauthorized, codeUnauthenticated, http.StatusUnauthorized
+		f.message, f.code, f.http = textUnauthorized+": "+text, codeUnauthenticated, http.StatusUnauthorized
 	case r.Status == http.StatusPaymentRequired:
 		f.message, f.code = cmp.Or(translate.Text(r.Body, "detail"), textFunds), codeFunds
 	case r.Status == http.StatusForbidden:

@@ -105,7 +105,7 @@ func TestExecution(t *testing.T) {
 		},
 		{
 			name: "an unknown input field", document: `{ pod(input: {podID: "p"}) { id } }`,
-			want: `{"errors":[{"message":"Field \"podID\" is not defined by type \"PodFilter\".","locations":[{"line":1,"column":15}],"extensions":{"code":"BAD_USER_INPUT"}}]}`, status: 400,
+			want: `{"errors":[{"message":"Field \"podID\" is not defined by type \"PodFilter\". Did you mean \"podId\"?","locations":[{"line":1,"column":15}],"extensions":{"code":"BAD_USER_INPUT"}}]}`, status: 400,
 		},
 		{
 			name: "a subscription", document: `subscription { pod { id } }`,

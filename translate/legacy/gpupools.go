@@ -66,9 +66,11 @@ func (s *Session) choosePools(ctx context.Context, tokens []string) (pools, erro
 	if len(tokens) == 0 {
 		return s.defaultPools(ctx)
 	}
+	var types []any
 	chosen, unknown := selectPools(nil, tokens)
 	if len(chosen.excluded) > 0 || len(unknown) > 0 {
-		types, err := s.ServerlessTypes(ctx)
+		var err error
+		types, err = s.ServerlessTypes(ctx)
 		switch {
 		case err == nil:
 			chosen, unknown = selectPools(types, tokens)
@@ -77,10 +79,11 @@ func (s *Session) choosePools(ctx context.Context, tokens []string) (pools, erro
 		}
 	}
 	for _, id := range unknown {
+		meant := didYouMean(id, types)
 		if len(chosen.ids) == 0 {
-			return pools{}, invalid(s.Quirks.GPUsField, "%.64q is not available for serverless", id)
+			return pools{}, invalid(s.Quirks.GPUsField, "%.64q is not available for serverless%s", id, meant)
 		}
-		s.Remark(s.Quirks.GPUsField, id+" is not available for serverless, skipped")
+		s.Remark(s.Quirks.GPUsField, id+" is not available for serverless"+meant+", skipped")
 	}
 	if len(chosen.ids) == 0 {
 		return pools{}, invalid("", "%s is required", s.Quirks.GPUsField)

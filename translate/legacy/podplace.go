@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/v2"
 )
@@ -48,6 +49,8 @@ type Placement struct {
 const (
 	// maxDefaultTypes is how many GPU types are tried when the caller names none.
 	maxDefaultTypes = 10
+	// maxUnknownTypes is how many GPU types that the catalog does not have a refusal names.
+	maxUnknownTypes = 10
 	// priceTolerance is by how much a price may exceed MaxPrice: clients compute
 	// it with fewer digits than the catalog has.
 	priceTolerance = 0.005
@@ -260,17 +263,42 @@ func (c *podCreate) dropUnknown(ctx context.Context, offered map[string][]any) e
 		return nil
 	}
 	c.want.Types = nil
+	var lacking []string
 	for _, id := range given {
 		if known(id) {
 			c.want.Types = append(c.want.Types, id)
-		} else {
-			c.Remark(c.want.TypesField, id+" is not in the catalog, skipped")
+			continue
+		}
+		all, _ := c.GPUs(ctx, translate.GPUQuery{})
+		meant := " is not in the catalog" + didYouMean(id, all)
+		c.Remark(c.want.TypesField, id+meant+", skipped")
+		if len(lacking) < maxUnknownTypes {
+			lacking = append(lacking, translate.Clip(id, 64)+meant)
 		}
 	}
 	if len(c.want.Types) == 0 {
-		return invalid("", "%s", c.Quirks.UnknownTypes)
+		return invalid("", "%s: %s", c.Quirks.UnknownTypes, strings.Join(lacking, ", "))
 	}
 	return nil
+}
+
+// didYouMean returns the end of a sentence about a name that abbreviates GPU types of a list. It returns "" for any other name.
+func didYouMean(name string, types []any) string {
+	if translate.ByID(types, name) != nil {
+		return "" // it is known, and not offered where it is asked for
+	}
+	names := make([]string, len(types))
+	for i, t := range types {
+		names[i] = translate.Text(t, "id") + " " + translate.Text(t, "name")
+	}
+	var meant []string
+	for _, i := range fault.Abbreviates(name, names) {
+		meant = append(meant, translate.Text(types[i], "id"))
+	}
+	if len(meant) == 0 {
+		return ""
+	}
+	return "; did you mean " + strings.Join(meant, " or ") + "?"
 }
 
 var countryPattern = regexp.MustCompile(`^[A-Z]{2}$`)

@@ -22,7 +22,7 @@ type Quirks struct {
 	StrictFamily bool
 	// DataCentersField, CountriesField and VCPUsField are the dialect's names.
 	DataCentersField, CountriesField, VCPUsField string
-	// UnknownTypes is said of GPU types of which the catalog has none.
+	// UnknownTypes begins the refusal of GPU types of which the catalog has none.
 	UnknownTypes string
 	// CountriesApart asks the catalog twice when countries are named: v1 also
 	// chooses from and shows types that are elsewhere.

@@ -74,7 +74,7 @@ func New(cfg Config, deps translate.Deps) (*API, error) {
 		GPUsField: "gpuTypeIds", PicksPools: true, StrictFamily: true,
 		NoCPUVolume:      "CPU pods have no volume, ignored",
 		CountriesApart:   true,
-		DataCentersField: "dataCenterIds", CountriesField: "countryCodes", VCPUsField: "vcpuCount", UnknownTypes: "gpuTypeIds: none of them is in the catalog",
+		DataCentersField: "dataCenterIds", CountriesField: "countryCodes", VCPUsField: "vcpuCount", UnknownTypes: "gpuTypeIds",
 	}
 	a.byID = make(map[string]*row, len(a.rows))
 	for i := range a.rows {

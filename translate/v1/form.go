@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	configfault "github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
@@ -165,11 +166,16 @@ func (f form) extra(body map[string]any) []string {
 		}
 	}
 	slices.Sort(unknown)
-	for _, key := range unknown {
-		problems = append(problems, "key provided in request body which is not in input schema: '"+translate.Clip(key, 64)+"'")
-		if len(problems) == maxProblems {
-			break
+	names := make([]string, len(f))
+	for i, field := range f {
+		names[i] = field.name
+	}
+	for _, key := range unknown[:min(len(unknown), maxProblems)] {
+		problem := "key provided in request body which is not in input schema: '" + translate.Clip(key, 64) + "'"
+		if near := configfault.Nearest(key, names); near != "" {
+			problem += ", did you mean '" + near + "'?"
 		}
+		problems = append(problems, problem)
 	}
 	return problems
 }

@@ -103,7 +103,17 @@ func TestCreatePodCandidates(t *testing.T) {
 		},
 		"all types unknown": {
 			`{"imageName":"img:1","gpuTypeIds":["NVIDIA TitanX"]}`, nil,
-			400, "gpuTypeIds: none of them is in the catalog", "", "gpuTypeIds: NVIDIA TitanX is not in the catalog, skipped",
+			400, "gpuTypeIds: NVIDIA TitanX is not in the catalog", "", "gpuTypeIds: NVIDIA TitanX is not in the catalog, skipped",
+		},
+		"short names": {
+			`{"imageName":"img:1","gpuTypeIds":["L4","NVIDIA L40"]}`, nil,
+			400, "gpuTypeIds: L4 is not in the catalog; did you mean NVIDIA L4?, NVIDIA L40 is not in the catalog", "",
+			"gpuTypeIds: L4 is not in the catalog; did you mean NVIDIA L4?, skipped",
+		},
+		"a short name beside an id": {
+			`{"imageName":"img:1","gpuTypeIds":["RTX 4090","NVIDIA L4"]}`,
+			[]answer{created("NVIDIA L4")},
+			201, "", "L4", "gpuTypeIds: RTX 4090 is not in the catalog; did you mean NVIDIA GeForce RTX 4090?, skipped",
 		},
 		"no types: cheapest first": {
 			`{"imageName":"img:1"}`,

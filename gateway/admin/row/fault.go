@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
+	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
 // Fault describes an invalid parameter.
@@ -52,15 +52,7 @@ type RefusedError struct {
 // Error implements error.
 func (e RefusedError) Error() string { return e.Reason }
 
-// Nearest returns the most similar name, or "" if more than a third of the letters differ from every name.
-func Nearest(written string, names []string) string {
-	best, nearest := "", 1+max(min(2, len(written)/2), len(written)/3)
-	for _, name := range names {
-		if d := levenshtein.ComputeDistance(strings.ToLower(written), strings.ToLower(name)); d < nearest {
-			best, nearest = name, d
-		}
-	}
-	return best
-}
+// Nearest returns the name that was probably meant by a misspelt one, "" for none.
+func Nearest(written string, names []string) string { return fault.Nearest(written, names) }
 
 func quoted(text string) string { return strconv.Quote(text) }

@@ -134,12 +134,3 @@ func TestSigns(t *testing.T) {
 		}
 	}
 }
-
-func TestNearest(t *testing.T) {
-	t.Parallel()
-	for written, want := range map[string]string{"researhc": "research", "Research": "research", "opps": "ops", "x": "", "finance": ""} {
-		if got := row.Nearest(written, []string{"research", "ops"}); got != want {
-			t.Errorf("nearest to %q: %q, want %q", written, got, want)
-		}
-	}
-}

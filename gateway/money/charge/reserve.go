@@ -29,10 +29,9 @@ type Reserve struct {
 	Repeats Noting
 	// Approvals lets calls pass a budget that were approved.
 	Approvals Approving
-	// Reader and Endpoint read an endpoint of the organisation, Workers its workers.
-	Reader   *filter.Reader
-	Endpoint *schema.Operation
-	Workers  *schema.Operation
+	// Reader reads an endpoint of the organisation, by the operation Workers its workers.
+	Reader  *filter.Reader
+	Workers *schema.Operation
 	// Unresolved is how long the gateway searches for a resource that a call with an unknown outcome may have
 	// created.
 	Unresolved time.Duration

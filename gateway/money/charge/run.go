@@ -73,22 +73,15 @@ func onceOf(cost catalog.Money) spend.Amounts {
 func expectable(ex *filter.Exchange, row *operation.Row) bool { return !row.Opaque && !ex.FillsBatch() }
 
 // unpriced refuses a run without a known price where a budget of a day or month
-// applies, unless it is on an endpoint of the organisation: its cost is that of the
-// endpoint's workers.
+// applies, unless it is on an endpoint of the organisation: its cost is the cost of the
+// endpoint's workers. A run whose target does not exist is refused with 404.
 func (f *Reserve) unpriced(ctx context.Context, ex *filter.Exchange) error {
-	id, plan := ex.Params["id"], ex.Tenant.Budgets
+	plan := ex.Tenant.Budgets
 	if plan == nil || !plan.Accrues(spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}) || ex.Opaque() {
 		return nil // load-balanced endpoints are not public
 	}
-	if !catalog.Public(id) {
-		_, refusal, err := f.Reader.Recall(ctx, ex, f.Endpoint, map[string]string{"id": id})
-		switch {
-		case err != nil, refusal != nil && refusal.Status != http.StatusNotFound:
-			return problem.PriceUnavailable.New("it cannot be determined at the moment whether this is an endpoint of the organisation, and no price of its runs is known").
-				With("Retry-After", "1").Because(err)
-		case refusal == nil:
-			return nil
-		}
+	if own, err := f.Reader.OwnsTarget(ctx, ex); own || err != nil {
+		return err
 	}
 	return problem.PriceUnknown.New("what runs of this model cost is not known, and a budget per day or month applies")
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
 // coercer turns literals and variables into values by the type of the position
@@ -170,7 +172,7 @@ func (c *coercer) object(members []member, t *ast.Type, path string) (any, *Erro
 		name := c.named(m.name)
 		field := def.Fields.ForName(name)
 		if field == nil {
-			c.miss(badInput(`Field "` + Clip(m.name) + `" is not defined by type "` + def.Name + `".`).at(m.at))
+			c.miss(m, def)
 			continue
 		}
 		v, fault := c.value(m.value, field.Type, path+"."+m.name)
@@ -187,12 +189,25 @@ func (c *coercer) object(members []member, t *ast.Type, path string) (any, *Erro
 // mostUnknown bounds the unknown members that one refusal names.
 const mostUnknown = 20
 
-// miss notes an unknown member. The others are looked at all the same, so that all
-// are named at once.
-func (c *coercer) miss(fault *Error) {
+// miss notes a member that an input type does not have. The other members are looked at all the same, so that all
+// unknown ones are named at once.
+func (c *coercer) miss(m member, of *ast.Definition) {
 	if len(c.unknown) < mostUnknown {
-		c.unknown = append(c.unknown, fault)
+		text := `Field "` + Clip(m.name) + `" is not defined by type "` + of.Name + `".` + suggestion(m.name, of.Fields)
+		c.unknown = append(c.unknown, badInput(text).at(m.at))
 	}
+}
+
+// suggestion returns a sentence with the field that was probably meant by a misspelt name, "" for none.
+func suggestion(name string, fields ast.FieldList) string {
+	names := make([]string, len(fields))
+	for i, field := range fields {
+		names[i] = field.Name
+	}
+	if near := fault.Nearest(name, names); near != "" {
+		return ` Did you mean "` + near + `"?`
+	}
+	return ""
 }
 
 // variable coerces the request's value of $name, or its default.

@@ -34,7 +34,7 @@ const (
 // are checked while fields are merged. None of them looks at the value of a literal.
 func leniently() []core.Rule {
 	list := []core.Rule{
-		rules.FieldsOnCorrectTypeRuleWithoutSuggestions,
+		fieldsOnCorrectType(),
 		rules.FragmentsOnCompositeTypesRule,
 		rules.KnownArgumentNamesRuleWithoutSuggestions,
 		rules.KnownDirectivesRule,
@@ -56,6 +56,23 @@ func leniently() []core.Rule {
 	}
 	slices.SortFunc(list, func(a, b core.Rule) int { return strings.Compare(a.Name, b.Name) }) // the order of their faults
 	return list
+}
+
+// fieldsOnCorrectType is the rule of that name. It suggests fields for the faults that are reported alone: a document can have thousands.
+func fieldsOnCorrectType() core.Rule {
+	return core.Rule{Name: "FieldsOnCorrectType", RuleFunc: func(observers *core.Events, addError core.AddErrFunc) {
+		found := 0
+		observers.OnField(func(_ *core.Walker, field *ast.Field) {
+			if field.ObjectDefinition == nil || field.Definition != nil {
+				return
+			}
+			message := `Cannot query field "` + field.Name + `" on type "` + field.ObjectDefinition.Name + `".`
+			if found++; found <= mostErrors {
+				message += suggestion(field.Name, field.ObjectDefinition.Fields)
+			}
+			addError(core.Message("%s", message), core.At(field.Position))
+		})
+	}}
 }
 
 // Request is one GraphQL request.
