@@ -1,6 +1,7 @@
 package graphql
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"slices"
@@ -22,6 +23,12 @@ const (
 // deployGPUPod makes a pod of the first GPU type and cloud that is free.
 func deployGPUPod(ctx context.Context, x *exchange, in input) (any, error) {
 	a := in.object("input")
+	if instances := a.texts("instanceIds"); len(instances) > 0 {
+		if a.text("computeType") == "CPU" || a.text("gpuTypeId") == "" && len(a.texts("gpuTypeIdList")) == 0 {
+			return deployCPUPod(ctx, x, in)
+		}
+		x.Warn("instanceIds", "not used, the pod has GPUs")
+	}
 	want, err := x.podCreate(ctx, a)
 	if err != nil {
 		return nil, err
@@ -71,12 +78,19 @@ func deployCPUPod(ctx context.Context, x *exchange, in input) (any, error) {
 		x.Warn("cloudType", "CPU pods are placed in SECURE only")
 	}
 	want.CPU, want.Clouds = true, []string{secure}
-	if id := a.text("instanceId"); id != "" {
-		name, vcpus, ok := splitInstance(id)
-		if !ok {
-			return nil, badInput("instanceId must be <flavour>-<vcpu>-<memory>")
+	if ids := translate.Unique(append([]string{a.text("instanceId")}, a.texts("instanceIds")...)); len(ids) > 0 {
+		want.TypesField, want.Unchecked = "instanceId", true
+		for _, id := range ids {
+			name, vcpus, ok := splitInstance(id)
+			if !ok {
+				return nil, badInput("instanceId must be <flavour>-<vcpu>-<memory>")
+			}
+			if want.Count = cmp.Or(want.Count, vcpus); vcpus != want.Count {
+				x.Warn("instanceIds", id+" left out, the first has another number of vCPUs")
+				continue
+			}
+			want.Types = append(want.Types, name)
 		}
-		want.Types, want.TypesField, want.Unchecked, want.Count = []string{name}, "instanceId", true, vcpus
 	} else {
 		least, _ := a.int("minVcpuCount")
 		if want.Count = translate.PowerOfTwo(least); want.Count == 0 {
@@ -101,6 +115,8 @@ func (x *exchange) podCreate(ctx context.Context, a args) (*legacy.PodCreate, er
 	switch {
 	case a.text("stopAfter") != "" || a.text("terminateAfter") != "":
 		return nil, badInput("scheduled stop is not available")
+	case a.object("savingsPlan").text("planLength") != "" || a.object("savingsPlan")["upfrontCost"] != nil && a.object("savingsPlan")["upfrontCost"] != 0.0:
+		return nil, badInput("savingsPlan: savings plans are not available")
 	case a.text("volumeKey") != "":
 		return nil, badInput("volumeKey: encrypted volumes are not available")
 	case a.text("imageName") == "" && a.text("templateId") == "":

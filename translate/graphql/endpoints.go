@@ -159,7 +159,6 @@ func endpointFields() objectType {
 		"env":                of(func(e *endpoint) any { return variables(any(e.Env())) }),
 		"version":            field(endpointVersion),
 		"createdAt":          of(func(e *endpoint) any { return orNull(instant(e.CreatedAt())) }),
-		"aiKey":              always(nil),
 		"activeBuildid":      always(nil),
 		"idePodId":           always(nil),
 		"flashEnvironmentId": always(nil),
@@ -235,7 +234,7 @@ func endpointWorkers(ctx context.Context, x *exchange, e *endpoint, _ input) (an
 		if id := translate.Text(w, "gpuTypeId"); id != "" {
 			m["gpu"] = map[string]any{"id": id, "count": translate.At(w, "gpuCount")}
 		}
-		p := &pod{Pod: v2.PodOf(m), endpoint: e.ID(), group: group}
+		p := &pod{Pod: v2.PodOf(m), endpoint: e.ID(), version: translate.At(w, "version"), group: group}
 		out, group.ids = append(out, p), append(group.ids, p.ID())
 	}
 	return out, nil

@@ -76,7 +76,7 @@ func endpointBilling(ctx context.Context, r *request) (*reply, error) {
 		}
 		group := id
 		if byType {
-			group = cmp.Or(endpoint.kind(), gone[id].BilledType, unknownType)
+			group = cmp.Or(endpoint.kind(), gone[id].BilledType, legacy.UnknownType)
 		}
 		sums.add(record, group)
 	}
