@@ -153,7 +153,11 @@ func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 		}
 		return c.run(ctx, ex, r.Read)
 	}
-	ex.Translation.Wish = r.Wish
+	ex.Translation.Wish, ex.Translation.StopAt, ex.Translation.TerminateAt = r.Wish, r.StopAt, r.TerminateAt
+	if (!r.StopAt.IsZero() || !r.TerminateAt.IsZero()) && ex.Tenant.Budgets == nil {
+		const detail = "the gateway cannot stop or terminate the pod at a time, because the organisation has no budget and therefore no ledger"
+		return &translate.Response{Status: http.StatusBadRequest, Body: map[string]any{"detail": detail}, Refused: true}, nil
+	}
 	return c.create(ctx, ex, r.OnLateSuccess)
 }
 

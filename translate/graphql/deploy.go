@@ -113,8 +113,6 @@ func deployCPUPod(ctx context.Context, x *exchange, in input) (any, error) {
 // cannot do and what would be dangerous to ignore.
 func (x *exchange) podCreate(ctx context.Context, a args) (*legacy.PodCreate, error) {
 	switch {
-	case a.text("stopAfter") != "" || a.text("terminateAfter") != "":
-		return nil, badInput("scheduled stop is not available")
 	case a.object("savingsPlan").text("planLength") != "" || a.object("savingsPlan")["upfrontCost"] != nil && a.object("savingsPlan")["upfrontCost"] != 0.0:
 		return nil, badInput("savingsPlan: savings plans are not available")
 	case a.text("volumeKey") != "":
@@ -130,12 +128,37 @@ func (x *exchange) podCreate(ctx context.Context, a args) (*legacy.PodCreate, er
 		PodWishes: newPodWishes(a), Template: a.text("templateId"), NetworkVolume: a.text("networkVolumeId"),
 		Request: string(args),
 	}
+	if want.StopAt, err = x.deadline(a, "stopAfter"); err != nil {
+		return nil, err
+	}
+	if want.TerminateAt, err = x.deadline(a, "terminateAfter"); err != nil {
+		return nil, err
+	}
 	want.InOrder = true
 	want.GlobalNetworking, _ = a.bool("globalNetwork")
 	if cost, _ := a.float("deployCost"); cost > 0 {
 		want.MaxPrice = cost
 	}
 	return want, x.placement(ctx, a, &want.Placement)
+}
+
+// deadline reads a time to come, zero for none. A time without a zone is in UTC.
+func (x *exchange) deadline(a args, name string) (time.Time, error) {
+	text := a.text(name)
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		t, err = time.Parse("2006-01-02T15:04:05", text)
+	}
+	switch {
+	case err != nil:
+		return t, badInput(name + ": expected a time like 2026-12-01T18:00:00Z")
+	case !t.After(x.Deps().Now()):
+		return t, badInput(name + ": is in the past")
+	}
+	return t, nil
 }
 
 // newPodWishes reads the wishes for a new pod. Clients send 0 or ""
