@@ -194,9 +194,10 @@ func endpointVersion(ctx context.Context, x *exchange, e *endpoint, _ input) (an
 // endpointTemplate shows the real template where it can still be read, else the
 // endpoint's own settings under the same id.
 func endpointTemplate(ctx context.Context, x *exchange, e *endpoint, _ input) (any, error) {
-	id := e.note(ctx, x).TemplateID
+	note := e.note(ctx, x)
+	id := note.TemplateID
 	if id == "" {
-		return found(legacy.VirtualTemplate(e.Members)), nil
+		return found(legacy.VirtualTemplate(e.Members, note)), nil
 	}
 	if e.listed {
 		list, err := x.OwnTemplates(ctx, "list templates")
@@ -210,7 +211,7 @@ func endpointTemplate(ctx context.Context, x *exchange, e *endpoint, _ input) (a
 	t, err := x.Template(ctx, legacy.NounTemplate.About("get"), id)
 	switch {
 	case legacy.IsMissing(err):
-		t = legacy.VirtualTemplate(e.Members)
+		t = legacy.VirtualTemplate(e.Members, note)
 		t.KnownAs = id
 	case err != nil:
 		return nil, err
