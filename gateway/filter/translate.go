@@ -80,6 +80,9 @@ func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 	for _, c := range ex.Calls {
 		tell(ex.Answer, &c.Judged.Verdict)
 		tellWithheld(ex.Answer, c)
+		if c.Answer.Header[HeaderReplayed] != nil {
+			ex.Answer.Header.Set(HeaderReplayed, "true")
+		}
 		f.Tell(c, ex.Answer)
 	}
 	for _, c := range calls.made {
@@ -185,7 +188,7 @@ func (c *calls) run(ctx context.Context, ex *Exchange, read bool) (*translate.Re
 		return nil, err
 	}
 	answer.Refused = ex.Sent == NotSent && ex.Event.Refusal != "" && ex.Event.Stage != StageDispatch
-	answer.Earlier = ex.Adopted != "" && ex.Sent == NotSent
+	answer.Earlier = (ex.Adopted != "" || ex.Answer.Header[HeaderReplayed] != nil) && ex.Sent == NotSent
 	return answer, nil
 }
 
