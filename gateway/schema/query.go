@@ -16,7 +16,7 @@ import (
 // than once, a value of the wrong type, and parameters that exclude or need each
 // other are violations; the query is then nil.
 //
-// The values are those of the caller, which the checks leave only one spelling.
+// The values are those of the caller, except booleans, which clients spell in several ways.
 func (op *Operation) CanonicalQuery(query url.Values) (url.Values, []Violation) {
 	if op.undescribed {
 		return plainQuery(query)
@@ -31,6 +31,9 @@ func (op *Operation) CanonicalQuery(query url.Values) (url.Values, []Violation) 
 		case len(values) == 1:
 			vs = append(vs, op.checkParameter(&p, values[0])...)
 			out[p.Name] = []string{values[0]}
+			if b, isBoolean := typed(p.Type, values[0]).(bool); isBoolean {
+				out[p.Name] = []string{strconv.FormatBool(b)}
+			}
 		case p.Required:
 			vs = append(vs, inQuery(http.StatusUnprocessableEntity, "required", "is missing", p.Name))
 		}
@@ -65,13 +68,14 @@ func (op *Operation) checkParameter(p *Parameter, value string) []Violation {
 }
 
 // typed reads a value as the JSON type a parameter has; a value of another type stays a
-// string, which the schema then refuses.
+// string, which the schema then refuses. A boolean may be spelled as [strconv.ParseBool] takes it: Python
+// clients send True.
 func typed(kind, value string) any {
-	switch {
-	case kind == "integer" && isPlainInteger(value):
+	if kind == "integer" && isPlainInteger(value) {
 		return json.Number(value)
-	case kind == "boolean" && (value == "true" || value == "false"):
-		return value == "true"
+	}
+	if b, err := strconv.ParseBool(value); kind == "boolean" && err == nil {
+		return b
 	}
 	return value
 }
