@@ -260,7 +260,10 @@ func probes() []probe {
 			"gpuTypeId": `"NVIDIA L4"`, "gpuTypeIdList": `["NVIDIA L4","NVIDIA GeForce RTX 4090"]`, "cloudType": `"SECURE"`, "countryCode": `"RO"`,
 			"dataCenterId": `"EU-RO-1"`, "compliance": `["GDPR"]`, "env": `[{"key":"a","value":"b"}]`, "allowedCudaVersions": `["12.8"]`,
 			"minCudaVersion": `"12.8"`, "cudaVersion": `"12.8"`, "computeType": `"GPU"`, "volumeMountPath": `"/m"`,
-			"savingsPlan": `{"planLength":"1_month"}`, "instanceIds": `["cpu3c-2-4"]`,
+			"savingsPlan": `{"planLength":"1_month"}`, "instanceIds": `["cpu3c-2-4"]`, "dataCenterIds": `["EU-RO-1"]`, "volumeMounts": `[{"volumeId":"v"}]`,
+		}},
+		{"VolumeMountInput", `mutation($v: X) { podFindAndDeployOnDemand(input: {gpuTypeId: "NVIDIA L4", imageName: "i", volumeMounts: [$v]}) { id } }`, `{"volumeId":"v"}`, pod, map[string]string{
+			"volumeId": `"other"`, "mountPath": `"/m"`,
 		}},
 		{"SavingsPlanInput", `mutation($v: X) { podFindAndDeployOnDemand(input: {gpuTypeId: "NVIDIA L4", imageName: "i", savingsPlan: $v}) { id } }`, `{}`, pod, nil},
 		{"UserBillingInput", "query($v: X) { myself { billing(input: $v) { summary { time } } } }", `{}`, pod, map[string]string{"granularity": `"MONTHLY"`}},
@@ -268,7 +271,7 @@ func probes() []probe {
 		{"EndpointStatisticInput", `query($v: X) { myself { endpoint(id: "e") { workerState(input: $v) { ready } } } }`, `{}`, serverless, map[string]string{"granularity": `"LIVE"`}},
 		{"deployCpuPodInput", m("deployCpuPod", "{id}"), `{"imageName":"org/i"}`, pod, map[string]string{
 			"instanceId": `"cpu5g-2-8"`, "cloudType": `"COMMUNITY"`, "countryCode": `"RO"`, "dataCenterId": `"EU-RO-1"`, "compliance": `["GDPR"]`,
-			"env": `[{"key":"a","value":"b"}]`, "minVcpuCount": `8`, "minMemoryInGb": `6`,
+			"env": `[{"key":"a","value":"b"}]`, "minVcpuCount": `8`, "minMemoryInGb": `6`, "dataCenterIds": `["EU-RO-1"]`, "volumeMounts": `[{"volumeId":"v"}]`,
 		}},
 		{"PodEditJobInput", m("podEditJob", "{id}"), `{"podId":"p"}`, pod, map[string]string{"podId": `"other"`, "env": `[{"key":"a","value":"b"}]`, "volumeInGb": `40`}},
 		{

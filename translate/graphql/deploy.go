@@ -128,6 +128,9 @@ func (x *exchange) podCreate(ctx context.Context, a args) (*legacy.PodCreate, er
 		PodWishes: newPodWishes(a), Template: a.text("templateId"), NetworkVolume: a.text("networkVolumeId"),
 		Request: string(args),
 	}
+	if err := mounts(a, want); err != nil {
+		return nil, err
+	}
 	if want.StopAt, err = x.deadline(a, "stopAfter"); err != nil {
 		return nil, err
 	}
@@ -140,6 +143,26 @@ func (x *exchange) podCreate(ctx context.Context, a args) (*legacy.PodCreate, er
 		want.MaxPrice = cost
 	}
 	return want, x.placement(ctx, a, &want.Placement)
+}
+
+// mounts reads volumeMounts: v2 mounts one network volume.
+func mounts(a args, want *legacy.PodCreate) error {
+	for i, v := range a.list("volumeMounts") {
+		m, _ := v.(map[string]any)
+		id, path := args(m).text("volumeId"), args(m).text("mountPath")
+		switch kind := args(m).text("volumeType"); {
+		case id == "":
+			continue
+		case kind != "" && kind != "NETWORK_VOLUME":
+			return badInput("volumeMounts[" + strconv.Itoa(i) + "]: only network volumes are available")
+		case want.NetworkVolume != "" && want.NetworkVolume != id:
+			return badInput("volumeMounts[" + strconv.Itoa(i) + "]: a pod mounts one network volume")
+		}
+		if want.NetworkVolume = id; path != "" {
+			want.MountPath = legacy.Given(path)
+		}
+	}
+	return nil
 }
 
 // deadline reads a time to come, zero for none. A time without a zone is in UTC.
@@ -214,7 +237,8 @@ func portList(a args) []string {
 // placement reads where the pod may go: the centres named or those of a country, and
 // of them those that meet the compliance asked for.
 func (x *exchange) placement(ctx context.Context, a args, p *legacy.Placement) error {
-	if p.DataCenters = translate.SplitList(a.text("dataCenterId")); len(p.DataCenters) == 0 && a.text("countryCode") != "" {
+	p.DataCenters = translate.Unique(append(translate.SplitList(a.text("dataCenterId")), a.texts("dataCenterIds")...))
+	if len(p.DataCenters) == 0 && a.text("countryCode") != "" {
 		p.Countries = []string{strings.ToUpper(a.text("countryCode"))}
 	}
 	list := a.texts("compliance")
