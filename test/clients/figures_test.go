@@ -20,6 +20,7 @@ func TestTheFiguresOfThePage(t *testing.T) {
 		"flash.json": "`flash` | 1.21.0", "flash_dev.json": "`flash init`, `flash dev` on that project | 1.21.0", "js_openai.json": "OpenAI, JavaScript | 7.57.0", "js_sdk.json": "JavaScript SDK, endpoints | 1.1.2",
 		"mcp-4.json": "MCP server | 4.0.0", "mcp-v1.json": "MCP server, by v1 | 3.4.0", "mcp-v2.json": "MCP server, by v2 | 3.4.0", "openai.json": "OpenAI, Python | 3.54.0",
 	}
+	rows["sdk2-dev.json"], rows["graphql-0.1.0.json"] = "Python SDK, development session and task | 2.0.0rc2", "generated GraphQL client | 0.1.0"
 	for _, version := range sdks {
 		rows["sdk-"+version+".json"] = "Python SDK, GraphQL | " + version
 		rows["sdk_run-"+version+".json"] = "Python SDK, endpoints | " + version
