@@ -1,6 +1,6 @@
 // Package clients runs public client programs, unmodified and of pinned versions, through
-// the gateway over the emulator: the Python SDK, flash, the MCP server, the price
-// collector and the OpenAI client. Their key has no roles, as the README writes one. Each
+// the gateway over the emulator: the Python SDK, a generated GraphQL client, flash,
+// the MCP server, the price collector and the OpenAI client. Their key has no roles, as the README writes one. Each
 // is driven by a small script beside the tests that makes every call the program has and
 // prints its result; the tests say what that must be. An OpenID Connect issuer,
 // oidc-provider, gives callers and admins their tokens.
