@@ -197,7 +197,7 @@ func (g *Gateway) newDecisions(cfg *settings.Config) (err error) {
 func (g *Gateway) dryRun() (*explain.DryRun, error) {
 	now := g.current.Load()
 	// Resources of a dry run must not be remembered.
-	legacy, err := dialects.New(now.config, translate.Deps{Now: g.deps.Now}.WithDefaults())
+	legacy, err := dialects.New(now.config, translate.Deps{Now: g.deps.Now}.WithDefaults(), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,11 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	legacy, err := dialects.New(cfg, g.dialects)
+	var before *dialects.Dialects
+	if now := g.current.Load(); now != nil {
+		before = now.legacy
+	}
+	legacy, err := dialects.New(cfg, g.dialects, before)
 	if err != nil {
 		return nil, err
 	}
@@ -150,6 +154,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		account:  asks,
 		runs:     runs,
 		engine:   engine,
+		legacy:   legacy,
 		moves:    legacy.Moves(),
 		zones:    zones,
 		admins:   admins.WithIssuers(cfg.Admin.Issuers, g.issuerKeys),

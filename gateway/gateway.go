@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/billtypes"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/dialects"
 	"github.com/tollgate-dev/tollgate/gateway/engines"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/fleet"
@@ -161,6 +162,7 @@ type state struct {
 	account  *account.Client
 	runs     platform.Runs
 	engine   *policies.Engine
+	legacy   *dialects.Dialects
 	// moves maps operations of v1 to those of v2 that take their place.
 	moves  map[string][]string
 	zones  map[string]spend.Zone // by organisation

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // What clients spell in their own way has the same status at the gateway as at the platform.
@@ -12,6 +13,7 @@ func TestSpellings(t *testing.T) {
 	t.Parallel()
 	const pod, endpoint = `{"name":"p","image":"i:1","gpu":{"id":"NVIDIA L4"},`, `{"templateId":"T"`
 	eachDoor(t, func(t *testing.T, d *door) {
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
 		template := fmt.Sprint(field(t, d.ask(t, request("POST", "/v2/templates", "key_platform", `{"name":"t","image":"i:1","serverless":true}`)).Body, "id"))
 		for _, tt := range []struct {
 			method, target, body string
@@ -39,7 +41,7 @@ func TestSpellings(t *testing.T) {
 			if body != "" {
 				req.Header.Set("Content-Type", "application/json")
 			}
-			res, err := http.DefaultTransport.RoundTrip(req)
+			res, err := client.Do(req)
 			if err != nil {
 				t.Fatal(err)
 			}
