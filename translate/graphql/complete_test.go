@@ -51,7 +51,7 @@ func TestKnownNames(t *testing.T) {
 	s := schema(t)
 	for line := range strings.Lines(string(raw)) {
 		typ, fields, _ := strings.Cut(brand(line), ":")
-		for _, name := range strings.FieldsSeq(fields) {
+		for name := range strings.FieldsSeq(fields) {
 			if def := s.Types[typ]; def == nil || def.Fields.ForName(name) == nil {
 				t.Errorf("%s.%s is not in the schema", typ, name)
 			}
