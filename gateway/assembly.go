@@ -194,7 +194,7 @@ func (g *Gateway) newDecisions(cfg *settings.Config) (err error) {
 func (g *Gateway) dryRun() (*explain.DryRun, error) {
 	now := g.current.Load()
 	// Resources of a dry run must not be remembered.
-	legacy, err := dialects.New(now.Config, translate.Deps{Now: g.deps.Now}.WithDefaults())
+	legacy, err := dialects.New(now.Config, translate.Deps{Now: g.deps.Now}.WithDefaults(), nil)
 	if err != nil {
 		return nil, err
 	}

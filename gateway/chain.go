@@ -38,7 +38,11 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	legacy, err := dialects.New(cfg, g.dialects)
+	var before *dialects.Dialects
+	if now := g.current.Load(); now != nil {
+		before = now.legacy
+	}
+	legacy, err := dialects.New(cfg, g.dialects, before)
 	if err != nil {
 		return nil, err
 	}
@@ -145,6 +149,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		account:  asks,
 		runs:     runs,
 		engine:   engine,
+		legacy:   legacy,
 		admins:   admins.WithIssuers(cfg.Admin.Issuers, g.issuerKeys),
 		loaded:   g.deps.Now(),
 	}, nil

@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/audit/ship"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/dialects"
 	"github.com/tollgate-dev/tollgate/gateway/engines"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/fleet"
@@ -161,6 +162,7 @@ type state struct {
 	account  *account.Client
 	runs     platform.Runs
 	engine   *policies.Engine
+	legacy   *dialects.Dialects
 	admins   *admin.Directory
 	loaded   time.Time
 }

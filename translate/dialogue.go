@@ -186,6 +186,24 @@ func (d *Dialogue) Warn(field, what string) {
 	}
 }
 
+// Unavailable warns that fields of the answer are null because v2 has nothing for them.
+// One warning names as many as it has room for.
+func (d *Dialogue) Unavailable(fields []string) {
+	const what = "unknown to the v2 API, null"
+	for len(fields) > 0 {
+		n, length := 1, len(fields[0])
+		for n < len(fields) && length+len(", ")+len(fields[n]) <= maxWarningLen-len(": "+what) {
+			length += len(", ") + len(fields[n])
+			n++
+		}
+		d.Remark(strings.Join(fields[:n], ", "), what)
+		d.mu.Lock()
+		d.lost = append(d.lost, fields[:min(n, max(maxWarnings-len(d.lost), 0))]...)
+		d.mu.Unlock()
+		fields = fields[n:]
+	}
+}
+
 // Remark warns as Warn does, but of effects of a policy, a fault or the caller:
 // nothing is lost that v2 lacks.
 func (d *Dialogue) Remark(field, what string) {

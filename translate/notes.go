@@ -47,6 +47,8 @@ type EndpointNote struct {
 	Locations    string `json:"locations,omitempty"`
 	GPUIDs       string `json:"gpuIds,omitempty"`
 	HubReleaseID string `json:"hubReleaseId,omitempty"`
+	// TemplateName is the name of the endpoint's virtual template, "" for the endpoint's own name.
+	TemplateName string `json:"templateName,omitempty"`
 	// BilledType is the GPU type that its amounts are filed under; all that is left
 	// of the note when the endpoint is gone. Empty when there are several.
 	BilledType string `json:"billedType,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"time"
 )
 
 // Request is one call on the platform's v2 API, in parsed form. The gateway
@@ -27,6 +28,9 @@ type Request struct {
 	Read bool
 	// Wish is the common part of repeats of a create; "" means its body.
 	Wish string
+	// StopAt and TerminateAt are when the gateway stops and terminates the pod that is made; zero is never. A
+	// gateway that cannot keep them refuses the call.
+	StopAt, TerminateAt time.Time
 	// OnLateSuccess is called when a create succeeds after its request was answered;
 	// nil ignores it.
 	OnLateSuccess func(ctx context.Context, made *Response)

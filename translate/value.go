@@ -2,6 +2,7 @@ package translate
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -66,6 +67,22 @@ func above(v any, path []string) (value any, r Record, name string) {
 		return nil, r, path[last]
 	}
 	return At(v, path[last]), nil, ""
+}
+
+// AsksNothing reports whether an input v is null, an empty string, list or object, or a list
+// or object of such values. Clients send these for options that their callers left out.
+func AsksNothing(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case []any:
+		return !slices.ContainsFunc(v, func(item any) bool { return !AsksNothing(item) })
+	case map[string]any:
+		return AsksNothing(slices.Collect(maps.Values(v)))
+	}
+	return false
 }
 
 // Flag returns the boolean at path, false when there is none.

@@ -116,7 +116,7 @@ func (c *Client) ask(ctx context.Context, q upstream.Request) (doc any, at time.
 	return doc, at, err
 }
 
-// read sends a request and reads the answer, which must be 200. at is the time of the answer
+// read sends a request and reads the answer, which must be 200, or 204. at is the time of the answer
 // by the platform's clock.
 func (c *Client) read(ctx context.Context, q upstream.Request) (body []byte, at time.Time, err error) {
 	q.Header = http.Header{"Accept": {"application/json"}, "Accept-Encoding": {"identity"}, "User-Agent": {c.Agent}}
@@ -134,7 +134,7 @@ func (c *Client) read(ctx context.Context, q upstream.Request) (body []byte, at 
 	if res.StatusCode == http.StatusNotFound {
 		return nil, at, fmt.Errorf("%w: %s %s", errAbsent, q.Method, q.Target)
 	}
-	if res.StatusCode != http.StatusOK {
+	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusNoContent {
 		return nil, at, fmt.Errorf("%w: %s %s answered %d", upstream.ErrUnreachable, q.Method, q.Target, res.StatusCode)
 	}
 	return body, date(res.Header), nil

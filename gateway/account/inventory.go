@@ -2,6 +2,7 @@ package account
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -164,6 +165,15 @@ func (c *Client) StopPod(ctx context.Context, org, id string, prices *catalog.Sn
 	pod, _ := record.(map[string]any)
 	amounts, _ := spend.Footprint(operation.KindPod, pod, prices)
 	return amounts, nil
+}
+
+// DeletePod deletes a pod. A pod that is gone already is no error.
+func (c *Client) DeletePod(ctx context.Context, org, id string) error {
+	_, _, err := c.read(ctx, upstream.Request{Org: org, Method: http.MethodDelete, Target: "/v2/pods/" + url.PathEscape(id)})
+	if errors.Is(err, errAbsent) {
+		return nil
+	}
+	return err
 }
 
 // since is how long ago a time in an object was by the platform's clock when that

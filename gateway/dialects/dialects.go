@@ -28,18 +28,25 @@ func (d graphqlDoor) Serve(ctx context.Context, _ string, in *translate.Incoming
 type Dialects struct {
 	first *v1.API
 	gql   graphqlDoor
+	// rest and graphql are their settings.
+	rest    v1.Config
+	graphql graphql.Config
 }
 
-// New builds the legacy dialects.
-func New(cfg *settings.Config, deps translate.Deps) (*Dialects, error) {
+// New builds the legacy dialects. It returns the dialects before, nil for none, if their settings are the same; their
+// dependencies must be, too.
+func New(cfg *settings.Config, deps translate.Deps, before *Dialects) (*Dialects, error) {
 	rest, gql := cfg.V1, cfg.GraphQL
 	rest.Legacy, gql.Legacy = cfg.Legacy.Config, cfg.Legacy.Config
+	if before != nil && before.rest == rest && before.graphql == gql {
+		return before, nil
+	}
 	first, err := v1.New(rest, deps)
 	if err != nil {
 		return nil, err
 	}
 	second, err := graphql.New(gql, deps)
-	return &Dialects{first, graphqlDoor{second}}, err
+	return &Dialects{first, graphqlDoor{second}, rest, gql}, err
 }
 
 // Translators serve them.

@@ -11,6 +11,9 @@ import (
 // (draft-ietf-httpapi-idempotency-key-header-07).
 const HeaderIdempotencyKey = "Idempotency-Key"
 
+// HeaderReplayed marks an answer that was given before.
+const HeaderReplayed = "Idempotent-Replayed"
+
 // HeaderDryRun asks for the outcome of a request without making it.
 const HeaderDryRun = "Tollgate-Dry-Run"
 

@@ -53,6 +53,8 @@ type Admission struct {
 type Translation struct {
 	// Wish is the common part of repeats of a legacy create, "" for its body.
 	Wish string
+	// StopAt and TerminateAt are when the gateway stops and terminates the pod of a legacy create, zero for never.
+	StopAt, TerminateAt time.Time
 	// origin is the template that the translator wrote into the body, nil for none.
 	origin *translate.Origin
 	// asked names the operations of a legacy request, nil before its translator has read
@@ -180,6 +182,7 @@ func (r *Reservation) forRecord() *Reservation {
 	}
 	kept := &Reservation{Of: r.Of, Known: r.Known, Takes: r.Takes, Quote: spend.Quote{Refused: r.Quote.Refused, Tightest: r.Quote.Tightest}}
 	kept.After, kept.Free, kept.Waived = r.After, r.Free, r.Waived
+	kept.About.StopAt, kept.About.EndAt = r.About.StopAt, r.About.EndAt
 	return kept
 }
 

@@ -69,7 +69,8 @@ func TestARecordHasTheFieldsThatExplanationsRead(t *testing.T) {
 		{"money", r.Money, ex.Money, []string{"Held"}},
 		{"request", r.In, ex.In, []string{"Path"}},
 		{"reservation", *r.Money.Held, *ex.Money.Held, []string{"Reservation", "Quote", "Of", "Known", "Takes"}},
-		{"reservation in the ledger", r.Money.Held.Reservation, ex.Money.Held.Reservation, []string{"After", "Free", "Waived"}},
+		{"reservation in the ledger", r.Money.Held.Reservation, ex.Money.Held.Reservation, []string{"After", "Free", "Waived", "About"}},
+		{"description of the resource", r.Money.Held.About, ex.Money.Held.About, []string{"StopAt", "EndAt"}},
 		{"quote", r.Money.Held.Quote, ex.Money.Held.Quote, []string{"Refused", "Tightest"}},
 	} {
 		if empty := fields(c.from, true); len(empty) > 0 {

@@ -80,6 +80,9 @@ func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 	for _, c := range ex.Calls {
 		tell(ex.Answer, &c.Judged.Verdict)
 		tellWithheld(ex.Answer, c)
+		if c.Answer.Header[HeaderReplayed] != nil {
+			ex.Answer.Header.Set(HeaderReplayed, "true")
+		}
 		f.Tell(c, ex.Answer)
 	}
 	for _, c := range calls.made {
@@ -153,7 +156,11 @@ func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 		}
 		return c.run(ctx, ex, r.Read)
 	}
-	ex.Translation.Wish = r.Wish
+	ex.Translation.Wish, ex.Translation.StopAt, ex.Translation.TerminateAt = r.Wish, r.StopAt, r.TerminateAt
+	if (!r.StopAt.IsZero() || !r.TerminateAt.IsZero()) && ex.Tenant.Budgets == nil {
+		const detail = "the gateway cannot stop or terminate the pod at a time, because the organisation has no budget and therefore no ledger"
+		return &translate.Response{Status: http.StatusBadRequest, Body: map[string]any{"detail": detail}, Refused: true}, nil
+	}
 	return c.create(ctx, ex, r.OnLateSuccess)
 }
 
@@ -181,7 +188,7 @@ func (c *calls) run(ctx context.Context, ex *Exchange, read bool) (*translate.Re
 		return nil, err
 	}
 	answer.Refused = ex.Sent == NotSent && ex.Event.Refusal != "" && ex.Event.Stage != StageDispatch
-	answer.Earlier = ex.Adopted != "" && ex.Sent == NotSent
+	answer.Earlier = (ex.Adopted != "" || ex.Answer.Header[HeaderReplayed] != nil) && ex.Sent == NotSent
 	return answer, nil
 }
 

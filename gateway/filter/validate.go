@@ -61,14 +61,14 @@ const scaleAt = json.Number("4")
 
 // assume writes into the body of a new endpoint the members that callers may leave out and the
 // platform's description requires: its type, which a template may supply, and how it
-// scales.
+// scales. A body without GPU and CPU is refused for what it lacks, as the platform does.
 func assume(ex *Exchange) {
 	body, isObject := ex.Body.Doc.(map[string]any)
 	if ex.Operation.ID != "createEndpoint" || !isObject {
 		return
 	}
 	given := func(name string) bool { _, has := body[name]; return has }
-	if given("scaling") && (given("type") || given("templateId")) {
+	if given("scaling") && (given("type") || given("templateId")) || !given("gpu") && !given("cpu") {
 		return
 	}
 	body = maps.Clone(body)

@@ -25,30 +25,43 @@ func (m *Money) newEnforcer(notices spend.Notices, interval time.Duration) *spen
 			m.deps.Alerts.Cause(ctx, c, r, "budget.stopped", "resource.stopped", func(error) {})
 			m.didStop(&c, &r)
 		},
-		Stop: m.stopPod,
+		Stop: m.stopPod, Terminate: m.terminatePod, Deadline: m.didReach,
 	}
 }
 
-// stopPod stops a pod of a budget that is passed, or an idle one. It is audited like
-// the callers' own.
-func (m *Money) stopPod(ctx context.Context, org, id string) (spend.Amounts, error) {
+// stopPod stops a pod of a budget that is passed, an idle one, or one at its deadline.
+func (m *Money) stopPod(ctx context.Context, org, id string) (amounts spend.Amounts, err error) {
 	prices, err := m.deps.Catalog.Snapshot(ctx, org)
 	if err != nil {
 		prices = nil
 	}
+	err = m.audited(org, id, "podAction", operation.VerbStop, func() (err error) {
+		amounts, err = m.deps.Account().StopPod(ctx, org, id, prices)
+		return err
+	})
+	return amounts, err
+}
+
+// terminatePod deletes a pod at its deadline.
+func (m *Money) terminatePod(ctx context.Context, org, id string) error {
+	return m.audited(org, id, "deletePod", operation.VerbDelete, func() error { return m.deps.Account().DeletePod(ctx, org, id) })
+}
+
+// audited makes a call about a pod by the gateway itself, which is in the audit log like those of callers.
+func (m *Money) audited(org, id, op string, verb operation.Verb, call func() error) error {
 	if m.deps.Audit == nil {
-		return m.deps.Account().StopPod(ctx, org, id, prices)
+		return call()
 	}
 	seq, err := m.deps.Audit.Intent(audit.Record{
-		Org: org, Who: "gateway", Operation: "podAction", Kind: string(operation.KindPod), Verb: string(operation.VerbStop), Resource: id, Lowers: true,
+		Org: org, Who: "gateway", Operation: op, Kind: string(operation.KindPod), Verb: string(verb), Resource: id, Lowers: true,
 	})
 	if err != nil {
-		return spend.Amounts{}, err
+		return err
 	}
-	amounts, err := m.deps.Account().StopPod(ctx, org, id, prices)
+	err = call()
 	result := audit.Record{Resource: id, Carried: "answered"}
 	if err != nil {
 		result.Carried = "sent"
 	}
-	return amounts, errors.Join(err, m.deps.Audit.Result(seq, result))
+	return errors.Join(err, m.deps.Audit.Result(seq, result))
 }

@@ -1,6 +1,7 @@
 package money
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -17,6 +18,16 @@ func (m *Money) didStop(c *spend.Cause, r *spend.Record) {
 		why = fmt.Sprintf("it is idle (%s) since %s", c.Idle.Reason, c.Idle.Since.UTC().Format(time.RFC3339))
 	}
 	m.deps.Did(c.Org, r.Owner, "podAction", r.ID, fmt.Sprintf("stopped pod %s (%s) of %s: %s", r.ID, r.About.Name, r.Owner.Scopes()[0], why))
+}
+
+// didReach keeps that a pod was stopped or terminated at its deadline.
+func (m *Money) didReach(_ context.Context, org string, r spend.Record, terminated bool) {
+	op, what, at := "podAction", "stopped", r.About.StopAt
+	if terminated {
+		op, what, at = "deletePod", "terminated", r.About.EndAt
+	}
+	m.deps.Did(org, r.Owner, op, r.ID, fmt.Sprintf("%s pod %s (%s) of %s: its create (decision %s) asked for it at %s",
+		what, r.ID, r.About.Name, r.Owner.Scopes()[0], r.About.Decision, time.Unix(at, 0).UTC().Format(time.RFC3339)))
 }
 
 // didEnd keeps which reservations were ended whose calls had an unknown end.

@@ -17,9 +17,6 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// HeaderReplayed marks an answer that was given before.
-const HeaderReplayed = "Idempotent-Replayed"
-
 // maxIdempotencyKey is the longest key, in bytes.
 const maxIdempotencyKey = 255
 
@@ -47,12 +44,9 @@ func (f *Repeats) Request(ctx context.Context, ex *filter.Exchange) error {
 	if !row.Once(ex.Body.Doc) {
 		return nil
 	}
-	var key string
-	var err error
-	if !ex.Path.Nested { // the old dialects have no such header
-		if key, err = idempotencyKey(ex.In.Header[filter.HeaderIdempotencyKey]); err != nil {
-			return err
-		}
+	key, err := idempotencyKey(ex.In.Header[filter.HeaderIdempotencyKey])
+	if err != nil {
+		return err
 	}
 	if key == "" && row.Verb != operation.VerbCreate {
 		return nil
@@ -60,7 +54,11 @@ func (f *Repeats) Request(ctx context.Context, ex *filter.Exchange) error {
 	o := &filter.Once{Keyed: key != "", Print: fingerprint(ex)}
 	o.Wish = ex.Ports.Intents.Wish(ex.Caller.Org, ex.Caller.Key, filter.Digest(ex.Caller.Key, ex.Operation.ID, o.Print))
 	if o.Keyed {
-		o.Wish = ex.Ports.Intents.Keyed(ex.Caller.Org, ex.Caller.Key, filter.Digest(ex.Caller.Key, ex.Operation.ID, key))
+		of := filter.Digest(ex.Caller.Key, ex.Operation.ID, key)
+		if ex.Path.Nested && row.Verb != operation.VerbCreate { // a legacy request may take several actions
+			of = filter.Digest(of, o.Print)
+		}
+		o.Wish = ex.Ports.Intents.Keyed(ex.Caller.Org, ex.Caller.Key, of)
 		err = f.keyed(ctx, ex, o)
 	}
 	if err == nil && (ex.Answer == nil || o.Noted) {
@@ -81,7 +79,7 @@ func (f *Repeats) keyed(ctx context.Context, ex *filter.Exchange, o *filter.Once
 	case seen.Answer != nil:
 		a := seen.Answer
 		header := a.Header.Clone()
-		header.Set(HeaderReplayed, "true")
+		header.Set(filter.HeaderReplayed, "true")
 		ex.Reply(&filter.Answer{Status: a.Status, Header: header, Body: a.Body})
 		return nil
 	case len(seen.Intents) == 0:
@@ -286,11 +284,12 @@ func (f *Repeats) Response(ctx context.Context, ex *filter.Exchange) error {
 }
 
 // keep writes the answer to a request with a key. A call that the gateway refused, or that
-// the platform has certainly not begun, is forgotten, so that it can be tried again.
+// the platform has certainly not begun, is forgotten, so that it can be tried again. So is each
+// call of a legacy request that made nothing: the request goes on to its next candidate.
 func (*Repeats) keep(ctx context.Context, ex *filter.Exchange) {
 	o := ex.Once
 	e := goesOn(ctx, ex)
-	if settled(ex) {
+	if settled(ex) && (!ex.Path.Nested || ex.Answer.Status < http.StatusMultipleChoices) {
 		if e.Answer = kept(ex.Answer, o.Print); e.Answer != nil {
 			e.Next = nil
 		} else if e.Next != nil {

@@ -141,7 +141,7 @@ func (f *Repeats) give(ctx context.Context, ex *filter.Exchange, found map[strin
 	if err := ex.Adopt(found); err != nil {
 		return err
 	}
-	ex.Answer.Header.Set(HeaderReplayed, "true")
+	ex.Answer.Header.Set(filter.HeaderReplayed, "true")
 	return f.Addresses.Response(ctx, ex)
 }
 

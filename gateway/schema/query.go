@@ -19,7 +19,7 @@ import (
 // A documented default is dropped from a query without include if the operation has rules between parameters: generated clients send every
 // default, and count=1 alone asks for nothing.
 //
-// The values are those of the caller, which the checks leave only one spelling.
+// The values are those of the caller, except booleans, which clients spell in several ways.
 func (op *Operation) CanonicalQuery(query url.Values) (url.Values, []Violation) {
 	if op.undescribed {
 		return plainQuery(query)
@@ -33,8 +33,12 @@ func (op *Operation) CanonicalQuery(query url.Values) (url.Values, []Violation) 
 			vs = append(vs, inQuery(http.StatusBadRequest, "repeated", "must not be sent more than once", p.Name))
 		case len(values) == 1:
 			vs = append(vs, op.checkParameter(&p, values[0])...)
-			if p.Default == "" || values[0] != p.Default || len(op.queryRules) == 0 || query.Has("include") {
-				out[p.Name] = []string{values[0]}
+			value := values[0]
+			if b, isBoolean := typed(p.Type, value).(bool); isBoolean {
+				value = strconv.FormatBool(b)
+			}
+			if p.Default == "" || value != p.Default || len(op.queryRules) == 0 || query.Has("include") {
+				out[p.Name] = []string{value}
 			}
 		case p.Required:
 			vs = append(vs, inQuery(http.StatusUnprocessableEntity, "required", "is missing", p.Name))
@@ -70,13 +74,14 @@ func (op *Operation) checkParameter(p *Parameter, value string) []Violation {
 }
 
 // typed reads a value as the JSON type a parameter has; a value of another type stays a
-// string, which the schema then refuses.
+// string, which the schema then refuses. A boolean may be spelled as [strconv.ParseBool] takes it: Python
+// clients send True.
 func typed(kind, value string) any {
-	switch {
-	case kind == "integer" && isPlainInteger(value):
+	if kind == "integer" && isPlainInteger(value) {
 		return json.Number(value)
-	case kind == "boolean" && (value == "true" || value == "false"):
-		return value == "true"
+	}
+	if b, err := strconv.ParseBool(value); kind == "boolean" && err == nil {
+		return b
 	}
 	return value
 }

@@ -13,6 +13,8 @@ func TestCanonicalQuery(t *testing.T) {
 	tests := []struct{ name, operation, query, want string }{
 		{"nothing", "listPods", ``, ``},
 		{"known", "listPods", `includeClusterPods=true`, `includeClusterPods=true`},
+		{"other spellings of a boolean", "listPods", `includeClusterPods=True`, `includeClusterPods=true`},
+		{"a number for a boolean", "listDataCenters", `globalNetwork=0`, `globalNetwork=false`},
 		{"unknown is dropped", "listPods", `includeClusterPods=false&page=2&api_key=x`, `includeClusterPods=false`},
 		{"names are case-sensitive", "listPods", `includeclusterpods=true`, ``},
 		{"operation without parameters", "getPod", `tail=5`, ``},
@@ -60,7 +62,7 @@ func TestCanonicalQueryRefuses(t *testing.T) {
 			"repeated", "listPods", `includeClusterPods=true&includeClusterPods=true`, http.StatusBadRequest,
 			[]string{"query.includeClusterPods: must not be sent more than once"},
 		},
-		{"no boolean", "listPods", `includeClusterPods=1`, http.StatusUnprocessableEntity, []string{"query.includeClusterPods: must be true or false"}},
+		{"no boolean", "listPods", `includeClusterPods=yes`, http.StatusUnprocessableEntity, []string{"query.includeClusterPods: must be true or false"}},
 		{"empty boolean", "listPods", `includeClusterPods=`, http.StatusUnprocessableEntity, []string{"query.includeClusterPods: must be true or false"}},
 		{"no integer", "getPodLogs", `tail=many`, http.StatusUnprocessableEntity, []string{"query.tail: must be an integer"}},
 		{"integer spelled otherwise", "getPodLogs", `tail=1e2`, http.StatusUnprocessableEntity, []string{"query.tail: must be an integer"}},

@@ -24,7 +24,7 @@ type command struct {
 func commandMembers() []string { return []string{"args", "cmd", "entrypoint"} }
 
 // parseCommand reads args in either of its forms: the JSON text of an object with
-// entrypoint, cmd or both, or a shell string, which is the cmd. JSON text of any other form
+// entrypoint, cmd, both or neither, or a shell string, which is the cmd. JSON text of any other form
 // is a shell string.
 func parseCommand(args string) command {
 	if entrypoint, cmd, ok := jsonCommand(args); ok {
@@ -41,7 +41,7 @@ func jsonCommand(args string) (entrypoint, cmd []string, ok bool) {
 		return nil, nil, false
 	}
 	var form map[string]any
-	if json.Unmarshal([]byte(args), &form) != nil || len(form) == 0 {
+	if json.Unmarshal([]byte(args), &form) != nil {
 		return nil, nil, false
 	}
 	for name, value := range form {

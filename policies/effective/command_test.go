@@ -36,7 +36,8 @@ func TestCommand(t *testing.T) {
 		{"JSON with a duplicate name is a shell string", "", `"args":"{\"cmd\":[\"a\"],\"cmd\":[\"b\"]}","cmd":["b"]`, "/args: describes another command than 'cmd' [4xx]"},
 		{"JSON that is no command is a shell string", "", `"args":"{\"cmd\":\"a\"}","cmd":["{cmd:a}"]`, `"args":"{\"cmd\":\"a\"}","cmd":["{cmd:a}"],"entrypoint":[]`},
 		{"JSON with another member is a shell string", "", `"args":"{\"cmd\":[\"a\"],\"user\":[]}","cmd":["a"]`, "/args: describes another command than 'cmd' [4xx]"},
-		{"an empty JSON object is a shell string", "", `"args":"{}","cmd":["{}"]`, `"args":"{}","cmd":["{}"],"entrypoint":[]`},
+		{"an empty JSON object is no command", "", `"args":"{}","cmd":[],"entrypoint":[]`, `"args":"{}","cmd":[],"entrypoint":[]`},
+		{"an empty JSON object is no shell string", "", `"args":"{}","cmd":["{}"]`, "/args: describes another command than 'cmd' [4xx]"},
 		{"a shell group is no JSON", "", `"args":"{ echo hi; }","cmd":["{","echo","hi;","}"]`, `"args":"{ echo hi; }","cmd":["{","echo","hi;","}"],"entrypoint":[]`},
 		{"an open quote beside cmd", "", `"args":"echo 'hi","cmd":["echo","hi"]`, "/args: cannot be split into words, so it cannot agree with 'cmd' or 'entrypoint' [4xx]"},
 	}

@@ -66,7 +66,7 @@ type Cause struct {
 	FirstSent time.Time
 }
 
-// Enforcer stops pods of budgets that are passed, and idle ones.
+// Enforcer stops pods of budgets that are passed, and idle ones. It stops and terminates pods at their deadlines.
 type Enforcer struct {
 	Notices Notices
 	// Plan returns the budgets of an organisation, nil for none.
@@ -78,6 +78,10 @@ type Enforcer struct {
 	Stopped func(ctx context.Context, c Cause, r Record)
 	// Stop stops a pod and returns its remaining amounts.
 	Stop func(ctx context.Context, org, id string) (Amounts, error)
+	// Terminate deletes a pod. A pod that is gone already is no error.
+	Terminate func(ctx context.Context, org, id string) error
+	// Deadline reports that a pod was stopped, or terminated, at its deadline; nil ignores it.
+	Deadline func(ctx context.Context, org string, r Record, terminated bool)
 	// Interval is the time between two regular passes: the most idle time that one pass vouches for.
 	Interval time.Duration
 
@@ -105,22 +109,23 @@ func (e *Enforcer) enforce(ctx context.Context, p *pass) error {
 	if plan == nil || !p.state.Complete {
 		return nil
 	}
+	late := e.deadlines(ctx, p)
 	all := p.passed(plan)
 	if len(all) == 0 && plan.Idle.For == 0 {
-		return nil
+		return late
 	}
 	noticed, err := e.Notices.Noticed(ctx, p.org)
 	if err != nil {
-		return err
+		return errors.Join(late, err)
 	}
 	if plan.Idle.For > 0 {
 		idle, err := e.idle(ctx, p, &plan.Idle, noticed)
 		if err != nil {
-			return err
+			return errors.Join(late, err)
 		}
 		all = append(all, idle...)
 	}
-	var errs []error
+	errs := []error{late}
 	for i := range all {
 		errs = append(errs, e.follow(ctx, p, &all[i], noticed[all[i].name]))
 	}

@@ -23,6 +23,7 @@ func (a About) or(found About) About {
 	return About{
 		Operation: cmp.Or(a.Operation, found.Operation), Decision: cmp.Or(a.Decision, found.Decision), Name: cmp.Or(a.Name, found.Name),
 		Print: cmp.Or(a.Print, found.Print), GPU: cmp.Or(a.GPU, found.GPU), DataCenter: cmp.Or(a.DataCenter, found.DataCenter), Labels: cmp.Or(a.Labels, found.Labels),
+		StopAt: a.StopAt, EndAt: a.EndAt,
 	}
 }
 

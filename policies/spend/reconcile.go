@@ -89,6 +89,8 @@ type Report struct {
 	Implausible int
 	// Corrected holds the corrections by the platform's bills.
 	Corrected Corrected
+	// NextDeadline is the time until the next deadline of a pod, 0 without one.
+	NextDeadline time.Duration
 }
 
 // EndedHold is a hold whose end was found out: whether its call was carried out, and

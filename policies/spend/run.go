@@ -95,11 +95,15 @@ func (l *Loop) Run(ctx context.Context) error {
 	}
 }
 
-// look makes one pass and returns how many holds stay open.
+// look makes one pass and returns how many holds stay open. If the deadline of a pod is before the
+// next regular pass, another pass follows at that time.
 func (l *Loop) look(ctx context.Context, org string) int {
 	report, err := l.Pass(ctx, org)
 	if err != nil && ctx.Err() == nil {
 		l.Logger.WarnContext(ctx, "a ledger could not be reconciled with the platform", "org", org, "error", err.Error())
+	}
+	if d := report.NextDeadline; d > 0 && d < l.Interval {
+		time.AfterFunc(d, func() { l.Kick(org) })
 	}
 	return report.Open
 }

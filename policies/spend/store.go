@@ -88,6 +88,9 @@ type About struct {
 	Labels     Labels `json:"labels,omitempty"`
 	// Most is the greatest one-time cost of the call, in micro-dollars, where less is reserved for it.
 	Most int64 `json:"most,omitempty"`
+	// StopAt and EndAt are when the gateway stops and terminates the pod, in Unix seconds; 0 is never.
+	StopAt int64 `json:"stop_at,omitempty"`
+	EndAt  int64 `json:"end_at,omitempty"`
 }
 
 // Reservation asks for room for one call.

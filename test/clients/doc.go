@@ -1,5 +1,5 @@
 // Package clients runs public client programs, unmodified and of pinned versions, through
-// the gateway over the emulator: the SDKs, flash, the MCP server, the price collector, the
+// the gateway over the emulator: the SDKs, a generated GraphQL client, flash, the MCP server, the price collector, the
 // OpenAI clients, a v2 client of another author, and the clients that two generators make
 // of the gateway's description. Their key has no roles, as the README writes one. Each
 // is driven by a small script beside the tests that makes every call the program has and

@@ -21,6 +21,7 @@ func TestTheFiguresOfThePage(t *testing.T) {
 		"mcp-4.json": "MCP server | 4.0.0", "mcp-v1.json": "MCP server, by v1 | 3.4.0", "mcp-v2.json": "MCP server, by v2 | 3.4.0", "openai.json": "OpenAI, Python | 3.54.0",
 		"generated_go.json": "`oapi-codegen`, a generated client | 2.8.2", "generated_py.json": "`openapi-python-client`, a generated client | 0.29.1", "kestrel.json": "`kestrel-cloud-runpod`, v2 and jobs | 0.10.0",
 	}
+	rows["sdk2-dev.json"], rows["graphql-0.1.0.json"] = "Python SDK, development session and task | 2.0.0rc2", "generated GraphQL client | 0.1.0"
 	for _, version := range sdks {
 		rows["sdk-"+version+".json"] = "Python SDK, GraphQL | " + version
 		rows["sdk_run-"+version+".json"] = "Python SDK, endpoints | " + version

@@ -55,7 +55,7 @@ func TestLegacyCallsAreOnRecord(t *testing.T) {
 		made.First, made.Became = start, map[string]int64{"createPod": 3, "listGpuTypes": 1} // the catalog is cached
 		made.Lost = map[string]int64{"minUploadMbps": 2}
 		both := map[string]int64{"listPods": 1, "listGpuTypes": 1}
-		myself := row("graphql", "myself", "none", map[string]int64{"2xx": 1}, "listPods", "listEndpoints", "listTemplates", "listNetworkVolumes", "listRegistries", "getSshKeys")
+		myself := row("graphql", "myself", "none", map[string]int64{"2xx": 1}, "listPods", "listEndpoints", "listTemplates", "listNetworkVolumes", "listRegistries", "getSshKeys", "listBilling")
 		types := row("graphql", "gpuTypes", "none", map[string]int64{"2xx": 1}, "listGpuTypes")
 		myself.Became, types.Became = both, both
 		want := []legacyCall{

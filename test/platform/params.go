@@ -64,17 +64,16 @@ func (p *params) integer(name string, low, high, otherwise int) int {
 	return n
 }
 
-// flag reads true or false; nil when the parameter is left out.
+// flag reads a boolean as [strconv.ParseBool] does; nil when the parameter is left out.
 func (p *params) flag(name string) *bool {
 	if !p.has(name) {
 		return nil
 	}
-	v := p.q.Get(name)
-	if v != "true" && v != "false" {
-		p.add("query."+name, "must be true or false, but got '%s'", v)
+	set, err := strconv.ParseBool(p.q.Get(name))
+	if err != nil {
+		p.add("query."+name, "must be true or false, but got '%s'", p.q.Get(name))
 		return nil
 	}
-	set := v == "true"
 	return &set
 }
 

@@ -200,7 +200,7 @@ func TestClusterLife(t *testing.T) {
 	if list, _ := r.want(200, "GET", "/v2/pods?includeClusterPods=true", "").at("pods").([]any); len(list) != 3 {
 		t.Errorf("members asked for: got %d", len(list))
 	}
-	r.want(422, "GET", "/v2/pods?includeClusterPods=1", "")
+	r.want(422, "GET", "/v2/pods?includeClusterPods=yes", "")
 	r.want(200, "GET", "/v2/pods/"+pod, "")
 	r.want(409, "PATCH", "/v2/pods/"+pod, `{"name":"x"}`)
 	r.want(409, "DELETE", "/v2/pods/"+pod, "")

@@ -24,7 +24,10 @@ func myself(ctx context.Context, x *exchange, in input) (any, error) {
 		return nil, nil
 	}
 	reads := func(name string) bool { return in.Selects(name) }
-	if slices.ContainsFunc([]string{"pubKey", "currentSpendPerHr", "pods", "endpoints", "endpoint", "podTemplates", "containerRegistryCreds", "networkVolumes"}, reads) {
+	if slices.ContainsFunc([]string{
+		"pubKey", "currentSpendPerHr", "spendDetails", "clientLifetimeSpend", "dailyCharges", "billing",
+		"pods", "endpoints", "endpoint", "podTemplates", "containerRegistryCreds", "networkVolumes",
+	}, reads) {
 		return &user{}, nil // those reads prove the credential
 	}
 	if _, err := x.sshKeys(ctx); err != nil && !isStatus(err, http.StatusForbidden) {
@@ -38,26 +41,23 @@ func (x *exchange) sshKeys(ctx context.Context) ([]any, error) {
 }
 
 func accountTypes() map[string]objectType {
-	return map[string]objectType{
-		"User": userFields(),
-		// v2 has no account route, so User.serverlessDiscount is always null.
-		"ServerlessDiscount": {
-			"userId": always(nil), "type": always(nil), "discountFactor": always(nil), "expirationDate": always(nil),
-		},
-	}
+	return map[string]objectType{"User": userFields()}
 }
 
 func userFields() objectType {
 	id := field(func(_ context.Context, x *exchange, _ *user, _ input) (any, error) { return x.user(), nil })
 	return objectType{
-		"id":     id,
-		"authId": id,
-		"email":  always(nil),
-		// Balances are null, not 0, which would trip guards in scripts.
-		"clientBalance": always(nil), "spendLimit": always(nil), "minBalance": always(nil), "underBalance": always(nil),
+		"id":              id,
+		"authId":          id,
 		"notifyPodsStale": always(false), "notifyPodsGeneral": always(false), "notifyLowBalance": always(false),
-		"serverlessDiscount": always(nil),
+		"savingsPlans": always([]any{}), // v2 has none
+		"datacenters":  root(dataCenters),
 
+		"clientLifetimeSpend": spendField(lifetimeSpend),
+		"dailyCharges":        spendField(dailyCharges),
+		"billing": field(func(_ context.Context, _ *exchange, _ *user, in input) (any, error) {
+			return billed{in.object("input").text("granularity")}, nil
+		}),
 		"pubKey": field(func(ctx context.Context, x *exchange, u *user, _ input) (any, error) {
 			if u.keys != nil {
 				return strings.Join(u.keys, "\n"), nil
@@ -65,14 +65,10 @@ func userFields() objectType {
 			keys, err := x.sshKeys(ctx)
 			return strings.Join(translate.Texts(keys), "\n"), err
 		}),
-		"currentSpendPerHr": field(func(ctx context.Context, x *exchange, _ *user, _ input) (any, error) {
-			pods, err := x.pods(ctx)
-			sum := 0.0
-			for _, p := range pods {
-				sum += number(p, "cost")
-			}
-			return total(sum, 1), err
+		"currentSpendPerHr": spendField(func(ctx context.Context, x *exchange, _ *user, _ input) (any, error) {
+			return x.podRates(ctx, func(any) bool { return true })
 		}),
+		"spendDetails": get(func(u *user) any { return u }),
 		"pods": field(func(ctx context.Context, x *exchange, _ *user, _ input) (any, error) {
 			pods, err := x.pods(ctx)
 			return wrapPods(pods), err

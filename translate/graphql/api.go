@@ -37,7 +37,7 @@ func New(cfg Config, deps translate.Deps) (*API, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	l, source := cfg.Limits, strings.ReplaceAll(schemaSource, "__BRAND__", cfg.Legacy.Name())
+	l, source := cfg.Limits, strings.NewReplacer("__BRAND__", cfg.Legacy.Name(), "__brand__", cfg.Legacy.LowerName()).Replace(schemaSource)
 	names := newNaming(source, cfg.Legacy)
 	e, err := engine.New(engine.Config[*exchange]{
 		Schema: source, Types: resolvers(cfg), Introspection: cfg.Introspection, Retired: retired, Named: names.named,
@@ -62,14 +62,20 @@ type naming struct {
 	common legacy.Config
 }
 
-var isWord = regexp.MustCompile(`\bis[A-Z]\w*`)
+var (
+	isWord = regexp.MustCompile(`\bis[A-Z]\w*`)
+	// wordOf matches the members that begin with the platform's name.
+	wordOf = regexp.MustCompile(`\b([A-Za-z][a-z0-9]*)(Ip|Endpoint|EndpointAmount)\b`)
+)
 
 // newNaming reads the schema. The members of introspection (GraphQL, section 4.2)
 // belong to none.
 func newNaming(schema string, c legacy.Config) naming {
 	own := map[string]bool{"isDeprecated": true, "isRepeatable": true, "isOneOf": true}
-	for _, name := range isWord.FindAllString(schema, -1) {
-		own[name] = true
+	for _, pattern := range []*regexp.Regexp{isWord, wordOf} {
+		for _, name := range pattern.FindAllString(schema, -1) {
+			own[name] = true
+		}
 	}
 	return naming{own: own, common: c}
 }
@@ -82,8 +88,11 @@ func (n naming) brands(member string) bool {
 
 // named returns the schema's name of a field or an input member.
 func (n naming) named(member string) string {
-	if member != "" && n.brands(member) {
+	switch m := wordOf.FindStringSubmatch(member); {
+	case member != "" && n.brands(member):
 		return "is" + n.common.Name()
+	case m != nil && m[0] == member && !n.own[member] && (n.common.Brand == "" || strings.EqualFold(m[1], n.common.Brand)):
+		return n.common.LowerName() + m[2]
 	}
 	return member
 }
@@ -137,6 +146,7 @@ func (a *API) Serve(ctx context.Context, in *translate.Incoming, call translate.
 	if op.spelled != "" && !x.anonymous() {
 		x.Spelled(ctx, a.cfg.Legacy, op.spelled)
 	}
+	x.Unavailable(op.Unavailable)
 	out = a.answer(ctx, op, x)
 	out.Asked = a.asked(op.Asked)
 	return out

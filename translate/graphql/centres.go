@@ -122,7 +122,12 @@ func gpuAvailability(ctx context.Context, x *exchange, c *dataCenter, in input) 
 	count, _ := a.int("gpuCount")
 	inSecure, given := a.bool("secureCloud")
 	out := []any{}
-	if count <= 1 && (inSecure || !given) {
+	cuda, err := cudaOf(a)
+	if err != nil {
+		return nil, err
+	}
+	serverless, _ := a.bool("includeAiApi")
+	if count <= 1 && (inSecure || !given) && !serverless && cuda.Any() {
 		list, err := x.centresWithStock(ctx)
 		if err != nil {
 			return nil, err
@@ -136,7 +141,11 @@ func gpuAvailability(ctx context.Context, x *exchange, c *dataCenter, in input) 
 	if given && !inSecure {
 		cloud = community
 	}
-	list, err := x.GPUs(ctx, translate.GPUQuery{Product: "POD", Count: max(count, 1), Cloud: cloud})
+	query := translate.GPUQuery{Product: "POD", Count: max(count, 1), Cloud: cloud, CUDAVersions: cuda.Versions, MinCUDA: cuda.Floor}
+	if serverless {
+		query.Product = "SERVERLESS"
+	}
+	list, err := x.GPUs(ctx, query)
 	if err != nil {
 		return nil, err
 	}
@@ -150,10 +159,14 @@ func gpuAvailability(ctx context.Context, x *exchange, c *dataCenter, in input) 
 
 func gpuAvailabilityFields() objectType {
 	return objectType{
-		"id":          get(func(s gpuStock) any { return s.id }),
-		"gpuTypeId":   get(func(s gpuStock) any { return s.id }),
-		"displayName": get(func(s gpuStock) any { return s.name }),
-		"available":   get(func(s gpuStock) any { return s.level != "" && s.level != "NONE" }),
+		"id":        get(func(s gpuStock) any { return s.id }),
+		"gpuTypeId": get(func(s gpuStock) any { return s.id }),
+		"gpuType": field(func(ctx context.Context, x *exchange, s gpuStock, _ input) (any, error) {
+			return x.gpuByID(ctx, s.id)
+		}),
+		"displayName":        get(func(s gpuStock) any { return s.name }),
+		"gpuTypeDisplayName": get(func(s gpuStock) any { return s.name }),
+		"available":          get(func(s gpuStock) any { return s.level != "" && s.level != "NONE" }),
 		"stockStatus": get(func(s gpuStock) any {
 			if s.level == "NONE" {
 				return nil

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/graphql"
 )
 
 func schema(t *testing.T) *ast.Schema {
@@ -24,21 +25,96 @@ func schema(t *testing.T) *ast.Schema {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := gqlparser.LoadSchema(&ast.Source{Input: strings.ReplaceAll(string(raw), "__BRAND__", "Acme")})
+	s, err := gqlparser.LoadSchema(&ast.Source{Input: brand(string(raw))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// neverSelected are fields of objects that v2 cannot tell, so that no answer
-// holds one: their parents are always null.
-var neverSelected = []string{
-	"ServerlessDiscount.userId", "ServerlessDiscount.discountFactor", "ServerlessDiscount.expirationDate",
+func brand(text string) string {
+	return strings.NewReplacer("__BRAND__", "Acme", "__brand__", "acme").Replace(text)
+}
+
+// unavailable reports whether a field is always null.
+func unavailable(of *ast.Definition, f *ast.FieldDefinition) bool {
+	return of.Directives.ForName("unavailable") != nil || f.Directives.ForName("unavailable") != nil
+}
+
+// TestKnownNames holds the schema against the fields and inputs that generated clients of
+// the retired interface know.
+func TestKnownNames(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join("testdata", "known.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := schema(t)
+	for line := range strings.Lines(string(raw)) {
+		typ, fields, _ := strings.Cut(brand(line), ":")
+		for name := range strings.FieldsSeq(fields) {
+			if def := s.Types[typ]; def == nil || def.Fields.ForName(name) == nil {
+				t.Errorf("%s.%s is not in the schema", typ, name)
+			}
+		}
+	}
+}
+
+// TestUnavailableFields selects every field that v2 has nothing for: each is null, and
+// warnings name them all.
+func TestUnavailableFields(t *testing.T) {
+	s := schema(t)
+	for name, document := range map[string]string{
+		"User": "{ myself { %s } }", "Pod": `{ pod(input: {podId: "p"}) { %s } }`, "PodMachineInfo": `{ pod(input: {podId: "p"}) { machine { %s } } }`,
+		"GpuType": `{ gpuTypes(input: {id: "NVIDIA L4"}) { %s } }`, "LowestPrice": `{ gpuTypes(input: {id: "NVIDIA L4"}) { lowestPrice { %s } } }`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var fields, want []string
+			for _, f := range s.Types[name].Fields {
+				if !unavailable(s.Types[name], f) {
+					continue
+				}
+				want = append(want, name+"."+f.Name)
+				if s.Types[f.Type.Name()].IsCompositeType() {
+					fields = append(fields, f.Name+" { __typename }")
+				} else {
+					fields = append(fields, f.Name)
+				}
+			}
+			out := newRig(t).ask(t, newScript(t, "getSshKeys 200 {\"keys\":[]}\ngetPod 200 @running\nlistGpuTypes 200 @gpus"), fmt.Sprintf(document, strings.Join(fields, " ")), "")
+			if out.Status != 200 || len(read(t, out).Errors) > 0 || strings.Count(string(out.Body), ":null") != len(fields) {
+				t.Errorf("got %d %s, want %d times null", out.Status, out.Body, len(fields))
+			}
+			warned := strings.Join(out.Header.Values("X-Legacy-Warning"), " ")
+			for _, field := range want {
+				if !strings.Contains(warned, field) {
+					t.Errorf("no warning names %s: %s", field, warned)
+				}
+			}
+			if len(out.Lost) == 0 || !slices.Contains(want, out.Lost[0]) {
+				t.Errorf("the report of usage gets %q", out.Lost)
+			}
+		})
+	}
+}
+
+// A member that begins with the platform's name is answered in the caller's spelling, and in the
+// operator's alone if there is one.
+func TestMembersNamedAfterThePlatform(t *testing.T) {
+	for _, tt := range []struct {
+		brand, member string
+		status        int
+	}{{"", "vendorIp", 200}, {"", "VendorIp", 200}, {"Acme", "acmeIp", 200}, {"Acme", "AcmeIp", 200}, {"Acme", "vendorIp", 400}, {"", "supportPublicIp", 200}, {"", "vendorHost", 400}} {
+		rig := newRig(t, func(c *graphql.Config) { c.Legacy.Brand = tt.brand })
+		out := rig.ask(t, newScript(t, "getPod 200 @running"), `{ pod(input: {podId: "p"}) { machine { id `+tt.member+` } } }`, "")
+		if out.Status != tt.status || tt.status == 200 && !strings.Contains(string(out.Body), `"`+tt.member+`":`) {
+			t.Errorf("brand %q, member %s: got %d %s", tt.brand, tt.member, out.Status, out.Body)
+		}
+	}
 }
 
 // TestEveryFieldHasGolden walks the schema: each field of each type must be
-// selected by at least one golden case, so that its value has been looked at.
+// selected by at least one golden case, so that its value has been looked at, except
+// those that are always null.
 // That each has a resolver is checked when an API is made.
 func TestEveryFieldHasGolden(t *testing.T) {
 	s := schema(t)
@@ -84,7 +160,7 @@ func TestEveryFieldHasGolden(t *testing.T) {
 		}
 		for _, f := range def.Fields {
 			id := name + "." + f.Name
-			if !seen[id] && !slices.Contains(neverSelected, id) {
+			if !seen[id] && !unavailable(def, f) {
 				t.Errorf("%s is selected by no golden case", id)
 			}
 		}
@@ -113,7 +189,7 @@ var ignored = map[string]string{
 	"PodFindAndDeployOnDemandInput.minDownload":     "v2 cannot filter hosts by it",
 	"PodFindAndDeployOnDemandInput.minUpload":       "v2 cannot filter hosts by it",
 	"PodFindAndDeployOnDemandInput.supportPublicIp": "SECURE always has one; elsewhere the client sees whether there is one",
-	"PodFindAndDeployOnDemandInput.computeType":     "the mutation says it",
+	"PodFindAndDeployOnDemandInput.computeType":     "the mutation says it, unless instanceIds are given",
 	"PodFindAndDeployOnDemandInput.aiApiId":         "public model endpoints are not pods in v2",
 	"deployCpuPodInput.gpuCount":                    "a CPU pod has none",
 	"deployCpuPodInput.minDisk":                     "v2 cannot filter hosts by it",
@@ -132,6 +208,9 @@ var ignored = map[string]string{
 	"GpuLowestPriceInput.supportPublicIp":           "the catalog cannot filter by it",
 	"GpuLowestPriceInput.globalNetwork":             "the catalog cannot filter by it",
 	"GpuAvailabilityInput.minDisk":                  "the catalog cannot filter by it",
+	"GpuAvailabilityInput.minMemoryInGb":            "the catalog cannot filter by it",
+	"GpuAvailabilityInput.minVcpuCount":             "the catalog cannot filter by it",
+	"EndpointStatisticInput.granularity":            "v2 has no statistics of endpoints",
 	"GpuAvailabilityInput.globalNetwork":            "the catalog cannot filter by it",
 	"EndpointInput.workersStandby":                  "v2 keeps no standby count",
 	"EndpointInput.computeType":                     "gpuIds and instanceIds say it",
@@ -181,10 +260,18 @@ func probes() []probe {
 			"gpuTypeId": `"NVIDIA L4"`, "gpuTypeIdList": `["NVIDIA L4","NVIDIA GeForce RTX 4090"]`, "cloudType": `"SECURE"`, "countryCode": `"RO"`,
 			"dataCenterId": `"EU-RO-1"`, "compliance": `["GDPR"]`, "env": `[{"key":"a","value":"b"}]`, "allowedCudaVersions": `["12.8"]`,
 			"minCudaVersion": `"12.8"`, "cudaVersion": `"12.8"`, "computeType": `"GPU"`, "volumeMountPath": `"/m"`,
+			"savingsPlan": `{"planLength":"1_month"}`, "instanceIds": `["cpu3c-2-4"]`, "dataCenterIds": `["EU-RO-1"]`, "volumeMounts": `[{"volumeId":"v"}]`,
 		}},
+		{"VolumeMountInput", `mutation($v: X) { podFindAndDeployOnDemand(input: {gpuTypeId: "NVIDIA L4", imageName: "i", volumeMounts: [$v]}) { id } }`, `{"volumeId":"v"}`, pod, map[string]string{
+			"volumeId": `"other"`, "mountPath": `"/m"`,
+		}},
+		{"SavingsPlanInput", `mutation($v: X) { podFindAndDeployOnDemand(input: {gpuTypeId: "NVIDIA L4", imageName: "i", savingsPlan: $v}) { id } }`, `{}`, pod, nil},
+		{"UserBillingInput", "query($v: X) { myself { billing(input: $v) { summary { time } } } }", `{}`, pod, map[string]string{"granularity": `"MONTHLY"`}},
+		{"ServerlessBillingInput", "query($v: X) { myself { billing { serverless(input: $v) { time } } } }", `{}`, pod, map[string]string{"groupBy": `"GPU_TYPE"`}},
+		{"EndpointStatisticInput", `query($v: X) { myself { endpoint(id: "e") { workerState(input: $v) { ready } } } }`, `{}`, serverless, map[string]string{"granularity": `"LIVE"`}},
 		{"deployCpuPodInput", m("deployCpuPod", "{id}"), `{"imageName":"org/i"}`, pod, map[string]string{
 			"instanceId": `"cpu5g-2-8"`, "cloudType": `"COMMUNITY"`, "countryCode": `"RO"`, "dataCenterId": `"EU-RO-1"`, "compliance": `["GDPR"]`,
-			"env": `[{"key":"a","value":"b"}]`, "minVcpuCount": `8`, "minMemoryInGb": `6`,
+			"env": `[{"key":"a","value":"b"}]`, "minVcpuCount": `8`, "minMemoryInGb": `6`, "dataCenterIds": `["EU-RO-1"]`, "volumeMounts": `[{"volumeId":"v"}]`,
 		}},
 		{"PodEditJobInput", m("podEditJob", "{id}"), `{"podId":"p"}`, pod, map[string]string{"podId": `"other"`, "env": `[{"key":"a","value":"b"}]`, "volumeInGb": `40`}},
 		{
@@ -199,7 +286,7 @@ func probes() []probe {
 		}},
 		{"CpuFlavorInput", q("cpuFlavors"), `{}`, pod, nil},
 		{"SpecificsInput", "query($v: X) { cpuFlavors { specifics(input: $v) { stockStatus securePrice } } }", `{}`, pod, map[string]string{"instanceId": `"cpu3c-8-16"`, "dataCenterId": `"US-TX-3"`}},
-		{"GpuAvailabilityInput", "query($v: X) { dataCenters { gpuAvailability(input: $v) { id } } }", `{}`, pod, map[string]string{"secureCloud": `false`}},
+		{"GpuAvailabilityInput", "query($v: X) { dataCenters { gpuAvailability(input: $v) { id } } }", `{}`, pod, map[string]string{"secureCloud": `false`, "allowedCudaVersions": `["12.8"]`}},
 		{"UpdateUserSettingsInput", m("updateUserSettings", "{pubKey}"), `{}`, storage, map[string]string{"pubKey": `"ssh-rsa AAAA"`}},
 		{"EndpointInput", m("saveEndpoint", "{id}"), `{"name":"n","templateId":"t","gpuIds":"ADA_24"}`, serverless, map[string]string{
 			"name": `"other"`, "templateId": `"other"`, "type": `"LB"`, "gpuIds": `"ADA_48_PRO"`, "scalerType": `"REQUEST_COUNT"`, "flashBootType": `"FLASHBOOT"`,

@@ -1,6 +1,7 @@
 package graphql
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"slices"
@@ -22,6 +23,12 @@ const (
 // deployGPUPod makes a pod of the first GPU type and cloud that is free.
 func deployGPUPod(ctx context.Context, x *exchange, in input) (any, error) {
 	a := in.object("input")
+	if instances := a.texts("instanceIds"); len(instances) > 0 {
+		if a.text("computeType") == "CPU" || a.text("gpuTypeId") == "" && len(a.texts("gpuTypeIdList")) == 0 {
+			return deployCPUPod(ctx, x, in)
+		}
+		x.Warn("instanceIds", "not used, the pod has GPUs")
+	}
 	want, err := x.podCreate(ctx, a)
 	if err != nil {
 		return nil, err
@@ -71,12 +78,19 @@ func deployCPUPod(ctx context.Context, x *exchange, in input) (any, error) {
 		x.Warn("cloudType", "CPU pods are placed in SECURE only")
 	}
 	want.CPU, want.Clouds = true, []string{secure}
-	if id := a.text("instanceId"); id != "" {
-		name, vcpus, ok := splitInstance(id)
-		if !ok {
-			return nil, badInput("instanceId must be <flavour>-<vcpu>-<memory>")
+	if ids := translate.Unique(append([]string{a.text("instanceId")}, a.texts("instanceIds")...)); len(ids) > 0 {
+		want.TypesField, want.Unchecked = "instanceId", true
+		for _, id := range ids {
+			name, vcpus, ok := splitInstance(id)
+			if !ok {
+				return nil, badInput("instanceId must be <flavour>-<vcpu>-<memory>")
+			}
+			if want.Count = cmp.Or(want.Count, vcpus); vcpus != want.Count {
+				x.Warn("instanceIds", id+" left out, the first has another number of vCPUs")
+				continue
+			}
+			want.Types = append(want.Types, name)
 		}
-		want.Types, want.TypesField, want.Unchecked, want.Count = []string{name}, "instanceId", true, vcpus
 	} else {
 		least, _ := a.int("minVcpuCount")
 		if want.Count = translate.PowerOfTwo(least); want.Count == 0 {
@@ -99,8 +113,8 @@ func deployCPUPod(ctx context.Context, x *exchange, in input) (any, error) {
 // cannot do and what would be dangerous to ignore.
 func (x *exchange) podCreate(ctx context.Context, a args) (*legacy.PodCreate, error) {
 	switch {
-	case a.text("stopAfter") != "" || a.text("terminateAfter") != "":
-		return nil, badInput("scheduled stop is not available")
+	case a.object("savingsPlan").text("planLength") != "" || a.object("savingsPlan")["upfrontCost"] != nil && a.object("savingsPlan")["upfrontCost"] != 0.0:
+		return nil, badInput("savingsPlan: savings plans are not available")
 	case a.text("volumeKey") != "":
 		return nil, badInput("volumeKey: encrypted volumes are not available")
 	case a.text("imageName") == "" && a.text("templateId") == "":
@@ -114,12 +128,60 @@ func (x *exchange) podCreate(ctx context.Context, a args) (*legacy.PodCreate, er
 		PodWishes: newPodWishes(a), Template: a.text("templateId"), NetworkVolume: a.text("networkVolumeId"),
 		Request: string(args),
 	}
+	if err := mounts(a, want); err != nil {
+		return nil, err
+	}
+	if want.StopAt, err = x.deadline(a, "stopAfter"); err != nil {
+		return nil, err
+	}
+	if want.TerminateAt, err = x.deadline(a, "terminateAfter"); err != nil {
+		return nil, err
+	}
 	want.InOrder = true
 	want.GlobalNetworking, _ = a.bool("globalNetwork")
 	if cost, _ := a.float("deployCost"); cost > 0 {
 		want.MaxPrice = cost
 	}
 	return want, x.placement(ctx, a, &want.Placement)
+}
+
+// mounts reads volumeMounts: v2 mounts one network volume.
+func mounts(a args, want *legacy.PodCreate) error {
+	for i, v := range a.list("volumeMounts") {
+		m, _ := v.(map[string]any)
+		id, path := args(m).text("volumeId"), args(m).text("mountPath")
+		switch kind := args(m).text("volumeType"); {
+		case id == "":
+			continue
+		case kind != "" && kind != "NETWORK_VOLUME":
+			return badInput("volumeMounts[" + strconv.Itoa(i) + "]: only network volumes are available")
+		case want.NetworkVolume != "" && want.NetworkVolume != id:
+			return badInput("volumeMounts[" + strconv.Itoa(i) + "]: a pod mounts one network volume")
+		}
+		if want.NetworkVolume = id; path != "" {
+			want.MountPath = legacy.Given(path)
+		}
+	}
+	return nil
+}
+
+// deadline reads a time to come, zero for none. A time without a zone is in UTC.
+func (x *exchange) deadline(a args, name string) (time.Time, error) {
+	text := a.text(name)
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		t, err = time.Parse("2006-01-02T15:04:05", text)
+	}
+	switch {
+	case err != nil:
+		return t, badInput(name + ": expected a time like 2026-12-01T18:00:00Z")
+	case !t.After(x.Deps().Now()):
+		return t, badInput(name + ": is in the past")
+	}
+	return t, nil
 }
 
 // newPodWishes reads the wishes for a new pod. Clients send 0 or ""
@@ -175,7 +237,8 @@ func portList(a args) []string {
 // placement reads where the pod may go: the centres named or those of a country, and
 // of them those that meet the compliance asked for.
 func (x *exchange) placement(ctx context.Context, a args, p *legacy.Placement) error {
-	if p.DataCenters = translate.SplitList(a.text("dataCenterId")); len(p.DataCenters) == 0 && a.text("countryCode") != "" {
+	p.DataCenters = translate.Unique(append(translate.SplitList(a.text("dataCenterId")), a.texts("dataCenterIds")...))
+	if len(p.DataCenters) == 0 && a.text("countryCode") != "" {
 		p.Countries = []string{strings.ToUpper(a.text("countryCode"))}
 	}
 	list := a.texts("compliance")

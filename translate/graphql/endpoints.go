@@ -159,7 +159,6 @@ func endpointFields() objectType {
 		"env":                of(func(e *endpoint) any { return variables(any(e.Env())) }),
 		"version":            field(endpointVersion),
 		"createdAt":          of(func(e *endpoint) any { return orNull(instant(e.CreatedAt())) }),
-		"aiKey":              always(nil),
 		"activeBuildid":      always(nil),
 		"idePodId":           always(nil),
 		"flashEnvironmentId": always(nil),
@@ -195,9 +194,10 @@ func endpointVersion(ctx context.Context, x *exchange, e *endpoint, _ input) (an
 // endpointTemplate shows the real template where it can still be read, else the
 // endpoint's own settings under the same id.
 func endpointTemplate(ctx context.Context, x *exchange, e *endpoint, _ input) (any, error) {
-	id := e.note(ctx, x).TemplateID
+	note := e.note(ctx, x)
+	id := note.TemplateID
 	if id == "" {
-		return found(legacy.VirtualTemplate(e.Members)), nil
+		return found(legacy.VirtualTemplate(e.Members, note)), nil
 	}
 	if e.listed {
 		list, err := x.OwnTemplates(ctx, "list templates")
@@ -211,7 +211,7 @@ func endpointTemplate(ctx context.Context, x *exchange, e *endpoint, _ input) (a
 	t, err := x.Template(ctx, legacy.NounTemplate.About("get"), id)
 	switch {
 	case legacy.IsMissing(err):
-		t = legacy.VirtualTemplate(e.Members)
+		t = legacy.VirtualTemplate(e.Members, note)
 		t.KnownAs = id
 	case err != nil:
 		return nil, err
@@ -235,7 +235,7 @@ func endpointWorkers(ctx context.Context, x *exchange, e *endpoint, _ input) (an
 		if id := translate.Text(w, "gpuTypeId"); id != "" {
 			m["gpu"] = map[string]any{"id": id, "count": translate.At(w, "gpuCount")}
 		}
-		p := &pod{Pod: v2.PodOf(m), endpoint: e.ID(), group: group}
+		p := &pod{Pod: v2.PodOf(m), endpoint: e.ID(), version: translate.At(w, "version"), group: group}
 		out, group.ids = append(out, p), append(group.ids, p.ID())
 	}
 	return out, nil

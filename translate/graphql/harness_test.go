@@ -161,6 +161,11 @@ func show(r *translate.Request) string {
 		}
 		parts = append(parts, string(raw))
 	}
+	for name, at := range map[string]time.Time{"stop": r.StopAt, "terminate": r.TerminateAt} {
+		if !at.IsZero() {
+			parts = append(parts, name+" "+at.UTC().Format(time.RFC3339))
+		}
+	}
 	return strings.Join(parts, " ")
 }
 

@@ -27,6 +27,8 @@ type pod struct {
 	group *podGroup
 	// endpoint is the endpoint of a worker, "" for a pod.
 	endpoint string
+	// version is the release that a worker runs, nil for a pod.
+	version any
 }
 
 func (p *pod) desiredStatus() string {
@@ -137,8 +139,7 @@ func podTypes() map[string]objectType {
 		"PodRuntimePorts":     portFields(),
 		"PodRuntimeGpus":      gpuUseFields(),
 		"PodRuntimeContainer": containerFields(),
-		// v2 tells no telemetry, so Pod.latestTelemetry is always null.
-		"PodTelemetry": {"state": always(nil), "time": always(nil)},
+		"Gpu":                 {"id": get(func(g gpuUse) any { return g.id }), "podId": get(func(g gpuUse) any { return g.pod })},
 	}
 }
 
@@ -150,7 +151,6 @@ func podFields() objectType {
 		"podType":       always("RESERVED"),
 		"imageName":     text(func(p *pod) string { return p.Image() }),
 		"dockerArgs":    text(func(p *pod) string { return p.Shell() }),
-		"dockerId":      always(nil),
 		"env":           texts(func(list []string, p *pod) []string { return pairs(list, p.Variables()) }),
 		"port":          always(nil),
 		"ports": field(func(_ context.Context, _ *exchange, p *pod, in input) (any, error) {
@@ -180,7 +180,32 @@ func podFields() objectType {
 		"endpointId":              textOrNull(func(p *pod) string { return p.endpoint }),
 		"aiApiId":                 always(nil),
 		"cpuFlavorId":             textOrNull(func(p *pod) string { return p.CPU() }),
-		"latestTelemetry":         always(nil),
+		"savingsPlans":            always([]any{}), // v2 has none
+		"gpus": get(func(p *pod) any {
+			out := make([]any, p.GPUCount())
+			for i := range out {
+				out[i] = p.gpu(i, nil)
+			}
+			return out
+		}),
+		"slsVersion": get(func(p *pod) any { return p.version }),
+		"clusterIdx": get(func(p *pod) any { return p.Rank() }),
+		"endpoint": field(func(ctx context.Context, x *exchange, p *pod, _ input) (any, error) {
+			if p.endpoint == "" {
+				return nil, nil
+			}
+			return x.endpointByID(ctx, p.endpoint)
+		}),
+		"cpuFlavor": field(func(ctx context.Context, x *exchange, p *pod, _ input) (any, error) {
+			if p.CPU() == "" {
+				return nil, nil
+			}
+			list, err := x.CPUs(ctx, "POD", 0)
+			if entry := translate.ByID(list, p.CPU()); entry != nil {
+				return cpuFlavor{entry}, nil
+			}
+			return nil, err
+		}),
 		"runtime": get(func(p *pod) any {
 			if p.runtime() == nil {
 				return nil
@@ -231,9 +256,8 @@ func machineFields() objectType {
 		"maxUploadSpeedMbps":   always(0),
 		"gpuAvailable":         always(0),
 		"note":                 always(""),
-		"maintenanceStart":     always(nil),
-		"maintenanceEnd":       always(nil),
-		"maintenanceNote":      always(nil),
+		"minPodGpuCount":       always(1),
+		"id":                   textOrNull(func(p *pod) string { return second(p.Host()) }),
 	}
 }
 
@@ -259,7 +283,7 @@ func runtimeFields() objectType {
 			items := translate.Items(p.runtime(), "gpus")
 			out := make([]any, len(items))
 			for i, g := range items {
-				out[i] = gpuUse{id: "GPU-" + p.ID() + "-" + strconv.Itoa(i), body: g}
+				out[i] = p.gpu(i, g)
 			}
 			return out
 		}),
@@ -273,9 +297,14 @@ func runtimeFields() objectType {
 	}
 }
 
+// gpuUse is one GPU of a pod. v2 gives GPUs no ids.
 type gpuUse struct {
-	id   string
-	body any
+	id, pod string
+	body    any
+}
+
+func (p *pod) gpu(i int, body any) gpuUse {
+	return gpuUse{id: "GPU-" + p.ID() + "-" + strconv.Itoa(i), pod: p.ID(), body: body}
 }
 
 func gpuUseFields() objectType {
@@ -317,6 +346,14 @@ func portFields() objectType {
 		"publicPort":  get(func(q v2.Port) any { return q.Public }),
 		"type":        get(func(q v2.Port) any { return q.Type }),
 	}
+}
+
+// orNil is nil for 0.
+func orNil(n int64) any {
+	if n == 0 {
+		return nil
+	}
+	return n
 }
 
 // orNull is nil for an empty string.

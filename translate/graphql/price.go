@@ -209,11 +209,14 @@ func lowestPriceFields() objectType {
 		"minimumBidPrice":      get(func(l *lowest) any { return l.price() }),
 		"uninterruptablePrice": get(func(l *lowest) any { return l.price() }),
 		"interruptablePrice":   always(nil),
-		"minMemory":            least(func(memory, _ int64) int64 { return memory }),
-		"minVcpu":              least(func(_, vcpus int64) int64 { return vcpus }),
-		"compliance":           always([]any{}),
-		"countryCode":          get(func(l *lowest) any { return orNull(l.country) }),
-		"cudaVersion":          always(nil),
+		"maxGpuCount": get(func(l *lowest) any {
+			return orNil(translate.Whole(l.gpu.entry, "maxCount", member(l.cloud)))
+		}),
+		"minMemory":   least(func(memory, _ int64) int64 { return memory }),
+		"minVcpu":     least(func(_, vcpus int64) int64 { return vcpus }),
+		"compliance":  always([]any{}),
+		"countryCode": get(func(l *lowest) any { return orNull(l.country) }),
+		"cudaVersion": always(nil),
 		"stockStatus": field(func(_ context.Context, x *exchange, l *lowest, _ input) (any, error) {
 			switch {
 			case !l.none():

@@ -153,6 +153,9 @@ func rememberEndpoint(a args, n *translate.EndpointNote, body v2.Endpoint) {
 	if id := a.text("hubReleaseId"); id != "" {
 		n.HubReleaseID = id
 	}
+	if name := a.object("template").text("name"); name != "" {
+		n.TemplateName = name
+	}
 	if body.Has("networkVolumes") {
 		n.NetworkVolumeIDs, n.NetworkVolumeID = body.Volumes(), ""
 		if len(n.NetworkVolumeIDs) > 0 {

@@ -12,7 +12,10 @@ func storageTypes() map[string]objectType {
 		return get(func(m map[string]any) any { return orNull(translate.Text(m, name)) })
 	}
 	return map[string]objectType{
-		"RegistryAuth": {"id": text("id"), "name": text("name")},
+		"RegistryAuth": {
+			"id": text("id"), "name": text("name"),
+			"userId": field(func(_ context.Context, x *exchange, _ map[string]any, _ input) (any, error) { return x.user(), nil }),
+		},
 		"NetworkVolume": {
 			"id": text("id"), "name": text("name"), "dataCenterId": text("dataCenter"),
 			"size": get(func(m map[string]any) any { return translate.Whole(m, "size") }),

@@ -195,3 +195,31 @@ func TestAccountStory(t *testing.T) {
 		t.Errorf("left %v", got)
 	}
 }
+
+// A virtual template has a name of its own: an update of the template does not rename its endpoint.
+func TestVirtualTemplateKeepsTheEndpointsName(t *testing.T) {
+	r := newRig(t)
+	v2 := newScript(t, "listGpuTypes 200 @gpus\ncreateEndpoint 201 @endpoint\ngetEndpoint 200 @endpoint\nupdateEndpoint 200 @endpoint")
+	names := func(want string) {
+		t.Helper()
+		out := r.ask(t, v2, `{ myself { endpoint(id: "ep1") { name template { id name } } } podTemplate(id: "ept_ep1") { name } }`, "")
+		if want := `{"data":{"myself":{"endpoint":{"name":"chat","template":{"id":"ept_ep1","name":"` + want + `"}}},"podTemplate":{"name":"` + want + `"}}}`; string(out.Body) != want {
+			t.Errorf("got %s, want %s", out.Body, want)
+		}
+	}
+	names("chat")
+	r.ask(t, v2, `mutation { saveEndpoint(input: {name: "chat", gpuIds: "ADA_24", template: {name: "first", imageName: "i"}}) { id } }`, "")
+	names("first")
+	for _, update := range []string{`name: "3f9c2a"`, `name: "77ab01", imageName: "org/worker:2"`} {
+		out := r.ask(t, v2, `mutation { saveTemplate(input: {id: "ept_ep1", `+update+`}) { id name } }`, "")
+		if out.Status != 200 || strings.Contains(string(out.Body), "errors") {
+			t.Fatalf("saveTemplate: %d %s", out.Status, out.Body)
+		}
+	}
+	names("77ab01")
+	for _, call := range v2.lines() {
+		if strings.HasPrefix(call, "updateEndpoint") && strings.Contains(call, `"name"`) {
+			t.Errorf("the endpoint is renamed: %s", call)
+		}
+	}
+}

@@ -170,6 +170,8 @@ func templateFields() objectType {
 		"advancedStart":           noted(func(_ *template, n translate.TemplateNote) any { return n.AdvancedStart }),
 		"portsConfig":             noted(func(_ *template, n translate.TemplateNote) any { return portConfigs(n.PortsConfig) }),
 		"boundEndpointId":         field(boundEndpoint),
+		"earned":                  always(0), // v2 pays nothing for templates
+		"runtimeInMin":            always(0),
 		"volumeInGb": field(func(ctx context.Context, x *exchange, t *template, _ input) (any, error) {
 			if t.SizeOfPersistent() > 0 && t.note(ctx, x).NoVolume {
 				return 0, nil

@@ -25,6 +25,12 @@ func (c Config) Known() string { return cmp.Or(c.Brand, registered(c.Host)) }
 // Name is Known, and always a name.
 func (c Config) Name() string { return cmp.Or(c.Known(), defaultName) }
 
+// LowerName is Name with a small first letter, as members have it that begin with it.
+func (c Config) LowerName() string {
+	name := c.Name()
+	return strings.ToLower(name[:1]) + name[1:]
+}
+
 // registered returns the name of the domain that a host was registered under, in letters
 // and digits: AcmeCloud for api.acme-cloud.co.uk, "" for names that the public suffix list
 // does not know, such as addresses and names of a private network.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/v2"
@@ -19,6 +20,8 @@ type PodCreate struct {
 	Locked, GlobalNetworking bool
 	// Request is the request as it came: the part that its repeats have in common.
 	Request string
+	// StopAt and TerminateAt are those of translate.Request.
+	StopAt, TerminateAt time.Time
 }
 
 // MadePod is a pod that was made, or found to have been.
@@ -56,7 +59,7 @@ func (s *Session) CreatePod(ctx context.Context, w *PodCreate) (MadePod, error) 
 	}
 	for _, candidate := range candidates {
 		r := candidate.Request
-		r.Wish = w.Request
+		r.Wish, r.StopAt, r.TerminateAt = w.Request, w.StopAt, w.TerminateAt
 		r.OnLateSuccess = func(ctx context.Context, made *translate.Response) {
 			c.made(ctx, v2.PodOf(r.Body), v2.PodOf(made.Body))
 		}

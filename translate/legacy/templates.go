@@ -63,7 +63,7 @@ func (s *Session) Template(ctx context.Context, about About, id string) (Templat
 		if err != nil {
 			return Template{}, err
 		}
-		return VirtualTemplate(body), nil
+		return VirtualTemplate(body, s.EndpointNote(ctx, endpoint)), nil
 	}
 	t := Template{KnownAs: id, Note: s.TemplateNote(ctx, id)}
 	body, err := s.Read(ctx, about, "getTemplate", t.realID())
@@ -79,10 +79,14 @@ func (t Template) realID() string {
 }
 
 // VirtualTemplate views an endpoint's settings as a template.
-func VirtualTemplate(endpoint any) Template {
+func VirtualTemplate(endpoint any, note translate.EndpointNote) Template {
 	e := v2.EndpointOf(endpoint)
 	id := VirtualPrefix + e.ID()
-	return Template{Template: e.AsTemplate(id), KnownAs: id}
+	t := Template{Template: e.AsTemplate(id), KnownAs: id}
+	if note.TemplateName != "" {
+		t.SetName(note.TemplateName)
+	}
+	return t
 }
 
 // Origin says where a body comes from that the template was written into.
@@ -249,7 +253,8 @@ func (s *Session) changeVolume(w *TemplateWishes, b, now v2.Template, note *tran
 	return nil
 }
 
-// updateVirtual changes the endpoint that a virtual template stands for.
+// updateVirtual changes the endpoint that a virtual template stands for. The template's name is kept in
+// the endpoint's note: the endpoint keeps its own.
 func (s *Session) updateVirtual(ctx context.Context, about About, endpoint string, w *TemplateWishes) (Template, error) {
 	p := patch{about: about, read: "getEndpoint", update: "updateEndpoint", id: endpoint}
 	now, err := s.before(ctx, &p, w.splitCommand())
@@ -258,9 +263,6 @@ func (s *Session) updateVirtual(ctx context.Context, about About, endpoint strin
 	}
 	b := v2.NewTemplate()
 	w.Change(b.Container, v2.ContainerOf(now))
-	if name := w.Name.Value(); name != "" {
-		b.SetName(name)
-	}
 	var note translate.TemplateNote
 	if w.Remember != nil {
 		w.Remember(&note)
@@ -273,7 +275,15 @@ func (s *Session) updateVirtual(ctx context.Context, about About, endpoint strin
 		}
 	}
 	after, err := s.apply(ctx, &p, b.Members, now)
-	return VirtualTemplate(after), err
+	if err != nil {
+		return Template{}, err
+	}
+	known := s.EndpointNote(ctx, endpoint)
+	if name := w.Name.Value(); name != "" && name != known.TemplateName {
+		known.TemplateName = name
+		translate.SaveNote(ctx, s.Dialogue, s.Key(translate.KindEndpoint, endpoint), known)
+	}
+	return VirtualTemplate(after, known), nil
 }
 
 // rememberTemplate stores the values that v2 does not keep, if they change.

@@ -16,10 +16,6 @@ import (
 	"github.com/tollgate-dev/tollgate/translate/legacy"
 )
 
-// unknownType is what billing calls the type of a pod or endpoint of which it is
-// not known.
-const unknownType = "unknown"
-
 var buckets = []string{"hour", "day", "week", "month", "year"}
 
 // billingQuery is the part of a billing query that all three have in common.
@@ -144,7 +140,7 @@ func podBilling(ctx context.Context, r *request) (*reply, error) {
 	r.warnDurations()
 	field, typeOf := "podId", func(string) string { return "" }
 	if grouping != "podId" || typeID != "" {
-		typeOf = r.podTypes(ctx, records)
+		typeOf = r.PodTypes(ctx, records)
 	}
 	if grouping != "podId" {
 		field = "gpuTypeId"
@@ -172,56 +168,6 @@ func podBilling(ctx context.Context, r *request) (*reply, error) {
 func (r *request) warnDurations() {
 	r.Warn("timeBilledMs", "the platform bills amounts only, durations are 0")
 	r.Warn("diskSpaceBilledGb", "the platform bills amounts only, sizes are 0")
-}
-
-// podTypes tells the GPU type of a pod: from memory, else from the pods there
-// are, else from what the ledger has counted.
-func (r *request) podTypes(ctx context.Context, records []any) func(id string) string {
-	known := make(map[string]string)
-	notes, _ := translate.LoadNotes[translate.PodNote](ctx, r.Dialogue, translate.KindPod)
-	for id, note := range notes {
-		known[id] = note.GPUTypeID
-	}
-	if missing, _ := untyped(records, "podId", known); len(missing) > 0 {
-		live, err := r.Pods(ctx)
-		if err != nil {
-			r.Remark("gpuTypeId", "the pods could not be read, their types are unknown")
-		}
-		for id, note := range r.PodNotes(ctx, live) { // which keeps the types of those that are new
-			known[id] = note.GPUTypeID
-		}
-	}
-	r.countedTypes(ctx, records, "podId", known)
-	return func(id string) string { return cmp.Or(known[id], unknownType) }
-}
-
-// countedTypes adds to known the GPU types that the ledger knows of the other resources of bills; member is the member of a record that has
-// the id of its resource.
-func (r *request) countedTypes(ctx context.Context, records []any, member string, known map[string]string) {
-	missing, since := untyped(records, member, known)
-	if len(missing) == 0 {
-		return
-	}
-	counted, err := r.api.deps.Counted(ctx, r.in.Account, missing, since)
-	if err != nil {
-		r.Remark("gpuTypeId", "the ledger could not be read, types of deleted resources are unknown")
-	}
-	maps.Copy(known, counted)
-}
-
-// untyped returns the ids of the resources of bills whose type is not known, and the start of their first bill.
-func untyped(records []any, member string, known map[string]string) (ids []string, since time.Time) {
-	for _, record := range records {
-		id := translate.Text(record, member)
-		at, err := time.Parse(time.RFC3339Nano, translate.Text(record, "startTime"))
-		if err != nil || id == "" || known[id] != "" {
-			continue
-		}
-		if ids = append(ids, id); since.IsZero() || at.Before(since) {
-			since = at
-		}
-	}
-	return translate.Unique(ids), since
 }
 
 func networkVolumeBilling(ctx context.Context, r *request) (*reply, error) {

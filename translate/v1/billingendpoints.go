@@ -55,7 +55,7 @@ func endpointBilling(ctx context.Context, r *request) (*reply, error) {
 		}
 	}
 	field := "endpointId"
-	var types map[string]string
+	var types func(id string) string
 	if byType {
 		field = "gpuTypeId"
 		types = r.endpointTypes(ctx, records, known)
@@ -76,7 +76,7 @@ func endpointBilling(ctx context.Context, r *request) (*reply, error) {
 		}
 		group := id
 		if byType {
-			group = cmp.Or(types[id], unknownType)
+			group = types(id)
 		}
 		sums.add(record, group)
 	}
@@ -131,19 +131,19 @@ func (e billedEndpoint) kind() string {
 	return ""
 }
 
-// endpointTypes returns the GPU types of billed endpoints by id: of endpoints that exist as they are now, else as they were noted, else as the
-// ledger counted them.
-func (r *request) endpointTypes(ctx context.Context, records []any, live map[string]billedEndpoint) map[string]string {
+// endpointTypes returns a function that tells the GPU type of each endpoint of billing records: of an endpoint that exists as it is now, else as it
+// was noted, else as the ledger counted it.
+func (r *request) endpointTypes(ctx context.Context, records []any, live map[string]billedEndpoint) func(id string) string {
 	known := make(map[string]string, len(live))
 	for id, endpoint := range live {
-		known[id] = cmp.Or(endpoint.kind(), unknownType)
+		known[id] = cmp.Or(endpoint.kind(), legacy.UnknownType)
 	}
-	gone, _ := untyped(records, "serverlessId", known)
+	gone, _ := legacy.Untyped(records, "serverlessId", known)
 	// Without the store the answer is less exact.
 	notes, _ := translate.FindNotes[translate.EndpointNote](ctx, r.Dialogue, translate.KindEndpoint, gone)
 	for id, note := range notes {
 		known[id] = note.BilledType
 	}
-	r.countedTypes(ctx, records, "serverlessId", known)
-	return known
+	r.CountedTypes(ctx, records, "serverlessId", known)
+	return func(id string) string { return cmp.Or(known[id], legacy.UnknownType) }
 }

@@ -202,6 +202,21 @@ func TestInputChecks(t *testing.T) {
 	}
 }
 
+// Keys that a client left out ask for nothing, whether v1 had them or not.
+func TestUnsetKeys(t *testing.T) {
+	plain := newGate(t, DefaultConfig(), created("NVIDIA L4"))
+	plain.do(t, "POST /v1/pods", `{"imageName":"i","gpuTypeIds":["NVIDIA L4"]}`)
+	g := newGate(t, DefaultConfig(), created("NVIDIA L4"))
+	got := g.do(t, "POST /v1/pods", `{"imageName":"i","gpuTypeIds":["NVIDIA L4"],"savingsPlan":null,"volumes":[],"novel":{"a":[""],"b":null},"text":"",
+		"name":[],"gpuCount":"","locked":{},"dockerStartCmd":"","env":"","networkVolumeId":null}`)
+	if got.Status != 201 || len(got.Warnings) > 0 {
+		t.Fatalf("answer %d %s with warnings %q, want 201 without", got.Status, got.Body, got.Warnings)
+	}
+	if diff := cmp.Diff(plain.calls[len(plain.calls)-1].body, g.calls[len(g.calls)-1].body); diff != "" {
+		t.Errorf("the create (-without the keys +with them):\n%s", diff)
+	}
+}
+
 func TestActionsIgnoreTheirBody(t *testing.T) {
 	g := newGate(t, DefaultConfig(), answer{op: "podAction", status: 200, body: fixture("pod")})
 	if got := g.do(t, "POST /v1/pods/p1/start", `["anything"]`); got.Status != 200 {

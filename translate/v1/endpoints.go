@@ -48,7 +48,7 @@ func (r *request) templateFor(ctx context.Context, e v2.Endpoint, note translate
 	if template := templates[note.TemplateID]; template != nil {
 		return template
 	}
-	return r.template(ctx, legacy.VirtualTemplate(e.Members), false)
+	return r.template(ctx, legacy.VirtualTemplate(e.Members, note), false)
 }
 
 func getEndpoint(ctx context.Context, r *request) (*reply, error) {

@@ -80,6 +80,8 @@ func (a *API) refused(r *legacy.RefusedError) *fault {
 		if r.Given != "" {
 			f.status = http.StatusBadRequest
 		}
+	case resp.Kind == "key_reused", resp.Kind == "under_way": // of the header Idempotency-Key, which v1 never had
+		f.wait = resp.RetryAfter()
 	case resp.Status == http.StatusUnprocessableEntity:
 		f.status = http.StatusBadRequest
 		if f.problems = v1Names.In(resp.Errors()); len(f.problems) > 0 {

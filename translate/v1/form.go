@@ -125,7 +125,12 @@ func (f form) read(in *translate.Incoming) (input, *fault) {
 		if value == nil {
 			continue
 		}
+		object, _ := value.(map[string]any)
+		unset := len(object) == 0 && translate.AsksNothing(value)
 		value, ok := field.convert(value)
+		if !ok && unset {
+			continue
+		}
 		if !ok {
 			return nil, bad("%s: expected %s", field.name, field.kind)
 		}
@@ -160,8 +165,8 @@ func (f form) plain(in input) (p legacy.Plain) {
 
 func (f form) extra(body map[string]any) []string {
 	var unknown, problems []string
-	for key := range body {
-		if !slices.ContainsFunc(f, func(field field) bool { return field.name == key }) {
+	for key, value := range body {
+		if !translate.AsksNothing(value) && !slices.ContainsFunc(f, func(field field) bool { return field.name == key }) {
 			unknown = append(unknown, key)
 		}
 	}

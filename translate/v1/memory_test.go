@@ -167,3 +167,30 @@ func TestEndpointsKeepWhatCannotBeRead(t *testing.T) {
 		t.Errorf("the note is %s, %v, want it as it was", raw, err)
 	}
 }
+
+// A virtual template has a name of its own: an update of the template does not rename its endpoint.
+func TestVirtualTemplateKeepsTheEndpointsName(t *testing.T) {
+	e := answer{op: "getEndpoint", status: 200, body: fixture("endpoint")}
+	g := newGate(t, DefaultConfig(), e, e, e,
+		answer{op: "listEndpoints", status: 200, body: map[string]any{"endpoints": []any{fixture("endpoint")}}},
+		answer{op: "listTemplates", status: 200, body: map[string]any{"templates": []any{}}},
+		answer{op: "listGpuTypes", status: 200, body: fixture("gpus")}, answer{op: "listEndpointReleases", status: 200, body: map[string]any{"endpointVersion": json.Number("1")}})
+	got := g.do(t, "PATCH /v1/templates/ept_e1", `{"name":"3f9c2a"}`)
+	if got.Status != 200 || got.text("name") != "3f9c2a" {
+		t.Fatalf("answer %d %s, want 200 with the template's name", got.Status, got.Body)
+	}
+	for _, call := range g.calls {
+		if call.op == "updateEndpoint" {
+			t.Errorf("the endpoint is changed: %v", call.body)
+		}
+	}
+	if got := g.do(t, "GET /v1/templates/ept_e1", ""); got.text("name") != "3f9c2a" {
+		t.Errorf("the template reads back as %s", got.Body)
+	}
+	if got := g.do(t, "GET /v1/templates?includeEndpointBoundTemplates=true", ""); !strings.Contains(string(got.Body), `"name":"3f9c2a"`) {
+		t.Errorf("the templates are listed as %s", got.Body)
+	}
+	if got := g.do(t, "GET /v1/endpoints/e1", ""); got.text("name") == "3f9c2a" || got.text("name") == "" {
+		t.Errorf("the endpoint reads back as %s", got.Body)
+	}
+}

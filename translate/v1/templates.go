@@ -179,8 +179,8 @@ func (r *request) virtualTemplates(ctx context.Context) ([]any, error) {
 	notes, _ := translate.FindNotes[translate.EndpointNote](ctx, r.Dialogue, translate.KindEndpoint, legacy.IDs(endpoints))
 	var out []any
 	for _, e := range endpoints {
-		if notes[translate.Text(e, "id")].TemplateID == "" {
-			out = append(out, r.template(ctx, legacy.VirtualTemplate(e), false))
+		if note := notes[translate.Text(e, "id")]; note.TemplateID == "" {
+			out = append(out, r.template(ctx, legacy.VirtualTemplate(e, note), false))
 		}
 	}
 	return out, nil

@@ -208,3 +208,6 @@ func (p Pod) OpenPorts() []Port {
 
 // Cluster returns the pod's cluster and its address there.
 func (p Pod) Cluster() (id, ip string) { return p.text("cluster", "id"), p.text("cluster", "ip") }
+
+// Rank returns the pod's place in its cluster, nil outside of one.
+func (p Pod) Rank() any { return p.at("cluster", "rank") }

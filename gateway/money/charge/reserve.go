@@ -192,6 +192,7 @@ func (f *Reserve) asks(ex *filter.Exchange, plan *spend.Plan, kind operation.Kin
 		r.About.Name, _ = after["name"].(string)
 		r.About.Print, r.About.Labels = spend.Print(kind, after), ex.Body.Labels
 		r.About.GPU, r.About.DataCenter = spend.Machine(kind, after)
+		r.About.StopAt, r.About.EndAt = seconds(ex.Translation.StopAt), seconds(ex.Translation.TerminateAt)
 	}
 	if !spend.Counts(kind) {
 		r.Free = true
@@ -205,6 +206,14 @@ func (f *Reserve) asks(ex *filter.Exchange, plan *spend.Plan, kind operation.Kin
 		return nil, false, problem.PriceUnknown.New("the price of this call is unknown, and a budget in money applies: " + in.Cost.Reason)
 	}
 	return r, raises, nil
+}
+
+// seconds is a time in Unix seconds, 0 for the zero time.
+func seconds(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
 }
 
 // waive lets a call pass the ceilings it would pass over, if the budgets of all are
@@ -262,6 +271,14 @@ func (*Reserve) Notes(ex *filter.Exchange, _ string) []string {
 		notes = append(notes, fmt.Sprintf("costs %s USD at most", catalog.Money(r.After[spend.Cost])))
 	case !r.Free:
 		notes = append(notes, fmt.Sprintf("takes %s USD per hour", catalog.Money(r.Takes[spend.Burn])))
+	}
+	for _, deadline := range []struct {
+		what string
+		at   int64
+	}{{"stopped", r.About.StopAt}, {"terminated", r.About.EndAt}} {
+		if deadline.at != 0 {
+			notes = append(notes, "will be "+deadline.what+" at "+time.Unix(deadline.at, 0).UTC().Format(time.RFC3339))
+		}
 	}
 	if len(r.Waived) > 0 {
 		notes = append(notes, "passes by approval "+ex.Judged.Verdict.Excepted[len(ex.Judged.Verdict.Excepted)-1].Exception+": "+strings.Join(r.Waived, ", "))

@@ -46,11 +46,16 @@ func (c *coercer) spend() *Error {
 	return nil
 }
 
-// arguments coerces the arguments of one field.
-func (c *coercer) arguments(given ast.ArgumentList, want ast.ArgumentDefinitionList) (map[string]any, *Error) {
+// arguments coerces the arguments of one field of the type of.
+func (c *coercer) arguments(f *ast.Field, of *ast.Definition) (map[string]any, *Error) {
 	out := map[string]any{}
-	for _, g := range given {
-		v, fault := c.value(g.Value, want.ForName(g.Name).Type, g.Name)
+	for _, g := range f.Arguments {
+		want := f.Definition.Arguments.ForName(g.Name)
+		if want == nil {
+			c.miss(g.Value, invalid(`Unknown argument "`+Clip(g.Name)+`" on field "`+of.Name+"."+f.Name+`".`).at(g.Position))
+			continue
+		}
+		v, fault := c.value(g.Value, want.Type, g.Name)
 		if fault != nil {
 			return nil, fault.at(g.Position)
 		}
@@ -110,6 +115,8 @@ func (c *coercer) value(v any, t *ast.Type, path string) (any, *Error) {
 	switch items, isList := v.([]any); {
 	case v == nil, t.NamedType == "JSON": // which may be anything, because nothing reads it
 		return nil, nil
+	case t.Elem == nil && isList && len(items) == 0:
+		return nil, nil
 	case t.Elem != nil && isList:
 		return c.list(items, t.Elem, path)
 	case t.Elem != nil: // a lone value means the list of it
@@ -164,6 +171,9 @@ func (c *coercer) list(items []any, of *ast.Type, path string) (any, *Error) {
 
 func (c *coercer) object(members []member, t *ast.Type, path string) (any, *Error) {
 	def := c.schema.Types[t.NamedType]
+	if len(members) == 0 && (def == nil || def.Kind != ast.InputObject) {
+		return nil, nil
+	}
 	if def == nil || def.Kind != ast.InputObject {
 		return nil, mismatch(path, t, "an object")
 	}
@@ -172,7 +182,8 @@ func (c *coercer) object(members []member, t *ast.Type, path string) (any, *Erro
 		name := c.named(m.name)
 		field := def.Fields.ForName(name)
 		if field == nil {
-			c.miss(m, def)
+			text := `Field "` + Clip(m.name) + `" is not defined by type "` + def.Name + `".` + suggestion(m.name, def.Fields)
+			c.miss(m.value, badInput(text).at(m.at))
 			continue
 		}
 		v, fault := c.value(m.value, field.Type, path+"."+m.name)
@@ -189,15 +200,6 @@ func (c *coercer) object(members []member, t *ast.Type, path string) (any, *Erro
 // mostUnknown bounds the unknown members that one refusal names.
 const mostUnknown = 20
 
-// miss notes a member that an input type does not have. The other members are looked at all the same, so that all
-// unknown ones are named at once.
-func (c *coercer) miss(m member, of *ast.Definition) {
-	if len(c.unknown) < mostUnknown {
-		text := `Field "` + Clip(m.name) + `" is not defined by type "` + of.Name + `".` + suggestion(m.name, of.Fields)
-		c.unknown = append(c.unknown, badInput(text).at(m.at))
-	}
-}
-
 // suggestion returns a sentence with the field that was probably meant by a misspelt name, "" for none.
 func suggestion(name string, fields ast.FieldList) string {
 	names := make([]string, len(fields))
@@ -210,17 +212,69 @@ func suggestion(name string, fields ast.FieldList) string {
 	return ""
 }
 
+// miss records the fault of an unknown argument or member whose value asks for
+// something. The others are coerced all the same, so that one refusal names all.
+func (c *coercer) miss(value any, fault *Error) {
+	asks, exceeded := c.asks(value)
+	if exceeded != nil {
+		fault = exceeded
+	}
+	if asks && len(c.unknown) < mostUnknown {
+		c.unknown = append(c.unknown, fault)
+	}
+}
+
+// asks reports whether a value is anything but null, a variable without a value, an
+// empty string, list or object, or a list or object of such values. Clients send these
+// for options that their callers left out.
+func (c *coercer) asks(v any) (bool, *Error) {
+	if fault := c.spend(); fault != nil {
+		return true, fault
+	}
+	if literal, ok := v.(*ast.Value); ok {
+		if literal.Kind == ast.Variable {
+			return c.asks(c.given(literal.Raw))
+		}
+		v = plain(literal)
+	}
+	var below []any
+	switch v := v.(type) {
+	case nil:
+	case string:
+		return v != "", nil
+	case []any:
+		below = v
+	case []member:
+		below = list(v, func(m member) any { return m.value })
+	case map[string]any:
+		below = slices.Collect(maps.Values(v))
+	default:
+		return true, nil
+	}
+	for _, item := range below {
+		if asks, fault := c.asks(item); asks || fault != nil {
+			return true, fault
+		}
+	}
+	return false, nil
+}
+
+// given is the request's value of a variable, or its default; nil without either.
+func (c *coercer) given(name string) any {
+	v, given := c.variables[name]
+	if def := c.operation.VariableDefinitions.ForName(name); !given && def.DefaultValue != nil {
+		return def.DefaultValue
+	}
+	return v
+}
+
 // variable coerces the request's value of $name, or its default.
 func (c *coercer) variable(name string, t *ast.Type) (any, *Error) {
 	key := use{name, t.String()}
 	if v, ok := c.done[key]; ok {
 		return v, nil
 	}
-	v, given := c.variables[name]
-	if def := c.operation.VariableDefinitions.ForName(name); !given && def.DefaultValue != nil {
-		v = def.DefaultValue
-	}
-	out, fault := c.value(v, t, "$"+name)
+	out, fault := c.value(c.given(name), t, "$"+name)
 	if fault != nil {
 		return nil, fault
 	}
@@ -281,10 +335,10 @@ func (c *coercer) text(s string, t *ast.Type, path string) (any, *Error) {
 	}
 	words, ok := c.words[t.NamedType]
 	switch {
-	case !ok:
-		return nil, mismatch(path, t, "a string")
 	case s == "":
 		return nil, nil
+	case !ok:
+		return nil, mismatch(path, t, "a string")
 	case !slices.Contains(words, s):
 		return nil, badInput(path + `: "` + Clip(s) + `" is not one of ` + t.NamedType + ": " + strings.Join(words, ", "))
 	}

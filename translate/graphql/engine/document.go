@@ -30,13 +30,12 @@ const (
 // leniently lists the specification's validation rules that hold here. Left
 // out, because clients in the field break them and nothing depends on them:
 // known type names and allowed positions of variables, unused variables, and
-// correct values, which the coercer checks more leniently. Overlapping fields
+// argument names and correct values, which the coercer checks more leniently. Overlapping fields
 // are checked while fields are merged. None of them looks at the value of a literal.
 func leniently() []core.Rule {
 	list := []core.Rule{
 		fieldsOnCorrectType(),
 		rules.FragmentsOnCompositeTypesRule,
-		rules.KnownArgumentNamesRuleWithoutSuggestions,
 		rules.KnownDirectivesRule,
 		rules.KnownFragmentNamesRule,
 		rules.LoneAnonymousOperationRule,

@@ -27,7 +27,8 @@ type Object[X any] map[string]Resolver[X]
 type Config[X any] struct {
 	// Schema is the schema in its definition language.
 	Schema string
-	// Types holds the resolvers, by type. Every field has one.
+	// Types holds the resolvers, by type. Every field has one, except those with the
+	// directive @unavailable on them or on their type.
 	Types map[string]Object[X]
 	// Limits bounds one request.
 	Limits Limits
@@ -105,7 +106,7 @@ func complete[X any](schema *ast.Schema, types map[string]Object[X]) error {
 			continue
 		}
 		for _, f := range def.Fields {
-			if types[name][f.Name] == nil && !strings.HasPrefix(f.Name, "__") {
+			if types[name][f.Name] == nil && !strings.HasPrefix(f.Name, "__") && !unavailable(def, f) {
 				faults = append(faults, fmt.Errorf("%s.%s has no resolver", name, f.Name))
 			}
 		}
@@ -119,6 +120,12 @@ func complete[X any](schema *ast.Schema, types map[string]Object[X]) error {
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// unavailable reports whether a field is always null.
+func unavailable(of *ast.Definition, f *ast.FieldDefinition) bool {
+	const directive = "unavailable"
+	return f.Directives.ForName(directive) != nil || of.Directives.ForName(directive) != nil
 }
 
 // enumerations reads the values of the lenient enumerations.

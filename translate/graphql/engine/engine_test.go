@@ -23,7 +23,9 @@ scalar Colour
 input Size { width: Int height: Float tags: [String] }
 type Query { book(id: ID!, colour: Colour, size: Size): Book shelf(count: Int = 2): [Book] }
 type Mutation { burn(id: ID): Boolean }
-type Book { id: ID pages: Int weight: Float next: Book fail: String }
+type Book { id: ID pages: Int weight: Float next: Book fail: String scent: String @unavailable binder: Binder @unavailable }
+type Binder @unavailable { name: String }
+directive @unavailable on FIELD_DEFINITION | OBJECT
 `
 
 // library is the context of the resolvers: it records their calls, by several
@@ -151,6 +153,60 @@ func TestExecute(t *testing.T) {
 				t.Errorf("failures (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Options that a client left out ask for nothing, whether the schema has them or not.
+func TestUnsetInputs(t *testing.T) {
+	t.Parallel()
+	const unknown = `Field "glue" is not defined by type "Size".`
+	for _, tc := range []struct{ size, variables, want string }{
+		{`{glue: null}`, ``, ``},
+		{`{glue: ""}`, ``, ``},
+		{`{glue: []}`, ``, ``},
+		{`{glue: {}}`, ``, ``},
+		{`{glue: {a: [null, ""], b: {}}}`, ``, ``},
+		{`{glue: $v}`, ``, ``},
+		{`{glue: [$v]}`, `{"v":null}`, ``},
+		{`{glue: $v}`, `{"v":{"a":[[],{"b":null}]}}`, ``},
+		{`{width: "", height: [], tags: {}}`, ``, ``},
+		{`{width: $v, height: $v}`, `{"v":""}`, ``},
+		{`$v`, `{"v":{"glue":[],"width":null}}`, ``},
+		{`{glue: 0}`, ``, unknown},
+		{`{glue: false}`, ``, unknown},
+		{`{glue: [{a: " "}]}`, ``, unknown},
+		{`{glue: $v}`, `{"v":[0]}`, unknown},
+		{`{width: " "}`, ``, `size.width: expected Int, found a string`},
+		{`{width: [1]}`, ``, `size.width: expected Int, found a list`},
+	} {
+		for _, extra := range []string{"", ", novel: " + tc.size} {
+			query := `query($v: X) { book(id: "1", size: ` + tc.size + extra + `) { id } }`
+			_, refused := newEngine(t).Prepare(engine.Request{Query: query, Variables: decode(t, tc.variables)})
+			got := ""
+			if len(refused) > 0 {
+				got = refused[0].Message
+			}
+			if got != tc.want {
+				t.Errorf("%s with %s: got %q, want %q", query, tc.variables, got, tc.want)
+			}
+			if extra != "" && tc.want != "" && strings.HasPrefix(tc.want, "Field") && refused[1].Message != `Unknown argument "novel" on field "Query.book".` {
+				t.Errorf("%s: got %v", query, refused)
+			}
+		}
+	}
+}
+
+func TestUnavailable(t *testing.T) {
+	t.Parallel()
+	op, refused := newEngine(t).Prepare(engine.Request{Query: `{ book(id: "1") { scent binder { name } next { scent } } }`})
+	if refused != nil {
+		t.Fatal(refused[0])
+	}
+	if diff := cmp.Diff([]string{"Book.binder", "Book.scent"}, op.Unavailable); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if got := string(op.Execute(t.Context(), &library{}).Data); got != `{"book":{"scent":null,"binder":null,"next":{"scent":null}}}` {
+		t.Errorf("got %s", got)
 	}
 }
 

@@ -20,10 +20,13 @@ type Operation[X any] struct {
 	Retired bool
 	// Asked lists its root fields as the document has them, those included that are
 	// skipped.
-	Asked  []RootField
-	engine *Engine[X]
-	of     *ast.Definition
-	roots  []*node[X]
+	Asked []RootField
+	// Unavailable lists the selected fields that are always null, as "Type.field", sorted.
+	// Fields of types that are unavailable as a whole are left out.
+	Unavailable []string
+	engine      *Engine[X]
+	of          *ast.Definition
+	roots       []*node[X]
 }
 
 // Roots lists the names of the root fields to execute.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"slices"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -39,7 +40,12 @@ type planner[X any] struct {
 	coerce coercer
 
 	fields, aliases int
+	// unavailable are the selected fields that are always null.
+	unavailable []string
 }
+
+// null is the resolver of unavailable fields.
+func null[X any](context.Context, X, any, Input) (any, error) { return nil, nil }
 
 // root is the type of an operation's root fields.
 func (e *Engine[X]) root(def *ast.OperationDefinition) *ast.Definition {
@@ -69,6 +75,8 @@ func (e *Engine[X]) plan(doc *ast.QueryDocument, def *ast.OperationDefinition, v
 	if fault != nil {
 		return nil, append(p.coerce.unknown, fault)
 	}
+	slices.Sort(p.unavailable)
+	op.Unavailable = slices.Compact(p.unavailable)
 	return op, p.coerce.unknown
 }
 
@@ -170,7 +178,7 @@ func (g *gatherer[X]) field(s *ast.Field) *Error {
 	if g.p.fields++; g.p.fields > limits.Fields {
 		return Exceeds("fields", limits.Fields, "fields")
 	}
-	given, fault := g.p.coerce.arguments(s.Arguments, s.Definition.Arguments)
+	given, fault := g.p.coerce.arguments(s, g.of)
 	if fault != nil {
 		return fault
 	}
@@ -186,6 +194,12 @@ func (g *gatherer[X]) field(s *ast.Field) *Error {
 			key: s.Alias, name: s.Name, typ: typ, of: g.p.engine.schema.Types[typ.Name()], args: given,
 			resolve: g.p.engine.cfg.Types[g.of.Name][s.Name],
 		}}
+		if unavailable(g.of, s.Definition) {
+			m.node.resolve = null[X]
+			if s.Definition.Directives != nil {
+				g.p.unavailable = append(g.p.unavailable, g.of.Name+"."+s.Name)
+			}
+		}
 		g.byKey[s.Alias] = m
 		g.order = append(g.order, m)
 	} else if fault := g.p.merges(m.node, s, given); fault != nil {
@@ -218,6 +232,9 @@ func (p *planner[X]) included(list ast.DirectiveList) (bool, *Error) {
 	for _, d := range list {
 		if d.Name != "skip" && d.Name != "include" {
 			return false, invalid(`Unknown directive "@` + Clip(d.Name) + `".`).at(d.Position)
+		}
+		if len(d.Arguments) > 1 { // beside "if"
+			return false, invalid(`Unknown argument on directive "@` + d.Name + `".`).at(d.Position)
 		}
 		v, fault := p.coerce.value(d.Arguments.ForName("if").Value, ast.NonNullNamedType("Boolean", nil), "if")
 		if fault != nil {

@@ -1,0 +1,181 @@
+package graphql
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/tollgate-dev/tollgate/translate"
+	"github.com/tollgate-dev/tollgate/translate/legacy"
+)
+
+// beginning is before any charge of the platform.
+const beginning = "2020-01-01T00:00:00Z"
+
+// The amounts of a record of v2's account billing that make up each charge of this interface.
+// Together they are all of them.
+var (
+	gpuAmounts        = []string{"podGpuAmount", "clusterGpuAmount", "clusterNetworkingAmount"}
+	cpuAmounts        = []string{"podCpuAmount"}
+	serverlessAmounts = []string{"serverlessGpuAmount", "serverlessCpuAmount", "serverlessFeeAmount"}
+	networkAmounts    = []string{"storageStandardAmount", "storageHighPerformanceAmount"}
+	storageAmounts    = append([]string{"podDiskAmount", "serverlessDiskAmount", "clusterDiskAmount"}, networkAmounts...)
+)
+
+// billed is User.billing, at a granularity of this interface.
+type billed struct{ granularity string }
+
+// bucket is v2's name of the granularity.
+func (b billed) bucket(x *exchange) string {
+	switch b.granularity {
+	case "MINUTELY":
+		x.Warn("granularity", "v2 bills by the hour at the finest")
+		return "hour"
+	case "HOURLY":
+		return "hour"
+	case "WEEKLY":
+		return "week"
+	case "MONTHLY":
+		return "month"
+	}
+	return "day"
+}
+
+// bills reads billing records, which are maps.
+func (x *exchange) bills(ctx context.Context, operation string, query url.Values) ([]any, error) {
+	list, err := x.List(ctx, legacy.About{Verb: "billing", Noun: legacy.NounAccount}, operation, "records", query)
+	return records(list), err
+}
+
+// spendField adapts a field about cost. Whoever may not read what it needs gets null
+// with a warning: the rest of the document is answered.
+func spendField[T any](f func(ctx context.Context, x *exchange, source T, in input) (any, error)) resolver {
+	return field(func(ctx context.Context, x *exchange, source T, in input) (any, error) {
+		v, err := f(ctx, x, source, in)
+		if isStatus(err, http.StatusForbidden) {
+			x.Remark("spending", asFault(err).message)
+			return nil, nil
+		}
+		return v, err
+	})
+}
+
+// podRates adds the hourly rates of the account's pods that f picks.
+func (x *exchange) podRates(ctx context.Context, f func(pod any) bool) (any, error) {
+	pods, err := x.pods(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sum := 0.0
+	for _, p := range pods {
+		if f(p) {
+			sum += number(p, "cost")
+		}
+	}
+	return total(sum, 1), nil
+}
+
+func lifetimeSpend(ctx context.Context, x *exchange, _ *user, _ input) (any, error) {
+	list, err := x.bills(ctx, "listBilling", url.Values{"bucketSize": {"year"}, "startTime": {beginning}})
+	if err != nil {
+		return nil, err
+	}
+	sum := 0.0
+	for _, r := range list {
+		sum += number(r, "totalAmount")
+	}
+	return total(sum, 1), nil
+}
+
+func dailyCharges(ctx context.Context, x *exchange, _ *user, _ input) (any, error) {
+	list, err := x.bills(ctx, "listBilling", url.Values{"bucketSize": {"day"}})
+	return list, err
+}
+
+// amount adds amounts of a billing record.
+func amount(names ...string) resolver {
+	return get(func(r map[string]any) any {
+		sum := 0.0
+		for _, name := range names {
+			sum += number(r, name)
+		}
+		return total(sum, 1)
+	})
+}
+
+func billingTypes(c legacy.Config) map[string]objectType {
+	bills := func(operation string) resolver {
+		return spendField(func(ctx context.Context, x *exchange, b billed, in input) (any, error) {
+			if in.object("input").text("groupBy") == "GPU_TYPE" {
+				x.Warn("groupBy", "v2 bills endpoints, not GPU types")
+			}
+			list, err := x.bills(ctx, operation, url.Values{"bucketSize": {b.bucket(x)}})
+			return list, err
+		})
+	}
+	start := get(func(r map[string]any) any { return instant(translate.Text(r, "startTime")) })
+	return map[string]objectType{
+		"SpendDetails": {"gpuComputePerHour": spendField(func(ctx context.Context, x *exchange, _ *user, _ input) (any, error) {
+			return x.podRates(ctx, func(pod any) bool { return translate.Text(pod, "gpu", "id") != "" })
+		})},
+		"ClientCreditCharge": {
+			"updatedAt": start, "amount": amount("totalAmount"), "podCharges": amount(append(gpuAmounts, cpuAmounts...)...),
+			"diskCharges": amount(storageAmounts...), "serverlessCharges": amount(serverlessAmounts...), "apiCharges": amount("endpointAmount"),
+		},
+		"UserBilling": {
+			"summary": bills("listBilling"), "cpuCloud": bills("listBilling"), "storage": bills("listBilling"),
+			c.LowerName() + "Endpoint": bills("listBilling"), "serverless": bills("listServerlessBilling"), "gpuCloud": spendField(gpuBills),
+		},
+		"SummaryBilling": {
+			"time": start, "gpuCloudAmount": amount(gpuAmounts...), "cpuCloudAmount": amount(cpuAmounts...),
+			"serverlessAmount": amount(serverlessAmounts...), "storageAmount": amount(storageAmounts...),
+			c.LowerName() + "EndpointAmount": amount("endpointAmount"),
+		},
+		"CpuCloudBilling":       {"time": start, "amount": amount(cpuAmounts...)},
+		"PublicEndpointBilling": {"time": start, "amount": amount("endpointAmount")},
+		"ServerlessBilling": {
+			"time": start, "amount": amount("totalAmount"),
+			"endpointId": get(func(r map[string]any) any { return translate.Text(r, "serverlessId") }),
+		},
+		"StorageBilling": {
+			"time": start, "amount": amount(storageAmounts...),
+			"networkStorageAmount": amount(networkAmounts...), "slsStorageAmount": amount("serverlessDiskAmount"),
+		},
+		"GpuCloudBilling": {
+			"time":      get(func(b *gpuBill) any { return instant(b.time) }),
+			"amount":    get(func(b *gpuBill) any { return total(b.amount, 1) }),
+			"gpuTypeId": get(func(b *gpuBill) any { return b.gpu }),
+		},
+	}
+}
+
+// gpuBill is the amount of the pods of one GPU type in one bucket.
+type gpuBill struct {
+	time, gpu string
+	amount    float64
+}
+
+func gpuBills(ctx context.Context, x *exchange, b billed, _ input) (any, error) {
+	list, err := x.bills(ctx, "listPodBilling", url.Values{"bucketSize": {b.bucket(x)}})
+	if err != nil {
+		return nil, err
+	}
+	sums, typeOf := map[[2]string]*gpuBill{}, x.PodTypes(ctx, list)
+	var order []*gpuBill
+	for _, r := range list {
+		gpu := typeOf(translate.Text(r, "podId"))
+		if gpu == legacy.CPUPods {
+			continue
+		}
+		key := [2]string{translate.Text(r, "startTime"), gpu}
+		if sums[key] == nil {
+			sums[key] = &gpuBill{time: key[0], gpu: gpu}
+			order = append(order, sums[key])
+		}
+		sums[key].amount += number(r, "gpuAmount")
+	}
+	slices.SortStableFunc(order, func(a, b *gpuBill) int { return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.gpu, b.gpu)) })
+	return translate.List(order), nil
+}
