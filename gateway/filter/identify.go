@@ -163,6 +163,7 @@ func credential(ex *Exchange) (string, error) {
 // unknown key; GraphQL clients also send the bare token.
 func bearer(h string, dialect route.Dialect) (string, error) {
 	scheme, token, ok := strings.Cut(h, " ")
+	token = strings.TrimLeft(token, " ") // RFC 9110, section 11.4
 	switch {
 	case ok && strings.EqualFold(scheme, "Bearer") && token != "":
 		return token, nil
