@@ -72,8 +72,8 @@ type Request struct {
 	Length int64
 	// Label takes the place of the first name of the host, unless it is "".
 	Label string
-	// Decode removes the content codings gzip and deflate from the answer's body, where a server
-	// applies them although the request does not accept them. Other codings stay.
+	// Decode removes the content codings gzip, deflate, br and zstd from the answer's body, where a
+	// server applies them although the request does not accept them. Other codings stay.
 	Decode bool
 	// Live says that the answer is an event stream, in which nothing may come for
 	// as long as it likes.
