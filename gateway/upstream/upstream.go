@@ -227,6 +227,13 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	u := *c.base
 	path, query, _ := strings.Cut(r.Target, "?")
 	u.Opaque = path // sent as built, not re-escaped
+	if strings.HasPrefix(path, "//") {
+		// As Opaque it would be sent in absolute-form, with a host of the caller's choice.
+		if u.Path, err = url.PathUnescape(path); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrUnsent, err)
+		}
+		u.Opaque, u.RawPath = "", path
+	}
 	u.RawQuery = query
 	req := &http.Request{Method: r.Method, URL: &u, Host: c.base.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
 	if r.Label != "" {
