@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,7 +51,7 @@ func serve(t *testing.T, h http.HandlerFunc) *served {
 		},
 		Now: func() time.Time { return time.Date(2026, 11, 21, 10, 0, 20, 0, time.UTC) },
 	})
-	server := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: wire.Plain(h), ReadHeaderTimeout: time.Minute, ConnContext: wire.Context}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }()
 	t.Cleanup(func() {
@@ -160,6 +161,32 @@ func TestEmptyLinesBeforeARequest(t *testing.T) {
 		}
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s: answers (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// HTTP/1.0 ends with its connection: in order behind a whole response, and with a reset behind one that breaks off.
+func TestOldResponsesEndWithTheConnection(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "part")
+		_ = http.NewResponseController(w).Flush()
+		if r.URL.Path == "/broken" {
+			panic(http.ErrAbortHandler)
+		}
+	})
+	for path, broken := range map[string]bool{"/whole": false, "/broken": true} {
+		conn, err := net.Dial("tcp", s.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, "GET "+path+" HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(conn)
+		_ = conn.Close()
+		if errors.Is(err, syscall.ECONNRESET) != broken || !broken && !strings.HasSuffix(string(got), "\r\n\r\npart") {
+			t.Errorf("%s: %q, then %v", path, got, err)
 		}
 	}
 }
