@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -167,7 +168,8 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 func (g *Gateway) newDecisions(cfg *settings.Config) (err error) {
 	g.fleet = &fleet.Fleet{
 		Redis: g.deps.Redis, Key: cfg.Redis.Prefix.Running(), Instance: g.name, Version: g.deps.Version, Report: g.status.Report,
-		Since: g.deps.Now(), Envoys: func() int { return len(g.envoys.Nodes()) },
+		Undelivered: func() []string { return slices.Concat(g.decisions.Undelivered(), g.audit.Undelivered()) },
+		Since:       g.deps.Now(), Envoys: func() int { return len(g.envoys.Nodes()) },
 		Current: g.view, Now: g.deps.Now,
 	}
 	g.revisions = &revisions.Revisions{

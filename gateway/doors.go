@@ -35,7 +35,7 @@ func (g *Gateway) Handler() http.Handler {
 	}
 	next := healthChecks{ready: g.ready, door: door}
 	if !cfg.Console {
-		return next
+		return wire.Plain(next)
 	}
 	team := ui.Team{
 		Ask: func(r *http.Request, body []byte, since time.Time) ui.Answer {
@@ -50,7 +50,7 @@ func (g *Gateway) Handler() http.Handler {
 	}
 	pages := ui.NewTeam(team, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions(), "team"))
 	served := pages.Before(next)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return wire.Plain(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !pages.Serves(r) || g.pipeline().Balances(r.Host) { // the paths of an endpoint are its own
 			next.ServeHTTP(w, r)
 			return
@@ -59,7 +59,7 @@ func (g *Gateway) Handler() http.Handler {
 		_ = patience.SetReadDeadline(now.Add(cfg.Timeouts.Body)) // not every ResponseWriter has deadlines; those that face a network do
 		_ = patience.SetWriteDeadline(now.Add(cfg.Timeouts.Write))
 		served.ServeHTTP(w, r)
-	})
+	}))
 }
 
 // logins returns the issuers where callers log in.
@@ -86,9 +86,9 @@ func (g *Gateway) ExtProc() *grpc.Server {
 func (g *Gateway) AdminHandler() http.Handler {
 	deps, cfg := g.adminDeps(), g.view.Config()
 	if !cfg.Admin.Console {
-		return admin.New(deps)
+		return wire.Plain(admin.New(deps))
 	}
-	return ui.New(deps, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions(), "console")).Before(admin.New(deps))
+	return wire.Plain(ui.New(deps, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions(), "console")).Before(admin.New(deps)))
 }
 
 // adminDeps returns the dependencies of the admin listener.

@@ -128,7 +128,7 @@ func TestTheTokenGuardsAllButProbesAndMetrics(t *testing.T) {
 	} {
 		d := deps(token)
 		d.Status.Serving(true)
-		for authorization, admitted := range map[string]bool{"": open, "Bearer wrong": open, "Bearer ": open, "Bearer " + token: true} {
+		for authorization, admitted := range map[string]bool{"": open, "Bearer wrong": open, "Bearer ": open, "Bearer " + token: true, "bearer  " + token: true} {
 			if got := get(d, target, authorization).Code != http.StatusUnauthorized; got != admitted {
 				t.Errorf("%s with %q: admitted = %t, want %t", target, authorization, got, admitted)
 			}

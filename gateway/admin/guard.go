@@ -53,7 +53,7 @@ func (d Deps) guarded(r *row.Row, next http.HandlerFunc) http.HandlerFunc {
 
 // still returns a function that reports whether the asker of a request may still ask a row about an organisation.
 func (d Deps) still(r *row.Row, req *http.Request, org string) func(context.Context) bool {
-	token := strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")
+	token := bearer(req.Header.Get("Authorization"))
 	return func(ctx context.Context) bool {
 		if d.Admins().Open() {
 			return true
@@ -74,6 +74,15 @@ func (d Deps) admit(ctx context.Context, r *row.Row, s row.Scope, peer netip.Add
 		d.Logger.WarnContext(ctx, "admin refused", "who", s.Name, "client.address", peer.String(), "http.request.method", r.Method(), "url.path", r.Path(), "reason", err.Error())
 	}
 	return org, err
+}
+
+// bearer returns the token of the header Authorization, "" for another scheme (RFC 9110, section 11.4).
+func bearer(authorization string) string {
+	scheme, token, _ := strings.Cut(authorization, " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimLeft(token, " ")
 }
 
 // TokenError is the refusal of a token, with the status of the answer.
@@ -97,11 +106,7 @@ func (d Deps) Identify(r *http.Request, authorization string) (row.Scope, error)
 		}
 		return d.reaching(openAdmin()), nil
 	}
-	token, isBearer := strings.CutPrefix(authorization, "Bearer ")
-	if !isBearer {
-		token = ""
-	}
-	s, err := d.Holder(r.Context(), token)
+	s, err := d.Holder(r.Context(), bearer(authorization))
 	if err == nil || authorization == "" {
 		return s, err
 	}

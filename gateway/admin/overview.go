@@ -28,6 +28,8 @@ type Instance struct {
 	Loaded   time.Time `json:"loaded"`
 	// Fault is why the newest configuration was not taken, empty when it was.
 	Fault string `json:"fault,omitempty"`
+	// Undelivered describes the records of decisions and changes that a receiver has not taken.
+	Undelivered []string `json:"undelivered,omitempty"`
 	// Since is when the process began, and Envoys the number that are connected to it.
 	Since  time.Time `json:"since"`
 	Envoys int       `json:"envoys"`
@@ -67,7 +69,8 @@ func (d Deps) overviewRows() []row.Row {
 				Use: "status", Short: "Show the entries that need attention: gateways, budgets, refusals, idle money, drift", Example: "tollgate status\ntollgate status --org acme -o json",
 				Long: `Shows the gateways that share a Redis, with their versions and revisions; budgets
 that are nearly used up; the refusals of today and their reasons; the cost of idle
-resources; and where a ledger may differ from the platform.`,
+resources; and where a ledger may differ from the platform. The column undelivered has
+the records of decisions and changes that a receiver has not taken, or that were dropped.`,
 			}},
 		},
 		{

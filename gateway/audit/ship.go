@@ -114,6 +114,9 @@ func (s *Shipper) Run(ctx context.Context) {
 		switch {
 		case err != nil:
 			pause, written = pauses.NextBackOff(), nil
+			if asked, ok := errors.AsType[*backoff.RetryAfterError](err); ok {
+				pause = max(pause, asked.Duration)
+			}
 			if !failing && ctx.Err() == nil {
 				s.logger.WarnContext(ctx, "the audit log is not shipped", "receiver", s.name, "error", err.Error())
 			}

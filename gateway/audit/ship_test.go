@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
@@ -178,4 +180,39 @@ func TestAReceiverThatIsAway(t *testing.T) {
 		}
 		stop()
 	})
+}
+
+// A receiver that asks for a pause is left alone for it.
+func TestAReceiverThatAsksForAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := open(t, logfile.File{Path: filepath.Join(t.TempDir(), "audit.log"), MaxBytes: 1 << 20, Keep: 5})
+		receiver := &limiting{asked: make(chan struct{})}
+		_, stop := ship(t, l, receiver)
+		change(t, l, "1")
+		<-receiver.asked
+		begun := time.Now()
+		<-receiver.asked
+		if waited := time.Since(begun); waited < 5*time.Minute || waited > 6*time.Minute {
+			t.Errorf("asked again after %v, want 5 minutes", waited)
+		}
+		stop()
+	})
+}
+
+// limiting is a receiver that asks for a pause of 5 minutes once.
+type limiting struct {
+	asked  chan struct{}
+	passed bool
+}
+
+func (r *limiting) Take(ctx context.Context, lines []audit.Line) (int, error) {
+	select {
+	case r.asked <- struct{}{}:
+	case <-ctx.Done():
+	}
+	if r.passed {
+		return len(lines), nil
+	}
+	r.passed = true
+	return 0, fmt.Errorf("webhook: %w", &backoff.RetryAfterError{Duration: 5 * time.Minute})
 }

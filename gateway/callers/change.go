@@ -57,7 +57,11 @@ func invalidKey(err error) error {
 	return p
 }
 
-// createKey makes a key for by. Its secret is random unless a digest is given.
+func taken(org, id string) error {
+	return problem.KeyConflict.Newf("organisation %s has a key %q", org, id)
+}
+
+// createKey makes a key for by. Its secret is random unless a digest is given. The ID may be one of a key that was revoked or has expired.
 func (s *Keys) createKey(ctx context.Context, org string, k settings.Key, by string) (*KeyAnswer, error) {
 	created := s.deps.Now().UTC().Truncate(time.Second)
 	secret := ""
@@ -78,13 +82,18 @@ func (s *Keys) createKey(ctx context.Context, org string, k settings.Key, by str
 		return nil, err
 	}
 	known := s.keyring.of(org).records
-	if _, ok := known.Get(k.ID); ok {
-		return nil, problem.KeyConflict.Newf("organisation %s has a key %q, or had it in the last %d days", org, k.ID, keyMemory/(24*time.Hour))
+	old, again := known.Get(k.ID)
+	if again && !old.ended(created) {
+		return nil, taken(org, k.ID)
 	}
-	if known.Len() >= maxKeys {
+	revision := int64(1)
+	if again {
+		revision = old.Revision + 1 // the later record wins wherever the old one is still known
+	}
+	if known.Len() >= maxKeys && !again {
 		return nil, problem.KeyConflict.Newf("organisation %s has %d keys made at run time, as many as it may", org, maxKeys)
 	}
-	m, err := madeKey{Key: k, Revision: 1, Created: created, By: by}.recorded()
+	m, err := madeKey{Key: k, Revision: revision, Created: created, By: by}.recorded()
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +202,9 @@ func (s *Keys) listKeys(org string, used map[string]time.Time) []settings.KeyRec
 	list := make([]settings.KeyRecord, 0, known.Len())
 	for id, m := range known.All() {
 		r := m.record()
-		r.Used = used[id]
+		if at := used[id]; !at.Before(m.Created) { // or it was used by an earlier key of this ID
+			r.Used = at
+		}
 		switch why := callers.unfit(org, m); {
 		case !m.Revoked.IsZero():
 			r.State = "revoked"

@@ -27,8 +27,7 @@ const (
 	// keyNet is how often an organisation is looked at of which nothing was announced, in
 	// case the store has lost that.
 	keyNet = time.Minute
-	// keyMemory is how long a key is remembered that was revoked or has expired. Its
-	// id is free afterwards.
+	// keyMemory is how long a key is remembered that was revoked or has expired.
 	keyMemory = 30 * 24 * time.Hour
 )
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -74,6 +75,9 @@ func (l *lead) bound(k settings.Key) (settings.Key, error) {
 		errs.Add("team", "must be the lead's own, %q", l.caller.Team)
 	}
 	works := slices.ContainsFunc(l.caller.Roles, func(r identity.Role) bool { return r == identity.RoleOperator || r == identity.RoleAdmin })
+	if len(k.Roles) == 0 && !works {
+		k.Roles = []identity.Role{identity.RoleViewer}
+	}
 	for _, r := range rolesOf(k.Roles) {
 		errs.If(r != identity.RoleViewer && (r != identity.RoleOperator || !works), "roles", "a lead cannot give the role %s", r)
 	}
@@ -181,12 +185,16 @@ func (s *Keys) Answer(ctx context.Context, ex *filter.Exchange) (*filter.Answer,
 }
 
 func (s *Keys) leadCreates(ctx context.Context, ex *filter.Exchange, l *lead) (*filter.Answer, error) {
-	if err := ex.StrictJSON(); err != nil {
+	doc, err := ex.StrictJSON()
+	if err != nil {
 		return nil, err
 	}
 	k, err := parseKey(string(ex.In.Body))
 	if err != nil {
 		return nil, err
+	}
+	if err := noZeros(doc); err != nil {
+		return nil, invalidKey(err)
 	}
 	if k.Digest != (identity.Digest{}) || len(k.Digests) > 0 {
 		return nil, problem.Forbidden.New("the secret of a key that a lead makes is made here: leave sha256 and digests out")
@@ -199,7 +207,11 @@ func (s *Keys) leadCreates(ctx context.Context, ex *filter.Exchange, l *lead) (*
 		return nil, refusal
 	}
 	n := 0
-	for _, m := range s.keyring.of(ex.Caller.Org).records.All() {
+	known := s.keyring.of(ex.Caller.Org).records
+	if old, ok := known.Get(k.ID); ok && old.Team != l.caller.Team {
+		return nil, taken(ex.Caller.Org, k.ID) // what the key made and spent is another team's
+	}
+	for _, m := range known.All() {
 		if m.Team == l.caller.Team && m.Revoked.IsZero() {
 			n++
 		}
@@ -214,6 +226,21 @@ func (s *Keys) leadCreates(ctx context.Context, ex *filter.Exchange, l *lead) (*
 	return s.leadChange(ex, k.ID, string(spec), http.StatusCreated, func() (*KeyAnswer, error) {
 		return s.createKey(ctx, ex.Caller.Org, k, ex.Caller.Key)
 	})
+}
+
+// noZeros refuses a limit or budget of 0 in the specification of a key: it could mean nothing, or no bound.
+func noZeros(spec any) error {
+	given, _ := spec.(map[string]any)
+	var errs fault.Found
+	for _, section := range []string{"limits", "budget"} {
+		members, _ := given[section].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(members)) {
+			number, _ := members[name].(json.Number)
+			n, err := number.Float64()
+			errs.If(err == nil && n == 0, section+"."+name, "must not be 0: leave it out for the lead's own bound")
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // leadRotates gives a lead the secret of a key that it might have made.

@@ -68,6 +68,11 @@ func (m madeKey) recorded() (madeKey, error) {
 	return m, nil
 }
 
+// ended reports whether the key was revoked or has expired.
+func (m *madeKey) ended(now time.Time) bool {
+	return !m.Revoked.IsZero() || !m.Expires.IsZero() && !m.Expires.After(now)
+}
+
 // over reports whether the key ended so long ago that it can be forgotten.
 func (m *madeKey) over(now time.Time) bool {
 	for _, end := range []time.Time{m.Revoked, m.Expires} {

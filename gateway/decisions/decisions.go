@@ -3,8 +3,10 @@ package decisions
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -94,6 +96,26 @@ func (d *Decisions) Recorder() filter.Decisions {
 		return nil
 	}
 	return all
+}
+
+// Undelivered describes the sinks of the decision log that take nothing, or for which events were dropped.
+func (d *Decisions) Undelivered() (out []string) {
+	if d.log == nil {
+		return nil
+	}
+	for _, b := range d.log.Backlogs() {
+		var parts []string
+		if b.Fault != nil {
+			parts = append(parts, fmt.Sprintf("%d events wait: %v", b.Waiting, b.Fault))
+		}
+		if b.Dropped > 0 {
+			parts = append(parts, fmt.Sprintf("%d events were dropped since the gateway started", b.Dropped))
+		}
+		if len(parts) > 0 {
+			out = append(out, "decision log ("+b.Sink+"): "+strings.Join(parts, "; "))
+		}
+	}
+	return out
 }
 
 // recorders tells each of several.

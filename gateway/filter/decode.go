@@ -119,16 +119,15 @@ func plainCoding(ex *Exchange) error {
 	return nil
 }
 
-// StrictJSON refuses a body that is not strict JSON, or not called that.
-func (ex *Exchange) StrictJSON() error {
+// StrictJSON returns the decoded body, with numbers as json.Number. It refuses a body that is not strict JSON, or not called that.
+func (ex *Exchange) StrictJSON() (any, error) {
 	if err := plainCoding(ex); err != nil {
-		return err
+		return nil, err
 	}
 	if err := jsonType(ex); err != nil {
-		return err
+		return nil, err
 	}
-	_, err := strictjson.Decode(ex.In.Body, strictjson.DefaultLimits())
-	return err
+	return strictjson.Decode(ex.In.Body, strictjson.DefaultLimits())
 }
 
 func jsonType(ex *Exchange) error {

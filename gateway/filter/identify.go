@@ -167,6 +167,7 @@ func credential(ex *Exchange) (string, error) {
 // unknown key. Clients of GraphQL and of the run interface also send the bare token (reference platform-v2, section 12).
 func bearer(h string, dialect route.Dialect) (string, error) {
 	scheme, token, ok := strings.Cut(h, " ")
+	token = strings.TrimLeft(token, " ") // RFC 9110, section 11.4
 	switch {
 	case ok && strings.EqualFold(scheme, "Bearer") && token != "":
 		return token, nil

@@ -41,7 +41,7 @@ func passUnread(ex *Exchange) error {
 		delete(out.Header, name)
 	}
 	out.Header.Set(HeaderRequestID, ex.RequestID)
-	if out.Tunnel = asks(in.Header); out.Tunnel {
+	if out.Tunnel = asks(in); out.Tunnel {
 		upgrade(out.Header)
 	}
 	out.Body = in.Body

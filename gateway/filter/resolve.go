@@ -36,9 +36,13 @@ func ReadsOf(api *schema.API) map[string]*schema.Operation {
 func (f *Judge) resolve(ctx context.Context, ex *Exchange) error {
 	op := ex.Operation
 	before := ex.Judged.Input // resolved before a policy changed the body
+	path := expand(op.Path, ex.Params)
+	if ex.Opaque() {
+		path = BalancedPath + ex.Params["id"] + "/" + ex.Params["path"] // as the worker gets it
+	}
 	in := &policies.Input{
 		Request: policies.Request{
-			Operation: op.ID, Method: op.Method, Path: expand(op.Path, ex.Params),
+			Operation: op.ID, Method: op.Method, Path: path,
 			Params: ex.Params, Dialect: ex.Event.Dialect, Unknown: ex.Body.Unknown, Labels: ex.Body.Labels.Map(),
 		},
 		Caller: policies.Caller{Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Roles: ex.Caller.RoleNames()},

@@ -18,22 +18,19 @@ import (
 // keySize is the length of a decoded Sec-WebSocket-Key (RFC 6455, section 4.1).
 const keySize = 16
 
-// asks reports whether a request asks for an upgrade. h2c is offered by some
-// clients on every request and may be ignored (RFC 9110, section 7.8); anything
-// else expects a tunnel.
-func asks(h http.Header) bool {
-	return slices.ContainsFunc(h["Upgrade"], func(v string) bool { return !strings.EqualFold(v, "h2c") })
+// asks reports whether a request asks for a WebSocket. Other protocols are ignored, as is any in HTTP/1.0 (RFC 9110, section 7.8).
+func asks(in *Inbound) bool {
+	return (in.Major != 1 || in.Minor != 0) && hasToken(in.Header["Upgrade"], "websocket")
 }
 
-// checkUpgrade refuses every upgrade but the one for a WebSocket to a worker, in
-// the form of RFC 6455, section 4.1.
+// checkUpgrade refuses every WebSocket but the one to a worker, in the form of RFC 6455, section 4.1.
 func checkUpgrade(ex *Exchange) error {
 	in := &ex.In
-	if !asks(in.Header) {
+	if !asks(in) {
 		return nil
 	}
 	if !ex.Opaque() {
-		return problem.BadRequest.New("upgrades are not supported").With("Connection", "close")
+		return problem.BadRequest.New("WebSockets are not supported by this operation").With("Connection", "close")
 	}
 	only := func(name string) string {
 		if v := in.Header[name]; len(v) == 1 {
@@ -66,7 +63,7 @@ func hasToken(lines []string, token string) bool {
 // Response closes the connection of a caller whose WebSocket was refused: a proxy
 // in front may take the bytes that follow for one.
 func (Wire) Response(_ context.Context, ex *Exchange) error {
-	if ex.Answer.Tunnel == nil && asks(ex.In.Header) {
+	if ex.Answer.Tunnel == nil && asks(&ex.In) {
 		ex.Answer.Header.Set("Connection", "close")
 	}
 	return nil

@@ -15,7 +15,7 @@ const (
 
 // Wire refuses requests whose meaning depends on who reads them: versions with
 // other framing rules, header bytes and names that proxies fold or rewrite, and
-// upgrades but for WebSockets to load-balanced endpoints. It looks at form only.
+// WebSockets but to load-balanced endpoints. It looks at form only.
 type Wire struct{}
 
 // Name implements Filter.
@@ -24,8 +24,8 @@ func (Wire) Name() string { return "wire" }
 // Request refuses with 505, 400 or 431.
 func (Wire) Request(_ context.Context, ex *Exchange) error {
 	in := &ex.In
-	if (in.Major != 1 || in.Minor != 1) && (in.Major != 2 || in.Minor != 0) {
-		return problem.VersionUnsupported.New("only HTTP/1.1 and HTTP/2 are spoken here").With("Connection", "close")
+	if in.Major != 1 && (in.Major != 2 || in.Minor != 0) {
+		return problem.VersionUnsupported.New("only HTTP/1.1, HTTP/1.0 and HTTP/2 are supported").With("Connection", "close")
 	}
 	n := 0
 	for name, values := range in.Header {

@@ -17,7 +17,7 @@ import (
 // Each gateway announces itself every announceEvery. After a silence of announceEnds it is taken to be gone.
 const announceEvery, announceEnds = 10 * time.Second, 35 * time.Second
 
-// Fleet is the gateways that share a store, as operators see them. All fields are required.
+// Fleet is the gateways that share a store, as operators see them. All fields but Undelivered are required.
 type Fleet struct {
 	Redis redis.Cmdable
 	// Key is where gateways announce themselves.
@@ -30,14 +30,20 @@ type Fleet struct {
 	Envoys func() int
 	// Report describes the configuration in force.
 	Report func() admin.Report
-	Now    func() time.Time
+	// Undelivered describes the records that receivers have not taken; nil is none.
+	Undelivered func() []string
+	Now         func() time.Time
 	*view.Current
 }
 
 // self describes this gateway.
 func (f *Fleet) self() admin.Instance {
 	r := f.Report()
-	return admin.Instance{Instance: f.Instance, Version: f.Version, Revision: r.Revision, Loaded: r.Loaded.UTC(), Fault: r.Why(), Since: f.Since.UTC(), Envoys: f.Envoys(), At: f.Now().UTC()}
+	self := admin.Instance{Instance: f.Instance, Version: f.Version, Revision: r.Revision, Loaded: r.Loaded.UTC(), Fault: r.Why(), Since: f.Since.UTC(), Envoys: f.Envoys(), At: f.Now().UTC()}
+	if f.Undelivered != nil {
+		self.Undelivered = f.Undelivered()
+	}
+	return self
 }
 
 // Gateways implements admin.Fleet.

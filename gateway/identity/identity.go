@@ -22,7 +22,7 @@ type Digest [sha256.Size]byte
 // DigestOf returns the digest of a key as callers send it.
 func DigestOf(key string) Digest { return sha256.Sum256([]byte(key)) }
 
-// ParseDigest reads the 64 hexadecimal digits a configuration holds.
+// ParseDigest reads the 64 hexadecimal digits a configuration holds. The zero Digest, which stands for none, is an error.
 func ParseDigest(s string) (Digest, error) {
 	var d Digest
 	if len(s) != hex.EncodedLen(len(d)) {
@@ -30,6 +30,9 @@ func ParseDigest(s string) (Digest, error) {
 	}
 	if _, err := hex.Decode(d[:], []byte(s)); err != nil {
 		return d, errors.New("must be the SHA-256 of the key or token, in hexadecimal digits alone")
+	}
+	if d == (Digest{}) {
+		return d, errors.New("is zero, which is the digest of no key")
 	}
 	return d, nil
 }

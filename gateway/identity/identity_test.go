@@ -83,7 +83,7 @@ func TestParseDigest(t *testing.T) {
 	if err != nil || got != want {
 		t.Errorf("round trip = %v, %v", got, err)
 	}
-	for _, bad := range []string{"", "abc", strings.Repeat("g", 64), "tg_live_0001"} {
+	for _, bad := range []string{"", "abc", strings.Repeat("g", 64), "tg_live_0001", strings.Repeat("0", 64)} {
 		if _, err := identity.ParseDigest(bad); err == nil {
 			t.Errorf("ParseDigest(%q): err = nil", bad)
 		} else if bad != "" && strings.Contains(err.Error(), bad) {

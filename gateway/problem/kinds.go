@@ -55,7 +55,7 @@ type row struct {
 var kinds = map[Kind]row{
 	TooLarge:           {http.StatusRequestEntityTooLarge, "Content Too Large", "the body exceeds the limit; checked before anything else"},
 	BadRequest:         {http.StatusBadRequest, "Bad Request", "the request line, headers, path or query cannot be read in exactly one way"},
-	VersionUnsupported: {http.StatusHTTPVersionNotSupported, "HTTP Version Not Supported", "only HTTP/1.1 and HTTP/2 are spoken"},
+	VersionUnsupported: {http.StatusHTTPVersionNotSupported, "HTTP Version Not Supported", "only HTTP/1.1, HTTP/1.0 and HTTP/2 are supported"},
 	HeadersTooLarge:    {http.StatusRequestHeaderFieldsTooLarge, "Request Header Fields Too Large", "too many headers, or one that is too long"},
 	NotFound:           {http.StatusNotFound, "Not Found", "no operation has this path, or a run names neither an endpoint nor a public model, or nothing that can be kept has its id, or the link is not valid"},
 	Misdirected:        {http.StatusMisdirectedRequest, "Misdirected Request", "the gateway's own listener serves the run interface, not Envoy's ext_proc filter"},

@@ -1,6 +1,9 @@
 package route
 
-import "strings"
+import (
+	"net/url"
+	"strings"
+)
 
 // maxPath bounds a path; the longest the platform has is a quarter of it.
 const maxPath = 1024
@@ -44,6 +47,33 @@ func checkPath(path string) error {
 	return nil
 }
 
+// maxRest bounds the rest of a path.
+const maxRest = 8 << 10
+
+// checkRest refuses the part of a path that a {name...} stands for only where some reader may find a dot segment in it: behind escapes,
+// decoded once or more, between backslashes, or before a semicolon. Everything else is the business of the route's own reader.
+func checkRest(rest string) error {
+	if len(rest) > maxRest {
+		return &PathError{"the path is too long"}
+	}
+	if strings.ContainsFunc(rest, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '#' || r == '?' }) {
+		return &PathError{"the path holds a character outside printable ASCII"}
+	}
+	if _, err := url.PathUnescape(rest); err != nil {
+		return &PathError{"the path holds a broken escape"}
+	}
+	const decodings = 4
+	for range decodings {
+		for _, seg := range strings.FieldsFunc(rest, func(r rune) bool { return r == '/' || r == '\\' }) {
+			if seg, _, _ = strings.Cut(seg, ";"); seg == "." || seg == ".." {
+				return &PathError{"the path holds a dot segment"}
+			}
+		}
+		rest = unescape(rest)
+	}
+	return nil
+}
+
 // unreserved reports whether a byte never requires an escape (RFC 3986, section
 // 2.3), so that its escape is a second spelling of it. The dot is not among
 // them here: plain refuses its escape.
@@ -79,15 +109,14 @@ func unhex(c byte) (byte, bool) {
 	return 0, false
 }
 
-// unescape decodes a segment that checkPath accepted.
+// unescape decodes the whole escapes of s.
 func unescape(seg string) string {
 	if !strings.Contains(seg, "%") {
 		return seg
 	}
 	var b strings.Builder
 	for i := 0; i < len(seg); i++ {
-		if seg[i] == '%' {
-			c, _ := escaped(seg[i:])
+		if c, whole := escaped(seg[i:]); seg[i] == '%' && whole {
 			b.WriteByte(c)
 			i += 2
 			continue

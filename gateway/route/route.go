@@ -35,7 +35,7 @@ type Route struct {
 	Method string
 	// Pattern is the path with {name} for parameters, e.g. "/v2/pods/{id}". A
 	// parameter is always one whole segment, but for a last {name...}, which is all
-	// of the path that is left, as it was sent.
+	// of the path that is left, as it was sent: in any spelling, but without dot segments.
 	Pattern string
 	// Public routes are answered without a credential.
 	Public bool
@@ -192,11 +192,35 @@ func (t *Table) Dialect(path string) Dialect {
 	return d
 }
 
+// rest returns where the part of a path begins that a {name...} stands for, the length of the path without one.
+func (t *Table) rest(path string) int {
+	n, at := t.root, 1
+	for seg := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+		if n.rest != nil && strings.HasPrefix(path, "/") {
+			return at
+		}
+		next := n.static[seg]
+		if next == nil {
+			next = n.param
+		}
+		if next == nil {
+			break
+		}
+		n = next
+		at += len(seg) + 1
+	}
+	return len(path)
+}
+
 // Match finds the route of a method and a raw path (the request target up to
 // the question mark, as received). It returns ErrNotFound, a *MethodError or a
 // *PathError when there is none. Literal segments win over parameters.
 func (t *Table) Match(method, path string) (Match, error) {
-	if err := checkPath(path); err != nil {
+	rest := t.rest(path)
+	if err := checkPath(path[:rest]); err != nil {
+		return Match{}, err
+	}
+	if err := checkRest(path[rest:]); err != nil {
 		return Match{}, err
 	}
 	if t.Dialect(path) == V1 {

@@ -104,6 +104,33 @@ func TestMatchRefusesSecondSpellings(t *testing.T) {
 	}
 }
 
+// The rest of a path passes as it is, unless it has a dot segment for some reader. What is before it has one spelling.
+func TestMatchTheRest(t *testing.T) {
+	tb, err := route.NewTable([]route.Route{{ID: "call", Dialect: route.Run, Method: route.AnyMethod, Pattern: "/lb/{id}/{path...}"}, {ID: "listPods", Dialect: route.V2, Method: "GET", Pattern: "/v2/pods"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rest := range []string{
+		"", "a", "a/b/", "/", "/a//b", "a%2Fb", "a%2fb", "a;v=1", "a;v=1/b;w", "~user", "%7Euser", "%41", "a%20b", "%C3%A9", "%00", "%0d%0a", "a\\b", "a:b@c,d", `"<>^|{}`,
+		"...", "a..", "..a", ".a", "a.b", "%2e%2ea", "100%25", "%252F", strings.Repeat("a", 8<<10),
+	} {
+		m, err := tb.Match("PUT", "/lb/e1/"+rest)
+		if err != nil || m.Params["id"] != "e1" || m.Params["path"] != rest {
+			t.Errorf("Match(%q) = %v, %v, want it as it is", rest, m.Params, err)
+		}
+	}
+	for _, path := range []string{
+		"/lb/e1/..", "/lb/e1/.", "/lb/e1/../e2", "/lb/e1/a/../../e2/x", "/lb/e1/%2e%2e/e2", "/lb/e1/.%2E/e2", "/lb/e1/a%2f..%2f..%2fe2", "/lb/e1/..%5ce2", "/lb/e1/..\\e2",
+		"/lb/e1/..;/e2", "/lb/e1/..;a=b/e2", "/lb/e1/..%3b/e2", "/lb/e1/%252e%252e/e2", "/lb/e1/%25252e./e2", "/lb/e1/%25zz/%252e%252e/e2", "/lb/e1/%2", "/lb/e1/%zz", "/lb/e1/a b", "/lb/e1/\u00e9", "/lb/e1/a#b",
+		"/lb/e1/" + strings.Repeat("a", 8<<10+1), "/lb/../v2/pods", "/lb/e1%2fe2/x", "/lb/%2e%2e/x", "/lb/e1;/x", "/lb/e1%2f..%2fe2/x", "/lb;/e1/x",
+	} {
+		m, err := tb.Match("GET", path)
+		if _, ok := errors.AsType[*route.PathError](err); !ok {
+			t.Errorf("Match(%.80q) = %v, %v, want a PathError", path, m.Params, err)
+		}
+	}
+}
+
 func TestNewTableFindsConflicts(t *testing.T) {
 	for name, routes := range map[string][]route.Route{
 		"same place":       {{ID: "a", Method: "GET", Pattern: "/x/{id}"}, {ID: "b", Method: "GET", Pattern: "/x/{id}"}},

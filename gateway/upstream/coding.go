@@ -9,28 +9,52 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
 )
 
-// decode removes a content coding (RFC 9110, section 8.4.1) from an answer, if it knows the coding.
+// maxCodings bounds the content codings of one answer.
+const maxCodings = 4
+
+// decode removes the content codings (RFC 9110, section 8.4) from an answer, if it knows them all.
 func decode(res *http.Response) {
-	values := res.Header.Values("Content-Encoding")
-	if len(values) != 1 {
+	codings := strings.FieldsFunc(strings.Join(res.Header.Values("Content-Encoding"), ","), func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
+	if len(codings) == 0 || len(codings) > maxCodings {
 		return
 	}
-	d := &decoding{ReadCloser: res.Body}
-	switch strings.ToLower(strings.TrimSpace(values[0])) {
-	case "gzip", "x-gzip":
-		d.open = func(in *bufio.Reader) (io.Reader, error) { return gzip.NewReader(in) }
-	case "deflate":
-		d.open = inflate
-	default:
-		return
+	body := res.Body
+	for _, coding := range slices.Backward(codings) { // the last was applied last
+		d := &decoding{ReadCloser: body}
+		switch strings.ToLower(coding) {
+		case "identity":
+			continue
+		case "gzip", "x-gzip":
+			d.open = func(in *bufio.Reader) (io.Reader, error) { return gzip.NewReader(in) }
+		case "deflate":
+			d.open = inflate
+		case "br":
+			d.open = func(in *bufio.Reader) (io.Reader, error) { return brotli.NewReader(in), nil }
+		case "zstd":
+			d.open = func(in *bufio.Reader) (io.Reader, error) {
+				return zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+			}
+		default:
+			return
+		}
+		body = d
 	}
-	res.Body, res.ContentLength = d, -1
 	res.Header.Del("Content-Encoding")
-	res.Header.Del("Content-Length")
+	if body != res.Body {
+		res.Body, res.ContentLength = body, -1
+		res.Header.Del("Content-Length")
+	}
 }
+
+// maxWindow is the largest window of zstd that recipients need to support (RFC 9659).
+const maxWindow = 8 << 20
 
 // inflate reads the coding deflate, which some servers send without the header of zlib.
 func inflate(in *bufio.Reader) (io.Reader, error) {

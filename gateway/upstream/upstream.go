@@ -72,8 +72,8 @@ type Request struct {
 	Length int64
 	// Label takes the place of the first name of the host, unless it is "".
 	Label string
-	// Decode removes the content codings gzip and deflate from the answer's body, where a server
-	// applies them although the request does not accept them. Other codings stay.
+	// Decode removes the content codings gzip, deflate, br and zstd from the answer's body, where a
+	// server applies them although the request does not accept them. Other codings stay.
 	Decode bool
 	// Live says that the answer is an event stream, in which nothing may come for
 	// as long as it likes.
@@ -227,6 +227,13 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	u := *c.base
 	path, query, _ := strings.Cut(r.Target, "?")
 	u.Opaque = path // sent as built, not re-escaped
+	if strings.HasPrefix(path, "//") {
+		// As Opaque it would be sent in absolute-form, with a host of the caller's choice.
+		if u.Path, err = url.PathUnescape(path); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrUnsent, err)
+		}
+		u.Opaque, u.RawPath = "", path
+	}
 	u.RawQuery = query
 	req := &http.Request{Method: r.Method, URL: &u, Host: c.base.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
 	if r.Label != "" {

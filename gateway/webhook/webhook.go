@@ -114,6 +114,9 @@ const (
 	// tries is how often one delivery is attempted, attemptTimeout bounds each.
 	tries          = 6
 	attemptTimeout = 10 * time.Second
+	// maxSend bounds the attempts of one delivery and the pauses between them. A receiver that asks for a longer
+	// pause gets no further attempt.
+	maxSend = 2 * time.Minute
 	// maxAnswer is how much of an answer is read.
 	maxAnswer = 4096
 )
@@ -137,14 +140,15 @@ type event struct {
 }
 
 // Send delivers an event of a kind that happened at a time, and returns when it was
-// delivered or given up. A receiver that gets it twice sees the same id.
+// delivered or given up. A receiver that gets it twice sees the same id. The error is a
+// [backoff.RetryAfterError] if the receiver has asked for a pause.
 func (s *Sender) Send(ctx context.Context, id, kind string, at time.Time, data any) error {
 	body, err := s.format.body(event{Type: kind, Timestamp: at, Data: data})
 	if err != nil {
 		return err
 	}
 	_, err = backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, s.attempt(ctx, id, body) },
-		backoff.WithBackOff(s.pauses), backoff.WithMaxTries(tries))
+		backoff.WithBackOff(s.pauses), backoff.WithMaxTries(tries), backoff.WithMaxElapsedTime(maxSend))
 	if err != nil {
 		return fmt.Errorf("webhook: %w", err)
 	}
@@ -184,7 +188,11 @@ func (s *Sender) attempt(ctx context.Context, id string, body []byte) error {
 	case code >= 200 && code < 300:
 		return nil
 	case code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code >= 500:
-		return fmt.Errorf("the receiver answered %d", code)
+		err := fmt.Errorf("the receiver answered %d", code)
+		if after := egress.RetryAfter(res.Header, now); after > 0 {
+			err = fmt.Errorf("%w: %w", err, &backoff.RetryAfterError{Duration: after})
+		}
+		return err
 	default:
 		return backoff.Permanent(fmt.Errorf("the receiver answered %d", code))
 	}

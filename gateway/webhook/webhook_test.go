@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -96,6 +97,22 @@ func TestFormats(t *testing.T) {
 		if diff := cmp.Diff(wanted, got); diff != "" || err != nil {
 			t.Errorf("format %q (%v), want-, got+:\n%s", format, err, diff)
 		}
+	}
+}
+
+// A receiver that asks for a pause of more than two minutes gets no further attempt now; the caller learns how long to wait.
+func TestAReceiverThatAsksForAPause(t *testing.T) {
+	attempts := 0
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		attempts++
+		w.Header().Set("Retry-After", "300")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}))
+	defer receiver.Close()
+	err := newSender(t, receiver.URL, "127.0.0.0/8").Send(t.Context(), "1", "test", time.Unix(0, 0), nil)
+	asked, ok := errors.AsType[*backoff.RetryAfterError](err)
+	if !ok || asked.Duration != 5*time.Minute || attempts != 1 {
+		t.Errorf("%d attempts and %v, want one and a pause of 5 minutes", attempts, err)
 	}
 }
 

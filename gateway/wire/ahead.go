@@ -11,6 +11,10 @@ import (
 // client has left, waits before it asks the network: most handlers have ended by then.
 const parking = 30 * time.Millisecond
 
+// halfClosed is how long a request whose client has closed its sending half may take. Closing both halves looks the same, so a client that
+// has left is noticed after this time, or when a write to it fails.
+const halfClosed = 10 * time.Second
+
 // ahead has the read deadlines of a connection. A deadline reaches the connection with
 // the next read from the network: a server sets several for each request, and reads
 // once.
@@ -55,16 +59,15 @@ func (a *ahead) end() {
 	a.direct = false
 }
 
-// park waits until the time of parking is over, the deadline has passed or the
-// connection is closed.
-func (a *ahead) park() {
+// park waits until d is over, the deadline has passed or the connection is closed.
+func (a *ahead) park(d time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.parked, a.woken.L = true, &a.mu
 	if a.timer == nil {
-		a.timer = time.AfterFunc(parking, a.wake)
+		a.timer = time.AfterFunc(d, a.wake)
 	} else {
-		a.timer.Reset(parking)
+		a.timer.Reset(d)
 	}
 	for a.parked && !a.passed() {
 		a.woken.Wait()

@@ -76,15 +76,30 @@ func TestAReadAheadIsParked(t *testing.T) {
 	})
 }
 
-// A parked read finds out that the client has left when its time is over, and at once
-// that the connection was closed.
+// A parked read finds out that the client has left, or has half-closed the connection, when it has had the time to be answered, and at
+// once that the connection was closed.
 func TestAParkedReadSeesTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _, client := answered(t)
 		_ = client.Close()
 		begun := time.Now()
-		if err := <-readsAhead(c); !errors.Is(err, io.EOF) || time.Since(begun) != wire.Parking {
-			t.Errorf("Read = %v after %v, want the end after %v", err, time.Since(begun), wire.Parking)
+		const want = wire.Parking + wire.HalfClosed
+		if err := <-readsAhead(c); !errors.Is(err, io.EOF) || time.Since(begun) != want {
+			t.Errorf("Read = %v after %v, want the end after %v", err, time.Since(begun), want)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		c, _, client := answered(t)
+		_ = client.Close()
+		read := readsAhead(c)
+		time.Sleep(time.Second)
+		_ = c.SetReadDeadline(time.Unix(1, 0)) // the server has answered
+		if err := <-read; !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("Read = %v, want a passed deadline", err)
+		}
+		_ = c.SetReadDeadline(time.Time{})
+		if n, err := c.Read(make([]byte, 4096)); n != 0 || !errors.Is(err, io.EOF) {
+			t.Errorf("Read = %d, %v, want the end", n, err)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {

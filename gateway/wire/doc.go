@@ -1,4 +1,4 @@
-// Package wire judges HTTP/1.1 requests as bytes, before net/http parses them.
+// Package wire judges HTTP/1 requests as bytes, before net/http parses them.
 //
 // A server that is lenient where the next parser is strict, or the other way
 // round, can be made to see two requests where the other sees one. The server
@@ -6,11 +6,12 @@
 // it has repaired is invisible behind it. A Listener from this package therefore
 // passes only requests that have exactly one reading:
 //
-//   - the request line is METHOD SP origin-form SP HTTP/1.1 CR LF;
+//   - the request line is METHOD SP TARGET SP VERSION CR LF. TARGET is an origin-form, or an absolute-form without user and IPv6
+//     literal; VERSION is HTTP/1.1 or HTTP/1.0. One empty line before it is dropped;
 //   - every line ends with CR LF, none is folded, names are tokens directly
 //     followed by their colon, values are printable ASCII and tabs;
-//   - exactly one Host; a length is given once or not at all, as plain digits
-//     or as the one transfer coding "chunked", never both;
+//   - exactly one Host, or at most one in HTTP/1.0; a length is given once or not at all, as plain digits
+//     or as the one transfer coding "chunked", never both, and never a coding in HTTP/1.0;
 //   - chunk sizes are bare hexadecimal digits, chunks end where they say.
 //
 // Anything else is answered with 400, 417, 431 or 505 and the connection is
@@ -22,7 +23,8 @@
 // which case at most one read's worth is kept. To find the next head the
 // package follows the framing of bodies; it never looks at their content.
 //
-// The package speaks HTTP/1.1; TLS, if any, ends below it. A handler that hijacks
+// A client that half-closes its connection has ten seconds to be answered: until then the server is not told of the end, which it would
+// take for a client that has left. TLS, if any, ends below the package. A handler that hijacks
 // its connection gets the rest of the stream judged as requests, unless it calls
 // [Release]. Whether the caller of a request has left, [Left] asks the connection itself.
 //

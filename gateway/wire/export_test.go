@@ -24,5 +24,8 @@ func Wrap(c net.Conn) net.Conn {
 // Parking is how long a read ahead is parked.
 const Parking = parking
 
+// HalfClosed is how long a client that has half-closed its connection is answered.
+const HalfClosed = halfClosed
+
 // MaxHead is the default bound of a head.
 const MaxHead = defaultMaxHead

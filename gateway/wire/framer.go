@@ -8,8 +8,13 @@ type state uint8
 
 const (
 	atStart       state = iota // the first byte of a message
+	atEmptyLine                // after the CR of an empty line before a message
 	inMethod                   // after the first byte of the method
-	inTarget                   // after the space behind the method
+	atTarget                   // after the space behind the method
+	inScheme                   // after the first byte of an absolute-form
+	inAuthority                // after its two slashes
+	inPort                     // after the colon of its port
+	inTarget                   // after the first byte of a path or query
 	inVersion                  // after the space behind the target
 	atLine                     // the first byte of a header line
 	inName                     // after the first byte of a name
@@ -56,6 +61,8 @@ type framer struct {
 	maxHead, maxFields int
 
 	state state
+	// skipped reports that an empty line before the message was dropped, old that the message is HTTP/1.0.
+	skipped, old bool
 	// size counts the bytes of the head or trailer section, fields its lines.
 	size, fields int
 	// pos counts the bytes of the token at hand.
@@ -86,6 +93,24 @@ type framer struct {
 // inHead reports whether the next byte belongs to a head, or to the start of
 // one, and so has no handler yet.
 func (f *framer) inHead() bool { return f.state < inBody && !f.trailer }
+
+// leading returns the number of bytes at the start of b that belong to an empty line before a request line. The caller drops them:
+// recipients ignore one such line (RFC 9112, section 2.2).
+func (f *framer) leading(b []byte) (int, *Refusal) {
+	for i, c := range b {
+		switch {
+		case f.state == atStart && c == '\r' && !f.skipped:
+			*f = framer{maxHead: f.maxHead, maxFields: f.maxFields, state: atEmptyLine}
+		case f.state == atEmptyLine && c == '\n':
+			f.state, f.skipped = atStart, true
+		case f.state == atEmptyLine:
+			return i, errLineEnd
+		default:
+			return i, nil
+		}
+	}
+	return len(b), nil
+}
 
 // scan judges b, the next bytes of the stream, and returns how many of them may
 // pass. That is all of b, unless it holds the end of a message, where scan
@@ -134,6 +159,10 @@ func (f *framer) scanHead(b []byte) (int, *Refusal) {
 	switch f.state {
 	case atStart, inMethod:
 		return f.method(b)
+	case atTarget, inScheme:
+		return f.scheme(c)
+	case inAuthority, inPort:
+		return f.authority(c)
 	case inTarget:
 		return f.target(b)
 	case inVersion:
@@ -169,7 +198,7 @@ func (f *framer) method(b []byte) (int, *Refusal) {
 	for i, c := range b {
 		switch {
 		case c == ' ' && f.pos > 0:
-			f.state, f.pos = inTarget, 0
+			f.state, f.pos = atTarget, 0
 			return i + 1, nil
 		case class[c]&token == 0 || f.pos == maxMethod:
 			return i, errMethod
@@ -179,18 +208,46 @@ func (f *framer) method(b []byte) (int, *Refusal) {
 	return len(b), nil
 }
 
-// target reads an origin-form (RFC 9112, section 3.2.1). Its escapes must be
-// whole, because parsers differ in their reading of broken ones.
-func (f *framer) target(b []byte) (int, *Refusal) {
-	i := 0
-	if f.pos == 0 {
-		if b[0] != '/' {
-			return 0, errTarget
-		}
-		f.pos, i = 1, 1
+// scheme reads the slash of an origin-form, or the scheme and slashes of an absolute-form (RFC 9112, sections 3.2.1 and 3.2.2).
+func (f *framer) scheme(c byte) (int, *Refusal) {
+	const want = "https://"
+	if f.state == atTarget && c == '/' {
+		f.state = inTarget
+		return 1, nil
 	}
-	for i < len(b) {
-		c := b[i]
+	if f.pos == len("http") && c == ':' {
+		f.pos++
+	}
+	if c|class[c]&upper != want[f.pos] {
+		return 0, errTarget
+	}
+	f.state = inScheme
+	if f.pos++; f.pos == len(want) {
+		f.state, f.pos = inAuthority, 0
+	}
+	return 1, nil
+}
+
+// authority reads the host and port of an absolute-form. Users and IPv6 literals are refused: parsers differ in their reading.
+func (f *framer) authority(c byte) (int, *Refusal) {
+	switch {
+	case f.pos > 0 && (c == '/' || c == '?'):
+		f.state = inTarget
+	case f.pos > 0 && c == ' ':
+		f.state, f.pos = inVersion, 0
+		return 1, nil
+	case f.pos > 0 && c == ':' && f.state == inAuthority:
+		f.state = inPort
+	case class[c]&authority == 0, c == ':' || c == '[' || c == ']', f.state == inPort && (c < '0' || c > '9'):
+		return 0, errTarget
+	}
+	f.pos++
+	return 1, nil
+}
+
+// target reads a path and query. Escapes must be whole, because parsers differ in their reading of broken ones.
+func (f *framer) target(b []byte) (int, *Refusal) {
+	for i, c := range b {
 		switch {
 		case f.digits > 0:
 			if _, ok := unhex(c); !ok {
@@ -207,17 +264,17 @@ func (f *framer) target(b []byte) (int, *Refusal) {
 		default:
 			return i, errTarget
 		}
-		i++
 	}
-	return i, nil
+	return len(b), nil
 }
 
-// version reads the one version spoken, with the line end. A version that is
-// well-formed so far but another one is told apart from nonsense.
+// version reads HTTP/1.1 or HTTP/1.0, with the line end. Another well-formed version has a refusal of its own.
 func (f *framer) version(b []byte) (int, *Refusal) {
 	const want = "HTTP/1.1\r\n"
 	for i, c := range b {
-		if c != want[f.pos] {
+		if c == '0' && f.pos == len("HTTP/1.") {
+			f.old = true
+		} else if c != want[f.pos] {
 			if digit := c >= '0' && c <= '9'; digit && (f.pos == len("HTTP/") || f.pos == len("HTTP/1.")) {
 				return i, errVersion
 			}
@@ -346,7 +403,7 @@ func (f *framer) closeField() *Refusal {
 		}
 		return f.length()
 	case transferEncoding:
-		if f.codings++; f.codings != 1 || !f.says("chunked") {
+		if f.codings++; f.codings != 1 || f.old || !f.says("chunked") {
 			return errCoding
 		}
 	case expect:
@@ -384,7 +441,7 @@ func (f *framer) closeHead() *Refusal {
 	switch {
 	case f.trailer:
 		f.state = atStart
-	case f.hosts != 1:
+	case f.hosts == 0 && !f.old:
 		return errHost
 	case f.lengths+f.codings > 1:
 		return errBoth

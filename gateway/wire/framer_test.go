@@ -66,7 +66,13 @@ func TestWhatHasOneReadingPasses(t *testing.T) {
 		"largest head": {
 			"GET / HTTP/1.1\r\nHost: gw\r\nA: " + strings.Repeat("a", wire.MaxHead-len("GET / HTTP/1.1\r\nHost: gw\r\nA: \r\n\r\n")) + "\r\n\r\n", one,
 		},
-		"most fields": {"GET / HTTP/1.1\r\nHost: gw\r\n" + strings.Repeat("A: a\r\n", 99) + "\r\n", one},
+		"HTTP/1.0":                    {"GET /v2/pods HTTP/1.0\r\n\r\n"},
+		"HTTP/1.0 with a host":        {"GET / HTTP/1.0\r\nHost: gw\r\nConnection: keep-alive\r\n\r\n", one},
+		"HTTP/1.0 with a length":      {"POST / HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}"},
+		"absolute form":               {"GET http://gw:8080/v2/pods?a=%20b HTTP/1.1\r\nHost: gw\r\n\r\n", one},
+		"absolute form in other case": {"GET HTTPs://gw.example.test/ HTTP/1.1\r\nHost: gw\r\n\r\n"},
+		"absolute form without path":  {"GET http://gw HTTP/1.1\r\nHost: gw\r\n\r\n", "GET http://gw:80?a=b HTTP/1.0\r\n\r\n"},
+		"most fields":                 {"GET / HTTP/1.1\r\nHost: gw\r\n" + strings.Repeat("A: a\r\n", 99) + "\r\n", one},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -87,7 +93,6 @@ var refusals = map[string]struct {
 	status int
 }{
 	// The request line.
-	"empty line first":             {"\r\n" + one, 400},
 	"space first":                  {" " + one, 400},
 	"bare LF first":                {"\n" + one, 400},
 	"method of other characters":   {"G(T / HTTP/1.1\r\nHost: gw\r\n\r\n", 400},
@@ -96,7 +101,15 @@ var refusals = map[string]struct {
 	"two spaces behind the method": {"GET  / HTTP/1.1\r\nHost: gw\r\n\r\n", 400},
 	"two spaces before version":    {"GET /  HTTP/1.1\r\nHost: gw\r\n\r\n", 400},
 	"space behind the version":     {"GET / HTTP/1.1 \r\nHost: gw\r\n\r\n", 400},
-	"absolute form":                {"GET http://u:p@evil/v2/pods HTTP/1.1\r\nHost: gw\r\n\r\n", 400},
+	"absolute form with a user":    {"GET http://u:p@evil/v2/pods HTTP/1.1\r\nHost: gw\r\n\r\n", 400},
+	"absolute form with a name":    {"GET http://u@evil/v2/pods HTTP/1.1\r\nHost: gw\r\n\r\n", 400},
+	"absolute form, other scheme":  {"GET ftp://gw/v2/pods HTTP/1.1\r\nHost: gw\r\n\r\n", 400},
+	"absolute form, one slash":     {"GET http:/gw/v2/pods HTTP/1.1\r\nHost: gw\r\n\r\n", 400},
+	"absolute form without host":   {"GET http:///v2/pods HTTP/1.1\r\nHost: gw\r\n\r\n", 400},
+	"absolute form, two ports":     {"GET http://gw:80:80/v2/pods HTTP/1.1\r\nHost: gw\r\n\r\n", 400},
+	"absolute form, IPv6":          {"GET http://[::1]/v2/pods HTTP/1.1\r\nHost: gw\r\n\r\n", 400},
+	"absolute form, fragment":      {"GET http://gw#/v2/pods HTTP/1.1\r\nHost: gw\r\n\r\n", 400},
+	"absolute form, no Host":       {"GET http://gw/ HTTP/1.1\r\n\r\n", 400},
 	"authority form":               {"CONNECT evil:443 HTTP/1.1\r\nHost: gw\r\n\r\n", 400},
 	"asterisk form":                {"OPTIONS * HTTP/1.1\r\nHost: gw\r\n\r\n", 400},
 	"no target":                    {"GET HTTP/1.1\r\nHost: gw\r\n\r\n", 400},
@@ -108,7 +121,9 @@ var refusals = map[string]struct {
 	"escape at the end":            {"GET /v2/pods% HTTP/1.1\r\nHost: gw\r\n\r\n", 400},
 	"CR in the target":             {"GET /v2/pods\r HTTP/1.1\r\nHost: gw\r\n\r\n", 400},
 	"version 0.9":                  {"GET /v2/pods\r\n", 400},
-	"version 1.0":                  {"GET / HTTP/1.0\r\nHost: gw\r\n\r\n", 505},
+	"version 1.0, coding":          {"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
+	"version 1.0, both":            {"POST / HTTP/1.0\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
+	"version 1.0, two hosts":       {"GET / HTTP/1.0\r\nHost: gw\r\nHost: gw\r\n\r\n", 400},
 	"version 1.2":                  {"GET / HTTP/1.2\r\nHost: gw\r\n\r\n", 505},
 	"version 2.0":                  {"GET / HTTP/2.0\r\nHost: gw\r\n\r\n", 505},
 	"version 1.11":                 {"GET / HTTP/1.11\r\nHost: gw\r\n\r\n", 400},
@@ -287,7 +302,7 @@ func TestEveryByteEverywhere(t *testing.T) {
 		"name":    {"GET / HTTP/1.1\r\nHost: gw\r\nA", "B: c\r\n\r\n", func(c byte) bool { return c == ':' || strings.IndexByte(tchar, c) >= 0 }},
 		"value":   {"GET / HTTP/1.1\r\nHost: gw\r\nA: b", "c\r\n\r\n", func(c byte) bool { return c == '\t' || printable(c) }},
 		"length":  {post + "Content-Length: ", "\r\n\r\n", func(c byte) bool { return c >= '0' && c <= '9' }},
-		"version": {"GET / HTTP/1.", "\r\nHost: gw\r\n\r\n", func(c byte) bool { return c == '1' }},
+		"version": {"GET / HTTP/1.", "\r\nHost: gw\r\n\r\n", func(c byte) bool { return c == '0' || c == '1' }},
 		"chunk size": {chunked, "\r\n", func(c byte) bool {
 			return strings.IndexByte("0123456789abcdefABCDEF", c) >= 0
 		}},

@@ -24,6 +24,7 @@ import (
 func FuzzScan(f *testing.F) {
 	f.Add([]byte(one+one), uint8(3))
 	f.Add([]byte(one+chunked+"2;a=b\r\n{}\r\n0\r\nA: b\r\n\r\n"+last), uint8(1))
+	f.Add([]byte("POST HTTP://gw:80?a HTTP/1.0\r\nContent-Length: 1\r\n\r\nx"+last), uint8(2))
 	f.Add([]byte(post+"Content-Length: 3\r\nExpect: 100-continue\r\n\r\nxyz"+last), uint8(0))
 	for _, tc := range refusals {
 		if len(tc.stream) < 1<<10 {
@@ -72,12 +73,14 @@ func FuzzScan(f *testing.F) {
 
 // The contract once more, as patterns over a whole message.
 var (
-	headPattern  = regexp.MustCompile("^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) (/(?:[\x21\x22\x24\x26-\x7e]|%[0-9A-Fa-f]{2})*) HTTP/1\\.1\r\n((?:" + fieldPattern + ")*)\r\n")
+	headPattern  = regexp.MustCompile("^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) (/" + restPattern + "|(?i:https?)://([-0-9A-Za-z._~]+(?::[0-9]*)?)(?:[/?]" + restPattern + ")?) HTTP/1\\.([01])\r\n((?:" + fieldPattern + ")*)\r\n")
 	chunkPattern = regexp.MustCompile("^([0-9A-Fa-f]{1,8})(?:;[\t\x20-\x7e]*)?\r\n")
 	tailPattern  = regexp.MustCompile("^(?:" + fieldPattern + ")*\r\n$")
 	digitPattern = regexp.MustCompile("^(?:0|[1-9][0-9]*)$")
 	hostPattern  = regexp.MustCompile(`^[A-Za-z0-9\-.:\[\]_~]+$`)
 )
+
+const restPattern = "(?:[\x21\x22\x24\x26-\x7e]|%[0-9A-Fa-f]{2})*"
 
 const fieldPattern = "[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e]*\r\n"
 
@@ -89,7 +92,7 @@ func reread(m string) (string, bool) {
 	}
 	rest := m[len(head[0]):]
 	all := make(map[string][]string)
-	for line := range strings.SplitSeq(strings.TrimSuffix(head[3], "\r\n"), "\r\n") {
+	for line := range strings.SplitSeq(strings.TrimSuffix(head[5], "\r\n"), "\r\n") {
 		if line == "" {
 			continue
 		}
@@ -108,7 +111,8 @@ func reread(m string) (string, bool) {
 	coding, ok3 := one("transfer-encoding")
 	expectation, ok4 := one("expect")
 	hasLength, hasCoding := len(all["content-length"]) > 0, len(all["transfer-encoding"]) > 0
-	if !ok1 || !ok2 || !ok3 || !ok4 || !hostPattern.MatchString(hostValue) || hasLength && hasCoding ||
+	old, hasHost := head[4] == "0", len(all["host"]) > 0
+	if !ok1 || !ok2 || !ok3 || !ok4 || !hasHost && !old || hasHost && !hostPattern.MatchString(hostValue) || hasLength && hasCoding || hasCoding && old ||
 		hasLength && !digitPattern.MatchString(length) || hasCoding && !strings.EqualFold(coding, "chunked") ||
 		len(all["expect"]) > 0 && !strings.EqualFold(expectation, "100-continue") {
 		return "", false
@@ -132,6 +136,9 @@ func reread(m string) (string, bool) {
 	// What package net/http takes out of the header.
 	delete(all, "host")
 	delete(all, "transfer-encoding")
+	if head[3] != "" {
+		hostValue = head[3] // RFC 9112, section 3.2.2
+	}
 	return reading(head[1], head[2], hostValue, all, body), true
 }
 

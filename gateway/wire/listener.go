@@ -92,24 +92,40 @@ func (c *conn) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	if len(c.spare) > 0 {
-		n := c.judge(c.spare[:min(len(c.spare), len(p))])
-		copy(p, c.spare[:n])
-		if c.spare = c.spare[n:]; len(c.spare) == 0 {
-			c.spare = nil
+	for {
+		var n int
+		var err error
+		if len(c.spare) > 0 {
+			n = copy(p, c.spare)
+			c.spare = c.spare[n:]
+		} else {
+			n, err = c.receive(p)
 		}
-		return n, nil
+		from, to := c.judge(p[:n])
+		if to < n {
+			if c.fault == nil {
+				c.spare = slices.Concat(p[to:n], c.spare)
+			}
+			err = nil // an error the inner connection has left comes again
+		}
+		if dropped := from == to && from > 0; dropped && c.fault == nil && err == nil {
+			continue
+		}
+		return copy(p, p[from:to]), err
 	}
-	if len(p) == 1 && c.framer.state == atStart {
-		c.ahead.park()
+}
+
+// receive reads from the network. The read ahead is parked before it reads, and again when the client has half-closed the connection: its
+// request is to be answered (RFC 9112, section 9.6).
+func (c *conn) receive(p []byte) (int, error) {
+	ahead := len(p) == 1 && c.framer.state == atStart
+	if ahead {
+		c.ahead.park(parking)
 	}
 	n, err := c.ahead.read(p)
-	passed := c.judge(p[:n])
-	if passed < n {
-		if c.fault == nil {
-			c.spare = slices.Clone(p[passed:n])
-		}
-		return passed, nil // an error the inner connection has left comes again
+	if ahead && n == 0 && errors.Is(err, io.EOF) {
+		c.ahead.park(halfClosed)
+		return c.ahead.read(p)
 	}
 	return n, err
 }
@@ -130,11 +146,15 @@ func Release(c net.Conn) (ahead bool) {
 	return ahead
 }
 
-// judge returns how much of b may pass now and notes a fault behind it.
-func (c *conn) judge(b []byte) int {
-	n, fault := c.framer.scan(b)
+// judge returns the part of b that may pass now and notes a fault behind it. What is before that part is dropped.
+func (c *conn) judge(b []byte) (from, to int) {
+	from, c.fault = c.framer.leading(b)
+	if c.fault != nil || from == len(b) {
+		return from, from
+	}
+	n, fault := c.framer.scan(b[from:])
 	c.fault = fault
-	return n
+	return from, from + n
 }
 
 // refuse ends the connection. In a head it answers by itself, since there is no

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,7 +51,7 @@ func serve(t *testing.T, h http.HandlerFunc) *served {
 		},
 		Now: func() time.Time { return time.Date(2026, 11, 21, 10, 0, 20, 0, time.UTC) },
 	})
-	server := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: wire.Plain(h), ReadHeaderTimeout: time.Minute, ConnContext: wire.Context}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }()
 	t.Cleanup(func() {
@@ -124,6 +125,72 @@ func TestGoodRequestsAreServedInARow(t *testing.T) {
 	}
 }
 
+// One empty line before a request is dropped, whatever the pieces it comes in; two are refused.
+func TestEmptyLinesBeforeARequest(t *testing.T) {
+	t.Parallel()
+	s := serve(t, echo)
+	body := post + "Content-Length: 3\r\n\r\nxyz"
+	for name, tc := range map[string]struct {
+		pieces []string
+		want   []string
+	}{
+		"first":           {[]string{"\r\n" + last}, []string{"200 GET /last "}},
+		"in pieces":       {[]string{"\r", "\n", last}, []string{"200 GET /last "}},
+		"behind a body":   {[]string{body + "\r\n" + last}, []string{"200 POST /v2/pods xyz", "200 GET /last "}},
+		"behind chunks":   {[]string{chunked + "0\r\n\r\n\r\n" + last}, []string{"200 POST /v2/pods ", "200 GET /last "}},
+		"each":            {[]string{"\r\n" + body + "\r\n" + body + "\r", "\n" + last}, []string{"200 POST /v2/pods xyz", "200 POST /v2/pods xyz", "200 GET /last "}},
+		"two":             {[]string{"\r\n\r\n" + last}, []string{"400"}},
+		"half":            {[]string{"\r" + last}, []string{"400"}},
+		"half, in pieces": {[]string{body + "\r", last}, []string{"200 POST /v2/pods xyz", "400"}},
+	} {
+		conn, err := net.Dial("tcp", s.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, piece := range tc.pieces {
+			if _, err := io.WriteString(conn, piece); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := answers(t, conn)
+		_ = conn.Close()
+		for i := range got {
+			if strings.HasPrefix(got[i], "400") {
+				got[i] = "400"
+			}
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s: answers (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// HTTP/1.0 ends with its connection: in order behind a whole response, and with a reset behind one that breaks off.
+func TestOldResponsesEndWithTheConnection(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "part")
+		_ = http.NewResponseController(w).Flush()
+		if r.URL.Path == "/broken" {
+			panic(http.ErrAbortHandler)
+		}
+	})
+	for path, broken := range map[string]bool{"/whole": false, "/broken": true} {
+		conn, err := net.Dial("tcp", s.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, "GET "+path+" HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(conn)
+		_ = conn.Close()
+		if errors.Is(err, syscall.ECONNRESET) != broken || !broken && !strings.HasSuffix(string(got), "\r\n\r\npart") {
+			t.Errorf("%s: %q, then %v", path, got, err)
+		}
+	}
+}
+
 func TestARefusalIsTheLastAnswer(t *testing.T) {
 	t.Parallel()
 	s := serve(t, echo)
@@ -143,8 +210,8 @@ func TestARefusalIsTheLastAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "HTTP/1.1 505 HTTP Version Not Supported\r\nDate: Sat, 21 Nov 2026 10:00:20 GMT\r\n" +
-		"Content-Type: application/problem+json\r\nContent-Length: 91\r\nConnection: close\r\n\r\n" +
-		`{"title":"HTTP Version Not Supported","status":505,"detail":"only HTTP/1.1 is spoken here"}`
+		"Content-Type: application/problem+json\r\nContent-Length: 103\r\nConnection: close\r\n\r\n" +
+		`{"title":"HTTP Version Not Supported","status":505,"detail":"only HTTP/1.1 and HTTP/1.0 are supported"}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("answer (-want +got):\n%s", diff)
 	}

@@ -27,9 +27,9 @@ func bad(reason string) *Refusal { return &Refusal{http.StatusBadRequest, reason
 //nolint:gochecknoglobals // constants, in all but the language's sense
 var (
 	errMethod       = bad("the method is not a token followed by one space")
-	errTarget       = bad("the request target is not an absolute path in visible ASCII with whole escapes")
-	errRequestLine  = bad("the request line does not end with HTTP/1.1 and CR LF")
-	errVersion      = &Refusal{http.StatusHTTPVersionNotSupported, "only HTTP/1.1 is spoken here"}
+	errTarget       = bad("the request target is not an absolute path, or an http URL without a user, in visible ASCII with whole escapes")
+	errRequestLine  = bad("the request line does not end with HTTP/1.1 or HTTP/1.0 and CR LF")
+	errVersion      = &Refusal{http.StatusHTTPVersionNotSupported, "only HTTP/1.1 and HTTP/1.0 are supported"}
 	errName         = bad("a header line does not begin with a token and a colon")
 	errFold         = bad("a header line begins with white space")
 	errValue        = bad("a header value holds bytes outside printable ASCII")
@@ -39,7 +39,7 @@ var (
 	errHost         = bad("the request needs exactly one Host, a name or address with an optional port")
 	errLength       = bad("the Content-Length is not one plain decimal number")
 	errLengths      = bad("the request has more than one Content-Length")
-	errCoding       = bad("the only transfer coding understood is chunked, once")
+	errCoding       = bad("the only transfer coding understood is chunked, once, and none in HTTP/1.0")
 	errBoth         = bad("the request has both Content-Length and Transfer-Encoding")
 	errExpect       = &Refusal{http.StatusExpectationFailed, "the only expectation understood is 100-continue, once"}
 	errChunkSize    = bad("a chunk size is not up to eight hexadecimal digits")

@@ -10,10 +10,13 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tollgate-dev/tollgate/config/panics"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
@@ -30,31 +33,23 @@ type Deps struct {
 	Random func() float64
 }
 
-// Stats count the fates of events since New.
+// Stats count events since New. Dropped, Written and Failed are counted for each sink, and added up.
 type Stats struct {
-	// Recorded were put into the ring, Dropped fell out of it unwritten, Sampled
-	// were left out by SampleAllowed.
-	Recorded, Dropped, Sampled int64
-	// Written reached every sink, Failed did not reach one of them before Run ended.
+	// Recorded were to be written, Sampled were left out by SampleAllowed.
+	Recorded, Sampled int64
+	// Dropped made room for newer events before the sink had taken them.
+	Dropped int64
+	// Written were taken by the sink. Failed were refused, or not taken before Run ended.
 	Written, Failed int64
 }
 
 // Log takes events. It may be used from several goroutines at once.
 type Log struct {
-	cfg   Config
-	deps  Deps
-	rules atomic.Pointer[rules]
-	sinks []sink
-	wake  chan struct{}
-	// reopen is set while the sinks are to look where they write.
-	reopen atomic.Bool
+	deps   Deps
+	rules  atomic.Pointer[rules]
+	queues []*queue
 
-	mu    sync.Mutex
-	ring  []*Event // guarded by mu; first..first+count wait
-	first int
-	count int
-	bytes int64 // their sizes
-	stats Stats
+	recorded, sampled atomic.Int64
 }
 
 // rules select the events to write, and their members.
@@ -100,7 +95,7 @@ func New(cfg Config, deps Deps) (*Log, error) {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
 	}
-	l := &Log{cfg: cfg, deps: deps, wake: make(chan struct{}, 1), ring: make([]*Event, cfg.Buffer)}
+	l := &Log{deps: deps}
 	if err := l.Apply(cfg); err != nil {
 		return nil, err
 	}
@@ -108,116 +103,83 @@ func New(cfg Config, deps Deps) (*Log, error) {
 		if deps.Stdout == nil {
 			return nil, errors.New("decision log: no standard output")
 		}
-		l.sinks = append(l.sinks, &streamSink{w: deps.Stdout})
+		l.queues = append(l.queues, newQueue(&cfg, &streamSink{w: deps.Stdout}))
 	}
 	if cfg.File != nil {
 		f, err := logfile.Open(*cfg.File)
 		if err != nil {
 			return nil, fmt.Errorf("decision log: %w", err)
 		}
-		l.sinks = append(l.sinks, fileSink{f})
+		l.queues = append(l.queues, newQueue(&cfg, fileSink{f}))
 	}
 	if cfg.Service != nil {
-		l.sinks = append(l.sinks, &serviceSink{cfg: *cfg.Service, client: deps.HTTPClient})
+		q := newQueue(&cfg, &serviceSink{cfg: *cfg.Service, client: deps.HTTPClient})
+		q.batch, q.delay = min(cmp.Or(cfg.Service.Batch, q.batch), cfg.Buffer), cmp.Or(cfg.Service.Delay, 5*time.Second)
+		l.queues = append(l.queues, q)
 	}
 	return l, nil
 }
 
-// Record takes an event. It never waits: when the ring is full, the oldest
+// Record takes an event. It never waits: where the buffer of a sink is full, the oldest
 // events make room and are counted as dropped.
 func (l *Log) Record(e Event) {
 	of := &l.rules.Load().cfg
-	sampled := e.plain() && of.SampleAllowed < 1 && l.deps.Random() >= of.SampleAllowed
-	if !sampled && !of.Inputs && e.Input != nil {
+	if e.plain() && of.SampleAllowed < 1 && l.deps.Random() >= of.SampleAllowed {
+		l.sampled.Add(1)
+		return
+	}
+	if !of.Inputs && e.Input != nil {
 		light(&e)
 	}
-	l.mu.Lock()
-	if sampled {
-		l.stats.Sampled++
-	} else {
-		for l.count == len(l.ring) || l.count > 0 && l.bytes+e.Size > l.cfg.BufferBytes {
-			l.popLocked()
-			l.stats.Dropped++
-		}
-		l.ring[(l.first+l.count)%len(l.ring)] = &e
-		l.count++
-		l.bytes += e.Size
-		l.stats.Recorded++
+	l.recorded.Add(1)
+	for _, q := range l.queues {
+		q.add(&e)
 	}
-	l.mu.Unlock()
-	l.stir()
 }
 
 // Reopen makes the log follow a file that was renamed, without waiting for the next
 // event.
 func (l *Log) Reopen() {
-	l.reopen.Store(true)
-	l.stir()
-}
-
-// stir wakes Run.
-func (l *Log) stir() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
+	for _, q := range l.queues {
+		q.reopen.Store(true)
+		q.stir()
 	}
 }
 
 // Stats are the counts so far.
 func (l *Log) Stats() Stats {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.stats
+	s := Stats{Recorded: l.recorded.Load(), Sampled: l.sampled.Load()}
+	for _, q := range l.queues {
+		b := q.backlog()
+		s.Dropped, s.Written, s.Failed = s.Dropped+b.Dropped, s.Written+b.written, s.Failed+b.failed
+	}
+	return s
 }
 
-// take removes up to n waiting events.
-func (l *Log) take(n int) []*Event {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n = min(n, l.count)
-	out := make([]*Event, 0, n)
-	for range n {
-		out = append(out, l.popLocked())
+// Backlogs are the events that the sinks have not taken, one for each sink.
+func (l *Log) Backlogs() []Backlog {
+	out := make([]Backlog, len(l.queues))
+	for i, q := range l.queues {
+		out[i] = q.backlog()
 	}
 	return out
-}
-
-// popLocked removes the oldest event; there must be one.
-func (l *Log) popLocked() *Event {
-	e := l.ring[l.first]
-	l.ring[l.first] = nil
-	l.first = (l.first + 1) % len(l.ring)
-	l.count--
-	l.bytes -= e.Size
-	return e
 }
 
 // grace is how long Run goes on writing after its context has ended.
 const grace = 3 * time.Second
 
-// Run writes events until the context ends, then finishes the batch it is at and writes
-// the rest, for a few seconds at most, and closes the sinks. Its error is the context's
+// Run writes events until the context ends, then the rest, for a few seconds at most, and
+// closes the sinks. A sink that takes nothing holds up no other. Its error is the context's
 // cause.
 func (l *Log) Run(ctx context.Context) error {
-	writing, release := outlive(ctx, grace)
-	defer release()
-	for ctx.Err() == nil {
-		select {
-		case <-l.wake:
-		case <-ctx.Done():
-			continue
-		}
-		l.gather(ctx)
-		l.drain(writing)
+	var all errgroup.Group
+	for _, q := range l.queues {
+		all.Go(func() error { return panics.Catch(func() { l.deliver(ctx, q) }) })
 	}
-	l.drain(writing)
-	l.abandon(writing)
-	for _, s := range l.sinks {
-		if err := s.Close(); err != nil {
-			l.failed(writing, s, err)
-		}
-	}
+	err := all.Wait()
 	l.deps.HTTPClient.CloseIdleConnections()
+	panics.Raise(err)
+	<-ctx.Done()
 	return context.Cause(ctx)
 }
 
@@ -239,95 +201,89 @@ func outlive(ctx context.Context, d time.Duration) (context.Context, context.Can
 	}
 }
 
-// gather waits a little for company, when a service takes batches.
-func (l *Log) gather(ctx context.Context) {
-	if l.cfg.Service == nil {
-		return
-	}
-	delay := cmp.Or(l.cfg.Service.Delay, 5*time.Second)
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	for {
-		l.mu.Lock()
-		enough := l.count >= l.batch()
-		l.mu.Unlock()
-		if enough {
-			return
-		}
-		select {
-		case <-timer.C:
-			return
-		case <-l.wake:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// batch is how many events are written together.
-func (l *Log) batch() int {
-	n := 500
-	if l.cfg.Service != nil && l.cfg.Service.Batch > 0 {
-		n = l.cfg.Service.Batch
-	}
-	return min(n, len(l.ring))
-}
-
-// drain writes waiting events, batch by batch.
-func (l *Log) drain(ctx context.Context) {
+// deliver writes the events of a queue until the context ends, and then the rest.
+func (l *Log) deliver(ctx context.Context, q *queue) {
+	writing, release := outlive(ctx, grace)
+	defer release()
 	for ctx.Err() == nil {
-		events := l.take(l.batch())
-		if len(events) == 0 && !l.reopen.Swap(false) {
+		select {
+		case <-q.wake:
+		case <-ctx.Done():
+			continue
+		}
+		q.gather(ctx)
+		l.drain(ctx, writing, q)
+	}
+	l.drain(ctx, writing, q)
+	if left := q.abandon(); left > 0 {
+		l.deps.Logger.LogAttrs(writing, slog.LevelError, "decisions not written before the end", slog.String("sink", q.sink.name()), slog.Int("count", left))
+	}
+	if err := q.sink.Close(); err != nil {
+		l.failed(writing, q, err)
+	}
+}
+
+// maxPause bounds the time between two attempts to write to a sink, unless the sink asks for more.
+const maxPause = time.Minute
+
+// drain writes waiting events, batch by batch. Those that the sink may take later go back, and
+// are tried again after a pause, which the end of ctx cuts short.
+func (l *Log) drain(ctx, writing context.Context, q *queue) {
+	pauses := backoff.NewExponentialBackOff()
+	pauses.MaxInterval = maxPause
+	for writing.Err() == nil {
+		events := q.take()
+		if len(events) == 0 && !q.reopen.Swap(false) {
 			return
 		}
-		encoded := make([][]byte, 0, len(events))
-		lost := 0
-		for _, e := range events {
-			text, err := l.encode(e)
-			if err != nil {
-				lost++
-				l.deps.Logger.LogAttrs(ctx, slog.LevelError, "decision not encoded",
-					slog.String("decision_id", e.DecisionID), slog.String("error", err.Error()))
-				continue
+		events, encoded := l.encoded(writing, q, events)
+		err := q.sink.write(writing, encoded)
+		later, isLater := errors.AsType[*laterError](err)
+		switch {
+		case err == nil:
+			if q.took(len(events)) {
+				l.deps.Logger.LogAttrs(writing, slog.LevelInfo, "decision log sink works again",
+					slog.String("sink", q.sink.name()), slog.Int64("dropped", q.backlog().Dropped))
 			}
-			encoded = append(encoded, text)
+			pauses.Reset()
+			continue
+		case !isLater:
+			q.lose(len(events))
+			l.failed(writing, q, err)
+			continue
+		case q.giveBack(events, err):
+			l.failed(writing, q, err)
 		}
-		reached := true
-		for _, s := range l.sinks {
-			if err := s.write(ctx, encoded); err != nil {
-				reached = false
-				l.failed(ctx, s, err)
-			}
+		ended := ctx.Done()
+		if ctx.Err() != nil {
+			ended = nil
 		}
-		l.settle(len(encoded), lost, reached)
+		pause := time.NewTimer(max(pauses.NextBackOff(), later.after))
+		select {
+		case <-pause.C:
+		case <-ended:
+		case <-writing.Done():
+		}
+		pause.Stop()
 	}
 }
 
-// abandon counts the events that there was no time to write.
-func (l *Log) abandon(ctx context.Context) {
-	l.mu.Lock()
-	left := l.count
-	clear(l.ring)
-	l.count, l.bytes = 0, 0
-	l.stats.Failed += int64(left)
-	l.mu.Unlock()
-	if left > 0 {
-		l.deps.Logger.LogAttrs(ctx, slog.LevelError, "decisions not written before the end", slog.Int("count", left))
+// encoded encodes events, and returns those that can be encoded.
+func (l *Log) encoded(ctx context.Context, q *queue, events []*Event) (fit []*Event, texts [][]byte) {
+	for _, e := range events {
+		text, err := l.encode(e)
+		if err != nil {
+			q.lose(1)
+			l.deps.Logger.LogAttrs(ctx, slog.LevelError, "decision not encoded",
+				slog.String("decision_id", e.DecisionID), slog.String("error", err.Error()))
+			continue
+		}
+		fit, texts = append(fit, e), append(texts, text)
 	}
+	return fit, texts
 }
 
-func (l *Log) settle(encoded, lost int, reached bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.stats.Failed += int64(lost)
-	if reached {
-		l.stats.Written += int64(encoded)
-	} else {
-		l.stats.Failed += int64(encoded)
-	}
-}
-
-func (l *Log) failed(ctx context.Context, s sink, err error) {
+func (l *Log) failed(ctx context.Context, q *queue, err error) {
 	l.deps.Logger.LogAttrs(ctx, slog.LevelError, "decision log sink failed",
-		slog.String("sink", s.name()), slog.String("error", err.Error()))
+		slog.String("sink", q.sink.name()), slog.String("error", err.Error()))
 }

@@ -1,6 +1,8 @@
 package decisionlog_test
 
 import (
+	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -9,12 +11,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
@@ -25,6 +29,8 @@ import (
 type collector struct {
 	t        *testing.T
 	failures int           // how many posts are refused first
+	status   int           // of a refusal; 0 is 502
+	after    string        // Retry-After of a refusal
 	seen     chan struct{} // gets one for every post, when set
 
 	mu      sync.Mutex
@@ -41,7 +47,8 @@ func (c *collector) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody, Request: r}
 	if c.failures > 0 {
 		c.failures--
-		resp.StatusCode = http.StatusBadGateway
+		resp.StatusCode = cmp.Or(c.status, http.StatusBadGateway)
+		resp.Header.Set("Retry-After", c.after)
 		return resp, nil
 	}
 	zip, err := gzip.NewReader(r.Body)
@@ -83,7 +90,7 @@ func TestServiceTakesBatches(t *testing.T) {
 				l.Record(event(fmt.Sprintf("d%d", i)))
 			}
 		})
-		if diff := cmp.Diff([][]string{{"d0", "d1"}, {"d2"}}, c.batches); diff != "" {
+		if diff := gocmp.Diff([][]string{{"d0", "d1"}, {"d2"}}, c.batches); diff != "" {
 			t.Errorf("batches (-want +got):\n%s", diff)
 		}
 	})
@@ -107,7 +114,7 @@ func TestEndKeepsTheBatchInHand(t *testing.T) {
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Errorf("Run: got %v, want context.Canceled", err)
 		}
-		if diff := cmp.Diff([][]string{{"d0", "d1"}, {"d2"}}, c.batches); diff != "" {
+		if diff := gocmp.Diff([][]string{{"d0", "d1"}, {"d2"}}, c.batches); diff != "" {
 			t.Errorf("batches (-want +got):\n%s", diff)
 		}
 		if want := (decisionlog.Stats{Recorded: 3, Written: 3}); l.Stats() != want {
@@ -132,6 +139,136 @@ func TestEndIsBounded(t *testing.T) {
 			t.Errorf("the end took %v, want a few seconds", took)
 		}
 		if want := (decisionlog.Stats{Recorded: 10, Failed: 10}); l.Stats() != want {
+			t.Errorf("stats: got %+v, want %+v", l.Stats(), want)
+		}
+	})
+}
+
+// taken lists the events that the service has.
+func (c *collector) taken() (ids []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Concat(c.batches...)
+}
+
+// answer changes how posts are answered.
+func (c *collector) answer(failures int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failures = failures
+}
+
+// backlog is the one of the service.
+func backlog(l *decisionlog.Log) decisionlog.Backlog {
+	all := l.Backlogs()
+	return all[len(all)-1]
+}
+
+// TestAnOutageLosesNothing: events of an outage arrive after it, in order, as long as the buffer has room; then the oldest are dropped and
+// counted. Another sink gets its events meanwhile.
+func TestAnOutageLosesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &collector{t: t, failures: 1 << 30}
+		var out bytes.Buffer
+		cfg := section.DefaultDecisionLog()
+		cfg.Stdout, cfg.Buffer = true, 8
+		cfg.Service = &section.Service{URL: "http://decisions.test", Batch: 3, Delay: time.Millisecond}
+		l := newLog(t, cfg, decisionlog.Deps{Stdout: &out, HTTPClient: &http.Client{Transport: c.unnamed()}})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- l.Run(ctx) }()
+		var want []string
+		record := func(n int) {
+			for range n {
+				want = append(want, fmt.Sprintf("d%d", len(want)))
+				l.Record(event(want[len(want)-1]))
+				synctest.Wait()
+			}
+		}
+		record(5)
+		time.Sleep(8 * time.Second)
+		if b := backlog(l); b.Waiting != 5 || b.Dropped != 0 || b.Fault == nil || b.Fault.Error() != "the service answered 502" {
+			t.Errorf("in the outage: %+v, want 5 events that wait for a service that answers 502", b)
+		}
+		if n := bytes.Count(out.Bytes(), []byte{'\n'}); n != 5 {
+			t.Errorf("in the outage standard output has %d events, want 5", n)
+		}
+		c.answer(0)
+		time.Sleep(time.Minute)
+		if diff := gocmp.Diff(want, c.taken()); diff != "" {
+			t.Errorf("after the outage (-want +got):\n%s", diff)
+		}
+		if b := backlog(l); b.Waiting != 0 || b.Fault != nil {
+			t.Errorf("after the outage: %+v, want nothing that waits", b)
+		}
+		c.answer(1 << 30)
+		record(20)
+		time.Sleep(time.Hour)
+		c.answer(0)
+		time.Sleep(time.Minute)
+		if diff := gocmp.Diff(slices.Concat(want[:5], want[17:]), c.taken()); diff != "" {
+			t.Errorf("after an outage that fills the buffer (-want +got):\n%s", diff)
+		}
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("Run: got %v, want context.Canceled", err)
+		}
+		if want := (decisionlog.Stats{Recorded: 25, Dropped: 12, Written: 25 + 13}); l.Stats() != want {
+			t.Errorf("stats: got %+v, want %+v", l.Stats(), want)
+		}
+	})
+}
+
+// unnamed is the service without a token.
+func (c *collector) unnamed() http.RoundTripper {
+	return roundTrip(func(r *http.Request) (*http.Response, error) {
+		r.Header.Set("Authorization", "Bearer tok")
+		return c.RoundTrip(r)
+	})
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestTheServiceIsLeftAlone for as long as it asks, in seconds or to a time.
+func TestTheServiceIsLeftAlone(t *testing.T) {
+	for _, as := range []func(time.Duration) string{
+		func(d time.Duration) string { return strconv.Itoa(int(d.Seconds())) },
+		func(d time.Duration) string { return time.Now().Add(d).UTC().Format(http.TimeFormat) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := &collector{t: t, failures: 1, status: http.StatusTooManyRequests, after: as(10 * time.Minute), seen: make(chan struct{}, 8)}
+			l := c.log(1)
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- l.Run(ctx) }()
+			l.Record(event("d0"))
+			<-c.seen
+			begun := time.Now()
+			<-c.seen
+			if waited := time.Since(begun); waited < 10*time.Minute || waited > 11*time.Minute {
+				t.Errorf("the next post came after %v, want 10 minutes", waited)
+			}
+			cancel()
+			if err := <-done; !errors.Is(err, context.Canceled) {
+				t.Errorf("Run: got %v, want context.Canceled", err)
+			}
+		})
+	}
+}
+
+// TestRefusedBatches: a batch that the service refuses for its content holds up no other.
+func TestRefusedBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &collector{t: t, failures: 1, status: http.StatusRequestEntityTooLarge}
+		l := c.log(2)
+		run(t, l, func() {
+			for i := range 3 {
+				l.Record(event(fmt.Sprintf("d%d", i)))
+			}
+		})
+		if want := (decisionlog.Stats{Recorded: 3, Failed: 2, Written: 1}); l.Stats() != want {
 			t.Errorf("stats: got %+v, want %+v", l.Stats(), want)
 		}
 	})

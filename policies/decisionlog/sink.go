@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/config/egress"
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
@@ -57,8 +59,12 @@ type serviceSink struct {
 
 func (*serviceSink) name() string { return "service" }
 
-// tries is how often a batch is posted before it counts as failed.
-const tries = 3
+// laterError is the failure of a sink that may take the same events later.
+type laterError struct {
+	error
+	// after is how long the sink asks to be left alone, 0 for no wish.
+	after time.Duration
+}
 
 func (s *serviceSink) write(ctx context.Context, events [][]byte) error {
 	if len(events) == 0 {
@@ -68,21 +74,7 @@ func (s *serviceSink) write(ctx context.Context, events [][]byte) error {
 	if err != nil {
 		return err
 	}
-	for i := range tries {
-		if i > 0 {
-			timer := time.NewTimer(time.Second << (i - 1))
-			select {
-			case <-timer.C:
-			case <-ctx.Done():
-				timer.Stop()
-				return errors.Join(err, context.Cause(ctx))
-			}
-		}
-		if err = s.post(ctx, body); err == nil {
-			return nil
-		}
-	}
-	return err
+	return s.post(ctx, body)
 }
 
 // packed is a gzipped JSON array of encoded events.
@@ -109,22 +101,29 @@ func (s *serviceSink) post(ctx context.Context, body []byte) error {
 	if !s.cfg.TokenFile.IsZero() {
 		token, err := s.cfg.TokenFile.Read(files.MaxToken)
 		if err != nil {
-			return fmt.Errorf("token: %w", err)
+			return &laterError{error: fmt.Errorf("token: %w", err)}
 		}
 		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
-		return err
+		if e, ok := errors.AsType[*url.Error](err); ok {
+			err = e.Err // without the address, which may hold a token
+		}
+		return &laterError{error: err}
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if _, err := io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)); err != nil {
-		return err
+		return &laterError{error: err}
 	}
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return fmt.Errorf("the service answered %d", resp.StatusCode)
+	err = fmt.Errorf("the service answered %d", resp.StatusCode)
+	switch code := resp.StatusCode; {
+	case code >= 200 && code <= 299:
+		return nil
+	case code == http.StatusBadRequest, code == http.StatusRequestEntityTooLarge, code == http.StatusUnprocessableEntity:
+		return err // it would refuse the same events again
 	}
-	return nil
+	return &laterError{err, egress.RetryAfter(resp.Header, time.Now())}
 }
 
 // Close has nothing to close.

@@ -12,6 +12,11 @@
 #       type: array
 #       items: {type: string, minLength: 1, format: variable}
 #       default: []
+#     case_sensitive:
+#       description: >-
+#         Whether upper and lower case differ in forbidden. If not, AWS_* forbids aws_key, too.
+#       type: boolean
+#       default: false
 #     required:
 #       description: Names that must be set.
 #       type: array
@@ -56,8 +61,15 @@ forbidden(params) := {{"message": message, "pointer": at(name)} |
 	count(params.forbidden) > 0
 	some name, _ in env
 	some pattern in params.forbidden
-	glob.match(pattern, null, name)
+	forbids(params, pattern, name)
 	message := sprintf("the variable %s may not be set", [name])
+}
+
+forbids(_, pattern, name) if glob.match(pattern, null, name)
+
+forbids(params, pattern, name) if {
+	not params.case_sensitive
+	glob.match(lower(pattern), null, lower(name))
 }
 
 missing(params) := {{"message": message, "pointer": "/env"} |

@@ -21,6 +21,13 @@ test_deny_forbidden if {
 	verdict({"env": {"AWS_KEY": "x", "a/b~": "y", "OK": "z"}}, {"forbidden": ["AWS_*", "a/b~"]}) == {"/env/AWS_KEY", "/env/a~1b~0"}
 }
 
+test_deny_forbidden_in_any_case if {
+	after := {"env": {"aws_key": "x", "Aws_Key": "y", "AWS_KEY": "z", "OK": "z"}}
+	verdict(after, {"forbidden": ["AWS_*"]}) == {"/env/aws_key", "/env/Aws_Key", "/env/AWS_KEY"}
+	verdict(after, {"forbidden": ["aws_*"], "case_sensitive": false}) == {"/env/aws_key", "/env/Aws_Key", "/env/AWS_KEY"}
+	verdict(after, {"forbidden": ["AWS_*"], "case_sensitive": true}) == {"/env/AWS_KEY"}
+}
+
 test_deny_missing if {
 	verdict({"env": {}}, {"required": ["TEAM"]}) == {"/env"}
 	verdict({}, {"required": ["TEAM"]}) == {"/env"}

@@ -1,6 +1,7 @@
 package hostile
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -84,9 +85,11 @@ func TestFraming(t *testing.T) {
 		"NUL in a value":          {get + "A: b\x00c\r\n\r\n", 400},
 		"bare CR in a value":      {get + "A: b\rc\r\n\r\n", 400},
 		"0xFF in a value":         {get + "A: \xff\r\n\r\n", 400},
-		"leading empty line":      {"\r\n" + get + "\r\n", 400},
+		"two leading empty lines": {"\r\n\r\n" + get + "\r\n", 400},
+		"half an empty line":      {"\r" + get + "\r\n", 400},
 		"HTTP/1.2":                {strings.Replace(get, "HTTP/1.1", "HTTP/1.2", 1) + "\r\n", 505},
-		"HTTP/1.0":                {strings.Replace(get, "HTTP/1.1", "HTTP/1.0", 1) + "\r\n", 505},
+		"HTTP/1.0, coding":        {strings.Replace(lines("Transfer-Encoding: chunked"), "HTTP/1.1", "HTTP/1.0", 1), 400},
+		"HTTP/1.0, both":          {strings.Replace(lines("Content-Length: 5\r\nTransfer-Encoding: chunked"), "HTTP/1.1", "HTTP/1.0", 1), 400},
 		"HTTP/0.9":                {"GET /v2/pods\r\n\r\n", 400},
 		"HTTP/2 without TLS":      {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400},
 
@@ -119,6 +122,59 @@ func TestFraming(t *testing.T) {
 	}
 }
 
+// TestOldVersion: HTTP/1.0 is served, and its connection ends with the response, whatever its client asks for and sends behind it.
+func TestOldVersion(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	for name, tc := range map[string]struct {
+		raw    string
+		status int
+		calls  int
+	}{
+		"no Host":        {"GET /v2/pods HTTP/1.0\r\nAuthorization: Bearer " + k1 + "\r\n\r\n", 200, 1},
+		"keep-alive":     {"GET /v2/pods HTTP/1.0\r\nHost: gw\r\nConnection: keep-alive\r\nAuthorization: Bearer " + k1 + "\r\n\r\n", 200, 1},
+		"a body":         {strings.Replace(request("POST", "/v2/pods", k1, allowed), "HTTP/1.1", "HTTP/1.0", 1), 201, 1},
+		"a missing body": {strings.Replace(head, "HTTP/1.1", "HTTP/1.0", 1) + "\r\n", 400, 0},
+		"websocket": {"GET /v2/pods HTTP/1.0\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
+			"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nAuthorization: Bearer " + k1 + "\r\n\r\n", 200, 1},
+	} {
+		got := s.talk(t, tc.raw+smuggled)
+		if len(got) != 1 || got[0].Status != tc.status || !got[0].Last || got[0].Header.Get("Transfer-Encoding") != "" {
+			t.Errorf("%s: answers %+v, want one %d, the last", name, got, tc.status)
+		}
+		if calls := s.recorder.take(); len(calls) != tc.calls || tc.calls > 0 && strings.Contains(calls[0].Target, "victim") {
+			t.Errorf("%s: the platform got %+v, want %d calls", name, calls, tc.calls)
+		}
+	}
+}
+
+// TestAbsoluteForm: the platform sees the path of the target alone, on its own host.
+func TestAbsoluteForm(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	for target, want := range map[string]string{
+		"http://evil.test/v2/pods":              "/v2/pods",
+		"HTTPS://evil.test:80/v2/pods?bogus=1":  "/v2/pods",
+		"http://evil.test//v2/pods":             "404",
+		"http://evil.test/v2/../v2/pods":        "400",
+		"http://evil.test":                      "404",
+		"http://evil.test?a=/v2/pods":           "404",
+		"http://evil.test/http://gw/v2/pods":    "404",
+		"http://victim/v2/pods/%2e%2e/account":  "400",
+		"http://user@evil.test/v2/pods":         "400",
+		"http://evil.test:80@other.test/v2/pod": "400",
+	} {
+		a := s.ask(t, request("GET", target, k1, ""))
+		calls := s.recorder.take()
+		switch {
+		case len(calls) == 1 && calls[0].Target == want && calls[0].Host == s.recorder.addr && a.Status == 200:
+		case len(calls) == 0 && strconv.Itoa(a.Status) == want:
+		default:
+			t.Errorf("%s: answer %d and calls %+v, want %s", target, a.Status, calls, want)
+		}
+	}
+}
+
 // TestUpgrades: no tunnel, whoever asks for it, and no second request behind an
 // offer that was turned down.
 func TestUpgrades(t *testing.T) {
@@ -130,13 +186,15 @@ func TestUpgrades(t *testing.T) {
 	}
 	s.recorder.untouched(t)
 
-	h2c := request("GET", "/v2/pods", k1, "", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA")
-	if a := s.ask(t, h2c); a.Status != 200 {
-		t.Errorf("h2c: answer %d, want the offer ignored", a.Status)
-	}
-	calls := s.recorder.take()
-	if len(calls) != 1 || calls[0].Header.Get("Upgrade") != "" || calls[0].Header.Get("Http2-Settings") != "" {
-		t.Errorf("h2c: the platform got %+v, want one plain request", calls)
+	for _, other := range []string{"h2c", "TLS/1.0", "foo/2, bar"} {
+		offer := request("GET", "/v2/pods", k1, "", "Connection: Upgrade, HTTP2-Settings", "Upgrade: "+other, "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA")
+		if a := s.ask(t, offer); a.Status != 200 {
+			t.Errorf("%s: answer %d, want the offer ignored", other, a.Status)
+		}
+		calls := s.recorder.take()
+		if len(calls) != 1 || calls[0].Header.Get("Upgrade") != "" || calls[0].Header.Get("Http2-Settings") != "" {
+			t.Errorf("%s: the platform got %+v, want one plain request", other, calls)
+		}
 	}
 }
 

@@ -195,6 +195,8 @@ func TestKeyConflicts(t *testing.T) {
 		"an id made before":              {"acme", `{"id":"ci"}`, 409},
 		"a secret of the file":           {"acme", `{"id":"x","sha256":"` + digest("key_tiny") + `"}`, 409},
 		"a secret of another":            {"acme", `{"id":"x","sha256":"` + digest("key_globex") + `"}`, 409},
+		"a digest of zeros":              {"acme", `{"id":"x","sha256":"` + strings.Repeat("0", 64) + `"}`, 422},
+		"a digest of zeros, listed":      {"acme", `{"id":"x","digests":[{"sha256":"` + strings.Repeat("0", 64) + `"}]}`, 422},
 		"an organisation there is not":   {"nowhere", `{"id":"x"}`, 404},
 		"a team there is not":            {"acme", `{"id":"x","team":"nowhere"}`, 409},
 		"a lead without a team":          {"acme", `{"id":"x","roles":["lead"]}`, 422},

@@ -2,6 +2,7 @@ package parity
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -118,6 +119,53 @@ func TestLeadsMakeKeys(t *testing.T) {
 			t.Error("the log has a secret")
 		}
 	}, lead)
+}
+
+// A lead without the role operator makes viewers, and none of its keys has a bound that could mean two things. IDs of keys that have ended
+// can be used again within their team.
+func TestLeadsThatView(t *testing.T) {
+	t.Parallel()
+	eachDoor(t, func(t *testing.T, d *door) {
+		post := func(body string) answer { return d.ask(t, request("POST", "/tollgate/keys", "key_research", body)) }
+		made := post(`{"id":"intern","limits":{"minute":50}}`)
+		if k := d.record(t, "intern"); made.Status != 201 || fmt.Sprint(k.Roles) != "[viewer]" {
+			t.Fatalf("create: %d %s with the roles %v, want a viewer", made.Status, made.Body, k.Roles)
+		}
+		old := fmt.Sprint(field(t, made.Body, "secret"))
+		d.expect(t, "the viewer", old, 200)
+		if a := post(`{"id":"x","limits":{"minute":50},"roles":["operator"]}`); a.Status != 403 {
+			t.Errorf("an operator: %d %s, want 403", a.Status, a.Body)
+		}
+		for spec, member := range map[string]string{
+			`"limits":{"minute":0}`: "limits.minute", `"limits":{"minute":50,"day":0}`: "limits.day", `"limits":{"minute":50},"budget":{"gpus":0}`: "budget.gpus",
+			`"limits":{"minute":50},"budget":{"per_hour":0.00}`: "budget.per_hour", `"limits":{"minute":50},"budget":{"per_day":0.0}`: "budget.per_day",
+		} {
+			if a := post(`{"id":"x",` + spec + `}`); a.Status != 422 || !strings.Contains(a.Body, member+": must not be 0") {
+				t.Errorf("%s: %d %s, want 422 about %s", spec, a.Status, a.Body, member)
+			}
+		}
+		if a := post(`{"id":"intern","limits":{"minute":50}}`); a.Status != 409 {
+			t.Errorf("an ID that is taken: %d %s, want 409", a.Status, a.Body)
+		}
+		if a := d.ask(t, request("DELETE", "/tollgate/keys/intern", "key_research", "")); a.Status != 204 {
+			t.Fatalf("revoke: %d %s", a.Status, a.Body)
+		}
+		again := post(`{"id":"intern","owner":"carol","limits":{"minute":40}}`)
+		if k := d.record(t, "intern"); again.Status != 201 || k.Owner != "carol" || k.State != "in force" || !k.Revoked.IsZero() || k.Revision != 3 {
+			t.Fatalf("an ID of a revoked key: %d %s, %+v", again.Status, again.Body, k)
+		}
+		d.expect(t, "the secret of the revoked key", old, 401)
+		d.expect(t, "the secret of the new key", fmt.Sprint(field(t, again.Body, "secret")), 200)
+		d.make(t, `{"id":"theirs","team":"platform"}`)
+		if status, body := d.operate(t, "POST", "/revoke", url.Values{"org": {"acme"}, "id": {"theirs"}}); status >= 300 {
+			t.Fatalf("revoke: %d %s", status, body)
+		}
+		if a := post(`{"id":"theirs","limits":{"minute":50}}`); a.Status != 409 {
+			t.Errorf("an ID of another team: %d %s, want 409", a.Status, a.Body)
+		}
+	}, lead, func(d *door) {
+		d.text = strings.Replace(d.text, "roles: [operator, lead]", "roles: [viewer, lead]", 1)
+	})
 }
 
 // Changes by a lead are in the audit log, before and behind, without the secret.

@@ -27,7 +27,7 @@ func (h *held) hold(t *testing.T, method, path string) option {
 	}, func(*door, *http.Request) {})
 }
 
-// leave sends a request and leaves once the platform has it; the gateway knows.
+// leave sends a request and resets the connection once the platform has it; the gateway knows.
 func (d *door) leave(t *testing.T, h *held, raw string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", d.addr)
@@ -39,6 +39,9 @@ func (d *door) leave(t *testing.T, h *held, raw string) {
 	}
 	<-h.arrived
 	before := d.lefts.Load()
+	if err := conn.(*net.TCPConn).SetLinger(0); err != nil {
+		t.Fatal(err)
+	}
 	if err := conn.Close(); err != nil {
 		t.Fatal(err)
 	}

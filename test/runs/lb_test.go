@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -81,6 +83,45 @@ func TestWhatWorkersSee(t *testing.T) {
 	}
 	if a := r.ask(t, "POST", "/lb/e1/x", "key_research", "x", "Content-Length: 31457281"); a.Status != 413 || seen != nil {
 		t.Errorf("declared too large: %d %s", a.Status, a.Body)
+	}
+}
+
+// TestPathsPassAsTheyAre: the worker gets the path that was sent, at its own host, and policies judge that path.
+func TestPathsPassAsTheyAre(t *testing.T) {
+	var seen *http.Request
+	worker := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen = r }))
+	t.Cleanup(worker.Close)
+	r := newRig(t, balancedAt(t, worker.URL), policies(`policies: []`))
+	for _, path := range []string{
+		"/a%2Fb", "/a%2fb;v=1/~x", "/%7Euser/%41", "/caf%C3%A9", "/a;b=c;d", "//e2.run.platform.test/x", "//", "///x", "/a//b/", "/http://e2.run.platform.test/x", "/a:b@c", `/"<^|{}>`, "/a%252Fb",
+	} {
+		seen = nil
+		if a := r.ask(t, "GET", "/lb/e1"+path+"?q=%2F", "key_research", ""); a.Status != 200 || seen == nil {
+			t.Errorf("%s: %d %s", path, a.Status, a.Body)
+			continue
+		}
+		if host, _, _ := strings.Cut(seen.Host, "."); seen.RequestURI != path+"?q=%2F" || host != "e1" {
+			t.Errorf("%s: the worker sees %s at %s", path, seen.RequestURI, seen.Host)
+		}
+	}
+	dir := t.TempDir()
+	const own = `package policies.seen
+
+deny contains sprintf("path %s, params %s", [input.request.path, input.request.params.path]) if input.request.operation == "callEndpoint"
+`
+	if err := os.WriteFile(filepath.Join(dir, "seen.rego"), []byte(own), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	judged := newRig(t, balancedAt(t, worker.URL), policies("rego: "+dir+"\n    policies: [{policy: seen}]"))
+	seen = nil
+	if a := judged.ask(t, "GET", "/lb/e1//a%2Fb;v=1/%7Ex", "key_research", ""); a.Status != 403 || seen != nil || !strings.Contains(a.Body, "path /lb/e1//a%2Fb;v=1/%7Ex, params /a%2Fb;v=1/%7Ex") {
+		t.Errorf("judged: %d %s, want 403 with the path as it was sent", a.Status, a.Body)
+	}
+	for _, path := range []string{"/../x", "/%2e%2e/x", "/..%2fx", "/..;/x", "/a%2f..%2f..%2fe2/x", "//../e2"} {
+		seen = nil
+		if a := r.ask(t, "GET", "/lb/e1"+path, "key_research", ""); a.Status != 400 || seen != nil {
+			t.Errorf("%s: %d %s, sent on: %t; want 400", path, a.Status, a.Body, seen != nil)
+		}
 	}
 }
 

@@ -7,12 +7,16 @@ import (
 	"compress/gzip"
 	"compress/zlib"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/tollgate-dev/tollgate/test/world"
 )
@@ -241,6 +245,20 @@ func TestRefusedChatsAreNotRemembered(t *testing.T) {
 	r.spent(t, "0", "0")
 }
 
+// layers is a writer of several codings.
+type layers struct {
+	io.WriteCloser
+	outer []io.Closer
+}
+
+func (l layers) Close() error {
+	err := l.WriteCloser.Close()
+	for _, c := range l.outer {
+		err = errors.Join(err, c.Close())
+	}
+	return err
+}
+
 // A worker that compresses its response although the request accepts identity alone is read, and its caller gets the text.
 func TestCompressedResponses(t *testing.T) {
 	codings := map[string]func(io.Writer) io.WriteCloser{
@@ -248,6 +266,17 @@ func TestCompressedResponses(t *testing.T) {
 		"x-gzip":  func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) },
 		"GZIP":    func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) },
 		"deflate": func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) },
+		"br":      func(w io.Writer) io.WriteCloser { return brotli.NewWriter(w) },
+		"zstd": func(w io.Writer) io.WriteCloser {
+			z, _ := zstd.NewWriter(w)
+			return z
+		},
+		"identity,gzip": func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) },
+		"gzip,br,deflate": func(w io.Writer) io.WriteCloser {
+			outer := zlib.NewWriter(w)
+			middle := brotli.NewWriter(outer)
+			return layers{gzip.NewWriter(middle), []io.Closer{middle, outer}}
+		},
 		"deflate without a header": func(w io.Writer) io.WriteCloser {
 			z, _ := flate.NewWriter(w, flate.DefaultCompression)
 			return z
@@ -280,7 +309,7 @@ func TestCompressedResponses(t *testing.T) {
 	}
 	t.Run("another coding", func(t *testing.T) {
 		r := newRig(t, policies(dollars), upstream(t, func(w http.ResponseWriter, q *http.Request) {
-			w.Header().Set("Content-Encoding", "br")
+			w.Header().Set("Content-Encoding", "compress")
 			model("application/json", whole)(w, q)
 		}))
 		if a := r.ask(t, "POST", chatTarget, "key_research", asksPlain); a.Status != 502 {
@@ -291,33 +320,50 @@ func TestCompressedResponses(t *testing.T) {
 
 // Compressed events reach the caller one by one.
 func TestCompressedEventsArriveAtOnce(t *testing.T) {
-	next := make(chan struct{})
-	r := newRig(t, policies(dollars), upstream(t, func(w http.ResponseWriter, q *http.Request) {
-		_, _ = io.Copy(io.Discard, q.Body)
-		w.Header().Set("Content-Type", "text/event-stream")
-		w.Header().Set("Content-Encoding", "gzip")
-		z := gzip.NewWriter(w)
-		for range 3 {
-			_, _ = io.WriteString(z, word)
-			_ = z.Flush()
-			_ = http.NewResponseController(w).Flush()
-			<-next
-		}
-		_, _ = io.WriteString(z, account+end)
-		_ = z.Close()
-	}))
-	_, body := openWith(t, r, asksStream)
-	for range 3 {
-		got := make([]byte, len(word))
-		if _, err := io.ReadFull(body, got); err != nil || string(got) != word {
-			t.Fatalf("%q, %v", got, err)
-		}
-		next <- struct{}{}
+	for coding, code := range map[string]func(io.Writer) flusher{
+		"gzip": func(w io.Writer) flusher { return gzip.NewWriter(w) },
+		"br":   func(w io.Writer) flusher { return brotli.NewWriter(w) },
+		"zstd": func(w io.Writer) flusher {
+			z, _ := zstd.NewWriter(w)
+			return z
+		},
+	} {
+		t.Run(coding, func(t *testing.T) {
+			next := make(chan struct{})
+			r := newRig(t, policies(dollars), upstream(t, func(w http.ResponseWriter, q *http.Request) {
+				_, _ = io.Copy(io.Discard, q.Body)
+				w.Header().Set("Content-Type", "text/event-stream")
+				w.Header().Set("Content-Encoding", coding)
+				z := code(w)
+				for range 3 {
+					_, _ = io.WriteString(z, word)
+					_ = z.Flush()
+					_ = http.NewResponseController(w).Flush()
+					<-next
+				}
+				_, _ = io.WriteString(z, account+end)
+				_ = z.Close()
+			}))
+			_, body := openWith(t, r, asksStream)
+			for range 3 {
+				got := make([]byte, len(word))
+				if _, err := io.ReadFull(body, got); err != nil || string(got) != word {
+					t.Fatalf("%q, %v", got, err)
+				}
+				next <- struct{}{}
+			}
+			if rest, err := io.ReadAll(body); err != nil || string(rest) != end {
+				t.Errorf("%q, %v", rest, err)
+			}
+			r.spent(t, "15", "0")
+		})
 	}
-	if rest, err := io.ReadAll(body); err != nil || string(rest) != end {
-		t.Errorf("%q, %v", rest, err)
-	}
-	r.spent(t, "15", "0")
+}
+
+// flusher writes a content coding.
+type flusher interface {
+	io.WriteCloser
+	Flush() error
 }
 
 // A caller that leaves before the response begins is charged by the report, too.

@@ -179,7 +179,7 @@ func TestRefusedUpgrades(t *testing.T) {
 		"denied":          {handshake("/lb/e1/x", "key_research"), 403},
 		"h2c":             {handshake("/lb/e1/x", "key_research", "Upgrade: websocket", "Upgrade: h2c"), 403},
 		"h2c beside":      {handshake("/lb/e1/x", "key_research", "Upgrade: websocket", "Upgrade: h2c, websocket"), 400},
-		"TLS":             {handshake("/lb/e1/x", "key_research", "Upgrade: websocket", "Upgrade: TLS/1.2"), 400},
+		"TLS":             {handshake("/lb/e1/x", "key_research", "Upgrade: websocket", "Upgrade: TLS/1.2"), 403},
 		"twice":           {handshake("/lb/e1/x", "key_research", "Upgrade: websocket", "Upgrade: websocket\r\nUpgrade: websocket"), 400},
 		"no Connection":   {handshake("/lb/e1/x", "key_research", "Connection: Upgrade\r\n", ""), 400},
 		"another version": {handshake("/lb/e1/x", "key_research", "Version: 13", "Version: 8"), 400},
@@ -197,7 +197,7 @@ func TestRefusedUpgrades(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = res.Body.Close()
-			if res.StatusCode != tc.status || res.Close != (name != "h2c") {
+			if res.StatusCode != tc.status || res.Close != (name != "h2c" && name != "TLS") {
 				t.Errorf("%d %v, closed %v; want %d", res.StatusCode, res.Header, res.Close, tc.status)
 			}
 		})

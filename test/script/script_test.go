@@ -49,7 +49,7 @@ func TestStories(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"start": start, "await": await, "halt": halt, "hangup": hangup, "appears": appears, "exits": exits, "ask": ask, "port": port, "subst": subst, "capture": capture, "serves": serves, "refuses": refuses,
+			"start": start, "await": await, "halt": halt, "hangup": hangup, "appears": appears, "exits": exits, "ask": ask, "send": send, "port": port, "subst": subst, "capture": capture, "serves": serves, "refuses": refuses,
 		},
 		Condition:           condition,
 		RequireExplicitExec: true,
@@ -275,6 +275,23 @@ func ask(ts *testscript.TestScript, neg bool, args []string) {
 	_, _ = fmt.Fprintf(ts.Stdout(), "%d\n", res.StatusCode)
 	ts.Check(res.Header.Write(ts.Stdout()))
 	_, err = io.Copy(ts.Stdout(), res.Body)
+	ts.Check(err)
+}
+
+// send ADDRESS FILE sends the lines of a file, without the last line end, by one connection, half-closes it, and prints what comes back until
+// the connection ends.
+func send(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: send ADDRESS FILE")
+	}
+	conn, err := net.Dial("tcp", args[0])
+	ts.Check(err)
+	defer func() { _ = conn.Close() }()
+	ts.Check(conn.SetDeadline(time.Now().Add(patience)))
+	_, err = io.WriteString(conn, strings.ReplaceAll(strings.TrimSuffix(ts.ReadFile(args[1]), "\n"), "\n", "\r\n"))
+	ts.Check(err)
+	ts.Check(conn.(*net.TCPConn).CloseWrite())
+	_, err = io.Copy(ts.Stdout(), conn)
 	ts.Check(err)
 }
 

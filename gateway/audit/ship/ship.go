@@ -90,6 +90,27 @@ func (s *Shipping) Close() {
 	}
 }
 
+// late is the time after which a line that waits is undelivered.
+const late = time.Minute
+
+// Undelivered describes the receivers that have not taken lines for a minute, or for which lines were lost.
+func (s *Shipping) Undelivered() (out []string) {
+	for _, one := range s.shippers {
+		b := one.Backlog()
+		var parts []string
+		if !b.Since.IsZero() && s.deps.Now().Sub(b.Since) > late {
+			parts = append(parts, fmt.Sprintf("%d lines wait, the oldest since %s", b.Lines, b.Since.UTC().Format(time.DateTime)))
+		}
+		if b.Lost > 0 {
+			parts = append(parts, fmt.Sprintf("%d lines were lost since the gateway started", b.Lost))
+		}
+		if len(parts) > 0 {
+			out = append(out, "audit log ("+one.Name()+"): "+strings.Join(parts, "; "))
+		}
+	}
+	return out
+}
+
 // measure measures the lines that receivers of the audit log have not taken.
 func (s *Shipping) measure() {
 	m := s.deps.Meter
