@@ -40,21 +40,20 @@ func (m *Money) newImages(store interface {
 // openJournal opens the journal of owners in the state directory, and has the images recover from it. Installations that share a directory have different
 // journals. A gateway whose journal cannot be opened serves without one.
 func (m *Money) openJournal(cfg *settings.Config, images *spend.Images) {
-	failures := telemetry.Must(m.deps.Meter.Int64ObservableCounter("tollgate.ledger.journal_failures",
-		metric.WithDescription("Failures to write the journal of the owners of resources.")))
 	if m.deps.State == "" {
 		return
 	}
 	of := sha256.Sum256([]byte(cfg.Platform.BaseURL + "\n" + cfg.Redis.Prefix.Spend()))
 	journal, err := spend.OpenJournal(m.deps.State, fmt.Sprintf("owners-%x", of[:4]), m.deps.Logger)
-	telemetry.Must(m.deps.Meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		if err != nil {
-			o.ObserveInt64(failures, 1)
-		} else {
-			o.ObserveInt64(failures, journal.Failures())
-		}
-		return nil
-	}, failures))
+	telemetry.Must(m.deps.Meter.Int64ObservableGauge("tollgate.ledger.journal_broken", metric.WithDescription("1 while the journal of owners cannot be written."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			broken := int64(0)
+			if err != nil || journal.Broken() {
+				broken = 1
+			}
+			o.Observe(broken)
+			return nil
+		})))
 	if err != nil {
 		m.deps.Logger.Error("journal of owners cannot be opened; owners are lost if Redis and all gateways are lost together", "error", err.Error())
 		return

@@ -43,12 +43,14 @@ type Journal struct {
 	// Position returns the latest position of an organisation's ledger that the store has reported to this gateway.
 	Position func(org string) Position
 
-	logger   *slog.Logger
-	failures atomic.Int64
-	wake     chan struct{}
+	logger *slog.Logger
+	wake   chan struct{}
+	// broken says that the file lacks changes.
+	broken atomic.Bool
 
-	mu    sync.Mutex // guards queue
-	queue []change
+	mu      sync.Mutex // guards queue and dropped
+	queue   []change
+	dropped int
 
 	// Run alone uses the fields below, once OpenJournal has returned.
 	memory map[string]*memory // by organisation
@@ -59,8 +61,8 @@ type Journal struct {
 	// locks are the locks of the file and of former, the files that were taken over and are in memory.
 	locks  []*os.File
 	former []string
-	// broken says that the file lacks changes, unsynced that the disk may lack changes.
-	broken, unsynced bool
+	// unsynced says that the disk may lack changes that are in the file.
+	unsynced bool
 }
 
 // change is a change of the memory: one line, or everything that an organisation's image knows.
@@ -123,8 +125,8 @@ func (j *Journal) take(stem string) error {
 	return nil
 }
 
-// Failures returns how often the journal could not be written.
-func (j *Journal) Failures() int64 { return j.failures.Load() }
+// Broken reports whether the file lacks changes because it could not be written.
+func (j *Journal) Broken() bool { return j.broken.Load() }
 
 // Close releases the file for the next gateway. Changes are written by Run, which has ended.
 func (j *Journal) Close() {
@@ -146,14 +148,12 @@ func (j *Journal) add(c change) {
 		return
 	}
 	j.mu.Lock()
-	full := len(j.queue) >= maxChanges
-	if !full {
+	if len(j.queue) < maxChanges {
 		j.queue = append(j.queue, c)
+	} else {
+		j.dropped++
 	}
 	j.mu.Unlock()
-	if full {
-		j.failures.Add(1)
-	}
 	select {
 	case j.wake <- struct{}{}:
 	default: // Run is awake
@@ -170,13 +170,13 @@ func (j *Journal) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-j.wake:
-			if idle := !j.broken && !j.unsynced; idle {
+			if idle := !j.Broken() && !j.unsynced; idle {
 				sync.Reset(syncPause)
 			}
 			j.flush()
 		case <-sync.C:
 			j.sync()
-			if j.broken {
+			if j.Broken() {
 				sync.Reset(syncPause)
 			}
 		case <-ctx.Done():
@@ -190,9 +190,12 @@ func (j *Journal) Run(ctx context.Context) error {
 // flush writes the queued changes.
 func (j *Journal) flush() {
 	j.mu.Lock()
-	queue := j.queue
-	j.queue = nil
+	queue, dropped := j.queue, j.dropped
+	j.queue, j.dropped = nil, 0
 	j.mu.Unlock()
+	if dropped > 0 {
+		j.logger.Error("journal of owners has dropped changes: the disk did not respond", "file", j.path, "count", dropped)
+	}
 	var text bytes.Buffer
 	changed := make(map[string]*memory)
 	for i := range queue {
@@ -211,7 +214,7 @@ func (j *Journal) flush() {
 		}
 	}
 	switch {
-	case text.Len() == 0, j.broken: // sync replaces a broken file
+	case text.Len() == 0, j.Broken(): // sync replaces a broken file
 	case j.size+int64(text.Len()) > 2*j.least+journalSlack:
 		j.done(j.replace())
 	default:
@@ -225,7 +228,7 @@ func (j *Journal) flush() {
 // sync has the disk take what was written, or replaces a file that lacks changes.
 func (j *Journal) sync() {
 	switch {
-	case j.broken:
+	case j.Broken():
 		j.done(j.replace())
 	case j.unsynced:
 		j.unsynced = false
@@ -233,18 +236,14 @@ func (j *Journal) sync() {
 	}
 }
 
-// done counts the failure of a write, and logs the first one and the end of failures.
+// done notes the outcome of a write, and logs the first failure and the end of failures.
 func (j *Journal) done(err error) {
-	switch {
-	case err != nil && !j.broken:
+	switch was := j.broken.Swap(err != nil); {
+	case err != nil && !was:
 		j.logger.Error("journal of owners cannot be written; calls go on, but owners are lost if Redis and all gateways are lost together", "file", j.path, "error", err.Error())
-	case err == nil && j.broken:
+	case err == nil && was:
 		j.logger.Info("journal of owners is written again", "file", j.path)
 	}
-	if err != nil {
-		j.failures.Add(1)
-	}
-	j.broken = err != nil
 }
 
 // replace writes the whole memory into a new file, and removes the files that were taken over.
