@@ -211,14 +211,17 @@ func (m *Images) take(org string, s *State, from int64) {
 }
 
 // owners returns the owners of all resources that the image knows.
-func (img *image) owners() map[string]Owned {
-	owners := make(map[string]Owned, len(img.state.Resources))
-	for i := range img.state.Resources {
-		r := &img.state.Resources[i]
+func (img *image) owners() map[string]Owned { return ownersOf(img.state.Resources, img.settled) }
+
+// ownersOf returns the owners of resources by the records of a ledger and the outcomes since.
+func ownersOf(resources []Record, settled []outcome) map[string]Owned {
+	owners := make(map[string]Owned, len(resources))
+	for i := range resources {
+		r := &resources[i]
 		owners[r.ID] = Owned{r.Owner, r.About}
 	}
-	for i := range img.settled {
-		if s := &img.settled[i]; s.resource != "" {
+	for i := range settled {
+		if s := &settled[i]; s.resource != "" {
 			owners[s.resource] = s.owned
 		}
 	}

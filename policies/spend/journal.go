@@ -69,7 +69,7 @@ type Journal struct {
 type change struct {
 	line
 
-	image *memory
+	image func() *memory
 }
 
 // OpenJournal opens a journal in a directory, which it creates, with the memory of all journals of that name that no gateway has
@@ -204,7 +204,7 @@ func (j *Journal) flush() {
 		changed[c.Org] = m
 		lines := []line{c.line}
 		if c.image != nil {
-			lines = m.changes(c.Org, c.image)
+			lines = m.changes(c.Org, c.image())
 		}
 		m.write(&text, lines...)
 	}

@@ -211,7 +211,7 @@ func (m *Images) record(org string, img *image) {
 	if m.Journal == nil {
 		return
 	}
-	now := &memory{read: reading{img.state.Epoch, img.state.Now}, owners: img.owners(), holds: make(map[string]Hold, len(img.held))}
+	now := &memory{read: reading{img.state.Epoch, img.state.Now}, holds: make(map[string]Hold, len(img.held))}
 	for _, h := range img.state.Holds {
 		if h.Open && h.journaled() && !slices.Contains(img.ended, h.ID) {
 			now.holds[h.ID] = h
@@ -222,7 +222,11 @@ func (m *Images) record(org string, img *image) {
 			now.holds[id] = h.Hold
 		}
 	}
-	m.Journal.add(change{line: line{Org: org}, image: now})
+	resources, settled := img.state.Resources, slices.Clone(img.settled)
+	m.Journal.add(change{line: line{Org: org}, image: func() *memory { // thousands of owners must not hold up calls
+		now.owners = ownersOf(resources, settled)
+		return now
+	}})
 }
 
 // recordOwner journals the owner of a resource; nil means that the resource has ended.

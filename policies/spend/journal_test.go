@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -144,13 +145,20 @@ func TestStaleJournalDoesNoHarm(t *testing.T) {
 		a, b := f.gateways[0], f.gateways[1]
 		_, killStale := f.journaled(a, stale, "owners", new(bytes.Buffer))
 		_, kill := f.journaled(b, dir, "owners", new(bytes.Buffer))
+		var dead atomic.Bool
+		a.watch.Orgs = func() []string {
+			if dead.Load() {
+				return nil
+			}
+			return []string{org}
+		}
 		f.run(a, b)
 		f.create(a, "p1")
 		f.create(a, "ended")
 		f.reserve(a, "long ago")
 		time.Sleep(time.Second)
 		killStale()
-		a.watch.Orgs = func() []string { return nil }
+		dead.Store(true)
 		time.Sleep(time.Hour)
 		s, err := f.store.Show(t.Context(), org)
 		if err != nil {

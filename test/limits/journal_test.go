@@ -84,26 +84,34 @@ func (s *spenders) full(t *testing.T, g int, name string) {
 // that no further pod passes the budget of the team and the pods keep their owners.
 func TestRedisAndAllGatewaysAreLost(t *testing.T) {
 	t.Parallel()
-	for name, restart := range map[string]func(s *spenders, start func()){
-		"everything is killed": func(s *spenders, start func()) {
-			s.server.Restart()
+	first := func(s *spenders, start func()) {
+		s.server.Restart()
+		start()
+	}
+	for name, tt := range map[string]struct {
+		saved   bool // Redis comes back with its data of before the last two pods
+		restart func(s *spenders, start func())
+	}{
+		"everything is killed":      {restart: first},
+		"Redis returns to the past": {saved: true, restart: first},
+		"Redis returns when gateways are young": {restart: func(s *spenders, start func()) { // as docker compose restart can do it
 			start()
-		},
-		"Redis returns when gateways are young": func(s *spenders, start func()) {
-			start() // as docker compose restart can do it
 			s.server.Restart()
-		},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, start := newTeam(t)
 			for i := range budgetGPUs {
 				s.create(t, i%2, fmt.Sprintf("p%d", i))
+				if i == 0 && tt.saved {
+					world.Until(t, "the data is saved", func() bool { return s.redis.Save(t.Context()).Err() == nil })
+				}
 			}
 			s.server.Kill()
 			s.kill(t, 0)
 			s.kill(t, 1)
-			restart(s, start)
+			tt.restart(s, start)
 			for i := range budgetGPUs {
 				s.full(t, i%2, fmt.Sprintf("more%d", i))
 			}
