@@ -37,15 +37,16 @@ func (m *Money) newImages(store interface {
 	}
 }
 
-// openJournal opens the journal of owners in the state directory, and has the images recover from it. Installations that share a directory have different
-// journals. A gateway whose journal cannot be opened serves without one.
+// openJournal opens the journal of owners in the state directory, and has the images recover from it. Installations that share a
+// directory have different journals. A gateway whose journal cannot be opened serves without one.
 func (m *Money) openJournal(cfg *settings.Config, images *spend.Images) {
 	if m.deps.State == "" {
 		return
 	}
 	of := sha256.Sum256([]byte(cfg.Platform.BaseURL + "\n" + cfg.Redis.Prefix.Spend()))
 	journal, err := spend.OpenJournal(m.deps.State, fmt.Sprintf("owners-%x", of[:4]), m.deps.Logger)
-	telemetry.Must(m.deps.Meter.Int64ObservableGauge("tollgate.ledger.journal_broken", metric.WithDescription("1 while the journal of owners cannot be written."),
+	telemetry.Must(m.deps.Meter.Int64ObservableGauge("tollgate.ledger.journal_broken",
+		metric.WithDescription("1 while the journal of owners cannot be written."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			broken := int64(0)
 			if err != nil || journal.Broken() {

@@ -32,8 +32,9 @@ const (
 )
 
 // Journal keeps this gateway's memory of ledgers in a file, for its next start: the owners of resources, and the reservations of its
-// own calls that create or change resources. Calls never wait for the disk: they queue their changes. Run writes at once what is queued, so that
-// only the changes of the last moment are lost with the process, and syncs within a second. When the file cannot be written, Run replaces it by the whole memory as soon as the disk permits.
+// own calls that create or change resources. Calls never wait for the disk: they queue their changes. Run writes queued changes at once,
+// so that only those of the last moment are lost with the process, and syncs them within a second. When the file cannot be written, Run
+// replaces it by the whole memory as soon as the disk permits.
 //
 // Each line of the file is a JSON object, see [line]. Lines that cannot be read are skipped. Gateways can share a directory: each
 // locks a file of its own, and a gateway that starts takes over all files that are not locked.
@@ -240,7 +241,8 @@ func (j *Journal) sync() {
 func (j *Journal) done(err error) {
 	switch was := j.broken.Swap(err != nil); {
 	case err != nil && !was:
-		j.logger.Error("journal of owners cannot be written; calls go on, but owners are lost if Redis and all gateways are lost together", "file", j.path, "error", err.Error())
+		j.logger.Error("journal of owners cannot be written; calls go on, but owners are lost if Redis and all gateways are lost together",
+			"file", j.path, "error", err.Error())
 	case err == nil && was:
 		j.logger.Info("journal of owners is written again", "file", j.path)
 	}

@@ -184,8 +184,8 @@ func forgetOld(all map[string]*memory, now time.Time) {
 	}
 }
 
-// Recover loads the memory of earlier processes from the journal, and calls saw with the position of each ledger that they have seen. It is called
-// before the images are used.
+// Recover loads the memory of earlier processes from the journal, and calls saw with the position of each ledger that they have seen.
+// It is called before the images are used.
 func (m *Images) Recover(saw func(org string, p Position)) {
 	if m.Journal == nil {
 		return

@@ -151,7 +151,7 @@ func (l *Ledger) Owners(ctx context.Context, org string, resources []string, job
 	}
 }
 
-// Remembered returns the owners of resources as this gateway remembers them, without a question to the store: the zero Owner for one that it does not know.
+// Remembered returns the owners of resources as this gateway remembers them, the zero Owner for others. It does not ask the store.
 func (l *Ledger) Remembered(org string, resources []string) []Owner {
 	if l.Images == nil {
 		return make([]Owner, len(resources))

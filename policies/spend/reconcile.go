@@ -379,8 +379,8 @@ func (p *pass) adopt(ctx context.Context, unknown []*Found) error {
 	return err
 }
 
-// giveBack gives resources that are entered for nobody to the owners that gateways remember, and returns how many it gave: a pass of another
-// gateway may have found them in the platform's list before the loss was noticed.
+// giveBack gives resources that are entered for nobody to the owners that gateways remember, and returns the number of these resources.
+// A pass of another gateway may have found them in the platform's list before the loss was noticed.
 func giveBack(ctx context.Context, s Store, org string, owners map[string]Owned) (returned int, err error) {
 	if len(owners) == 0 {
 		return 0, nil

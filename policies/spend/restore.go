@@ -240,7 +240,8 @@ func (m *Images) answer(ctx context.Context, org string, epoch int64, complete b
 			return err
 		}
 		if returned > 0 {
-			m.Logger.WarnContext(ctx, "resources have their owners back from a gateway that was not heard during the rebuild", "org", org, "returned", returned)
+			m.Logger.WarnContext(ctx, "resources have their owners back from a gateway that was not heard during the rebuild",
+				"org", org, "returned", returned)
 		}
 	}
 	if err := m.Store.Sign(ctx, org, epoch, m.Gateway); err != nil {
