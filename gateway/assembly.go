@@ -159,6 +159,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	if err := g.Swap(cfg); err != nil {
 		g.engines.Close()
 		g.audit.Close()
+		g.money.Journal.Close()
 		return nil, err
 	}
 	return g, nil
@@ -230,6 +231,7 @@ func (g *Gateway) newMoney(cfg *settings.Config) {
 	g.money = money.New(cfg, self, money.Deps{
 		Intents: g.intents.Store(),
 		Scripts: g.scripts, Now: g.deps.Now, Logger: g.deps.Logger, Meter: g.meter(), Go: g.background.Go, Gateway: g.name, Alone: cfg.Redis.Embedded, Limits: g.store, Catalog: g.catalog,
+		State: g.deps.State,
 		Audit: g.audit.Log, Alerts: g.alerts, Did: g.decisions.Did, Job: g.job, Claim: once.ClaimFor(g.intents), Dead: g.intents.Dead,
 		Current: g.view, Account: g.account,
 	})

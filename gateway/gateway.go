@@ -69,6 +69,8 @@ type Deps struct {
 	// Instance names the gateway among those that share the store, unless the
 	// configuration does; empty is a random name.
 	Instance string
+	// State is the directory that keeps the owners of resources for the next start, one for each gateway or shared; "" keeps nothing.
+	State string
 	// Stdout is where a decision log on standard output goes; nil has none.
 	Stdout io.Writer
 	// Decisions records each decision, besides the configured log; nil records none.
@@ -248,6 +250,7 @@ func (g *Gateway) Close() {
 	g.current.Load().close()
 	g.engines.Close()
 	g.audit.Close()
+	g.money.Journal.Close()
 }
 
 func orgs(cfg *settings.Config) []string {

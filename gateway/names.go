@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"os"
+	"slices"
 
 	"github.com/tollgate-dev/tollgate/gateway/check"
 	"github.com/tollgate-dev/tollgate/gateway/coverage"
@@ -13,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/questions"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
@@ -35,6 +37,11 @@ type Judge = check.Judge
 // NodeGroup is [envoy.NodeGroup].
 func NodeGroup(c *settings.Config, id string) (xds.Group, []xds.Gateway, error) {
 	return envoy.NodeGroup(c, id)
+}
+
+// KeepsLedger reports whether an organisation of a configuration has a ledger of spending.
+func KeepsLedger(c *settings.Config) bool {
+	return slices.ContainsFunc(c.Orgs, func(o settings.Org) bool { return tenants.Budgeted(&o) })
 }
 
 // CoverageOf is [coverage.Of].

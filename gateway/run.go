@@ -121,6 +121,7 @@ func (g *Gateway) runTasks(group *errgroup.Group, ctx, limit, watch context.Cont
 	start(ctx, "ledger warnings", endless(g.money.WarnOfStore))
 	start(ctx, "reconciler", g.money.Books.Run)
 	start(limit, "ledger images", g.money.Images.Run)
+	start(watch, "journal of owners", g.money.Journal.Run)
 	start(ctx, "exceptions", func(ctx context.Context) error {
 		return g.alerts.WatchExceptions(ctx, g.money.Notices, g.money.Books.Lead)
 	})

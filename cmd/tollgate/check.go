@@ -48,6 +48,7 @@ logs asked for, so that a pull request can be checked.`,
 		}),
 	}
 	cmd.Flags().StringVarP(&c.path, "config", "c", "tollgate.yaml", "configuration file")
+	stateFlag(cmd, &c.state)
 	cmd.Flags().BoolVar(&c.noSecrets, "no-secrets", false, "check everything but secrets, on a machine without them")
 	c.out = outputFlag(cmd, "table", "json", "sarif", "github")
 	cmd.Flags().BoolVar(&printed, "print-schema", false, "print the JSON Schema of the configuration and do nothing else")
@@ -116,6 +117,7 @@ func printCoverage(w io.Writer, out *output) error {
 // checking is a run of check.
 type checking struct {
 	path      string
+	state     string // the state directory that serve would use
 	noSecrets bool
 	out       *output
 }
@@ -165,6 +167,10 @@ func (c *checking) passed(loaded *config.Loaded, warnings []finding, stdout, std
 		if o.Isolation.HidesUnowned() {
 			_, _ = fmt.Fprintf(stdout, "%s: hint: orgs[%d].isolation.unowned is not set; what was made without the gateway exists for exempt roles alone, until 'tollgate spend adopt' gives it an owner\n", c.path, i)
 		}
+	}
+	if c.state == "" && gateway.KeepsLedger(&loaded.Config) {
+		_, _ = fmt.Fprintf(stdout, "%s: hint: there is no state directory (--state, $STATE_DIRECTORY); if Redis and all gateways are lost together, "+
+			"the owners of resources and the reservations of calls in flight are lost, and resources count for their organisation only\n", c.path)
 	}
 	_, err := fmt.Fprintf(stdout, "%s: no faults; %s, %s, revision %s\n",
 		c.path, counted(len(loaded.Config.Orgs), "organisation"), counted(keys, "key"), loaded.Config.Revision)

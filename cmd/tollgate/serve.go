@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -27,24 +28,36 @@ import (
 )
 
 func newServe() *cobra.Command {
-	var path string
+	var path, state string
 	cmd := &cobra.Command{
 		Use:   "serve [FILE]",
 		Short: "Run the gateway",
 		Long: `Runs the gateway until it is interrupted. The configuration is read again on
 SIGHUP and when its file changes, or the file of a secret or a directory of
-policies it names; a configuration with a fault never replaces the one in force.`,
+policies it names; a configuration with a fault never replaces the one in force.
+
+The state directory keeps the owners of resources, for the case that Redis and all
+gateways are lost together. Gateways can share it.`,
 		Example: "  tollgate serve tollgate.yaml",
 		Args:    configFile(&path),
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
-			return serve(cmd.Context(), path, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return serve(cmd.Context(), path, state, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		}),
 	}
 	cmd.Flags().StringVarP(&path, "config", "c", "tollgate.yaml", "configuration file")
+	stateFlag(cmd, &state)
 	return cmd
 }
 
-func serve(ctx context.Context, path string, stdout, stderr io.Writer) error {
+// stateFlag adds the flag for the state directory. By default it is the directory that the service manager has made (systemd.exec(5),
+// StateDirectory=).
+func stateFlag(cmd *cobra.Command, state *string) {
+	first, _, _ := strings.Cut(os.Getenv("STATE_DIRECTORY"), ":")
+	cmd.Flags().StringVar(state, "state", "", "directory that keeps the owners of resources, $STATE_DIRECTORY by default")
+	*state = first
+}
+
+func serve(ctx context.Context, path, state string, stdout, stderr io.Writer) error {
 	tuneHeap()
 	isolated, stop := isolation(ctx)
 	defer stop()
@@ -65,7 +78,7 @@ func serve(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	logger := newLogger(stderr, loaded.Config.Log, level)
 	warn(loaded, logger)
 	return runGateway(ctx, loaded, runOptions{
-		logger: logger, level: level, stdout: stdout, sockets: inherited, isolate: isolated,
+		logger: logger, level: level, stdout: stdout, state: state, sockets: inherited, isolate: isolated,
 		file: func() (*settings.Config, error) {
 			now, err := config.Load(path, config.Sources{WithoutSecrets: true}, judge)
 			if err != nil {
@@ -133,6 +146,8 @@ type runOptions struct {
 	level *slog.LevelVar
 	// stdout is where a decision log on standard output goes.
 	stdout io.Writer
+	// state is the state directory, "" for none.
+	state string
 	// file reads the configuration anew, without secrets; nil for none.
 	file func() (*settings.Config, error)
 	// reread has the configuration read again and returns when it was, or when ctx ends; nil for none.
@@ -196,7 +211,7 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 		o.now = time.Now
 	}
 	g, err := gateway.New(loaded.Config, gateway.Deps{
-		Redis: client, Logger: o.logger, LogLevel: o.level, Providers: providers, Now: o.now, Version: version(), Instance: instance, Stdout: o.stdout,
+		Redis: client, Logger: o.logger, LogLevel: o.level, Providers: providers, Now: o.now, Version: version(), Instance: instance, Stdout: o.stdout, State: o.state,
 		Data: o.data, Admin: o.admin, Envoy: o.envoy, File: o.file, Isolate: o.isolate, Reread: o.reread,
 		Serving: func() { notifyManager(o.logger, daemon.SdNotifyReady) },
 	})

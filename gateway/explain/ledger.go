@@ -69,6 +69,11 @@ func (l *ledger) Owners(ctx context.Context, org string, resources []string, job
 	return make([]spend.Owner, len(resources)+len(jobs)), nil
 }
 
+// Remembered implements filter.Ledger. A dry run remembers nothing.
+func (*ledger) Remembered(_ string, resources []string) []spend.Owner {
+	return make([]spend.Owner, len(resources))
+}
+
 // NoteJob implements filter.Ledger.
 func (l *ledger) NoteJob(ctx context.Context, org string, j spend.Job, o spend.Owner, keep time.Duration) error {
 	if c := l.of(ctx, org); c != nil {

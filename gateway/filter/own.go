@@ -38,7 +38,7 @@ type naming struct {
 
 // Request puts absent ids in the place of those that are kept from the caller. While
 // the ledger cannot be asked or is not complete, it refuses calls that it cannot judge with
-// 503, but for a stop, which loses nothing.
+// 503, except for a stop, which loses nothing, and for a delete of resources that the gateway remembers as the caller's.
 func (f *Ownership) Request(ctx context.Context, ex *Exchange) error {
 	iso := &ex.Tenant.Isolation
 	row, _ := operation.Of(ex.Operation.ID)
@@ -50,11 +50,15 @@ func (f *Ownership) Request(ctx context.Context, ex *Exchange) error {
 	ids, jobs := ex.split(named)
 	owners, err := f.owners(ctx, ex, ids, jobs...)
 	if err != nil {
-		if row.Does(ex.Body.Doc) == operation.VerbStop {
+		switch verb := row.Does(ex.Body.Doc); {
+		case verb == operation.VerbStop:
 			ex.Event.Cause = err
 			return nil
+		case verb == operation.VerbDelete && len(jobs) == 0 && ex.remembered(named, &owners):
+			ex.Event.Cause = err
+		default:
+			return err
 		}
-		return err
 	}
 	for i, n := range named {
 		if err := f.keep(ctx, ex, n, owners[i]); err != nil {
@@ -62,6 +66,19 @@ func (f *Ownership) Request(ctx context.Context, ex *Exchange) error {
 		}
 	}
 	return nil
+}
+
+// remembered sets owners to the remembered owners of named resources, and reports whether the caller may name all of them.
+func (ex *Exchange) remembered(named []naming, owners *[]spend.Owner) bool {
+	ids, _ := ex.split(named)
+	*owners = ex.Ports.Ledger.Remembered(ex.Caller.Org, ids)
+	iso := &ex.Tenant.Isolation
+	for i, owner := range *owners {
+		if owner == (spend.Owner{}) || !iso.admits(iso.reach(named[i].Changes), owner, ex.Caller) {
+			return false
+		}
+	}
+	return true
 }
 
 // keep hides an id unless the caller may name it. Its question to the platform depends on

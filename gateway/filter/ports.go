@@ -78,6 +78,8 @@ type Ledger interface {
 	// Owners returns the owners of resources and then those of jobs, the zero Owner for
 	// those that belong to the organisation or to nobody.
 	Owners(ctx context.Context, org string, resources []string, jobs ...spend.Job) ([]spend.Owner, error)
+	// Remembered returns the owners that this gateway remembers, the zero Owner for others, when the ledger cannot be asked.
+	Remembered(org string, resources []string) []spend.Owner
 	// NoteJob remembers the owner of a job for a time.
 	NoteJob(ctx context.Context, org string, j spend.Job, o spend.Owner, keep time.Duration) error
 	// Balances returns the accounts of an owner's scopes.

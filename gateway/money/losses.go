@@ -2,6 +2,8 @@ package money
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"sync"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
@@ -25,13 +28,40 @@ func (m *Money) newImages(store interface {
 	count := m.countLosses()
 	return &spend.Images{
 		Store: store, Notices: store, Gateway: m.deps.Gateway, Peers: m.deps.Limits.Alive, Recorded: m.recorded, Logger: m.deps.Logger, Now: m.deps.Now,
-		Alone: m.deps.Alone, Patience: peerPatience, Started: m.deps.Now(), Late: m.late(),
+		Alone: m.deps.Alone, Patience: peerPatience, Late: m.late(),
 		Sweep: func(ctx context.Context, org string) error { return m.Outbox.Sweep(ctx, org) },
 		Told: func(ctx context.Context, org string, l *spend.Loss) {
 			count(org, l.Lost)
 			m.deps.Alerts.Lost(ctx, org, lossOf(l))
 		},
 	}
+}
+
+// openJournal opens the journal of owners in the state directory, and has the images recover from it. Installations that share a
+// directory have different journals. A gateway whose journal cannot be opened serves without one.
+func (m *Money) openJournal(cfg *settings.Config, images *spend.Images) {
+	if m.deps.State == "" {
+		return
+	}
+	of := sha256.Sum256([]byte(cfg.Platform.BaseURL + "\n" + cfg.Redis.Prefix.Spend()))
+	journal, err := spend.OpenJournal(m.deps.State, fmt.Sprintf("owners-%x", of[:4]), m.deps.Logger)
+	telemetry.Must(m.deps.Meter.Int64ObservableGauge("tollgate.ledger.journal_broken",
+		metric.WithDescription("1 while the journal of owners cannot be written."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			broken := int64(0)
+			if err != nil || journal.Broken() {
+				broken = 1
+			}
+			o.Observe(broken)
+			return nil
+		})))
+	if err != nil {
+		m.deps.Logger.Error("journal of owners cannot be opened; owners are lost if Redis and all gateways are lost together", "error", err.Error())
+		return
+	}
+	journal.Position = m.accounts.Seen
+	m.Journal, images.Journal = journal, journal
+	images.Recover(m.accounts.Saw)
 }
 
 // countLosses counts losses of ledgers, from 0 on, so that a first loss is an

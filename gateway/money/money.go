@@ -51,6 +51,8 @@ type Deps struct {
 	Intents *spendstore.Intents
 	// Alone says that no other gateway can share the store.
 	Alone bool
+	// State is the directory for the journal of owners; "" keeps none.
+	State string
 	// Limits is the store of counts, which knows the server and the gateways that are alive.
 	Limits *redisstore.Store
 	// Catalog has the price lists.
@@ -83,6 +85,8 @@ type Money struct {
 	Images  *spend.Watch
 	Notices spend.Notices
 	Keeper  *spend.Keeper
+	// Journal keeps the memory of ledgers for the next start; nil without a state directory.
+	Journal *spend.Journal
 
 	deps     Deps
 	accounts *spendstore.Store
@@ -101,6 +105,7 @@ func New(cfg *settings.Config, self spend.Holder, deps Deps) *Money {
 	balances := newBalances(m.deps.Meter, m.deps.Now, 2*cfg.Spend.Reconcile, m.plan)
 	m.Notices, m.Keeper = store, &spend.Keeper{Show: store.Show, Notice: store.Notice}
 	images := m.newImages(store)
+	m.openJournal(cfg, images)
 	remembered := images.Remember(store)
 	reconciler := &spend.Reconciler{
 		Store: remembered, Images: images, Repaired: passes.repaired, List: m.inventory, Get: m.resource, Claim: m.deps.Claim, Job: m.deps.Job, Lock: store.Lock, Logger: m.deps.Logger, Moves: m.moves,
@@ -127,7 +132,7 @@ func New(cfg *settings.Config, self spend.Holder, deps Deps) *Money {
 	}
 	m.Books = spend.NewLoop(reconciler, cfg.Spend.Reconcile, m.budgeted, store.Leader(3*cfg.Spend.Reconcile))
 	m.newOutbox(cfg, remembered, self)
-	m.Ledger = &spend.Ledger{Costs: spend.NewRunCosts(), Store: m.Outbox, Rebuild: reconciler.Rebuild, Doubt: m.Books.Kick, Carry: m.carry}
+	m.Ledger = &spend.Ledger{Costs: spend.NewRunCosts(), Store: m.Outbox, Rebuild: reconciler.Rebuild, Doubt: m.Books.Kick, Carry: m.carry, Images: images}
 	m.Images = &spend.Watch{Images: images, Orgs: m.budgeted, Rebuild: reconciler.Rebuild, Interval: cfg.Spend.Reconcile, Beat: ratelimit.Beat}
 	return m
 }

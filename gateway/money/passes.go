@@ -111,6 +111,10 @@ func (m *Money) WarnOfStore(ctx context.Context) {
 	if len(m.budgeted()) == 0 {
 		return
 	}
+	if m.Journal == nil {
+		m.deps.Logger.WarnContext(ctx, "owners of resources are lost if Redis and all gateways are lost together: the gateway has no journal of owners; "+
+			"set --state or STATE_DIRECTORY to a directory that outlives the process")
+	}
 	risks, err := m.accounts.DurabilityRisks(ctx)
 	if err != nil {
 		m.deps.Logger.DebugContext(ctx, "it is not known whether the store persists", "error", err.Error())

@@ -34,7 +34,7 @@ type Offer struct {
 	Epoch  int64
 	Owners map[string]Owned
 	// Balances are those of a time in a zone. Their accrued costs go on by
-	// their rates until the offer is made.
+	// their rates until the offer is made. Owners are of the same time, or later.
 	Balances []Balance
 	At       time.Time
 	Zone     Zone
@@ -85,7 +85,7 @@ type Memorial interface {
 	// Heads returns the heads of organisations, in their order.
 	Heads(ctx context.Context, orgs []string) ([]Head, error)
 	// Offer keeps the offered owners for an hour, and raises accrued costs to the offered
-	// costs of the current periods. It overwrites only resources without an owner: a gateway may have found a
+	// costs of the current periods. An owner replaces an older one, and takes precedence over none: a gateway may have found a
 	// resource in the platform's list before the loss was noticed, and another gateway knows its owner.
 	Offer(ctx context.Context, org string, o *Offer) error
 	// Restore ends and adds holds, and returns the holds that it added: those that the store does not have and that have
@@ -119,12 +119,15 @@ type Images struct {
 	Told   func(ctx context.Context, org string, l *Loss)
 	Logger *slog.Logger
 	Now    func() time.Time
-	// Patience is how long a rebuild waits for the offers of peers, and how long a gateway must have run to know them.
+	// Patience is how long a rebuild waits for the offers of peers, and how long the store must have answered a gateway for it to know
+	// its peers.
 	Patience time.Duration
-	// Started is the start of this gateway.
-	Started time.Time
+	// Heard is when the store answered this gateway for the first time. The images set it, unless it is set before their first use.
+	Heard time.Time
+	// Journal keeps the images for the next start of this gateway; nil keeps nothing. See [Images.Recover].
+	Journal *Journal
 
-	mu   sync.Mutex // guards orgs and the fields of images
+	mu   sync.Mutex // guards orgs, the fields of images, and Heard
 	orgs map[string]*image
 }
 
@@ -205,6 +208,38 @@ func (m *Images) take(org string, s *State, from int64) {
 	img.state, img.read = *s, m.Now()
 	img.settled = slices.DeleteFunc(img.settled, func(s outcome) bool { return s.number <= from })
 	img.covered(s, from)
+	m.record(org, img)
+}
+
+// owners returns the owners of all resources that the image knows.
+func (img *image) owners() map[string]Owned { return ownersOf(img.state.Resources, img.settled) }
+
+// ownersOf returns the owners of resources by the records of a ledger and the outcomes since.
+func ownersOf(resources []Record, settled []outcome) map[string]Owned {
+	owners := make(map[string]Owned, len(resources))
+	for i := range resources {
+		r := &resources[i]
+		owners[r.ID] = Owned{r.Owner, r.About}
+	}
+	for i := range settled {
+		if s := &settled[i]; s.resource != "" {
+			owners[s.resource] = s.owned
+		}
+	}
+	return owners
+}
+
+// Owners returns the owners of resources as far as this gateway remembers them, the zero Owner for others. They can be out of date:
+// another gateway may have changed an owner since the ledger was read.
+func (m *Images) Owners(org string, resources []string) []Owner {
+	m.mu.Lock()
+	known := m.of(org).owners()
+	m.mu.Unlock()
+	owners := make([]Owner, len(resources))
+	for i, id := range resources {
+		owners[i] = known[id].Owner
+	}
+	return owners
 }
 
 // offer is the image of an organisation, for a rebuild.
@@ -212,10 +247,7 @@ func (m *Images) offer(org string, epoch int64) *Offer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	img := m.of(org)
-	o := &Offer{Gateway: m.Gateway, Epoch: epoch, Owners: make(map[string]Owned, len(img.state.Resources)), At: img.state.Now, Zone: img.state.Zone}
-	for _, r := range img.state.Resources {
-		o.Owners[r.ID] = Owned{r.Owner, r.About}
-	}
+	o := &Offer{Gateway: m.Gateway, Epoch: epoch, Owners: img.owners(), At: img.state.Now, Zone: img.state.Zone}
 	sums := make(map[Scope]*Balance)
 	o.Balances = slices.Clone(img.state.Balances)
 	for i := range o.Balances {
@@ -223,8 +255,7 @@ func (m *Images) offer(org string, epoch int64) *Offer {
 	}
 	for _, s := range img.settled {
 		if s.resource != "" {
-			o.Owners[s.resource] = s.owned
-			continue
+			continue // its cost accrues with time
 		}
 		for _, scope := range s.owned.Owner.Scopes() {
 			if b := sums[scope]; b != nil {
@@ -271,7 +302,7 @@ func (m *Images) recall(ctx context.Context, org string, before *State) (*recoll
 	if m == nil {
 		return new(recollection), nil
 	}
-	heads, err := m.Store.Heads(ctx, []string{org})
+	heads, err := m.heads(ctx, []string{org})
 	if err != nil {
 		return nil, err
 	}
@@ -311,16 +342,33 @@ func (m *Images) lost(ctx context.Context, org string, before *State) (*Loss, er
 	return l, m.notice(ctx, org, l)
 }
 
-// await waits until all peers have offered, at most for Patience. A gateway that has just started does not know its
-// peers yet, and waits until it has run for Patience.
+// heads returns the heads of ledgers, and notes the first answer of the store.
+func (m *Images) heads(ctx context.Context, orgs []string) ([]Head, error) {
+	heads, err := m.Store.Heads(ctx, orgs)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.Heard.IsZero() {
+		m.Heard = m.Now()
+	}
+	return heads, nil
+}
+
+// await waits until all peers have offered, at most for Patience. A gateway hears its peers through the store: it does not know all of
+// them until the store has answered it for Patience, however long it has run.
 func (m *Images) await(ctx context.Context, org string, epoch int64) (map[string]Owned, error) {
 	late := time.NewTimer(m.Patience)
 	defer late.Stop()
 	poll := time.NewTicker(offerPoll)
 	defer poll.Stop()
+	m.mu.Lock()
+	heard := m.Heard
+	m.mu.Unlock()
 	for waiting := true; ; {
 		owners, gateways, err := m.Store.Offered(ctx, org, epoch)
-		young := !m.Alone && m.Now().Sub(m.Started) < m.Patience
+		young := !m.Alone && m.Now().Sub(heard) < m.Patience
 		missing := slices.ContainsFunc(m.Peers(), func(p string) bool { return !slices.Contains(gateways, p) })
 		if err != nil || !waiting || !young && !missing {
 			return owners, err

@@ -19,6 +19,8 @@ type Ledger struct {
 	Doubt func(org string)
 	// Carry makes a move of a plan; nil makes none.
 	Carry func(ctx context.Context, org string, m Move) error
+	// Images are this gateway's memory; nil remembers nothing.
+	Images *Images
 
 	moved moved
 }
@@ -147,6 +149,14 @@ func (l *Ledger) Owners(ctx context.Context, org string, resources []string, job
 			return nil, fmt.Errorf("%w: it is not complete: %w", ErrUnavailable, err)
 		}
 	}
+}
+
+// Remembered returns the owners of resources as this gateway remembers them, the zero Owner for others. It does not ask the store.
+func (l *Ledger) Remembered(org string, resources []string) []Owner {
+	if l.Images == nil {
+		return make([]Owner, len(resources))
+	}
+	return l.Images.Owners(org, resources)
 }
 
 // NoteJob remembers the owner of a job for a time.

@@ -3,11 +3,13 @@ package spend
 import (
 	"context"
 	"maps"
+	"time"
 )
 
 // offered is an offer for a rebuild.
 type offered struct {
 	owners   map[string]Owned
+	at       map[string]time.Time // of owners, by resource
 	gateways []string
 }
 
@@ -30,8 +32,9 @@ func (m *Memory) Offer(_ context.Context, org string, o *Offer) error {
 	l, now := m.org(org)
 	all := l.offer(o.Epoch)
 	for id, owned := range o.Owners {
-		if was, known := all.owners[id]; !known || was.Owner == (Owner{}) {
-			all.owners[id] = owned
+		was, known := all.owners[id]
+		if nobody := (Owner{}); !known || was.Owner == nobody || owned.Owner != nobody && o.At.After(all.at[id]) {
+			all.owners[id], all.at[id] = owned, o.At
 		}
 	}
 	for _, b := range o.Balances {
@@ -103,7 +106,7 @@ func (l *ledger) offer(epoch int64) *offered {
 		l.offers = make(map[int64]*offered)
 	}
 	if l.offers[epoch] == nil {
-		l.offers[epoch] = &offered{owners: make(map[string]Owned)}
+		l.offers[epoch] = &offered{owners: make(map[string]Owned), at: make(map[string]time.Time)}
 	}
 	return l.offers[epoch]
 }

@@ -277,7 +277,8 @@ func (p *pass) run(ctx context.Context, found []Found) error {
 	if err := p.adopt(ctx, unknown); err != nil {
 		return err
 	}
-	if err := p.giveBack(ctx); err != nil {
+	returned, err := giveBack(ctx, p.Store, p.org, p.memory.owners)
+	if p.report.Returned += returned; err != nil {
 		return err
 	}
 	if err := p.follow(ctx); err != nil {
@@ -380,35 +381,35 @@ func (p *pass) adopt(ctx context.Context, unknown []*Found) error {
 	return err
 }
 
-// giveBack gives resources that a lost ledger had, and that are entered for nobody, to the owners that gateways remember: a pass of another
-// gateway may have found them in the platform's list before the loss was noticed.
-func (p *pass) giveBack(ctx context.Context) error {
-	if len(p.memory.owners) == 0 {
-		return nil
+// giveBack gives resources that are entered for nobody to the owners that gateways remember, and returns the number of these resources.
+// A pass of another gateway may have found them in the platform's list before the loss was noticed.
+func giveBack(ctx context.Context, s Store, org string, owners map[string]Owned) (returned int, err error) {
+	if len(owners) == 0 {
+		return 0, nil
 	}
 	for range assignTries {
-		state, err := p.Store.Show(ctx, p.org)
+		state, err := s.Show(ctx, org)
 		if err != nil {
-			return err
+			return returned, err
 		}
 		var list []*Adjustment
 		for i := range state.Resources {
 			r := &state.Resources[i]
-			if owned := p.memory.owners[r.ID]; r.Owner == (Owner{}) && owned.Owner != (Owner{}) {
+			if owned := owners[r.ID]; r.Owner == (Owner{}) && owned.Owner != (Owner{}) {
 				list = append(list, &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Amounts: r.Amounts, Owner: &owned.Owner, About: owned.About.or(r.About)})
 			}
 		}
-		made, err := p.Store.Adjust(ctx, p.org, list...)
+		made, err := s.Adjust(ctx, org, list...)
 		for _, done := range made {
 			if done != NotMade {
-				p.report.Returned++
+				returned++
 			}
 		}
 		if err != nil || !slices.Contains(made, NotMade) {
-			return err
+			return returned, err
 		}
 	}
-	return nil // calls about the others are under way
+	return returned, nil // calls about the others are under way
 }
 
 func (p *pass) adopted(ctx context.Context, f *Found, done Adjusted) {

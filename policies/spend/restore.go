@@ -31,6 +31,8 @@ type heldCall struct {
 	Hold
 
 	number int64
+	// recovered says that the hold is of an earlier process of this gateway, by its journal.
+	recovered bool
 }
 
 // reserved records the hold of an admitted reservation.
@@ -69,7 +71,7 @@ func (v *reservations) end(hold string) {
 }
 
 // forgotten is the age at which a hold of a call in flight that the store does not have is no longer remembered: its settlement
-// was lost.
+// was lost. Holds of an earlier process are forgotten at once.
 const forgotten = time.Minute
 
 // covered forgets what a state covers that was read after so many settlements: open holds, and holds that have ended.
@@ -79,7 +81,7 @@ func (v *reservations) covered(s *State, from int64) {
 		have[s.Holds[i].ID] = true
 	}
 	maps.DeleteFunc(v.held, func(id string, h *heldCall) bool {
-		return h.Open && h.number <= from || !h.Open && !have[id] && s.Now.Sub(h.At) > forgotten
+		return h.Open && h.number <= from || !h.Open && !have[id] && (h.recovered || s.Now.Sub(h.At) > forgotten)
 	})
 }
 
@@ -138,6 +140,7 @@ func (r remembering) Reserve(ctx context.Context, org string, res *Reservation) 
 		img.state.Epoch = out.Epoch // of a ledger that has not been read yet
 	}
 	img.reserved(res, &out)
+	r.images.recordHold(org, res.Hold, img.held[res.Hold])
 	return out, nil
 }
 
@@ -149,12 +152,20 @@ func (r remembering) Settle(ctx context.Context, org string, s *Settlement) erro
 	err := r.Store.Settle(ctx, org, s)
 	r.images.mu.Lock()
 	defer r.images.mu.Unlock()
-	if s.End == Commit && !s.Gone {
-		img.settle(outcome{resource: s.Resource, owned: Owned{s.Owner, s.About}, once: s.Amounts[Cost]})
+	switch {
+	case s.End != Commit:
+	case s.Gone:
+		r.images.recordOwner(org, s.Resource, nil)
+	default:
+		r.images.settled(org, img, outcome{resource: s.Resource, owned: Owned{s.Owner, s.About}, once: s.Amounts[Cost]})
 	}
 	if err == nil {
 		img.count++
 		img.reservations.settle(s, img.count, r.images.Now())
+		r.images.recordHold(org, s.Hold, img.held[s.Hold])
+		if s.As != "" {
+			r.images.recordHold(org, s.As, img.held[s.As])
+		}
 	}
 	return err
 }
@@ -166,8 +177,12 @@ func (r remembering) Adjust(ctx context.Context, org string, list ...*Adjustment
 	defer r.images.mu.Unlock()
 	img := r.images.of(org)
 	for i, a := range list[:len(done)] {
-		if done[i] != NotMade && a.Owner != nil {
-			img.settle(outcome{resource: a.Resource, owned: Owned{*a.Owner, a.About}})
+		switch {
+		case done[i] == NotMade:
+		case a.Gone:
+			r.images.recordOwner(org, a.Resource, nil)
+		case a.Owner != nil:
+			r.images.settled(org, img, outcome{resource: a.Resource, owned: Owned{*a.Owner, a.About}})
 		}
 	}
 	return done, err
@@ -185,15 +200,16 @@ func (r remembering) NoteJob(ctx context.Context, org string, j Job, o Owner, ke
 	return r.Store.NoteJob(ctx, org, j, o, keep)
 }
 
-// settle adds an outcome, with the mutex of the Images held.
-func (img *image) settle(s outcome) {
+// settled adds an outcome to an image, with mu held.
+func (m *Images) settled(org string, img *image, s outcome) {
+	m.recordOwner(org, s.resource, &s.owned)
 	img.count++
 	s.number = img.count
 	img.settled = append(img.settled, s)
 }
 
 // answer offers the image for a rebuild, restores the reservations, and signs, once. A ledger that is complete already gets
-// the reservations of a gateway that was not heard in time.
+// the reservations and owners of a gateway that was not heard in time.
 func (m *Images) answer(ctx context.Context, org string, epoch int64, complete bool) error {
 	m.mu.Lock()
 	img := m.of(org)
@@ -202,7 +218,8 @@ func (m *Images) answer(ctx context.Context, org string, epoch int64, complete b
 	if known {
 		return nil
 	}
-	if err := m.Store.Offer(ctx, org, m.offer(org, epoch)); err != nil {
+	offer := m.offer(org, epoch)
+	if err := m.Store.Offer(ctx, org, offer); err != nil {
 		return err
 	}
 	if m.Sweep != nil {
@@ -216,6 +233,16 @@ func (m *Images) answer(ctx context.Context, org string, epoch int64, complete b
 	}
 	if err != nil {
 		return err
+	}
+	if complete { // the rebuild did not have this offer
+		returned, err := giveBack(ctx, m.Store, org, offer.Owners)
+		if err != nil {
+			return err
+		}
+		if returned > 0 {
+			m.Logger.WarnContext(ctx, "resources have their owners back from a gateway that was not heard during the rebuild",
+				"org", org, "returned", returned)
+		}
 	}
 	if err := m.Store.Sign(ctx, org, epoch, m.Gateway); err != nil {
 		return err

@@ -40,7 +40,7 @@ func newFleet(t *testing.T, names ...string) *fleet {
 		g := new(gateway)
 		g.images = &spend.Images{
 			Store: f.store, Notices: f, Gateway: name, Peers: func() []string { return f.alive }, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
-			Patience: 5 * time.Second, Started: time.Now().Add(-time.Hour),
+			Patience: 5 * time.Second, Heard: time.Now().Add(-time.Hour),
 			Recorded: func(context.Context, string, []string) map[string]spend.Owned { return nil },
 			Sweep:    func(ctx context.Context, org string) error { return g.Sweep(ctx, org) },
 			Late:     func(_ context.Context, _ string, holds []spend.Hold) { g.late = append(g.late, holds...) },
@@ -253,19 +253,23 @@ func TestALateGatewayRestores(t *testing.T) {
 	})
 }
 
-// TestAYoungGatewayWaits: a gateway that has just started does not know its peers, and completes no ledger before it can have heard
-// of them.
+// TestAYoungGatewayWaits: a gateway does not know its peers before the store has answered it for a while, and completes no ledger before
+// it can have heard of them.
 func TestAYoungGatewayWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, "a")
-		f.gateways[0].images.Started = time.Now().Add(-2 * time.Second)
-		f.empty(2)
-		began := time.Now()
-		if err := f.rebuild(t.Context(), f.gateways[0]); err != nil {
-			t.Fatal(err)
-		}
-		if waited := time.Since(began); waited != 3*time.Second {
-			t.Errorf("the rebuild waited %s, want 3 s", waited)
+		now := time.Now()
+		for heard, want := range map[time.Time]time.Duration{now.Add(-2 * time.Second): 3 * time.Second, {}: 5 * time.Second} {
+			f := newFleet(t, "a")
+			f.gateways[0].images.Heard = heard
+			f.empty(2)
+			began := time.Now()
+			f.gateways[0].images.Now = func() time.Time { return now.Add(time.Since(began)) }
+			if err := f.rebuild(t.Context(), f.gateways[0]); err != nil {
+				t.Fatal(err)
+			}
+			if waited := time.Since(began); waited != want {
+				t.Errorf("the rebuild waited %s, want %s", waited, want)
+			}
 		}
 	})
 }

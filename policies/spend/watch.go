@@ -46,7 +46,7 @@ func (w *Watch) look(ctx context.Context, rebuilds *errgroup.Group) {
 	if len(orgs) == 0 {
 		return
 	}
-	heads, err := w.Store.Heads(ctx, orgs)
+	heads, err := w.heads(ctx, orgs)
 	if err != nil {
 		return
 	}

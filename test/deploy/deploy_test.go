@@ -109,6 +109,10 @@ func TestConfigurationLoadsWithWhatTheContainerGets(t *testing.T) {
 	if !gateway.ReadOnly {
 		t.Error("the gateway's root file system can be written")
 	}
+	state := regexp.MustCompile(`(?m)^ENV STATE_DIRECTORY=(\S+)$`).FindStringSubmatch(read(t, "deploy/Dockerfile"))
+	if state == nil || !slices.Contains(gateway.Volumes, "state:"+state[1]) {
+		t.Errorf("the image keeps its state in %v, which is none of the volumes %v", state, gateway.Volumes)
+	}
 }
 
 // Every variable that the container gets is referred to, so that none goes stale.

@@ -164,9 +164,13 @@ func runPod(t *testing.T, manifests string, outside map[string]map[string]string
 		args[i] = place.Replace(a)
 	}
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary.Path(t), args...)
-	cmd.Env = append([]string{"PATH=/nowhere"}, env...)
+	state := place.Replace("/var/lib/tollgate")
+	cmd.Env = append([]string{"PATH=/nowhere", "STATE_DIRECTORY=" + state}, env...) // the image sets it
 	k.process = start(t, cmd)
 	k.wait(t, `"msg":"serving"`)
+	if journals, err := filepath.Glob(filepath.Join(state, "owners-*.jsonl")); err != nil || len(journals) != 1 {
+		t.Errorf("the volume for state has the journals %q (%v), want one", journals, err)
+	}
 	return k
 }
 

@@ -81,7 +81,7 @@ decisions: {file: {path: %s}}
 audit: {file: {path: %s}, otlp: {endpoint: "http://127.0.0.1:1"}}
 %s`, ofListeners, filepath.Join(t.TempDir(), "decisions.log"), filepath.Join(t.TempDir(), "audit.log"), envoys+forTests))
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary.Path(t), "serve", "-c", path)
-	cmd.Env = append(os.Environ(), "ACME_KEY="+platform.DefaultKey, "MESH="+mesh.PEM(), "REVOKED="+mesh.Revoked(t, time.Now().Add(time.Hour)))
+	cmd.Env = append(os.Environ(), "ACME_KEY="+platform.DefaultKey, "MESH="+mesh.PEM(), "REVOKED="+mesh.Revoked(t, time.Now().Add(time.Hour)), "STATE_DIRECTORY="+t.TempDir())
 	start(t, cmd).wait(t, `"msg":"serving"`)
 	for _, call := range []struct {
 		method, path, key, body string

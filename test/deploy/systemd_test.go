@@ -100,6 +100,9 @@ func TestUnitsFitTheGateway(t *testing.T) {
 	if longest := limits.Notice + limits.Drain + time.Second; float64(stop) <= longest.Seconds() {
 		t.Errorf("TimeoutStopSec is %d s, and stopping may take %v", stop, longest)
 	}
+	if !strings.Contains(service, "\nStateDirectory=tollgate\n") {
+		t.Error("tollgate.service has no StateDirectory: owners of resources are not kept")
+	}
 	for unit, name := range map[string]string{"tollgate.socket": "data", "tollgate-admin.socket": "admin", "tollgate-grpc.socket": "envoy"} {
 		if text := read(t, "deploy/systemd/"+unit); !strings.Contains(text, "\nFileDescriptorName="+name+"\n") {
 			t.Errorf("%s does not name its socket %s", unit, name)

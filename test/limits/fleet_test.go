@@ -95,8 +95,8 @@ type process struct {
 }
 
 // serve runs one gateway process until the test ends, when it must stop cleanly
-// unless it was killed. It returns the gateway's address, too.
-func serve(t *testing.T, n int, file, redisURL string) (url string, p *process) {
+// unless it was killed. It returns the gateway's address, too. Variables of env are set besides the secrets.
+func serve(t *testing.T, n int, file, redisURL string, env ...string) (url string, p *process) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), fmt.Sprintf("tollgate-%d.yaml", n))
 	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
@@ -104,6 +104,7 @@ func serve(t *testing.T, n int, file, redisURL string) (url string, p *process) 
 	}
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary.Path(t), "serve", "-c", path)
 	cmd.Env = append(cmd.Environ(), "ACME_KEY="+credential, "REDIS_URL="+redisURL)
+	cmd.Env = append(cmd.Env, env...)
 	out, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

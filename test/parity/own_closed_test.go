@@ -129,7 +129,7 @@ func TestAColdStartIsNotAbsence(t *testing.T) {
 			}
 		}
 		for _, raw := range []string{
-			request("GET", "/v2/pods", "key_research", ""), request("PATCH", "/v2/pods/"+ids[0], "key_research", `{"name":"b"}`), request("DELETE", "/v2/pods/"+ids[0], "key_research", ""),
+			request("GET", "/v2/pods", "key_research", ""), request("PATCH", "/v2/pods/"+ids[0], "key_research", `{"name":"b"}`), request("DELETE", "/v2/pods/"+nothing, "key_research", ""),
 			request("GET", "/v2/pods/"+ids[0]+"/logs", "key_research", ""), request("GET", "/v2/billing/pods?podId="+ids[0], "key_research", ""),
 			request("GET", "/v1/pods", "key_research", ""), request("GET", "/v1/pods/"+ids[0], "key_research", ""), request("GET", "/v2/pods/"+nothing, "key_research", ""),
 		} {

@@ -63,10 +63,23 @@ func (s *Store) Heads(ctx context.Context, orgs []string) ([]spend.Head, error) 
 	return out, nil
 }
 
+// ownersScript keeps offered owners, each after the time of its offer. Of several owners of one resource, it keeps the latest.
+//
+//	ARGV  1  retention in ms   2  time of the offer in ms, then for each: resource, owner
+var ownersScript = redis.NewScript(`
+for i = 3, #ARGV, 2 do
+  local was = redis.call('HGET', KEYS[1], ARGV[i])
+  if not was or tonumber(string.match(was, '^-?%d+')) < tonumber(ARGV[2]) then
+    redis.call('HSET', KEYS[1], ARGV[i], ARGV[2] .. ' ' .. ARGV[i + 1])
+  end
+end
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+return 1`)
+
 // Offer implements spend.Memorial.
 func (s *Store) Offer(ctx context.Context, org string, o *spend.Offer) error {
 	owners, _ := s.offers(org, o.Epoch)
-	var fields []string
+	var fields []any
 	for id, owned := range o.Owners {
 		text, err := json.Marshal(owned)
 		if err != nil {
@@ -78,14 +91,8 @@ func (s *Store) Offer(ctx context.Context, org string, o *spend.Offer) error {
 		fields = append(fields, id, string(text))
 	}
 	for batch := range slices.Chunk(fields, 2*offerBatch) {
-		_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-			for i := 0; i < len(batch); i += 2 {
-				p.HSetNX(ctx, owners, batch[i], batch[i+1])
-			}
-			p.Expire(ctx, owners, offerKept)
-			return nil
-		})
-		if err != nil {
+		args := append([]any{offerKept.Milliseconds(), o.At.UnixMilli()}, batch...)
+		if err := ownersScript.Run(ctx, s.client, []string{owners}, args...).Err(); err != nil {
 			return fmt.Errorf("offer: %w: %w", spend.ErrUnavailable, err)
 		}
 	}
@@ -197,6 +204,7 @@ func (s *Store) Offered(ctx context.Context, org string, epoch int64) (map[strin
 			continue
 		}
 		var owned spend.Owned
+		_, text, _ = strings.Cut(text, " ")
 		if err := json.Unmarshal([]byte(text), &owned); err != nil {
 			return nil, nil, fmt.Errorf("offered: %w", err)
 		}

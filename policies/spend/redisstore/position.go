@@ -3,6 +3,8 @@ package redisstore
 import (
 	_ "embed"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // position names a state of a ledger; later ones are larger. Writes is how often the
@@ -43,6 +45,15 @@ func (s *Store) saw(org string, p position) {
 	}
 	p.seq = max(p.seq, was.seq)
 	l.seen = p
+}
+
+// Saw tells the Store of a position that an earlier process of this gateway has seen. A ledger that is behind it was lost.
+func (s *Store) Saw(org string, p spend.Position) { s.saw(org, position{p.Epoch, p.Seq, unsaid}) }
+
+// Seen returns the latest position of a ledger that the Store was told of.
+func (s *Store) Seen(org string) spend.Position {
+	p := s.seen(org)
+	return spend.Position{Epoch: p.epoch, Seq: p.seq}
 }
 
 // seen is the latest state of a ledger that the Store was told of.

@@ -9,9 +9,9 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// testOffer: of what gateways remember the union of owners is kept, and the greater of
-// sums that go on accruing; an owner takes the place of none, whichever is offered first, and of
-// two owners the first stands.
+// testOffer: the union of the owners that gateways remember is kept, and the greater of
+// sums that go on accruing. An owner takes the place of none, whichever is offered first. Of
+// two owners, the first is kept unless the second is of a later time.
 func testOffer(h *harness) {
 	h.movable()
 	h.reserve(teamPerHour(100*usd), pod(3600))
@@ -41,6 +41,16 @@ func testOffer(h *harness) {
 	slices.Sort(gateways)
 	if diff := cmp.Diff(map[string]spend.Owned{"x": x, "y": y, "z": z, "w": x}, owners); diff != "" || err != nil || !slices.Equal(gateways, []string{"one", "two"}) {
 		h.Errorf("offered by %v, %v (owners want-, got+):\n%s", gateways, err, diff)
+	}
+	for _, at := range []time.Time{was.Now.Add(time.Second), was.Now} {
+		if err := h.Store.Offer(h.Context(), h.org, &spend.Offer{Gateway: "three", Epoch: epoch, Owners: map[string]spend.Owned{"w": bob, "x": y}, At: at}); err != nil {
+			h.Fatal(err)
+		}
+		bob.Owner.Key = "older"
+	}
+	bob.Owner.Key = "bob"
+	if owners, _, err := h.Store.Offered(h.Context(), h.org, epoch); err != nil || owners["w"] != bob || owners["x"] != x {
+		h.Errorf("offered are %+v (%v), want the later owner, and no owner in the place of one", owners, err)
 	}
 	if owners, gateways, err := h.Store.Offered(h.Context(), h.org, epoch+1); err != nil || len(owners)+len(gateways) > 0 {
 		h.Errorf("offered for another rebuild: %v by %v, %v", owners, gateways, err)
