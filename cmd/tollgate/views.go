@@ -368,6 +368,9 @@ func decisionsPage(l *struct {
 		if s.Own != nil {
 			said = append(said, strings.TrimSpace(s.Own.Resource+" "+s.Own.Did))
 		}
+		if s.Dry {
+			said = append(said, "dry run: "+string(s.Verdict))
+		}
 		for _, part := range []struct {
 			word string
 			list []string
