@@ -37,7 +37,7 @@ type Fleet struct {
 // self describes this gateway.
 func (f *Fleet) self() admin.Instance {
 	r := f.Report()
-	return admin.Instance{Instance: f.Instance, Version: f.Version, Revision: r.Revision, Loaded: r.Loaded.UTC(), Fault: r.Why(), Since: f.Since.UTC(), Envoys: f.Envoys(), At: f.Now().UTC()}
+	return admin.Instance{Instance: f.Instance, Version: f.Version, Revision: r.Revision, Loaded: r.Loaded.UTC(), Fault: r.Why(), Restart: r.Restart, Since: f.Since.UTC(), Envoys: f.Envoys(), At: f.Now().UTC()}
 }
 
 // Gateways implements admin.Fleet.

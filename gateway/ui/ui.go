@@ -153,6 +153,8 @@ type visit struct {
 	// token is that of the session, which is empty where no login is required.
 	token   string
 	session session
+	// patient is the request without the deadline of the page; nil for a request that is not about a page.
+	patient *http.Request
 }
 
 // visited passes requests on whose asker is known, and sends others to log in.
@@ -169,7 +171,10 @@ func (c *Console) visited(next func(v *visit)) http.HandlerFunc {
 		case err != nil:
 			v.fail(admin.StatusOf(err))
 		default:
-			v.choose()
+			if err := v.choose(); err != nil {
+				v.fail(admin.StatusOf(err))
+				return
+			}
 			next(v)
 		}
 	}
@@ -199,12 +204,17 @@ func (v *visit) identify() (err error) {
 	return err
 }
 
-// choose sets the organisation: the one that the request names, or the first.
-func (v *visit) choose() {
+// choose sets the organisation: the one that the request names, or the first. It returns an error for an organisation that is not configured.
+func (v *visit) choose() error {
 	v.org = v.r.FormValue("org")
+	if reason := v.scope.NoOrg(v.org); v.org != "" && v.rows != nil && v.scope.Org == "" && reason != "" {
+		v.org = ""
+		return row.RefusedError{Status: http.StatusNotFound, Reason: reason}
+	}
 	if visible := v.scope.Visible(); v.org == "" && len(visible) > 0 {
 		v.org = visible[0].ID
 	}
+	return nil
 }
 
 // may reports whether the asker may ask a row.
