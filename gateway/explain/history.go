@@ -90,9 +90,9 @@ func NewHistory(size int, tell func(Past)) *History {
 	}
 }
 
-// Ended implements filter.Observer.
+// Ended implements filter.Observer. It keeps no read that the gateway answered by itself, such as a caller's view of its own records.
 func (h *History) Ended(ex *filter.Exchange) {
-	if ex.Caller != nil {
+	if ex.Caller != nil && (ex.Stage() != "local" || !plain(ex)) {
 		h.add(Ended(ex.Record()))
 	}
 }
@@ -159,8 +159,8 @@ type Summary struct {
 	Verdict   Verdict `json:"verdict"`
 	Status    int     `json:"status"`
 	Refusal   string  `json:"refusal,omitempty"`
-	// Reason is who or what refused: the policies, or the rule in the words that the caller was told. For a call that passed it is what
-	// policies said about the call. The reason of a dry run begins with "dry run".
+	// Reason is the reason for a refusal in the words that the caller was told. For a call that passed it is what policies said about the call. The
+	// reason of a dry run begins with "dry run".
 	Reason string `json:"reason,omitempty"`
 	Own    *Own   `json:"own,omitempty"`
 	Spoken
@@ -230,7 +230,7 @@ const maxReason = 200
 
 // reason is that of the summary.
 func (x *Report) reason() string {
-	if x.Refusal != "" && x.Refusal != string(problem.Forbidden) {
+	if x.Refusal != "" && x.Detail != "" {
 		text := []rune(strings.TrimSpace(x.Detail))
 		if len(text) > maxReason {
 			return string(text[:maxReason]) + "…"

@@ -18,6 +18,9 @@ import (
 // Path is the path of the first page. All others are below it.
 const Path = "/ui/"
 
+// faviconPath is the path that browsers ask for by themselves, without a key.
+const faviconPath = "/favicon.ico"
+
 //go:embed assets
 var assets embed.FS
 
@@ -91,6 +94,8 @@ func (c *Console) serveCommon() {
 	c.mux.Handle("GET "+strings.TrimSuffix(c.path, "/"), http.RedirectHandler(c.path, http.StatusMovedPermanently))
 	c.mux.HandleFunc("GET "+c.path+"style.css", file("style.css"))
 	c.mux.HandleFunc("GET "+c.path+"live.js", file("live.js"))
+	c.mux.HandleFunc("GET "+c.path+"icon.svg", file("icon.svg"))
+	c.mux.HandleFunc("GET "+faviconPath, file("icon.svg"))
 	c.mux.HandleFunc("GET "+c.path+loginPath, c.showLogin)
 	c.mux.HandleFunc("POST "+c.path+loginPath, c.login)
 	c.mux.HandleFunc("POST "+c.path+logoutPath, c.logout)
@@ -115,7 +120,7 @@ func (c *Console) Before(next http.Handler) http.Handler {
 
 // Serves reports whether a request is for the console.
 func (c *Console) Serves(r *http.Request) bool {
-	return r.URL.Path+"/" == c.path || strings.HasPrefix(r.URL.Path, c.path)
+	return r.URL.Path+"/" == c.path || strings.HasPrefix(r.URL.Path, c.path) || r.URL.Path == faviconPath
 }
 
 func (c *Console) serve(w http.ResponseWriter, r *http.Request) {

@@ -221,7 +221,7 @@ func TestLiveDecisionsInTheConsole(t *testing.T) {
 	if took := eval[float64](t, b, `window.shown`) - began; took > 1000 {
 		t.Errorf("a refused call was shown after %.0f ms, want 1 s at most", took)
 	}
-	if rows := eval[[]string](t, b, `[...document.querySelectorAll("tbody tr")].map(e => e.textContent)`); len(rows) != 1 || !strings.Contains(rows[0], "policy gpu_count") || !strings.Contains(rows[0], "refused") {
+	if rows := eval[[]string](t, b, `[...document.querySelectorAll("tbody tr")].map(e => e.textContent)`); len(rows) != 1 || !strings.Contains(rows[0], "gpu_count: ") || !strings.Contains(rows[0], "refused") {
 		t.Errorf("rows %q, want the refused call alone, with its policy", rows)
 	}
 	check(t, b, script, "live decisions")
