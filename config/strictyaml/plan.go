@@ -74,6 +74,7 @@ type field struct {
 	doc      string
 	unit     string
 	reload   string // Live, Restart, or "" for that of the section it is in
+	zero     string // the meaning of a zero: "omit" has Show leave it out, another text is a comment behind it
 	plan     *plan
 }
 
@@ -212,7 +213,7 @@ func (p planner) fields(pl *plan, t reflect.Type, index []int) {
 			panic(fmt.Sprintf("strictyaml: %s has two fields named %q", pl.typ, name))
 		default:
 			pl.fields = append(pl.fields, &field{
-				name: name, index: at, doc: f.Tag.Get("doc"), unit: f.Tag.Get("unit"), reload: f.Tag.Get("reload"), plan: p.of(f.Type),
+				name: name, index: at, doc: f.Tag.Get("doc"), unit: f.Tag.Get("unit"), reload: f.Tag.Get("reload"), zero: f.Tag.Get("zero"), plan: p.of(f.Type),
 				required: slices.Contains(strings.Split(options, ","), "required"),
 			})
 		}

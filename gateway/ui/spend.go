@@ -72,7 +72,6 @@ func spend(v *visit) (any, int, string) {
 	q := grouping(v)
 	d := spendData{Costs: ask[admin.Costs](v, history, q), By: q.Get("by"), Bucket: cmp.Or(q.Get("bucket"), "day")}
 	csv := v.r.URL.Query()
-	csv.Del("done")
 	csv.Set("org", v.org)
 	d.CSV = "/ui/spend.csv?" + csv.Encode()
 	if !d.Costs.OK() {

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bytes"
+	"crypto/rand"
 	"embed"
 	"errors"
 	"net/http"
@@ -42,9 +43,9 @@ type Console struct {
 	sessions *Sessions
 	issuers  *oidc.Logins
 	rows     map[string]*row.Row // by pattern; those of the operators' listener
-	// done maps actions to the notices of pages after them.
-	done map[string]string
-	mux  *http.ServeMux
+	// secret seals notices where nobody logs in.
+	secret string
+	mux    *http.ServeMux
 }
 
 // people are those who may log in to a console.
@@ -77,7 +78,6 @@ func New(deps admin.Deps, sessions *Sessions) *Console {
 	for i := range rows {
 		c.rows[rows[i].Pattern] = &rows[i]
 		if rows[i].Changes {
-			c.done[actionName(&rows[i])] = rows[i].Summary
 			c.mux.HandleFunc("POST "+actionPath(&rows[i]), c.visited(c.action(&rows[i])))
 		}
 	}
@@ -90,7 +90,7 @@ func New(deps admin.Deps, sessions *Sessions) *Console {
 
 // serveCommon begins to serve the parts that all consoles have: the pages, and the login.
 func (c *Console) serveCommon() {
-	c.mux, c.done, c.issuers = http.NewServeMux(), make(map[string]string), oidc.NewLogins(c.deps.Now)
+	c.mux, c.secret, c.issuers = http.NewServeMux(), rand.Text()+rand.Text(), oidc.NewLogins(c.deps.Now)
 	c.mux.Handle("GET "+strings.TrimSuffix(c.path, "/"), http.RedirectHandler(c.path, http.StatusMovedPermanently))
 	c.mux.HandleFunc("GET "+c.path+"style.css", file("style.css"))
 	c.mux.HandleFunc("GET "+c.path+"live.js", file("live.js"))
@@ -231,7 +231,7 @@ func (v *visit) may(pattern string) bool {
 // render writes a page with a status. A template that fails is a fault of the program; the page stays empty then.
 func (v *visit) render(status int, name string, f frame) {
 	var page bytes.Buffer
-	f.visit = v
+	f.visit, f.Done = v, v.take()
 	if err := templates()[name].ExecuteTemplate(&page, "layout", &f); err != nil {
 		v.deps.Logger.ErrorContext(v.r.Context(), "a page of the console cannot be made", "error", err)
 		http.Error(v.w, "The page cannot be made.", http.StatusInternalServerError)
