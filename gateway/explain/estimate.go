@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
@@ -80,7 +79,7 @@ func (r *DryRun) Estimate(ctx context.Context, of *filter.Exchange) (*Estimate, 
 	defer done()
 	w := r.words(ctx, caller)
 	how, e := w.end(ex), ex.Event
-	of.Event.DryRun = &telemetry.Prediction{
+	of.Event.DryRun = &filter.Prediction{
 		Verdict: string(how.verdict), Status: how.status, Refusal: how.refusal, Stage: how.stage, Detail: how.detail,
 		Denied: e.Denied, Warned: e.Warned, Shadowed: e.Shadowed, Excepted: e.Excepted, Changed: e.Changed,
 	}
