@@ -28,6 +28,8 @@ type counter struct {
 	// process names this process in the store.
 	process string
 
+	writing sync.Mutex // held during a write, so that no older count replaces a newer one
+
 	mu sync.Mutex // guards the fields below
 	// refused holds the refusals of today, and of the days that are not yet written, by reason.
 	refused map[orgDay]map[string]tally.Refusals
@@ -119,6 +121,8 @@ func (d *Decisions) today(org string) string { return d.day(org, d.deps.Now()) }
 
 // write writes the counts that have changed, and forgets the refusals of days that are over.
 func (c *counter) write(ctx context.Context, today func(org string) string) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, archiveTime)
 	defer cancel()
 	var errs []error
@@ -201,6 +205,7 @@ func (d Rows) Counts(ctx context.Context, org string, from, to time.Time) ([]adm
 	if d.d.deps.Config().Org(org) == nil {
 		return nil, admin.ErrNoOrg
 	}
+	d.d.counter.write(ctx, d.d.today) // the counts of this process are among them
 	counts, err := d.d.counter.store.List(ctx, org, from, to)
 	out := make([]admin.PolicyCount, len(counts))
 	for i, c := range counts {

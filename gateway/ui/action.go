@@ -55,7 +55,7 @@ func (c *Console) action(r *row.Row) func(v *visit) {
 			return
 		}
 		v.leave(outcome(name, form, answer))
-		http.Redirect(v.w, v.r, back, http.StatusSeeOther) //nolint:gosec // a page of the console, see local
+		http.Redirect(v.w, v.r, back, http.StatusSeeOther) // a page of the console, see local
 	}
 }
 

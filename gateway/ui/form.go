@@ -72,7 +72,7 @@ func (v *visit) retry(action string, form url.Values, back string, status int, f
 	next, p := *v, v.pages[i]
 	next.r = v.r.Clone(ctx)
 	next.r.Method, next.r.URL, next.r.RequestURI = http.MethodGet, at, at.RequestURI()
-	next.r.Body, next.r.Form, next.r.PostForm = http.NoBody, nil, nil
+	next.r.Body, next.r.Form, next.r.PostForm = http.NoBody, nil, nil //nolint:forbidigo // a field, not http.PostForm
 	data, _, missing := p.load(&next)
 	if data == nil {
 		v.fail(status, fault)

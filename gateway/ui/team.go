@@ -212,6 +212,6 @@ func (v *visit) act(a act) {
 		v.render(http.StatusOK, "secret", frame{Title: "Key " + made.Key.ID, Page: "mykeys", Data: made})
 	default:
 		v.leave(outcome(a.path, form, answer))
-		http.Redirect(v.w, v.r, back, http.StatusSeeOther) //nolint:gosec // a page of the console, see local
+		http.Redirect(v.w, v.r, back, http.StatusSeeOther) // a page of the console, see local
 	}
 }
