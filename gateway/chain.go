@@ -125,7 +125,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		filter.Share{},
 	}
 	ports := filter.Ports{
-		Gate: g.gate, Counter: g.limiter, Shares: g.shares, Ledger: g.money.Ledger, Intents: g.intents, Approvals: g.approvals, Keeper: g.money.Keeper, Recent: recent, Prices: g.catalog, Usage: g.retired.Recorder, Observer: g.decisions.History,
+		Gate: g.gate, Counter: g.limiter, Shares: g.shares, Ledger: g.money.Ledger, Intents: g.intents, Approvals: g.approvals, Keeper: g.money.Keeper, Recent: recent, Prices: g.catalog, Usage: g.retired.Recorder, Observer: g.decisions,
 		Translators: legacy.Translators(),
 		Sender: &filter.Dispatcher{
 			Upstream: client, Run: runs.Client, Balanced: runs.Balanced, Recorder: g.recorder, Deadline: cfg.Timeouts.Call,

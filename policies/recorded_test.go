@@ -97,6 +97,11 @@ func TestReadInputRefuses(t *testing.T) {
 		})
 	}
 	doc := documentOf(t, call(t, "createPod", `{}`))
+	delete(doc, "version")
+	if _, err := record.Read(doc, nil); !errors.Is(err, policies.ErrInput) || !strings.Contains(err.Error(), `no version: add "version": 1`) {
+		t.Errorf("without a version: %v, want what to add", err)
+	}
+	doc = documentOf(t, call(t, "createPod", `{}`))
 	doc["cost"], doc["caller"] = "***", map[string]any{"org": true}
 	r, err := record.Read(doc, []string{"/cost", "/caller/org"})
 	if err != nil || !slices.Contains(r.Hidden, "/cost") {

@@ -22,9 +22,9 @@ const (
 // Limit is the quota of a scope, per window. A zero window is not limited; the
 // zero Limit does not limit at all.
 type Limit struct {
-	Minute int64 `yaml:"minute" doc:"quota of a calendar minute; 0 is no limit" unit:"calls"`
-	Hour   int64 `yaml:"hour" doc:"quota of a calendar hour; 0 is no limit" unit:"calls"`
-	Day    int64 `yaml:"day" doc:"quota of a calendar day; 0 is no limit" unit:"calls"`
+	Minute int64 `yaml:"minute" doc:"quota of a calendar minute; 0 is no limit" unit:"calls" zero:"omit"`
+	Hour   int64 `yaml:"hour" doc:"quota of a calendar hour; 0 is no limit" unit:"calls" zero:"omit"`
+	Day    int64 `yaml:"day" doc:"quota of a calendar day; 0 is no limit" unit:"calls" zero:"omit"`
 }
 
 // Unlimited reports whether no window is limited.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -201,31 +202,21 @@ func newEnvoySnapshot() *cobra.Command {
 		Short: "Print the resources of a node group's Envoys",
 		Long: `Prints every resource that the Envoys of a node group are served, as JSON,
 without private keys. With --diff, prints what would change if a running gateway
-took this configuration, and exits with 1 if something would.`,
+took this configuration, and exits with 1 if something would. It compares all
+node groups, or the one of --node-group; without any, nothing differs.`,
 		Example: `  tollgate envoy snapshot -c tollgate.yaml --diff`,
 		Args:    cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
+			if compare {
+				return f.compare(cmd.Context(), c, cmd.OutOrStdout())
+			}
 			_, group, gateways, err := f.load()
 			if err != nil {
 				return err
 			}
-			var served admin.EnvoySnapshot
-			if compare {
-				if err := c.get(cmd.Context(), "/admin/envoy/snapshot", url.Values{"group": {group.ID}}, &served); err != nil {
-					return err
-				}
-				gateways = served.Gateways // which the configuration has no say in
-			}
-			snapshot, err := group.Snapshot(gateways)
+			resources, err := rendered(&group, gateways)
 			if err != nil {
 				return err
-			}
-			resources, err := xds.Render(snapshot)
-			if err != nil {
-				return err
-			}
-			if compare {
-				return printDifference(cmd.OutOrStdout(), served.Resources, resources)
 			}
 			return printResources(cmd.OutOrStdout(), resources)
 		}),
@@ -234,6 +225,69 @@ took this configuration, and exits with 1 if something would.`,
 	c = newAdminClient(cmd)
 	cmd.Flags().BoolVar(&compare, "diff", false, "compare with the resources that a running gateway serves")
 	return cmd
+}
+
+// rendered returns the resources of a group as text, by name.
+func rendered(g *xds.Group, gateways []xds.Gateway) (map[string]string, error) {
+	snapshot, err := g.Snapshot(gateways)
+	if err != nil {
+		return nil, err
+	}
+	return xds.Render(snapshot)
+}
+
+// compare writes the differences between the configured groups and those that a gateway serves. It returns errReported if there are any.
+func (f *envoyFlags) compare(ctx context.Context, c *adminClient, w io.Writer) error {
+	loaded, err := config.Load(f.path, config.Sources{}, gateway.Judge{})
+	if err != nil {
+		return err
+	}
+	var serving struct{ Groups []xds.GroupStatus }
+	if err := c.get(ctx, "/admin/envoy", nil, &serving); err != nil {
+		return err
+	}
+	isServed, isConfigured := make(map[string]bool), make(map[string]bool)
+	for _, g := range serving.Groups {
+		isServed[g.Group] = true
+	}
+	for _, g := range loaded.Config.Envoy.XDS.Groups {
+		isConfigured[g.ID] = true
+	}
+	ids := slices.Sorted(maps.Keys(isServed))
+	for id := range isConfigured {
+		if !isServed[id] {
+			ids = append(ids, id)
+		}
+	}
+	if f.group != "" {
+		ids = []string{f.group}
+	}
+	var differs error
+	for _, id := range ids {
+		var served admin.EnvoySnapshot
+		if isServed[id] {
+			if err := c.get(ctx, "/admin/envoy/snapshot", url.Values{"group": {id}}, &served); err != nil {
+				return err
+			}
+		}
+		next := map[string]string{}
+		if isConfigured[id] || !isServed[id] {
+			group, gateways, err := gateway.NodeGroup(&loaded.Config, id)
+			if err != nil {
+				return err
+			}
+			if isServed[id] {
+				gateways = served.Gateways // they are not in the configuration
+			}
+			if next, err = rendered(&group, gateways); err != nil {
+				return err
+			}
+		}
+		if err := printDifference(w, served.Resources, next); err != nil {
+			differs = err
+		}
+	}
+	return differs
 }
 
 // printResources writes one JSON object with a member for each resource.

@@ -21,8 +21,9 @@ func writeExplanation(w io.Writer, x *explain.Report) error {
 	fmt.Fprintf(&b, "%s %s\n", x.Method, x.Path)
 	fmt.Fprintf(&b, "  by %s, under configuration %s\n", callerLine(x.Caller), x.Revision)
 	if x.Dry {
-		b.WriteString("  a dry run: nothing was sent but reads, nothing was counted\n")
-	} else {
+		b.WriteString("  a dry run: nothing was sent but reads\n")
+	}
+	if x.DecisionID != "" {
 		fmt.Fprintf(&b, "  at %s, decision %s, request %s\n", x.Time.UTC().Format("2006-01-02 15:04:05 UTC"), x.DecisionID, x.RequestID)
 	}
 	fmt.Fprintf(&b, "\n%s\n\n", verdictLine(x.Dry, x.Verdict, x.Status, x.Stage, x.Detail))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,7 +112,7 @@ func (t *policyTest) print(w io.Writer, r *policytest.Report) error {
 		}
 		fmt.Fprintf(&b, "%s: %s: %s\n", res.Place, strings.ToUpper(string(res.Outcome)), res.Name)
 		if res.FailedAt != nil {
-			fmt.Fprintf(&b, "  %s: does not hold: %s\n", res.FailedAt.Place, indented(res.FailedAt.Text))
+			fmt.Fprintf(&b, "  %s: does not hold, with these values:\n    %s\n", res.FailedAt.Place, indented(cmp.Or(res.FailedAt.Values, res.FailedAt.Text)))
 		}
 		for _, c := range res.Cases {
 			fmt.Fprintf(&b, "  case %s\n", c)

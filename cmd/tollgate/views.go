@@ -101,26 +101,35 @@ func diffText(d *admin.ConfigDiff) string {
 	return strings.TrimSuffix(d.Diff, "\n")
 }
 
-// overviewPage has a table for each list with entries, and a sentence for each without.
+// overviewPage has the unknown parts first, then the gateways with an old configuration, then a table for each list with entries, and a sentence for
+// each without. A list with an unknown part has no such sentence.
 func overviewPage(o *admin.Overview, _ asked) (p page) {
+	for _, what := range o.Unknown {
+		p.said = append(p.said, "Unknown: "+what+".")
+	}
+	for _, g := range o.Gateways {
+		if g.Fault != "" {
+			p.said = append(p.said, fmt.Sprintf("Gateway %s has refused the newest configuration: %s", g.Instance, g.Fault))
+		}
+		if len(g.Restart) > 0 {
+			p.said = append(p.said, fmt.Sprintf("Gateway %s must be restarted for changed settings: %s", g.Instance, strings.Join(g.Restart, ", ")))
+		}
+	}
 	for _, part := range []struct {
-		list any
-		none string
+		list        any
+		known, none string
 	}{
-		{o.Gateways, ""},
-		{o.Budgets, "No budget is near its end."},
-		{o.Refused, "Nothing was refused today."},
-		{o.Idle, "No money is spent on idle resources."},
-		{o.Drift, "No ledger differs from the platform."},
+		{o.Gateways, "", ""},
+		{o.Budgets, admin.PartBudgets, "No budget is near its end."},
+		{o.Refused, admin.PartRefusals, "Nothing was refused today."},
+		{o.Idle, admin.PartIdle, "No money is spent on idle resources."},
+		{o.Drift, admin.PartBudgets, "No ledger differs from the platform."},
 	} {
 		if list := reflect.ValueOf(part.list); list.Len() > 0 {
 			p.sheets = append(p.sheets, plainSheet(list))
-		} else if part.none != "" {
+		} else if part.none != "" && o.Knows(part.known) {
 			p.said = append(p.said, part.none)
 		}
-	}
-	for _, what := range o.Unknown {
-		p.said = append(p.said, "Unknown: "+what+".")
 	}
 	if len(p.said) > 0 {
 		p.said = append(p.said, "")
@@ -367,6 +376,9 @@ func decisionsPage(l *struct {
 		var said []string
 		if s.Own != nil {
 			said = append(said, strings.TrimSpace(s.Own.Resource+" "+s.Own.Did))
+		}
+		if s.Dry {
+			said = append(said, "dry run: "+string(s.Verdict))
 		}
 		for _, part := range []struct {
 			word string

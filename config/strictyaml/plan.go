@@ -81,6 +81,7 @@ type field struct {
 	doc      string
 	unit     string
 	reload   string // Live, Restart, or "" for that of the section it is in
+	zero     string // the meaning of a zero: "omit" has Show leave it out, another text is a comment behind it
 	plan     *plan
 }
 
@@ -224,7 +225,7 @@ func (p planner) fields(pl *plan, t reflect.Type, index []int) {
 				plain.plain, of = true, &plain
 			}
 			pl.fields = append(pl.fields, &field{
-				name: name, index: at, doc: f.Tag.Get("doc"), unit: f.Tag.Get("unit"), reload: f.Tag.Get("reload"), plan: of,
+				name: name, index: at, doc: f.Tag.Get("doc"), unit: f.Tag.Get("unit"), reload: f.Tag.Get("reload"), zero: f.Tag.Get("zero"), plan: of,
 				required: slices.Contains(strings.Split(options, ","), "required"),
 			})
 		}

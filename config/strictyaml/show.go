@@ -19,8 +19,8 @@ import (
 // Masked stands for a value that is not shown.
 const Masked = "[masked]"
 
-// Show writes the configuration struct v, or a pointer to one, as a file would say it, with its defaults and without empty values. Secrets
-// show their references. The values of masked keys, and the user info of URLs, are not shown.
+// Show writes the configuration struct v, or a pointer to one, as a file would say it, with its defaults and without empty values, and
+// without zeros of fields with the tag zero:"omit". Another text of this tag is written behind a zero. Secrets show their references. The values of masked keys, and the user info of URLs, are not shown.
 func Show(v any, masked ...string) ([]byte, error) {
 	value := reflect.ValueOf(v)
 	p := printer{masked: masked}
@@ -128,6 +128,10 @@ func (p *printer) collection(pl *plan, v reflect.Value, at position, indent int)
 	switch pl.form { //nolint:exhaustive // the others are none
 	case formStruct:
 		for _, f := range pl.fields {
+			if f.zero != "" && v.FieldByIndex(f.index).IsZero() {
+				p.zero(f, indent)
+				continue
+			}
 			err = errors.Join(err, p.entry(f.name, f.plan, v.FieldByIndex(f.index), indent))
 		}
 	case formMap:
@@ -146,6 +150,16 @@ func (p *printer) collection(pl *plan, v reflect.Value, at position, indent int)
 		return false, err
 	}
 	return true, err
+}
+
+// zero writes a zero with its meaning, unless it is left out.
+func (p *printer) zero(f *field, indent int) {
+	if f.zero == "omit" {
+		return
+	}
+	p.lead(indent)
+	p.out = append(append(p.out, f.name...), ':')
+	p.line("0 # " + f.zero)
 }
 
 // item writes an item of a list, or its remembered text.

@@ -22,6 +22,21 @@ func TestShowMasks(t *testing.T) {
 	}
 }
 
+// A zero that means that there is no limit is not shown: it would read as a limit of zero.
+func TestShowOmitsZerosThatMeanNone(t *testing.T) {
+	t.Parallel()
+	type budget struct {
+		GPUs int64 `yaml:"gpus" zero:"omit"`
+		Pods int64 `yaml:"pods" zero:"omit"`
+		Days int64 `yaml:"days"`
+		Open int64 `yaml:"open" zero:"no bound"`
+	}
+	got, err := strictyaml.Show(budget{Pods: 3})
+	if want := "pods: 3\ndays: 0\nopen: 0 # no bound\n"; err != nil || string(got) != want {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+}
+
 // item is an item of a list, whose text can be remembered.
 type item struct {
 	Name   string            `yaml:"name"`

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
@@ -28,6 +31,8 @@ type Instance struct {
 	Loaded   time.Time `json:"loaded"`
 	// Fault is why the newest configuration was not taken, empty when it was.
 	Fault string `json:"fault,omitempty"`
+	// Restart names the settings whose new values require a restart.
+	Restart []string `json:"restart,omitempty"`
 	// Undelivered describes the records of decisions and changes that a receiver has not taken.
 	Undelivered []string `json:"undelivered,omitempty"`
 	// Since is when the process began, and Envoys the number that are connected to it.
@@ -117,21 +122,79 @@ type Overview struct {
 	Refused  []Refused    `json:"refused"`
 	Idle     []IdleMoney  `json:"idle"`
 	Drift    []Drift      `json:"drift"`
-	// Unknown names the parts that could not be read.
+	// Unknown names the parts that could not be read, and why; see Knows.
 	Unknown []string `json:"unknown"`
 }
 
+// The parts of an Overview that may be unknown.
+const (
+	PartGateways = "other gateways"
+	PartBudgets  = "budgets"
+	PartIdle     = "idle resources"
+	PartRefusals = "refusals"
+)
+
+// Knows reports whether a part was read, for all organisations. Otherwise an empty list does not mean that there is nothing.
+func (o *Overview) Knows(part string) bool {
+	return !slices.ContainsFunc(o.Unknown, func(unknown string) bool { return strings.HasPrefix(unknown, part) })
+}
+
+// PartsTime bounds how long the parts of an answer, or of a page, are waited for. They are read at once.
+const PartsTime = 4 * time.Second
+
+// partsAtOnce bounds how many parts of an overview are read at once.
+const partsAtOnce = 32
+
+// orgParts are the parts of the overview of one organisation.
+type orgParts struct {
+	org                            string
+	ledger                         *Ledger
+	idle                           *IdleList
+	refused                        []Refused
+	ledgerErr, idleErr, refusedErr error
+}
+
+// read reads the parts with group.
+func (p *orgParts) read(ctx context.Context, d *Deps, group *errgroup.Group) {
+	group.Go(func() error {
+		p.ledger, p.ledgerErr = d.Spend.Show(ctx, p.org)
+		return nil
+	})
+	group.Go(func() error {
+		p.idle, p.idleErr = d.Spend.Idle(ctx, p.org)
+		return nil
+	})
+	group.Go(func() error {
+		p.refused, p.refusedErr = d.Fleet.Refused(ctx, p.org)
+		return nil
+	})
+}
+
 func (d Deps) overview(ctx context.Context, s row.Scope, p anyOrg) (*Overview, error) {
+	ctx, cancel := context.WithTimeout(ctx, PartsTime)
+	defer cancel()
 	o := &Overview{At: s.Now.UTC(), Gateways: []Instance{}, Budgets: []NearBudget{}, Refused: []Refused{}, Idle: []IdleMoney{}, Drift: []Drift{}, Unknown: []string{}}
+	var group errgroup.Group
+	group.SetLimit(partsAtOnce)
+	var gatewaysErr error
 	if s.Org == "" {
-		var err error
-		o.Gateways, err = d.Fleet.Gateways(ctx)
-		o.missed("other gateways", err)
+		group.Go(func() error {
+			o.Gateways, gatewaysErr = d.Fleet.Gateways(ctx)
+			return nil
+		})
 	}
+	var orgs []*orgParts
 	for _, t := range s.Visible() {
 		if p.Org == "" || string(p.Org) == t.ID {
-			o.add(ctx, &d, t.ID)
+			of := &orgParts{org: t.ID}
+			of.read(ctx, &d, &group)
+			orgs = append(orgs, of)
 		}
+	}
+	_ = group.Wait() // each part has its own error
+	o.missed(PartGateways, gatewaysErr)
+	for _, of := range orgs {
+		o.add(of)
 	}
 	slices.SortStableFunc(o.Budgets, func(a, b NearBudget) int { return cmp.Compare(b.Percent, a.Percent) })
 	return o, nil
@@ -145,25 +208,22 @@ func (o *Overview) missed(what string, err error) {
 }
 
 // add adds the entries of an organisation.
-func (o *Overview) add(ctx context.Context, d *Deps, org string) {
-	l, err := d.Spend.Show(ctx, org)
-	o.missed("budgets of "+org, err)
-	if err == nil {
-		o.near(org, l)
-		o.drifted(org, l)
+func (o *Overview) add(p *orgParts) {
+	o.missed(PartBudgets+" of "+p.org, p.ledgerErr)
+	if p.ledgerErr == nil {
+		o.near(p.org, p.ledger)
+		o.drifted(p.org, p.ledger)
 	}
-	idle, err := d.Spend.Idle(ctx, org)
-	o.missed("idle resources of "+org, err)
-	if err == nil && len(idle.Resources) > 0 {
+	o.missed(PartIdle+" of "+p.org, p.idleErr)
+	if p.idleErr == nil && len(p.idle.Resources) > 0 {
 		var sum float64
-		for _, r := range idle.Resources {
+		for _, r := range p.idle.Resources {
 			sum += decimal(r.PerMonth)
 		}
-		o.Idle = append(o.Idle, IdleMoney{org, len(idle.Resources), strconv.FormatFloat(sum, 'f', 2, 64)})
+		o.Idle = append(o.Idle, IdleMoney{p.org, len(p.idle.Resources), strconv.FormatFloat(sum, 'f', 2, 64)})
 	}
-	refused, err := d.Fleet.Refused(ctx, org)
-	o.missed("refusals of "+org, err)
-	o.Refused = append(o.Refused, refused...)
+	o.missed(PartRefusals+" of "+p.org, p.refusedErr)
+	o.Refused = append(o.Refused, p.refused...)
 }
 
 func newNearBudget(org, scope string, budget Budget) NearBudget {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -121,4 +122,45 @@ func TestOverview(t *testing.T) {
 	if got := overview(t, d, "", "Bearer token-of-ann"); len(got.Gateways) != 0 || len(got.Drift) != 1 || got.Drift[0].Org != "acme" {
 		t.Errorf("who is bound to acme sees %+v", got)
 	}
+}
+
+// silent is a ledger and a list of gateways whose store never answers.
+type silent struct{ admin.Spend }
+
+func (silent) Show(ctx context.Context, _ string) (*admin.Ledger, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (silent) Idle(ctx context.Context, _ string) (*admin.IdleList, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (silent) Gateways(ctx context.Context) ([]admin.Instance, error) {
+	<-ctx.Done()
+	return []admin.Instance{{Instance: "blue", Fault: "no policies at all", Restart: []string{"listen"}}}, ctx.Err()
+}
+
+func (silent) Refused(ctx context.Context, _ string) ([]admin.Refused, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// The parts of an overview are read at once, and share a deadline. None of them is reported as empty.
+func TestOverviewHasOneDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := deps("")
+		d.Spend, d.Fleet = silent{}, silent{}
+		began := time.Now()
+		o := overview(t, d, "", "")
+		if took := time.Since(began); took != admin.PartsTime {
+			t.Errorf("it took %s, want %s", took, admin.PartsTime)
+		}
+		for _, part := range []string{admin.PartGateways, admin.PartBudgets, admin.PartIdle, admin.PartRefusals} {
+			if o.Knows(part) {
+				t.Errorf("%s are known", part)
+			}
+		}
+	})
 }

@@ -157,8 +157,7 @@ func (s *Keys) Answer(ctx context.Context, ex *filter.Exchange) (*filter.Answer,
 	switch ex.Route.ID {
 	case listKeysID:
 		ex.Looked()
-		list := slices.DeleteFunc(s.listKeys(ex.Caller.Org, s.keyring.lastUsed(ctx, ex.Caller.Org)), func(r settings.KeyRecord) bool { return r.Team != l.caller.Team })
-		return filter.AnswerJSON(map[string]any{"keys": list})
+		return filter.AnswerJSON(map[string]any{"keys": s.teamKeys(ctx, ex.Caller.Org, l)})
 	case makeKeyID:
 		return s.leadCreates(ctx, ex, l)
 	}
@@ -176,12 +175,54 @@ func (s *Keys) Answer(ctx context.Context, ex *filter.Exchange) (*filter.Answer,
 	if ex.Route.ID == rotateKeyID {
 		return s.leadRotates(ctx, ex, l, m)
 	}
-	if m.Exempt || slices.Contains(m.Roles, identity.RoleLead) || slices.Contains(m.Roles, identity.RoleAdmin) {
+	if !mayRevoke(&m.Key) {
 		return nil, problem.Forbidden.New("this key is for administrators to revoke")
 	}
 	return s.leadChange(ex, m.ID, "", http.StatusNoContent, func() (*KeyAnswer, error) {
 		return nil, s.revokeKey(ctx, ex.Caller.Org, m, ex.Caller.Key)
 	})
+}
+
+// TeamKey is a key of a lead's team, and the changes that the lead may make to the key.
+type TeamKey struct {
+	settings.KeyRecord
+
+	MayRotate bool `json:"may_rotate,omitempty"`
+	MayRevoke bool `json:"may_revoke,omitempty"`
+}
+
+// teamKeys returns the keys of a lead's team: those made at run time, then those of the configuration, without the digests of the latter.
+func (s *Keys) teamKeys(ctx context.Context, org string, l *lead) []TeamKey {
+	made, list := s.keyring.of(org).records, []TeamKey{}
+	used, now := s.keyring.lastUsed(ctx, org), s.deps.Now()
+	for _, r := range s.listKeys(org, used) {
+		m, _ := made.Get(r.ID)
+		if r.Team != l.caller.Team || m == nil {
+			continue
+		}
+		lives := m.Revoked.IsZero()
+		expired := !m.Expires.IsZero() && !m.Expires.After(now)
+		list = append(list, TeamKey{r, lives && !expired && l.mayRotate(m.Key), lives && mayRevoke(&m.Key)})
+	}
+	for _, r := range s.configuredKeys(org, used) {
+		if r.Digests = nil; r.Team == l.caller.Team {
+			list = append(list, TeamKey{KeyRecord: r})
+		}
+	}
+	return list
+}
+
+// mayRotate reports whether a lead might have made a key as it is.
+func (l *lead) mayRotate(k settings.Key) bool {
+	bounded, err := l.bound(k)
+	before, _ := json.Marshal(k.Record())
+	after, _ := json.Marshal(bounded.Record())
+	return err == nil && bytes.Equal(before, after)
+}
+
+// mayRevoke reports whether a key of a team is for its leads to revoke.
+func mayRevoke(k *settings.Key) bool {
+	return !k.Exempt && !slices.Contains(k.Roles, identity.RoleLead) && !slices.Contains(k.Roles, identity.RoleAdmin)
 }
 
 func (s *Keys) leadCreates(ctx context.Context, ex *filter.Exchange, l *lead) (*filter.Answer, error) {
@@ -252,10 +293,7 @@ func (s *Keys) leadRotates(ctx context.Context, ex *filter.Exchange, l *lead, m 
 			return nil, problem.BadRequest.New("the query takes overlap alone, a duration such as 24h")
 		}
 	}
-	bounded, err := l.bound(m.Key)
-	before, _ := json.Marshal(m.Key.Record())
-	after, _ := json.Marshal(bounded.Record())
-	if err != nil || !bytes.Equal(before, after) {
+	if !l.mayRotate(m.Key) {
 		return nil, problem.Forbidden.New("this key can do more than its team lead may give: administrators rotate it")
 	}
 	return s.leadChange(ex, m.ID, "overlap="+overlap.String(), http.StatusOK, func() (*KeyAnswer, error) {

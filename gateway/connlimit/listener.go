@@ -15,8 +15,8 @@ import (
 type Config struct {
 	// Total bounds all connections together, PerAddress those of one address; 0 is
 	// no bound.
-	Total      int `yaml:"total" doc:"connections of the data listener, of all callers together; 0 is no bound"`
-	PerAddress int `yaml:"per_address" doc:"those from one address, IPv6 by /64 network; addresses in limits.anonymous_exempt have no such bound; 0 is no bound"`
+	Total      int `yaml:"total" doc:"connections of the data listener, of all callers together; 0 is no bound" zero:"no bound"`
+	PerAddress int `yaml:"per_address" doc:"those from one address, IPv6 by /64 network; addresses in limits.anonymous_exempt have no such bound; 0 is no bound" zero:"no bound"`
 	// Exempt lists addresses that PerAddress does not hold for: load balancers, which
 	// all callers come through. Total holds for them, too.
 	Exempt []netip.Prefix `yaml:"-"`

@@ -43,9 +43,8 @@ const (
 
 // newHistory makes the memory of exchanges, and the archive if there is one.
 func (d *Decisions) newHistory(cfg *settings.Config) {
-	d.newTally(cfg.Redis.Prefix.Decisions())
 	if cfg.Decisions.Shared.For == 0 {
-		d.History = explain.NewHistory(cfg.Decisions.Keep, d.countSaid)
+		d.History = explain.NewHistory(cfg.Decisions.Keep, nil)
 		return
 	}
 	a := &archiver{
@@ -53,10 +52,7 @@ func (d *Decisions) newHistory(cfg *settings.Config) {
 		chain: d.deps.Chain, logger: d.deps.Logger,
 	}
 	a.backlog.Write, a.backlog.Go, a.backlog.Pause = a.writeAll, d.deps.Go, behind
-	d.archive, d.History = a, explain.NewHistory(cfg.Decisions.Keep, func(p explain.Past) {
-		a.add(p)
-		d.countSaid(p)
-	})
+	d.archive, d.History = a, explain.NewHistory(cfg.Decisions.Keep, a.add)
 	meter := d.deps.Meter
 	shared := telemetry.Must(meter.Int64ObservableCounter("tollgate.decisions.shared", metric.WithDescription("Explanations for the shared store, by what became of them.")))
 	telemetry.Must(meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {

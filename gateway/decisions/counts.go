@@ -1,57 +1,203 @@
 package decisions
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
 	"time"
+
+	"github.com/oklog/ulid/v2"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/tally"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
-// newTally makes the counter of policies' verdicts, which works behind the answers.
-func (d *Decisions) newTally(prefix string) {
-	d.tally = tally.New(d.deps.Redis, prefix+"policies:")
-	d.said.Write, d.said.Go, d.said.Pause = d.writeSaid, d.deps.Go, behind
+// counter counts refusals and the verdicts of policies in memory, and writes the counts to the store. It drops nothing: the counts that could not be
+// written are written later. It is safe for concurrent use.
+type counter struct {
+	store  *tally.Store
+	logger *slog.Logger
+	// process names this process in the store.
+	process string
+
+	writing sync.Mutex // held during a write, so that no older count replaces a newer one
+
+	mu sync.Mutex // guards the fields below
+	// refused holds the refusals of today, and of the days that are not yet written, by reason.
+	refused map[orgDay]map[string]tally.Refusals
+	// unwritten are the days whose refusals have changed since they were written.
+	unwritten map[orgDay]bool
+	// said holds the unwritten verdicts of policies by organisation.
+	said map[string]map[tally.Said]int64
 }
 
-// countSaid has the verdicts on an exchange counted, unless too much waits.
-func (d *Decisions) countSaid(p explain.Past) {
-	if p.Spoke() && !d.said.Add(p) {
-		unwrittenSaid(d, errors.New("too many wait"))
+// orgDay is a day of an organisation, as a date in its time zone.
+type orgDay struct{ org, day string }
+
+// countEvery is the time between two writes of counts.
+const countEvery = time.Second
+
+func newCounter(store *tally.Store, logger *slog.Logger) *counter {
+	return &counter{
+		store: store, logger: logger, process: ulid.Make().String(),
+		refused: make(map[orgDay]map[string]tally.Refusals), unwritten: make(map[orgDay]bool), said: make(map[string]map[tally.Said]int64),
 	}
 }
 
-func unwrittenSaid(d *Decisions, err error) {
-	d.deps.Logger.Warn("what policies said was not counted", "error", err)
-}
-
-// writeSaid counts the verdicts of policies, each once for a call.
-func (d *Decisions) writeSaid(batch []explain.Past) {
-	counts := make(map[string]map[tally.Said]int64)
-	for _, p := range batch {
-		x := p.Report(nil)
-		if counts[x.Caller.Org] == nil {
-			counts[x.Caller.Org] = make(map[tally.Said]int64)
+// Ended implements filter.Observer. It counts the refusal and the verdicts of policies, and adds the exchange to the history.
+func (d *Decisions) Ended(ex *filter.Exchange) {
+	if e := ex.Event; ex.Caller != nil && e.DryRun == nil {
+		if e.Refusal != "" {
+			d.counter.addRefusal(orgDay{e.Org, d.day(e.Org, e.Start)}, e)
 		}
-		for i := range x.Calls {
-			once := make(map[tally.Said]bool)
-			for _, said := range x.Calls[i].Policies {
-				once[tally.Said{Hour: x.Time.UTC().Truncate(time.Hour), Policy: said.Policy, Verdict: said.Verdict, Team: x.Caller.Team}] = true
-			}
-			for said := range once {
-				counts[x.Caller.Org][said]++
-			}
+		if said := explain.Said(ex); len(said) > 0 {
+			d.counter.addSaid(e, said)
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), archiveTime) //nolint:forbidigo // it outlives the requests, and depends on nothing of them
+	d.History.Ended(ex)
+}
+
+// day returns the date of a time in the zone of an organisation.
+func (d *Decisions) day(org string, at time.Time) string {
+	return at.In(d.deps.Zone(org).Location()).Format(time.DateOnly)
+}
+
+func (c *counter) addRefusal(on orgDay, e *telemetry.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.refused[on] == nil {
+		c.refused[on] = make(map[string]tally.Refusals)
+	}
+	reason := refusedFor(e)
+	c.refused[on][reason] = c.refused[on][reason].Add(tally.Refusals{Calls: 1, Decision: e.DecisionID})
+	c.unwritten[on] = true
+}
+
+func (c *counter) addSaid(e *telemetry.Event, list []explain.Saying) {
+	hour := e.Start.UTC().Truncate(time.Hour)
+	counts := make(map[tally.Said]int64, len(list))
+	for _, s := range list {
+		counts[tally.Said{Hour: hour, Policy: s.Policy, Verdict: s.Verdict, Team: e.Team}]++
+	}
+	c.mergeSaid(e.Org, counts)
+}
+
+// mergeSaid adds counts to those that are to be written.
+func (c *counter) mergeSaid(org string, counts map[tally.Said]int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.said[org] == nil {
+		c.said[org] = make(map[tally.Said]int64)
+	}
+	for said, n := range counts {
+		c.said[org][said] += n
+	}
+}
+
+// writeCounts writes the counts until ctx ends, and then a last time.
+func (d *Decisions) writeCounts(ctx context.Context) error {
+	beat := time.NewTicker(countEvery)
+	defer beat.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			d.counter.write(context.WithoutCancel(ctx), d.today)
+			return ctx.Err()
+		case <-beat.C:
+			d.counter.write(ctx, d.today)
+		}
+	}
+}
+
+func (d *Decisions) today(org string) string { return d.day(org, d.deps.Now()) }
+
+// write writes the counts that have changed, and forgets the refusals of days that are over.
+func (c *counter) write(ctx context.Context, today func(org string) string) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, archiveTime)
 	defer cancel()
-	for org, said := range counts {
-		if err := d.tally.Add(ctx, org, said); err != nil {
-			unwrittenSaid(d, err)
+	var errs []error
+	for _, on := range c.changed(today) {
+		c.mu.Lock()
+		counts := maps.Clone(c.refused[on])
+		delete(c.unwritten, on)
+		c.mu.Unlock()
+		if err := c.store.SetRefusals(ctx, on.org, on.day, c.process, counts); err != nil {
+			errs = append(errs, err)
+			c.mu.Lock()
+			c.unwritten[on] = true
+			c.mu.Unlock()
 		}
 	}
+	c.mu.Lock()
+	said := c.said
+	c.said = make(map[string]map[tally.Said]int64)
+	c.mu.Unlock()
+	for org, counts := range said {
+		if err := c.store.Add(ctx, org, counts); err != nil {
+			errs = append(errs, err)
+			c.mergeSaid(org, counts)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		c.logger.WarnContext(ctx, "counts of decisions not written yet", "error", err)
+	}
+}
+
+// changed returns the days whose refusals are to be written.
+func (c *counter) changed(today func(org string) string) []orgDay {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for on := range c.refused {
+		if !c.unwritten[on] && on.day != today(on.org) {
+			delete(c.refused, on)
+		}
+	}
+	return slices.Collect(maps.Keys(c.unwritten))
+}
+
+// Refused implements admin.Fleet.
+func (d Rows) Refused(ctx context.Context, org string) ([]admin.Refused, error) {
+	c, on := d.d.counter, orgDay{org, d.d.today(org)}
+	sums, err := c.store.Refusals(ctx, org, on.day, c.process)
+	if sums == nil {
+		sums = make(map[string]tally.Refusals)
+	}
+	c.mu.Lock()
+	for reason, n := range c.refused[on] {
+		sums[reason] = sums[reason].Add(n)
+	}
+	c.mu.Unlock()
+	var out []admin.Refused
+	for reason, n := range sums {
+		out = append(out, admin.Refused{Org: org, Reason: reason, Calls: int(n.Calls), Decision: n.Decision})
+	}
+	slices.SortFunc(out, func(a, b admin.Refused) int {
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Reason, b.Reason))
+	})
+	return out, err
+}
+
+// refusedFor returns the reason for a refusal: the policy, "limit", "budget", or the kind of problem.
+func refusedFor(e *telemetry.Event) string {
+	switch kind := problem.Kind(e.Refusal); {
+	case kind == problem.Forbidden && len(e.Denied) > 0:
+		return "policy " + e.Denied[0]
+	case kind == problem.RateLimited:
+		return "limit"
+	case kind == problem.BudgetExceeded:
+		return "budget"
+	}
+	return e.Refusal
 }
 
 // Counts implements admin.Decisions.
@@ -59,7 +205,8 @@ func (d Rows) Counts(ctx context.Context, org string, from, to time.Time) ([]adm
 	if d.d.deps.Config().Org(org) == nil {
 		return nil, admin.ErrNoOrg
 	}
-	counts, err := d.d.tally.List(ctx, org, from, to)
+	d.d.counter.write(ctx, d.d.today) // the counts of this process are among them
+	counts, err := d.d.counter.store.List(ctx, org, from, to)
 	out := make([]admin.PolicyCount, len(counts))
 	for i, c := range counts {
 		out[i] = admin.PolicyCount{Hour: c.Hour, Policy: c.Policy, Verdict: c.Verdict, Team: c.Team, Calls: c.Calls}

@@ -13,12 +13,12 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tally"
-	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
@@ -35,8 +35,7 @@ type Decisions struct {
 	file    *logfile.File    // of the decision log, nil for none
 	log     *decisionlog.Log // nil when they are logged nowhere
 	archive *archiver        // nil without one
-	tally   *tally.Store
-	said    tasks.Batches[explain.Past] // for tally
+	counter *counter
 }
 
 // Deps are the dependencies of Decisions. All are required but Stdout and Also.
@@ -61,7 +60,10 @@ type Deps struct {
 // New opens the decision log, if it has anywhere to go, and the memory
 // of the latest exchanges.
 func New(cfg *settings.Config, deps Deps) (*Decisions, error) {
-	d := &Decisions{deps: deps, file: cfg.Decisions.File}
+	d := &Decisions{
+		deps: deps, file: cfg.Decisions.File,
+		counter: newCounter(tally.New(deps.Redis, cfg.Redis.Prefix.Decisions()+"policies:"), deps.Logger),
+	}
 	d.newHistory(cfg)
 	if to := cfg.Decisions.DecisionLog; to.File == nil && !to.Stdout && to.Service == nil {
 		return d, nil
@@ -135,22 +137,26 @@ func (d *Decisions) Reopen() {
 	}
 }
 
-// Start runs the decision log, in a task that supervise runs, until stop is called, which waits until
-// the decisions are written. It outlives the listeners, so that requests that
-// finish while they drain are in it.
+// Start writes the decision log and the counts of decisions, in tasks that supervise runs, until stop is called. stop waits until both are
+// written. They outlive the listeners, so that requests that finish while the listeners drain are included.
 func (d *Decisions) Start(ctx context.Context, supervise func(ctx context.Context, name string, task func(context.Context) error) error) (stop func() error) {
-	if d.log == nil {
-		return func() error { return nil }
-	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	ended := make(chan error, 1)
-	go func() { ended <- supervise(run, "decision log", d.log.Run) }()
+	var group errgroup.Group
+	begin := func(name string, task func(context.Context) error) {
+		group.Go(func() error {
+			if err := supervise(run, name, task); !errors.Is(err, context.Canceled) {
+				return err
+			}
+			return nil
+		})
+	}
+	begin("decision counts", d.writeCounts)
+	if d.log != nil {
+		begin("decision log", d.log.Run)
+	}
 	return func() error {
 		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			return err
-		}
-		return nil
+		return group.Wait()
 	}
 }
 

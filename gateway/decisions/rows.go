@@ -1,18 +1,15 @@
 package decisions
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
-	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 )
 
@@ -63,42 +60,6 @@ func (d Rows) orgs(id string) []string {
 		}
 	}
 	return ids
-}
-
-// mostRefused bounds how many refusals of a day are counted, the newest.
-const mostRefused = 1000
-
-// Refused implements admin.Fleet.
-func (d Rows) Refused(ctx context.Context, org string) ([]admin.Refused, error) {
-	y, m, day := d.d.deps.Now().In(d.d.deps.Zone(org).Location()).Date()
-	list, err := d.list(ctx, explain.Query{Org: org, Refused: true, Since: time.Date(y, m, day, 0, 0, 0, 0, d.d.deps.Zone(org).Location()), Limit: mostRefused})
-	var out []admin.Refused
-	for i := range list {
-		reason := refusedFor(&list[i])
-		at := slices.IndexFunc(out, func(r admin.Refused) bool { return r.Reason == reason })
-		if at < 0 {
-			at, out = len(out), append(out, admin.Refused{Org: org, Reason: reason, Decision: list[i].DecisionID})
-		}
-		out[at].Calls++
-	}
-	if _, cut := errors.AsType[admin.NewestError](err); cut {
-		err = nil // the newest are counted
-	}
-	slices.SortStableFunc(out, func(a, b admin.Refused) int { return cmp.Compare(b.Calls, a.Calls) })
-	return out, err
-}
-
-// refusedFor returns the reason for a refusal: the policy, "limit", "budget", or the kind of problem.
-func refusedFor(s *explain.Summary) string {
-	switch kind := problem.Kind(s.Refusal); {
-	case kind == problem.Forbidden && len(s.Denied) > 0:
-		return "policy " + s.Denied[0]
-	case kind == problem.RateLimited:
-		return "limit"
-	case kind == problem.BudgetExceeded:
-		return "budget"
-	}
-	return s.Refusal
 }
 
 // list returns the exchanges that are selected, of all gateways. With an error they are those of this one.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -106,7 +107,13 @@ func platformOf(c *settings.Config) xds.Platform {
 func NodeGroup(c *settings.Config, id string) (xds.Group, []xds.Gateway, error) {
 	groups := Groups(c)
 	i := slices.IndexFunc(groups, func(g xds.Group) bool { return g.ID == id || id == "" && len(groups) == 1 })
-	if i < 0 {
+	switch {
+	case i >= 0:
+	case len(groups) == 0:
+		return xds.Group{}, nil, errors.New("envoy.xds.groups has no node group")
+	case id == "":
+		return xds.Group{}, nil, errors.New("envoy.xds.groups has several node groups: name one with --node-group")
+	default:
 		return xds.Group{}, nil, fmt.Errorf("no node group %q in envoy.xds.groups", id)
 	}
 	at := func(listen string) netip.AddrPort {

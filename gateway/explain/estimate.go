@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
@@ -67,18 +66,24 @@ func (admits) Take(context.Context, ratelimit.Take) (ratelimit.Decision, error) 
 	return ratelimit.Decision{Allowed: true}, nil
 }
 
-// Estimate reports to a caller the predicted outcome of its own request, which is counted
-// already.
-func (r *DryRun) Estimate(ctx context.Context, in filter.Inbound, caller *identity.Caller) (*Estimate, error) {
+// Estimate predicts the outcome of the request of an exchange, for its caller, and notes the prediction in the event of the exchange. The request is
+// counted already.
+func (r *DryRun) Estimate(ctx context.Context, of *filter.Exchange) (*Estimate, error) {
+	caller := of.Caller
 	ports, err := r.ports()
 	if err != nil {
 		return nil, err
 	}
 	ports.Counter = admits{}
-	ex, done := r.exchange(ctx, in, caller, ports)
+	ex, done := r.exchange(ctx, of.In.Dry(), caller, ports)
 	defer done()
 	w := r.words(ctx, caller)
-	out := &Estimate{Ending: ending(w.end(ex)), Calls: []EstimatedCall{}}
+	how, e := w.end(ex), ex.Event
+	of.Event.DryRun = &filter.Prediction{
+		Verdict: string(how.verdict), Status: how.status, Refusal: how.refusal, Stage: how.stage, Detail: how.detail,
+		Denied: e.Denied, Warned: e.Warned, Shadowed: e.Shadowed, Excepted: e.Excepted, Changed: e.Changed,
+	}
+	out := &Estimate{Ending: ending(how), Calls: []EstimatedCall{}}
 	if _, call := ex.Stages(); len(call) > 0 && ex.Operation != nil {
 		out.Calls = append(out.Calls, w.estimate(ex))
 	}

@@ -58,6 +58,25 @@ func (p Past) Spoke() bool {
 	return len(e.Denied)+len(e.Warned)+len(e.Shadowed)+len(e.Excepted)+len(e.Changed) > 0
 }
 
+// Saying is what a policy said of a call.
+type Saying struct{ Policy, Verdict string }
+
+// Said returns what policies said of the calls of an exchange. A verdict of a policy is listed once for each call.
+func Said(ex *filter.Exchange) (list []Saying) {
+	if !Ended(ex).Spoke() {
+		return nil
+	}
+	for _, c := range append([]*filter.Exchange{ex}, ex.Calls...) {
+		once := make(map[Saying]bool)
+		for _, p := range spoken(&c.Judged.Verdict) {
+			if s := (Saying{p.Policy, p.Verdict}); !once[s] {
+				once[s], list = true, append(list, s)
+			}
+		}
+	}
+	return list
+}
+
 func (p Past) none() bool { return p.own == nil && p.exchange == nil }
 
 // NewHistory returns a History of the latest size exchanges, at least two. It calls
@@ -71,9 +90,9 @@ func NewHistory(size int, tell func(Past)) *History {
 	}
 }
 
-// Ended implements filter.Observer.
+// Ended implements filter.Observer. It keeps no read that the gateway answered by itself, such as a caller's view of its own records.
 func (h *History) Ended(ex *filter.Exchange) {
-	if ex.Caller != nil {
+	if ex.Caller != nil && (ex.Stage() != "local" || !plain(ex)) {
 		h.add(Ended(ex.Record()))
 	}
 }
@@ -134,12 +153,14 @@ type Summary struct {
 	Team       string    `json:"team,omitempty"`
 	Key        string    `json:"key"`
 	Dialect    string    `json:"dialect"`
-	Operation  string    `json:"operation"`
-	Verdict    Verdict   `json:"verdict"`
-	Status     int       `json:"status"`
-	Refusal    string    `json:"refusal,omitempty"`
-	// Reason is who or what refused: the policies, or the rule in the words that the caller was told. Of a call that passed it is what
-	// policies said of it.
+	// Dry says that the verdict is the prediction of a dry run.
+	Dry       bool    `json:"dry,omitempty"`
+	Operation string  `json:"operation"`
+	Verdict   Verdict `json:"verdict"`
+	Status    int     `json:"status"`
+	Refusal   string  `json:"refusal,omitempty"`
+	// Reason is the reason for a refusal in the words that the caller was told. For a call that passed it is what policies said about the call. The
+	// reason of a dry run begins with "dry run".
 	Reason string `json:"reason,omitempty"`
 	Own    *Own   `json:"own,omitempty"`
 	Spoken
@@ -200,7 +221,7 @@ func (h *History) List(q Query) []Summary {
 func (x *Report) Summary() Summary {
 	return Summary{
 		DecisionID: x.DecisionID, Time: x.Time, Org: x.Caller.Org, Team: x.Caller.Team, Key: x.Caller.Key, Dialect: x.Dialect,
-		Operation: x.Operation, Verdict: x.Verdict, Status: x.Status, Refusal: x.Refusal, Reason: x.reason(), Own: x.Own, Spoken: x.Spoken,
+		Dry: x.Dry, Operation: x.Operation, Verdict: x.Verdict, Status: x.Status, Refusal: x.Refusal, Reason: dryReason(x.Dry, x.reason()), Own: x.Own, Spoken: x.Spoken,
 	}
 }
 
@@ -209,7 +230,7 @@ const maxReason = 200
 
 // reason is that of the summary.
 func (x *Report) reason() string {
-	if x.Refusal != "" && x.Refusal != string(problem.Forbidden) {
+	if x.Refusal != "" && x.Detail != "" {
 		text := []rune(strings.TrimSpace(x.Detail))
 		if len(text) > maxReason {
 			return string(text[:maxReason]) + "…"
@@ -219,13 +240,24 @@ func (x *Report) reason() string {
 	return x.Spoken.words()
 }
 
+// dryReason marks the reason of a dry run.
+func dryReason(dry bool, reason string) string {
+	switch {
+	case !dry:
+		return reason
+	case reason == "":
+		return "dry run"
+	}
+	return "dry run: " + reason
+}
+
 // Told returns the summary as callers may see it: without policies that are only tried out, and
 // without exceptions.
 func (s Summary) Told() Summary {
-	ofPolicies := s.Reason == s.words()
+	ofPolicies := s.Reason == dryReason(s.Dry, s.words())
 	s.Shadowed, s.Excepted = nil, nil
 	if ofPolicies {
-		s.Reason = s.words()
+		s.Reason = dryReason(s.Dry, s.words())
 	}
 	return s
 }

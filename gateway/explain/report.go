@@ -9,7 +9,8 @@ import (
 // Report describes stage by stage the course of an exchange, or the predicted course of
 // a request.
 type Report struct {
-	// Dry says that nothing was sent and nothing was counted.
+	// Dry says that the verdict is a prediction and nothing was sent. DecisionID and RequestID are set if a caller made the dry run, and empty if an
+	// operator did.
 	Dry        bool      `json:"dry"`
 	DecisionID string    `json:"decisionId,omitempty"`
 	RequestID  string    `json:"requestId,omitempty"`

@@ -36,6 +36,9 @@ func (w *words) end(ex *filter.Exchange) end {
 	e := ex.Event
 	out := end{Allowed, e.Status, e.Refusal, e.Stage, e.Detail}
 	switch {
+	case w.dry == nil && e.DryRun != nil:
+		p := e.DryRun
+		return end{Verdict(p.Verdict), p.Status, p.Refusal, p.Stage, p.Detail}
 	case w.dry == nil:
 		if e.Refusal != "" {
 			out.verdict = Refused
@@ -81,15 +84,18 @@ func (w *words) report(ex *filter.Exchange) *Report {
 	e := ex.Event
 	how := w.end(ex)
 	x := &Report{
-		Dry: w.dry != nil, Time: e.Start, Revision: e.Revision, Method: e.Method, Path: ex.In.Path, Dialect: e.Dialect, Operation: e.Operation,
+		Dry: w.dry != nil || e.DryRun != nil, Time: e.Start, Revision: e.Revision, Method: e.Method, Path: ex.In.Path, Dialect: e.Dialect, Operation: e.Operation,
 		Caller: callerOf(ex.Caller), Calls: []Call{},
 		Verdict: how.verdict, Status: how.status, Refusal: how.refusal, Stage: how.stage, Detail: how.detail,
 		Spoken: Spoken{e.Denied, e.Warned, e.Shadowed, e.Excepted, e.Changed},
 	}
+	if p := e.DryRun; p != nil {
+		x.Spoken = Spoken{p.Denied, p.Warned, p.Shadowed, p.Excepted, p.Changed}
+	}
 	if x.Verdict == Refused {
 		x.Approval = e.Approval
 	}
-	if !x.Dry {
+	if w.dry == nil {
 		x.DecisionID, x.RequestID = e.DecisionID, e.RequestID
 	}
 	request, call := ex.Stages()
@@ -168,7 +174,7 @@ func (w *words) stages(ex *filter.Exchange, names []string) []Stage {
 		if e.Cause != nil {
 			at.Notes = append(at.Notes, "because: "+e.Cause.Error())
 		}
-	case how.verdict != Allowed && last.Name == ex.Stage():
+	case how.verdict != Allowed && last.Name == ex.Stage() && e.DryRun == nil:
 		last.Result = string(how.verdict)
 		last.Notes = append(last.Notes, fmt.Sprintf("%d %s", e.Status, how.detail))
 	case last.Name == "local", last.Name == "estimate":

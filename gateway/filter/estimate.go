@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
@@ -16,6 +17,9 @@ const HeaderReplayed = "Idempotent-Replayed"
 
 // HeaderDryRun asks for the outcome of a request without making it.
 const HeaderDryRun = "Tollgate-Dry-Run"
+
+// Prediction is the outcome that a dry run predicts, for the event of the request.
+type Prediction = telemetry.Prediction
 
 // Estimate answers requests that only ask for their outcome. It stands where
 // a request is whole and counted.

@@ -39,7 +39,7 @@ type Fleet struct {
 // self describes this gateway.
 func (f *Fleet) self() admin.Instance {
 	r := f.Report()
-	self := admin.Instance{Instance: f.Instance, Version: f.Version, Revision: r.Revision, Loaded: r.Loaded.UTC(), Fault: r.Why(), Since: f.Since.UTC(), Envoys: f.Envoys(), At: f.Now().UTC()}
+	self := admin.Instance{Instance: f.Instance, Version: f.Version, Revision: r.Revision, Loaded: r.Loaded.UTC(), Fault: r.Why(), Restart: r.Restart, Since: f.Since.UTC(), Envoys: f.Envoys(), At: f.Now().UTC()}
 	if f.Undelivered != nil {
 		self.Undelivered = f.Undelivered()
 	}

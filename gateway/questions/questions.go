@@ -100,7 +100,7 @@ func (a *Questions) AnswerEstimate(ctx context.Context, ex *filter.Exchange) (*f
 	}
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
-	estimate, err := run.Estimate(ctx, ex.In.Dry(), ex.Caller)
+	estimate, err := run.Estimate(ctx, ex)
 	if err != nil {
 		return nil, err
 	}

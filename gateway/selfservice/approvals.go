@@ -44,7 +44,24 @@ func (s *Service) approvals(ctx context.Context, ex *filter.Exchange) (any, erro
 		return nil, row.Bad("query", "there are no parameters")
 	}
 	list, err := s.requests(ctx, ex)
-	return map[string]any{"approvals": list}, err
+	out := make([]Request, len(list))
+	for i := range list {
+		r := &list[i]
+		out[i] = Request{
+			Record: *r, MayGrant: r.State == approval.Pending && s.mayGrant(ex.Caller, r, cmp.Or(r.USD, "0")) == nil,
+			MayDeny: (r.State == approval.Pending || r.State == approval.Granted) && s.mayAnswer(ex.Caller) == nil,
+		}
+	}
+	return map[string]any{"approvals": out}, err
+}
+
+// Request is a request for approval, and the answers that the caller may give to it.
+type Request struct {
+	approval.Record
+
+	// MayGrant is set if the caller may grant the request, at its price or at a lower one, and MayDeny if the caller may deny it.
+	MayGrant bool `json:"may_grant,omitempty"`
+	MayDeny  bool `json:"may_deny,omitempty"`
 }
 
 // grants returns the approvals that the leads of a caller's team may give.
@@ -63,24 +80,46 @@ func (s *Service) grant(ctx context.Context, ex *filter.Exchange) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.notOwn(ex.Caller, r); err != nil {
-		return nil, err
-	}
-	if slices.ContainsFunc(r.Refusals, func(f approval.Refusal) bool { return strings.HasPrefix(f.By, "budget organisation ") }) {
-		return nil, problem.Forbidden.New("the call was refused by a budget of the organisation: an approver answers")
-	}
 	if len(ex.Query["max_usd"]) > 1 {
 		return nil, row.Bad("max_usd", "is given more than once")
 	}
 	most := cmp.Or(ex.Query.Get("max_usd"), r.USD)
-	bound := s.grants(ex.Caller).PerHour
-	if r.Per == approval.PerRun {
-		bound = s.grants(ex.Caller).PerRun
-	}
-	if price, err := catalog.ParseMoney(most); err != nil || price > bound {
-		return nil, problem.Forbidden.Newf("a lead of team %s approves what costs at most %s USD per %s: an approver answers", ex.Caller.Team, bound, r.Per)
+	if err := s.mayGrant(ex.Caller, r, most); err != nil {
+		return nil, err
 	}
 	return s.answered(ctx, ex, "POST /admin/approvals/grant", url.Values{"max_usd": {most}}, "for", "reason", "max_usd")
+}
+
+// mayGrant returns why a lead may not grant a request for at most an amount in USD, nil if the lead may.
+func (s *Service) mayGrant(c *identity.Caller, r *approval.Record, most string) error {
+	if err := s.mayAnswer(c); err != nil {
+		return err
+	}
+	if err := s.notOwn(c, r); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(r.Refusals, func(f approval.Refusal) bool { return strings.HasPrefix(f.By, "budget organisation ") }) {
+		return problem.Forbidden.New("the call was refused by a budget of the organisation: an approver answers")
+	}
+	bound := s.grants(c).PerHour
+	if r.Per == approval.PerRun {
+		bound = s.grants(c).PerRun
+	}
+	if price, err := catalog.ParseMoney(most); err != nil || price > bound {
+		return problem.Forbidden.Newf("a lead of team %s approves what costs at most %s USD per %s: an approver answers", c.Team, bound, r.Per)
+	}
+	return nil
+}
+
+// mayAnswer returns why a caller may answer no request for approval of its team, nil if it may.
+func (s *Service) mayAnswer(c *identity.Caller) error {
+	if !leads(c) {
+		return problem.Forbidden.New("only a key with the role lead answers requests for approval of its team")
+	}
+	if s.grants(c) == (settings.Grants{}) {
+		return problem.Forbidden.Newf("leads of team %s answer no requests for approval: no operator lets them (grants of the team)", c.Team)
+	}
+	return nil
 }
 
 // deny refuses a request of the lead's team, or takes a grant back.
@@ -95,11 +134,8 @@ func (s *Service) deny(ctx context.Context, ex *filter.Exchange) (any, error) {
 // has another id.
 func (s *Service) request(ctx context.Context, ex *filter.Exchange) (*approval.Record, error) {
 	c := ex.Caller
-	if !leads(c) {
-		return nil, problem.Forbidden.New("only a key with the role lead answers requests for approval of its team")
-	}
-	if s.grants(c) == (settings.Grants{}) {
-		return nil, problem.Forbidden.Newf("leads of team %s answer no requests for approval: no operator lets them (grants of the team)", c.Team)
+	if err := s.mayAnswer(c); err != nil {
+		return nil, err
 	}
 	list, err := s.requests(ctx, ex)
 	if err != nil {

@@ -74,6 +74,8 @@ type Event struct {
 
 	// Job holds the facts of a run that its answer tells; nil for nothing.
 	Job *Job
+	// DryRun is the predicted outcome of a dry run; nil for any other request.
+	DryRun *Prediction
 
 	UpstreamStatus  int
 	UpstreamLatency time.Duration
@@ -84,6 +86,16 @@ type Event struct {
 
 	// failed is the last call absorbed that did not end well, nil for none.
 	failed *Event
+}
+
+// Prediction is the outcome that a dry run predicts. Refusal, Stage, Detail and the policies are like the fields of an Event. Status is 0 if the
+// platform would have answered.
+type Prediction struct {
+	// Verdict is allowed, refused or unknown.
+	Verdict                                     string
+	Status                                      int
+	Refusal, Stage, Detail                      string
+	Denied, Warned, Shadowed, Excepted, Changed []string
 }
 
 // Job holds the known facts of a run.
@@ -209,6 +221,9 @@ func (e *Event) log(ctx context.Context, logger *slog.Logger, now time.Time) {
 	str("stage", e.Stage)
 	str("detail", e.Detail)
 	str("approval", e.Approval)
+	if e.DryRun != nil {
+		str("dry_run", e.DryRun.Verdict)
+	}
 	list("denied", e.Denied)
 	list("warned", e.Warned)
 	list("shadowed", e.Shadowed)

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -15,24 +16,33 @@ import (
 // actionPath returns where the form of a row is posted.
 func actionPath(r *row.Row) string { return Path + actionName(r) }
 
-// actionName returns the name of a row's action, which the URL of the page after it has.
+// actionName returns the name of a row's action.
 func actionName(r *row.Row) string { return strings.TrimPrefix(r.Path(), "/admin/") }
 
 // action returns a handler that asks a row with the fields of a form. The field back names the page to show afterwards.
 func (c *Console) action(r *row.Row) func(v *visit) {
+	name := actionName(r)
 	return func(v *visit) {
-		if err := v.r.ParseForm(); err != nil {
-			v.fail(http.StatusBadRequest, "the form cannot be read")
-			return
+		form, back, err := v.sent()
+		if err == nil {
+			_, err = r.Admit(v.scope, form.Get("org"))
 		}
-		form, back := v.r.PostForm, c.local(v.r.PostFormValue("back")) //nolint:forbidigo // a form that was sent, not http.PostForm
-		form.Del("back")
-		if r.Pattern == createKey {
-			form = keyForm(form)
-		}
-		answer, err := c.deps.Ask(v.r.Context(), r, v.scope, peer(v.r), form, nil)
 		if err != nil {
 			v.fail(admin.StatusOf(err))
+			return
+		}
+		if ask := unconfirmed(name, form); ask != nil {
+			v.confirm(ask, "")
+			return
+		}
+		values := maps.Clone(form)
+		values.Del(confirmedField)
+		if r.Pattern == createKey {
+			values = keyForm(values)
+		}
+		answer, err := c.deps.Ask(v.r.Context(), r, v.scope, peer(v.r), values, nil)
+		if err != nil {
+			v.again(name, form, back, err)
 			return
 		}
 		if r.Pattern == createKey || r.Pattern == rotateKey {
@@ -44,20 +54,9 @@ func (c *Console) action(r *row.Row) func(v *visit) {
 			v.render(http.StatusOK, "secret", frame{Title: "Key " + made.Key.ID, Page: "keys", Data: made})
 			return
 		}
-		http.Redirect(v.w, v.r, done(back, actionName(r)), http.StatusSeeOther)
+		v.leave(outcome(name, form, answer))
+		http.Redirect(v.w, v.r, back, http.StatusSeeOther) // a page of the console, see local
 	}
-}
-
-// done returns the address of a page, of which local has made sure, that says that an action is done.
-func done(back, action string) string {
-	u, err := url.Parse(back)
-	if err != nil {
-		return back
-	}
-	q := u.Query()
-	q.Set("done", action)
-	u.RawQuery = q.Encode()
-	return u.String()
 }
 
 // Patterns of rows whose answer is shown once.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
@@ -35,6 +36,15 @@ func ask[T any](v *visit, pattern string, values url.Values) (out part[T]) {
 	return out
 }
 
+// together asks the questions of a page at once.
+func together(questions ...func()) {
+	var all sync.WaitGroup
+	for _, question := range questions {
+		all.Go(question)
+	}
+	all.Wait()
+}
+
 func (v *visit) answer(pattern string, values url.Values, body []byte) (any, error) {
 	r := v.rows[pattern]
 	if r == nil {
@@ -47,7 +57,11 @@ func (v *visit) answer(pattern string, values url.Values, body []byte) (any, err
 	if takesOrg && values.Get("org") == "" && v.org != "" {
 		values.Set("org", v.org)
 	}
-	return v.deps.Ask(v.r.Context(), r, v.scope, peer(v.r), values, body)
+	q := v.r
+	if v.patient != nil && pattern == auditResources {
+		q = v.patient
+	}
+	return v.deps.Ask(q.Context(), r, v.scope, peer(q), values, body)
 }
 
 // as returns the answer of a row as a type. An answer of another type is read from its JSON, the form in which the API sends it.

@@ -7,6 +7,8 @@ const (
 	sessionCookie = "session"
 	// loginCookie has a login that is under way at an issuer.
 	loginCookie = "login"
+	// noticeCookie has the notice of an action for the next page.
+	noticeCookie = "notice"
 )
 
 // cookieName returns the name and the path of a cookie. Over TLS the name begins with __Host- (RFC 6265bis, section 4.1.3.2): no other host,

@@ -22,10 +22,16 @@ type frame struct {
 	Title string
 	// Page is the name of the page among those of the navigation.
 	Page string
-	// Fault is why something is not shown.
-	Fault string
+	// Fault is why something is not shown, and Failure why the form that was sent has failed.
+	Fault, Failure string
+	// Done is the notice of the action before the page.
+	Done string
 	// Data is the page's own.
 	Data any
+
+	// action and typed are the form that has failed and its fields; nil for none.
+	action string
+	typed  url.Values
 }
 
 // link is an entry of the navigation.
@@ -83,14 +89,8 @@ func (f *frame) Teams() []string {
 	return nil
 }
 
-// Here returns the address of the page, without the notice of an action.
-func (f *frame) Here() string {
-	u := *f.r.URL
-	q := u.Query()
-	q.Del("done")
-	u.RawQuery = q.Encode()
-	return u.RequestURI()
-}
+// Here returns the address of the page.
+func (f *frame) Here() string { return f.r.URL.RequestURI() }
 
 // Read reports whether the page is the answer to a GET.
 func (f *frame) Read() bool { return f.r.Method == http.MethodGet }
@@ -112,7 +112,6 @@ func (f *frame) Query(name string) string { return f.r.URL.Query().Get(name) }
 // With returns the address of the page with another value of a parameter.
 func (f *frame) With(name, value string) string {
 	q := f.r.URL.Query()
-	q.Del("done")
 	q.Set(name, value)
 	return f.r.URL.Path + "?" + q.Encode()
 }
@@ -122,14 +121,6 @@ func (f *frame) Can(pattern string) bool { return f.may(pattern) }
 
 // Now returns the time of the page.
 func (f *frame) Now() time.Time { return f.deps.Now().UTC() }
-
-// Done returns the notice of the action before the page. It is a text of the program, with any URL.
-func (f *frame) Done() string {
-	if text := f.done[f.Query("done")]; text != "" {
-		return "Done: " + text + "."
-	}
-	return ""
-}
 
 // templates returns the pages' templates, by name.
 //

@@ -70,11 +70,11 @@ func TestLiveDecisions(t *testing.T) {
 	next(": open")
 	c.pod(t, "1")
 	c.pod(t, "3")
-	if got := next("data: "); !strings.Contains(got, `"verdict":"refused"`) || !strings.Contains(got, `"reason":"policy gpu_count"`) {
+	if got := next("data: "); !strings.Contains(got, `"verdict":"refused"`) || !strings.Contains(got, `"reason":"gpu_count: 3 GPUs`) {
 		t.Errorf("the first event: %s", got)
 	}
 	_, _, page = p.get(c.URL + "/ui/decisions?refused=true")
-	if !strings.Contains(page, `policy gpu_count</span> <small><code data-is="refusal">forbidden`) {
+	if !strings.Contains(page, `more than the 2 allowed</span> <small><code data-is="refusal">forbidden`) {
 		t.Errorf("the page does not say which policy refused: %s", page)
 	}
 	if _, _, first := p.get(c.URL + "/ui/decisions?limit=1"); !strings.Contains(first, "Older decisions") {

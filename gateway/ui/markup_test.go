@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -18,7 +19,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
-	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // hostile is markup that would run in an element, in an attribute with any quotes or without, and in a template.
@@ -155,8 +155,9 @@ func TestHostileNames(t *testing.T) {
 		"fleet":         filled[fleetData](),
 		"login":         filled[loginData](),
 		"fault":         nil,
+		"confirm":       &confirmation{Action: "/ui/keys/revoke", Fields: url.Values{hostile: {hostile}}, Text: hostile, Button: hostile},
 	}
-	requested := excerpt[approval.Record]{Rows: requests}
+	requested := excerpt[selfservice.Request]{Rows: []selfservice.Request{{Record: requests[0], MayGrant: true}, {Record: requests[1], MayDeny: true}}}
 	own := filled[[]selfservice.Resource]().([]selfservice.Resource)
 	me := filled[selfservice.Me]().(selfservice.Me)
 	team := map[string]any{
@@ -166,12 +167,13 @@ func TestHostileNames(t *testing.T) {
 		"mydecisions": shown["decisions"],
 		"mydecision":  filled[selfservice.Decision](),
 		"myapprovals": requested,
-		"mykeys":      excerpt[settings.KeyRecord]{Rows: filled[[]settings.KeyRecord]().([]settings.KeyRecord)},
+		"mykeys":      excerpt[teamKey]{Rows: filled[[]teamKey]().([]teamKey)},
 		"secret":      shown["secret"],
 		"login":       shown["login"],
 		"fault":       nil,
+		"confirm":     &confirmation{Action: "/tollgate/ui/keys/revoke", Fields: url.Values{hostile: {hostile}}, Text: hostile, Button: hostile},
 	}
-	ofCallers := NewTeam(Team{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, nil)
+	ofCallers := NewTeam(Team{Now: time.Now, Encrypted: func(*http.Request) bool { return false }, Logger: slog.New(slog.DiscardHandler)}, nil)
 	known := make(map[string]bool)
 	for name, data := range team {
 		known[name] = true

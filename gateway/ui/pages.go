@@ -2,6 +2,7 @@ package ui
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -68,17 +69,22 @@ const (
 	idle         = "GET /admin/spend/idle"
 	decisionList = "GET /admin/decisions"
 	auditLog     = "GET /admin/audit/log"
-	configRow    = "GET /admin/config"
-	keyRow       = "GET /admin/keys"
-	alertRow     = "GET /admin/alerts"
-	exceptionRow = "GET /admin/exceptions"
-	explainRow   = "POST /admin/explain"
-	tryRow       = "POST /admin/policies/try"
-	replayRow    = "POST /admin/policies/replay"
+	// auditResources reads from the platform, and bounds its time itself.
+	auditResources = "GET /admin/audit"
+	configRow      = "GET /admin/config"
+	keyRow         = "GET /admin/keys"
+	alertRow       = "GET /admin/alerts"
+	exceptionRow   = "GET /admin/exceptions"
+	explainRow     = "POST /admin/explain"
+	tryRow         = "POST /admin/policies/try"
+	replayRow      = "POST /admin/policies/replay"
 )
 
 // show serves a page.
 func (c *Console) show(v *visit, p *page) {
+	ctx, cancel := context.WithTimeout(v.r.Context(), admin.PartsTime)
+	defer cancel()
+	v.patient, v.r = v.r, v.r.WithContext(ctx)
 	data, status, fault := p.load(v)
 	f := frame{Title: p.title, Page: cmp.Or(p.under, p.name), Fault: fault, Data: data}
 	if status == http.StatusUnauthorized { // the key of the session is none any more
@@ -107,6 +113,9 @@ type nowData struct {
 	Exceptions part[exceptionList]
 }
 
+// Knows reports whether a part of the overview was read.
+func (d nowData) Knows(part string) bool { return d.Overview.OK() && d.Overview.Is.Knows(part) }
+
 // alertList and exceptionList are lists as the rows answer them.
 type alertList struct {
 	Alerts []admin.Alert `json:"alerts"`
@@ -126,8 +135,13 @@ type alertData struct {
 }
 
 func alerts(v *visit) (any, int, string) {
-	list := ask[alertList](v, alertRow, v.query(alertRow))
-	return alertData{list.Is, ask[exceptionList](v, exceptionRow, url.Values{"limit": {"1000"}})}, list.Status, list.Fault
+	var list part[alertList]
+	var exceptions part[exceptionList]
+	together(
+		func() { list = ask[alertList](v, alertRow, v.query(alertRow)) },
+		func() { exceptions = ask[exceptionList](v, exceptionRow, url.Values{"limit": {"1000"}}) },
+	)
+	return alertData{list.Is, exceptions}, list.Status, list.Fault
 }
 
 // withoutKeys leaves keys out: an organisation can have thousands. A key whose budget is nearly used up is on the overview.
@@ -136,16 +150,23 @@ func withoutKeys[T any](list []T, scope func(*T) string) []T {
 }
 
 func now(v *visit) (any, int, string) {
-	d := nowData{
-		Overview:  ask[admin.Overview](v, overview, nil),
-		Ledger:    ask[admin.Ledger](v, ledger, nil),
-		Forecasts: ask[admin.Forecasts](v, "GET /admin/spend/forecast", nil),
-		Refused:   ask[decisionData](v, decisionList, url.Values{"refused": {"true"}, "since": {"1h"}, "limit": {"20"}}),
-		Alerts:    ask[alertList](v, alertRow, url.Values{"since": {"7d"}, "limit": {"10"}}), Exceptions: ask[exceptionList](v, exceptionRow, url.Values{"within": {"7d"}, "limit": {"10"}}),
-		Dearest: ask[admin.Costs](v, history, url.Values{
-			"by": {"resource,team"}, "bucket": {"total"}, "limit": {"10"}, "from": {v.deps.Now().UTC().AddDate(0, 0, -7).Format("2006-01-02")},
-		}),
-	}
+	var d nowData
+	week := v.deps.Now().UTC().AddDate(0, 0, -7).Format(time.DateOnly)
+	together(
+		func() { d.Overview = ask[admin.Overview](v, overview, nil) },
+		func() { d.Ledger = ask[admin.Ledger](v, ledger, nil) },
+		func() { d.Forecasts = ask[admin.Forecasts](v, "GET /admin/spend/forecast", nil) },
+		func() {
+			d.Refused = ask[decisionData](v, decisionList, url.Values{"refused": {"true"}, "since": {"1h"}, "limit": {"20"}})
+		},
+		func() { d.Alerts = ask[alertList](v, alertRow, url.Values{"since": {"7d"}, "limit": {"10"}}) },
+		func() {
+			d.Exceptions = ask[exceptionList](v, exceptionRow, url.Values{"within": {"7d"}, "limit": {"10"}})
+		},
+		func() {
+			d.Dearest = ask[admin.Costs](v, history, url.Values{"by": {"resource,team"}, "bucket": {"total"}, "limit": {"10"}, "from": {week}})
+		},
+	)
 	d.Ledger.Is.Scopes = withoutKeys(d.Ledger.Is.Scopes, func(b *admin.Balance) string { return b.Scope })
 	d.Forecasts.Is.Scopes = withoutKeys(d.Forecasts.Is.Scopes, func(f *admin.Forecast) string { return f.Scope })
 	return d, d.Overview.Status, d.Overview.Fault
@@ -164,7 +185,11 @@ type resourceData struct {
 func (d resourceData) IdleOf(id string) admin.IdleResource { return d.idle[id] }
 
 func resources(v *visit) (any, int, string) {
-	d := resourceData{Ledger: ask[admin.Ledger](v, ledger, v.query(ledger)), Idle: ask[admin.IdleList](v, idle, nil), idle: map[string]admin.IdleResource{}}
+	d := resourceData{idle: map[string]admin.IdleResource{}}
+	together(
+		func() { d.Ledger = ask[admin.Ledger](v, ledger, v.query(ledger)) },
+		func() { d.Idle = ask[admin.IdleList](v, idle, nil) },
+	)
 	for _, r := range d.Idle.Is.Resources {
 		d.idle[r.ID] = r
 	}
@@ -244,13 +269,21 @@ type configData struct {
 
 func configuration(v *visit) (any, int, string) {
 	const diffs, revisions = "GET /admin/config/diff", "GET /admin/config/revisions"
-	c := ask[admin.InForce](v, configRow, nil)
-	d := configData{InForce: c.Is, File: ask[admin.ConfigDiff](v, diffs, url.Values{"with": {admin.AgainstFile}}), Before: ask[admin.ConfigDiff](v, diffs, v.query(diffs))}
-	if v.may(revisions) {
-		d.Revisions = ask[struct {
-			Revisions []admin.Revision `json:"revisions"`
-		}](v, revisions, nil).Is.Revisions
-	}
+	var c part[admin.InForce]
+	var d configData
+	together(
+		func() { c = ask[admin.InForce](v, configRow, nil) },
+		func() { d.File = ask[admin.ConfigDiff](v, diffs, url.Values{"with": {admin.AgainstFile}}) },
+		func() { d.Before = ask[admin.ConfigDiff](v, diffs, v.query(diffs)) },
+		func() {
+			if v.may(revisions) {
+				d.Revisions = ask[struct {
+					Revisions []admin.Revision `json:"revisions"`
+				}](v, revisions, nil).Is.Revisions
+			}
+		},
+	)
+	d.InForce = c.Is
 	return d, c.Status, c.Fault
 }
 
@@ -273,18 +306,22 @@ func legacy(v *visit) (any, int, string) {
 type fleetData struct {
 	Overview part[admin.Overview]
 	Status   part[admin.Report]
-	Envoys   part[struct {
-		Groups []xds.GroupStatus `json:"groups"`
-		Nodes  []xds.Node        `json:"nodes"`
-	}]
+	Envoys   part[envoyData]
+}
+
+// envoyData is Envoys as the row answers them.
+type envoyData struct {
+	Groups []xds.GroupStatus `json:"groups"`
+	Nodes  []xds.Node        `json:"nodes"`
 }
 
 func fleet(v *visit) (any, int, string) {
-	d := fleetData{Overview: ask[admin.Overview](v, overview, nil), Status: ask[admin.Report](v, "GET /admin/status", nil)}
-	d.Envoys = ask[struct {
-		Groups []xds.GroupStatus `json:"groups"`
-		Nodes  []xds.Node        `json:"nodes"`
-	}](v, "GET /admin/envoy", nil)
+	var d fleetData
+	together(
+		func() { d.Overview = ask[admin.Overview](v, overview, nil) },
+		func() { d.Status = ask[admin.Report](v, "GET /admin/status", nil) },
+		func() { d.Envoys = ask[envoyData](v, "GET /admin/envoy", nil) },
+	)
 	if !d.Status.OK() {
 		return nil, d.Status.Status, d.Status.Fault
 	}

@@ -18,10 +18,20 @@ type policyData struct {
 	Policies []policyWeek
 	// Counts is why there are no counts, if there are none.
 	Counts part[policyCounts]
+	// KnowsToday reports whether the refusals of today were read.
+	KnowsToday bool
 	// Teams are the counts of the week by team.
 	Teams []admin.PolicyCount
 	// Held is the audit of the organisation's resources against its policies, if the request asks for it.
 	Held *part[explain.Audit]
+}
+
+// Count returns a count, "unknown" if the counts could not be read.
+func (d policyData) Count(n int64) string {
+	if !d.Counts.OK() {
+		return "unknown"
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 // policyCounts is the number of calls by policies' verdicts.
@@ -70,21 +80,36 @@ func (w policyWeek) Label() string {
 }
 
 func policies(v *visit) (any, int, string) {
-	orgs := ask[struct {
+	var orgs part[struct {
 		Orgs []row.Tenant `json:"orgs"`
-	}](v, "GET /admin/orgs", nil)
-	d := policyData{Counts: ask[policyCounts](v, "GET /admin/policies/counts", url.Values{"since": {"7d"}, "bucket": {"hour"}})}
+	}]
+	var today part[admin.Overview]
+	var d policyData
+	together(
+		func() {
+			orgs = ask[struct {
+				Orgs []row.Tenant `json:"orgs"`
+			}](v, "GET /admin/orgs", nil)
+		},
+		func() {
+			d.Counts = ask[policyCounts](v, "GET /admin/policies/counts", url.Values{"since": {"7d"}, "bucket": {"hour"}})
+		},
+		func() { today = ask[admin.Overview](v, overview, nil) },
+		func() {
+			if v.r.FormValue("held") != "" {
+				held := ask[explain.Audit](v, auditResources, nil)
+				d.Held = &held
+			}
+		},
+	)
 	var on []row.Entry
 	for _, o := range orgs.Is.Orgs {
 		if o.ID == v.org {
 			on = o.Entries
 		}
 	}
-	d.Policies, d.Teams = week(on, d.Counts.Is.Counts, ask[admin.Overview](v, overview, nil).Is.Refused, v.deps.Now())
-	if v.r.FormValue("held") != "" {
-		held := ask[explain.Audit](v, "GET /admin/audit", nil)
-		d.Held = &held
-	}
+	d.Policies, d.Teams = week(on, d.Counts.Is.Counts, today.Is.Refused, v.deps.Now())
+	d.KnowsToday = today.OK() && today.Is.Knows(admin.PartRefusals)
 	return d, orgs.Status, orgs.Fault
 }
 

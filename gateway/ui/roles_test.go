@@ -117,7 +117,7 @@ func TestEveryCallerByEveryRoute(t *testing.T) {
 	// The forms are those of the routes, with the same rights.
 	member := c.caller(t, "ann")
 	for _, form := range []string{"approvals/grant", "approvals/deny", "keys/create", "keys/rotate", "keys/revoke"} {
-		if status, _, body := member.post(c.URL+"/tollgate/ui/"+form, url.Values{"id": {"x"}}); status != http.StatusForbidden {
+		if status, _, body := member.post(c.URL+"/tollgate/ui/"+form, url.Values{"id": {"x"}, "confirmed": {"yes"}}); status != http.StatusForbidden {
 			t.Errorf("the form %s of a member: %d %s", form, status, body)
 		}
 		if status, header, _ := c.visitor(t).post(c.URL+"/tollgate/ui/"+form, url.Values{"id": {"x"}}); status != http.StatusSeeOther || header.Get("Location") != "/tollgate/ui/login" {

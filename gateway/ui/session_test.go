@@ -275,7 +275,7 @@ func TestSessionsEndWithTheirTokens(t *testing.T) {
 	t.Parallel()
 	c := start(t, text, miniredis.RunT(t))
 	p := c.as(t, "root")
-	form := url.Values{"org": {"acme"}}
+	form := url.Values{"org": {"acme"}, "confirmed": {"yes"}}
 	if status, _, body := p.post(c.URL+"/ui/limits/reset", form); status != http.StatusSeeOther {
 		t.Fatalf("an admin: %d %s", status, body)
 	}

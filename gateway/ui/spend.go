@@ -72,7 +72,6 @@ func spend(v *visit) (any, int, string) {
 	q := grouping(v)
 	d := spendData{Costs: ask[admin.Costs](v, history, q), By: q.Get("by"), Bucket: cmp.Or(q.Get("bucket"), "day")}
 	csv := v.r.URL.Query()
-	csv.Del("done")
 	csv.Set("org", v.org)
 	d.CSV = "/ui/spend.csv?" + csv.Encode()
 	if !d.Costs.OK() {
@@ -83,8 +82,10 @@ func spend(v *visit) (any, int, string) {
 	before.Del("limit")
 	before.Set("from", from.Add(from.Sub(to)).Format(time.RFC3339))
 	before.Set("to", from.Format(time.RFC3339))
-	d.Before = ask[admin.Costs](v, history, before)
-	d.Forecasts = ask[admin.Forecasts](v, "GET /admin/spend/forecast", nil)
+	together(
+		func() { d.Before = ask[admin.Costs](v, history, before) },
+		func() { d.Forecasts = ask[admin.Forecasts](v, "GET /admin/spend/forecast", nil) },
+	)
 	d.Groups = groups(&d.Costs.Is, &d.Before.Is, d.By)
 	d.Shown = cut(v, d.Groups)
 	d.Chart = newChart(&d.Costs.Is, d.By, d.Groups)

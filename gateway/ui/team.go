@@ -52,7 +52,6 @@ func NewTeam(deps Team, sessions *Sessions) *Console {
 	}
 	c.serveCommon()
 	for _, a := range acts() {
-		c.done[a.path] = a.done
 		c.mux.HandleFunc("POST "+TeamPath+a.path, c.visited(func(v *visit) { v.act(a) }))
 	}
 	return c
@@ -153,8 +152,8 @@ func (v *visit) askOwn(method, path string, query url.Values, body []byte) Answe
 
 // act is a form of callers. It sends its fields to a route below /tollgate/.
 type act struct {
-	// path is that of the form below the console, done the notice after it.
-	path, done string
+	// path is that of the form below the console.
+	path string
 	// method and route are those of the request. {id} in the route is the field id.
 	method, route string
 	// fields are those that become parameters.
@@ -165,43 +164,54 @@ type act struct {
 
 func acts() []act {
 	return []act{
-		{path: "approvals/grant", done: "Let a refused call pass once", method: http.MethodPost, route: "approvals/{id}/grant", fields: []string{"for", "max_usd", "reason"}},
-		{path: "approvals/deny", done: "Deny a request for approval", method: http.MethodPost, route: "approvals/{id}/deny", fields: []string{"reason"}},
-		{path: "resources/keep", done: "Leave an idle resource alone", method: http.MethodPost, route: "keep/{id}", fields: []string{"for"}},
-		{path: "keys/create", done: "Make a key", method: http.MethodPost, route: "keys", key: true, secret: true},
-		{path: "keys/rotate", done: "Give a key another secret", method: http.MethodPost, route: "keys/{id}/rotate", fields: []string{"overlap"}, secret: true},
-		{path: "keys/revoke", done: "Withdraw a key", method: http.MethodDelete, route: "keys/{id}"},
+		{path: "approvals/grant", method: http.MethodPost, route: "approvals/{id}/grant", fields: []string{"for", "max_usd", "reason"}},
+		{path: "approvals/deny", method: http.MethodPost, route: "approvals/{id}/deny", fields: []string{"reason"}},
+		{path: "resources/keep", method: http.MethodPost, route: "keep/{id}", fields: []string{"for"}},
+		{path: "keys/create", method: http.MethodPost, route: "keys", key: true, secret: true},
+		{path: "keys/rotate", method: http.MethodPost, route: "keys/{id}/rotate", fields: []string{"overlap"}, secret: true},
+		{path: "keys/revoke", method: http.MethodDelete, route: "keys/{id}"},
 	}
 }
 
 // act sends a form to its route.
 func (v *visit) act(a act) {
-	if err := v.r.ParseForm(); err != nil {
-		v.fail(http.StatusBadRequest, "the form cannot be read")
+	form, back, err := v.sent()
+	if err != nil {
+		v.fail(admin.StatusOf(err))
+		return
+	}
+	if ask := unconfirmed(a.path, form); ask != nil {
+		v.confirm(ask, "")
 		return
 	}
 	query := url.Values{}
 	for _, name := range a.fields {
-		if value := strings.TrimSpace(v.r.PostFormValue(name)); value != "" {
+		if value := strings.TrimSpace(form.Get(name)); value != "" {
 			query.Set(name, value)
 		}
 	}
 	var body []byte
 	if a.key {
-		form := v.r.PostForm //nolint:forbidigo // a form that was sent, not http.PostForm
-		form.Del("back")
 		body = []byte(keyForm(form).Get("spec"))
 	}
-	made, err := asked[secret](v.askOwn(a.method, strings.Replace(a.route, "{id}", url.PathEscape(v.r.PostFormValue("id")), 1), query, body))
+	answer, err := asked[map[string]any](v.askOwn(a.method, strings.Replace(a.route, "{id}", url.PathEscape(form.Get("id")), 1), query, body))
 	refused, isRefused := errors.AsType[admin.TokenError](err)
 	switch {
 	case isRefused && refused.Status == http.StatusUnauthorized:
 		v.toLogin()
 	case isRefused:
-		v.fail(refused.Status, refused.Reason)
-	case a.secret && made.Secret != "":
+		v.retry(a.path, form, back, refused.Status, refused.Reason)
+	case err != nil:
+		v.fail(http.StatusInternalServerError, "the answer cannot be read")
+	case a.secret:
+		made, err := as[secret](answer)
+		if err != nil {
+			v.fail(admin.StatusOf(err))
+			return
+		}
 		v.render(http.StatusOK, "secret", frame{Title: "Key " + made.Key.ID, Page: "mykeys", Data: made})
 	default:
-		http.Redirect(v.w, v.r, done(v.local(v.r.PostFormValue("back")), a.path), http.StatusSeeOther)
+		v.leave(outcome(a.path, form, answer))
+		http.Redirect(v.w, v.r, back, http.StatusSeeOther) // a page of the console, see local
 	}
 }

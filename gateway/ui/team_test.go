@@ -134,10 +134,10 @@ func TestLeadsGrantOnTheirPages(t *testing.T) {
 		t.Errorf("more than an operator lets a lead grant: %d %s", status, body)
 	}
 	status, header, body := lead.post(c.URL+"/tollgate/ui/approvals/grant", form)
-	if status != http.StatusSeeOther || header.Get("Location") != "/tollgate/ui/approvals?done=approvals%2Fgrant" {
+	if status != http.StatusSeeOther || header.Get("Location") != "/tollgate/ui/approvals" {
 		t.Fatalf("grant: %d to %q: %s", status, header.Get("Location"), body)
 	}
-	if _, _, body := lead.get(c.URL + header.Get("Location")); !strings.Contains(body, "Answered by lena") || !strings.Contains(body, "Done: Let a refused call pass once.") {
+	if _, _, body := lead.get(c.URL + header.Get("Location")); !strings.Contains(body, "Answered by lena") || !strings.Contains(body, "is granted: the call may pass once until ") {
 		t.Errorf("the page after the grant: %s", body)
 	}
 	if status, answer := c.call(t, http.MethodPost, "/v2/pods", "key_of_ann", threeGPUs); status != http.StatusCreated {
@@ -168,10 +168,10 @@ func TestLeadsManageKeysOnTheirPages(t *testing.T) {
 	if status, _, _ := holder.get(c.URL + "/tollgate/ui/"); status != http.StatusOK {
 		t.Errorf("the page of its holder: %d", status)
 	}
-	if status, _, body := lead.post(c.URL+"/tollgate/ui/keys/rotate", url.Values{"id": {"batch"}, "overlap": {"1h"}}); status != http.StatusOK || secret.FindStringSubmatch(body) == nil {
+	if status, _, body := lead.post(c.URL+"/tollgate/ui/keys/rotate", url.Values{"id": {"batch"}, "overlap": {"1h"}, "confirmed": {"yes"}}); status != http.StatusOK || secret.FindStringSubmatch(body) == nil {
 		t.Errorf("rotate: %d %s", status, body)
 	}
-	if status, header, body := lead.post(c.URL+"/tollgate/ui/keys/revoke", url.Values{"id": {"batch"}, "back": {"/tollgate/ui/keys"}}); status != http.StatusSeeOther || header.Get("Location") != "/tollgate/ui/keys?done=keys%2Frevoke" {
+	if status, header, body := lead.post(c.URL+"/tollgate/ui/keys/revoke", url.Values{"id": {"batch"}, "back": {"/tollgate/ui/keys"}, "confirmed": {"yes"}}); status != http.StatusSeeOther || header.Get("Location") != "/tollgate/ui/keys" {
 		t.Errorf("revoke: %d to %q: %s", status, header.Get("Location"), body)
 	}
 	// A session ends with its key.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
-	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -117,14 +116,22 @@ func myDecision(v *visit) (any, int, string) {
 
 func myApprovals(v *visit) (any, int, string) {
 	list := own[struct {
-		Approvals []approval.Record `json:"approvals"`
+		Approvals []selfservice.Request `json:"approvals"`
 	}](v, "approvals", nil)
 	return cut(v, list.Is.Approvals), list.Status, list.Fault
 }
 
+// teamKey is a key of a lead's team as the route answers it.
+type teamKey struct {
+	settings.KeyRecord
+
+	MayRotate bool `json:"may_rotate"`
+	MayRevoke bool `json:"may_revoke"`
+}
+
 func myKeys(v *visit) (any, int, string) {
 	list := own[struct {
-		Keys []settings.KeyRecord `json:"keys"`
+		Keys []teamKey `json:"keys"`
 	}](v, "keys", nil)
 	return cut(v, list.Is.Keys), list.Status, list.Fault
 }

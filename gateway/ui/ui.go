@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bytes"
+	"crypto/rand"
 	"embed"
 	"errors"
 	"net/http"
@@ -17,6 +18,9 @@ import (
 
 // Path is the path of the first page. All others are below it.
 const Path = "/ui/"
+
+// faviconPath is the path that browsers ask for by themselves, without a key.
+const faviconPath = "/favicon.ico"
 
 //go:embed assets
 var assets embed.FS
@@ -39,9 +43,9 @@ type Console struct {
 	sessions *Sessions
 	issuers  *oidc.Logins
 	rows     map[string]*row.Row // by pattern; those of the operators' listener
-	// done maps actions to the notices of pages after them.
-	done map[string]string
-	mux  *http.ServeMux
+	// secret seals notices where nobody logs in.
+	secret string
+	mux    *http.ServeMux
 }
 
 // people are those who may log in to a console.
@@ -74,7 +78,6 @@ func New(deps admin.Deps, sessions *Sessions) *Console {
 	for i := range rows {
 		c.rows[rows[i].Pattern] = &rows[i]
 		if rows[i].Changes {
-			c.done[actionName(&rows[i])] = rows[i].Summary
 			c.mux.HandleFunc("POST "+actionPath(&rows[i]), c.visited(c.action(&rows[i])))
 		}
 	}
@@ -87,10 +90,12 @@ func New(deps admin.Deps, sessions *Sessions) *Console {
 
 // serveCommon begins to serve the parts that all consoles have: the pages, and the login.
 func (c *Console) serveCommon() {
-	c.mux, c.done, c.issuers = http.NewServeMux(), make(map[string]string), oidc.NewLogins(c.deps.Now)
+	c.mux, c.secret, c.issuers = http.NewServeMux(), rand.Text()+rand.Text(), oidc.NewLogins(c.deps.Now)
 	c.mux.Handle("GET "+strings.TrimSuffix(c.path, "/"), http.RedirectHandler(c.path, http.StatusMovedPermanently))
 	c.mux.HandleFunc("GET "+c.path+"style.css", file("style.css"))
 	c.mux.HandleFunc("GET "+c.path+"live.js", file("live.js"))
+	c.mux.HandleFunc("GET "+c.path+"icon.svg", file("icon.svg"))
+	c.mux.HandleFunc("GET "+faviconPath, file("icon.svg"))
 	c.mux.HandleFunc("GET "+c.path+loginPath, c.showLogin)
 	c.mux.HandleFunc("POST "+c.path+loginPath, c.login)
 	c.mux.HandleFunc("POST "+c.path+logoutPath, c.logout)
@@ -115,7 +120,7 @@ func (c *Console) Before(next http.Handler) http.Handler {
 
 // Serves reports whether a request is for the console.
 func (c *Console) Serves(r *http.Request) bool {
-	return r.URL.Path+"/" == c.path || strings.HasPrefix(r.URL.Path, c.path)
+	return r.URL.Path+"/" == c.path || strings.HasPrefix(r.URL.Path, c.path) || r.URL.Path == faviconPath
 }
 
 func (c *Console) serve(w http.ResponseWriter, r *http.Request) {
@@ -153,6 +158,8 @@ type visit struct {
 	// token is that of the session, which is empty where no login is required.
 	token   string
 	session session
+	// patient is the request without the deadline of the page; nil for a request that is not about a page.
+	patient *http.Request
 }
 
 // visited passes requests on whose asker is known, and sends others to log in.
@@ -169,7 +176,10 @@ func (c *Console) visited(next func(v *visit)) http.HandlerFunc {
 		case err != nil:
 			v.fail(admin.StatusOf(err))
 		default:
-			v.choose()
+			if err := v.choose(); err != nil {
+				v.fail(admin.StatusOf(err))
+				return
+			}
 			next(v)
 		}
 	}
@@ -199,12 +209,17 @@ func (v *visit) identify() (err error) {
 	return err
 }
 
-// choose sets the organisation: the one that the request names, or the first.
-func (v *visit) choose() {
+// choose sets the organisation: the one that the request names, or the first. It returns an error for an organisation that is not configured.
+func (v *visit) choose() error {
 	v.org = v.r.FormValue("org")
+	if reason := v.scope.NoOrg(v.org); v.org != "" && v.rows != nil && v.scope.Org == "" && reason != "" {
+		v.org = ""
+		return row.RefusedError{Status: http.StatusNotFound, Reason: reason}
+	}
 	if visible := v.scope.Visible(); v.org == "" && len(visible) > 0 {
 		v.org = visible[0].ID
 	}
+	return nil
 }
 
 // may reports whether the asker may ask a row.
@@ -216,7 +231,7 @@ func (v *visit) may(pattern string) bool {
 // render writes a page with a status. A template that fails is a fault of the program; the page stays empty then.
 func (v *visit) render(status int, name string, f frame) {
 	var page bytes.Buffer
-	f.visit = v
+	f.visit, f.Done = v, v.take()
 	if err := templates()[name].ExecuteTemplate(&page, "layout", &f); err != nil {
 		v.deps.Logger.ErrorContext(v.r.Context(), "a page of the console cannot be made", "error", err)
 		http.Error(v.w, "The page cannot be made.", http.StatusInternalServerError)

@@ -58,6 +58,8 @@ type Failed struct {
 	Place
 	// Text is the expression as written.
 	Text string `json:"text"`
+	// Values is the expression with the values of its parts below it, for people.
+	Values string `json:"values"`
 }
 
 // Lines are the rows First to Last of a file.

@@ -144,6 +144,7 @@ func (r *Report) blame(ctx context.Context, w *load.Workspace, opts Options, nam
 func failedAt(r *tester.Result) *Failed {
 	var queries []uint64 // evaluations of the test's rule
 	var found *ast.Expr
+	var at *topdown.Event
 	for _, e := range r.Trace {
 		switch node := e.Node.(type) {
 		case *ast.Rule:
@@ -155,14 +156,27 @@ func failedAt(r *tester.Result) *Failed {
 				continue
 			}
 			if found == nil || node.Loc().Offset >= found.Loc().Offset {
-				found = node
+				found, at = node, e
 			}
 		}
 	}
 	if found == nil {
 		return nil
 	}
-	return &Failed{Place: placeOf(found.Loc()), Text: strings.TrimSpace(string(found.Loc().Text))}
+	var values strings.Builder
+	if topdown.PrettyEvent(&values, at, topdown.PrettyEventOpts{PrettyVars: true}) != nil {
+		values.Reset() // a strings.Builder takes all
+	}
+	return &Failed{Place: placeOf(found.Loc()), Text: strings.TrimSpace(string(found.Loc().Text)), Values: flush(values.String())}
+}
+
+// flush removes the indentation of the source from the lines of a text.
+func flush(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(strings.TrimLeft(lines[i], "\t"), " ")
+	}
+	return strings.Join(lines, "\n")
 }
 
 // files reports the parts of the workspace's policies that tests reach.

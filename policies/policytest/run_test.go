@@ -106,6 +106,11 @@ test_cases[note] if {
 			Output: "two are many\n",
 			FailedAt: &policytest.Failed{
 				Place: policytest.Place{File: file, Row: 17, Col: 2}, Text: "count(nights.warn) == 3 with input as pod",
+				Values: `count(nights.warn) == 3 with input as pod
+|     |                               |
+|     |                               {"caller": {"key": "ann", "org": "acme", "roles": ["operator"...
+|     {"many GPUs"}
+1`,
 			},
 		},
 		{
@@ -115,7 +120,7 @@ test_cases[note] if {
 		{Name: "policies.nights_test.todo_test_later", Place: policytest.Place{File: file, Row: 23, Col: 1}, Outcome: policytest.Skip},
 		{
 			Name: "policies.nights_test.test_cases", Place: policytest.Place{File: file, Row: 25, Col: 1}, Outcome: policytest.Fail,
-			Cases: []string{"two"}, FailedAt: &policytest.Failed{Place: policytest.Place{File: file, Row: 27, Col: 2}, Text: "count == 1"},
+			Cases: []string{"two"}, FailedAt: &policytest.Failed{Place: policytest.Place{File: file, Row: 27, Col: 2}, Text: "count == 1", Values: "count == 1\n|\n2"},
 		},
 	}
 	if diff := cmp.Diff(want, r.Results, cmpopts.IgnoreFields(policytest.Result{}, "Took")); diff != "" {

@@ -24,8 +24,12 @@ type Recorded struct {
 // numbers as json.Number. masked lists the pointers below doc of values that
 // were replaced or removed; a missing section counts as one.
 func Read(doc map[string]any, masked []string) (*Recorded, error) {
-	if v, _ := doc["version"].(json.Number); v.String() != strconv.Itoa(version) {
-		return nil, fmt.Errorf("%w: a document of version %v, not %d", ErrInput, doc["version"], version)
+	given, there := doc["version"]
+	if !there {
+		return nil, fmt.Errorf("%w: no version: add \"version\": %d", ErrInput, version)
+	}
+	if v, _ := given.(json.Number); v.String() != strconv.Itoa(version) {
+		return nil, fmt.Errorf("%w: version %v is not supported: want %d", ErrInput, given, version)
 	}
 	r := &reader{}
 	for _, p := range masked {

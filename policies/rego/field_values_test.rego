@@ -3,7 +3,7 @@ package tollgate.library.field_values_test
 import data.tollgate.library.field_values
 import data.tollgate.testing
 
-params := {"defaults": {"create": {"/disk": 20}}, "force": {"create": {"/cloud": "SECURE"}, "update": {}}}
+params := {"defaults": {"createPod": {"/disk": 20}}, "force": {"createPod": {"/cloud": "SECURE"}, "updatePod": {}}}
 
 changes := {[change.op, change.pointer, change.value] | some change in field_values.mutations(params)}
 

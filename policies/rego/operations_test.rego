@@ -8,12 +8,12 @@ verdict(params) := result if {
 }
 
 test_allow if {
-	verdict({"deny": ["pod_delete"]}) == 0
-	verdict({"allow": ["pod_read"], "deny": []}) == 0
+	verdict({"deny": ["deletePod"]}) == 0
+	verdict({"allow": ["getPod"], "deny": []}) == 0
 }
 
 test_deny if {
-	verdict({"deny": ["pod_read"]}) == 1
-	verdict({"allow": ["pod_delete"], "deny": []}) == 1
-	verdict({"allow": ["pod_read"], "deny": ["pod_read"]}) == 1
+	verdict({"deny": ["getPod"]}) == 1
+	verdict({"allow": ["deletePod"], "deny": []}) == 1
+	verdict({"allow": ["getPod"], "deny": ["getPod"]}) == 1
 }

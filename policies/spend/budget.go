@@ -13,13 +13,13 @@ import (
 
 // Budget bounds the amounts of a scope. A zero member is no limit.
 type Budget struct {
-	PerHour  catalog.Money `yaml:"per_hour" doc:"cost per hour of everything running or reserved; 0 is no limit" unit:"USD"`
-	PerDay   catalog.Money `yaml:"per_day" doc:"cost that accrues in a calendar day of the organisation's zone; 0 is no limit" unit:"USD"`
-	PerMonth catalog.Money `yaml:"per_month" doc:"cost that accrues in a calendar month of the organisation's zone; 0 is no limit" unit:"USD"`
-	GPUs     int64         `yaml:"gpus" doc:"GPUs held by running pods, clusters and the most workers of endpoints; 0 is no limit" unit:"GPUs"`
-	Pods     int64         `yaml:"pods" doc:"pods that exist, running or stopped; 0 is no limit" unit:"pods"`
-	Workers  int64         `yaml:"workers" doc:"the most workers that all endpoints may have together; 0 is no limit" unit:"workers"`
-	VolumeGB int64         `yaml:"volume_gb" doc:"size of all network volumes; 0 is no limit" unit:"GB"`
+	PerHour  catalog.Money `yaml:"per_hour" doc:"cost per hour of everything running or reserved; 0 is no limit" unit:"USD" zero:"omit"`
+	PerDay   catalog.Money `yaml:"per_day" doc:"cost that accrues in a calendar day of the organisation's zone; 0 is no limit" unit:"USD" zero:"omit"`
+	PerMonth catalog.Money `yaml:"per_month" doc:"cost that accrues in a calendar month of the organisation's zone; 0 is no limit" unit:"USD" zero:"omit"`
+	GPUs     int64         `yaml:"gpus" doc:"GPUs held by running pods, clusters and the most workers of endpoints; 0 is no limit" unit:"GPUs" zero:"omit"`
+	Pods     int64         `yaml:"pods" doc:"pods that exist, running or stopped; 0 is no limit" unit:"pods" zero:"omit"`
+	Workers  int64         `yaml:"workers" doc:"the most workers that all endpoints may have together; 0 is no limit" unit:"workers" zero:"omit"`
+	VolumeGB int64         `yaml:"volume_gb" doc:"size of all network volumes; 0 is no limit" unit:"GB" zero:"omit"`
 	// Approvable is no ceiling.
 	Approvable bool `yaml:"approvable" doc:"lets operators approve single calls that the budget refuses; see docs/approvals.md"`
 }

@@ -221,7 +221,7 @@ func TestLiveDecisionsInTheConsole(t *testing.T) {
 	if took := eval[float64](t, b, `window.shown`) - began; took > 1000 {
 		t.Errorf("a refused call was shown after %.0f ms, want 1 s at most", took)
 	}
-	if rows := eval[[]string](t, b, `[...document.querySelectorAll("tbody tr")].map(e => e.textContent)`); len(rows) != 1 || !strings.Contains(rows[0], "policy gpu_count") || !strings.Contains(rows[0], "refused") {
+	if rows := eval[[]string](t, b, `[...document.querySelectorAll("tbody tr")].map(e => e.textContent)`); len(rows) != 1 || !strings.Contains(rows[0], "gpu_count: ") || !strings.Contains(rows[0], "refused") {
 		t.Errorf("rows %q, want the refused call alone, with its policy", rows)
 	}
 	check(t, b, script, "live decisions")
@@ -294,6 +294,8 @@ func (h *house) keyOfItsOwn(t *testing.T, b *tab) {
 	visit(t, b, "To the keys", `location.pathname === "/ui/keys"`)
 	eval[any](t, b, `document.querySelectorAll("details").forEach(e => { e.open = true })`)
 	click(t, b, `form[action="/ui/keys/rotate"] button`)
+	shows(t, b, "The old secret ends after 24h.")
+	click(t, b, `button.danger`)
 	b.until(t, `document.querySelector("#secret") !== null`)
 	next := eval[string](t, b, `document.querySelector("#secret").value`)
 	if next == made {
@@ -302,7 +304,9 @@ func (h *house) keyOfItsOwn(t *testing.T, b *tab) {
 	visit(t, b, "To the keys", `location.pathname === "/ui/keys"`)
 	eval[any](t, b, `document.querySelectorAll("details").forEach(e => { e.open = true })`)
 	click(t, b, `form[action="/ui/keys/revoke"] button`)
-	shows(t, b, "Done: Withdraw a key")
+	shows(t, b, "This cannot be undone.")
+	click(t, b, `button.danger`)
+	shows(t, b, "Key batch is revoked.")
 	for _, secret := range []string{made, next} {
 		if got := h.pod(t, secret, "small", "1"); got != http.StatusUnauthorized {
 			t.Errorf("a call with a secret of the revoked key: %d, want 401", got)

@@ -236,7 +236,7 @@ func (c *town) stopTheSweep(t *testing.T, b *tab) {
 	b.until(t, row+`.textContent.includes("stopped at")`)
 	eval[any](t, b, row+`.querySelector("details").open = true`)
 	eval[any](t, b, row+`.querySelector('form[action="/ui/spend/keep"] button').click()`)
-	shows(t, b, "Done: Leave an idle resource alone")
+	shows(t, b, "is left alone until")
 	b.until(t, row+`.textContent.includes("kept until")`)
 	for range 8 {
 		c.pass(t, time.Minute)

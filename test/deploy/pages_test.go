@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +34,27 @@ func steps(page string) (all []step) {
 		}
 	}
 	return all
+}
+
+// tableRow is a row of a table, and tableCommand a command of tollgate in a row.
+var (
+	tableRow     = regexp.MustCompile(`(?m)^ *\|.*\|$`)
+	tableCommand = regexp.MustCompile("`(tollgate [^`]+)`")
+)
+
+// tableCommands reads the commands of tollgate in the tables of a page.
+func tableCommands(page string) (all []step) {
+	for _, row := range tableRow.FindAllStringIndex(page, -1) {
+		for _, m := range tableCommand.FindAllStringSubmatch(page[row[0]:row[1]], -1) {
+			all = append(all, step{line: 1 + strings.Count(page[:row[0]], "\n"), commands: m[1] + "\n", output: "..."})
+		}
+	}
+	return all
+}
+
+// named reports whether a command only names one: it has no arguments, or has placeholders for them.
+func (s step) named() bool {
+	return !regexp.MustCompile(` -|"`).MatchString(s.commands) || regexp.MustCompile(`\b[A-Z]{2,}\b`).MatchString(s.commands)
 }
 
 // installed stands before pages that do not begin from nothing: a platform, a gateway that
@@ -194,6 +216,40 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// The commands and flags that tables name exist. Tables of tasks are run, too, where their commands are complete.
+func TestCommandsInTables(t *testing.T) {
+	t.Parallel()
+	checked := 0
+	for path, page := range documents(t) {
+		for _, s := range tableCommands(page) {
+			checked++
+			words := strings.Fields(s.commands)
+			out, err := exec.CommandContext(t.Context(), binary.Path(t), append(words[1:], "--help")...).CombinedOutput()
+			_, usage, _ := strings.Cut(string(out), "Usage:\n")
+			usage, _, _ = strings.Cut(strings.TrimSpace(usage), "\n")
+			command := regexp.MustCompile(`^tollgate( [a-z][a-z-]*)*`).FindString(usage)
+			named := strings.Join(words, " ")
+			if err != nil || command == "" || named != command && (strings.Contains(usage, "[command]") || !strings.HasPrefix(named, command+" ")) {
+				t.Errorf("%s:%d: %s is no command (%v): %s", path, s.line, named, err, usage)
+			}
+		}
+	}
+	if checked < 8 {
+		t.Errorf("%d commands in tables, want the many there are", checked)
+	}
+}
+
+// The page of upgrades holds for gateways without Envoys, too.
+func TestUpgradeWithoutEnvoys(t *testing.T) {
+	t.Parallel()
+	tool(t, "curl")
+	const page = "docs/tasks/upgrade.md"
+	before := regexp.MustCompile(`(?m)^envoy: .*\n`).ReplaceAllLiteralString(installed, "")
+	for _, fault := range runPage(t, page, before, read(t, page)) {
+		t.Error(fault)
+	}
+}
+
 // A page that is wrong is found wrong, and a block that is not to be run is not.
 func TestPagesThatAreWrong(t *testing.T) {
 	t.Parallel()
@@ -253,6 +309,9 @@ func runPage(t *testing.T, name, before, page string) (faults []string) {
 	}
 	before, text, _ = strings.Cut(text, separator)
 	all := steps(text)
+	if strings.HasPrefix(name, "docs/tasks/") {
+		all = append(all, slices.DeleteFunc(tableCommands(text), step.named)...)
+	}
 	for i := range all {
 		// A machine busy with other tests takes longer over a verdict than callers wait.
 		all[i].commands = strings.Replace(all[i].commands, "\norgs:\n", "\npolicies: {deadline: 10s}\nlimits: {timeout: 10s}\norgs:\n", 1)

@@ -49,7 +49,7 @@ func TestStories(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"start": start, "await": await, "halt": halt, "hangup": hangup, "appears": appears, "exits": exits, "ask": ask, "send": send, "port": port, "subst": subst, "capture": capture, "serves": serves, "refuses": refuses,
+			"start": start, "await": await, "halt": halt, "hangup": hangup, "appears": appears, "exits": exits, "ask": ask, "flood": flood, "send": send, "port": port, "subst": subst, "capture": capture, "serves": serves, "refuses": refuses,
 		},
 		Condition:           condition,
 		RequireExplicitExec: true,
@@ -147,7 +147,7 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 		_ = r.Close()
 		ts.Fatalf("%s: %v", args[0], err)
 	}
-	p := &proc{cmd: cmd, lines: make(chan string, 1000), ended: make(chan struct{})}
+	p := &proc{cmd: cmd, lines: make(chan string, 10_000), ended: make(chan struct{})}
 	ts.Value(procsKey{}).(map[string]*proc)[args[0]] = p
 	go p.follow(r)
 }
@@ -276,6 +276,30 @@ func ask(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(res.Header.Write(ts.Stdout()))
 	_, err = io.Copy(ts.Stdout(), res.Body)
 	ts.Check(err)
+}
+
+// flood N STATUS URL KEY BODY posts a body N times. All responses must have that status.
+func flood(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 5 {
+		ts.Fatalf("usage: flood N STATUS URL KEY BODY")
+	}
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	client := http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}, Timeout: patience}
+	defer client.CloseIdleConnections()
+	for range n {
+		req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, args[2], strings.NewReader(args[4]))
+		ts.Check(err)
+		req.Header.Set("Authorization", "Bearer "+args[3])
+		req.Header.Set("Content-Type", "application/json")
+		res, err := client.Do(req)
+		ts.Check(err)
+		_, err = io.Copy(io.Discard, res.Body)
+		ts.Check(errors.Join(err, res.Body.Close()))
+		if strconv.Itoa(res.StatusCode) != args[1] {
+			ts.Fatalf("status %d, want %s", res.StatusCode, args[1])
+		}
+	}
 }
 
 // send ADDRESS FILE sends the lines of a file, without the last line end, by one connection, half-closes it, and prints what comes back until

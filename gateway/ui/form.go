@@ -1,0 +1,114 @@
+package ui
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+)
+
+// confirmation asks whether an action that cannot be undone is meant.
+type confirmation struct {
+	// Action is where the form is sent, with Fields.
+	Action string
+	Fields url.Values
+	// Text is the consequence, and Button the action.
+	Text, Button string
+}
+
+// confirmedField is the field of a form that was confirmed.
+const confirmedField = "confirmed"
+
+// unconfirmed returns the page that confirms a form, nil for an action that needs no confirmation or has it.
+func unconfirmed(action string, form url.Values) *confirmation {
+	c := confirmation{Fields: form}
+	id, scope := form.Get("id"), cmp.Or(form.Get("scope"), "the organisation")
+	switch action {
+	case "keys/revoke":
+		c.Button, c.Text = "Revoke key "+id, "Every call with the key "+id+" is refused from now on. This cannot be undone."
+	case "keys/rotate":
+		c.Button, c.Text = "Rotate key "+id, "The key "+id+" gets another secret, which is shown once. The old secret ends after "+cmp.Or(form.Get("overlap"), "the default time")+"."
+	case "limits/reset":
+		c.Button, c.Text = "Empty the windows of "+scope, "The calls that "+scope+" has made so far no longer count against its limits. This cannot be undone."
+	case "spend/holds/release":
+		c.Button, c.Text = "Release reservation "+id, "The cost of reservation "+id+" no longer counts against any budget, even if its resource exists. This cannot be undone."
+	default:
+		return nil
+	}
+	if form.Get(confirmedField) == "yes" {
+		return nil
+	}
+	return &c
+}
+
+// confirm shows the page that confirms a form.
+func (v *visit) confirm(c *confirmation, page string) {
+	c.Action = v.r.URL.Path
+	v.render(http.StatusOK, "confirm", frame{Title: c.Button + "?", Page: page, Data: c})
+}
+
+// again shows the page of a form that failed, with the reason and the typed fields. Without such a page it shows the reason alone.
+func (v *visit) again(action string, form url.Values, back string, err error) {
+	status, fault := admin.StatusOf(err)
+	v.retry(action, form, back, status, fault)
+}
+
+func (v *visit) retry(action string, form url.Values, back string, status int, fault string) {
+	at, err := url.Parse(back)
+	i := -1
+	if err == nil {
+		i = slices.IndexFunc(v.pages, func(p *page) bool { return p.at != first && at.Path == v.path+p.below() })
+	}
+	if i < 0 {
+		v.fail(status, fault)
+		return
+	}
+	ctx, cancel := context.WithTimeout(v.r.Context(), admin.PartsTime)
+	defer cancel()
+	next, p := *v, v.pages[i]
+	next.r = v.r.Clone(ctx)
+	next.r.Method, next.r.URL, next.r.RequestURI = http.MethodGet, at, at.RequestURI()
+	next.r.Body, next.r.Form, next.r.PostForm = http.NoBody, nil, nil //nolint:forbidigo // a field, not http.PostForm
+	data, _, missing := p.load(&next)
+	if data == nil {
+		v.fail(status, fault)
+		return
+	}
+	next.render(status, p.name, frame{Title: p.title, Page: cmp.Or(p.under, p.name), Fault: missing, Failure: fault, Data: data, action: action, typed: form})
+}
+
+// Failed reports whether the page shows a form again that has failed: the one of an action, about something with an ID if that is not empty.
+func (f *frame) Failed(action, id string) bool {
+	return f.typed != nil && f.action == action && (id == "" || f.typed.Get("id") == id)
+}
+
+// Typed returns the value of a field as it was typed in a form that has failed, and otherwise its value for any other form.
+func (f *frame) Typed(action, id, name, otherwise string) string {
+	if f.Failed(action, id) {
+		return f.typed.Get(name)
+	}
+	return otherwise
+}
+
+// Chosen reports whether a value of a field was chosen in a form that has failed.
+func (f *frame) Chosen(action, name, value string) bool {
+	return f.Failed(action, "") && slices.Contains(f.typed[name], value)
+}
+
+// sent returns the fields of a form, without those that are about the page, and the address of the page it came from.
+func (v *visit) sent() (form url.Values, back string, err error) {
+	if err := v.r.ParseForm(); err != nil {
+		return nil, "", admin.BadRequestError{Reason: "the form cannot be read"}
+	}
+	form = make(url.Values)
+	for name, values := range v.r.PostForm { //nolint:forbidigo // a form that was sent, not http.PostForm
+		if name != "back" {
+			form[name] = values
+		}
+	}
+	return form, v.local(strings.TrimSpace(v.r.PostFormValue("back"))), nil
+}

@@ -1,0 +1,112 @@
+package ui
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/approval"
+)
+
+// noticeTime is how long a notice waits for the next page.
+const noticeTime = time.Minute
+
+// notice is a sentence about a completed action, which the next page shows once.
+type notice struct {
+	Text string    `json:"text"`
+	At   time.Time `json:"at"`
+}
+
+// noticeSecret returns the secret under which the notices of a request are sealed: the value of the session's cookie, or, where nobody logs in, a
+// value of this process. Nobody else can make a notice for the browser.
+func (c *Console) noticeSecret(r *http.Request) []byte {
+	if value, ok := c.cookie(r, sessionCookie); ok && !c.people.open() {
+		return []byte(value)
+	}
+	return []byte(c.secret)
+}
+
+// leave has the next page show a notice. A notice that cannot be sealed is not shown.
+func (v *visit) leave(text string) {
+	seal, err := v.sessions.cipherOf(v.noticeSecret(v.r), noticeCookie)
+	if err != nil {
+		return
+	}
+	plain, err := json.Marshal(notice{text, v.deps.Now()})
+	if err != nil {
+		return
+	}
+	sealed := seal.Seal(nil, nil, plain, nil) //nolint:gosec // the cipher draws a random nonce itself
+	v.setCookie(v.w, v.r, noticeCookie, base64.RawURLEncoding.EncodeToString(sealed), int(noticeTime.Seconds()))
+}
+
+// take returns the notice that an action has left for this page, "" for none, and deletes it.
+func (v *visit) take() string {
+	value, ok := v.cookie(v.r, noticeCookie)
+	if !ok || v.r.Method != http.MethodGet {
+		return ""
+	}
+	v.setCookie(v.w, v.r, noticeCookie, "", -1)
+	sealed, err := base64.RawURLEncoding.DecodeString(value)
+	if err != nil {
+		return ""
+	}
+	seal, err := v.sessions.cipherOf(v.noticeSecret(v.r), noticeCookie)
+	if err != nil {
+		return ""
+	}
+	plain, err := seal.Open(nil, nil, sealed, nil)
+	var n notice
+	if err != nil || json.Unmarshal(plain, &n) != nil || v.deps.Now().Sub(n.At) > noticeTime {
+		return ""
+	}
+	return n.Text
+}
+
+// outcome describes what an action did, by its answer and the fields of its form.
+func outcome(action string, form url.Values, answer any) string {
+	id := form.Get("id")
+	switch action {
+	case "keys/revoke":
+		return "Key " + id + " is revoked."
+	case "limits/reset":
+		return "The windows of " + cmp.Or(form.Get("scope"), "the organisation") + " are empty."
+	case "spend/holds/release":
+		return "Reservation " + id + " is released."
+	case "spend/keep", "resources/keep":
+		if kept, err := as[admin.Kept](answer); err == nil && kept.Until != nil {
+			return id + " is left alone until " + moment(kept.Until) + "."
+		}
+		return id + " is left alone."
+	case "spend/adopt":
+		if adopted, err := as[admin.Adopted](answer); err == nil {
+			return fmt.Sprintf("%s belongs to %s. Before, it belonged to %s.", id, adopted.Owner, adopted.Was)
+		}
+	case "spend/reconcile":
+		if r, err := as[admin.Reconciled](answer); err == nil {
+			return fmt.Sprintf("The ledger was compared with the platform: %d resources, %d adopted, %d removed, %d changed.", r.Resources, r.Adopted, r.Removed, r.Changed)
+		}
+	case "approvals/grant", "approvals/deny":
+		if r, err := as[approval.Record](answer); err == nil {
+			return answered(&r)
+		}
+	}
+	return "The action is completed: " + action + "."
+}
+
+// answered describes the answer to a request for approval.
+func answered(r *approval.Record) string {
+	if r.State != approval.Granted {
+		return fmt.Sprintf("Request %s is %s until %s.", r.ID, r.State, moment(&r.Until))
+	}
+	most := ""
+	if r.Answer != nil && r.Answer.MaxUSD != "" {
+		most = fmt.Sprintf(", for at most %s USD per %s", usd(r.Answer.MaxUSD), r.Per)
+	}
+	return fmt.Sprintf("Request %s is granted: the call may pass once until %s%s.", r.ID, moment(&r.Until), most)
+}
