@@ -304,6 +304,9 @@ func moment(t *time.Time) string {
 
 func adjustedLine(a *admin.AdjustedAccrual) string {
 	line := fmt.Sprintf("%s: %s USD today (%s), %s USD this month (%s); request %s", a.Scope, a.Day, signed(a.DayChange), a.Month, signed(a.MonthChange), a.RequestID)
+	if a.Period != "" {
+		line = fmt.Sprintf("%s: %s USD in the %s (%s); request %s", a.Scope, a.Accrued, a.Period, signed(a.Change), a.RequestID)
+	}
 	if a.Repeated {
 		line += " made this adjustment before, nothing was changed"
 	}

@@ -38,7 +38,7 @@ func (f *Reserve) requestRun(ctx context.Context, ex *filter.Exchange, row *oper
 	plan, owner := ex.Tenant.Budgets, spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
 	most, _, known := ex.MostOf(price)
 	if !known && plan.Accrues(owner) {
-		return problem.PriceUnknown.New("what this run costs at most cannot be determined, and a budget per day or month applies")
+		return problem.PriceUnknown.New("what this run costs at most cannot be determined, and a budget for accrued cost applies")
 	}
 	r := &filter.Reservation{Of: operation.KindJob, Verb: row.Verb, Reservation: spend.Reservation{
 		Hold: ulid.Make().String(), Kind: string(operation.KindJob), Owner: owner, After: onceOf(most),
@@ -70,7 +70,7 @@ func onceOf(cost catalog.Money) spend.Amounts {
 // predict: not a batch, nor a call to a load-balanced endpoint.
 func expectable(ex *filter.Exchange, row *operation.Row) bool { return !row.Opaque && !ex.FillsBatch() }
 
-// unpriced refuses a run without a known price where a budget of a day or month
+// unpriced refuses a run without a known price where a budget for accrued cost
 // applies, unless it is on an endpoint of the organisation: its cost is that of the
 // endpoint's workers.
 func (f *Reserve) unpriced(ctx context.Context, ex *filter.Exchange) error {
@@ -88,7 +88,7 @@ func (f *Reserve) unpriced(ctx context.Context, ex *filter.Exchange) error {
 			return nil
 		}
 	}
-	return problem.PriceUnknown.New("what runs of this model cost is not known, and a budget per day or month applies")
+	return problem.PriceUnknown.New("what runs of this model cost is not known, and a budget for accrued cost applies")
 }
 
 // responseRun settles the cost of a run, or the cost that the answer about a job
