@@ -158,7 +158,7 @@ func atMost(ran *filter.Ran, size int64) *filter.Ran {
 		return ran
 	}
 	bound := *ran
-	bound.Counted, bound.Prompt = true, size
+	bound.Counted, bound.Prompt, bound.Cached = true, size, 0
 	return &bound
 }
 
@@ -228,7 +228,7 @@ func costOf(r *filter.Ran, id string, price catalog.Run, whole bool) (a spend.Am
 		cost, known = price.PerRun, true
 	case price.PerTokens > 0:
 		known = r.Counted
-		cost = price.OfTokens(r.Prompt, r.Completion) + max(price.OfTokens(r.Unsplit, 0), price.OfTokens(0, r.Unsplit))
+		cost = price.OfUsage(r.Prompt, r.Cached, r.Completion) + max(price.OfTokens(r.Unsplit, 0), price.OfTokens(0, r.Unsplit))
 	}
 	a[spend.Cost] = int64(cost)
 	return a.Clamped(), known
