@@ -107,7 +107,7 @@ func (g *Gateway) adminDeps() admin.Deps {
 		Limits:    limits.Rows{Limiter: g.limiter, Org: g.org, Tenant: func(id string) *filter.Tenant { return g.pipeline().Callers.Tenants[id] }, Now: g.deps.Now},
 		Legacy:    g.retired.Rows(),
 		Spend:     g.money.Rows(),
-		Approvals: answers.Rows{Store: g.approvals, Org: g.org},
+		Approvals: answers.Rows{Store: g.approvals, Org: g.org, Now: g.deps.Now},
 		Keys:      g.keys.Rows(),
 		Tokens:    g.tokens.Rows(),
 		Envoys:    g.envoys,

@@ -108,6 +108,7 @@ func overviewPage(o *admin.Overview, _ asked) (p page) {
 		none string
 	}{
 		{o.Gateways, ""},
+		{o.Approvals, "No request waits for approval."},
 		{o.Budgets, "No budget is near its end."},
 		{o.Refused, "Nothing was refused today."},
 		{o.Idle, "No money is spent on idle resources."},

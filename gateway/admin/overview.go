@@ -62,11 +62,11 @@ type gatewayList struct {
 func (d Deps) overviewRows() []row.Row {
 	return []row.Row{
 		{
-			Pattern: "GET /admin/overview", Summary: "The entries that need attention: gateways, budgets, refusals, idle money, drift", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.overview),
+			Pattern: "GET /admin/overview", Summary: "The entries that need attention: gateways, requests for approval, budgets, refusals, idle money, drift", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.overview),
 			Commands: []row.Command{{
-				Use: "status", Short: "Show the entries that need attention: gateways, budgets, refusals, idle money, drift", Example: "tollgate status\ntollgate status --org acme -o json",
-				Long: `Shows the gateways that share a Redis, with their versions and revisions; budgets
-that are nearly used up; the refusals of today and their reasons; the cost of idle
+				Use: "status", Short: "Show the entries that need attention: gateways, approvals, budgets, refusals, idle money, drift", Example: "tollgate status\ntollgate status --org acme -o json",
+				Long: `Shows the gateways that share a Redis, with their versions and revisions; requests
+that wait for approval; budgets that are nearly used up; the refusals of today and their reasons; the cost of idle
 resources; and where a ledger may differ from the platform.`,
 			}},
 		},
@@ -109,17 +109,19 @@ type Drift struct {
 type Overview struct {
 	At time.Time `json:"at"`
 	// Gateways is empty for askers bound to an organisation.
-	Gateways []Instance   `json:"gateways"`
-	Budgets  []NearBudget `json:"budgets"`
-	Refused  []Refused    `json:"refused"`
-	Idle     []IdleMoney  `json:"idle"`
-	Drift    []Drift      `json:"drift"`
+	Gateways []Instance `json:"gateways"`
+	// Approvals wait for an answer.
+	Approvals []PendingApproval `json:"approvals"`
+	Budgets   []NearBudget      `json:"budgets"`
+	Refused   []Refused         `json:"refused"`
+	Idle      []IdleMoney       `json:"idle"`
+	Drift     []Drift           `json:"drift"`
 	// Unknown names the parts that could not be read.
 	Unknown []string `json:"unknown"`
 }
 
 func (d Deps) overview(ctx context.Context, s row.Scope, p anyOrg) (*Overview, error) {
-	o := &Overview{At: s.Now.UTC(), Gateways: []Instance{}, Budgets: []NearBudget{}, Refused: []Refused{}, Idle: []IdleMoney{}, Drift: []Drift{}, Unknown: []string{}}
+	o := &Overview{At: s.Now.UTC(), Gateways: []Instance{}, Approvals: []PendingApproval{}, Budgets: []NearBudget{}, Refused: []Refused{}, Idle: []IdleMoney{}, Drift: []Drift{}, Unknown: []string{}}
 	if s.Org == "" {
 		var err error
 		o.Gateways, err = d.Fleet.Gateways(ctx)
@@ -149,6 +151,9 @@ func (o *Overview) add(ctx context.Context, d *Deps, org string) {
 		o.near(org, l)
 		o.drifted(org, l)
 	}
+	pending, err := d.Approvals.Pending(ctx, org)
+	o.missed("requests for approval of "+org, err)
+	o.Approvals = append(o.Approvals, pending...)
 	idle, err := d.Spend.Idle(ctx, org)
 	o.missed("idle resources of "+org, err)
 	if err == nil && len(idle.Resources) > 0 {

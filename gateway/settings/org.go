@@ -25,6 +25,7 @@ func (o *Org) validate(at string) []error {
 		}
 	}
 	check(at+".id", o.ID)
+	errs = append(errs, fault.At(at+".contact", checkContact(o.Contact)))
 	if err := o.Isolation.Validate(); err != nil {
 		errs = append(errs, fault.At(at+".isolation", err))
 	}
@@ -78,6 +79,8 @@ type Org struct {
 	Credential strictyaml.Secret `yaml:"credential,required" doc:"the organisation's platform key, which no other organisation has"`
 
 	RunCredential strictyaml.Secret `yaml:"run_credential" doc:"another platform key of the organisation, which is sent with runs and load-balanced calls alone, instead of credential: one that can do no more than call endpoints; empty is credential"`
+
+	Contact string `yaml:"contact" doc:"where its callers get help with refusals, instead of the gateway's contact"`
 
 	Limit        ratelimit.Limit   `yaml:"limits" doc:"quotas all its callers share; absent windows are not limited"`
 	Failure      Failure           `yaml:"failure" doc:"what happens to its callers while the store is away, instead of limits.failure"`
