@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 )
@@ -24,14 +25,11 @@ func (f Format) body(e event) ([]byte, error) {
 		return json.Marshal(e)
 	}
 	s, _ := e.Data.(Spoken)
-	text := escaped.Replace(s.Text)
-	if text == "" {
-		text = escaped.Replace(e.Type)
-	}
+	parts := []string{escaped.Replace(cmp.Or(s.Text, e.Type))}
 	for _, l := range s.Links {
-		text += " <" + linked.Replace(l.URL) + "|" + linked.Replace(l.Title) + ">"
+		parts = append(parts, "<"+linked.Replace(l.URL)+"|"+linked.Replace(l.Title)+">")
 	}
-	return json.Marshal(map[string]string{"text": text})
+	return json.Marshal(map[string]string{"text": strings.Join(parts, " ")})
 }
 
 // escaped writes what Slack takes for the beginning of a link or a mention as the
