@@ -37,7 +37,7 @@ type Sources struct {
 	WithoutSecrets bool
 	// Before is the configuration in force, from the same sources with the same judge. A file of an organisation that has not changed keeps its
 	// section, unless one of its secrets or the main file has. A file of an organisation with a fault then keeps the organisation's section of that, and is
-	// named in Config.Refused; nil makes it a fault of the whole.
+	// named in Config.Refused; nil makes it a fault of the whole. Before is committed.
 	Before *Loaded
 }
 
@@ -78,6 +78,10 @@ func (l *Loaded) Refuse(err error) (*Loaded, error) {
 	}
 	return nil, l.Locate(err)
 }
+
+// Commit says that the configuration is in force: Refuse refuses nothing any more. It releases the configuration before, which
+// would keep all earlier ones in memory.
+func (l *Loaded) Commit() { l.again = nil }
 
 // Locate gives faults found later, by the parts made from the configuration, their place in
 // the file.
@@ -139,6 +143,7 @@ func Parse(name string, data []byte, src Sources, judge Judge) (*Loaded, error) 
 func parse(name string, data []byte, src Sources, judge Judge, in Inputs, refused map[string]string) (*Loaded, error) {
 	l := &Loaded{Config: settings.Default(), Inputs: in, judge: judge, refused: refused, allowances: make(map[string]*allowance), readFile: src.ReadFile}
 	if src.Before != nil {
+		src.Before.Commit()
 		l.again = func(refused map[string]string) (*Loaded, error) {
 			return parse(name, data, src, judge, l.Inputs, refused)
 		}

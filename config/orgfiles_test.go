@@ -7,10 +7,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"weak"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -414,4 +416,35 @@ func TestUnchangedOrgFilesStay(t *testing.T) {
 	if l = load(l); len(l.Config.Refused) != 3 {
 		t.Errorf("refused by narrower bounds are %v, want all three", l.Config.Refused)
 	}
+}
+
+// A configuration is not kept once a newer one is in force, whether files changed or not, and whether the newer one was read in one
+// reading or was refused a file.
+func TestEarlierConfigurationsAreReleased(t *testing.T) {
+	d := newTree(t, map[string]string{"conf.d/acme.yaml": orgText("acme", ""), "conf.d/globex.yaml": orgText("globex", "")})
+	now, err := d.load(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var earlier []weak.Pointer[config.Loaded]
+	for i := range 6 {
+		earlier = append(earlier, weak.Make(now))
+		switch i % 3 {
+		case 0:
+			d.write("conf.d/acme.yaml", orgText("acme", fmt.Sprintf("labels: [{name: l%d}]", i)))
+		case 1:
+			d.write("conf.d/globex.yaml", "id: globex\nwrong: 1\n")
+		}
+		if now, err = d.load(now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now.Commit()
+	runtime.GC()
+	for i, p := range earlier {
+		if p.Value() != nil {
+			t.Errorf("the configuration before reload %d is still in memory", i+1)
+		}
+	}
+	runtime.KeepAlive(now)
 }

@@ -54,6 +54,7 @@ var words = map[string]string{
 	"exceptions[].operations[]":        "names of operations",
 	"exceptions[].where":               "pointers into a body",
 	"exceptions[].max_usd_per_hour":    "amount",
+	"contact":                          "text for people",
 	"exceptions[].reason":              "text for people",
 	"exceptions[].granted_by":          "text for people",
 	"teams[].id":                       "name",

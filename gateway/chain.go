@@ -74,7 +74,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	finder := once.Finder{Reader: reader, Account: asks, Time: cfg.Timeouts.Lookup, Patience: cfg.Timeouts.Call + money.Answering, Unresolved: g.started.Spend.Unresolved}
 	addresses := filter.Addresses{Public: platform.PublicRuns(cfg), Balanced: platform.PublicBalanced(cfg)}
 	made := &once.Repeats{Finder: finder, Addresses: addresses}
-	approvals := &grants.Grants{Repeats: made.Repeats}
+	approvals := &grants.Grants{Repeats: made.Repeats, Requested: g.alerts.ApprovalRequested}
 	judge := &filter.Judge{
 		Policies: engine, Reads: filter.ReadsOf(g.api), Template: g.api.Operation("getTemplate"), Templates: g.api.Operation("listTemplates"),
 		Reader: reader, Recorder: g.recorder, Approvals: approvals,
@@ -82,7 +82,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	count := &filter.Count{Recorder: g.recorder}
 	names := legacy.Names()
 	admit := filter.Admit{Names: names, Urgency: legacy.Urgency()}
-	chain := new(filter.Chain)
+	chain := &filter.Chain{Help: filter.Help{Contact: cfg.Contact, Pages: cfg.DecisionPages()}}
 
 	// The order of the pipeline. Cheap before dear, identity before quota,
 	// quota before bodies; size before everything.

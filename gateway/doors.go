@@ -107,7 +107,7 @@ func (g *Gateway) adminDeps() admin.Deps {
 		Limits:    limits.Rows{Current: g.view, Limiter: g.limiter, Tenant: func(id string) *filter.Tenant { return g.pipeline().Callers.Tenants[id] }, Now: g.deps.Now},
 		Legacy:    g.retired.Rows(),
 		Spend:     g.money.Rows(),
-		Approvals: answers.Rows{Current: g.view, Store: g.approvals},
+		Approvals: answers.Rows{Current: g.view, Store: g.approvals, Now: g.deps.Now},
 		Keys:      g.keys.Rows(),
 		Tokens:    g.tokens.Rows(),
 		Envoys:    g.envoys,

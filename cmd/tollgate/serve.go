@@ -112,8 +112,10 @@ func warn(loaded *config.Loaded, logger *slog.Logger) {
 }
 
 // reload puts the file's configuration in force in the place of now, or says why not,
-// and returns the inputs that it was read from.
+// and returns the inputs that it was read from. It frees the old configuration and the garbage of the reading at once: the next
+// reload may follow in a second, and memory must not grow with the number of reloads.
 func reload(g *gateway.Gateway, path string, logger *slog.Logger, judge gateway.Judge, now **config.Loaded) config.Inputs {
+	defer debug.FreeOSMemory()
 	g.Reopen()
 	loaded, err := config.Load(path, config.Sources{Before: *now}, judge)
 	if err != nil {
@@ -130,6 +132,7 @@ func reload(g *gateway.Gateway, path string, logger *slog.Logger, judge gateway.
 		}
 		loaded = next // each time with one file less
 	}
+	loaded.Commit()
 	*now = loaded
 	for _, f := range loaded.Config.Refused {
 		logger.Error("file of an organisation refused, its last good section stays", "file", f.File, "org", f.Org, "fault", f.Fault)

@@ -120,6 +120,7 @@ func overviewPage(o *admin.Overview, _ asked) (p page) {
 		known, none string
 	}{
 		{o.Gateways, "", ""},
+		{o.Approvals, admin.PartApprovals, "No request waits for approval."},
 		{o.Budgets, admin.PartBudgets, "No budget is near its end."},
 		{o.Refused, admin.PartRefusals, "Nothing was refused today."},
 		{o.Idle, admin.PartIdle, "No money is spent on idle resources."},
@@ -313,6 +314,9 @@ func moment(t *time.Time) string {
 
 func adjustedLine(a *admin.AdjustedAccrual) string {
 	line := fmt.Sprintf("%s: %s USD today (%s), %s USD this month (%s); request %s", a.Scope, a.Day, signed(a.DayChange), a.Month, signed(a.MonthChange), a.RequestID)
+	if a.Period != "" {
+		line = fmt.Sprintf("%s: %s USD in the %s (%s); request %s", a.Scope, a.Accrued, a.Period, signed(a.Change), a.RequestID)
+	}
 	if a.Repeated {
 		line += " made this adjustment before, nothing was changed"
 	}

@@ -151,7 +151,7 @@ func (g *Access) Budgets(ctx context.Context, caller *identity.Caller, tenant *f
 			if known {
 				b.Used, b.Reserved, b.Left = text(c.Used), text(c.Reserved), text(c.Left())
 			}
-			if c.Index == spend.PerDay || c.Index == spend.PerMonth {
+			if spend.Accrues(c.Index) && c.Index != spend.InTotal {
 				b.Ends = new(ends[c.Index-spend.PerDay])
 			}
 			out = append(out, b)

@@ -28,11 +28,12 @@ func deps(token string) admin.Deps {
 		Admins:  func() *admin.Directory { return directory(token) },
 		Now:     func() time.Time { return time.Unix(1e9, 0) },
 
-		Attempts: unbounded{},
-		Logger:   slog.New(slog.DiscardHandler),
-		Ready:    func() admin.Readiness { return admin.Readiness{Ready: true, Status: "ready", Revision: "r1"} },
-		Limits:   quotas{},
-		Envoys:   envoys{},
+		Attempts:  unbounded{},
+		Logger:    slog.New(slog.DiscardHandler),
+		Ready:     func() admin.Readiness { return admin.Readiness{Ready: true, Status: "ready", Revision: "r1"} },
+		Limits:    quotas{},
+		Envoys:    envoys{},
+		Approvals: requests{},
 
 		Policies:  func() []admin.PolicyStatus { return []admin.PolicyStatus{{Org: "acme", Revision: "p1"}} },
 		Decisions: history{},

@@ -12,8 +12,25 @@ import (
 // cannot be answered so.
 type Approvals interface {
 	List(ctx context.Context, org string) (requests any, err error)
+	// Pending returns the requests that wait for an answer, the next end first.
+	Pending(ctx context.Context, org string) ([]PendingApproval, error)
 	Grant(ctx context.Context, org string, a Approval) (request any, err error)
 	Deny(ctx context.Context, org string, a Approval) (request any, err error)
+}
+
+// PendingApproval is a request for approval that waits for an answer.
+type PendingApproval struct {
+	Org  string `json:"org"`
+	ID   string `json:"id"`
+	Team string `json:"team,omitempty"`
+	Key  string `json:"key"`
+	// Call is the request line, Asks describes its resources, "" if they are unknown.
+	Call string `json:"call"`
+	Asks string `json:"asks,omitempty"`
+	// USD is the highest cost of the call per Per, hour or run; "" if it is unknown.
+	USD   string    `json:"usd,omitempty"`
+	Per   string    `json:"per,omitempty"`
+	Until time.Time `json:"until"`
 }
 
 // Approval is an operator's answer to a request.

@@ -81,7 +81,7 @@ type Forecast struct {
 	Month     Estimate `json:"month"`
 	// Days is how many whole days of history it is made from.
 	Days int `json:"days"`
-	// Budgets are those of a day or month.
+	// Budgets are those for accrued cost.
 	Budgets []Budget `json:"budgets"`
 }
 

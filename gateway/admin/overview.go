@@ -69,13 +69,14 @@ type gatewayList struct {
 func (d Deps) overviewRows() []row.Row {
 	return []row.Row{
 		{
-			Pattern: "GET /admin/overview", Summary: "The entries that need attention: gateways, budgets, refusals, idle money, drift", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.overview),
+			Pattern: "GET /admin/overview", Summary: "The entries that need attention: gateways, requests for approval, budgets, refusals, idle money, drift", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.overview),
 			Commands: []row.Command{{
-				Use: "status", Short: "Show the entries that need attention: gateways, budgets, refusals, idle money, drift", Example: "tollgate status\ntollgate status --org acme -o json",
-				Long: `Shows the gateways that share a Redis, with their versions and revisions; budgets
-that are nearly used up; the refusals of today and their reasons; the cost of idle
-resources; and where a ledger may differ from the platform. The column undelivered has
-the records of decisions and changes that a receiver has not taken, or that were dropped.`,
+				Use: "status", Short: "Show the entries that need attention: gateways, approvals, budgets, refusals, idle money, drift", Example: "tollgate status\ntollgate status --org acme -o json",
+				Long: `Shows the gateways that share a Redis, with their versions and revisions; requests
+that wait for approval; budgets that are nearly used up; the refusals of today and
+their reasons; the cost of idle resources; and where a ledger may differ from the
+platform. The column undelivered has the records of decisions and changes that a
+receiver has not taken, or that were dropped.`,
 			}},
 		},
 		{
@@ -117,21 +118,24 @@ type Drift struct {
 type Overview struct {
 	At time.Time `json:"at"`
 	// Gateways is empty for askers bound to an organisation.
-	Gateways []Instance   `json:"gateways"`
-	Budgets  []NearBudget `json:"budgets"`
-	Refused  []Refused    `json:"refused"`
-	Idle     []IdleMoney  `json:"idle"`
-	Drift    []Drift      `json:"drift"`
+	Gateways []Instance `json:"gateways"`
+	// Approvals wait for an answer.
+	Approvals []PendingApproval `json:"approvals"`
+	Budgets   []NearBudget      `json:"budgets"`
+	Refused   []Refused         `json:"refused"`
+	Idle      []IdleMoney       `json:"idle"`
+	Drift     []Drift           `json:"drift"`
 	// Unknown names the parts that could not be read, and why; see Knows.
 	Unknown []string `json:"unknown"`
 }
 
 // The parts of an Overview that may be unknown.
 const (
-	PartGateways = "other gateways"
-	PartBudgets  = "budgets"
-	PartIdle     = "idle resources"
-	PartRefusals = "refusals"
+	PartGateways  = "other gateways"
+	PartApprovals = "requests for approval"
+	PartBudgets   = "budgets"
+	PartIdle      = "idle resources"
+	PartRefusals  = "refusals"
 )
 
 // Knows reports whether a part was read, for all organisations. Otherwise an empty list does not mean that there is nothing.
@@ -147,15 +151,21 @@ const partsAtOnce = 32
 
 // orgParts are the parts of the overview of one organisation.
 type orgParts struct {
-	org                            string
-	ledger                         *Ledger
-	idle                           *IdleList
-	refused                        []Refused
-	ledgerErr, idleErr, refusedErr error
+	org       string
+	approvals []PendingApproval
+	ledger    *Ledger
+	idle      *IdleList
+	refused   []Refused
+
+	approvalsErr, ledgerErr, idleErr, refusedErr error
 }
 
 // read reads the parts with group.
 func (p *orgParts) read(ctx context.Context, d *Deps, group *errgroup.Group) {
+	group.Go(func() error {
+		p.approvals, p.approvalsErr = d.Approvals.Pending(ctx, p.org)
+		return nil
+	})
 	group.Go(func() error {
 		p.ledger, p.ledgerErr = d.Spend.Show(ctx, p.org)
 		return nil
@@ -173,7 +183,7 @@ func (p *orgParts) read(ctx context.Context, d *Deps, group *errgroup.Group) {
 func (d Deps) overview(ctx context.Context, s row.Scope, p anyOrg) (*Overview, error) {
 	ctx, cancel := context.WithTimeout(ctx, PartsTime)
 	defer cancel()
-	o := &Overview{At: s.Now.UTC(), Gateways: []Instance{}, Budgets: []NearBudget{}, Refused: []Refused{}, Idle: []IdleMoney{}, Drift: []Drift{}, Unknown: []string{}}
+	o := &Overview{At: s.Now.UTC(), Gateways: []Instance{}, Approvals: []PendingApproval{}, Budgets: []NearBudget{}, Refused: []Refused{}, Idle: []IdleMoney{}, Drift: []Drift{}, Unknown: []string{}}
 	var group errgroup.Group
 	group.SetLimit(partsAtOnce)
 	var gatewaysErr error
@@ -214,6 +224,8 @@ func (o *Overview) add(p *orgParts) {
 		o.near(p.org, p.ledger)
 		o.drifted(p.org, p.ledger)
 	}
+	o.missed(PartApprovals+" of "+p.org, p.approvalsErr)
+	o.Approvals = append(o.Approvals, p.approvals...)
 	o.missed(PartIdle+" of "+p.org, p.idleErr)
 	if p.idleErr == nil && len(p.idle.Resources) > 0 {
 		var sum float64

@@ -89,13 +89,24 @@ func overview(t *testing.T, d admin.Deps, query, token string) (o admin.Overview
 	return o
 }
 
+// requests are the requests for approval of tests.
+type requests struct{ admin.Approvals }
+
+func (requests) Pending(_ context.Context, org string) ([]admin.PendingApproval, error) {
+	if org == "acme" {
+		return []admin.PendingApproval{{Org: org, ID: "ap-1", Key: "ann", Call: "POST /v2/pods"}}, nil
+	}
+	return nil, nil
+}
+
 func TestOverview(t *testing.T) {
 	d := deps("")
 	d.Spend, d.Fleet = books{}, ships{}
 	now := time.Unix(1e9, 0).UTC()
 	acme := admin.Overview{
-		At:       now,
-		Gateways: []admin.Instance{{Instance: "blue", Version: "v1", Revision: "r1"}},
+		At:        now,
+		Gateways:  []admin.Instance{{Instance: "blue", Version: "v1", Revision: "r1"}},
+		Approvals: []admin.PendingApproval{{Org: "acme", ID: "ap-1", Key: "ann", Call: "POST /v2/pods"}},
 		Budgets: []admin.NearBudget{
 			{"acme", "team ops", 100, admin.Budget{Name: "pods", Limit: "0", Used: "0"}},
 			{"acme", "team ops", 80, admin.Budget{Name: "per_hour", Limit: "10", Used: "7", Reserved: "1", Left: "2"}},

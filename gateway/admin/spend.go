@@ -111,7 +111,7 @@ type Budget struct {
 	Used     string `json:"used"`
 	Reserved string `json:"reserved"`
 	Left     string `json:"left"`
-	// UsedUp is the day, in the organisation's zone, on which that of a day or month is
+	// UsedUp is the day, in the organisation's zone, on which a budget of a period is
 	// expected to be used up, absent if the period ends first.
 	UsedUp string `json:"usedUp,omitempty"`
 	// Over is by how much runs under way can pass it at most, absent if they cannot.

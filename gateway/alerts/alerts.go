@@ -251,7 +251,7 @@ func (t *Alerts) send(ctx context.Context, o *settings.Org, id, kind string, at 
 	if err != nil {
 		return err
 	}
-	return sender.Send(ctx, id, kind, at, data)
+	return sender.Send(ctx, id, kind, at, spoken(t.Config(), o.ID, kind, data))
 }
 
 // idleAlert is the alert about an idle resource.

@@ -101,7 +101,10 @@ func (l *lead) bound(k settings.Key) (settings.Key, error) {
 	errs = append(errs,
 		atMost("budget.per_hour", &k.Budget.PerHour, l.key.Budget.PerHour, l.team.Budget.PerHour),
 		atMost("budget.per_day", &k.Budget.PerDay, l.key.Budget.PerDay, l.team.Budget.PerDay),
-		atMost("budget.per_month", &k.Budget.PerMonth, l.key.Budget.PerMonth, l.team.Budget.PerMonth))
+		atMost("budget.per_week", &k.Budget.PerWeek, l.key.Budget.PerWeek, l.team.Budget.PerWeek),
+		atMost("budget.per_month", &k.Budget.PerMonth, l.key.Budget.PerMonth, l.team.Budget.PerMonth),
+		atMost("budget.per_quarter", &k.Budget.PerQuarter, l.key.Budget.PerQuarter, l.team.Budget.PerQuarter),
+		atMost("budget.total", &k.Budget.Total, l.key.Budget.Total, l.team.Budget.Total))
 	if end := l.caller.Until; !end.IsZero() {
 		if k.Expires.IsZero() {
 			k.Expires = end

@@ -50,6 +50,8 @@ type Chain struct {
 	// Head holds the stages that need headers only, Content those that need
 	// the body, Call those that judge one v2 call.
 	Head, Content, Call []Filter
+	// Help is added to refusals.
+	Help Help
 }
 
 // The parts of a chain.
@@ -135,6 +137,7 @@ func (c *Chain) RunResponse(ctx context.Context, ex *Exchange) {
 		}
 		ex.Path.entered[part] = 0
 	}
+	c.Help.onLegacy(ex)
 	ex.Event.Complete(ex.Answer.Status, len(ex.Answer.Body))
 	if o := ex.Ports.Observer; o != nil && !ex.Path.Nested {
 		o.Ended(ex)
@@ -195,6 +198,7 @@ func (c *Chain) refuse(ex *Exchange, stage string, err error) {
 	}
 	e.Cause = p.Unwrap()
 	ex.Faults = p.Errors
+	c.Help.onProblem(ex, p)
 	ex.Answer = ex.render(p)
 }
 

@@ -69,7 +69,9 @@ func spentBy(balances []spend.Balance, plan *spend.Plan) policies.Spend {
 		}
 		*to = policies.Account{
 			Burn: catalog.Money(sum(spend.Burn)), Day: catalog.Money(b.Day), Month: catalog.Money(b.Month),
+			Week: catalog.Money(b.Week), Quarter: catalog.Money(b.Quarter), Total: catalog.Money(b.Total),
 			BurnLimit: limit(budget.PerHour), DayLimit: limit(budget.PerDay), MonthLimit: limit(budget.PerMonth),
+			WeekLimit: limit(budget.PerWeek), QuarterLimit: limit(budget.PerQuarter), TotalLimit: limit(budget.Total),
 			GPUs: sum(spend.GPUs), Pods: sum(spend.Pods), Workers: sum(spend.Workers), VolumeGB: sum(spend.VolumeGB),
 		}
 	}

@@ -40,6 +40,8 @@ func (c *Class) Scope(caller *identity.Caller) ratelimit.Scope {
 type Tenant struct {
 	// ID is the organisation's id.
 	ID string
+	// Contact is the contact line that its refusals show, "" for that of the gateway.
+	Contact string
 	// Limits holds the quotas of its scopes, those that limit nothing included. An id that
 	// ends with a colon is that of all whose ids begin so and have no quotas of their own.
 	Limits map[ratelimit.Ref]ratelimit.Limit

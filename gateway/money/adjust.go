@@ -49,20 +49,28 @@ func (l Rows) Adjust(ctx context.Context, org string, a admin.Adjustment) (*admi
 	if err != nil {
 		return nil, err
 	}
-	scope := adjustment.Owner.Scopes()[0].String()
+	scope, long := adjustment.Owner.Scopes()[0].String(), adjustment.Period != spend.OfDay && adjustment.Period != spend.OfMonth
 	switch out.Status {
 	case spend.AccrualConflict:
 		return nil, row.RefusedError{Status: http.StatusConflict, Reason: fmt.Sprintf("request %s made another adjustment: use another request_id", adjustment.ID)}
 	case spend.AccrualBelowZero:
-		return nil, admin.BadRequestError{Reason: fmt.Sprintf("%s has accrued %s USD today and %s USD this month, less than this would subtract: use a smaller amount, or kind reset", scope, usd(out.Day), usd(out.Month))}
+		had := fmt.Sprintf("%s USD today and %s USD this month", usd(out.Day), usd(out.Month))
+		if long {
+			had = fmt.Sprintf("%s USD in the %s", usd(out.Accrued.Of(adjustment.Period)), a.Period)
+		}
+		return nil, admin.BadRequestError{Reason: fmt.Sprintf("%s has accrued %s, less than this would subtract: use a smaller amount, or kind reset", scope, had)}
 	case spend.AccrualClosed:
 		return nil, fmt.Errorf("%w: the ledger is being rebuilt", spend.ErrUnavailable)
 	case spend.AccrualMade, spend.AccrualRepeated:
 	}
-	return &admin.AdjustedAccrual{
-		RequestID: adjustment.ID, Scope: scope, DayChange: usd(out.DayChange), MonthChange: usd(out.MonthChange), Day: usd(out.Day), Month: usd(out.Month),
+	made := &admin.AdjustedAccrual{
+		RequestID: adjustment.ID, Scope: scope, DayChange: usd(out.Change.Day), MonthChange: usd(out.Change.Month), Day: usd(out.Day), Month: usd(out.Month),
 		Repeated: out.Status == spend.AccrualRepeated,
-	}, nil
+	}
+	if p := adjustment.Period; long {
+		made.Period, made.Change, made.Accrued = a.Period, usd(out.Change.Of(p)), usd(out.Accrued.Of(p))
+	}
+	return made, nil
 }
 
 // ownerOf returns the owner that a team and a key name, each of which may be "". Its error names what is not configured.

@@ -109,7 +109,7 @@ func (l Rows) Forecast(ctx context.Context, org string) (*admin.Forecasts, error
 	usd := func(n int64) string { return catalog.Money(n).String() }
 	out := &admin.Forecasts{At: state.Now.UTC(), Scopes: make([]admin.Forecast, len(outlooks))}
 	for i, o := range outlooks {
-		periods := slices.DeleteFunc(o.Ceilings, func(c spend.Fullness) bool { return c.Index != spend.PerDay && c.Index != spend.PerMonth })
+		periods := slices.DeleteFunc(o.Ceilings, func(c spend.Fullness) bool { return !spend.Accrues(c.Index) })
 		out.Scopes[i] = admin.Forecast{
 			Scope: o.Scope.String(), PerHour: usd(o.Burn), Today: usd(o.Today), ThisMonth: usd(o.ThisMonth), Days: o.Days, Budgets: budgetsOf(periods),
 			Day:   admin.Estimate{Low: usd(o.Day.Low), Expected: usd(o.Day.Expected), High: usd(o.Day.High)},

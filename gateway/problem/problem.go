@@ -42,6 +42,9 @@ type Problem struct { //nolint:errname // the field's own word (RFC 9457)
 	Approval *Approval `json:"approval,omitempty"`
 	// Decision is the id under which the refusal can be explained.
 	Decision string `json:"decision,omitempty"`
+	// Contact is the operators' contact line, and Page the address of the decision's page, each "" for none.
+	Contact string `json:"contact,omitempty"`
+	Page    string `json:"decision_url,omitempty"`
 	// Header holds response headers that belong to the refusal, such as Allow
 	// and Retry-After.
 	Header http.Header `json:"-"`

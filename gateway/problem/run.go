@@ -17,10 +17,12 @@ type extras struct {
 	Windows  []string    `json:"violated-policies,omitempty"`
 	Approval *Approval   `json:"approval,omitempty"`
 	Decision string      `json:"decision,omitempty"`
+	Contact  string      `json:"contact,omitempty"`
+	Page     string      `json:"decision_url,omitempty"`
 }
 
 func (p *Problem) extras() extras {
-	return extras{p.Errors, p.Policies, p.Windows, p.Approval, p.Decision}
+	return extras{p.Errors, p.Policies, p.Windows, p.Approval, p.Decision, p.Contact, p.Page}
 }
 
 // RunJSON encodes the problem in the shape of the run interface (reference

@@ -42,7 +42,7 @@ type Budget struct {
 	Used     string `json:"used,omitempty"`
 	Reserved string `json:"reserved,omitempty"`
 	Left     string `json:"left,omitempty"`
-	// Ends is when the day or month of the budget ends, absent for others.
+	// Ends is when the period of the budget ends, absent for a budget without a period.
 	Ends *time.Time `json:"ends,omitempty"`
 }
 

@@ -3,12 +3,15 @@ package settings
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
@@ -37,6 +40,8 @@ import (
 type Config struct {
 	Listen    string `yaml:"listen" doc:"address of the data listener" reload:"restart"`
 	PublicURL string `yaml:"public_url" doc:"where callers reach this gateway, scheme and host only; records of endpoints name it instead of the platform's run interface" reload:"live"`
+
+	Contact string `yaml:"contact" doc:"where callers get help with refusals, such as '#gpu-platform' or an address; every refusal shows it, with the address of the decision's page where public_url and console are set; empty shows none" reload:"live"`
 
 	PublicBalancedURL string `yaml:"public_lb_url" doc:"where callers reach load-balanced endpoints by host name, with {id} for the endpoint's id: https://{id}.lb.example; empty has them below public_url alone" reload:"live"`
 
@@ -101,6 +106,8 @@ type Admin struct {
 	Token  strictyaml.Secret `yaml:"token" doc:"token of all roles, at least 16 characters, that no name is recorded for: prefer admins. A token, this or that of an admin, is required for everything but probes and metrics; without any, the listener requires none" reload:"live"`
 	Admins []AdminAccount    `yaml:"admins" doc:"admins by name, each with a token and roles of its own" reload:"live"`
 	TLS    TLS               `yaml:"tls" doc:"encryption of the admin listener" reload:"restart"`
+
+	URL string `yaml:"url" doc:"where operators reach the admin listener, scheme and host only; links of alerts lead to its console. Without it, links lead approvers to My team, if public_url is set" reload:"live"`
 
 	Console bool `yaml:"console" doc:"serve the console, pages for people, at /ui; beyond loopback it requires admin.tls" reload:"restart"`
 
@@ -284,8 +291,30 @@ func (c *Config) Validate() error {
 	if org := c.Legacy.Keyless.Org; org != "" && !orgs[org] {
 		errs = append(errs, fault.Errorf("legacy.keyless.org", "no organisation %q is defined", org))
 	}
-	errs = append(errs, c.sharedKeys())
+	u, err := url.Parse(c.Admin.URL)
+	errs.If(c.Admin.URL != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || strings.Trim(u.Path, "/")+u.RawQuery+u.Fragment != "" || u.User != nil),
+		"admin.url", "must be the scheme and host of an address, such as https://tollgate.example")
+	errs = append(errs, fault.At("contact", checkContact(c.Contact)), c.sharedKeys())
 	return errors.Join(append(errs, c.validateIssuers())...)
+}
+
+// maxContact bounds a contact line, in bytes: it is in every refusal.
+const maxContact = 200
+
+// checkContact reports a contact line that is too long or has control characters.
+func checkContact(line string) error {
+	if len(line) > maxContact || strings.ContainsFunc(line, unicode.IsControl) {
+		return fmt.Errorf("must be one line of at most %d bytes", maxContact)
+	}
+	return nil
+}
+
+// DecisionPages is the address below which callers see the pages of their decisions, "" without My team or a public address.
+func (c *Config) DecisionPages() string {
+	if !c.Console || c.PublicURL == "" {
+		return ""
+	}
+	return strings.TrimSuffix(c.PublicURL, "/") + "/tollgate/ui/decisions/"
 }
 
 // sharedKeys reports keys with the same secret: one key must mean one caller.

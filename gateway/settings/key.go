@@ -31,7 +31,7 @@ func (k *Key) Entries(list []identity.Entry, org string) []identity.Entry {
 type Key struct {
 	ID        string          `yaml:"id,required" doc:"short name, unique in the organisation; logs show it, never the key"`
 	Team      string          `yaml:"team" doc:"team the caller belongs to"`
-	MovedFrom string          `yaml:"moved_from" doc:"team that the key belonged to before: the key's resources and what it has accrued in the current day and month move to its team; without it, they stay with the former team. See docs/spend.md"`
+	MovedFrom string          `yaml:"moved_from" doc:"team that the key belonged to before: the key's resources and what it has accrued in the current periods move to its team; without it, they stay with the former team. See docs/spend.md"`
 	Digest    identity.Digest `yaml:"sha256" doc:"SHA-256 of the key, 64 hexadecimal digits; required without digests"`
 	Digests   []Digest        `yaml:"digests" doc:"instead of sha256, the keys that are accepted for this caller and when: during a rotation the old one and the new"`
 	Roles     []identity.Role `yaml:"roles" doc:"roles of the caller, for policies to read; a key that names none is an operator. A lead may make keys of its team, see docs/keys.md"`

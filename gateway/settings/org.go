@@ -25,6 +25,7 @@ func (o *Org) validate(at string) []error {
 		}
 	}
 	check(at+".id", o.ID)
+	errs = append(errs, fault.At(at+".contact", checkContact(o.Contact)))
 	if err := o.Isolation.Validate(); err != nil {
 		errs = append(errs, fault.At(at+".isolation", err))
 	}
@@ -79,11 +80,13 @@ type Org struct {
 
 	RunCredential strictyaml.Secret `yaml:"run_credential" doc:"another platform key of the organisation, which is sent with runs and load-balanced calls alone, instead of credential: one that can do no more than call endpoints; empty is credential"`
 
+	Contact string `yaml:"contact" doc:"where its callers get help with refusals, instead of the gateway's contact"`
+
 	Limit        ratelimit.Limit   `yaml:"limits" doc:"quotas all its callers share; absent windows are not limited"`
 	Failure      Failure           `yaml:"failure" doc:"what happens to its callers while the store is away, instead of limits.failure"`
 	Budget       spend.Budget      `yaml:"budget" doc:"what everything it has may cost and take"`
-	Horizon      spend.Horizon     `yaml:"horizon" doc:"how long a running resource is assumed to go on when a call is held against a budget per day or month: a duration, or 'period' for the rest of the day or month, with which such a budget is never passed; empty is 1h"`
-	Zone         spend.Zone        `yaml:"zone" doc:"time zone that the days and months of budgets go by, such as Europe/Berlin; a change takes effect when the next day or month begins in it; empty is UTC"`
+	Horizon      spend.Horizon     `yaml:"horizon" doc:"how long a running resource is assumed to go on when a call is held against a budget of a period: a duration, or 'period' for the rest of the period, with which such a budget is never passed; a total uses 1h then; empty is 1h"`
+	Zone         spend.Zone        `yaml:"zone" doc:"time zone of the days, weeks, months and quarters of budgets, such as Europe/Berlin; a change takes effect when the next period begins in it; empty is UTC"`
 	Unknown      Unknown           `yaml:"unknown" doc:"what happens to members and operations that this build's description of the platform's API does not know, because the platform is newer"`
 	KeysInBodies KeysInBodies      `yaml:"keys_in_bodies" doc:"what happens to variables of env, and to headers for load-balanced endpoints, that hold a key of a caller: remove them with a warning, or refuse the call (422), as is a key anywhere else in a request; empty is remove. See docs/keys.md"`
 	ModelPaths   []string          `yaml:"model_paths" doc:"POST paths below /v2/<id>/openai/v1/ that callers reach at the model servers of the organisation's own endpoints, such as responses, as operation modelCall; chat/completions, completions and embeddings are served without"`
@@ -170,7 +173,7 @@ func (o *Org) Limits() map[ratelimit.Ref]ratelimit.Limit {
 // Team is a part of an organisation.
 type Team struct {
 	ID     string          `yaml:"id,required" doc:"short name, unique in the organisation"`
-	Former string          `yaml:"renamed_from" doc:"earlier id of the team: its resources and what it has accrued in the current day and month belong to this team, so that a new name does not refill its budgets. See docs/spend.md"`
+	Former string          `yaml:"renamed_from" doc:"earlier id of the team: its resources and what it has accrued in the current periods belong to this team, so that a new name does not refill its budgets. See docs/spend.md"`
 	Limit  ratelimit.Limit `yaml:"limits" doc:"quotas its callers share"`
 	Budget spend.Budget    `yaml:"budget" doc:"what its callers may spend together"`
 	Over   spend.Over      `yaml:"over" doc:"action when its budget is passed all the same"`

@@ -104,8 +104,8 @@ type Job struct {
 	// waited and ran.
 	Finished         bool
 	Queued, Executed time.Duration
-	// Prompt and Completion count tokens.
-	Prompt, Completion int64
+	// Prompt and Completion count tokens. Cached is the part of Prompt that was read from a cache.
+	Prompt, Completion, Cached int64
 	// Cost is the cost of the run, USD.
 	Cost float64
 }
@@ -245,6 +245,9 @@ func (e *Event) log(ctx context.Context, logger *slog.Logger, now time.Time) {
 		}
 		if j.Prompt+j.Completion > 0 {
 			attrs = append(attrs, slog.Int64("gen_ai.usage.input_tokens", j.Prompt), slog.Int64("gen_ai.usage.output_tokens", j.Completion))
+			if j.Cached > 0 {
+				attrs = append(attrs, slog.Int64("gen_ai.usage.cache_read.input_tokens", j.Cached))
+			}
 		}
 		if j.Cost > 0 {
 			attrs = append(attrs, slog.Float64("usd", j.Cost))

@@ -39,7 +39,7 @@ func New(cfg *settings.Config, api, runs *schema.API) (map[string]*filter.Tenant
 // Of compiles the organisation. Faults have paths below it.
 func Of(o *settings.Org, failure ratelimit.FailureConfig, api, runs *schema.API) (*filter.Tenant, error) {
 	t := &filter.Tenant{
-		ID: o.ID, Limits: o.Limits(), Failure: o.Failure.Over(failure),
+		ID: o.ID, Contact: o.Contact, Limits: o.Limits(), Failure: o.Failure.Over(failure),
 		Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*brownout.Schedule),
 		ChangesBodies: changesBodies(o), Budgets: Plan(o), Runs: o.Prices.Runs, Isolation: isolationOf(o.Isolation),
 		Labels: o.Labels, KeyLabels: keyLabels(o),

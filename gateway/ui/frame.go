@@ -38,6 +38,8 @@ type frame struct {
 type link struct {
 	Title, Path string
 	Here        bool
+	// Waiting is how many entries of the page wait for an answer.
+	Waiting int
 }
 
 // Nav returns the pages that the asker may see, none before the login.
@@ -47,7 +49,12 @@ func (f *frame) Nav() (out []link) {
 	}
 	for _, p := range f.pages {
 		if p.nav && (p.asks == "" || f.may(p.asks)) && (!p.lead || f.session.Lead) {
-			out = append(out, link{p.title, f.path + strings.TrimSuffix(p.below(), first) + f.OrgQuery(), p.name == f.Page})
+			l := link{Title: p.title, Path: f.path + strings.TrimSuffix(p.below(), first) + f.OrgQuery(), Here: p.name == f.Page}
+			if p.name == "approvals" && f.org != "" && f.deps.Approvals != nil {
+				pending, _ := f.deps.Approvals.Pending(f.r.Context(), f.org) // without the store there is no badge
+				l.Waiting = len(pending)
+			}
+			out = append(out, l)
 		}
 	}
 	return out

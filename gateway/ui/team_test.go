@@ -120,6 +120,18 @@ func TestLeadsGrantOnTheirPages(t *testing.T) {
 			t.Fatalf("three GPUs of %s: %d %s", key, status, answer)
 		}
 	}
+	operators := &console{gateway: c.gateway, text: c.text}
+	operators.serve(t)
+	operator := operators.as(t, "root")
+	waiting := func(want string) {
+		t.Helper()
+		if _, _, body := operator.get(operators.URL + "/ui/?org=acme"); strings.Contains(body, `<strong class="badge">`) != (want != "") || !strings.Contains(body, want) {
+			t.Errorf("the first page has no %q: %s", want, body)
+		}
+	}
+	waiting(`Approvals <strong class="badge">2<span class="away"> waiting</span></strong>`)
+	waiting(`<h2 id="pending">Waiting for approval</h2>`)
+	waiting(`<a href="/ui/approvals?org=acme">ann of team research: 3 x NVIDIA L4</a>`)
 	lead := c.caller(t, "lena")
 	_, _, body := lead.get(c.URL + "/tollgate/ui/approvals")
 	ids := regexp.MustCompile(`name="id" value="(ap-[A-Z0-9]+)"`).FindAllStringSubmatch(body, -1)

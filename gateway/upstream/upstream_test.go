@@ -297,6 +297,65 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
+// A platform that speaks HTTP/2 only may close other connections without a byte: in the handshake, whose call then goes by HTTP/2, or
+// after the request, which fails, because the platform may have seen it. A platform that closes a connection now and then, and
+// speaks both, is called by HTTP/1.1.
+func TestHTTP2OnlyPlatformsThatClose(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		handshake bool // the platform closes in the handshake
+		both      bool // the platform closes one connection alone
+		fails     bool // the first call
+		want      string
+	}{
+		{"in the handshake", true, false, false, "2"},
+		{"after the request", false, false, true, "2"},
+		{"once in the handshake", true, true, true, "1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var closes atomic.Int64
+			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.ProtoMajor == 1 && !tt.both {
+					panic(http.ErrAbortHandler)
+				}
+				_, _ = fmt.Fprint(w, r.ProtoMajor)
+			}))
+			s.EnableHTTP2 = true
+			s.TLS = &tls.Config{GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+				c := s.TLS.Clone()
+				c.GetConfigForClient, c.NextProtos = nil, []string{"h2", "http/1.1"}
+				switch {
+				case slices.Contains(h.SupportedProtos, "h2"):
+				case tt.handshake && (!tt.both || closes.Add(1) == 1):
+					_ = h.Conn.Close()
+				case !tt.both:
+					c.NextProtos = nil // the platform chooses no protocol
+				}
+				return c, nil
+			}}
+			s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+			s.StartTLS()
+			defer s.Close()
+			c := newClient(t, lean, time.Minute, s.URL)
+			defer c.Close()
+			for i := range 3 {
+				res, err := c.Do(t.Context(), upstream.Request{Org: "acme", Method: http.MethodPost, Target: "/v2/pods", Body: []byte("{}")})
+				if fails := i == 0 && tt.fails; fails || err != nil {
+					if fails != (err != nil) || err != nil && errors.Is(err, upstream.ErrUnsent) != tt.handshake {
+						t.Errorf("call %d: %v, want a failure: %t", i, err, fails)
+					}
+					continue
+				}
+				got, err := io.ReadAll(res.Body)
+				_ = res.Body.Close()
+				if string(got) != tt.want || err != nil {
+					t.Errorf("call %d: HTTP/%s, %v, want HTTP/%s", i, got, err, tt.want)
+				}
+			}
+		})
+	}
+}
+
 // A platform that has nothing but suites in CBC mode is not called.
 func TestOldSuitesAreNotSpoken(t *testing.T) {
 	for suite, want := range map[uint16]bool{tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA: false, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256: true} {

@@ -64,16 +64,19 @@ func TestPrivateAddresses(t *testing.T) {
 	}
 }
 
-// A receiver gets an event as it is, or as a line of text in which no name of a
+// A receiver gets an event as it is, or as sentences with links, in which no name of a
 // resource mentions or links anything.
 func TestFormats(t *testing.T) {
-	data := struct {
-		Org  string `json:"org"`
-		Name string `json:"name"`
-		Used int    `json:"used"`
-	}{"acme", `a <!channel> & "b"`, 3}
+	data := Spoken{
+		Data: struct {
+			Org  string `json:"org"`
+			Name string `json:"name"`
+			Used int    `json:"used"`
+		}{"acme", `a <!channel> & "b"`, 3},
+		Text: `The pod a <!channel> & "b" is idle.`, Links: []Link{{"Keep <it>", "https://gw.example/keep?a=1&b=>|"}},
+	}
 	for format, want := range map[Format]string{
-		FormatSlack: `{"text":"*resource.idle* name: a &lt;!channel&gt; &amp; \"b\" org: acme used: 3"}`,
+		FormatSlack: `{"text":"The pod a &lt;!channel&gt; &amp; \"b\" is idle. <https://gw.example/keep?a=1&amp;b=%3E%7C|Keep %3Cit%3E>"}`,
 		"":          `{"type":"resource.idle","timestamp":"1970-01-01T00:00:00Z","data":{"org":"acme","name":"a <!channel> & \"b\"","used":3}}`,
 	} {
 		var got any

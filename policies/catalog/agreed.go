@@ -15,7 +15,7 @@ type Prices struct {
 	Discount int64            `yaml:"discount" doc:"what compute costs less than on the platform's list" unit:"percent"`
 	GPUs     map[string]Money `yaml:"gpus" doc:"price per GPU and hour by id of the type, in both clouds and of serverless workers, instead of the list's and without the discount; of types, too, that have no price there. 0 is free" unit:"USD"`
 	CPUs     map[string]Money `yaml:"cpus" doc:"the same of CPU flavours, per vCPU and hour" unit:"USD"`
-	Runs     Runs             `yaml:"runs" doc:"costs of runs, by name of the public model or id of the endpoint, instead of the platform's published ones: reserved against budgets of a day or month, and judged by run_cost. A price of 0 means free"`
+	Runs     Runs             `yaml:"runs" doc:"costs of runs, by name of the public model or id of the endpoint, instead of the platform's published ones: reserved against budgets for accrued cost, and judged by run_cost. A price of 0 means free"`
 }
 
 // Validate reports every fault, each with its path below the section.

@@ -27,14 +27,15 @@ type Run struct {
 	DefaultSeconds int64 `yaml:"default_seconds" doc:"how long a run makes or takes that does not say" unit:"seconds"`
 	PerTokens      Money `yaml:"usd_per_million_tokens" doc:"a million tokens cost this: at most max_tokens for each choice, or default_tokens, and those of the prompt" unit:"USD"`
 	PerInput       Money `yaml:"usd_per_million_input_tokens" doc:"what those of the prompt cost instead" unit:"USD"`
+	PerCached      Money `yaml:"usd_per_million_cached_tokens" doc:"what tokens of the prompt cost instead that the model server reports as read from its prompt cache" unit:"USD"`
 	DefaultTokens  int64 `yaml:"default_tokens" doc:"how many tokens a choice has that does not say" unit:"tokens"`
 
 	ByResolution      map[string]Money `yaml:"usd_by_resolution" doc:"what an image or second costs instead, by input.resolution or input.size as it is written; the price itself, which none is above, is that of any other" unit:"USD"`
 	DefaultResolution string           `yaml:"default_resolution" doc:"the resolution of a run that does not say"`
 	AtLeastDefault    bool             `yaml:"at_least_default" doc:"a smaller or shorter run, or one of fewer tokens, is reserved as the default"`
 
-	// Free says that the price of a run is given, and is 0. FreeInput says so of the tokens of its prompt.
-	Free, FreeInput bool `yaml:"-"`
+	// Free says that the price of a run is given, and is 0. FreeInput and FreeCached say so of the tokens of its prompt and of its cached ones.
+	Free, FreeInput, FreeCached bool `yaml:"-"`
 }
 
 // NoteKeys implements strictyaml.Noter: a price of 0 means free.
@@ -43,6 +44,7 @@ func (r *Run) NoteKeys(present func(key string) bool) {
 		r.Free = r.Free || present(key) && price == 0
 	}
 	r.FreeInput = present("usd_per_million_input_tokens") && r.PerInput == 0
+	r.FreeCached = present("usd_per_million_cached_tokens") && r.PerCached == 0
 }
 
 // prices are the prices of which a run has exactly one, by their names.
@@ -73,6 +75,8 @@ func (r Run) Validate() error {
 		errs = append(errs, errors.New("needs exactly one of usd_per_run, usd_per_image, usd_per_megapixel, usd_per_second, usd_per_thousand_characters, usd_per_execution_hour and usd_per_million_tokens"))
 	}
 	errs.If((r.PerInput > 0 || r.FreeInput) && r.PerTokens == 0 && !r.Free, "usd_per_million_input_tokens", "needs usd_per_million_tokens beside it")
+	errs.If((r.PerCached > 0 || r.FreeCached) && r.PerTokens == 0 && !r.Free, "usd_per_million_cached_tokens", "needs usd_per_million_tokens beside it")
+	errs.If(r.PerTokens > 0 && r.PerCached > r.prompt(), "usd_per_million_cached_tokens", "must not be above the price of other tokens of the prompt: runs are reserved at that price")
 	for name, n := range map[string]int64{
 		"default_seconds": r.DefaultSeconds, "default_tokens": r.DefaultTokens, "round_seconds": r.RoundSeconds,
 		"default_width": r.DefaultWidth, "default_height": r.DefaultHeight,
@@ -248,12 +252,27 @@ func object(in map[string]any, name string) map[string]any {
 }
 
 // OfTokens is what tokens of a prompt and of its completion cost.
-func (r Run) OfTokens(prompt, completion int64) Money {
-	in := cmp.Or(r.PerInput, r.PerTokens)
+func (r Run) OfTokens(prompt, completion int64) Money { return r.OfUsage(prompt, 0, completion) }
+
+// OfUsage is what tokens of a prompt and of its completion cost, where cached tokens of the prompt were read from a cache.
+func (r Run) OfUsage(prompt, cached, completion int64) Money {
+	return min(maxMoney, r.prompt().share(prompt-cached, microPerUSD)+r.cached().share(cached, microPerUSD)+r.PerTokens.share(completion, microPerUSD))
+}
+
+// prompt returns the price of a million tokens of a prompt.
+func (r Run) prompt() Money {
 	if r.FreeInput {
-		in = 0
+		return 0
 	}
-	return min(maxMoney, in.share(prompt, microPerUSD)+r.PerTokens.share(completion, microPerUSD))
+	return cmp.Or(r.PerInput, r.PerTokens)
+}
+
+// cached returns the price of a million tokens of a prompt that were read from a cache.
+func (r Run) cached() Money {
+	if r.FreeCached {
+		return 0
+	}
+	return cmp.Or(r.PerCached, r.prompt())
 }
 
 // OfTime is what an execution costs.

@@ -70,12 +70,15 @@ func TestWhatTokensAndTimeCost(t *testing.T) {
 	one, apart := catalog.Run{PerTokens: 10 * usd}, catalog.Run{PerTokens: 10 * usd, PerInput: usd}
 	hour := catalog.Run{PerHour: usd}
 	for name, tt := range map[string]struct{ got, want catalog.Money }{
-		"one price":       {one.OfTokens(100, 10), 1100},
-		"two prices":      {apart.OfTokens(100, 10), 200},
-		"rounded up":      {catalog.Run{PerTokens: 1}.OfTokens(1, 0), 1},
-		"no more than is": {one.OfTokens(math.MaxInt64, math.MaxInt64), 1_000_000_000 * usd},
-		"half an hour":    {hour.OfTime(30 * time.Minute), usd / 2},
-		"a millisecond":   {hour.OfTime(time.Millisecond), 1},
+		"one price":               {one.OfTokens(100, 10), 1100},
+		"two prices":              {apart.OfTokens(100, 10), 200},
+		"a cache":                 {catalog.Run{PerTokens: 10 * usd, PerInput: usd, PerCached: usd / 10}.OfUsage(100, 60, 10), 146},
+		"a cache, one price":      {catalog.Run{PerTokens: 10 * usd, PerCached: usd}.OfUsage(100, 60, 10), 560},
+		"a cache without a price": {apart.OfUsage(100, 60, 10), 200},
+		"rounded up":              {catalog.Run{PerTokens: 1}.OfTokens(1, 0), 1},
+		"no more than is":         {one.OfTokens(math.MaxInt64, math.MaxInt64), 1_000_000_000 * usd},
+		"half an hour":            {hour.OfTime(30 * time.Minute), usd / 2},
+		"a millisecond":           {hour.OfTime(time.Millisecond), 1},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s: %s, want %s", name, tt.got, tt.want)
@@ -85,11 +88,13 @@ func TestWhatTokensAndTimeCost(t *testing.T) {
 
 func TestRunPricesThatMakeNoSense(t *testing.T) {
 	for want, r := range map[string]catalog.Run{
-		"exactly one":                  {},
-		"exactly one of":               {PerRun: 1, PerTokens: 1},
-		"usd_per_million_input_tokens": {PerRun: 1, PerInput: 1},
-		"default_seconds":              {PerSecond: 1, DefaultSeconds: -1},
-		"default_tokens":               {PerTokens: 1, DefaultTokens: -1},
+		"exactly one":                                 {},
+		"exactly one of":                              {PerRun: 1, PerTokens: 1},
+		"usd_per_million_input_tokens":                {PerRun: 1, PerInput: 1},
+		"usd_per_million_cached_tokens":               {PerRun: 1, PerCached: 1},
+		"must not be above the price of other tokens": {PerTokens: 10, PerInput: 2, PerCached: 3},
+		"default_seconds":                             {PerSecond: 1, DefaultSeconds: -1},
+		"default_tokens":                              {PerTokens: 1, DefaultTokens: -1},
 	} {
 		if err := r.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want a fault of %s", r, err, want)

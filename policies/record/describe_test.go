@@ -21,7 +21,10 @@ var update = flag.Bool("update", false, "rewrite input.schema.json")
 // full is an input without a member that is empty.
 func full() *Input {
 	n := Money(10)
-	account := Account{Burn: 1, Day: 2, Month: 3, BurnLimit: &n, DayLimit: &n, MonthLimit: &n, GPUs: 4, Pods: 5, Workers: 6, VolumeGB: 7}
+	account := Account{
+		Burn: 1, Day: 2, Week: 8, Month: 3, Quarter: 9, Total: 11, BurnLimit: &n, DayLimit: &n, WeekLimit: &n, MonthLimit: &n, QuarterLimit: &n, TotalLimit: &n,
+		GPUs: 4, Pods: 5, Workers: 6, VolumeGB: 7,
+	}
 	return &Input{
 		Request: Request{
 			Operation: "createPod", Method: "POST", Path: "/v2/pods", Params: map[string]string{"id": "x"},

@@ -111,11 +111,11 @@ type Spend struct {
 
 // Account is one line of the ledger.
 type Account struct {
-	// Burn is USD per hour of everything that runs or is reserved, Day and Month what
-	// was spent.
-	Burn, Day, Month Money
-	// BurnLimit, DayLimit and MonthLimit are the budgets; nil for none.
-	BurnLimit, DayLimit, MonthLimit *Money
+	// Burn is USD per hour of everything that runs or is reserved. The others are the USD spent in each current period, and
+	// in total.
+	Burn, Day, Week, Month, Quarter, Total Money
+	// BurnLimit and the others are the budgets; nil means no limit.
+	BurnLimit, DayLimit, WeekLimit, MonthLimit, QuarterLimit, TotalLimit *Money
 	// GPUs, Pods, Workers and VolumeGB count running resources and those that may run.
 	GPUs, Pods, Workers, VolumeGB int64
 }

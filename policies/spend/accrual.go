@@ -16,22 +16,30 @@ const (
 	Credit AccrualKind = "credit"
 	// Correction adds an amount, or subtracts a negative one.
 	Correction AccrualKind = "correction"
-	// Reset subtracts everything that has accrued in the period.
+	// Reset subtracts everything that has accrued in the period, from shorter periods, too.
 	Reset AccrualKind = "reset"
 )
 
-// AccrualPeriod is a calendar period in which costs accrue.
+// AccrualPeriod is a calendar period in which costs accrue, or the total.
 type AccrualPeriod string
 
 // The periods.
 const (
-	OfDay   AccrualPeriod = "day"
-	OfMonth AccrualPeriod = "month"
+	OfDay     AccrualPeriod = "day"
+	OfWeek    AccrualPeriod = "week"
+	OfMonth   AccrualPeriod = "month"
+	OfQuarter AccrualPeriod = "quarter"
+	OfTotal   AccrualPeriod = "total"
 )
 
-// AccrualAdjustment is an operator's change of the cost that an owner has accrued in the current day or month. It changes
-// the owner's narrowest scope and the scopes that contain it, as a cost of the owner would. An adjustment of the day changes
-// the month by the same amount. The adjustment enters the history as an item of [KindAdjustment].
+// Index is the position of the period among the periods of an account, from 0. An unknown period is the day.
+func (p AccrualPeriod) Index() int {
+	return max(day, slices.Index([]AccrualPeriod{OfDay, OfWeek, OfMonth, OfQuarter, OfTotal}, p))
+}
+
+// AccrualAdjustment is an operator's change of the cost that an owner has accrued in a current period. It changes
+// the owner's narrowest scope and the scopes that contain it, as a cost of the owner would. It changes each longer period
+// by the same amount; a month or quarter that began within the week falls to zero at most. The adjustment enters the history as an item of [KindAdjustment].
 type AccrualAdjustment struct {
 	// ID names the request: a repeat with the same ID changes nothing.
 	ID string
@@ -63,9 +71,9 @@ const (
 // AccrualOutcome is the result of an [AccrualAdjustment], by the account of its narrowest scope, in micro-dollars.
 type AccrualOutcome struct {
 	Status AccrualStatus
-	// DayChange and MonthChange were added. Day and Month are the accrued costs afterwards, or when the adjustment was
-	// first made.
-	DayChange, MonthChange, Day, Month int64
+	// Change was added. Accrued are the accrued costs afterwards, or when the adjustment was first made.
+	Change Accrued
+	Accrued
 }
 
 // AccrualStore changes accrued costs. Each method is one atomic step, and safe to repeat.
@@ -79,7 +87,7 @@ type AccrualStore interface {
 // KeepAccruals is how long the IDs of adjustments are remembered, and those of moves but for [AccrualMove.Forever].
 const KeepAccruals = 90 * 24 * time.Hour
 
-// AccrualMove moves what a team has accrued in the current day and month to another team. The organisation's account stays.
+// AccrualMove moves what a team has accrued in the current periods to another team. The organisation's account stays.
 type AccrualMove struct {
 	From, To string // teams
 	// Key limits the move to what the key has accrued, as far as the team From has accrued it; "" moves everything, and
@@ -102,20 +110,22 @@ func (a *AccrualAdjustment) Request() string {
 	return fmt.Sprintf("%q %q %s %s %d", a.Owner.Team, a.Owner.Key, a.Kind, a.Period, a.Micro)
 }
 
-// changes returns what the adjustment adds to the costs accrued in the day and the month.
+// changes returns what the adjustment adds to the costs accrued in each period.
 func (a *AccrualAdjustment) changes(accrued [periods]int64) (change [periods]int64) {
-	switch {
-	case a.Kind == Reset && a.Period == OfDay:
-		change = [periods]int64{-accrued[day], max(-accrued[day], -accrued[month])}
-	case a.Kind == Reset:
-		change = [periods]int64{-accrued[day], -accrued[month]}
-	default:
-		micro := a.Micro
-		if a.Kind == Credit {
-			micro = -micro
-		}
-		if change[month] = micro; a.Period == OfDay {
-			change[day] = micro
+	first, micro := a.Period.Index(), a.Micro
+	switch a.Kind {
+	case Credit:
+		micro = -micro
+	case Reset:
+		micro = -accrued[first]
+	case Correction:
+	}
+	for i := range change {
+		switch {
+		case a.Kind == Reset, first == week && (i == month || i == quarter): // which may have begun within the week
+			change[i] = max(micro, -accrued[i])
+		case i >= first:
+			change[i] = micro
 		}
 	}
 	return change
@@ -124,7 +134,7 @@ func (a *AccrualAdjustment) changes(accrued [periods]int64) (change [periods]int
 // adjustments are those of the day, by day, with what is left of each.
 type adjustments map[time.Time][]*Rollup
 
-// adjustmentsIn returns the adjustments in roll-ups of days, but for those of a month: they changed no day.
+// adjustmentsIn returns the adjustments in roll-ups of days, but for those of longer periods: they changed no day.
 func adjustmentsIn(days []Rollup) adjustments {
 	all := make(adjustments)
 	for _, r := range days {

@@ -40,7 +40,7 @@ type Notices interface {
 }
 
 // Alerts tells of budgets that reach a threshold: the highest one reached, once for
-// each period of the budget, or day where it has none; and of unusual hours, once a day. An alert that could not be
+// each period of the budget, or day for rates and counts, and once for each limit of a total; and of unusual hours, once a day. An alert that could not be
 // told of is repeated at the next look. It is safe for concurrent use.
 type Alerts struct {
 	Notices Notices
@@ -125,12 +125,15 @@ func (p *Plan) alerts(org string, state *State) []Alert {
 				continue
 			}
 			which := day
-			if i == PerMonth {
-				which = month
+			if Accrues(i) {
+				which = i - PerDay
 			}
 			start, _ := calendar.bounds(which, state.Now.UnixMilli())
 			a := Alert{Org: org, Scope: b.Scope, Ceiling: i, Percent: percent, Used: used, Limit: limit, At: state.Now.UTC()}
 			a.name = strings.Join([]string{string(b.Scope.Kind), b.Scope.ID, CeilingName(i)}, ":")
+			if i == InTotal { // without another period, a higher limit is a new budget
+				a.name += ":" + AmountText(i, limit)
+			}
 			a.rank = fmt.Sprintf("%s:%03d", time.UnixMilli(start).In(state.Zone.Location()).Format(time.DateOnly), percent)
 			a.ID = strings.Join([]string{org, a.name, a.rank}, ":")
 			out = append(out, a)
@@ -153,11 +156,8 @@ func (p *Plan) Reached(used, limit int64) int64 {
 // used is how much of a ceiling is used: committed and reserved, or accrued.
 func (b *Balance) used(ceiling int) int64 {
 	dimension := [Ceilings]int{PerHour: Burn, MaxGPUs: GPUs, MaxPods: Pods, MaxWorkers: Workers, MaxVolumeGB: VolumeGB}
-	switch ceiling {
-	case PerDay:
-		return b.Day
-	case PerMonth:
-		return b.Month
+	if Accrues(ceiling) {
+		return b.Accrued.list()[ceiling-PerDay]
 	}
 	return b.Committed[dimension[ceiling]] + b.Reserved[dimension[ceiling]]
 }

@@ -13,7 +13,7 @@ const (
 	// VolumeGB is the size of network volumes.
 	VolumeGB
 	// Cost is a one-time cost, such as a run's, in micro-dollars. It is reserved
-	// against budgets of a day or month, and accrues when it is committed.
+	// against budgets for accrued cost, and accrues when it is committed.
 	Cost
 	// Dimensions is how many there are.
 	Dimensions

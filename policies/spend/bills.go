@@ -139,7 +139,7 @@ func (b *Bills) lost(ctx context.Context, org string, state *State) error {
 	if to.Equal(end) {
 		return nil // an earlier attempt has noted it
 	}
-	since := monthOf(state)
+	since := quarterOf(state)
 	if !rolled.Until.IsZero() {
 		since = Hourly.Start(rolled.Until)
 	}
@@ -149,25 +149,25 @@ func (b *Bills) lost(ctx context.Context, org string, state *State) error {
 	return b.Notices.Notice(ctx, org, gapNotice, span(from, end))
 }
 
-// again has the hours since the beginning of the month compared, after a ledger was rebuilt. Where no gateway remembered accrued
+// again has the hours since the beginning of the quarter compared, as far as roll-ups of hours are kept, after a ledger was rebuilt. Where no gateway remembered accrued
 // costs, the bills supply them.
 func (b *Bills) again(ctx context.Context, org string, state *State) error {
 	if b == nil || b.After == 0 {
 		return nil
 	}
-	if !slices.ContainsFunc(state.Balances, func(a Balance) bool { return a.Scope.Kind == KindOrg && a.Month > 0 }) {
+	if !slices.ContainsFunc(state.Balances, func(a Balance) bool { return a.Scope.Kind == KindOrg && a.Total > 0 }) {
 		if err := b.Notices.Notice(ctx, org, gapNotice, ""); err != nil {
 			return err
 		}
 	}
-	first := monthOf(state)
+	first := quarterOf(state)
 	return b.compared(ctx, org, first, first)
 }
 
-// monthOf is the first hour of the month of a state.
-func monthOf(state *State) time.Time {
+// quarterOf is the first hour of the quarter of a state.
+func quarterOf(state *State) time.Time {
 	c := state.Zone.Calendar(state.Now)
-	start, _ := c.bounds(month, state.Now.UnixMilli())
+	start, _ := c.bounds(quarter, state.Now.UnixMilli())
 	return Hourly.Start(time.UnixMilli(start)).UTC()
 }
 

@@ -13,13 +13,16 @@ import (
 
 // Budget bounds the amounts of a scope. A zero member is no limit.
 type Budget struct {
-	PerHour  catalog.Money `yaml:"per_hour" doc:"cost per hour of everything running or reserved; 0 is no limit" unit:"USD" zero:"omit"`
-	PerDay   catalog.Money `yaml:"per_day" doc:"cost that accrues in a calendar day of the organisation's zone; 0 is no limit" unit:"USD" zero:"omit"`
-	PerMonth catalog.Money `yaml:"per_month" doc:"cost that accrues in a calendar month of the organisation's zone; 0 is no limit" unit:"USD" zero:"omit"`
-	GPUs     int64         `yaml:"gpus" doc:"GPUs held by running pods, clusters and the most workers of endpoints; 0 is no limit" unit:"GPUs" zero:"omit"`
-	Pods     int64         `yaml:"pods" doc:"pods that exist, running or stopped; 0 is no limit" unit:"pods" zero:"omit"`
-	Workers  int64         `yaml:"workers" doc:"the most workers that all endpoints may have together; 0 is no limit" unit:"workers" zero:"omit"`
-	VolumeGB int64         `yaml:"volume_gb" doc:"size of all network volumes; 0 is no limit" unit:"GB" zero:"omit"`
+	PerHour    catalog.Money `yaml:"per_hour" doc:"cost per hour of everything running or reserved; 0 is no limit" unit:"USD" zero:"omit"`
+	PerDay     catalog.Money `yaml:"per_day" doc:"cost that accrues in a calendar day of the organisation's zone; 0 is no limit" unit:"USD" zero:"omit"`
+	PerWeek    catalog.Money `yaml:"per_week" doc:"cost that accrues in a week of the organisation's zone, from Monday to Sunday (ISO 8601); 0 is no limit" unit:"USD" zero:"omit"`
+	PerMonth   catalog.Money `yaml:"per_month" doc:"cost that accrues in a calendar month of the organisation's zone; 0 is no limit" unit:"USD" zero:"omit"`
+	PerQuarter catalog.Money `yaml:"per_quarter" doc:"cost that accrues in a calendar quarter of the organisation's zone; 0 is no limit" unit:"USD" zero:"omit"`
+	Total      catalog.Money `yaml:"total" doc:"cost that accrues without a period, such as a grant: no date makes room again; 0 is no limit" unit:"USD" zero:"omit"`
+	GPUs       int64         `yaml:"gpus" doc:"GPUs held by running pods, clusters and the most workers of endpoints; 0 is no limit" unit:"GPUs" zero:"omit"`
+	Pods       int64         `yaml:"pods" doc:"pods that exist, running or stopped; 0 is no limit" unit:"pods" zero:"omit"`
+	Workers    int64         `yaml:"workers" doc:"the most workers that all endpoints may have together; 0 is no limit" unit:"workers" zero:"omit"`
+	VolumeGB   int64         `yaml:"volume_gb" doc:"size of all network volumes; 0 is no limit" unit:"GB" zero:"omit"`
 	// Approvable is no ceiling.
 	Approvable bool `yaml:"approvable" doc:"lets operators approve single calls that the budget refuses; see docs/approvals.md"`
 }
@@ -27,8 +30,11 @@ type Budget struct {
 // The ceilings of a Budget, in its order.
 const (
 	PerHour = iota
-	PerDay
+	PerDay  // and the ceilings of the other periods, in the order of periods
+	PerWeek
 	PerMonth
+	PerQuarter
+	InTotal
 	MaxGPUs
 	MaxPods
 	MaxWorkers
@@ -38,11 +44,14 @@ const (
 
 // CeilingName is the name of a ceiling in the configuration.
 func CeilingName(i int) string {
-	return [Ceilings]string{"per_hour", "per_day", "per_month", "gpus", "pods", "workers", "volume_gb"}[i]
+	return [Ceilings]string{"per_hour", "per_day", "per_week", "per_month", "per_quarter", "total", "gpus", "pods", "workers", "volume_gb"}[i]
 }
 
 // IsMoney reports whether a ceiling is one in US dollars.
-func IsMoney(ceiling int) bool { return ceiling <= PerMonth }
+func IsMoney(ceiling int) bool { return ceiling <= InTotal }
+
+// Accrues reports whether a ceiling limits the cost that accrues in a period, or in total.
+func Accrues(ceiling int) bool { return ceiling >= PerDay && ceiling <= InTotal }
 
 // AmountText writes an amount of a ceiling: dollars, or a count.
 func AmountText(ceiling int, n int64) string {
@@ -55,7 +64,7 @@ func AmountText(ceiling int, n int64) string {
 // Limits returns the ceilings in their order, 0 for none. Those in money are in
 // micro-dollars.
 func (b Budget) Limits() [Ceilings]int64 {
-	return [Ceilings]int64{int64(b.PerHour), int64(b.PerDay), int64(b.PerMonth), b.GPUs, b.Pods, b.Workers, b.VolumeGB}
+	return [Ceilings]int64{int64(b.PerHour), int64(b.PerDay), int64(b.PerWeek), int64(b.PerMonth), int64(b.PerQuarter), int64(b.Total), b.GPUs, b.Pods, b.Workers, b.VolumeGB}
 }
 
 // Validate reports every ceiling out of range.
@@ -79,11 +88,11 @@ func (b Budget) Validate() error {
 // says otherwise.
 const DefaultHorizon = Horizon(time.Hour)
 
-// Period is the Horizon that reaches to the end of the period.
+// Period is the Horizon that reaches to the end of the period. For a budget without a period it is DefaultHorizon.
 const Period Horizon = -1
 
 // Horizon is how long running resources are assumed to go on when a call is checked against a
-// budget of a day or a month. 0 is DefaultHorizon.
+// budget of a period. 0 is DefaultHorizon.
 type Horizon time.Duration
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -116,8 +125,11 @@ func (h Horizon) Duration() time.Duration { return time.Duration(cmp.Or(h, Defau
 
 // ms is how far ahead to look at a time in a period that ends.
 func (h Horizon) ms(now, end int64) int64 {
-	if h == Period {
+	if h == Period && end < forever {
 		return max(0, end-now)
+	}
+	if h == Period {
+		h = DefaultHorizon
 	}
 	return max(0, min(h.Duration().Milliseconds(), end-now))
 }
@@ -192,21 +204,19 @@ func (p *Plan) Over(s Scope) Over {
 	return Over{}
 }
 
-// Accrues reports whether a budget of a day or month applies to an owner's resources.
-func (p *Plan) Accrues(o Owner) bool {
-	for _, s := range o.Scopes() {
-		if b := p.Budget(s); b.PerDay > 0 || b.PerMonth > 0 {
-			return true
-		}
-	}
-	return false
-}
+// Accrues reports whether a budget for accrued cost applies to an owner's resources.
+func (p *Plan) Accrues(o Owner) bool { return p.applies(o, Accrues) }
 
 // Money reports whether a budget in money applies to an owner's resources.
-func (p *Plan) Money(o Owner) bool {
+func (p *Plan) Money(o Owner) bool { return p.applies(o, IsMoney) }
+
+// applies reports whether one of some ceilings applies to an owner's resources.
+func (p *Plan) applies(o Owner, which func(ceiling int) bool) bool {
 	for _, s := range o.Scopes() {
-		if b := p.Budget(s); b.PerHour > 0 || b.PerDay > 0 || b.PerMonth > 0 {
-			return true
+		for i, limit := range p.Budget(s).Limits() {
+			if limit > 0 && which(i) {
+				return true
+			}
 		}
 	}
 	return false

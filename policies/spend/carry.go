@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Move gives everything that a team has to another team: the resources, and the costs accrued in the current day and month.
+// Move gives everything that a team has to another team: the resources, and the costs accrued in the current periods.
 type Move struct {
 	From, To string // teams
 	// Key limits the move to the resources of a key, and to what the key has accrued; "" moves the whole team.
@@ -31,8 +31,8 @@ type Carried struct {
 	// Resources is how many moved, Pending how many resources and reservations did not, because calls about them are in
 	// progress: the next pass moves them.
 	Resources, Pending int
-	// Day and Month are the accrued costs that moved, in micro-dollars.
-	Day, Month int64
+	// Accrued are the accrued costs that moved.
+	Accrued
 }
 
 // Carry makes a move, as far as no calls are in progress. It returns ErrUnavailable if the ledger is not complete. A repeat
@@ -80,7 +80,7 @@ func (r *Reconciler) carry(ctx context.Context, org string, m Move, request stri
 		return c, fmt.Errorf("%w: it is being rebuilt", ErrUnavailable)
 	}
 	if out.Status == AccrualMade {
-		c.Day, c.Month = out.DayChange, out.MonthChange
+		c.Accrued = out.Change
 	}
 	return c, nil
 }
@@ -108,7 +108,7 @@ func (r *Reconciler) carryAll(ctx context.Context, org string, state *State) (an
 		if err != nil {
 			return any, err
 		}
-		if c.Resources > 0 || c.Month > 0 {
+		if c.Resources > 0 || c.Total > 0 {
 			r.Logger.InfoContext(ctx, "ledger follows a renamed team or moved key", "org", org, "from", m.From, "team", m.To, "key", m.Key, "resources", c.Resources, "pending", c.Pending)
 		}
 	}
@@ -149,8 +149,9 @@ type Remainder struct {
 	// Owner has a Key if only the key is in the team no longer.
 	Owner     Owner
 	Resources int
-	// Burn is in micro-dollars per hour; Day and Month are in micro-dollars, and 0 of a key.
-	Burn, Day, Month int64
+	// Burn is in micro-dollars per hour. Accrued are 0 for a key.
+	Burn int64
+	Accrued
 }
 
 // Remainders lists what a ledger has under names for which known reports false: teams first, without their keys.
@@ -179,7 +180,7 @@ func (s *State) Remainders(known func(Owner) bool) []Remainder {
 			continue
 		}
 		if r := of(Owner{Team: b.Scope.ID}); r != nil {
-			r.Day, r.Month = b.Day, b.Month
+			r.Accrued = b.Accrued
 		}
 	}
 	list := make([]Remainder, 0, len(found))

@@ -271,13 +271,17 @@ func (p *pass) byScope() map[Scope]*scoped {
 // good, nil for none. Sum are the amounts of the scope's resources.
 func excess(plan *Plan, b Balance, sum Amounts) *Excess {
 	limits := plan.Budget(b.Scope).Limits()
+	accrued := b.Accrued.list()
+	for i, used := range slices.Backward(accrued[:]) {
+		if limit := limits[PerDay+i]; limit > 0 && used >= limit { // running resources go on accruing
+			return &Excess{Scope: b.Scope, Ceiling: PerDay + i, Used: used, Limit: limit}
+		}
+	}
 	for _, c := range []struct {
 		ceiling int
 		used    int64
 		passed  bool
 	}{
-		{PerMonth, b.Month, b.Month >= limits[PerMonth]}, // running resources go on accruing
-		{PerDay, b.Day, b.Day >= limits[PerDay]},
 		{PerHour, sum[Burn], sum[Burn] > limits[PerHour]},
 		{MaxGPUs, sum[GPUs], sum[GPUs] > limits[MaxGPUs]},
 	} {

@@ -34,7 +34,7 @@ type Runs struct {
 // Warnings says which promise does not hold.
 func (r Runs) Warnings() []error {
 	var out fault.Found
-	out.If(r.Reserve == ReserveExpected, "reserve", "runs under way at once may pass a budget per day or month, by as much as they cost more than is expected: `tollgate spend show` says how much at most")
+	out.If(r.Reserve == ReserveExpected, "reserve", "runs under way at once may pass a budget for accrued cost, by as much as they cost more than is expected: `tollgate spend show` says how much at most")
 	return out
 }
 

@@ -259,7 +259,7 @@ func (m *Images) offer(org string, epoch int64) *Offer {
 		}
 		for _, scope := range s.owned.Owner.Scopes() {
 			if b := sums[scope]; b != nil {
-				b.Day, b.Month = b.Day+s.once, b.Month+s.once
+				b.Accrued = b.Accrued.plus(s.once)
 			}
 		}
 	}

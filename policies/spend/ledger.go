@@ -197,7 +197,7 @@ func (p *Plan) quote(r *Reservation, out *Outcome) Quote {
 	scopes := r.Owner.Scopes()
 	ceiling := func(scope, index int) *Ceiling {
 		c := &Ceiling{Scope: scopes[scope], Index: index, Limit: r.Limits[scope][index], Level: out.Levels[scope][index]}
-		if index == PerDay || index == PerMonth {
+		if Accrues(index) {
 			c.RoomAt = out.Ends[index-PerDay]
 			c.Reached = p.Reached(c.Used, c.Limit) // by the accrued cost, not the expected one
 			return c

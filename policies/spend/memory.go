@@ -96,7 +96,9 @@ func (m *Memory) Load(org string, s *State) {
 	for _, b := range s.Balances {
 		a := newAccount(now, &l.calendar)
 		a.committed, a.reserved = b.Committed, b.Reserved
-		a.periods[day].accrued, a.periods[month].accrued = b.Day, b.Month
+		for i, accrued := range b.Accrued.list() {
+			a.periods[i].accrued = accrued
+		}
 		l.accounts[b.Scope] = a
 	}
 	for _, r := range s.Resources {

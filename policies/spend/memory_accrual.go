@@ -29,7 +29,7 @@ func (m *Memory) AdjustAccrual(_ context.Context, org string, a *AccrualAdjustme
 	change := a.changes(own.accrued())
 	for i, p := range own.periods {
 		if p.accrued+change[i] < 0 {
-			return AccrualOutcome{Status: AccrualBelowZero, Day: own.periods[day].accrued, Month: own.periods[month].accrued}, nil
+			return AccrualOutcome{Status: AccrualBelowZero, Accrued: accruedOf(own.accrued())}, nil
 		}
 	}
 	for _, account := range accounts {
@@ -37,9 +37,9 @@ func (m *Memory) AdjustAccrual(_ context.Context, org string, a *AccrualAdjustme
 			account.periods[i].accrued = max(0, account.periods[i].accrued+change[i])
 		}
 	}
-	if change[month] != 0 {
+	if once := change[a.Period.Index()]; once != 0 {
 		item := RunOf(KindAdjustment, a.Owner, a.About())
-		l.history.Changes = append(l.history.Changes, Change{Item: item, Once: change[month], At: time.UnixMilli(l.of(Owner{}, now)[0].at)})
+		l.history.Changes = append(l.history.Changes, Change{Item: item, Once: once, At: time.UnixMilli(l.of(Owner{}, now)[0].at)})
 	}
 	return l.made(a.ID, a.Request(), own, change, now+KeepAccruals.Milliseconds()), nil
 }
@@ -112,7 +112,7 @@ func (l *ledger) earlier(id, request string, now int64) (out AccrualOutcome, kno
 // made notes a change of an account until a time, and returns its outcome.
 func (l *ledger) made(id, request string, a *account, change [periods]int64, until int64) AccrualOutcome {
 	l.seq++
-	out := AccrualOutcome{DayChange: change[day], MonthChange: change[month], Day: a.periods[day].accrued, Month: a.periods[month].accrued}
+	out := AccrualOutcome{Change: accruedOf(change), Accrued: accruedOf(a.accrued())}
 	if id != "" {
 		l.accruals[id] = madeAccrual{request, out, until}
 	}

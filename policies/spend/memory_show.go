@@ -86,7 +86,7 @@ func (m *Memory) Balances(_ context.Context, org string, o Owner) (State, error)
 }
 
 func (a *account) balance(s Scope) Balance {
-	return Balance{Scope: s, Committed: a.committed, Reserved: a.reserved, Day: a.periods[day].accrued, Month: a.periods[month].accrued}
+	return Balance{Scope: s, Committed: a.committed, Reserved: a.reserved, Accrued: accruedOf(a.accrued())}
 }
 
 // Sort puts the organisation first, then teams, then keys, and everything else in

@@ -2,6 +2,7 @@ package spend
 
 import (
 	"context"
+	"sort"
 	"strings"
 	"time"
 )
@@ -26,10 +27,10 @@ type Fullness struct {
 	Index int
 	Limit int64
 	// Used is the committed or accrued amount, Reserved the amount that calls find reserved: of a
-	// budget of a day or month also the cost of running resources for the horizon.
+	// budget of a period also the cost of running resources for the horizon.
 	Used, Reserved int64
 	// UsedUp is the day on which a period's accrued cost is expected to reach the limit,
-	// zero if it is not within the period.
+	// zero if it is not within the period, or for a total not within a year.
 	UsedUp time.Time
 	// Unreserved is the possible cost of runs under way beyond their reservations.
 	Unreserved int64
@@ -80,14 +81,15 @@ func (h *History) Outlooks(ctx context.Context, org string, plan *Plan, state *S
 		o.Ceilings = plan.Fullness(&b, state)
 		for i := range o.Ceilings {
 			full := &o.Ceilings[i]
-			switch full.Index {
-			case PerDay:
-				full.Unreserved = state.Unreserved(b.Scope)
-				full.UsedUp = o.usedUp(full.Limit, full.Used, past, state, ends[day])
-			case PerMonth:
-				full.Unreserved = state.Unreserved(b.Scope)
-				full.UsedUp = o.usedUp(full.Limit, full.Used, past, state, ends[month])
+			if !Accrues(full.Index) {
+				continue
 			}
+			end := ends[full.Index-PerDay]
+			if end.IsZero() {
+				end = state.Now.AddDate(1, 0, 0)
+			}
+			full.Unreserved = state.Unreserved(b.Scope)
+			full.UsedUp = o.usedUp(full.Limit, full.Used, past, state.Zone.days(state.Now, end), state.Now)
 		}
 		out = append(out, o)
 	}
@@ -106,14 +108,15 @@ func (p *Plan) Fullness(b *Balance, s *State) (out []Fullness) {
 }
 
 // usedUp is the day by whose end the accrued cost of a period is expected to reach a
-// limit, zero if the period ends before that.
-func (o *Outlook) usedUp(limit, accrued int64, past []int64, state *State, end time.Time) time.Time {
-	for _, midnight := range state.Zone.days(state.Now, end) {
-		if Forecast(accrued, o.Burn, past, daysBetween(state.Now, midnight)).Expected >= limit {
-			return midnight.Add(-time.Millisecond)
-		}
+// limit, zero if the period ends before that. days are the ends of the period's days, from that of now on.
+func (o *Outlook) usedUp(limit, accrued int64, past []int64, days []time.Time, now time.Time) time.Time {
+	i := sort.Search(len(days), func(i int) bool { // forecasts never fall from one day to the next
+		return Forecast(accrued, o.Burn, past, daysBetween(now, days[i])).Expected >= limit
+	})
+	if i == len(days) {
+		return time.Time{}
 	}
-	return time.Time{}
+	return days[i].Add(-time.Millisecond)
 }
 
 // addUndrawn adds a balance of nothing for each scope that has a budget and none. Keys

@@ -44,9 +44,45 @@ type period struct {
 // The periods of a scope.
 const (
 	day = iota
+	week
 	month
+	quarter
+	total // never ends
 	periods
 )
+
+// forever is the end of the period that never ends, in Unix milliseconds. The scripts of a store compute with it exactly.
+const forever = int64(1) << 52
+
+// Accrued is the cost that has accrued in each current period, and in total, in micro-dollars.
+type Accrued struct{ Day, Week, Month, Quarter, Total int64 }
+
+func accruedOf(n [periods]int64) Accrued {
+	return Accrued{n[day], n[week], n[month], n[quarter], n[total]}
+}
+
+// list is the inverse of accruedOf.
+func (a Accrued) list() [periods]int64 {
+	return [periods]int64{a.Day, a.Week, a.Month, a.Quarter, a.Total}
+}
+
+// Of returns the cost of one period.
+func (a Accrued) Of(p AccrualPeriod) int64 { return a.list()[p.Index()] }
+
+// plus returns a with a cost added to each period.
+func (a Accrued) plus(micro int64) Accrued {
+	n := a.list()
+	for i := range n {
+		n[i] += micro
+	}
+	return accruedOf(n)
+}
+
+// stored is the order in which stores keep the periods of an account. Earlier versions know the day and the month alone.
+var stored = [periods]int{day, month, week, quarter, total} //nolint:gochecknoglobals // read only
+
+// contains is, for each period that earlier versions do not keep, the longest stored period whose cost it is sure to contain.
+var contains = [periods]int{week: day, quarter: month, total: month} //nolint:gochecknoglobals // read only
 
 // account is the account of one scope.
 type account struct {
@@ -109,8 +145,8 @@ func (a *account) correct(rate, from, to int64) {
 }
 
 // BalanceOf reads an account as the store has it and brings it up to date: the time
-// until when it is, the amounts committed and reserved, and for the day and the
-// month each its beginning, its accrued cost, and the remainder.
+// until when it is, the amounts committed and reserved, and for the day, the month, the week, the quarter and the total
+// each its beginning, its accrued cost, and the remainder.
 func BalanceOf(s Scope, n []int64, now time.Time, z Zone) Balance {
 	a := accountOf(n)
 	c := z.Calendar(now)
@@ -120,9 +156,14 @@ func BalanceOf(s Scope, n []int64, now time.Time, z Zone) Balance {
 
 func accountOf(n []int64) *account {
 	a := &account{at: n[0], committed: Amounts(n[1:]), reserved: Amounts(n[1+Dimensions:])}
-	for i := range a.periods {
-		p := n[1+2*Dimensions+3*i:]
-		a.periods[i] = period{start: p[0], accrued: p[1], carry: p[2]}
+	at := 1 + 2*Dimensions
+	for _, i := range stored {
+		if at+3 > len(n) { // by an earlier version
+			a.periods[i] = a.periods[contains[i]]
+			continue
+		}
+		a.periods[i] = period{start: n[at], accrued: n[at+1], carry: n[at+2]}
+		at += 3
 	}
 	return a
 }
@@ -131,9 +172,10 @@ func accountOf(n []int64) *account {
 func (b Balance) Account(at time.Time, z Zone) []int64 {
 	n := slices.Concat([]int64{at.UnixMilli()}, b.Committed[:], b.Reserved[:])
 	c := z.Calendar(at)
-	for i, accrued := range []int64{b.Day, b.Month} {
+	accrued := b.Accrued.list()
+	for _, i := range stored {
 		start, _ := c.bounds(i, at.UnixMilli())
-		n = append(n, start, accrued, 0)
+		n = append(n, start, accrued[i], 0)
 	}
 	return n
 }

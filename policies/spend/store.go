@@ -164,7 +164,7 @@ type Outcome struct {
 	Sent time.Time
 	// Epoch is the epoch of the ledger; see [Head].
 	Epoch int64
-	// Now is the store's clock, Ends is when the day and the month end that it is in.
+	// Now is the store's clock, Ends is when the periods end that it is in: the day, the week, the month and the quarter.
 	Now  time.Time
 	Ends [periods]time.Time
 }
@@ -276,14 +276,13 @@ type Hold struct {
 type Balance struct {
 	Scope               Scope
 	Committed, Reserved Amounts
-	// Day and Month are the accrued costs, in micro-dollars.
-	Day, Month int64
+	Accrued
 }
 
 // State is the whole ledger of one organisation at one moment.
 type State struct {
 	Now time.Time
-	// Zone says when days and months begin.
+	// Zone says when periods begin.
 	Zone Zone
 	// Epoch changes with each rebuild.
 	Epoch int64

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Zone is the time zone that says when days and months begin. The zero Zone is UTC.
+// Zone is the time zone that says when days, weeks, months and quarters begin. The zero Zone is UTC.
 type Zone struct{ location *time.Location }
 
 // Zones returns the zone of an organisation; nil is UTC for all.
@@ -46,23 +46,29 @@ func (z Zone) Location() *time.Location {
 	return z.location
 }
 
-// Calendar lists when the days around a time begin, and the months that these are in,
-// in Unix milliseconds and in their order: see [Zone.Calendar]. Each lasts until the
-// next one begins, so they leave no gap and do not overlap.
+// Calendar lists when the days around a time begin, and the weeks, months and quarters that these are in, in Unix
+// milliseconds and in their order: see [Zone.Calendar]. Each lasts until the next one begins, so they leave no gap and do
+// not overlap. The last period begins at 0 and never ends.
 type Calendar [periods][]int64
 
-// Calendar returns that of the days before, of and after a time: when each begins and
-// when the last one ends, and the months that the first two are in at most.
+// Calendar returns that of the days before, of and after a time: when each begins and when the last one ends, and the
+// weeks (from Monday, as in ISO 8601), months and quarters that the days are in, at most two of each.
 func (z Zone) Calendar(at time.Time) Calendar {
 	y, m, d := at.In(z.Location()).Date()
 	var c Calendar
 	for i := -1; i <= 2; i++ {
 		c[day] = append(c[day], z.begin(y, m, d+i))
 	}
-	y, m, _ = time.Date(y, m, d-1, 0, 0, 0, 0, time.UTC).Date()
+	before := time.Date(y, m, d-1, 0, 0, 0, 0, time.UTC)
+	y, m, d = before.Date()
+	monday := d - (int(before.Weekday())+6)%7
+	first := m - (m-1)%3
 	for i := range 3 {
+		c[week] = append(c[week], z.begin(y, m, monday+7*i))
 		c[month] = append(c[month], z.begin(y, m+time.Month(i), 1))
+		c[quarter] = append(c[quarter], z.begin(y, first+time.Month(3*i), 1))
 	}
+	c[total] = []int64{0, forever}
 	return c
 }
 
@@ -113,11 +119,14 @@ func (z Zone) days(at, end time.Time) []time.Time {
 	}
 }
 
-// Ends returns when the day and the month end that a time is in.
+// Ends returns when the periods end that a time is in, the zero time for the one that never ends.
 func (z Zone) Ends(at time.Time) (ends [periods]time.Time) {
 	c := z.Calendar(at)
 	for i := range ends {
 		_, end := c.bounds(i, at.UnixMilli())
+		if end == forever {
+			continue
+		}
 		ends[i] = time.UnixMilli(end).In(z.Location())
 	}
 	return ends

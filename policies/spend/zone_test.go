@@ -39,7 +39,7 @@ func TestPeriodsTileTime(t *testing.T) {
 			}
 		}
 		c := z.Calendar(time.UnixMilli(ms))
-		for which, longest := range []int64{49 * hour, 33 * 24 * hour} {
+		for which, longest := range []int64{49 * hour, 9 * 24 * hour, 33 * 24 * hour, 94 * 24 * hour} {
 			if !slices.IsSorted(c[which]) {
 				t.Fatalf("%s: %v is not in order", name, c[which])
 			}
@@ -57,6 +57,30 @@ func TestPeriodsTileTime(t *testing.T) {
 			if next, _ := calendar.bounds(which, end); next != end {
 				t.Fatalf("%s: after %d, the next period begins at %d", name, end, next)
 			}
+		}
+	})
+}
+
+// Weeks are those of ISO 8601, and quarters begin with each third month, whatever the zone.
+func TestWeeksAndQuartersBegin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.SampledFrom(zoneNames).Draw(t, "zone")
+		z := zone(t, name)
+		at := time.Unix(rapid.Int64Range(0, 2_900_000_000).Draw(t, "seconds"), 0).In(z.Location())
+		c := z.Calendar(at)
+		of := func(which int) (time.Time, time.Time) {
+			start, end := c.bounds(which, at.UnixMilli())
+			return time.UnixMilli(start).In(z.Location()), time.UnixMilli(end - 1).In(z.Location())
+		}
+		year, number := at.ISOWeek()
+		for _, edge := range []func() time.Time{func() time.Time { s, _ := of(week); return s }, func() time.Time { _, e := of(week); return e }} {
+			if y, n := edge().ISOWeek(); y != year || n != number {
+				t.Fatalf("%s: the week of %s contains %s, want week %d of %d alone", name, at, edge(), number, year)
+			}
+		}
+		first, last := of(quarter)
+		if first.Month() != at.Month()-(at.Month()-1)%3 || first.Day() != 1 || last.Month() != first.Month()+2 || first.Year() != at.Year() || last.Year() != at.Year() {
+			t.Fatalf("%s: the quarter of %s is from %s to %s", name, at, first, last)
 		}
 	})
 }
@@ -81,7 +105,7 @@ func TestDaysBegin(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := z.Calendar(at)
-		for which, want := range []string{tt.day, tt.month} {
+		for which, want := range map[int]string{day: tt.day, month: tt.month} {
 			start, _ := c.bounds(which, at.UnixMilli())
 			if got := time.UnixMilli(start).In(z.Location()).Format(time.RFC3339); got != want {
 				t.Errorf("%s: period %d of %s begins %s, want %s", tt.zone, which, tt.at, got, want)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -185,6 +186,49 @@ func TestChartFitsTheGateway(t *testing.T) {
 		_, port, _ := strings.Cut(addr, ":")
 		if want := "{name: " + name + ", containerPort: " + port + "}"; !strings.Contains(manifests, want) {
 			t.Errorf("the Deployment has no port %s", want)
+		}
+	}
+}
+
+// The network policy of the chart and of the manifests opens every port that the pages have in an address of Redis, a collector or a proxy.
+func TestNetworkPolicyOpensDocumentedPorts(t *testing.T) {
+	pages, err := filepath.Glob(root + "docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := regexp.MustCompile(`(?:rediss?(?:\+sentinel|\+cluster)?|https?)://[A-Za-z0-9_.:@,-]+`)
+	port := regexp.MustCompile(`(?:[a-z0-9.-]+):([0-9]+)(?:,|$)`)
+	ports := map[string]bool{"4317": true, "443": true} // OTLP by gRPC, and the platform
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range address.FindAllString(string(text), -1) {
+			_, hosts, _ := strings.Cut(a, "://")
+			if i := strings.LastIndexByte(hosts, '@'); i >= 0 {
+				hosts = hosts[i+1:]
+			}
+			if strings.HasPrefix(hosts, "127.") || strings.HasPrefix(hosts, "localhost") || strings.HasPrefix(hosts, "gateway") || strings.HasPrefix(hosts, "tollgate") {
+				continue // the gateway itself, or a machine of one's own
+			}
+			for _, m := range port.FindAllStringSubmatch(hosts, -1) {
+				ports[m[1]] = true
+			}
+		}
+	}
+	if !ports["26379"] || !ports["4318"] || !ports["3128"] {
+		t.Errorf("the pages name ports %v, want those of Sentinel, a collector and a proxy among them", ports)
+	}
+	_, manifests, _ := strings.Cut(read(t, "deploy/kubernetes/tollgate.yaml"), "  egress:")
+	_, values, _ := strings.Cut(read(t, "deploy/helm/tollgate/values.yaml"), "networkPolicy:")
+	values = regexp.MustCompile(`egressPorts: \[.*\]`).FindString(values)
+	for p := range ports {
+		if !strings.Contains(manifests, "{port: "+p+", protocol: TCP}") {
+			t.Errorf("deploy/kubernetes/tollgate.yaml does not open port %s", p)
+		}
+		if !regexp.MustCompile(`[\[ ]` + p + `[,\]]`).MatchString(values) {
+			t.Errorf("deploy/helm/tollgate/values.yaml does not open port %s: %s", p, values)
 		}
 	}
 }

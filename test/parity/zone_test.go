@@ -66,3 +66,59 @@ func TestADayBeginsInTheZone(t *testing.T) {
 		}, budgeted("{per_day: 1}"), inZone(tt.zone))
 	}
 }
+
+// Budgets of a week and a quarter have room again when the next period begins where the organisation is. A total never does, until an
+// operator credits it. Refusals, forecasts and the caller's own budgets say so.
+func TestBudgetsOfOtherPeriods(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ budget, roomAt string }{ // it is Saturday, 2026-11-21
+		{"per_week", "2026-11-23T00:00:00+01:00"}, {"per_quarter", "2027-01-01T00:00:00+01:00"}, {"total", `"room_at":null`},
+	} {
+		t.Run(tt.budget, func(t *testing.T) {
+			eachDoor(t, func(t *testing.T, d *door) {
+				id := d.rented(t, podL4)
+				d.advance(time.Hour)
+				over := d.ask(t, request("POST", "/v2/pods", "key_research", podL4))
+				if over.Status != 402 || field(t, over.Body, "budget") != "team research "+tt.budget || !strings.Contains(over.Body, tt.roomAt) {
+					t.Fatalf("%d %s, want 402 of %s, room at %q", over.Status, over.Body, tt.budget, tt.roomAt)
+				}
+				if a := d.ask(t, request("DELETE", "/v2/pods/"+id, "key_research", "")); a.Status != 204 {
+					t.Fatalf("delete: %d %s", a.Status, a.Body)
+				}
+				me := d.ask(t, request("GET", "/tollgate/me", "key_research", ""))
+				if !strings.Contains(me.Body, `"name":"`+tt.budget+`"`) || tt.budget != "total" && !strings.Contains(me.Body, tt.roomAt) {
+					t.Errorf("own budgets: %s, want %s that ends at %s", me.Body, tt.budget, tt.roomAt)
+				}
+				forecast := operator[admin.Forecasts](t, d, "GET", "/admin/spend/forecast?org=acme")
+				if text := fmt.Sprint(forecast.Scopes); !strings.Contains(text, tt.budget) {
+					t.Errorf("forecast: %s, want %s", text, tt.budget)
+				}
+				room := func(at string, want int) {
+					t.Helper()
+					if a := d.ask(t, request("POST", "/v2/pods", "key_research", podL4)); a.Status != want {
+						t.Errorf("%s: %d %s, want %d", at, a.Status, a.Body, want)
+					}
+				}
+				if tt.budget == "total" {
+					d.advance(400 * 24 * time.Hour)
+					room("after a year", 402)
+					period := "/admin/spend/adjust?org=acme&team=research&reason=renewed&period=total"
+					got := operator[admin.AdjustedAccrual](t, d, "POST", period+"&kind=credit&amount=0.4")
+					if got.Period != "total" || got.Change != "-0.4" || got.Accrued != "0.03274" {
+						t.Errorf("a credit: %+v", got)
+					}
+					room("after a credit", 201)
+					return
+				}
+				at, err := time.Parse(time.RFC3339, tt.roomAt)
+				if err != nil {
+					t.Fatal(err)
+				}
+				d.advance(at.Sub(d.clock.Now()) - time.Hour)
+				room("an hour before", 402)
+				d.advance(time.Hour)
+				room("in the next", 201)
+			}, budgeted("{"+tt.budget+": 0.86}"), inZone("Europe/Berlin"))
+		})
+	}
+}

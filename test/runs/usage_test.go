@@ -26,7 +26,7 @@ const dollars = `budget: {per_day: 5000}
     model_paths: [responses, messages, rerank]
     prices:
       runs:
-        llm: {usd_per_million_tokens: 1000000, default_tokens: 500}`
+        llm: {usd_per_million_tokens: 1000000, usd_per_million_cached_tokens: 250000, default_tokens: 500}`
 
 const (
 	chatTarget = "/v2/llm/openai/v1/chat/completions"
@@ -76,6 +76,8 @@ func TestShapesOfResponses(t *testing.T) {
 		"lines":                    {chatTarget, lines, "{\"response\":\"hi\",\"done\":false}\n{\"done\":true,\"prompt_eval_count\":10,\"eval_count\":5}\n", true, "15"},
 		"Responses":                {"/v2/llm/openai/v1/responses", plain, `{"id":"resp_1","object":"response","status":"completed","error":null,"output":[{"content":[{"type":"output_text","text":"hi"}]}],"usage":{"input_tokens":10,"output_tokens":5,"total_tokens":15}}`, false, "15"},
 		"Messages":                 {"/v2/llm/openai/v1/messages", events, "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":10,\"output_tokens\":1}}}\n\nevent: message_delta\ndata: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":5}}\n\n", true, "15"},
+		"a cache":                  {chatTarget, events, word + strings.Replace(account, `"total`, `"prompt_tokens_details":{"cached_tokens":8},"total`, 1) + end, true, "9"},
+		"Messages with a cache":    {"/v2/llm/openai/v1/messages", plain, `{"content":[{"type":"text","text":"hi"}],"usage":{"input_tokens":2,"cache_read_input_tokens":8,"output_tokens":5}}`, false, "9"},
 		"a ranking":                {"/v2/llm/openai/v1/rerank", plain, `{"results":[{"index":0,"relevance_score":0.5}],"usage":{"total_tokens":15}}`, false, "15"},
 		"the output alone":         {chatTarget, plain, `[{"generated_text":"hi","details":{"generated_tokens":5}}]`, false, fmt.Sprint(len(asksPlain) + 5)},
 		"embeddings":               {"/v2/llm/openai/v1/embeddings", plain, `{"data":[{"embedding":[0.5]}],"usage":{"prompt_tokens":15,"total_tokens":15}}`, false, "15"},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
@@ -26,6 +27,7 @@ const (
 type Rows struct {
 	Store *approval.Store
 	*view.Current
+	Now func() time.Time
 }
 
 // List implements admin.Approvals.
@@ -42,6 +44,24 @@ func (a Rows) List(ctx context.Context, org string) (any, error) {
 		list[i] = *e.Record
 	}
 	approval.Sort(list)
+	return list, nil
+}
+
+// Pending implements admin.Approvals.
+func (a Rows) Pending(ctx context.Context, org string) ([]admin.PendingApproval, error) {
+	entries, err := a.Store.Entries(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	var list []admin.PendingApproval
+	for _, e := range entries {
+		if r := e.Record; r.State == approval.Pending && r.Until.After(a.Now()) {
+			list = append(list, admin.PendingApproval{
+				Org: org, ID: r.ID, Team: r.Team, Key: r.Key, Call: r.Call, Asks: r.Asks, USD: r.USD, Per: string(r.Per), Until: r.Until.UTC(),
+			})
+		}
+	}
+	slices.SortFunc(list, func(x, y admin.PendingApproval) int { return cmp.Or(x.Until.Compare(y.Until), cmp.Compare(x.ID, y.ID)) })
 	return list, nil
 }
 

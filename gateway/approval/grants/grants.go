@@ -26,6 +26,8 @@ import (
 type Grants struct {
 	// Repeats reports whether a call may be the repeat of another, which was allowed.
 	Repeats func(ctx context.Context, ex *filter.Exchange) bool
+	// Requested is called with each new request for approval, but not in dry runs.
+	Requested func(ctx context.Context, org string, r *approval.Record)
 }
 
 // maxShown bounds the body that operators are shown of a request for approval.
@@ -90,6 +92,9 @@ func (f *Grants) take(ctx context.Context, ex *filter.Exchange, refusals []appro
 		if e, swapped, err = ex.Ports.Approvals.Swap(ctx, ex.Caller.Org, e, next); swapped {
 			ex.Approval.Grant = nil // asked for together with the grant's own denials
 			tell(ex, p, e.Record)
+			if e.Record.ID != "" {
+				f.Requested(ctx, ex.Caller.Org, e.Record)
+			}
 		}
 	}
 	if errors.Is(err, approval.ErrFull) {

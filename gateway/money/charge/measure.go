@@ -117,7 +117,7 @@ func ranOf(r usage.Result, completes bool) *filter.Ran {
 	ran := &filter.Ran{
 		Job: telemetry.Job{
 			Finished: r.Job.Finished, Executed: milliseconds(r.Job.Execution), Cost: r.Job.Cost,
-			Prompt: r.Tokens.Input, Completion: r.Tokens.Output,
+			Prompt: r.Tokens.Input, Completion: r.Tokens.Output, Cached: r.Tokens.Cached,
 		},
 		Counted: r.Known, Partial: r.Partial, Unsplit: r.Tokens.Unsplit,
 	}

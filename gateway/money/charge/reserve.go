@@ -241,7 +241,13 @@ func (f *Reserve) waive(ctx context.Context, ex *filter.Exchange, plan *spend.Pl
 
 // overBudget is the refusal that names a budget.
 func overBudget(c *spend.Ceiling) *problem.Problem {
-	unit := map[int]string{spend.PerHour: " USD per hour", spend.PerDay: " USD", spend.PerMonth: " USD"}[c.Index]
+	unit := ""
+	switch {
+	case c.Index == spend.PerHour:
+		unit = " USD per hour"
+	case spend.IsMoney(c.Index):
+		unit = " USD"
+	}
 	amount := func(n int64) string { return spend.AmountText(c.Index, n) }
 	p := problem.BudgetExceeded.Newf("no room in the budget %s: of %s%s, %s are used and %s reserved, and this call needs %s",
 		c.Name(), amount(c.Limit), unit, amount(c.Used), amount(c.Reserved), amount(c.Needs))

@@ -40,7 +40,7 @@ func (f *Reserve) requestRun(ctx context.Context, ex *filter.Exchange, row *oper
 	plan, owner := ex.Tenant.Budgets, spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
 	most, _, known := ex.MostOf(price)
 	if !known && plan.Accrues(owner) {
-		return problem.PriceUnknown.New("what this run costs at most cannot be determined, and a budget per day or month applies")
+		return problem.PriceUnknown.New("what this run costs at most cannot be determined, and a budget for accrued cost applies")
 	}
 	r := &filter.Reservation{Of: operation.KindJob, Verb: row.Verb, Reservation: spend.Reservation{
 		Hold: ulid.Make().String(), Kind: string(operation.KindJob), Owner: owner, After: onceOf(most),
@@ -72,7 +72,7 @@ func onceOf(cost catalog.Money) spend.Amounts {
 // predict: not a batch, nor a call to a load-balanced endpoint.
 func expectable(ex *filter.Exchange, row *operation.Row) bool { return !row.Opaque && !ex.FillsBatch() }
 
-// unpriced refuses a run without a known price where a budget of a day or month
+// unpriced refuses a run without a known price where a budget for accrued cost
 // applies, unless it is on an endpoint of the organisation: its cost is the cost of the
 // endpoint's workers. A run whose target does not exist is refused with 404.
 func (f *Reserve) unpriced(ctx context.Context, ex *filter.Exchange) error {
@@ -83,7 +83,7 @@ func (f *Reserve) unpriced(ctx context.Context, ex *filter.Exchange) error {
 	if own, err := f.Reader.OwnsTarget(ctx, ex); own || err != nil {
 		return err
 	}
-	return problem.PriceUnknown.New("what runs of this model cost is not known, and a budget per day or month applies")
+	return problem.PriceUnknown.New("what runs of this model cost is not known, and a budget for accrued cost applies")
 }
 
 // responseRun settles the cost of a run, or the cost that the answer about a job
@@ -153,7 +153,7 @@ func atMost(ran *filter.Ran, size int64) *filter.Ran {
 		return ran
 	}
 	bound := *ran
-	bound.Counted, bound.Prompt = true, size
+	bound.Counted, bound.Prompt, bound.Cached = true, size, 0
 	return &bound
 }
 
@@ -223,7 +223,7 @@ func costOf(r *filter.Ran, id string, price catalog.Run, whole bool) (a spend.Am
 		cost, known = price.PerRun, true
 	case price.PerTokens > 0:
 		known = r.Counted
-		cost = price.OfTokens(r.Prompt, r.Completion) + max(price.OfTokens(r.Unsplit, 0), price.OfTokens(0, r.Unsplit))
+		cost = price.OfUsage(r.Prompt, r.Cached, r.Completion) + max(price.OfTokens(r.Unsplit, 0), price.OfTokens(0, r.Unsplit))
 	}
 	a[spend.Cost] = int64(cost)
 	return a.Clamped(), known

@@ -12,12 +12,14 @@ import (
 // Tokens are counts of tokens.
 type Tokens struct {
 	Input, Output int64
+	// Cached is the part of Input that the server read from its prompt cache.
+	Cached int64
 	// Unsplit counts tokens that are reported only as a total.
 	Unsplit int64
 }
 
 func (t Tokens) plus(o Tokens) Tokens {
-	return Tokens{t.Input + o.Input, t.Output + o.Output, t.Unsplit + o.Unsplit}
+	return Tokens{t.Input + o.Input, t.Output + o.Output, t.Cached + o.Cached, t.Unsplit + o.Unsplit}
 }
 
 // MaxTokens bounds the counts of one report: a larger count makes the report invalid.
@@ -30,6 +32,8 @@ const (
 	input class = iota
 	output
 	total
+	// cached is the part of input that was read from a cache.
+	cached
 	// cacheRead and cacheWrite are input that input may exclude, see excludesCache.
 	cacheRead
 	cacheWrite
@@ -51,6 +55,8 @@ func classOf(name string) (class, bool) {
 		return output, true
 	case "totaltokens", "totaltokencount", "totaltokenscount", "numtotaltokens", "total", "tokens":
 		return total, true
+	case "cachedtokens", "promptcachehittokens", "cachedcontenttokencount", "numcachedtokens", "cachedinputtokens", "cachedprompttokens":
+		return cached, true
 	case "cachereadinputtokens", "cachen":
 		return cacheRead, true
 	case "cachecreationinputtokens", "cachewriteinputtokens":
@@ -106,11 +112,11 @@ func (r *report) set(c class, name string, n int64) {
 }
 
 // number adds a member that is a number. A number that is not a count makes the report invalid,
-// unless it is a total, which the other members make up for.
+// unless it is a total, which the other members make up for, or a count of cached tokens, which cost the price of others then.
 func (r *report) number(c class, name string, token jsontext.Token) {
 	n, ok := count(token.String())
 	if !ok {
-		r.invalid = r.invalid || c != total
+		r.invalid = r.invalid || c != total && c != cached
 		return
 	}
 	r.set(c, name, n)
@@ -152,8 +158,8 @@ func (r report) over(earlier *report) report {
 	next := r
 	next.members = slices.Clone(r.members)
 	for _, m := range earlier.members {
-		cache := m.class == cacheRead || m.class == cacheWrite
-		if r.has(m.class) || r.whole() && !cache || r.has(total) {
+		cache := m.class == cacheRead || m.class == cacheWrite || m.class == cached
+		if r.has(m.class) || r.whole() && !cache || r.has(total) && m.class != cached {
 			continue
 		}
 		next.members = append(next.members, m)
@@ -190,12 +196,22 @@ func (r *report) sum() Tokens {
 	for c := range classes {
 		n[c], given[c] = r.of(c)
 	}
+	t := r.split(&n, &given)
+	t.Cached = min(t.Input, max(n[cached], n[cacheRead]))
+	return t
+}
+
+// split returns the input and output of a report by the counts of its classes.
+func (r *report) split(n *[classes]int64, given *[classes]bool) Tokens {
 	if !given[total] {
 		t := Tokens{Input: n[input] + n[extraInput], Output: n[output] + n[extraOutput]}
 		if r.excludesCache() {
 			t.Input += n[cacheRead] + n[cacheWrite]
 		}
 		return t
+	}
+	if cache := n[cacheRead] + n[cacheWrite]; given[input] && r.excludesCache() && n[total] >= n[input]+n[output]+cache {
+		n[input] += cache
 	}
 	switch {
 	case given[input] && given[output]:

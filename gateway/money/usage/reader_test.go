@@ -42,6 +42,11 @@ func tokens(in, out int64) usage.Result {
 	return usage.Result{Tokens: usage.Tokens{Input: in, Output: out}, Known: true}
 }
 
+// hits returns the result of a response with a usage report of a prompt that was partly read from a cache.
+func hits(in, hit, out int64) usage.Result {
+	return usage.Result{Tokens: usage.Tokens{Input: in, Cached: hit, Output: out}, Known: true}
+}
+
 // unsplit returns the result of a response that reports a total alone.
 func unsplit(n int64) usage.Result {
 	return usage.Result{Tokens: usage.Tokens{Unsplit: n}, Known: true}
@@ -122,8 +127,8 @@ func TestEvents(t *testing.T) {
 		"a total and its input":         {sse(hello, `{"usage":{"prompt_tokens":10,"total_tokens":15}}`, done), tokens(10, 5)},
 		"a total and its output":        {sse(hello, `{"usage":{"completion_tokens":5,"total_tokens":15}}`, done), tokens(10, 5)},
 		"a total with reasoning":        {sse(hello, `{"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":18,"completion_tokens_details":{"reasoning_tokens":3}}}`), tokens(10, 8)},
-		"details":                       {sse(hello, `{"usage":{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":8,"input_tokens":8},"completion_tokens_details":{"reasoning_tokens":4}}}`), tokens(10, 5)},
-		"a cache that is included":      {sse(hello, `{"usage":{"prompt_tokens":10,"completion_tokens":5,"prompt_cache_hit_tokens":8,"prompt_cache_miss_tokens":2,"cache_read_input_tokens":8}}`), tokens(10, 5)},
+		"details":                       {sse(hello, `{"usage":{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":8,"input_tokens":8},"completion_tokens_details":{"reasoning_tokens":4}}}`), hits(10, 8, 5)},
+		"a cache that is included":      {sse(hello, `{"usage":{"prompt_tokens":10,"completion_tokens":5,"prompt_cache_hit_tokens":8,"prompt_cache_miss_tokens":2,"cache_read_input_tokens":8}}`), hits(10, 8, 5)},
 		"two names":                     {sse(hello, `{"usage":{"prompt_tokens":10,"completion_tokens":5,"input_tokens":0,"output_tokens":0}}`), tokens(10, 5)},
 		"two equal names":               {sse(hello, `{"usage":{"prompt_tokens":900,"prompt_tokens":10,"completion_tokens":5}}`), tokens(10, 5)},
 		"two reports":                   {sse(hello, `{"usage":{"prompt_tokens":900,"completion_tokens":5},"usage":{"prompt_tokens":10,"completion_tokens":5}}`), tokens(10, 5)},
@@ -165,21 +170,21 @@ func TestVocabularies(t *testing.T) {
 	run(t, map[string]shape{
 		"Responses": {event("response.created", `{"type":"response.created","response":{"id":"r","status":"in_progress","instructions":"i","output":[],"error":null,"usage":null}}`,
 			"response.output_text.delta", `{"type":"response.output_text.delta","delta":"hello"}`,
-			"response.completed", `{"type":"response.completed","response":{"id":"r","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"hello"}]}],"usage":{"input_tokens":10,"input_tokens_details":{"cached_tokens":4},"output_tokens":5,"output_tokens_details":{"reasoning_tokens":2},"total_tokens":15}}}`), tokens(10, 5)},
+			"response.completed", `{"type":"response.completed","response":{"id":"r","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"hello"}]}],"usage":{"input_tokens":10,"input_tokens_details":{"cached_tokens":4},"output_tokens":5,"output_tokens_details":{"reasoning_tokens":2},"total_tokens":15}}}`), hits(10, 4, 5)},
 		"Responses, incomplete": {event("response.incomplete", `{"type":"response.incomplete","response":{"usage":{"input_tokens":10,"output_tokens":5}}}`), tokens(10, 5)},
 		"Messages": {event("message_start", `{"type":"message_start","message":{"id":"m","role":"assistant","content":[],"usage":{"input_tokens":10,"output_tokens":1}}}`,
 			"content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`, "ping", `{"type":"ping"}`,
 			"content_block_delta", delta, "message_delta", `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":5}}`, "message_stop", `{"type":"message_stop"}`), tokens(10, 5)},
 		"Messages with a cache": {event("message_start", `{"type":"message_start","message":{"usage":{"input_tokens":2,"cache_creation_input_tokens":3,"cache_read_input_tokens":5,"cache_creation":{"ephemeral_5m_input_tokens":3},"output_tokens":1}}}`,
-			"content_block_delta", delta, "message_delta", `{"type":"message_delta","usage":{"output_tokens":5}}`), tokens(10, 5)},
+			"content_block_delta", delta, "message_delta", `{"type":"message_delta","usage":{"output_tokens":5}}`), hits(10, 5, 5)},
 		"Messages that repeat the input": {event("message_start", `{"type":"message_start","message":{"usage":{"input_tokens":2,"cache_read_input_tokens":8,"output_tokens":1}}}`,
-			"content_block_delta", delta, "message_delta", `{"type":"message_delta","usage":{"input_tokens":2,"output_tokens":5}}`), tokens(10, 5)},
-		"Messages, plain":          {`{"id":"m","type":"message","content":[{"type":"text","text":"hello"}],"usage":{"input_tokens":7,"cache_read_input_tokens":3,"output_tokens":5}}`, tokens(10, 5)},
+			"content_block_delta", delta, "message_delta", `{"type":"message_delta","usage":{"input_tokens":2,"output_tokens":5}}`), hits(10, 8, 5)},
+		"Messages, plain":          {`{"id":"m","type":"message","content":[{"type":"text","text":"hello"}],"usage":{"input_tokens":7,"cache_read_input_tokens":3,"output_tokens":5}}`, hits(10, 3, 5)},
 		"Ollama":                   {`{"model":"m","message":{"role":"assistant","content":"hello"},"done":false}` + "\n" + `{"model":"m","message":{"content":""},"done":true,"total_duration":99,"prompt_eval_count":10,"prompt_eval_duration":7,"eval_count":5,"eval_duration":7}` + "\n", tokens(10, 5)},
 		"Ollama, a cached prompt":  {`{"response":"hello","done":false}` + "\n" + `{"response":"","done":true,"eval_count":5}` + "\n", tokens(0, 5)},
 		"Ollama, embeddings":       {`{"embeddings":[[0.1,0.2]],"prompt_eval_count":10}`, tokens(10, 0)},
 		"llama.cpp":                {sse(`{"content":"hello","stop":false,"tokens_predicted":1,"tokens_evaluated":10}`, `{"content":"","stop":true,"tokens_predicted":5,"tokens_evaluated":10,"tokens_cached":14,"timings":{"prompt_n":10,"predicted_n":5}}`), tokens(10, 5)},
-		"llama.cpp, timings":       {sse(hello, `{"choices":[{"delta":{},"finish_reason":"stop"}],"timings":{"cache_n":6,"prompt_n":4,"prompt_ms":1.5,"predicted_n":5}}`, done), tokens(10, 5)},
+		"llama.cpp, timings":       {sse(hello, `{"choices":[{"delta":{},"finish_reason":"stop"}],"timings":{"cache_n":6,"prompt_n":4,"prompt_ms":1.5,"predicted_n":5}}`, done), hits(10, 6, 5)},
 		"llama.cpp, both":          {sse(hello, final, `{"timings":{"prompt_n":1,"predicted_n":5}}`, done), tokens(10, 5)},
 		"TGI":                      {sse(`{"token":{"id":1,"text":"hello","special":false},"generated_text":null,"details":null}`, `{"token":{"id":2,"text":""},"generated_text":"hello","details":{"finish_reason":"length","generated_tokens":5,"input_length":10,"seed":null}}`), tokens(10, 5)},
 		"TGI, plain":               {`[{"generated_text":"hello","details":{"finish_reason":"length","generated_tokens":5,"prefill":[` + strings.Repeat(`{"id":1,"text":"a","logprob":-1},`, 9) + `{"id":1}],"tokens":[{"id":2,"text":"hello"}]}}]`, tokens(10, 5)},
@@ -191,7 +196,14 @@ func TestVocabularies(t *testing.T) {
 		"Cohere":                   {sse(`{"type":"content-delta","delta":{"message":{"content":{"text":"hello"}}}}`, `{"type":"message-end","delta":{"finish_reason":"COMPLETE","usage":{"billed_units":{"input_tokens":10,"output_tokens":5},"tokens":{"input_tokens":10,"output_tokens":5}}}}`), tokens(10, 5)},
 		"Cohere, version 1":        {sse(`{"event_type":"stream-end","response":{"text":"hello","meta":{"billed_units":{"input_tokens":10,"output_tokens":5},"tokens":{"input_tokens":10,"output_tokens":5}}}}`), tokens(10, 5)},
 		"Converse":                 {`{"output":{"message":{"content":[{"text":"hello"}]}},"usage":{"inputTokens":10,"outputTokens":5,"totalTokens":15}}`, tokens(10, 5)},
-		"SGLang":                   {sse(`{"text":"hello","meta_info":{"prompt_tokens":10,"completion_tokens":1}}`, `{"text":"hello you","meta_info":{"prompt_tokens":10,"completion_tokens":5,"cached_tokens":3}}`, done), tokens(10, 5)},
+		"SGLang":                   {sse(`{"text":"hello","meta_info":{"prompt_tokens":10,"completion_tokens":1}}`, `{"text":"hello you","meta_info":{"prompt_tokens":10,"completion_tokens":5,"cached_tokens":3}}`, done), hits(10, 3, 5)},
+		"Gemini with a cache":      {sse(`{"usageMetadata":{"promptTokenCount":10,"cachedContentTokenCount":7,"candidatesTokenCount":5,"totalTokenCount":15}}`), hits(10, 7, 5)},
+		"Converse with a cache":    {`{"output":{"message":{"content":[{"text":"hello"}]}},"usage":{"inputTokens":2,"outputTokens":5,"totalTokens":15,"cacheReadInputTokens":6,"cacheWriteInputTokens":2}}`, hits(10, 6, 5)},
+		"a cache, then no details": {sse(hello, `{"usage":{"prompt_tokens":10,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":8}}}`, final), hits(10, 8, 5)},
+		"a cache of null":          {sse(hello, `{"usage":{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":null}}`), tokens(10, 5)},
+		"more cached than read":    {`{"usage":{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":99}}}`, hits(10, 10, 5)},
+		"a cache of no number":     {`{"usage":{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":-1},"cached_tokens":"8"}}`, tokens(10, 5)},
+		"cached output of no name": {`{"usage":{"prompt_tokens":10,"completion_tokens":5,"completion_tokens_details":{"cached_tokens":5}}}`, tokens(10, 5)},
 		"watsonx":                  {`{"results":[{"generated_text":"hello","generated_token_count":5,"input_token_count":10}]}`, tokens(10, 5)},
 		"embeddings":               {`{"object":"list","data":[{"embedding":[0.1,0.2]}],"usage":{"prompt_tokens":10,"total_tokens":10}}`, tokens(10, 0)},
 		"embeddings without total": {`{"data":[{"embedding":"AAAA"}],"usage":{"prompt_tokens":10}}`, tokens(10, 0)},

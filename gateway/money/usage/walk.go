@@ -251,6 +251,8 @@ func (w *walker) counts(r *report, f *found, rank, depth int) error {
 		switch kind := w.decoder.PeekKind(); {
 		case kind == '{' && (name == "tokens" || name == "billedunits"):
 			err = w.report(f, rank, depth)
+		case kind == '{' && (name == "prompttokensdetails" || name == "inputtokensdetails"):
+			err = w.details(r)
 		case kind == '[' && name == "prefill":
 			err = w.prefill(r)
 		case !known || kind == '[' || kind == '{':
@@ -260,7 +262,31 @@ func (w *walker) counts(r *report, f *found, rank, depth int) error {
 		case kind == 'n':
 			err = w.decoder.SkipValue()
 		default:
-			r.invalid = r.invalid || c != total
+			r.invalid = r.invalid || c != total && c != cached
+			err = w.decoder.SkipValue()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	_, err := w.decoder.ReadToken()
+	return err
+}
+
+// details reads the details of the input of a report, of which the count of cached tokens matters.
+func (w *walker) details(r *report) error {
+	if _, err := w.decoder.ReadToken(); err != nil {
+		return err
+	}
+	for w.decoder.PeekKind() != '}' {
+		token, err := w.decoder.ReadToken()
+		if err != nil {
+			return err
+		}
+		name := normal(token.String())
+		if c, known := classOf(name); known && c == cached && w.decoder.PeekKind() == '0' {
+			err = w.count(r, name)
+		} else {
 			err = w.decoder.SkipValue()
 		}
 		if err != nil {

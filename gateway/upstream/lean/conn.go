@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -180,6 +181,13 @@ func (c *conn) lost(req *http.Request) bool {
 	safe := req.Method == http.MethodGet || req.Method == http.MethodHead || req.Method == http.MethodOptions
 	timeout, ok := errors.AsType[net.Error](c.gone)
 	return safe && c.gone != nil && (!ok || !timeout.Timeout())
+}
+
+// silent reports whether the server closed the connection without a byte of an answer, and had chosen no protocol in the
+// handshake: a server that chose HTTP/1.1 speaks it.
+func (c *conn) silent() bool {
+	secure, ok := c.net.(*tls.Conn)
+	return ok && closed(c.gone) && secure.ConnectionState().NegotiatedProtocol == ""
 }
 
 // exchange sends a request and reads the head of its answer. The connection is

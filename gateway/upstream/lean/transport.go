@@ -5,11 +5,13 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/encryption"
@@ -50,12 +52,15 @@ type Transport struct {
 
 	// Fallback sends requests to servers that speak HTTP/2 only: all from the first
 	// answer that shows one, whose request fails, or from the first handshake, whose
-	// request does not. nil fails with ErrHTTP2.
+	// request does not. A server that closes a connection without a byte, in the handshake
+	// or after the request, is asked which protocols it accepts. nil fails with ErrHTTP2.
 	Fallback func(*http.Request) (*http.Response, error)
 
-	foreign atomic.Bool // Fallback sends all
-	pool    pool
-	slots   slots
+	foreign   atomic.Bool // Fallback sends all
+	spoken    atomic.Bool // a server has answered in HTTP/1.1
+	examining atomic.Bool // a server is asked for its protocols
+	pool      pool
+	slots     slots
 }
 
 // RoundTrip implements http.RoundTripper. A body is taken to be in memory if the
@@ -96,6 +101,12 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("%w: %w", ErrUnsent, err)
 	}
 	res, err := c.exchange(req)
+	switch {
+	case err == nil && !t.spoken.Load():
+		t.spoken.Store(true)
+	case err != nil && c.silent():
+		err = t.explainClose(req.Context(), to, err)
+	}
 	t.isForeign(err)
 	return res, err
 }
@@ -201,10 +212,10 @@ func (t *Transport) connect(ctx context.Context, to destination) (*conn, error) 
 	}
 }
 
-// dial opens a connection.
-func (t *Transport) dial(ctx context.Context, to destination) (*conn, error) {
+// addr returns the address of a destination, and the name that its certificate must have.
+func (to destination) addr() (addr, name string) {
 	u := url.URL{Host: to.host}
-	addr := to.host
+	addr, name = to.host, strings.TrimSuffix(u.Hostname(), ".")
 	if u.Port() == "" {
 		port := "80"
 		if to.scheme == "https" {
@@ -212,6 +223,12 @@ func (t *Transport) dial(ctx context.Context, to destination) (*conn, error) {
 		}
 		addr = net.JoinHostPort(u.Hostname(), port)
 	}
+	return addr, name
+}
+
+// dial opens a connection.
+func (t *Transport) dial(ctx context.Context, to destination) (*conn, error) {
+	addr, name := to.addr()
 	raw, err := t.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
@@ -220,15 +237,55 @@ func (t *Transport) dial(ctx context.Context, to destination) (*conn, error) {
 		return newConn(t, to, raw, raw, nil), nil
 	}
 	ear := &ear{Conn: raw}
-	secure, err := t.handshake(ctx, ear, strings.TrimSuffix(u.Hostname(), "."))
+	secure, err := t.handshake(ctx, ear, name, http1)
 	if err != nil {
 		_ = raw.Close()
+		if closed(err) {
+			err = t.explainClose(ctx, to, err)
+		}
 		return nil, err
 	}
 	return newConn(t, to, raw, secure, ear), nil
 }
 
-func (t *Transport) handshake(ctx context.Context, raw net.Conn, name string) (*tls.Conn, error) {
+// The protocols that a handshake offers (RFC 7301, section 6).
+const (
+	http1 = "http/1.1"
+	http2 = "h2"
+)
+
+// closed reports whether an error says that the server closed the connection.
+func closed(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
+}
+
+// explainClose returns the error of a connection that a server closed without a byte, with ErrHTTP2 if the server accepts HTTP/2
+// and still does not accept HTTP/1.1. A server that is merely restarting accepts neither or both, and a server that has
+// answered in HTTP/1.1 is not asked. One connection is examined at a time.
+func (t *Transport) explainClose(ctx context.Context, to destination, err error) error {
+	if t.Fallback == nil || t.spoken.Load() || !t.examining.CompareAndSwap(false, true) {
+		return err
+	}
+	defer t.examining.Store(false)
+	if t.accepts(ctx, to, http2) && !t.accepts(ctx, to, http1) {
+		return fmt.Errorf("%w: %w", ErrHTTP2, err)
+	}
+	return err
+}
+
+// accepts reports whether a server takes a protocol in the handshake of a connection of its own.
+func (t *Transport) accepts(ctx context.Context, to destination, protocol string) bool {
+	addr, name := to.addr()
+	raw, err := t.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = raw.Close() }()
+	secure, err := t.handshake(ctx, raw, name, protocol)
+	return err == nil && secure.ConnectionState().NegotiatedProtocol == protocol
+}
+
+func (t *Transport) handshake(ctx context.Context, raw net.Conn, name, protocol string) (*tls.Conn, error) {
 	cfg := t.TLSClientConfig.Clone() // of nil it is nil
 	if cfg == nil {
 		cfg = encryption.Config()
@@ -236,7 +293,7 @@ func (t *Transport) handshake(ctx context.Context, raw net.Conn, name string) (*
 	if cfg.ServerName == "" {
 		cfg.ServerName = name
 	}
-	cfg.NextProtos = []string{"http/1.1"}
+	cfg.NextProtos = []string{protocol}
 	if t.TLSHandshakeTimeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, t.TLSHandshakeTimeout)

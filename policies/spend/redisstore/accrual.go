@@ -21,17 +21,14 @@ const (
 
 // AdjustAccrual implements spend.Store.
 func (s *Store) AdjustAccrual(ctx context.Context, org string, a *spend.AccrualAdjustment) (spend.AccrualOutcome, error) {
-	kind, period, micro := int64(accrualAdd), int64(1), a.Micro
+	kind, micro := int64(accrualAdd), a.Micro
 	if a.Kind == spend.Reset {
 		kind = accrualReset
 	}
 	if a.Kind == spend.Credit {
 		micro = -micro
 	}
-	if a.Period == spend.OfMonth {
-		period = 2
-	}
-	return s.changeAccrual(ctx, org, a.ID, s.known(org, kind, period, micro, spend.KeepAccruals.Milliseconds()),
+	return s.changeAccrual(ctx, org, a.ID, s.known(org, kind, int64(a.Period.Index())+1, micro, spend.KeepAccruals.Milliseconds()),
 		a.Request(), a.Owner.Team, a.Owner.Key, about(a.About()))
 }
 
@@ -57,5 +54,10 @@ func (s *Store) changeAccrual(ctx context.Context, org, id string, args ...any) 
 	if err != nil {
 		return spend.AccrualOutcome{}, fmt.Errorf("accrual: %w", err)
 	}
-	return spend.AccrualOutcome{Status: spend.AccrualStatus(reply.status), DayChange: n[0], MonthChange: n[1], Day: n[2], Month: n[3]}, nil
+	n = append(n, make([]int64, 10)...) // an earlier version kept the first four
+	return spend.AccrualOutcome{
+		Status:  spend.AccrualStatus(reply.status),
+		Change:  spend.Accrued{Day: n[0], Month: n[1], Week: n[4], Quarter: n[5], Total: n[6]},
+		Accrued: spend.Accrued{Day: n[2], Month: n[3], Week: n[7], Quarter: n[8], Total: n[9]},
+	}, nil
 }

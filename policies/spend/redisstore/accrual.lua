@@ -1,15 +1,15 @@
--- Changes the costs that an owner has accrued in the day and the month, or moves them between teams, once for each request.
+-- Changes the costs that an owner has accrued in the current periods, or moves them between teams, once for each request.
 --
 -- KEYS  6  string  the request and its outcome; not given for a request without an id
 --
--- ARGV  1  epoch and sequence as known, kind (0 add, 1 reset, 2 move), period (1 day, 2 month), micro-dollars to be added, how
+-- ARGV  1  epoch and sequence as known, kind (0 add, 1 reset, 2 move), period (1 day, 2 week, 3 month, 4 quarter, 5 total), micro-dollars to be added, how
 --          long the request is remembered in ms (0: for good)
 --       2  the request   3  team   4  key   5  about; of a move:
 --       3  team from     4  key, whose accrued costs are moved, '' for everything   5  team to
 --
 -- Returns {status, head, outcome}: 0 made, 1 made before, 2 another request has the id, 3 less
--- has accrued than would be subtracted, 4 the ledger is not complete. The outcome is what was added to day and month, and
--- the accrued costs of both afterwards.
+-- has accrued than would be subtracted, 4 the ledger is not complete. The outcome is what was added to day and month, the
+-- accrued costs of both afterwards, then what was added to week, quarter and total, and the accrued costs of these.
 
 local MADE, REPEATED, CONFLICT, BELOW, CLOSED = 0, 1, 2, 3, 4
 local RESET, MOVE = 1, 2
@@ -23,12 +23,21 @@ local function answer(status, outcome)
   return reply
 end
 
-local function accrued(a) return {a.periods[1].accrued, a.periods[2].accrued} end
+local function accrued(a)
+  local out = {}
+  for i, p in ipairs(a.periods) do out[i] = p.accrued end
+  return out
+end
+
+local NOTHING = {0, 0, 0, 0, 0}
+
+local function outcomeOf(change, after)
+  return line({change[1], change[3], after[1], after[3], change[2], change[4], change[5], after[2], after[4], after[5]})
+end
 
 -- saves what was changed and remembers the request
 local function made(change, a)
-  local after = accrued(a)
-  local outcome = line({change[1], change[2], after[1], after[2]})
+  local outcome = outcomeOf(change, accrued(a))
   if KEYS[6] and given[6] > 0 then
     redis.call('SET', KEYS[6], ARGV[2] .. '\n' .. outcome, 'PX', string.format('%.0f', given[6]))
   elseif KEYS[6] then
@@ -40,15 +49,20 @@ end
 
 local function adjust(team, key, about)
   local own = account(scopesOf(team, key)[1])
-  local was, change = accrued(own), {period == 1 and micro or 0, micro}
-  if kind == RESET then
-    change = {-was[1], period == 1 and math.max(-was[1], -was[2]) or -was[2]}
+  local was, change = accrued(own), {0, 0, 0, 0, 0}
+  if kind == RESET then micro = -was[period] end
+  for i = 1, #was do
+    if kind == RESET or period == 2 and (i == 3 or i == 4) then -- a month or quarter may have begun within the week
+      change[i] = math.max(micro, -was[i])
+    elseif i >= period then
+      change[i] = micro
+    end
+    if was[i] + change[i] < 0 then return answer(BELOW, outcomeOf(NOTHING, was)) end
   end
-  if was[1] + change[1] < 0 or was[2] + change[2] < 0 then return answer(BELOW, line({0, 0, was[1], was[2]})) end
   each(team, key, function(a)
     for i, p in ipairs(a.periods) do p.accrued = math.max(0, p.accrued + change[i]) end
   end)
-  note('', {kind = 'adjustment', team = team, key = key, about = about}, 0, account('org').at, change[2])
+  note('', {kind = 'adjustment', team = team, key = key, about = about}, 0, account('org').at, change[period])
   return made(change, own)
 end
 
@@ -56,7 +70,7 @@ local function move(from, key, to)
   local scope, measured = 'team:' .. from, key == '' and 'team:' .. from or 'key:' .. key
   load({scope, measured})
   if not stored[scope] or not stored[measured] then
-    return answer(MADE, line({0, 0, 0, 0}))
+    return answer(MADE, outcomeOf(NOTHING, NOTHING))
   end
   local source, target, measure = account(scope), account('team:' .. to), account(measured)
   local change, rest = {}, 0
@@ -80,6 +94,6 @@ if earlier then
   return answer(request == ARGV[2] and REPEATED or CONFLICT, outcome)
 end
 if behind(given[1], given[2]) then save() end
-if ledger.complete == 0 then return answer(CLOSED, line({0, 0, 0, 0})) end
+if ledger.complete == 0 then return answer(CLOSED, outcomeOf(NOTHING, NOTHING)) end
 if kind == MOVE then return move(ARGV[3], ARGV[4], ARGV[5]) end
 return adjust(ARGV[3], ARGV[4], ARGV[5])

@@ -7,8 +7,8 @@
 --   4  zset   IDs of ended holds, and 'gone:' with the IDs of removed resources, by time in ms
 --   5  list   changes of rates since the last roll-up; see post.lua
 --
--- ARGV  last: a JSON array with the starts and the end of the three days around now,
---       then the same for two months, as package spend computes them
+-- ARGV  last: a JSON array with the starts and the end of the three days around now, then the same for two weeks, two
+--       months and two quarters, then 0 and FOREVER, as package spend computes them
 --       last but one: name of the gateway's store, and its number of writes as the gateway knows it
 --
 -- The epoch of the ledger is stored under '' in each of the first four keys, in the
@@ -18,8 +18,8 @@
 --   head      epoch, sequence, complete (1 or 0), repairs / token of a rebuild that is running, or the reason
 --             for which the ledger was closed: OLDER or SERVER
 --   writes    epoch, number of writes in the epoch, time of the last write
---   account   time, six committed amounts, six reserved amounts, then for the day and the
---             month: start, accrued, carry
+--   account   time, six committed amounts, six reserved amounts, then for the day, the month, the week, the quarter and
+--             the total: start, accrued, carry. Earlier versions end with the month
 --   resource  version, since, pending, six amounts, changed / kind / team / key / metadata (JSON)
 --   hold      time, open (1 or 0), until, version of the resource, six amounts
 --             / kind / resource / team / key / metadata (JSON) / holder ('' if unknown)
@@ -45,31 +45,48 @@ local function line(values)
   return string.format(FORMATS[n], unpack(values))
 end
 
+local ACCOUNT = '[' .. string.rep('%.0f,', 27) .. '%.0f]'
+
 local DAYS, STALE = 4, -1
 local calendar = numbers(ARGV[#ARGV])
 if now < calendar[1] or now >= calendar[DAYS] then return {STALE, line({0, 0, now, 0, 0, 0})} end
-local periods = {{1, DAYS}, {DAYS + 1, #calendar}}
+-- day, week, month, quarter and total: the first and last place in the calendar, the place in an account, and that of the
+-- period to begin with in accounts of earlier versions
+local FOREVER = calendar[#calendar]
+local periods = {{1, DAYS, 0, 0}, {DAYS + 1, DAYS + 3, 2, 0}, {DAYS + 4, DAYS + 6, 1, 1}, {DAYS + 7, DAYS + 9, 3, 1}, {DAYS + 10, DAYS + 11, 4, 1}}
 
--- start and end of the period that contains a time
-local function bounds(period, ms)
-  local start, stop
-  for i = period[1], period[2] do
-    stop = calendar[i]
-    if stop > ms then return start, stop end
-    start = stop
+-- starts and ends of the periods that contain a time; those of the last time are kept
+local found, starts, stops
+local function bounds(ms)
+  if ms == found then return starts, stops end
+  found, starts, stops = ms, {}, {}
+  for i, p in ipairs(periods) do
+    local start, stop
+    for k = p[1], p[2] do
+      start, stop = stop, calendar[k]
+      if stop > ms then break end
+    end
+    if stop <= ms then start = stop end
+    starts[i], stops[i] = start, stop
   end
-  return start, stop
+  return starts, stops
+end
+
+-- cost of a rate over some milliseconds in two parts: micro-dollars, and micro-dollar milliseconds per hour. Rate and time are
+-- split at whole hours: the products are at most 1e12 * 8760, 277777 * 3.6e6 and 3.6e6 * 3.6e6.
+local function parts(rate, ms)
+  if rate <= 0 or ms <= 0 then return 0, 0 end
+  rate = math.min(rate, MAXBURN)
+  local hours, rest = math.floor(ms / HOUR), ms % HOUR
+  return rate * hours + math.floor(rate / HOUR) * rest, (rate % HOUR) * rest
 end
 
 -- cost of a rate over some milliseconds, rounded down, and the remainder, which includes
--- the remainder of an earlier cost. Rate and time are split at whole hours: the products are
--- at most 1e12 * 744, 277777 * 3.6e6 and 3.6e6 * 3.6e6.
+-- the remainder of an earlier cost
 local function cost(rate, ms, carry)
-  if rate <= 0 or ms <= 0 then return 0, carry end
-  rate = math.min(rate, MAXBURN)
-  local hours, rest = math.floor(ms / HOUR), ms % HOUR
-  local part = (rate % HOUR) * rest + carry
-  return rate * hours + math.floor(rate / HOUR) * rest + math.floor(part / HOUR), part % HOUR
+  local micro, part = parts(rate, ms)
+  part = part + carry
+  return micro + math.floor(part / HOUR), part % HOUR
 end
 
 local function forecast(rate, ms)
@@ -90,16 +107,20 @@ local function upToDate(n)
     a.reserved[i] = n and n[1 + AMOUNTS + i] or 0
   end
   local to = math.max(now, a.at)
+  local begin = bounds(to)
+  local rate = a.committed[1] + a.reserved[1]
+  local micro, part = parts(rate, to - a.at)
   for i, p in ipairs(periods) do
-    local o = 1 + 2 * AMOUNTS + 3 * (i - 1)
-    local start, accrued, carry, from = bounds(p, to), 0, 0, a.at
+    local start, accrued, rest = begin[i], 0, 0
     if n and start > a.at then
-      from = start
+      accrued, rest = cost(rate, to - start, 0)
     elseif n then
-      start, accrued, carry = n[o + 1], n[o + 2], n[o + 3]
+      local o = 1 + 2 * AMOUNTS + 3 * p[3]
+      if n[o + 1] then start = n[o + 1] else o = 1 + 2 * AMOUNTS + 3 * p[4] end
+      rest = n[o + 3] + part
+      accrued, rest = n[o + 2] + micro + math.floor(rest / HOUR), rest % HOUR
     end
-    local micro, rest = cost(a.committed[1] + a.reserved[1], to - from, carry)
-    a.periods[i] = {start = start, accrued = accrued + micro, carry = rest}
+    a.periods[i] = {start = start, accrued = accrued, carry = rest}
   end
   a.at = to
   return a
@@ -238,11 +259,11 @@ end
 -- writes all changed accounts, after the given fields
 local function saveAccounts(fields)
   for scope, a in pairs(accounts) do
-    local c, r, d, m = a.committed, a.reserved, a.periods[1], a.periods[2]
+    local c, r = a.committed, a.reserved
+    local d, w, m, q, t = unpack(a.periods)
     fields[#fields + 1] = scope
-    fields[#fields + 1] = line({
-      a.at, c[1], c[2], c[3], c[4], c[5], c[6], r[1], r[2], r[3], r[4], r[5], r[6], d.start, d.accrued, d.carry, m.start, m.accrued, m.carry,
-    })
+    fields[#fields + 1] = string.format(ACCOUNT, a.at, c[1], c[2], c[3], c[4], c[5], c[6], r[1], r[2], r[3], r[4], r[5], r[6],
+      d.start, d.accrued, d.carry, m.start, m.accrued, m.carry, w.start, w.accrued, w.carry, q.start, q.accrued, q.carry, t.start, t.accrued, t.carry)
   end
   hset(KEYS[1], fields)
 end

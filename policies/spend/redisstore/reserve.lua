@@ -3,17 +3,18 @@
 -- KEYS  6, 7  optional: the intents, for an intent that is recorded with the hold; nothing
 --             is reserved if its wish has other intents, or a response
 --
--- ARGV  1  epoch and sequence as known, free (1 or 0), horizon in ms (-1: the whole period),
+-- ARGV  1  epoch and sequence as known, free (1 or 0), horizon in ms (-1: the whole period, and an hour
+--          without a period),
 --          six amounts of the resource after the call
 --       2  hold ID   3  kind   4  resource ID ('' for a create)
 --       5  team   6  key   7  metadata   8  holder
---       9  and on: the seven ceilings of each scope, 0 for none: of the key, the
+--       9  and on: the ten ceilings of each scope, 0 for none: of the key, the
 --          team and the organisation, where the owner has a key and a team
 --       then, with an intent: two of openIntents, IDs that do not conflict, response, and the arguments of noteIntent
 --
 -- Returns {status, head, team, key, [scope, ceiling] that would be exceeded (from 0), reserved amounts,
 -- then for each scope used, reserved and needed for each ceiling}. The order of the ceilings is burn,
--- day, month, then the other amounts.
+-- the periods, then the other amounts.
 
 local ADMITTED, REFUSED, OTHER, SETTLED, CLOSED, REPEATED, LOST = 0, 1, 2, 3, 4, 5, 6
 
@@ -64,16 +65,19 @@ for i, name in ipairs(scopes) do
   end
   level(1, a.committed[1], a.reserved[1], more[1])
   local burn = a.committed[1] + a.reserved[1]
-  for p, period in ipairs(periods) do
-    local _, stop = bounds(period, a.at)
+  local last, goes, needs
+  local _, ends = bounds(a.at)
+  for p, stop in ipairs(ends) do
     local left = math.max(0, stop - a.at)
-    local ms = horizon < 0 and left or math.min(horizon, left)
-    local goes = forecast(burn, ms)
-    local needs = forecast(burn + more[1], ms) - goes
-    if more[1] > 0 then needs = math.max(1, needs) end
+    local ms = horizon < 0 and (stop < FOREVER and left or HOUR) or math.min(horizon, left)
+    if ms ~= last then -- most periods end after the horizon
+      last, goes = ms, forecast(burn, ms)
+      needs = forecast(burn + more[1], ms) - goes
+      if more[1] > 0 then needs = math.max(1, needs) end
+    end
     level(1 + p, a.periods[p].accrued, goes + a.reserved[COST], needs + more[COST])
   end
-  for d = 2, COST - 1 do level(2 + d, a.committed[d], a.reserved[d], more[d]) end
+  for d = 2, COST - 1 do level(#periods + d, a.committed[d], a.reserved[d], more[d]) end
   out[i] = line(levels)
 end
 

@@ -101,7 +101,7 @@ func decode(state *spend.State, accounts, resources, holds map[string]string) er
 		if name == "" || name[0] == '@' {
 			continue
 		}
-		n, err := split(text, 1+2*spend.Dimensions+6)
+		n, err := split(text, 1+2*spend.Dimensions+6) // of an earlier version; see common.lua
 		if err != nil {
 			return err
 		}

@@ -389,3 +389,31 @@ func TestDeletesOutliveAFailover(t *testing.T) {
 		t.Errorf("%d resources and %+v (%v), want none", len(state.Resources), state.Balances, err)
 	}
 }
+
+// An account of an earlier version, which keeps the day and the month alone, begins its other periods with the cost that they are
+// sure to contain. An earlier version finds the day and the month where it expects them.
+func TestAccountsOfEarlierVersions(t *testing.T) {
+	server := miniredis.RunT(t)
+	now := time.Date(2027, 3, 14, 12, 0, 0, 0, time.UTC)
+	server.SetTime(now)
+	s := open(t, server.Addr(), nil)
+	rebuild(t, s, "one")
+	day, month := now.Truncate(24*time.Hour), time.Date(2027, 3, 1, 0, 0, 0, 0, time.UTC)
+	server.HSet("tg:spend:{acme}:accounts", "org", fmt.Sprintf("[%d,3600000,0,0,0,0,0,0,0,0,0,0,0,%d,3000000,5,%d,70000000,7]",
+		now.Add(-time.Hour).UnixMilli(), day.UnixMilli(), month.UnixMilli()))
+	want := spend.Accrued{Day: 6_600_000, Week: 6_600_000, Month: 73_600_000, Quarter: 73_600_000, Total: 73_600_000}
+	for _, written := range []bool{false, true} {
+		state, err := s.Show(t.Context(), "acme")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := state.Balances[0].Accrued; got != want {
+			t.Errorf("written by this version: %t: accrued %+v, want %+v", written, got, want)
+		}
+		reserve(t, s, "h")
+	}
+	text := server.HGet("tg:spend:{acme}:accounts", "org")
+	if want := fmt.Sprintf("[%d,3600000,0,0,0,0,0,1,0,0,0,0,0,%d,6600000,5,%d,73600000,7,", now.UnixMilli(), day.UnixMilli(), month.UnixMilli()); !strings.HasPrefix(text, want) {
+		t.Errorf("the account begins %s, want %s", text, want)
+	}
+}

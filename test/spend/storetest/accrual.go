@@ -41,6 +41,11 @@ func (h *harness) accruals(when string, want map[string][2]int64) {
 	}
 }
 
+// every is the same amount in every period.
+func every(micro int64) spend.Accrued {
+	return spend.Accrued{Day: micro, Week: micro, Month: micro, Quarter: micro, Total: micro}
+}
+
 var (
 	team = spend.Owner{Team: ann.Team}
 	all  = spend.Owner{}
@@ -50,7 +55,7 @@ func testAdjustAccrual(h *harness) {
 	const key, research, organisation = "key ann", "team research", "organisation"
 	h.accrue(ann, 10*usd)
 	out := h.amend("a", ann, spend.Credit, spend.OfDay, 3*usd)
-	want := spend.AccrualOutcome{DayChange: -3 * usd, MonthChange: -3 * usd, Day: 7 * usd, Month: 7 * usd}
+	want := spend.AccrualOutcome{Change: every(-3 * usd), Accrued: every(7 * usd)}
 	if out != want {
 		h.Errorf("a credit: %+v, want %+v", out, want)
 	}
@@ -211,6 +216,38 @@ func testAccrualIDs(h *harness) {
 		h.advance(tt.after)
 		if got := statuses(); got != tt.want {
 			h.Errorf("after %s more: %v, want %v", tt.after, got, tt.want)
+		}
+	}
+}
+
+// testAdjustPeriods: an adjustment of a period counts in each longer one, and in no shorter one.
+func testAdjustPeriods(h *harness) {
+	h.movable()
+	h.set(time.Date(2027, 3, 31, 12, 0, 0, 0, time.UTC)) // Wednesday
+	h.accrue(ann, 10*usd)
+	h.set(time.Date(2027, 4, 1, 12, 0, 0, 0, time.UTC)) // in the same week
+	h.accrue(ann, usd)
+	for _, step := range []struct {
+		kind   spend.AccrualKind
+		period spend.AccrualPeriod
+		micro  int64
+		want   spend.Accrued
+	}{
+		{spend.Correction, spend.OfTotal, 5 * usd, spend.Accrued{Day: usd, Week: 11 * usd, Month: usd, Quarter: usd, Total: 16 * usd}},
+		{spend.Correction, spend.OfQuarter, 2 * usd, spend.Accrued{Day: usd, Week: 11 * usd, Month: usd, Quarter: 3 * usd, Total: 18 * usd}},
+		{spend.Correction, spend.OfWeek, usd, spend.Accrued{Day: usd, Week: 12 * usd, Month: 2 * usd, Quarter: 4 * usd, Total: 19 * usd}},
+		{spend.Credit, spend.OfWeek, 3 * usd, spend.Accrued{Day: usd, Week: 9 * usd, Month: 0, Quarter: usd, Total: 16 * usd}}, // the month is younger
+		{spend.Reset, spend.OfWeek, 0, spend.Accrued{Day: 0, Week: 0, Month: 0, Quarter: 0, Total: 7 * usd}},
+	} {
+		out := h.amend("", team, step.kind, step.period, step.micro)
+		if got := h.balance(each()[1]).Accrued; got != step.want || out.Accrued != step.want {
+			h.Errorf("%s of the %s: %+v, reported %+v, want %+v", step.kind, step.period, got, out.Accrued, step.want)
+		}
+	}
+	before := h.balance(each()[1]).Accrued
+	for _, period := range []spend.AccrualPeriod{spend.OfWeek, spend.OfTotal} {
+		if out := h.amend("", team, spend.Credit, period, 8*usd); out.Status != spend.AccrualBelowZero || out.Accrued != before || h.balance(each()[1]).Accrued != before {
+			h.Errorf("more than the %s has accrued: %+v, want a refusal", period, out)
 		}
 	}
 }

@@ -121,7 +121,8 @@ func (m *model) budget(t *rapid.T) {
 		limit := func(what string, most int64) int64 { return rapid.Int64Range(0, most).Draw(t, name+" "+what) }
 		return spend.Budget{
 			PerHour: catalog.Money(limit("per_hour", 9_000_000)), PerDay: catalog.Money(limit("per_day", 90_000_000)),
-			PerMonth: catalog.Money(limit("per_month", 900_000_000)), GPUs: limit("gpus", 20), Pods: limit("pods", 9),
+			PerWeek: catalog.Money(limit("per_week", 300_000_000)), PerMonth: catalog.Money(limit("per_month", 900_000_000)),
+			PerQuarter: catalog.Money(limit("per_quarter", 2_000_000_000)), Total: catalog.Money(limit("total", 4_000_000_000)), GPUs: limit("gpus", 20), Pods: limit("pods", 9),
 			Workers: limit("workers", 20), VolumeGB: limit("volume_gb", 400),
 		}
 	}

@@ -26,8 +26,8 @@ func testOffer(h *harness) {
 	for _, o := range []*spend.Offer{
 		{Gateway: "one", Epoch: epoch, Owners: map[string]spend.Owned{"x": x, "z": y, "w": x}, Balances: was.Balances, At: was.Now},
 		{Gateway: "two", Epoch: epoch, Owners: map[string]spend.Owned{"x": y, "y": y, "z": z, "w": bob}, At: was.Now, Balances: []spend.Balance{
-			{Scope: spend.Scope{Kind: spend.KindOrg}, Day: 5 * usd, Month: 1},
-			{Scope: spend.Scope{Kind: spend.KindTeam, ID: "gone"}, Day: 4 * usd, Month: 4 * usd},
+			{Scope: spend.Scope{Kind: spend.KindOrg}, Accrued: spend.Accrued{Day: 5 * usd, Month: 1}},
+			{Scope: spend.Scope{Kind: spend.KindTeam, ID: "gone"}, Accrued: spend.Accrued{Day: 4 * usd, Month: 4 * usd}},
 		}},
 	} {
 		if err := h.Store.Offer(h.Context(), h.org, o); err != nil {
@@ -66,7 +66,7 @@ func testOffer(h *harness) {
 	}
 	h.advance(24 * time.Hour) // an image of yesterday says nothing of today
 	if err := h.Store.Offer(h.Context(), h.org, &spend.Offer{Gateway: "one", Epoch: epoch, At: was.Now, Balances: []spend.Balance{
-		{Scope: spend.Scope{Kind: spend.KindTeam, ID: "gone"}, Day: 9 * usd, Month: 9 * usd},
+		{Scope: spend.Scope{Kind: spend.KindTeam, ID: "gone"}, Accrued: spend.Accrued{Day: 9 * usd, Month: 9 * usd}},
 	}}); err != nil {
 		h.Fatal(err)
 	}

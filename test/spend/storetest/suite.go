@@ -64,7 +64,8 @@ func Test(t *testing.T, newFixture func(t *testing.T, zones spend.Zones) Fixture
 		{"accrual", testAccrual},
 		{"periods", testPeriods},
 		{"days of a zone", testZoneDays},
-		{"months of a zone", testZoneMonths},
+		{"weeks, months and quarters of a zone", testZonePeriods},
+		{"a total", testTotal},
 		{"another zone", testAnotherZone},
 		{"the largest amounts", testLargest},
 		{"roll-ups", testRollups},
@@ -80,6 +81,7 @@ func Test(t *testing.T, newFixture func(t *testing.T, zones spend.Zones) Fixture
 		{"gateways that follow the same bills", testBillsRace},
 		{"bills of what is not known", testBillsUnknown},
 		{"adjusted accruals", testAdjustAccrual},
+		{"adjusted accruals of each period", testAdjustPeriods},
 		{"accruals that move", testMoveAccrual},
 		{"ids of adjusted accruals", testAccrualIDs},
 		{"adjustments in the history", testAdjustmentHistory},
@@ -158,9 +160,12 @@ func testCeilings(h *harness) {
 		ceiling int
 	}{
 		{spend.Budget{PerHour: 10}, spend.Amounts{spend.Burn: 11}, spend.PerHour},
-		// However little is left of the day or the month.
+		// However little is left of the period.
 		{spend.Budget{PerDay: 10}, spend.Amounts{spend.Burn: usd}, spend.PerDay},
+		{spend.Budget{PerWeek: 10}, spend.Amounts{spend.Burn: usd}, spend.PerWeek},
 		{spend.Budget{PerMonth: 10}, spend.Amounts{spend.Burn: usd}, spend.PerMonth},
+		{spend.Budget{PerQuarter: 10}, spend.Amounts{spend.Burn: usd}, spend.PerQuarter},
+		{spend.Budget{Total: 10}, spend.Amounts{spend.Burn: usd}, spend.InTotal},
 		{spend.Budget{GPUs: 2}, spend.Amounts{spend.GPUs: 3}, spend.MaxGPUs},
 		{spend.Budget{Pods: 2}, spend.Amounts{spend.Pods: 3}, spend.MaxPods},
 		{spend.Budget{Workers: 2}, spend.Amounts{spend.Workers: 3}, spend.MaxWorkers},

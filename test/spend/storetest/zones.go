@@ -84,29 +84,90 @@ func testZoneDays(h *harness) {
 	}
 }
 
-func testZoneMonths(h *harness) {
+// testZonePeriods: weeks begin on Monday, months and quarters on their first day, at the midnight of the zone, across changes
+// of the clocks and of the year. Room returns then.
+func testZonePeriods(h *harness) {
 	h.movable()
+	of := map[int]spend.AccrualPeriod{spend.PerWeek: spend.OfWeek, spend.PerMonth: spend.OfMonth, spend.PerQuarter: spend.OfQuarter}
 	for _, tt := range []struct {
 		zone, begin, end string // UTC
+		ceiling          int
 	}{
-		{"Europe/Berlin", "2027-02-28 23:00:00", "2027-03-31 22:00:00"},
-		{"Asia/Kolkata", "2027-11-30 18:30:00", "2027-12-31 18:30:00"},
-		{"America/Los_Angeles", "2028-02-01 08:00:00", "2028-03-01 08:00:00"},
+		{"Europe/Berlin", "2027-02-28 23:00:00", "2027-03-31 22:00:00", spend.PerMonth},
+		{"Asia/Kolkata", "2027-11-30 18:30:00", "2027-12-31 18:30:00", spend.PerMonth},
+		{"America/Los_Angeles", "2028-02-01 08:00:00", "2028-03-01 08:00:00", spend.PerMonth},
+		{"UTC", "2026-12-28 00:00:00", "2027-01-04 00:00:00", spend.PerWeek},                // week 53 of 2026
+		{"UTC", "2027-12-27 00:00:00", "2028-01-03 00:00:00", spend.PerWeek},                // week 52 of 2027
+		{"Europe/Berlin", "2027-03-21 23:00:00", "2027-03-28 22:00:00", spend.PerWeek},      // 167 hours
+		{"America/New_York", "2027-11-01 04:00:00", "2027-11-08 05:00:00", spend.PerWeek},   // 169 hours
+		{"Pacific/Kiritimati", "2028-02-27 10:00:00", "2028-03-05 10:00:00", spend.PerWeek}, // with a leap day
+		{"Europe/Berlin", "2026-12-31 23:00:00", "2027-03-31 22:00:00", spend.PerQuarter},
+		{"Asia/Kolkata", "2027-09-30 18:30:00", "2027-12-31 18:30:00", spend.PerQuarter},
+		{"UTC", "2028-01-01 00:00:00", "2028-04-01 00:00:00", spend.PerQuarter},
 	} {
 		h.in(tt.zone)
-		h.org = tt.zone
+		h.org = tt.zone + tt.begin + spend.CeilingName(tt.ceiling)
 		begin, end := h.moment(tt.begin), h.moment(tt.end)
 		h.set(begin.Add(-time.Hour))
 		h.running()
+		length := int64(end.Sub(begin) / time.Hour)
+		limit := catalog.Money(length * usd)
+		full := &spend.Plan{Teams: map[string]spend.Budget{"research": map[int]spend.Budget{
+			spend.PerWeek: {PerWeek: limit}, spend.PerMonth: {PerMonth: limit}, spend.PerQuarter: {PerQuarter: limit},
+		}[tt.ceiling]}}
 		for _, step := range []struct {
 			at   time.Time
 			want int64
-		}{{begin, 0}, {begin.Add(time.Hour), usd}, {end.Add(-time.Hour), int64(end.Sub(begin)/time.Hour-1) * usd}, {end, 0}, {end.Add(3 * time.Hour), 3 * usd}} {
+		}{
+			{begin.Add(-time.Millisecond), usd - 1},
+			{begin, 0},
+			{begin.Add(time.Hour), usd},
+			{begin.Add(49 * time.Hour), 49 * usd},
+			{end.Add(-time.Hour), (length - 1) * usd},
+			{end, 0},
+			{end.Add(3 * time.Hour), 3 * usd},
+		} {
 			h.set(step.at)
-			if got := h.balance(each()[1]).Month; got != step.want {
-				h.Errorf("%s, %s: %d have accrued, want %d", tt.zone, step.at, got, step.want)
+			for _, written := range []bool{false, true} {
+				if got := h.balance(each()[1]).Of(of[tt.ceiling]); got != step.want {
+					h.Errorf("%s of %s, %s, written %t: %d have accrued, want %d", spend.CeilingName(tt.ceiling), tt.zone, step.at, written, got, step.want)
+				}
+				h.reserve(teamPerHour(1), spend.Amounts{}) // brings it up to date
+			}
+			id, out := h.reserve(full, pod(usd))
+			if last := step.at.Equal(end.Add(-time.Hour)); last != (out.Status == spend.Refused) {
+				h.Errorf("%s of %s, %s: status %d: %+v", spend.CeilingName(tt.ceiling), tt.zone, step.at, out.Status, out.Levels[1])
+			} else if ends := out.Ends[tt.ceiling-spend.PerDay]; last && !ends.Equal(end) {
+				h.Errorf("%s of %s ends at %s, want %s", spend.CeilingName(tt.ceiling), tt.zone, ends.UTC(), end)
+			} else if !last {
+				h.settle(spend.Settlement{Hold: id, End: spend.Release})
 			}
 		}
+	}
+}
+
+// testTotal: a budget without a period counts from the first day on. No date makes room, and a horizon that reaches to the
+// end of the period is the default one.
+func testTotal(h *harness) {
+	h.movable()
+	h.set(time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC))
+	h.running()
+	for _, days := range []int{1, 40, 60, 400} { // over days, months, quarters and a year
+		h.set(time.Date(2026, 11, 20+days, 0, 0, 0, 0, time.UTC))
+		if got, want := h.balance(each()[1]).Total, int64(days)*24*usd; got != want {
+			h.Errorf("after %d days: %d have accrued, want %d", days, got, want)
+		}
+	}
+	p := &spend.Plan{Teams: map[string]spend.Budget{"research": {Total: 9602 * usd}}, Horizon: spend.Period}
+	_, out := h.reserve(p, pod(usd))
+	h.status(out, spend.Admitted)
+	if got, want := out.Levels[1][spend.InTotal], (spend.Level{Used: 9600 * usd, Reserved: usd, Needs: usd}); got != want {
+		h.Errorf("total is %+v, want %+v", got, want)
+	}
+	_, out = h.reserve(p, pod(usd))
+	h.status(out, spend.Refused)
+	if out.Ceiling != spend.InTotal || !out.Ends[spend.InTotal-spend.PerDay].IsZero() {
+		h.Errorf("refused by ceiling %d, room at %s, want total and no time", out.Ceiling, out.Ends[spend.InTotal-spend.PerDay])
 	}
 }
 

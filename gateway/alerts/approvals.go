@@ -1,0 +1,73 @@
+package alerts
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/webhook"
+)
+
+// approvalAlert is the alert about a request for approval.
+type approvalAlert struct {
+	Org       string             `json:"org"`
+	Approval  string             `json:"approval"` // ID of the request
+	Key       string             `json:"key"`
+	Team      string             `json:"team,omitempty"`
+	Operation string             `json:"operation"`
+	Call      string             `json:"call"`
+	Asks      string             `json:"asks,omitempty"`
+	Refusals  []approval.Refusal `json:"refusals"`
+	// USD is the highest cost of the call per hour or run, "" if the cost is unknown.
+	USD      string        `json:"usd,omitempty"`
+	Per      approval.Unit `json:"per,omitempty"`
+	Decision string        `json:"decision"`
+	Until    time.Time     `json:"until"`
+	// AnswerURL is the page on which approvers answer, DecisionURL the page of the refused call; each "" for none.
+	AnswerURL   string `json:"answer_url,omitempty"`
+	DecisionURL string `json:"decision_url,omitempty"`
+}
+
+// ApprovalRequested notifies approvers of a new request for approval, once. It does not wait for the delivery.
+func (t *Alerts) ApprovalRequested(ctx context.Context, org string, r *approval.Record) {
+	const kind = "approval.requested"
+	c := t.Config()
+	d := approvalAlert{
+		Org: org, Approval: r.ID, Key: r.Key, Team: r.Team, Operation: r.Operation, Call: r.Call, Asks: r.Asks, Refusals: r.Refusals,
+		USD: r.USD, Per: r.Per, Decision: r.Decision, Until: r.Until.UTC(),
+	}
+	switch pages := c.DecisionPages(); {
+	case c.Admin.URL != "":
+		d.AnswerURL = consolePage(c, org, kind)
+		d.DecisionURL = strings.TrimSuffix(c.Admin.URL, "/") + "/ui/decisions/" + r.Decision
+	case pages != "": // leads answer there
+		d.AnswerURL = strings.TrimSuffix(pages, "decisions/") + "approvals"
+		d.DecisionURL = pages + r.Decision
+	}
+	t.Logger.InfoContext(ctx, "approval requested", "event", kind, "org", org, "approval", r.ID, "team", r.Team, "key", r.Key, "decision", r.Decision)
+	t.tell(ctx, org, strings.Join([]string{kind, org, r.ID}, ":"), kind, r.Asked, d)
+}
+
+func (d approvalAlert) sentence(string) string {
+	what := d.Call
+	if d.Asks != "" {
+		what += ", " + d.Asks
+	}
+	if d.USD != "" {
+		what += fmt.Sprintf(", at most %s USD per %s", d.USD, d.Per)
+	}
+	reasons := make([]string, len(d.Refusals))
+	for i, r := range d.Refusals {
+		reasons[i] = r.By + " refused it: " + strings.TrimSuffix(r.Message, ".")
+	}
+	return fmt.Sprintf("A call%s in %s waits for approval until %s: %s. %s.", by(d.Team, d.Key), d.Org, moment(d.Until), what, strings.Join(reasons, "; "))
+}
+
+func (d approvalAlert) links() (links []webhook.Link) {
+	if d.AnswerURL != "" {
+		links = append(links, webhook.Link{Title: "Grant or deny", URL: d.AnswerURL}, webhook.Link{Title: "See the refused call", URL: d.DecisionURL})
+	}
+	return links
+}

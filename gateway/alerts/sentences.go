@@ -1,0 +1,152 @@
+package alerts
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/webhook"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// sentencer is the data of an alert, which can describe the alert of a kind in sentences.
+type sentencer interface{ sentence(kind string) string }
+
+// linker is the data of an alert that has links of its own.
+type linker interface{ links() []webhook.Link }
+
+// spoken returns the data of an alert with its description for people: sentences, the links of the alert, and a link to the page of
+// the console that shows its subject.
+func spoken(c *settings.Config, org, kind string, data any) webhook.Spoken {
+	s := webhook.Spoken{Data: data}
+	switch d := data.(type) {
+	case sentencer:
+		s.Text = d.sentence(kind)
+	case *admin.Weekly:
+		s.Text = d.Text()
+	}
+	if l, ok := data.(linker); ok {
+		s.Links = l.links()
+	}
+	if c.Admin.URL != "" {
+		s.Links = append(s.Links, webhook.Link{Title: "Open the console", URL: consolePage(c, org, kind)})
+	}
+	return s
+}
+
+// consolePage is the page of the console about alerts of a kind.
+func consolePage(c *settings.Config, org, kind string) string {
+	page := map[string]string{
+		"budget": "spend", "spend": "spend", "report": "spend", "resource": "resources", "platform": "resources", "exception": "policies", "approval": "approvals",
+	}[strings.Split(kind, ".")[0]]
+	return strings.TrimSuffix(c.Admin.URL, "/") + "/ui/" + page + "?" + url.Values{"org": {org}}.Encode()
+}
+
+// moment writes a time for people.
+func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
+
+// named writes a resource: its kind, its name if it has one, and its ID.
+func named(kind, name, id string) string {
+	if name == "" {
+		return strings.TrimSpace(kind + " " + id)
+	}
+	return fmt.Sprintf("%s %s (%s)", kind, name, id)
+}
+
+// by writes who made something, "" for nobody.
+func by(team, key string) string {
+	switch {
+	case team != "" && key != "":
+		return " of key " + key + ", team " + team
+	case team+key != "":
+		return " of " + strings.TrimSpace(map[bool]string{true: "key ", false: "team "}[team == ""]+team+key)
+	}
+	return ""
+}
+
+func (d ownedResource) String() string {
+	return fmt.Sprintf("The %s%s in %s", named(d.Kind, d.Name, d.Resource), by(d.Team, d.Key), d.Org)
+}
+
+func (d budgetAlert) sentence(kind string) string {
+	unit := ""
+	for i := range spend.Ceilings {
+		if spend.CeilingName(i) == d.Budget && spend.IsMoney(i) {
+			unit = " USD"
+		}
+	}
+	used := fmt.Sprintf("%s of %s%s used", d.Used, d.Limit, unit)
+	budget := fmt.Sprintf("The budget %s of %s in %s", d.Budget, d.Scope, d.Org)
+	if d.Scope == (spend.Scope{Kind: spend.KindOrg}).String() {
+		budget = fmt.Sprintf("The budget %s of %s", d.Budget, d.Org)
+	}
+	switch kind {
+	case "budget.threshold":
+		return fmt.Sprintf("%s has reached %d %%: %s.", budget, d.Percent, used)
+	case "budget.stopped":
+		return fmt.Sprintf("The %s in %s was stopped. %s is used up: %s.", named("pod", d.Name, d.Resource), d.Org, budget, used)
+	}
+	text := fmt.Sprintf("%s is used up: %s.", budget, used)
+	if d.StopAt != nil {
+		text += " Pods are stopped from " + moment(*d.StopAt) + " on unless there is room by then."
+	}
+	return text
+}
+
+func (d unusualAlert) sentence(string) string {
+	return fmt.Sprintf("The hour from %s costs %s in %s %s USD so far. Usual are %s USD.", moment(d.Hour), d.Scope, d.Org, d.Spent, d.Usual)
+}
+
+func (d stranger) sentence(string) string {
+	return fmt.Sprintf("The %s in %s was created without the gateway. It costs %s USD per hour.", named(string(d.Kind), d.Name, d.Resource), d.Org, d.PerHour)
+}
+
+func (d drift) sentence(kind string) string {
+	if kind == "resource.removed" {
+		return fmt.Sprintf("%s was removed without the gateway. It cost %s USD per hour.", d.ownedResource, d.Before)
+	}
+	return fmt.Sprintf("%s was changed without the gateway. It costs %s USD per hour, and cost %s before.", d.ownedResource, d.PerHour, d.Before)
+}
+
+func (d shortList) sentence(string) string {
+	return fmt.Sprintf("The platform's list for %s has %d resources, and lacks %d that the ledger knows.", d.Org, d.Listed, d.Missing)
+}
+
+func (d idleAlert) sentence(kind string) string {
+	idle := fmt.Sprintf("idle since %s (%s)", moment(d.Since), strings.ReplaceAll(string(d.Reason), "_", " "))
+	if kind == "resource.stopped" {
+		return fmt.Sprintf("%s was stopped: it was %s.", d.ownedResource, idle)
+	}
+	text := fmt.Sprintf("%s is %s and costs %s USD a month.", d.ownedResource, idle, d.PerMonth)
+	if d.StopAt != nil {
+		text += " It is stopped at " + moment(*d.StopAt) + "."
+	}
+	return text
+}
+
+func (d idleAlert) links() []webhook.Link {
+	if d.KeepURL == "" {
+		return nil
+	}
+	return []webhook.Link{{Title: "Keep it for a day", URL: d.KeepURL}}
+}
+
+func (d lostLedger) sentence(string) string {
+	text := fmt.Sprintf("Redis has lost the ledger of %s, or a part of it (%s).", d.Org, d.Lost)
+	if d.Rebuilt != nil {
+		text += fmt.Sprintf(" It was rebuilt: %d resources have their owner back, %d have none.", d.Returned, d.Unowned)
+	}
+	return text
+}
+
+func (d expiring) sentence(string) string {
+	text := fmt.Sprintf("The exception %s to policy %s in %s ends at %s.", d.Exception, d.Policy, d.Org, moment(d.Until))
+	if d.GrantedBy != "" {
+		text += fmt.Sprintf(" %s granted it: %s.", d.GrantedBy, cmp.Or(strings.TrimSuffix(d.Reason, "."), "no reason given"))
+	}
+	return text
+}

@@ -1,0 +1,77 @@
+package filter
+
+import (
+	"cmp"
+	"net/http"
+
+	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/strictjson"
+)
+
+// Help says where callers get help with a refusal. The zero Help adds nothing to refusals.
+type Help struct {
+	// Contact is the contact line of callers whose organisation has none of its own, "" for none.
+	Contact string
+	// Pages is the address below which decisions have pages, "" for none.
+	Pages string
+}
+
+// of returns the contact line for the caller of an exchange, "" for none, and the address of the decision's page, "" for none.
+func (h *Help) of(ex *Exchange) (contact, page string) {
+	contact = h.Contact
+	if ex.Tenant != nil {
+		contact = cmp.Or(ex.Tenant.Contact, contact)
+	}
+	if contact != "" && h.Pages != "" && ex.DecisionID != "" {
+		page = h.Pages + ex.DecisionID
+	}
+	return contact, page
+}
+
+// onProblem adds the contact line to a problem.
+func (h *Help) onProblem(ex *Exchange, p *problem.Problem) {
+	if p.Contact, p.Page = h.of(ex); p.Contact != "" {
+		p.Detail += "; for help, contact " + p.Contact + " and name " + cmp.Or(p.Page, ex.DecisionID)
+	}
+}
+
+// onLegacy adds the contact line to a refusal in a legacy dialect, whose texts are fixed: to the members of v1's object, and to the
+// extensions of GraphQL's errors (GraphQL specification, section 7.1.2).
+func (h *Help) onLegacy(ex *Exchange) {
+	contact, page := h.of(ex)
+	a := ex.Answer
+	if contact == "" || ex.Path.Nested || ex.Dialect != route.V1 && ex.Dialect != route.GraphQL || a.Stream != nil || len(a.Body) == 0 {
+		return
+	}
+	doc, err := strictjson.DecodeLenient(a.Body)
+	body, ok := doc.(map[string]any)
+	if err != nil || !ok {
+		return
+	}
+	add := func(to map[string]any) {
+		if to["contact"] = contact; page != "" {
+			to["decision_url"] = page
+		}
+	}
+	switch failed, _ := body["errors"].([]any); {
+	case ex.Dialect == route.V1 && a.Status >= http.StatusBadRequest:
+		add(body)
+	case ex.Dialect == route.GraphQL && len(failed) > 0:
+		for _, e := range failed {
+			if e, ok := e.(map[string]any); ok {
+				extensions, _ := e["extensions"].(map[string]any)
+				if extensions == nil {
+					extensions = make(map[string]any)
+				}
+				add(extensions)
+				e["extensions"] = extensions
+			}
+		}
+	default:
+		return
+	}
+	if text, err := strictjson.Append(nil, doc); err == nil {
+		a.Body = text
+	}
+}
