@@ -260,7 +260,7 @@ Try
   tollgate spend idle globex --admin http://%[2]s
   # the spend, its forecast, and the platform's bills
   tollgate spend forecast acme --admin http://%[2]s
-  TOLLGATE_KEY=tg_demo_platform tollgate billing pods --grouping gpuId --plot --gateway http://%[1]s
+  TOLLGATE_KEY=tg_demo_platform tollgate billing pods --org acme --grouping gpuId --plot --gateway http://%[1]s --admin http://%[2]s
   # the retired v1 API, translated
   curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"name":"c","imageName":"img:1","gpuTypeIds":["NVIDIA L4"]}' http://%[1]s/v1/pods
   # the legacy GraphQL API, translated
