@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tollgate-dev/tollgate/config/panics"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
@@ -160,48 +161,38 @@ type orgParts struct {
 	approvalsErr, ledgerErr, idleErr, refusedErr error
 }
 
-// read reads the parts with group.
-func (p *orgParts) read(ctx context.Context, d *Deps, group *errgroup.Group) {
-	group.Go(func() error {
-		p.approvals, p.approvalsErr = d.Approvals.Pending(ctx, p.org)
-		return nil
-	})
-	group.Go(func() error {
-		p.ledger, p.ledgerErr = d.Spend.Show(ctx, p.org)
-		return nil
-	})
-	group.Go(func() error {
-		p.idle, p.idleErr = d.Spend.Idle(ctx, p.org)
-		return nil
-	})
-	group.Go(func() error {
-		p.refused, p.refusedErr = d.Fleet.Refused(ctx, p.org)
-		return nil
-	})
+// reads returns the functions that read the parts.
+func (p *orgParts) reads(ctx context.Context, d *Deps) []func() {
+	return []func(){
+		func() { p.approvals, p.approvalsErr = d.Approvals.Pending(ctx, p.org) },
+		func() { p.ledger, p.ledgerErr = d.Spend.Show(ctx, p.org) },
+		func() { p.idle, p.idleErr = d.Spend.Idle(ctx, p.org) },
+		func() { p.refused, p.refusedErr = d.Fleet.Refused(ctx, p.org) },
+	}
 }
 
 func (d Deps) overview(ctx context.Context, s row.Scope, p anyOrg) (*Overview, error) {
 	ctx, cancel := context.WithTimeout(ctx, PartsTime)
 	defer cancel()
 	o := &Overview{At: s.Now.UTC(), Gateways: []Instance{}, Approvals: []PendingApproval{}, Budgets: []NearBudget{}, Refused: []Refused{}, Idle: []IdleMoney{}, Drift: []Drift{}, Unknown: []string{}}
-	var group errgroup.Group
-	group.SetLimit(partsAtOnce)
+	var reads []func()
 	var gatewaysErr error
 	if s.Org == "" {
-		group.Go(func() error {
-			o.Gateways, gatewaysErr = d.Fleet.Gateways(ctx)
-			return nil
-		})
+		reads = append(reads, func() { o.Gateways, gatewaysErr = d.Fleet.Gateways(ctx) })
 	}
 	var orgs []*orgParts
 	for _, t := range s.Visible() {
 		if p.Org == "" || string(p.Org) == t.ID {
 			of := &orgParts{org: t.ID}
-			of.read(ctx, &d, &group)
-			orgs = append(orgs, of)
+			orgs, reads = append(orgs, of), append(reads, of.reads(ctx, &d)...)
 		}
 	}
-	_ = group.Wait() // each part has its own error
+	var group errgroup.Group
+	group.SetLimit(partsAtOnce)
+	for _, read := range reads {
+		group.Go(func() error { return panics.Catch(read) })
+	}
+	panics.Raise(group.Wait()) // each part has its own error
 	o.missed(PartGateways, gatewaysErr)
 	for _, of := range orgs {
 		o.add(of)

@@ -9,8 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tollgate-dev/tollgate/config/panics"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
@@ -36,13 +38,13 @@ func ask[T any](v *visit, pattern string, values url.Values) (out part[T]) {
 	return out
 }
 
-// together asks the questions of a page at once.
+// together asks the questions of a page at once. A panic of a question is raised here, where the server recovers it.
 func together(questions ...func()) {
-	var all sync.WaitGroup
+	var all errgroup.Group
 	for _, question := range questions {
-		all.Go(question)
+		all.Go(func() error { return panics.Catch(question) })
 	}
-	all.Wait()
+	panics.Raise(all.Wait())
 }
 
 func (v *visit) answer(pattern string, values url.Values, body []byte) (any, error) {

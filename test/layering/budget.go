@@ -70,8 +70,8 @@ func Budgets() []Budget {
 		}, 9132},
 		{"explanations, archive, audit, telemetry, operators' listener, pages of callers", []string{
 			"gateway/explain", "gateway/archive", "gateway/audit", "gateway/telemetry", "gateway/admin/...", "gateway/reference",
-		}, 6979},
-		{"console", []string{"gateway/ui"}, 2474},
+		}, 6970},
+		{"console", []string{"gateway/ui"}, 2475},
 		{"what callers see of themselves", []string{"gateway/selfservice"}, 479},
 		{"policies", []string{"policies/..."}, 14185},
 		{"ledger and its store", []string{"policies/spend", "policies/spend/redisstore"}, 8349},

@@ -241,13 +241,13 @@ func Table() []Row {
 		leaf("gateway/xds/...", "a leaf: Envoy's configuration is a function of ours, as data"),
 		{
 			Package: "gateway/admin/...",
-			May:     []string{"config/fault", "gateway/admin/row", "gateway/audit", "gateway/identity", "gateway/oidc", "gateway/settings", "gateway/telemetry", "gateway/xds"},
+			May:     []string{"config/fault", "config/panics", "gateway/admin/row", "gateway/audit", "gateway/identity", "gateway/oidc", "gateway/settings", "gateway/telemetry", "gateway/xds"},
 			Why:     "the operators' listener knows its admins, and shows what telemetry knows, and the Envoys",
 		},
 		{
 			Package: "gateway/ui",
 			May: []string{
-				"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/cas", "gateway/explain", "gateway/identity", "gateway/oidc", "gateway/problem",
+				"config/panics", "gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/cas", "gateway/explain", "gateway/identity", "gateway/oidc", "gateway/problem",
 				"gateway/reference", "gateway/selfservice", "gateway/settings", "gateway/xds",
 			},
 			Tests: []string{"gateway", "gateway/callers", "gateway/keep", "gateway/route", "test/world"}, // the gateway whose rows and routes they ask
