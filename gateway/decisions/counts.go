@@ -42,8 +42,12 @@ type counter struct {
 // orgDay is a day of an organisation, as a date in its time zone.
 type orgDay struct{ org, day string }
 
-// countEvery is the time between two writes of counts.
-const countEvery = time.Second
+const (
+	// countEvery is the time between two writes of counts.
+	countEvery = time.Second
+	// rewriteEvery is after how many writes the refusals of today are written again, changed or not: the store may have lost them.
+	rewriteEvery = 10
+)
 
 func newCounter(store *tally.Store, logger *slog.Logger) *counter {
 	return &counter{
@@ -106,12 +110,15 @@ func (c *counter) mergeSaid(org string, counts map[tally.Said]int64) {
 func (d *Decisions) writeCounts(ctx context.Context) error {
 	beat := time.NewTicker(countEvery)
 	defer beat.Stop()
-	for {
+	for n := 1; ; n++ {
 		select {
 		case <-ctx.Done():
 			d.counter.write(context.WithoutCancel(ctx), d.today)
 			return ctx.Err()
 		case <-beat.C:
+			if n%rewriteEvery == 0 {
+				d.counter.rewrite()
+			}
 			d.counter.write(ctx, d.today)
 		}
 	}
@@ -150,6 +157,15 @@ func (c *counter) write(ctx context.Context, today func(org string) string) {
 	}
 	if err := errors.Join(errs...); err != nil {
 		c.logger.WarnContext(ctx, "counts of decisions not written yet", "error", err)
+	}
+}
+
+// rewrite has the refusals of all days in memory written again.
+func (c *counter) rewrite() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for on := range c.refused {
+		c.unwritten[on] = true
 	}
 }
 

@@ -74,4 +74,13 @@ func TestRefusalsAreCounted(t *testing.T) {
 	if n := len(blue.counter.refused); n != 1 {
 		t.Errorf("%d days are kept, want one", n)
 	}
+	server.FlushAll()
+	for _, d := range []*Decisions{blue, green} {
+		d.counter.rewrite()
+		d.counter.write(t.Context(), d.today)
+	}
+	got, err := counting(t, server, &now).Rows().Refused(t.Context(), "acme")
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("after the store was emptied: %v (-want +got):\n%s", err, diff)
+	}
 }

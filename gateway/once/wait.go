@@ -40,7 +40,7 @@ func (f *Repeats) wait(ctx context.Context, ex *filter.Exchange, seen intent.See
 		if !waits || err != nil || ex.Answer != nil {
 			return err
 		}
-		if !sleep(nap, glance) || wire.Left(ctx) { // the other may be the repeat of a caller that has left, or half-closed its connection
+		if !sleep(nap, glance) {
 			return unknown(ex)
 		}
 		o.Glances++

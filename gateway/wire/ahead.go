@@ -11,7 +11,7 @@ import (
 // client has left, waits before it asks the network: most handlers have ended by then.
 const parking = 30 * time.Millisecond
 
-// halfClosed is how long a request whose client has closed its sending half may take. Closing both halves looks the same, so a client that
+// halfClosed is how long a GET or HEAD whose client has closed its sending half may take. Closing both halves looks the same, so a client that
 // has left is noticed after this time, or when a write to it fails.
 const halfClosed = 10 * time.Second
 

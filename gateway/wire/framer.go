@@ -63,6 +63,8 @@ type framer struct {
 	state state
 	// skipped reports that an empty line before the message was dropped, old that the message is HTTP/1.0.
 	skipped, old bool
+	// verb is the start of the message's method.
+	verb [len("HEAD")]byte
 	// size counts the bytes of the head or trailer section, fields its lines.
 	size, fields int
 	// pos counts the bytes of the token at hand.
@@ -203,10 +205,16 @@ func (f *framer) method(b []byte) (int, *Refusal) {
 		case class[c]&token == 0 || f.pos == maxMethod:
 			return i, errMethod
 		}
+		if f.pos < len(f.verb) {
+			f.verb[f.pos] = c
+		}
 		f.pos++
 	}
 	return len(b), nil
 }
+
+// reads reports whether the last message only reads: its method is GET or HEAD.
+func (f *framer) reads() bool { return f.verb == [...]byte{'G', 'E', 'T', 0} || f.verb == [...]byte{'H', 'E', 'A', 'D'} }
 
 // scheme reads the slash of an origin-form, or the scheme and slashes of an absolute-form (RFC 9112, sections 3.2.1 and 3.2.2).
 func (f *framer) scheme(c byte) (int, *Refusal) {

@@ -115,15 +115,16 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 }
 
-// receive reads from the network. The read ahead is parked before it reads, and again when the client has half-closed the connection: its
-// request is to be answered (RFC 9112, section 9.6).
+// receive reads from the network. The read ahead is parked before it reads, and again when the client of a GET or HEAD has half-closed the
+// connection: its request is to be answered (RFC 9112, section 9.6). Of other requests the server learns at once that the client has left: what
+// they create must not be taken for delivered.
 func (c *conn) receive(p []byte) (int, error) {
 	ahead := len(p) == 1 && c.framer.state == atStart
 	if ahead {
 		c.ahead.park(parking)
 	}
 	n, err := c.ahead.read(p)
-	if ahead && n == 0 && errors.Is(err, io.EOF) {
+	if ahead && n == 0 && errors.Is(err, io.EOF) && c.framer.reads() {
 		c.ahead.park(halfClosed)
 		return c.ahead.read(p)
 	}

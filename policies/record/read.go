@@ -29,7 +29,8 @@ func Read(doc map[string]any, masked []string) (*Recorded, error) {
 		return nil, fmt.Errorf("%w: no version: add \"version\": %d", ErrInput, version)
 	}
 	if v, _ := given.(json.Number); v.String() != strconv.Itoa(version) {
-		return nil, fmt.Errorf("%w: version %v is not supported: want %d", ErrInput, given, version)
+		text, _ := json.Marshal(given) // as it was decoded from
+		return nil, fmt.Errorf("%w: version %s is not supported: want the number %d", ErrInput, text, version)
 	}
 	r := &reader{}
 	for _, p := range masked {

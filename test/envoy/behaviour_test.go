@@ -192,6 +192,7 @@ func play(t *testing.T, w *way, inLine bool) {
 func (w *way) searchLogs(t *testing.T) {
 	t.Helper()
 	for name, text := range map[string]string{"Envoy's log": w.log.String(), "the access log": w.access.String(), "the gateway's log": w.logs.String()} {
+		text = strings.ReplaceAll(text, "Authorization: Bearer KEY", "") // the hint for callers without a key
 		for _, secret := range []string{canary, "Bearer ", "Bearer+", "api_key=", "key_nobody"} {
 			if strings.Contains(text, secret) {
 				t.Errorf("%s holds %q", name, secret)

@@ -20,8 +20,8 @@ func TestRequestsForApprovalReachApprovers(t *testing.T) {
 				r := newAlertReceiver(t)
 				r.calls.Add(1) // takes the first delivery
 				d := openDoor(t, name, under(approvableCeiling), func(d *door) {
-				d.text = strings.Replace(d.text, "- id: acme\n", fmt.Sprintf(
-					"- id: acme\n    alerts: {webhook: {url: %q, secret: {env: ALERTS}, networks: [127.0.0.0/8], format: %s}}\n", r.URL, format), 1)
+					d.text = strings.Replace(d.text, "- id: acme\n", fmt.Sprintf(
+						"- id: acme\n    alerts: {webhook: {url: %q, secret: {env: ALERTS}, networks: [127.0.0.0/8], format: %s}}\n", r.URL, format), 1)
 					d.text = "admin: {url: https://ops.example}\n" + d.text
 				})
 				d.ask(t, strings.Replace(request("POST", "/v2/pods", "key_research", podL4), "\r\n", "\r\nTollgate-Dry-Run: true\r\n", 1))

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/test/world"
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
@@ -144,63 +143,6 @@ func TestUnknownDataCenters(t *testing.T) {
 				}
 			}
 		}
-	})
-}
-
-// Billing by GPU type knows the types of pods and endpoints that were made, changed and
-// deleted by v2 alone.
-func TestBillingKnowsWhatV2Deleted(t *testing.T) {
-	t.Parallel()
-	eachDoor(t, func(t *testing.T, d *door) {
-		made := func(path, body string) string {
-			t.Helper()
-			a := d.ask(t, request("POST", path, "key_exempt", body))
-			id := answeredID(a)
-			if id == "" {
-				t.Fatalf("POST %s: %d %s", path, a.Status, a.Body)
-			}
-			d.remembered(t, id, "")
-			return id
-		}
-		paths := []string{
-			"/v2/pods/" + made("/v2/pods", `{"name":"p","image":"i:1","gpu":{"id":"NVIDIA L4"}}`),
-			"/v2/serverless/" + made("/v2/serverless", `{"name":"c","image":"i","cpu":[{"id":"cpu3c","vcpuCount":2}],"scaling":{"type":"QUEUE_DELAY","queueDelay":4},"workers":{"min":1,"max":1}}`),
-		}
-		endpoint := made("/v2/serverless", `{"name":"g","image":"i","gpu":{"pools":["ADA_24"]},"scaling":{"type":"QUEUE_DELAY","queueDelay":4},"workers":{"min":1,"max":1}}`)
-		if a := d.ask(t, request("PATCH", "/v2/serverless/"+endpoint, "key_exempt", `{"gpu":{"pools":["HOPPER_141"]}}`)); a.Status != 200 {
-			t.Fatalf("change: %d %s", a.Status, a.Body)
-		}
-		d.remembered(t, endpoint, "NVIDIA H200")
-		d.advance(time.Hour)
-		for _, path := range append(paths, "/v2/serverless/"+endpoint) {
-			if a := d.ask(t, request("DELETE", path, "key_exempt", "")); a.Status != 204 {
-				t.Fatalf("DELETE %s: %d %s", path, a.Status, a.Body)
-			}
-		}
-		d.advance(time.Hour)
-		for path, want := range map[string][]string{"pods": {"NVIDIA L4"}, "endpoints": {"CPU", "NVIDIA H200"}} {
-			a := d.ask(t, request("GET", "/v1/billing/"+path+"?bucketSize=day&grouping=gpuTypeId", "key_exempt", ""))
-			var got []string
-			for _, r := range decoded(t, a).([]any) {
-				got = append(got, translate.Text(r, "gpuTypeId"))
-			}
-			slices.Sort(got)
-			if diff := cmp.Diff(want, slices.Compact(got)); diff != "" {
-				t.Errorf("types of %s (-want +got):\n%s", path, diff)
-			}
-		}
-	})
-}
-
-// remembered waits until the store has a record of a resource that contains text: it is
-// written behind the answer.
-func (d *door) remembered(t *testing.T, id, text string) {
-	t.Helper()
-	world.Until(t, fmt.Sprintf("a record of %s contains %q", id, text), func() bool {
-		return slices.ContainsFunc(d.redis.Keys(), func(key string) bool {
-			value, err := d.redis.Get(key)
-			return strings.HasSuffix(key, ":"+id) && err == nil && strings.Contains(value, text)
-		})
 	})
 }
 

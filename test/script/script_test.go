@@ -302,11 +302,12 @@ func flood(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// send ADDRESS FILE sends the lines of a file, without the last line end, by one connection, half-closes it, and prints what comes back until
-// the connection ends.
+// send ADDRESS FILE [open] sends the lines of a file, without the last line end, by one connection, half-closes it unless it is to stay open, and
+// prints what comes back until the connection ends.
 func send(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: send ADDRESS FILE")
+	open := len(args) == 3 && args[2] == "open"
+	if neg || len(args) != 2 && !open {
+		ts.Fatalf("usage: send ADDRESS FILE [open]")
 	}
 	conn, err := net.Dial("tcp", args[0])
 	ts.Check(err)
@@ -314,7 +315,9 @@ func send(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(conn.SetDeadline(time.Now().Add(patience)))
 	_, err = io.WriteString(conn, strings.ReplaceAll(strings.TrimSuffix(ts.ReadFile(args[1]), "\n"), "\n", "\r\n"))
 	ts.Check(err)
-	ts.Check(conn.(*net.TCPConn).CloseWrite())
+	if !open {
+		ts.Check(conn.(*net.TCPConn).CloseWrite())
+	}
 	_, err = io.Copy(ts.Stdout(), conn)
 	ts.Check(err)
 }

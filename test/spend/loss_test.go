@@ -75,7 +75,7 @@ func newLossSiteOn(t *testing.T, server *redistest.Server) *lossSite {
 // research is the team's scope.
 func research() spend.Scope { return spend.Scope{Kind: spend.KindTeam, ID: "research"} }
 
-// spend makes the team have spent something today, and this month.
+// spend makes the team have spent something in each of the current periods.
 func (x *lossSite) spend() {
 	x.t.Helper()
 	key := prefix + "{acme}:accounts"
@@ -84,7 +84,8 @@ func (x *lossSite) spend() {
 		x.t.Fatal(err)
 	}
 	n := strings.Split(text, ",")
-	for _, i := range []int{len(n) - 5, len(n) - 2} {
+	const first, width = 14, 3 // of each period the accrued cost, after a time, two times six amounts and the period's start
+	for i := first; i < len(n); i += width {
 		n[i] = strconv.Itoa(lossDay)
 	}
 	if err := x.redis.HSet(x.t.Context(), key, "team:research", strings.Join(n, ",")).Err(); err != nil {
