@@ -132,6 +132,9 @@ func overviewPage(o *admin.Overview, _ asked) (p page) {
 			p.said = append(p.said, part.none)
 		}
 	}
+	for _, what := range o.Off {
+		p.said = append(p.said, "Switched off: "+what+".")
+	}
 	if len(p.said) > 0 {
 		p.said = append(p.said, "")
 	}

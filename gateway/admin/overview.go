@@ -126,6 +126,8 @@ type Overview struct {
 	Refused   []Refused         `json:"refused"`
 	Idle      []IdleMoney       `json:"idle"`
 	Drift     []Drift           `json:"drift"`
+	// Off names the parts that the configuration switches off.
+	Off []string `json:"off,omitempty"`
 	// Unknown names the parts that could not be read, and why; see Knows.
 	Unknown []string `json:"unknown"`
 }
@@ -141,7 +143,7 @@ const (
 
 // Knows reports whether a part was read, for all organisations. Otherwise an empty list does not mean that there is nothing.
 func (o *Overview) Knows(part string) bool {
-	return !slices.ContainsFunc(o.Unknown, func(unknown string) bool { return strings.HasPrefix(unknown, part) })
+	return !slices.ContainsFunc(slices.Concat(o.Unknown, o.Off), func(not string) bool { return strings.HasPrefix(not, part) })
 }
 
 // PartsTime bounds how long the parts of an answer, or of a page, are waited for. They are read at once.
@@ -218,6 +220,9 @@ func (o *Overview) add(p *orgParts) {
 	o.missed(PartApprovals+" of "+p.org, p.approvalsErr)
 	o.Approvals = append(o.Approvals, p.approvals...)
 	o.missed(PartIdle+" of "+p.org, p.idleErr)
+	if off, _ := errors.AsType[BadRequestError](p.idleErr); p.idleErr != nil && off.Reason != "" {
+		o.Off = append(o.Off, PartIdle+": "+off.Reason)
+	}
 	if p.idleErr == nil && len(p.idle.Resources) > 0 {
 		var sum float64
 		for _, r := range p.idle.Resources {

@@ -58,7 +58,7 @@ func newCounter(store *tally.Store, logger *slog.Logger) *counter {
 
 // Ended implements filter.Observer. It counts the refusal and the verdicts of policies, and adds the exchange to the history.
 func (d *Decisions) Ended(ex *filter.Exchange) {
-	if e := ex.Event; ex.Caller != nil && e.DryRun == nil {
+	if e := ex.Event; ex.Caller != nil && e.DryRun == nil && !explain.OwnView(ex) {
 		if e.Refusal != "" {
 			d.counter.addRefusal(orgDay{e.Org, d.day(e.Org, e.Start)}, e)
 		}

@@ -90,9 +90,14 @@ func NewHistory(size int, tell func(Past)) *History {
 	}
 }
 
-// Ended implements filter.Observer. It keeps no read that the gateway answered by itself, such as a caller's view of its own records.
+// OwnView reports whether an exchange is a read that the gateway answers by itself, such as a caller's view of its own records.
+func OwnView(ex *filter.Exchange) bool {
+	return ex.Stage() == "local" && ex.Event.Method == http.MethodGet
+}
+
+// Ended implements filter.Observer. It keeps no [OwnView], answered or not.
 func (h *History) Ended(ex *filter.Exchange) {
-	if ex.Caller != nil && (ex.Stage() != "local" || !plain(ex)) {
+	if ex.Caller != nil && !OwnView(ex) {
 		h.add(Ended(ex.Record()))
 	}
 }

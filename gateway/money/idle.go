@@ -18,7 +18,7 @@ func (l Rows) Idle(ctx context.Context, org string) (*admin.IdleList, error) {
 		return nil, err
 	}
 	if o.Idle.For == 0 {
-		return nil, admin.BadRequestError{Reason: "organisation " + org + " looks for nothing that is idle: idle.for is not set"}
+		return nil, admin.BadRequestError{Reason: "organisation " + org + " does not look for idle resources: idle.for is not set"}
 	}
 	noticed, err := l.m.Notices.Noticed(ctx, org)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 
 // Config are the bounds. Start from DefaultConfig.
 type Config struct {
-	Working int `yaml:"working" doc:"requests that the gateway works on at once; those that wait for the platform or for their body are not among them; 0 is 64 for each processor that it uses" unit:"requests"`
+	Working int `yaml:"working" doc:"requests that the gateway works on at once; those that wait for the platform or for their body are not among them; 0 is 64 for each processor that it uses" unit:"requests" zero:"64 for each processor"`
 
-	Open int `yaml:"open" doc:"requests under way, those that wait included, without runs and streams; 0 is one for each MiB of half the memory that it may use, and 10000 without a limit" unit:"requests"`
+	Open int `yaml:"open" doc:"requests under way, those that wait included, without runs and streams; 0 is one for each MiB of half the memory that it may use, and 10000 without a limit" unit:"requests" zero:"by the memory"`
 
 	// Waiting is how many requests wait for one of these places; 0 has none wait.
 	Waiting int `yaml:"-"`

@@ -124,7 +124,7 @@ type Platform struct {
 
 	AllowInsecure bool `yaml:"allow_insecure" doc:"accept an http address beyond loopback: platform keys then travel unencrypted, so only inside a trusted network"`
 
-	Connections int `yaml:"connections" doc:"open connections to each of these addresses, and to each load-balanced endpoint together; more calls wait for one. 0 has no bound: for a network whose address translator gives few ports" unit:"connections" reload:"live"`
+	Connections int `yaml:"connections" doc:"open connections to each of these addresses, and to each load-balanced endpoint together; more calls wait for one. 0 has no bound: for a network whose address translator gives few ports" unit:"connections" zero:"no bound" reload:"live"`
 
 	Proxy strictyaml.Secret `yaml:"proxy,plain" doc:"proxy on the way to the platform: http, https or socks5 URL, with name and password if it asks for them: then it is a secret, otherwise it may be written as it is; without it, HTTPS_PROXY, HTTP_PROXY and NO_PROXY of the environment say it" reload:"live"`
 }

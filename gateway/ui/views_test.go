@@ -20,6 +20,7 @@ func TestOwnViewsAreNoDecisions(t *testing.T) {
 		for _, page := range teamPages {
 			lena.get(c.URL + page)
 		}
+		lena.get(c.URL + "/tollgate/ui/decisions/01NOSUCHDECISION")
 	}
 	_, _, body := lena.get(c.URL + "/tollgate/ui/decisions")
 	if rows := strings.Count(body, "<tr><td>"); rows != 1 || strings.Contains(body, "self.") {

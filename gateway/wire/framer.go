@@ -214,7 +214,9 @@ func (f *framer) method(b []byte) (int, *Refusal) {
 }
 
 // reads reports whether the last message only reads: its method is GET or HEAD.
-func (f *framer) reads() bool { return f.verb == [...]byte{'G', 'E', 'T', 0} || f.verb == [...]byte{'H', 'E', 'A', 'D'} }
+func (f *framer) reads() bool {
+	return f.verb == [...]byte{'G', 'E', 'T', 0} || f.verb == [...]byte{'H', 'E', 'A', 'D'}
+}
 
 // scheme reads the slash of an origin-form, or the scheme and slashes of an absolute-form (RFC 9112, sections 3.2.1 and 3.2.2).
 func (f *framer) scheme(c byte) (int, *Refusal) {
