@@ -55,9 +55,11 @@ func dataFiles(t *testing.T, pattern string) []string {
 func TestGoodFiles(t *testing.T) {
 	for _, name := range dataFiles(t, "*.good.yaml") {
 		t.Run(filepath.Base(name), func(t *testing.T) {
-			if _, err := config.Load(name, sources(t), nil); err != nil {
-				t.Errorf("Load: %v", err)
+			loaded, err := config.Load(name, sources(t), nil)
+			if err != nil {
+				t.Fatalf("Load: %v", err)
 			}
+			loaded.Warnings(time.Now())
 		})
 	}
 }

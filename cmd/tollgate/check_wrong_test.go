@@ -102,8 +102,10 @@ func authority(t *testing.T, at time.Time) string {
 func TestEachWrongConfigurationIsNamed(t *testing.T) {
 	dir := placeOfWrong(t)
 	t.Chdir(dir)
-	if code, said := new(wrong).check(t, dir, first(new(wrong).text(t))); code != 0 || said != "" {
-		t.Fatalf("the good configuration: exit %d\n%s", code, said)
+	for name, good := range map[string]wrong{"nothing": {}, "a bundle with the default poll": {org: `bundle: {url: "https://b.test/b.tar.gz", allow_unsigned: true}`}} {
+		if code, said := good.check(t, dir, first(good.text(t))); code != 0 || said != "" {
+			t.Fatalf("the good configuration with %s: exit %d\n%s", name, code, said)
+		}
 	}
 	for severity, list := range map[string]map[string]wrong{"": wrongFiles(), "warning: ": pointless(), " ": refusedValues(), "warning:  ": weak()} {
 		for name, w := range list {
@@ -145,9 +147,11 @@ func wrongFiles() map[string]wrong {
 		"authority of Redis":          {redis: "redis: {§url: {env: REDIS_URL}}", url: "rediss://h?tls_ca=/nowhere/ca.pem", want: "redis.url: tls_ca: open /nowhere/ca.pem: no such file or directory"},
 		"socket with a host":          {redis: "redis: {§url: {env: REDIS_URL}}", url: "unix://run/redis.sock", want: "redis.url: unix:// is followed by the path of a socket and no host, as in unix:///run/redis.sock"},
 		"plain URL of Redis":          {redis: "redis: {url: §\"redis://h:99999\"}", want: `redis.url: "99999" is not a port`},
-		"password in the file":        {redis: "redis: {url: §\"redis://:hush@h\"}", want: "redis.url: a URL with a password is not written here: the file is read, copied and logged by others (write {env: NAME} or {file: PATH})"},
-		"Sentinel's in the file":      {redis: "redis: {url: §\"redis+sentinel://a/main?sentinel_password=hush\"}", want: "redis.url: a URL with a password is not written here"},
-		"proxy's in the file":         {platform: `platform: {base_url: "https://rest.acme.io", proxy: §"http://me:hush@proxy.test:3128"}`, want: "platform.proxy: a URL with a password is not written here"},
+		"password in the file":        {redis: "redis: {url: §\"redis://:hush@h\"}", want: "redis.url: a URL with a user or password is not written here: the file is read, copied and logged by others (write {env: NAME} or {file: PATH})"},
+		"Sentinel's in the file":      {redis: "redis: {url: §\"redis+sentinel://a/main?sentinel_password=hush\"}", want: "redis.url: a URL with a user or password is not written here"},
+		"token for a proxy":           {platform: `platform: {base_url: "https://rest.acme.io", proxy: §"http://hush@proxy.test:3128"}`, want: "platform.proxy: a URL with a user or password is not written here"},
+		"Redis without a scheme":      {redis: "redis: {url: §\"h:6379\"}", want: "redis.url: is not a URL (begin it with a scheme, as in redis://HOST:6379, or write {env: NAME} or {file: PATH})"},
+		"proxy's in the file":         {platform: `platform: {base_url: "https://rest.acme.io", proxy: §"http://me:hush@proxy.test:3128"}`, want: "platform.proxy: a URL with a user or password is not written here"},
 		"port of the platform":        {platform: `platform: {base_url: §"https://rest.acme.io:99999"}`, want: `platform.base_url: "99999" is not a port: must be from 1 to 65535`},
 		"port of runs":                {platform: `platform: {base_url: "https://rest.acme.io", run_url: §"https://run.acme.io:0"}`, want: `platform.run_url: "0" is not a port`},
 		"port of the proxy":           {platform: `platform: {base_url: "https://rest.acme.io", proxy: §"http://proxy.test:70000"}`, want: `platform.proxy: "70000" is not a port`},

@@ -181,8 +181,12 @@ func (d *decoder) secret(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 	}
 	if kindOf(n) == kindString {
 		what := "a secret"
-		if pl.plain {
-			what = "a URL with a password"
+		switch {
+		case pl.plain && !strings.Contains(n.Value, "://"):
+			d.fault(n, path, "begin it with a scheme, as in redis://HOST:6379, or write "+secretForm, "is not a URL")
+			return
+		case pl.plain:
+			what = "a URL with a user or password"
 		}
 		d.fault(n, path, "write "+secretForm, "%s is not written here: the file is read, copied and logged by others", what)
 		return
@@ -218,13 +222,12 @@ func (d *decoder) secret(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 // secretForm is how a reference is written.
 const secretForm = "{env: NAME} or {file: PATH}" //nolint:gosec // how a secret is referred to
 
-// holdsPassword reports whether a URL has a password, as its user's or in a parameter. Text that is no URL may be one.
+// holdsPassword reports whether a URL has a user, who may be a token, or a password in a parameter. Text that is no URL may be a password.
 func holdsPassword(text string) bool {
 	_, rest, isURL := strings.Cut(text, "://")
 	authority, query := rest, ""
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		authority, query = rest[:i], rest[i:]
 	}
-	user, _, hasUser := strings.Cut(authority, "@")
-	return !isURL || hasUser && strings.Contains(user, ":") || strings.Contains(strings.ToLower(query), "password")
+	return !isURL || strings.Contains(authority, "@") || strings.Contains(strings.ToLower(query), "password")
 }

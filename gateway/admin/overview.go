@@ -196,8 +196,19 @@ func (d Deps) overview(ctx context.Context, s row.Scope, p anyOrg) (*Overview, e
 	}
 	panics.Raise(group.Wait()) // each part has its own error
 	o.missed(PartGateways, gatewaysErr)
+	var idleOff []string
 	for _, of := range orgs {
 		o.add(of)
+		if _, off := errors.AsType[BadRequestError](of.idleErr); off {
+			idleOff = append(idleOff, of.org)
+		}
+	}
+	if n := len(idleOff); n > 0 {
+		of := idleOff[0]
+		if n > 1 {
+			of = strconv.Itoa(n) + " organisations"
+		}
+		o.Off = append(o.Off, PartIdle+" of "+of+", without idle.for")
 	}
 	slices.SortStableFunc(o.Budgets, func(a, b NearBudget) int { return cmp.Compare(b.Percent, a.Percent) })
 	return o, nil
@@ -220,9 +231,6 @@ func (o *Overview) add(p *orgParts) {
 	o.missed(PartApprovals+" of "+p.org, p.approvalsErr)
 	o.Approvals = append(o.Approvals, p.approvals...)
 	o.missed(PartIdle+" of "+p.org, p.idleErr)
-	if off, _ := errors.AsType[BadRequestError](p.idleErr); p.idleErr != nil && off.Reason != "" {
-		o.Off = append(o.Off, PartIdle+": "+off.Reason)
-	}
 	if p.idleErr == nil && len(p.idle.Resources) > 0 {
 		var sum float64
 		for _, r := range p.idle.Resources {

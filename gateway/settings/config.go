@@ -140,7 +140,7 @@ type Run struct {
 
 // Redis says where the shared store is: either URL or Embedded is set.
 type Redis struct {
-	URL      strictyaml.Secret `yaml:"url,plain" doc:"redis://user:password@host:6379/0 of one server, redis+cluster://user:password@a:6379,b:6379 of a Cluster, redis+sentinel://user:password@a:26379,b:26379/NAME of the master NAME of Sentinels (sentinel_username and sentinel_password as parameters), or unix://user:password@/run/redis.sock?db=0 of a socket on this machine; rediss for redis speaks TLS (tls_ca, tls_cert, tls_key, tls_server_name as parameters), and pool_size bounds the connections to a server. A URL with a password is a secret; one without may be written as it is"`
+	URL      strictyaml.Secret `yaml:"url,plain" doc:"redis://user:password@host:6379/0 of one server, redis+cluster://user:password@a:6379,b:6379 of a Cluster, redis+sentinel://user:password@a:26379,b:26379/NAME of the master NAME of Sentinels (sentinel_username and sentinel_password as parameters), or unix://user:password@/run/redis.sock?db=0 of a socket on this machine; rediss for redis speaks TLS (tls_ca, tls_cert, tls_key, tls_server_name as parameters), and pool_size bounds the connections to a server. A URL with a user or password is a secret; one without may be written as it is"`
 	Embedded bool              `yaml:"embedded" doc:"count in this process, for one gateway, trials and tests: a restart forgets"`
 	Prefix   Prefix            `yaml:"prefix" doc:"begins all keys; installations that share a Redis need different ones"`
 }

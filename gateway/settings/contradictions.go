@@ -75,17 +75,25 @@ func (o *Org) contradictions() fault.Found {
 
 func cheapAt(b *spend.Budget) error { return fault.At("budget", cheap(b)) }
 
-// cheap reports amounts that nothing costs as little as, and those that a shorter period passes at once.
+// cheap reports amounts that nothing costs as little as, and those that are above the amount of a longer period.
 func cheap(b *spend.Budget) error {
 	const cent = catalog.Money(10_000)
 	var errs fault.Found
 	least := catalog.Money(section.LeastPrice * 1_000_000)
 	errs.If(b.PerHour > 0 && b.PerHour < least, "per_hour", "%s USD is below every price: no pod costs less than %s USD an hour, and nothing starts", b.PerHour, least)
-	errs.If(b.PerDay > 0 && b.PerDay < cent, "per_day", "%s USD is below every price: nothing starts", b.PerDay)
-	errs.If(b.PerMonth > 0 && b.PerMonth < cent, "per_month", "%s USD is below every price: nothing starts", b.PerMonth)
-	errs.If(b.PerDay > 0 && b.PerHour > b.PerDay, "per_hour", "%s is more than per_day (%s): one hour of it passes the budget of the day", b.PerHour, b.PerDay)
-	errs.If(b.PerMonth > 0 && b.PerDay > b.PerMonth, "per_day", "%s is more than per_month (%s), which is used up first", b.PerDay, b.PerMonth)
-	errs.If(b.PerMonth > 0 && b.PerDay == 0 && b.PerHour > b.PerMonth, "per_hour", "%s is more than per_month (%s): one hour of it passes the budget of the month", b.PerHour, b.PerMonth)
+	type period struct {
+		name   string
+		amount catalog.Money
+	}
+	shorter := period{"per_hour", b.PerHour}
+	for _, p := range []period{{"per_day", b.PerDay}, {"per_week", b.PerWeek}, {"per_month", b.PerMonth}, {"per_quarter", b.PerQuarter}, {"total", b.Total}} {
+		if p.amount == 0 {
+			continue
+		}
+		errs.If(p.amount < cent, p.name, "%s USD is below every price: nothing starts", p.amount)
+		errs.If(shorter.amount > p.amount, shorter.name, "%s is more than %s (%s), which is used up first", shorter.amount, p.name, p.amount)
+		shorter = p
+	}
 	return errors.Join(errs...)
 }
 

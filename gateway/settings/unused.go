@@ -87,8 +87,8 @@ func (o *Org) unused(c *Config, written func(path string) bool) fault.Found {
 		{"prices.runs", run || len(o.Prices.Runs) == 0, "has no effect without platform.run_url"},
 		{"bundle.token_file", o.Policies.Bundle != nil && !o.Policies.Bundle.URL.IsZero(), "has no effect without bundle.url"},
 	}, written)
-	if b := o.Policies.Bundle; b != nil {
-		errs.If(b.Poll > 0 && b.Poll < time.Second, "bundle.poll", "asks the server %d times a second: 1m is the default", time.Second/b.Poll)
+	if b := o.Policies.Bundle; b != nil && b.Poll > 0 && b.Poll < time.Second {
+		errs = append(errs, fault.Errorf("bundle.poll", "asks the server %d times a second: 1m is the default", time.Second/b.Poll))
 	}
 	over := func(at string, b *spend.Budget, v spend.Over) {
 		stops := b.PerHour > 0 || b.PerDay > 0 || b.PerMonth > 0 || b.GPUs > 0

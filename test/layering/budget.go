@@ -58,8 +58,8 @@ func CodeLines(file []byte) int {
 func Budgets() []Budget {
 	return []Budget{
 		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1396},
-		{"features in folders of their own", []string{"gateway/access", "gateway/account", "gateway/callers", "gateway/check", "gateway/engines", "gateway/dialects", "gateway/tokens", "gateway/listen", "gateway/questions", "gateway/fleet", "gateway/decisions", "gateway/keep", "gateway/approval/answers", "gateway/retired", "gateway/revisions", "gateway/limits", "gateway/alerts", "gateway/platform", "gateway/tenants", "gateway/view", "gateway/audit/ship", "gateway/coverage", "gateway/envoy"}, 6231},
-		{"chain, its stages and ports", []string{"gateway/filter"}, 5405},
+		{"features in folders of their own", []string{"gateway/access", "gateway/account", "gateway/callers", "gateway/check", "gateway/engines", "gateway/dialects", "gateway/tokens", "gateway/listen", "gateway/questions", "gateway/fleet", "gateway/decisions", "gateway/keep", "gateway/approval/answers", "gateway/retired", "gateway/revisions", "gateway/limits", "gateway/alerts", "gateway/platform", "gateway/tenants", "gateway/view", "gateway/audit/ship", "gateway/coverage", "gateway/envoy"}, 6244},
+		{"chain, its stages and ports", []string{"gateway/filter"}, 5406},
 		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 3168},
 		{"idempotency, approvals and their store", []string{"gateway/once/...", "gateway/approval", "gateway/approval/grants", "gateway/cas"}, 1989},
 		{"callers", []string{"gateway/identity", "gateway/oidc", "gateway/keystore", "gateway/trie"}, 2161},
@@ -67,18 +67,18 @@ func Budgets() []Budget {
 		{"leaves of the gateway", []string{
 			"gateway/balancer", "gateway/connlimit", "gateway/groupcommit", "gateway/journal", "gateway/overload", "gateway/problem", "gateway/reverseproxy",
 			"gateway/route", "gateway/schema/...", "gateway/strictjson", "gateway/tally", "gateway/tasks", "gateway/upstream/...", "gateway/webhook", "gateway/wire",
-		}, 9132},
+		}, 9139},
 		{"explanations, archive, audit, telemetry, operators' listener, pages of callers", []string{
 			"gateway/explain", "gateway/archive", "gateway/audit", "gateway/telemetry", "gateway/admin/...", "gateway/reference",
-		}, 6970},
+		}, 6985},
 		{"console", []string{"gateway/ui"}, 2475},
 		{"what callers see of themselves", []string{"gateway/selfservice"}, 479},
-		{"policies", []string{"policies/..."}, 14185},
+		{"policies", []string{"policies/..."}, 14186},
 		{"ledger and its store", []string{"policies/spend", "policies/spend/redisstore"}, 8349},
 		{"limits and their store", []string{"ratelimit", "ratelimit/group", "ratelimit/metrics", "ratelimit/redisstore"}, 4141},
 		{"old dialects", []string{"translate/..."}, 12666},
-		{"configuration", []string{"config/...", "gateway/settings"}, 6366},
-		{"command line", []string{"cmd/tollgate"}, 5982},
+		{"configuration", []string{"config/...", "gateway/settings"}, 6376},
+		{"command line", []string{"cmd/tollgate"}, 5985},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2239},
 		{"emulator of the platform", []string{"test/platform/..."}, 9417},
 	}
