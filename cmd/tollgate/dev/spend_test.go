@@ -101,3 +101,27 @@ func TestEndpointsWithoutAPrice(t *testing.T) {
 		t.Errorf("console:\n%s", said)
 	}
 }
+
+// A job that ended before its cancel is 504 without the refusal of the cancel.
+func TestCancelOfAJobThatHasEnded(t *testing.T) {
+	t.Parallel()
+	s := newStack(t, "")
+	var cancels atomic.Int32
+	s.intercept(func(next http.RoundTripper) transport {
+		return func(r *http.Request) (*http.Response, error) {
+			switch {
+			case strings.HasSuffix(r.URL.Path, "/runsync"):
+				return answers(r, 200, `{"id":"j","status":"IN_PROGRESS"}`), nil
+			case strings.HasSuffix(r.URL.Path, "/cancel/j"):
+				cancels.Add(1)
+				return answers(r, 400, `{"detail":"the job is TIMED_OUT: cancel is not possible"}`), nil
+			}
+			return next.RoundTrip(r)
+		}
+	})
+	d := s.serve(t, write(t, map[string]string{"q.py": strings.Replace(queue, `ADA_24)`, `ADA_24, workers=(1, 1), execution_timeout_ms=1)`, 1)}))
+	code, got := d.ask(t, "POST", "/q/runsync", `{"input":{"text":"a"}}`)
+	if code != 504 || strings.Contains(got, "cancel") || cancels.Load() != 1 {
+		t.Errorf("%d %s, %d cancels", code, got, cancels.Load())
+	}
+}
