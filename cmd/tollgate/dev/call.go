@@ -340,10 +340,13 @@ func (s *Session) run(ctx context.Context, e *Endpoint, id string, input json.Ra
 			}
 		}
 	}
-	if err != nil && j.ID != "" {
+	if err != nil && j.ID != "" && !j.final() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removePatience)
 		defer cancel()
-		err = errors.Join(err, s.gateway.call(ctx, http.MethodPost, base+"/cancel/"+url.PathEscape(j.ID), nil, nil, nil))
+		refused := s.gateway.call(ctx, http.MethodPost, base+"/cancel/"+url.PathEscape(j.ID), nil, nil, nil)
+		if status(refused) != http.StatusBadRequest { // with 400 the job has ended already
+			err = errors.Join(err, refused)
+		}
 	}
 	return &j, err
 }

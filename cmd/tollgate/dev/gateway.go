@@ -192,11 +192,16 @@ func (g *Gateway) checkRuns(ctx context.Context, e *Endpoint) error {
 	return fmt.Errorf("gateway %s does not serve %s: set %s in its configuration", g.URL, what, setting)
 }
 
-// quote is the most that a call would cost, in USD, and the budgets after it.
+// quote is the highest cost of a change in USD, and the budgets after the change.
 type quote struct {
 	hourly, monthly float64
-	budgets         []budget
-	refusal         string
+	// priced reports whether every call of the change has a price. Without one the amounts are too low.
+	priced  bool
+	budgets []budget
+	// labels is the value of the labels header that the estimate was made for.
+	labels string
+	// refusal is the predicted refusal; its Status is 0 if the change is allowed.
+	refusal RefusalError
 }
 
 type budget struct {
@@ -204,25 +209,32 @@ type budget struct {
 	Limit, After float64
 }
 
-// estimate asks for the outcome of a call without making it.
+// estimate predicts the outcome of a call without making the call.
 func (g *Gateway) estimate(ctx context.Context, method, path string, header http.Header, body any) (quote, error) {
+	q := quote{labels: header.Get(labelsHeader)}
 	header.Set("Tollgate-Dry-Run", "true")
 	var e struct {
+		Status int
 		Detail string
 		Calls  []struct {
 			Cost struct {
-				Hourly  float64 `json:"usd_per_hour"`
-				Monthly float64 `json:"usd_per_month"`
+				Hourly  *float64 `json:"usd_per_hour"`
+				Monthly float64  `json:"usd_per_month"`
 			}
 			Budgets []budget
 		}
 	}
 	if err := g.call(ctx, method, path, header, body, &e); err != nil {
-		return quote{}, err
+		return q, err
 	}
-	q := quote{refusal: e.Detail}
+	q.refusal = RefusalError{Status: e.Status, Detail: allowedOnce(e.Detail)}
+	q.priced = len(e.Calls) > 0
 	for _, c := range e.Calls {
-		q.hourly += c.Cost.Hourly
+		if c.Cost.Hourly == nil {
+			q.priced = false
+			continue
+		}
+		q.hourly += *c.Cost.Hourly
 		q.monthly += c.Cost.Monthly
 		q.budgets = append(q.budgets, c.Budgets...)
 	}

@@ -180,7 +180,7 @@ func (s *Session) ensure(ctx context.Context, e *Endpoint, image, digest string)
 		if err := s.Remove(ctx, e.name()); err != nil {
 			return "", err
 		}
-	case there && entry.Digest == digest:
+	case there && entry.Digest == digest && (entry.Hourly > 0 || s.set.MaxUSD == 0): // a bound requires a price
 		s.say("%s%s is there already, as configured", livePrefix, e.name())
 		s.rent(e.name(), entry)
 		return entry.ID, nil
@@ -222,8 +222,7 @@ func (s *Session) create(ctx context.Context, e *Endpoint, entry *Entry, body ma
 	if entry.Body, err = json.Marshal(body); err != nil {
 		return "", err
 	}
-	entry.Labels = s.header().Get(labelsHeader)
-	entry.Hourly, entry.Made, entry.Emulated = q.hourly, s.set.Now().UTC(), s.set.Emulated
+	entry.Labels, entry.Hourly, entry.Made, entry.Emulated = q.labels, q.hourly, s.set.Now().UTC(), s.set.Emulated
 	err = s.state.Change(func(all entries) {
 		if old := all.in(s.gateway.URL)[e.name()]; old != nil {
 			entry.Generation = old.Generation + 1

@@ -13,7 +13,7 @@ import (
 // labelsHeader carries the labels of an endpoint.
 const labelsHeader = "X-Tollgate-Labels"
 
-// header is that of a call that rents.
+// header returns a new header for a call that rents, with the session's label if it has one.
 func (s *Session) header() http.Header {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -24,20 +24,32 @@ func (s *Session) header() http.Header {
 	return h
 }
 
-// quote asks for the price of a change and prints it before the change is made. A change
-// that passes the session's bound is refused. Where the organisation has no label dev,
-// nothing is labelled.
+// dropLabel removes the label from later calls of the session, and tells the developer once.
+func (s *Session) dropLabel() {
+	s.mu.Lock()
+	dropped := s.set.User != ""
+	s.set.User = ""
+	s.mu.Unlock()
+	if dropped {
+		s.say("The organisation takes no label dev from this key: what is rented has none.")
+	}
+}
+
+// quote asks for the price of a change and prints it before the change is made. It refuses
+// a change that exceeds the session's bound. If the gateway refuses the label dev, quote
+// asks again without the label.
 func (s *Session) quote(ctx context.Context, e *Endpoint, method, path string, body map[string]any) (quote, error) {
 	q, err := s.gateway.estimate(ctx, method, path, s.header(), body)
-	if strings.Contains(fmt.Sprint(q.refusal, err), labelsHeader) && s.set.User != "" {
-		s.say("The organisation takes no label dev from this key: what is rented has none.")
-		s.mu.Lock()
-		s.set.User = ""
-		s.mu.Unlock()
-		q, err = s.gateway.estimate(ctx, method, path, s.header(), body)
+	if q.labels != "" && strings.Contains(fmt.Sprint(q.refusal.Detail, err), labelsHeader) {
+		s.dropLabel()
+		q, err = s.gateway.estimate(ctx, method, path, http.Header{}, body)
 	}
 	if err != nil {
 		return q, err
+	}
+	if !q.priced {
+		s.say("%s%s: the gateway knows no price for it, with workers %d", livePrefix, e.name(), e.Config.Workers[1])
+		return q, s.room(e, q)
 	}
 	line := []string{fmt.Sprintf("%s%s: at most %.4g USD an hour, %.2f a month, with workers %d", livePrefix, e.name(), q.hourly, q.monthly, e.Config.Workers[1])}
 	for _, b := range q.budgets {
@@ -49,7 +61,8 @@ func (s *Session) quote(ctx context.Context, e *Endpoint, method, path string, b
 	return q, s.room(e, q)
 }
 
-// room refuses a change that passes the session's bound.
+// room refuses a change that exceeds the session's bound. Under a bound it also refuses a
+// change without a price, which could not be counted.
 func (s *Session) room(e *Endpoint, q quote) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,6 +73,10 @@ func (s *Session) room(e *Endpoint, q quote) error {
 		return nil
 	case s.over || left <= 0:
 		return s.overError()
+	case !q.priced && q.refusal.Status != 0:
+		return &q.refusal
+	case !q.priced:
+		return &RefusalError{Status: http.StatusPaymentRequired, Detail: "--max-usd requires a price, and the gateway knows none for this endpoint: nothing is rented"}
 	}
 	if rate += q.hourly - s.rented[e.name()].hourly; rate > 0 {
 		lasts := time.Duration(min(left/rate, 1e5) * float64(time.Hour)).Round(time.Second)
@@ -174,7 +191,11 @@ func (s *Session) Leftovers() {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.rented)) {
-		s.say("%s%s (%s) is still there: at most %.4g USD an hour while its workers run.", livePrefix, name, s.rented[name].id, s.rented[name].hourly)
+		r, cost := s.rented[name], "its price is not known"
+		if r.hourly > 0 {
+			cost = fmt.Sprintf("at most %.4g USD an hour while its workers run", r.hourly)
+		}
+		s.say("%s%s (%s) is still there: %s.", livePrefix, name, r.id, cost)
 	}
 	if len(s.rented) > 0 {
 		s.say("'tollgate dev undeploy --all' removes it; 'tollgate dev --rm' does so at its end.")
