@@ -16,7 +16,8 @@ const (
 	Credit AccrualKind = "credit"
 	// Correction adds an amount, or subtracts a negative one.
 	Correction AccrualKind = "correction"
-	// Reset subtracts everything that has accrued in the period, from shorter periods, too.
+	// Reset sets the period and every shorter period within it to zero, and subtracts the amount of the period from longer periods and
+	// from a week that began before it, down to zero at most.
 	Reset AccrualKind = "reset"
 )
 
@@ -110,20 +111,22 @@ func (a *AccrualAdjustment) Request() string {
 	return fmt.Sprintf("%q %q %s %s %d", a.Owner.Team, a.Owner.Key, a.Kind, a.Period, a.Micro)
 }
 
-// changes returns what the adjustment adds to the costs accrued in each period.
-func (a *AccrualAdjustment) changes(accrued [periods]int64) (change [periods]int64) {
+// changes returns the amount that the adjustment adds to each period of an account.
+func (a *AccrualAdjustment) changes(own *account) (change [periods]int64) {
 	first, micro := a.Period.Index(), a.Micro
 	switch a.Kind {
 	case Credit:
 		micro = -micro
 	case Reset:
-		micro = -accrued[first]
+		micro = -own.periods[first].accrued
 	case Correction:
 	}
-	for i := range change {
+	for i, p := range own.periods {
 		switch {
-		case a.Kind == Reset, first == week && (i == month || i == quarter): // which may have begun within the week
-			change[i] = max(micro, -accrued[i])
+		case a.Kind == Reset && i < first && p.start >= own.periods[first].start: // within the period
+			change[i] = -p.accrued
+		case a.Kind == Reset, first == week && (i == month || i == quarter): // the week may have begun before them
+			change[i] = max(micro, -p.accrued)
 		case i >= first:
 			change[i] = micro
 		}

@@ -26,7 +26,7 @@ func (m *Memory) AdjustAccrual(_ context.Context, org string, a *AccrualAdjustme
 	}
 	accounts := l.of(a.Owner, now)
 	own := accounts[0]
-	change := a.changes(own.accrued())
+	change := a.changes(own)
 	for i, p := range own.periods {
 		if p.accrued+change[i] < 0 {
 			return AccrualOutcome{Status: AccrualBelowZero, Accrued: accruedOf(own.accrued())}, nil

@@ -51,8 +51,10 @@ local function adjust(team, key, about)
   local own = account(scopesOf(team, key)[1])
   local was, change = accrued(own), {0, 0, 0, 0, 0}
   if kind == RESET then micro = -was[period] end
-  for i = 1, #was do
-    if kind == RESET or period == 2 and (i == 3 or i == 4) then -- a month or quarter may have begun within the week
+  for i, p in ipairs(own.periods) do
+    if kind == RESET and i < period and p.start >= own.periods[period].start then
+      change[i] = -was[i] -- a shorter period within the reset period is emptied
+    elseif kind == RESET or period == 2 and (i == 3 or i == 4) then -- the week may have begun before the month or quarter
       change[i] = math.max(micro, -was[i])
     elseif i >= period then
       change[i] = micro

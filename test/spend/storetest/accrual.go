@@ -220,34 +220,59 @@ func testAccrualIDs(h *harness) {
 	}
 }
 
-// testAdjustPeriods: an adjustment of a period counts in each longer one, and in no shorter one.
+// testAdjustPeriods: an adjustment of a period counts in each longer period, and in no shorter one. A reset also empties each shorter
+// period within its period, whatever earlier adjustments took from the longer periods.
 func testAdjustPeriods(h *harness) {
 	h.movable()
 	h.set(time.Date(2027, 3, 31, 12, 0, 0, 0, time.UTC)) // Wednesday
 	h.accrue(ann, 10*usd)
 	h.set(time.Date(2027, 4, 1, 12, 0, 0, 0, time.UTC)) // in the same week
-	h.accrue(ann, usd)
 	for _, step := range []struct {
+		cost   int64 // accrues before the adjustment
 		kind   spend.AccrualKind
 		period spend.AccrualPeriod
 		micro  int64
 		want   spend.Accrued
 	}{
-		{spend.Correction, spend.OfTotal, 5 * usd, spend.Accrued{Day: usd, Week: 11 * usd, Month: usd, Quarter: usd, Total: 16 * usd}},
-		{spend.Correction, spend.OfQuarter, 2 * usd, spend.Accrued{Day: usd, Week: 11 * usd, Month: usd, Quarter: 3 * usd, Total: 18 * usd}},
-		{spend.Correction, spend.OfWeek, usd, spend.Accrued{Day: usd, Week: 12 * usd, Month: 2 * usd, Quarter: 4 * usd, Total: 19 * usd}},
-		{spend.Credit, spend.OfWeek, 3 * usd, spend.Accrued{Day: usd, Week: 9 * usd, Month: 0, Quarter: usd, Total: 16 * usd}}, // the month is younger
-		{spend.Reset, spend.OfWeek, 0, spend.Accrued{Day: 0, Week: 0, Month: 0, Quarter: 0, Total: 7 * usd}},
+		{usd, spend.Correction, spend.OfTotal, 5 * usd, spend.Accrued{Day: usd, Week: 11 * usd, Month: usd, Quarter: usd, Total: 16 * usd}},
+		{0, spend.Correction, spend.OfQuarter, 2 * usd, spend.Accrued{Day: usd, Week: 11 * usd, Month: usd, Quarter: 3 * usd, Total: 18 * usd}},
+		{0, spend.Correction, spend.OfWeek, usd, spend.Accrued{Day: usd, Week: 12 * usd, Month: 2 * usd, Quarter: 4 * usd, Total: 19 * usd}},
+		{0, spend.Credit, spend.OfWeek, 3 * usd, spend.Accrued{Day: usd, Week: 9 * usd, Month: 0, Quarter: usd, Total: 16 * usd}}, // the month is younger
+		{0, spend.Reset, spend.OfWeek, 0, spend.Accrued{Total: 7 * usd}},
+		{10 * usd, spend.Credit, spend.OfWeek, 4 * usd, spend.Accrued{Day: 10 * usd, Week: 6 * usd, Month: 6 * usd, Quarter: 6 * usd, Total: 13 * usd}},
+		{0, spend.Reset, spend.OfWeek, 0, spend.Accrued{Total: 7 * usd}},
+		{10 * usd, spend.Credit, spend.OfMonth, 4 * usd, spend.Accrued{Day: 10 * usd, Week: 10 * usd, Month: 6 * usd, Quarter: 6 * usd, Total: 13 * usd}},
+		{0, spend.Reset, spend.OfMonth, 0, spend.Accrued{Week: 4 * usd, Total: 7 * usd}}, // the week began before the month
+		{10 * usd, spend.Credit, spend.OfQuarter, 4 * usd, spend.Accrued{Day: 10 * usd, Week: 14 * usd, Month: 10 * usd, Quarter: 6 * usd, Total: 13 * usd}},
+		{0, spend.Reset, spend.OfQuarter, 0, spend.Accrued{Week: 8 * usd, Total: 7 * usd}},
+		{0, spend.Reset, spend.OfWeek, 0, spend.Accrued{}}, // the total has less than the week
+		{10 * usd, spend.Credit, spend.OfTotal, 3 * usd, spend.Accrued{Day: 10 * usd, Week: 10 * usd, Month: 10 * usd, Quarter: 10 * usd, Total: 7 * usd}},
 	} {
-		out := h.amend("", team, step.kind, step.period, step.micro)
-		if got := h.balance(each()[1]).Accrued; got != step.want || out.Accrued != step.want {
-			h.Errorf("%s of the %s: %+v, reported %+v, want %+v", step.kind, step.period, got, out.Accrued, step.want)
+		if step.cost > 0 {
+			h.accrue(ann, step.cost)
 		}
+		h.amended(step.kind, step.period, step.micro, step.want)
 	}
 	before := h.balance(each()[1]).Accrued
 	for _, period := range []spend.AccrualPeriod{spend.OfWeek, spend.OfTotal} {
 		if out := h.amend("", team, spend.Credit, period, 8*usd); out.Status != spend.AccrualBelowZero || out.Accrued != before || h.balance(each()[1]).Accrued != before {
 			h.Errorf("more than the %s has accrued: %+v, want a refusal", period, out)
 		}
+	}
+	h.amended(spend.Reset, spend.OfTotal, 0, spend.Accrued{})
+	h.set(time.Date(2027, 4, 14, 12, 0, 0, 0, time.UTC)) // the week is within the month
+	for _, period := range []spend.AccrualPeriod{spend.OfMonth, spend.OfQuarter, spend.OfTotal} {
+		h.accrue(ann, usd)
+		h.amend("", team, spend.Credit, period, 0.4*usd)
+		h.amended(spend.Reset, period, 0, spend.Accrued{})
+	}
+}
+
+// amended adjusts the team, and fails unless the team has the accrued costs afterwards.
+func (h *harness) amended(kind spend.AccrualKind, period spend.AccrualPeriod, micro int64, want spend.Accrued) {
+	h.Helper()
+	out := h.amend("", team, kind, period, micro)
+	if got := h.balance(each()[1]).Accrued; got != want || out.Accrued != want {
+		h.Errorf("%s of the %s: %+v, reported %+v, want %+v", kind, period, got, out.Accrued, want)
 	}
 }
