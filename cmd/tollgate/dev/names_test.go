@@ -140,6 +140,45 @@ def f():
 	}
 }
 
+// Each decorator that a worker does not apply has a notice, also of a class or a route. A
+// request for a path without a route is not answered with it.
+func TestDroppedDecoratorsHaveANotice(t *testing.T) {
+	t.Parallel()
+	s := newStack(t, "")
+	dir := write(t, map[string]string{"a.py": from + `import functools
+def log(f): return f
+@Endpoint(name="a")
+@log
+def f(): return 1
+@log
+def helper(): ...
+@Endpoint(name="c")
+@functools.lru_cache(maxsize=1)
+class C:
+    @staticmethod
+    def g(): return helper()
+api = Endpoint(name="w")
+@api.get("/x")
+@api.get("/y")
+@log
+def h(): ...
+`})
+	var got []string
+	p := read(t, dir)
+	for _, n := range p.Notices {
+		got = append(got, n.Error())
+	}
+	want := []string{
+		"a.py:5:2: @log is not applied: a worker runs f without its decorators",
+		"a.py:10:2: @functools.lru_cache(maxsize=1) is not applied: a worker runs C without its decorators",
+		"a.py:17:2: @log is not applied: a worker runs h without its decorators",
+	}
+	if diff := cmp.Diff(want, got); diff != "" || len(p.Faults) > 0 {
+		t.Errorf("notices (-want +got):\n%s\nfaults %v", diff, faults(p))
+	}
+	s.serve(t, dir).wants(t, "GET", "/a/none", "", 404, "no route")
+}
+
 // Files that look served and are not have a notice with the reason.
 func TestUnservedFilesHaveANotice(t *testing.T) {
 	t.Parallel()
