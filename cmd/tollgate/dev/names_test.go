@@ -72,6 +72,12 @@ func TestCodeThatMustFailIsAFault(t *testing.T) {
 		"relative import of a part": {"@E\ndef f():\n  import near\n", "a.py:4:3: near.py:1:1: `from . import other` fails on a worker"},
 		"beyond the package":        {"@E\ndef f():\n  import pkg.up\n", "a.py:4:3: pkg/up.py:1:1: `from ... import x` fails on a worker"},
 		"no such module":            {"@E\ndef f():\n  import pkg.lost\n", "a.py:4:3: pkg/lost.py:1:1: `from .lost_too import x` does not name a module"},
+		"no such name":              {"@E\ndef f():\n  from pkg.sibling import nothere\n", "a.py:4:3: `from pkg.sibling import nothere` fails on a worker: pkg/sibling.py has no nothere"},
+		"no such name of a package": {"from pkg import nothere\n@E\ndef f(): return nothere\n", "a.py:2:1: `from pkg import nothere` fails on a worker: pkg/__init__.py has no nothere"},
+		"no such part":              {"@E\ndef f():\n  import pkg.missing\n", "a.py:4:3: `import pkg.missing` does not name a module of the project"},
+		"part of a module":          {"@E\ndef f():\n  import near.part\n", "a.py:4:3: `import near.part` does not name a module of the project"},
+		"no such part of a space":   {"@E\ndef f():\n  from space import missing\n", "a.py:4:3: `from space import missing` fails on a worker: space has no missing"},
+		"no such name of a part":    {"@E\ndef f():\n  import pkg.asks\n", "a.py:4:3: pkg/asks.py:1:1: `from .sibling import x` fails on a worker"},
 		"nested import":             {"@E\ndef f():\n  if True:\n    import pkg.wants\n", "a.py:5:5: pkg/wants.py:1:1: `import sibling` fails on a worker"},
 		"module with a fault":       {"@E\ndef f():\n  import broken\n", "a.py:4:3: broken.py, which is imported, has a fault: invalid syntax"},
 		"generator":                 {"@E\ndef f():\n  for i in range(3):\n    yield i\n", "a.py:5:5: f is a generator"},
@@ -94,6 +100,7 @@ func TestCodeThatMustFailIsAFault(t *testing.T) {
 				"a.py": from + strings.Replace(c.text, "@E\n", "@Endpoint(name='a')\n", 1), "near.py": "from . import other\n", "broken.py": "def (\n",
 				"b.py":            from + "@Endpoint(name='b')\ndef g(): ...\n",
 				"pkg/__init__.py": "", "pkg/wants.py": "import sibling\n", "pkg/sibling.py": "", "pkg/up.py": "from ... import x\n", "pkg/lost.py": "from .lost_too import x\n",
+				"pkg/asks.py": "from .sibling import x\n", "space/part.py": "",
 			}))
 			got := strings.Join(faults(p), "\n")
 			if diff := cmp.Diff([]string{"POST /b/runsync"}, routes(p)); !strings.HasPrefix(got, c.want) || diff != "" {
@@ -101,6 +108,75 @@ func TestCodeThatMustFailIsAFault(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An import that may find its name is no fault: by a star import, a global statement, a
+// submodule, code that binds names as it runs, a dependency, or a handler.
+func TestImportsThatMayBeFound(t *testing.T) {
+	t.Parallel()
+	p := read(t, write(t, map[string]string{
+		"deep/a.py": from + `
+from pkg.star import anything
+@Endpoint(name="a", dependencies=["vendored"])
+def f():
+    from pkg import leaf, LEAF, __name__ as name
+    from pkg.lazy import late
+    from pkg.sets import SET, MAYBE, LATER
+    from space import part, folder
+    from both import here, there
+    import vendored.core, data.core, outside.core
+    try:
+        from pkg.leaf import never
+    except ImportError: ...
+    return [anything, leaf, LEAF, name, late, SET, MAYBE, LATER, part, folder, here, there]
+`,
+		"pkg/__init__.py": "from .leaf import LEAF\n", "pkg/leaf.py": "LEAF = 1\n", "pkg/star.py": "from os import *\n",
+		"pkg/lazy.py":   "def __getattr__(name): return 1\n",
+		"pkg/sets.py":   "def later():\n  global LATER\n  LATER = 1\nif later():\n  MAYBE = 1\nfor SET in range(3): ...\n",
+		"space/part.py": "", "space/folder/x.py": "", "both/there.py": "", "deep/both/here.py": "", "vendored/README.py": "", "data/rows.csv": "",
+	}))
+	if diff := cmp.Diff([]string{"POST /deep/a/runsync"}, routes(p)); diff != "" || len(p.Faults)+len(p.Notices) > 0 {
+		t.Errorf("routes (-want +got):\n%s\nfaults %v, notices %v", diff, faults(p), p.Notices)
+	}
+}
+
+// Each decorator that a worker does not apply has a notice, also of a class or a route. A
+// request for a path without a route is not answered with it.
+func TestDroppedDecoratorsHaveANotice(t *testing.T) {
+	t.Parallel()
+	s := newStack(t, "")
+	dir := write(t, map[string]string{"a.py": from + `import functools
+def log(f): return f
+@Endpoint(name="a")
+@log
+def f(): return 1
+@log
+def helper(): ...
+@Endpoint(name="c")
+@functools.lru_cache(maxsize=1)
+class C:
+    @staticmethod
+    def g(): return helper()
+api = Endpoint(name="w")
+@api.get("/x")
+@api.get("/y")
+@log
+def h(): ...
+`})
+	var got []string
+	p := read(t, dir)
+	for _, n := range p.Notices {
+		got = append(got, n.Error())
+	}
+	want := []string{
+		"a.py:5:2: @log is not applied: a worker runs f without its decorators",
+		"a.py:10:2: @functools.lru_cache(maxsize=1) is not applied: a worker runs C without its decorators",
+		"a.py:17:2: @log is not applied: a worker runs h without its decorators",
+	}
+	if diff := cmp.Diff(want, got); diff != "" || len(p.Faults) > 0 {
+		t.Errorf("notices (-want +got):\n%s\nfaults %v", diff, faults(p))
+	}
+	s.serve(t, dir).wants(t, "GET", "/a/none", "", 404, "no route")
 }
 
 // Files that look served and are not have a notice with the reason.

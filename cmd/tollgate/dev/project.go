@@ -21,7 +21,7 @@ type Project struct {
 	Endpoints []*Endpoint
 	// Modules holds the local modules that functions import, by path.
 	Modules map[string]string
-	// Faults keep their files from being served. Notices are about code that looks like an endpoint and is not served.
+	// Faults keep their files from being served. Notices are about code that looks like an endpoint and is not served, and about decorators that workers do not apply.
 	Faults, Notices []Fault
 	// inputs are the files as they were before they were read.
 	inputs config.Inputs

@@ -146,7 +146,8 @@ func (s *Server) unknown(w http.ResponseWriter, r *http.Request, site *site, all
 		return
 	}
 	text := "no route; /openapi.json has those that there are"
-	if i := slices.IndexFunc(site.project.Notices, concerns); i >= 0 {
+	unserved := func(f Fault) bool { return concerns(f) && strings.HasPrefix(f.Text, "not served") }
+	if i := slices.IndexFunc(site.project.Notices, unserved); i >= 0 {
 		text = site.project.Notices[i].Error()
 	}
 	fail(w, http.StatusNotFound, text)

@@ -35,8 +35,12 @@ class File:
         if variable:
             self.variables[variable] = self.endpoint(node.value, variable)
         self.names.bind(node)
-        for decorator in getattr(node, "decorator_list", []):
+        decorators = getattr(node, "decorator_list", [])
+        for decorator in decorators:
             self.decorated(node, decorator)
+        others = [d for d in decorators if not self.toolkit(d) and not self.routed(d)]
+        for d in others if len(others) < len(decorators) else []:
+            notice(self.path, Fault(d, f"@{ast.unparse(d)[:60]} is not applied: a worker runs {node.name} without its decorators"))
 
     def toolkit(self, call):
         """Returns the toolkit whose Endpoint a node calls, or None."""

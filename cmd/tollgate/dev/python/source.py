@@ -31,6 +31,7 @@ PUBLIC = ("Endpoint", "remote", "GpuGroup", "GpuType", "CpuInstanceType", "DataC
 BUILTINS = {*dir(builtins), "__annotations__", "__conditional_annotations__"}
 LAZY = __future__.annotations.compiler_flag
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+DYNAMIC = re.compile(r"\b(__getattr__|__path__|__dict__|exec|eval|globals|locals|vars|setattr|modules)\b|import\s*\*")  # may bind names unseen
 CHANGES = {"add", "append", "clear", "discard", "extend", "insert", "pop", "popitem", "remove", "reverse", "setdefault", "sort", "update"}
 
 faults, notices, sources, broken, compiled = [], [], {}, {}, set()
@@ -215,6 +216,37 @@ def known(path):
     return sources[path]
 
 
+def is_local(stem):
+    """Reports whether a path is a module of the project, or a directory with such."""
+    return file_of(stem) or is_directory(stem) and any(n.endswith(".py") and inside(f"{stem}/{n}") for n in os.listdir(os.path.join(ROOT, stem)))
+
+
+@functools.cache
+def bound_in(path):
+    """Returns the names that a module binds, or None if it may bind more than its statements show."""
+    if DYNAMIC.search(known(path)[0]):
+        return None
+    return frozenset(name for node in parse(path, whole=True)[1].body for name in names_of(node)[0])
+
+
+def lacks(stem, name):
+    """Reports whether a module or a package certainly has no such name."""
+    if re.fullmatch(r"\*|__\w+__", name) or file_of(f"{stem}/{name}") or is_directory(f"{stem}/{name}"):
+        return False
+    names = bound_in(file) if (file := file_of(stem)) else ()
+    return names is not None and name not in names
+
+
+def check_found(i, stems):
+    """Refuses an import that must fail: of no module, or of a name that is in none of the modules at the stems."""
+    there = [s for s in stems if file_of(s) or is_directory(s)]
+    if not there:
+        raise Fault(i.at, f"`{i}` does not name a module of the project")
+    for name in i.names or []:
+        if all(lacks(s, name) for s in there):
+            raise Fault(i.at, f"`{i}` fails on a worker: {file_of(there[0]) or there[0]} has no {name}")
+
+
 def imported(i, place, origin, base, external):
     """Yields the place and the file of each module that an import of a module at a place names; without origin the import is the function's."""
     names = [i.module] if i.module else []
@@ -228,13 +260,15 @@ def imported(i, place, origin, base, external):
                 raise Fault(i.at, f"`{i}` fails on a worker, where the code is not part of a package: import by the path from {start}")
             return
         above = place + "".join(p + "/" for p in package[:len(package) - i.level + 1])
-        if i.module and not i.guarded and not file_of(above + stems[0]) and not is_directory(above + stems[0]):
-            raise Fault(i.at, f"`{i}` does not name a module of the project")
+        if not i.guarded:
+            check_found(i, [(above + i.module.replace(".", "/")).rstrip("/")])
         yield from ((place, f) for s in stems if (f := file_of(above + s)))
         return
     root = stems[0].split("/")[0] if stems else ""
     if root in sys.stdlib_module_names or TOOLKIT.fullmatch(root):
         return
+    if not i.guarded and root.lower() not in external and root not in SKIPPED and any(is_local(p + root) for p in (base, "")):
+        check_found(i, [p + stems[0] for p in (base, "")])
     for s in stems:
         if match := next(((p, f) for p in (base, "") if (f := file_of(p + s))), None):
             yield match
