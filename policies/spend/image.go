@@ -76,7 +76,7 @@ type OwnedJob struct {
 	Until time.Time
 }
 
-// ErrOtherEpoch means that a restoration belongs to an earlier rebuild.
+// ErrOtherEpoch means that a restoration, or a pass, belongs to an earlier rebuild.
 var ErrOtherEpoch = errors.New("spend: the ledger is of another epoch")
 
 // Memorial is the part of a store in which gateways bring together what they remember of a lost ledger.
@@ -412,15 +412,39 @@ func (r *recollection) rest(ctx context.Context, p *pass, unknown []*Found) {
 	}
 }
 
-// finished tells of the loss that a rebuild has made good.
+// returned adds resources that have their owner back to the report on the last loss. Several rebuilds can make one loss good: each
+// returns only the resources that are left.
+func (m *Images) returned(ctx context.Context, org string, n int) error {
+	if m == nil || n == 0 {
+		return nil
+	}
+	l, err := LastLoss(ctx, m.Notices, org)
+	if err != nil || l == nil {
+		return err
+	}
+	l.Returned, l.Unowned = l.Returned+n, max(0, l.Unowned-n)
+	return m.notice(ctx, org, l)
+}
+
+// finished reports the loss that a rebuild has made good, once: a further rebuild of the same loss only updates the report.
 func (m *Images) finished(ctx context.Context, org string, r *recollection, report *Report, now time.Time) error {
 	if m == nil || r.loss == nil {
 		return nil
 	}
-	r.loss.Rebuilt, r.loss.Unowned, r.loss.Returned = now.UTC(), report.Unowned, report.Returned
-	m.Logger.WarnContext(ctx, "a lost ledger was rebuilt", "org", org, "lost", string(r.loss.Lost), "returned", r.loss.Returned, "unowned", r.loss.Unowned)
-	if m.Told != nil {
-		m.Told(ctx, org, r.loss)
+	last, err := LastLoss(ctx, m.Notices, org)
+	if err != nil {
+		return err
 	}
-	return m.notice(ctx, org, r.loss)
+	l, reported := *r.loss, false
+	if l.Returned = report.Returned; last != nil && last.At.Equal(l.At) {
+		l.Returned, reported = last.Returned, !last.Rebuilt.IsZero()
+	}
+	l.Rebuilt, l.Unowned = now.UTC(), report.Unowned
+	if !reported {
+		m.Logger.WarnContext(ctx, "a lost ledger was rebuilt", "org", org, "lost", string(l.Lost), "returned", l.Returned, "unowned", l.Unowned)
+		if m.Told != nil {
+			m.Told(ctx, org, &l)
+		}
+	}
+	return m.notice(ctx, org, &l)
 }

@@ -136,6 +136,7 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 	}
 	defer unlock()
 	from := r.Images.begin(org)
+	began := time.Now()
 	before, err := r.Store.Show(ctx, org)
 	if err != nil || closed && before.Complete {
 		return Report{}, err
@@ -181,7 +182,11 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 		found: make(map[string]*Found, len(found)), records: make(map[string]*Record, len(state.Resources)), gets: newGets(),
 		silent: make(map[string]time.Duration),
 	}
-	if err := p.run(ctx, found); err != nil {
+	err = p.run(ctx, found)
+	if memory.loss != nil {
+		err = errors.Join(err, r.Images.returned(ctx, org, p.report.Returned))
+	}
+	if err != nil {
 		return p.report, fmt.Errorf("reconcile %s: %w", org, err)
 	}
 	if !before.Complete && memory.loss != nil {
@@ -202,10 +207,10 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 			return p.report, err
 		}
 		if !done {
-			return p.report, errors.New("the store was lost during the rebuild")
+			return p.report, r.unfinished(ctx, org)
 		}
 	}
-	if err := r.Images.finished(ctx, org, memory, &p.report, before.Now); err != nil {
+	if err := r.Images.finished(ctx, org, memory, &p.report, before.Now.Add(time.Since(began))); err != nil {
 		return p.report, err
 	}
 	p.report.Corrected, err = r.Bills.Follow(ctx, org, before.Now)
@@ -235,6 +240,19 @@ func (r *Reconciler) begin(ctx context.Context, org, token string, before *State
 	}
 	state, err := r.Store.Show(ctx, org)
 	return memory, state, err
+}
+
+// unfinished returns why a rebuild did not complete the ledger: the store was lost again, or ErrOtherEpoch if another rebuild has begun.
+func (r *Reconciler) unfinished(ctx context.Context, org string) error {
+	heads, err := r.Store.Heads(ctx, []string{org})
+	if err != nil {
+		return err
+	}
+	if heads[0].Lost != "" {
+		return errors.New("the store was lost during the rebuild")
+	}
+	r.Logger.InfoContext(ctx, "another rebuild of the ledger has begun and replaces this rebuild", "org", org)
+	return ErrOtherEpoch
 }
 
 // pass is one pass over one organisation. The state was read before the list: a resource that

@@ -243,6 +243,9 @@ func (m *Images) answer(ctx context.Context, org string, epoch int64, complete b
 			m.Logger.WarnContext(ctx, "resources have their owners back from a gateway that was not heard during the rebuild",
 				"org", org, "returned", returned)
 		}
+		if err := m.returned(ctx, org, returned); err != nil {
+			return err
+		}
 	}
 	if err := m.Store.Sign(ctx, org, epoch, m.Gateway); err != nil {
 		return err

@@ -2,6 +2,7 @@ package spend
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -78,7 +79,9 @@ func (w *Watch) lost(ctx context.Context, org string, h Head, rebuilds *errgroup
 			img.rebuilding, img.failed = false, err
 		}()
 		return panics.Catch(func() {
-			if err = w.Rebuild(ctx, org); err != nil && ctx.Err() == nil {
+			if err = w.Rebuild(ctx, org); errors.Is(err, ErrOtherEpoch) {
+				err = nil // the other rebuild completes the ledger
+			} else if err != nil && ctx.Err() == nil {
 				w.Logger.WarnContext(ctx, "a lost ledger could not be rebuilt", "org", org, "error", err.Error())
 			}
 		})

@@ -91,6 +91,7 @@ orgs:
 type process struct {
 	*os.Process
 
+	log  *journal
 	kill func()
 }
 
@@ -115,7 +116,7 @@ func serve(t *testing.T, n int, file, redisURL string, env ...string) (url strin
 	log := &journal{serving: make(chan string, 1), ended: make(chan struct{})}
 	go log.read(out)
 	killed := false
-	p = &process{Process: cmd.Process, kill: func() {
+	p = &process{Process: cmd.Process, log: log, kill: func() {
 		killed = true
 		_ = cmd.Process.Kill()
 		<-log.ended

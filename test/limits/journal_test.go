@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -127,7 +128,36 @@ func TestRedisAndAllGatewaysAreLost(t *testing.T) {
 			if n := len(s.platform.CallsTo("createPod")); n != budgetGPUs {
 				t.Errorf("%d pods were made, want %d", n, budgetGPUs)
 			}
+			lost := budgetGPUs
+			if tt.saved {
+				lost--
+			}
+			s.reported(t, lost)
 		})
+	}
+}
+
+// reported waits for the report on the loss of the ledger, and wants so many resources to have their owner back. Gateways that
+// start together rebuild the ledger one after another, and no rebuild fails.
+func (s *spenders) reported(t *testing.T, returned int) {
+	t.Helper()
+	var l *spend.Loss
+	world.Until(t, "the loss is reported", func() bool {
+		var err error
+		if l, err = spend.LastLoss(t.Context(), s.store, "acme"); err != nil {
+			t.Fatal(err)
+		}
+		return l != nil && !l.Rebuilt.IsZero()
+	})
+	if l.Returned != returned || l.Unowned != 0 || !l.Rebuilt.After(l.At) {
+		t.Errorf("loss = %+v, want %d resources with their owner back, and a rebuild after the loss", l, returned)
+	}
+	for g, p := range s.processes {
+		for _, text := range []string{"could not be rebuilt", "lost during the rebuild"} {
+			if strings.Contains(p.log.String(), text) {
+				t.Errorf("gateway %d logs %q:\n%s", g, text, p.log)
+			}
+		}
 	}
 }
 

@@ -11,21 +11,20 @@ import (
 )
 
 const (
-	// passLock is how long a pass may take before another may begin; two at once do
-	// no harm.
+	// passLock is how long a pass may take before another may begin; two passes at once do no harm.
 	passLock = time.Minute
 	// lockRetry is the distance between two looks at a lock that is taken.
 	lockRetry = 20 * time.Millisecond
-	// lockWait is how long another pass is waited for. The lock of a gateway that has
-	// died, or that an older state of Redis has kept, holds up nothing for longer.
-	lockWait = 5 * time.Second
+	// lockTerm is how long a lock outlives a gateway that has died, or the return of Redis to an older state. A gateway refreshes the
+	// lock of its pass three times in that time.
+	lockTerm = 5 * time.Second
 )
 
-// Lock waits until no other gateway reconciles an organisation, but not for ever.
+// Lock waits until no other gateway reconciles an organisation, at most for passLock.
 func (s *Store) Lock(ctx context.Context, org string) (unlock func(), err error) {
-	wait, cancel := context.WithTimeout(ctx, lockWait)
+	wait, cancel := context.WithTimeout(ctx, passLock)
 	defer cancel()
-	lock, err := redislock.New(s.client).Obtain(wait, s.prefix+"{"+org+"}:pass", passLock, &redislock.Options{
+	lock, err := redislock.New(s.client).Obtain(wait, s.prefix+"{"+org+"}:pass", lockTerm, &redislock.Options{
 		RetryStrategy: redislock.LinearBackoff(lockRetry),
 	})
 	if end, _ := wait.Deadline(); err != nil && ctx.Err() == nil && time.Until(end) <= 0 {
@@ -34,7 +33,26 @@ func (s *Store) Lock(ctx context.Context, org string) (unlock func(), err error)
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
-	return func() { release(ctx, lock) }, nil
+	refreshed, stop := context.WithCancel(ctx)
+	var refreshing sync.WaitGroup
+	refreshing.Go(func() { refresh(refreshed, lock) })
+	return func() { stop(); refreshing.Wait(); release(ctx, lock) }, nil
+}
+
+// refresh keeps a lock until ctx ends, or Redis has lost the lock.
+func refresh(ctx context.Context, lock *redislock.Lock) {
+	tick := time.NewTicker(lockTerm / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := lock.Refresh(ctx, lockTerm, nil); errors.Is(err, redislock.ErrNotObtained) {
+				return
+			}
+		}
+	}
 }
 
 // release gives a lock up also after ctx has ended. A lock that cannot be released ends by itself.

@@ -13,6 +13,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"go.uber.org/goleak"
 
+	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/policies/spend/redisstore"
 	"github.com/tollgate-dev/tollgate/test/redistest"
@@ -287,6 +288,52 @@ func TestTheEndOfALossIsTold(t *testing.T) {
 	}
 }
 
+// TestRebuildsOfOneLossAddUp: a rebuild that another rebuild has overtaken is no failure, and the report on the loss has the resources
+// that each rebuild has returned.
+func TestRebuildsOfOneLossAddUp(t *testing.T) {
+	server := miniredis.RunT(t)
+	s := open(t, server.Addr(), nil)
+	rebuild(t, s, "one")
+	server.FlushAll()
+	var told []spend.Loss
+	var found []spend.Found
+	listed := func() error { return s.Begin(t.Context(), "acme", "other") }
+	r := &spend.Reconciler{
+		Store: s, History: &spend.History{Store: s, Retention: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler),
+		Images: &spend.Images{
+			Store: s, Notices: s, Gateway: "a", Alone: true, Peers: func() []string { return nil }, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
+			Recorded: func(_ context.Context, _ string, ids []string) map[string]spend.Owned {
+				owners := make(map[string]spend.Owned)
+				for _, id := range ids {
+					owners[id] = spend.Owned{Owner: spend.Owner{Team: "research"}}
+				}
+				return owners
+			},
+			Told: func(_ context.Context, _ string, l *spend.Loss) { told = append(told, *l) },
+		},
+		List: func(context.Context, string) ([]spend.Found, error) { return found, listed() },
+		Lock: func(context.Context, string) (func(), error) { return func() {}, nil },
+	}
+	found = []spend.Found{{ID: "p1", Kind: operation.KindPod, Amounts: spend.Amounts{spend.Pods: 1}}}
+	if err := r.Rebuild(t.Context(), "acme"); !errors.Is(err, spend.ErrOtherEpoch) {
+		t.Errorf("the first rebuild = %v, want %v", err, spend.ErrOtherEpoch)
+	}
+	listed = func() error { return nil }
+	found = append(found, spend.Found{ID: "p2", Kind: operation.KindPod, Amounts: spend.Amounts{spend.Pods: 1}})
+	for range 2 {
+		if err := r.Rebuild(t.Context(), "acme"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := spend.LastLoss(t.Context(), s, "acme")
+	if err != nil || l == nil || l.Returned != 2 || l.Unowned != 0 || !l.Rebuilt.After(l.At) {
+		t.Errorf("LastLoss = %+v, %v, want two resources returned, rebuilt after the loss", l, err)
+	}
+	if len(told) != 1 || told[0].Returned != 2 {
+		t.Errorf("told %+v, want one loss with two resources returned", told)
+	}
+}
+
 // A rebuild during which the store is lost again does not open it.
 func TestARebuildThatIsLostOpensNothing(t *testing.T) {
 	server := miniredis.RunT(t)
@@ -347,10 +394,12 @@ func TestEarlierLedgers(t *testing.T) {
 // The lock of a gateway that died holds up no pass for long.
 func TestALockIsNotWaitedForLong(t *testing.T) {
 	store := open(t, redistest.Start(t), nil)
-	if _, err := store.Lock(t.Context(), "acme"); err != nil {
+	alive, kill := context.WithCancel(t.Context())
+	if _, err := store.Lock(alive, "acme"); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // less than the lock lasts
+	kill()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // less than a pass may take
 	defer cancel()
 	unlock, err := store.Lock(ctx, "acme")
 	if err != nil {
