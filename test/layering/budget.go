@@ -74,12 +74,12 @@ func Budgets() []Budget {
 		{"console", []string{"gateway/ui"}, 2475},
 		{"what callers see of themselves", []string{"gateway/selfservice"}, 479},
 		{"policies", []string{"policies/..."}, 14186},
-		{"ledger and its store", []string{"policies/spend", "policies/spend/redisstore"}, 8351},
+		{"ledger and its store", []string{"policies/spend", "policies/spend/redisstore"}, 8411},
 		{"limits and their store", []string{"ratelimit", "ratelimit/group", "ratelimit/metrics", "ratelimit/redisstore"}, 4141},
 		{"old dialects", []string{"translate/..."}, 12666},
 		{"configuration", []string{"config/...", "gateway/settings"}, 6376},
 		{"command line", []string{"cmd/tollgate"}, 5985},
-		{"local development server", []string{"cmd/tollgate/dev"}, 2268},
+		{"local development server", []string{"cmd/tollgate/dev"}, 2269},
 		{"emulator of the platform", []string{"test/platform/..."}, 9417},
 	}
 }
