@@ -241,6 +241,7 @@ func TestALossOutlivesItsFirstRebuild(t *testing.T) {
 			Store: s, History: &spend.History{Store: s, Retention: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler),
 			Images: &spend.Images{
 				Store: s, Notices: s, Gateway: "a", Peers: peers, Logger: slog.New(slog.DiscardHandler), Now: time.Now, Patience: time.Minute,
+				Heard:    time.Now().Add(-time.Hour),
 				Recorded: func(context.Context, string, []string) map[string]spend.Owned { return nil },
 			},
 			List: func(context.Context, string) ([]spend.Found, error) { return nil, nil },
