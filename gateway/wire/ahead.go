@@ -13,7 +13,7 @@ const parking = 30 * time.Millisecond
 
 // halfClosed is how long a GET or HEAD whose client has closed its sending half may take. Closing both halves looks the same, so a client that
 // has left is noticed after this time, or when a write to it fails.
-const halfClosed = 10 * time.Second
+const halfClosed = 2 * time.Second
 
 // ahead has the read deadlines of a connection. A deadline reaches the connection with
 // the next read from the network: a server sets several for each request, and reads

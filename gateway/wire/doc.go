@@ -23,7 +23,7 @@
 // which case at most one read's worth is kept. To find the next head the
 // package follows the framing of bodies; it never looks at their content.
 //
-// A client that half-closes its connection has ten seconds to be answered a GET or HEAD: until then the server is not told of the end, which it would
+// A client that half-closes its connection has two seconds to be answered a GET or HEAD: until then the server is not told of the end, which it would
 // take for a client that has left. TLS, if any, ends below the package. A handler that hijacks
 // its connection gets the rest of the stream judged as requests, unless it calls
 // [Release]. Whether the caller of a request has left, [Left] asks the connection itself.

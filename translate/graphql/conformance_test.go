@@ -131,9 +131,9 @@ func contradictions(t *testing.T, file string, call *translate.Request) {
 	}
 }
 
-// TestSchemaIsTheReferences compares the schema with the one of the reference,
-// where that is at hand: same types, fields, arguments and their types.
-func TestSchemaIsTheReferences(t *testing.T) {
+// TestSchemaHasTheReferences compares the schema with the schema of the reference, where that is at hand: it has all of its types, fields and
+// arguments, of the same types. It has more: what public clients know besides, see TestKnownNames.
+func TestSchemaHasTheReferences(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "reference", "graphql-to-v2.md"))
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Skip("the reference is not beside this checkout")
@@ -148,19 +148,17 @@ func TestSchemaIsTheReferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := schema(t)
-	for name := range got.Types {
-		if want.Types[name] == nil {
-			t.Errorf("type %s is not in the reference", name)
-		}
-	}
 	for name, w := range want.Types {
 		g := got.Types[name]
 		if g == nil || g.Kind != w.Kind {
 			t.Errorf("type %s is missing or of another kind", name)
 			continue
 		}
-		if a, b := signatures(g), signatures(w); !slices.Equal(a, b) {
-			t.Errorf("type %s: got %v, want %v", name, a, b)
+		has := signatures(g)
+		for _, want := range signatures(w) {
+			if !slices.Contains(has, want) {
+				t.Errorf("type %s lacks %s", name, want)
+			}
 		}
 	}
 }
@@ -173,6 +171,5 @@ func signatures(def *ast.Definition) []string {
 			out = append(out, f.Name+"("+a.Name+"):"+a.Type.String())
 		}
 	}
-	slices.Sort(out)
 	return out
 }
