@@ -35,7 +35,7 @@ func validateLogs(c *settings.Config) fault.Found {
 	return errs
 }
 
-const sameLog = "is that of decisions.file, too: the chain of the audit log would not verify"
+const sameLog = "names the same file as decisions.file: the chain of the audit log would not verify"
 
 // takes reports whether a log has a name for one of its rotated files.
 func takes(f *logfile.File, name string) bool {

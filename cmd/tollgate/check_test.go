@@ -97,7 +97,7 @@ func faults() map[string]mistake {
 		"envoy and admin":       {"", "envoy: {listen: 127.0.0.1:8081}", `envoy.listen: is the address of admin.listen, too`, `envoy:`},
 		"log without directory": {"", "decisions: {file: {path: nowhere/decisions.log}}", `nowhere: no such file or directory`, `decisions:`},
 		"directory is a file":   {"", "audit: {file: {path: tollgate.yaml/audit.log}}", `tollgate.yaml: not a directory`, `audit:`},
-		"one log for both":      {"", "decisions: {file: {path: a.log}}\naudit: {file: {path: ./a.log}}", `audit.file.path: is that of decisions.file, too: the chain of the audit log would not verify`, `audit:`},
+		"one log for both":      {"", "decisions: {file: {path: a.log}}\naudit: {file: {path: ./a.log}}", `audit.file.path: names the same file as decisions.file: the chain of the audit log would not verify`, `audit:`},
 	}
 }
 

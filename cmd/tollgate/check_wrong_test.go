@@ -135,7 +135,7 @@ func wrongFiles() map[string]wrong {
 		"audit is the file":           {top: "audit: {file: {path: §tollgate.yaml}}", want: "audit.file.path: tollgate.yaml is a file that the configuration is read from"},
 		"audit in proc":               {top: "audit: {file: {path: §/proc/audit.log}}", want: "audit.file.path: /proc/audit.log cannot be created: /proc holds no files of its own"},
 		"decisions in sys":            {top: "decisions: {file: {path: §/sys/kernel/decisions.log}}", want: "decisions.file.path: /sys/kernel/decisions.log cannot be created"},
-		"one log by a link":           {top: "decisions: {file: {path: logs/decisions.log}}\naudit: {file: {path: §logs/link.log}}", want: "audit.file.path: is that of decisions.file, too"},
+		"one log by a link":           {top: "decisions: {file: {path: logs/decisions.log}}\naudit: {file: {path: §logs/link.log}}", want: "audit.file.path: names the same file as decisions.file"},
 		"decisions in rotated audit":  {top: "audit: {file: {path: logs/audit.log}}\ndecisions: {file: {path: §logs/audit.log.1}}", want: "decisions.file.path: is a name that rotation or delivery of audit.file writes"},
 		"audit in rotated decisions":  {top: "decisions: {file: {path: logs/d.log, keep: 3}}\naudit: {file: {path: §logs/d.log.3}}", want: "audit.file.path: is a name that rotation of decisions.file writes"},
 		"decisions in audit's place":  {top: "audit: {file: {path: logs/audit.log}, otlp: {endpoint: \"http://127.0.0.1:4318\"}}\ndecisions: {file: {path: §logs/audit.log.otlp}}", want: "decisions.file.path: is a name that rotation or delivery of audit.file writes"},

@@ -87,7 +87,7 @@ func audiences(o *settings.Org, at string) fault.Found {
 			return slices.ContainsFunc(k.Roles, func(r identity.Role) bool { return slices.Contains(e.Roles, string(r)) })
 		}
 		errs.If(len(e.Roles) > 0 && len(o.Keys) > 0 && len(o.Issued) == 0 && !slices.ContainsFunc(o.Keys, held),
-			path+".roles", "no key of the organisation has such a role: the entry judges nobody but holders of keys made at run time")
+			path+".roles", "no key of the organisation has one of these roles: the entry applies to keys made at run time only")
 		if e.Policy != "gpu_in_flight" {
 			continue
 		}

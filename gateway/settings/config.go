@@ -177,7 +177,7 @@ type Legacy struct {
 }
 
 // UnnamedPlatform warns that nothing tells the platform's name. It concerns gateways with callers of the retired interfaces.
-const UnnamedPlatform = "brand is not set, and platform.base_url does not tell the platform's name: strict clients of the retired interfaces look for it in is<Brand> of templates; set legacy.brand"
+const UnnamedPlatform = "brand is not set, and platform.base_url does not contain the platform's name: strict clients of the retired interfaces look for it in is<Brand> of templates; set legacy.brand"
 
 // Keyless bounds the questions that are answered without a key.
 type Keyless struct {

@@ -97,7 +97,9 @@ func (c *conn) Read(p []byte) (int, error) {
 		var err error
 		if len(c.spare) > 0 {
 			n = copy(p, c.spare)
-			c.spare = c.spare[n:]
+			if c.spare = c.spare[n:]; len(c.spare) == 0 {
+				c.spare = nil // an idle connection keeps no buffer
+			}
 		} else {
 			n, err = c.receive(p)
 		}

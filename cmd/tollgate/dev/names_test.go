@@ -24,7 +24,7 @@ func TestNamesStandForWhatTheyAre(t *testing.T) {
 		// Members of enumerations.
 		"image='i', gpu=PICKED": `gpu: ADA_24`, "image='i', gpu=[flash.GpuGroup.ADA_24, G.ADA_24.value]": `gpu: ADA_24 ADA_24`,
 		"image='i', cpu=CpuInstanceType.CPU3C_2_4": `cpu: cpu3c-2-4`, "image='i', datacenter=DataCenter.EU_RO_1, gpu=G.ANY": `gpu: ANY`,
-		// Names nobody chose.
+		// Names that the project does not define.
 		"image=cfg.MISSING":                       "image: cfg.MISSING is not a constant of the project",
 		"image=cfg.COMPUTED":                      "image: cfg.COMPUTED, at cfg.py:3:12: must be a literal",
 		"image=os.IMAGE":                          "image: os is not a constant of the project",
