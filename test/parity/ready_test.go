@@ -102,7 +102,16 @@ func TestReadinessTable(t *testing.T) {
 			if s.enter != nil {
 				s.enter(d, end)
 			}
-			world.Until(t, "the state is noticed", func() bool { return strings.Contains(d.page(t, "/readyz"), s.noticed) })
+			var page string
+			defer func() {
+				if t.Failed() {
+					t.Log(page, d.logs.String())
+				}
+			}()
+			world.Until(t, "the state is noticed", func() bool {
+				page = d.page(t, "/readyz")
+				return strings.Contains(page, s.noticed)
+			})
 			if diff := cmp.Diff(documented, d.seen(t, s.key, pod)); diff != "" {
 				t.Errorf("the probe, the doors, reads, calls that lower and raise cost (-documented +seen):\n%s\n%s", diff, d.page(t, "/readyz"))
 			}
