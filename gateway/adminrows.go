@@ -10,7 +10,9 @@ import (
 )
 
 // AdminRows returns the rows of any gateway for their descriptions. None of them can be asked.
-func AdminRows() []row.Row { return admin.Deps{Shapes: adminShapes()}.Rows() }
+func AdminRows() []row.Row {
+	return admin.Deps{Shapes: adminShapes(), Features: new(operators).rows()}.Rows()
+}
 
 func adminShapes() admin.Shapes {
 	return admin.Shapes{Report: explain.Report{}, Summary: explain.Summary{}, Audit: explain.Audit{}, Replayed: engines.Replayed(), Approval: approval.Record{}, Made: callers.KeyAnswer{}}

@@ -14,9 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/engines"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/extproc"
-	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/fleet"
-	"github.com/tollgate-dev/tollgate/gateway/limits"
 	"github.com/tollgate-dev/tollgate/gateway/listen"
 	"github.com/tollgate-dev/tollgate/gateway/questions"
 	"github.com/tollgate-dev/tollgate/gateway/reverseproxy"
@@ -104,7 +102,7 @@ func (g *Gateway) adminDeps() admin.Deps {
 		Logger:   g.deps.Logger,
 		Audit:    g.audit.Log,
 
-		Limits:    limits.Rows{Current: g.view, Limiter: g.limiter, Tenant: func(id string) *filter.Tenant { return g.pipeline().Callers.Tenants[id] }, Now: g.deps.Now},
+		Features:  g.operators().rows(),
 		Legacy:    g.retired.Rows(),
 		Spend:     g.money.Rows(),
 		Approvals: answers.Rows{Current: g.view, Store: g.approvals, Now: g.deps.Now},

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/access"
 	"github.com/tollgate-dev/tollgate/gateway/account"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/audit/ship"
@@ -191,7 +192,7 @@ func (g *Gateway) inForce(org string) (*admin.InForce, error) {
 	cfg, loaded := g.view.Config(), g.status.Report().Loaded
 	text, err := cfg.Show(org)
 	if err == nil && text == nil {
-		err = admin.ErrNoOrg
+		err = row.ErrNoOrg
 	}
 	return &admin.InForce{Revision: cfg.Revision, Loaded: loaded, Org: org, YAML: string(text)}, err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/limits"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
@@ -141,7 +142,7 @@ func overviewPage(o *admin.Overview, _ asked) (p page) {
 	return p
 }
 
-func limitsPage(l *struct{ Windows []admin.Window }, _ asked) page {
+func limitsPage(l *struct{ Windows []limits.Window }, _ asked) page {
 	t := sheet{{"scope", "window", "used", "limit", "left", "resets in", "leased"}}
 	for _, w := range l.Windows {
 		limit, left := "none", ""

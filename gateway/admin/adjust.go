@@ -38,7 +38,7 @@ type AdjustedAccrual struct {
 
 // adjusting is the parameters of an adjustment.
 type adjusting struct {
-	scoped
+	row.Scoped
 
 	Kind      string   `query:"kind,required" oneof:"credit,correction,reset" doc:"credit gives an amount back, correction adds an amount or subtracts a negative one, reset subtracts everything that has accrued"`
 	Period    string   `query:"period" oneof:"day,week,month,quarter,total" default:"day" doc:"period that has accrued the cost; an adjustment counts in every longer period, too"`

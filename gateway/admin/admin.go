@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"reflect"
@@ -29,10 +28,11 @@ type Deps struct {
 	// Audit records every change before and after it; nil records none.
 	Audit *audit.Log
 	// Ready decides whether calls are served.
-	Ready  func() Readiness
-	Limits Limits
-	Legacy Legacy
-	Spend  Spend
+	Ready func() Readiness
+	// Features are the rows of features, each in the feature's own package.
+	Features []row.Row
+	Legacy   Legacy
+	Spend    Spend
 	// Approvals answers requests for approval.
 	Approvals Approvals
 	// Keys makes and withdraws keys at run time.
@@ -48,7 +48,7 @@ type Deps struct {
 	Drafts    Drafts
 	Fleet     Fleet
 	Shapes    Shapes
-	// Config returns the configuration in force, or the section of an organisation. It returns ErrNoOrg for one that is not configured.
+	// Config returns the configuration in force, or the section of an organisation. It returns row.ErrNoOrg for one that is not configured.
 	Config func(org string) (*InForce, error)
 	// Revisions knows the configurations that were in force.
 	Revisions Revisions
@@ -57,15 +57,6 @@ type Deps struct {
 
 	streams *semaphore.Weighted
 }
-
-// ErrNoOrg is returned for an organisation that is not configured.
-var ErrNoOrg = errors.New("unknown organisation")
-
-// BadRequestError is the fault of an operator's request.
-type BadRequestError struct{ Reason string }
-
-// Error implements error.
-func (e BadRequestError) Error() string { return e.Reason }
 
 // New returns the handler of the admin listener.
 func New(d Deps) http.Handler { return d.handler(d.Rows()) }
@@ -99,11 +90,6 @@ func (d Deps) gatewayRows() []row.Row {
 			Commands: []row.Command{{Use: "orgs", Example: "tollgate orgs"}},
 		},
 	}
-}
-
-// scoped are parameters that name an organisation.
-type scoped struct {
-	Org row.Org `query:"org,required" doc:"id of an organisation"`
 }
 
 func (d Deps) status(context.Context, row.Scope, row.None) (Report, error) {

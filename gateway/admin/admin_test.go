@@ -31,7 +31,7 @@ func deps(token string) admin.Deps {
 		Attempts:  unbounded{},
 		Logger:    slog.New(slog.DiscardHandler),
 		Ready:     func() admin.Readiness { return admin.Readiness{Ready: true, Status: "ready", Revision: "r1"} },
-		Limits:    quotas{},
+		Features:  quotas(),
 		Envoys:    envoys{},
 		Approvals: requests{},
 
@@ -59,24 +59,32 @@ type unbounded struct{}
 func (unbounded) Take(netip.Addr) (bool, time.Duration) { return true, 0 }
 func (unbounded) Return(netip.Addr)                     {}
 
-// quotas has one organisation.
-type quotas struct{}
+// quotas are the rows of a feature that knows one organisation.
+func quotas() []row.Row {
+	type scope struct {
+		row.Scoped
 
-func (quotas) Show(_ context.Context, org string) ([]admin.Window, error) {
-	if org != "acme" {
-		return nil, admin.ErrNoOrg
+		Scope string `query:"scope"`
 	}
-	return []admin.Window{{Scope: "key:ann", Window: "minute", Limit: 5, Used: 2, Remaining: 3}}, nil
-}
-
-func (quotas) Reset(_ context.Context, org, scope string) error {
-	switch {
-	case org != "acme":
-		return admin.ErrNoOrg
-	case scope == "nonsense":
-		return admin.BadRequestError{Reason: "want kind:id"}
+	known := func(p scope) error {
+		switch {
+		case p.Org != "acme":
+			return row.ErrNoOrg
+		case p.Scope == "nonsense":
+			return row.BadRequestError{Reason: "want kind:id"}
+		}
+		return nil
 	}
-	return nil
+	return []row.Row{
+		{
+			Pattern: "GET /admin/limits", Summary: "Windows in use", Role: row.Viewer, Watched: true, About: row.OfOrg,
+			Ask: row.Do(func(_ context.Context, _ row.Scope, p scope) (int, error) { return 5, known(p) }),
+		},
+		{
+			Pattern: "POST /admin/limits/reset", Summary: "Empty windows", Role: row.Operator, About: row.OfOrg, Changes: true,
+			Ask: row.Do(func(_ context.Context, _ row.Scope, p scope) (none row.Nothing, err error) { return none, known(p) }),
+		},
+	}
 }
 
 func get(d admin.Deps, target, authorization string) *httptest.ResponseRecorder {

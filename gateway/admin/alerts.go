@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
-// Alerts knows the alerts sent to receivers of an organisation, and the exceptions that end there by themselves. Both return ErrNoOrg for an organisation that is
+// Alerts knows the alerts sent to receivers of an organisation, and the exceptions that end there by themselves. Both return row.ErrNoOrg for an organisation that is
 // not configured.
 type Alerts interface {
 	// List returns the alerts that are kept, the newest first.
@@ -40,7 +40,7 @@ type alertList struct {
 
 // telling says which alerts are listed.
 type telling struct {
-	scoped
+	row.Scoped
 	paging
 
 	Kind  string    `query:"kind" doc:"only alerts of this kind, such as budget.threshold"`
@@ -112,7 +112,7 @@ type exceptionList struct {
 
 // excepting says which exceptions are listed.
 type excepting struct {
-	scoped
+	row.Scoped
 	paging
 
 	Kind   string   `query:"kind" oneof:"policy,approval,kept,brownout" doc:"only this kind"`

@@ -23,7 +23,7 @@ func (d Deps) answered(r *row.Row) http.HandlerFunc {
 		if r.Body != nil {
 			var err error
 			if body, err = io.ReadAll(http.MaxBytesReader(nil, req.Body, maxBody)); err != nil {
-				fail(w, BadRequestError{"the content of the request cannot be read"})
+				fail(w, row.BadRequestError{Reason: "the content of the request cannot be read"})
 				return
 			}
 		}
@@ -99,14 +99,14 @@ func fail(w http.ResponseWriter, err error) {
 // StatusOf returns the status of the answer to a question that failed, and its detail for the asker; 0 without an error.
 func StatusOf(err error) (status int, detail string) {
 	faults, _ := errors.AsType[row.FaultsError](err)
-	bad, isBad := errors.AsType[BadRequestError](err)
+	bad, isBad := errors.AsType[row.BadRequestError](err)
 	refused, isRefused := errors.AsType[row.RefusedError](err)
 	switch {
 	case err == nil:
 		return 0, ""
 	case faults != nil:
 		return faults.Status(), faults.Error()
-	case errors.Is(err, ErrNoOrg):
+	case errors.Is(err, row.ErrNoOrg):
 		return http.StatusNotFound, "name a configured organisation: org=ID"
 	case isBad:
 		return http.StatusBadRequest, bad.Reason

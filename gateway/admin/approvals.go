@@ -8,7 +8,7 @@ import (
 )
 
 // Approvals shows and answers the requests for approval of an organisation. All return
-// ErrNoOrg for one that is not configured; Grant and Deny a BadRequestError for a request that
+// row.ErrNoOrg for one that is not configured; Grant and Deny a BadRequestError for a request that
 // cannot be answered so.
 type Approvals interface {
 	List(ctx context.Context, org string) (requests any, err error)
@@ -66,14 +66,14 @@ else: other policies, budgets and limits hold.`,
 	}
 }
 
-func (d Deps) approvals(ctx context.Context, _ row.Scope, p scoped) (any, error) {
+func (d Deps) approvals(ctx context.Context, _ row.Scope, p row.Scoped) (any, error) {
 	list, err := d.Approvals.List(ctx, string(p.Org))
 	return map[string]any{"approvals": list}, err
 }
 
 // denied is an answer to a request for approval, granted one that lets its call pass.
 type denied struct {
-	scoped
+	row.Scoped
 
 	ID     string `query:"id,required" doc:"id of the request for approval"`
 	By     string `query:"by" max:"100" doc:"the approver, for the record; required with the shared token, and otherwise the name of the token's admin"`

@@ -94,7 +94,7 @@ type Estimate struct {
 
 // priced says which costs are shown.
 type priced struct {
-	scoped
+	row.Scoped
 
 	From     row.Moment     `query:"from" doc:"first day or hour; absent is 30 days before the end"`
 	To       row.Moment     `query:"to" doc:"day or hour after the last; absent is the end of today"`
@@ -200,7 +200,7 @@ func (d Deps) costs(ctx context.Context, s row.Scope, p summed) (*Costs, error) 
 
 // forecasting says of whom a forecast is made.
 type forecasting struct {
-	scoped
+	row.Scoped
 
 	Team []row.Team `query:"team" doc:"only these teams"`
 	Key  []string   `query:"key" doc:"only these keys"`

@@ -30,10 +30,10 @@ type Decisions interface {
 	// that is "", is a BadRequestError.
 	Explain(ctx context.Context, org string, question []byte) (any, error)
 	// Log writes the decision log of this gateway, one JSON object per line: the events of
-	// an organisation that are no older than since. It returns ErrNoOrg or a row.RefusedError
+	// an organisation that are no older than since. It returns row.ErrNoOrg or a row.RefusedError
 	// before it writes anything.
 	Log(ctx context.Context, w io.Writer, org string, since time.Time) error
-	// Audit judges the resources of an organisation by its policies. It returns ErrNoOrg for
+	// Audit judges the resources of an organisation by its policies. It returns row.ErrNoOrg for
 	// one that is not configured.
 	Audit(ctx context.Context, org string) (any, error)
 }
@@ -79,9 +79,9 @@ changed something (decisions.shared). "tollgate explain ID" tells how each came 
 	}
 }
 
-func (d Deps) audit(ctx context.Context, _ row.Scope, p scoped) (any, error) {
+func (d Deps) audit(ctx context.Context, _ row.Scope, p row.Scoped) (any, error) {
 	x, err := d.Decisions.Audit(ctx, string(p.Org))
-	if err != nil && !errors.Is(err, ErrNoOrg) {
+	if err != nil && !errors.Is(err, row.ErrNoOrg) {
 		err = row.RefusedError{Status: http.StatusBadGateway, Reason: err.Error()}
 	}
 	return x, err
@@ -129,7 +129,7 @@ func (d Deps) decisions(ctx context.Context, _ row.Scope, p selected) (any, erro
 
 // logged says which part of the decision log is written.
 type logged struct {
-	scoped
+	row.Scoped
 
 	Since row.Since `query:"since" doc:"only entries no older than a duration, such as 24h, or than a time"`
 }
@@ -156,7 +156,7 @@ type asked struct{ Question row.Body }
 
 func (d Deps) explain(ctx context.Context, s row.Scope, p asked) (any, error) {
 	x, err := d.Decisions.Explain(ctx, s.Org, p.Question)
-	if _, bad := errors.AsType[BadRequestError](err); err != nil && !bad {
+	if _, bad := errors.AsType[row.BadRequestError](err); err != nil && !bad {
 		err = row.RefusedError{Status: http.StatusInternalServerError, Reason: err.Error()}
 	}
 	return x, err

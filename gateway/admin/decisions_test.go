@@ -64,7 +64,7 @@ func (history) Counts(_ context.Context, org string, from, _ time.Time) ([]admin
 
 func (history) Explain(_ context.Context, _ string, question []byte) (any, error) {
 	if string(question) == "nonsense" {
-		return nil, admin.BadRequestError{Reason: "not a question"}
+		return nil, row.BadRequestError{Reason: "not a question"}
 	}
 	return map[string]string{"asked": string(question)}, nil
 }
@@ -77,7 +77,7 @@ func (history) Log(_ context.Context, w io.Writer, org string, since time.Time) 
 	case "none":
 		return row.RefusedError{Status: 409, Reason: "no file"}
 	}
-	return admin.ErrNoOrg
+	return row.ErrNoOrg
 }
 
 func (history) Audit(_ context.Context, org string) (any, error) {
@@ -87,7 +87,7 @@ func (history) Audit(_ context.Context, org string) (any, error) {
 	case "away":
 		return nil, context.DeadlineExceeded
 	}
-	return nil, admin.ErrNoOrg
+	return nil, row.ErrNoOrg
 }
 
 func TestDecisions(t *testing.T) {

@@ -74,7 +74,7 @@ type Unjudged struct {
 
 // replaying selects the decisions to be made again.
 type replaying struct {
-	scoped
+	row.Scoped
 
 	Since    row.Since `query:"since" default:"7d" doc:"only entries no older than a duration, such as 24h, or than a time"`
 	Examples int       `query:"examples" max:"100" default:"3" doc:"how many calls of each kind are told in full"`
@@ -104,7 +104,7 @@ func (d Deps) replay(ctx context.Context, _ row.Scope, p replaying) (any, error)
 
 // trying says which call a draft is tried on.
 type trying struct {
-	scoped
+	row.Scoped
 
 	Trial row.Body
 }
@@ -115,7 +115,7 @@ func (d Deps) try(ctx context.Context, _ row.Scope, p trying) (*Tried, error) {
 		return nil, err
 	}
 	if t.Decision == "" && t.Input == nil {
-		return nil, BadRequestError{"give decision or input"}
+		return nil, row.BadRequestError{Reason: "give decision or input"}
 	}
 	return d.Drafts.Try(ctx, string(p.Org), t)
 }
@@ -126,10 +126,10 @@ func readBody(text []byte, into any) error {
 	in.UseNumber()
 	in.DisallowUnknownFields()
 	if err := in.Decode(into); err != nil {
-		return BadRequestError{"the content is not as described: " + err.Error()}
+		return row.BadRequestError{Reason: "the content is not as described: " + err.Error()}
 	}
 	if _, err := in.Token(); !errors.Is(err, io.EOF) {
-		return BadRequestError{"the content is more than one value"}
+		return row.BadRequestError{Reason: "the content is more than one value"}
 	}
 	return nil
 }

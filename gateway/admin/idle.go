@@ -55,13 +55,13 @@ func (d Deps) idleRows() []row.Row {
 	}
 }
 
-func (d Deps) idle(ctx context.Context, _ row.Scope, p scoped) (*IdleList, error) {
+func (d Deps) idle(ctx context.Context, _ row.Scope, p row.Scoped) (*IdleList, error) {
 	return d.Spend.Idle(ctx, string(p.Org))
 }
 
 // kept is a resource to be left alone.
 type kept struct {
-	scoped
+	row.Scoped
 
 	ID  string   `query:"id,required" doc:"id of a resource"`
 	For row.Span `query:"for,required" doc:"how long, such as 24h, at most 30d; 0s ends it"`

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// Keys makes and withdraws keys at run time. Its errors are ErrNoOrg, a RefusedError or
+// Keys makes and withdraws keys at run time. Its errors are row.ErrNoOrg, a RefusedError or
 // those of the store.
 type Keys interface {
 	// List returns the keys of an organisation, those made at run time first.
@@ -49,7 +49,7 @@ type keyList struct {
 
 // listedKeys selects keys.
 type listedKeys struct {
-	scoped
+	row.Scoped
 	paging
 
 	Search string   `query:"search" max:"200" doc:"only keys with this text in their id, team or owner"`
@@ -125,7 +125,7 @@ func (d Deps) keys(ctx context.Context, _ row.Scope, p listedKeys) (*keyList, er
 
 // made is a key to be made. The whole specification is a parameter, so that it is recorded with the intent.
 type made struct {
-	scoped
+	row.Scoped
 
 	Spec string `query:"spec,required" doc:"a key as under keys of the configuration, in JSON"`
 }
@@ -136,7 +136,7 @@ func (d Deps) createKey(ctx context.Context, s row.Scope, p made) (any, error) {
 
 // keyed names a key.
 type keyed struct {
-	scoped
+	row.Scoped
 
 	ID string `query:"id,required" doc:"id of a key"`
 }

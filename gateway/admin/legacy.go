@@ -10,7 +10,7 @@ import (
 // Legacy tells who still calls the retired interfaces.
 type Legacy interface {
 	// Calls returns the legacy calls of an organisation, or of all for "". It
-	// returns ErrNoOrg for one that is not configured.
+	// returns row.ErrNoOrg for one that is not configured.
 	Calls(ctx context.Context, org string) ([]LegacyCall, error)
 	// Brownouts returns the times in which retired interfaces of an organisation, or of all for "", are refused, from now on for a week.
 	Brownouts(org string) []Brownout

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
 // census knows one caller, or fails.
@@ -22,7 +23,7 @@ func (c census) Calls(_ context.Context, org string) ([]admin.LegacyCall, error)
 	case c.err != nil:
 		return nil, c.err
 	case org != "acme" && org != "":
-		return nil, admin.ErrNoOrg
+		return nil, row.ErrNoOrg
 	}
 	return []admin.LegacyCall{{
 		Org: "acme", Key: "ann", Dialect: "v1", Operation: "createPod", Agent: "launcher/1", Count: 2, First: time.Unix(1, 0).UTC(), Last: time.Unix(2, 0).UTC(),

@@ -199,7 +199,7 @@ func (d Deps) overview(ctx context.Context, s row.Scope, p anyOrg) (*Overview, e
 	var idleOff []string
 	for _, of := range orgs {
 		o.add(of)
-		if _, off := errors.AsType[BadRequestError](of.idleErr); off {
+		if _, off := errors.AsType[row.BadRequestError](of.idleErr); off {
 			idleOff = append(idleOff, of.org)
 		}
 	}
@@ -216,7 +216,7 @@ func (d Deps) overview(ctx context.Context, s row.Scope, p anyOrg) (*Overview, e
 
 // missed notes a part that could not be read. A BadRequestError is no such fault: the organisation has no budgets, or looks for nothing idle.
 func (o *Overview) missed(what string, err error) {
-	if _, none := errors.AsType[BadRequestError](err); err != nil && !none {
+	if _, none := errors.AsType[row.BadRequestError](err); err != nil && !none {
 		o.Unknown = append(o.Unknown, what+": the shared store does not answer")
 	}
 }

@@ -36,12 +36,12 @@ func (books) Show(_ context.Context, org string) (*admin.Ledger, error) {
 	case "away":
 		return nil, errors.New("the store is away")
 	}
-	return nil, admin.BadRequestError{Reason: "no budgets"}
+	return nil, row.BadRequestError{Reason: "no budgets"}
 }
 
 func (books) Idle(_ context.Context, org string) (*admin.IdleList, error) {
 	if org != "acme" {
-		return nil, admin.BadRequestError{Reason: "idle.for is not set"}
+		return nil, row.BadRequestError{Reason: "idle.for is not set"}
 	}
 	return &admin.IdleList{Resources: []admin.IdleResource{{ID: "p1", Idle: admin.Idle{PerMonth: "315.9"}}, {ID: "p2", Idle: admin.Idle{PerMonth: "0.25"}}}}, nil
 }

@@ -27,7 +27,7 @@ type policyCounts struct {
 
 // counting says which counts are shown.
 type counting struct {
-	scoped
+	row.Scoped
 
 	Policy  string       `query:"policy" doc:"only this policy"`
 	Verdict string       `query:"verdict" oneof:"denies,warns,would deny,excepted,changes" doc:"only this verdict"`

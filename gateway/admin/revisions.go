@@ -13,7 +13,7 @@ type Revisions interface {
 	// List returns them, the latest first.
 	List(ctx context.Context) ([]Revision, error)
 	// Diff compares the configuration in force, or the section of an organisation, with AgainstFile, with a revision, or with the revision
-	// before for "". It returns ErrNoOrg for an organisation that is not configured.
+	// before for "". It returns row.ErrNoOrg for an organisation that is not configured.
 	Diff(ctx context.Context, org, to string) (*ConfigDiff, error)
 }
 

@@ -19,7 +19,7 @@ type Shapes struct{ Report, Summary, Audit, Replayed, Approval, Made any }
 func (d Deps) Rows() []row.Row {
 	d.streams = semaphore.NewWeighted(maxStreams)
 	return slices.Concat(
-		d.gatewayRows(), d.descriptionRows(), d.overviewRows(), d.limitRows(), d.spendRows(), d.costRows(), d.idleRows(), d.alertRows(), d.reportRows(),
+		d.gatewayRows(), d.descriptionRows(), d.overviewRows(), d.Features, d.spendRows(), d.costRows(), d.idleRows(), d.alertRows(), d.reportRows(),
 		d.approvalRows(), d.keyRows(), d.tokenRows(), d.legacyRows(), d.envoyRows(), d.decisionRows(), d.streamRows(), d.policyRows(), d.draftRows(),
 		d.auditLogRows(), d.configRows(), d.revisionRows(), d.processRows(),
 	)

@@ -12,7 +12,7 @@ import (
 )
 
 // Spend shows the ledger of an organisation and makes it follow the platform. All
-// return ErrNoOrg for an organisation that is not configured, and a BadRequestError
+// return row.ErrNoOrg for an organisation that is not configured, and a BadRequestError
 // for one without budgets.
 type Spend interface {
 	Show(ctx context.Context, org string) (*Ledger, error)
@@ -172,7 +172,7 @@ type Reconciled struct {
 
 // shown selects the visible parts of a ledger.
 type shown struct {
-	scoped
+	row.Scoped
 
 	Team     row.Team `query:"team" doc:"only this team"`
 	Key      string   `query:"key" doc:"only this key"`
@@ -297,7 +297,7 @@ type holdList struct {
 	Holds []Hold `json:"holds"`
 }
 
-func (d Deps) holds(ctx context.Context, _ row.Scope, p scoped) (holdList, error) {
+func (d Deps) holds(ctx context.Context, _ row.Scope, p row.Scoped) (holdList, error) {
 	l, err := d.Spend.Show(ctx, string(p.Org))
 	if err != nil {
 		return holdList{}, err
@@ -307,7 +307,7 @@ func (d Deps) holds(ctx context.Context, _ row.Scope, p scoped) (holdList, error
 
 // ending is a reservation to be ended.
 type ending struct {
-	scoped
+	row.Scoped
 
 	ID     string `query:"id,required" doc:"id of a reservation"`
 	Reason string `query:"reason,required" max:"500" doc:"why, for the audit log"`
@@ -319,7 +319,7 @@ func (d Deps) releaseHold(ctx context.Context, _ row.Scope, p ending) (*Hold, er
 
 // adopting is a resource and its next owner.
 type adopting struct {
-	scoped
+	row.Scoped
 
 	ID   string   `query:"id,required" doc:"id of a resource"`
 	Team row.Team `query:"team" doc:"id of the team"`
@@ -332,7 +332,7 @@ func (d Deps) adopt(ctx context.Context, _ row.Scope, p adopting) (*Adopted, err
 
 // adoptingTeam is a team, which may be configured no longer, and its successor.
 type adoptingTeam struct {
-	scoped
+	row.Scoped
 
 	From row.PastTeam `query:"from_team,required" doc:"id of the team that gives, also one that is configured no longer"`
 	To   row.Team     `query:"to_team,required" doc:"id of the team that gets everything"`
@@ -343,7 +343,7 @@ func (d Deps) adoptTeam(ctx context.Context, _ row.Scope, p adoptingTeam) (*Adop
 	return d.Spend.AdoptTeam(ctx, string(p.Org), string(p.From), string(p.To), p.Key)
 }
 
-func (d Deps) reconcile(ctx context.Context, _ row.Scope, p scoped) (*Reconciled, error) {
+func (d Deps) reconcile(ctx context.Context, _ row.Scope, p row.Scoped) (*Reconciled, error) {
 	done, err := d.Spend.Reconcile(ctx, string(p.Org))
 	if err != nil {
 		d.Logger.WarnContext(ctx, "a ledger could not be reconciled with the platform", "error", err.Error())

@@ -109,7 +109,7 @@ func (d Deps) Weekly(ctx context.Context, org, team string, to time.Time) (*Week
 
 // known reports whether a part could be read, and notes it if not. A BadRequestError is no such fault: there is nothing of it.
 func (w *Weekly) known(what string, err error) bool {
-	if _, none := errors.AsType[BadRequestError](err); err != nil && !none {
+	if _, none := errors.AsType[row.BadRequestError](err); err != nil && !none {
 		w.Unknown = append(w.Unknown, what)
 	}
 	return err == nil
@@ -231,7 +231,7 @@ func (w *Weekly) Text() string {
 
 // reporting says which report is made.
 type reporting struct {
-	scoped
+	row.Scoped
 
 	Team row.Team   `query:"team" doc:"the report of this team; absent is that of the organisation"`
 	To   row.Moment `query:"to" doc:"the first day behind the seven; absent is today, so that the last one is yesterday"`

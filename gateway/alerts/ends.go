@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -17,7 +18,7 @@ import (
 func (t *Alerts) Exceptions(ctx context.Context, org string) ([]admin.Exception, error) {
 	o := t.Config().Org(org)
 	if o == nil {
-		return nil, admin.ErrNoOrg
+		return nil, row.ErrNoOrg
 	}
 	list := t.configured(o)
 	granted, err := t.Approvals.Entries(ctx, org)

@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/journal"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
@@ -64,7 +65,7 @@ func (t *Alerts) news(id string, failed bool) bool {
 // List implements admin.Alerts. An alert that was delivered after all is listed once.
 func (t *Alerts) List(ctx context.Context, org string) ([]admin.Alert, error) {
 	if t.Config().Org(org) == nil {
-		return nil, admin.ErrNoOrg
+		return nil, row.ErrNoOrg
 	}
 	list, err := t.Told.List(ctx, org)
 	seen, out := make(map[string]bool), []admin.Alert{}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
@@ -262,7 +261,7 @@ func refused(err error) error {
 // List implements admin.Keys.
 func (a Rows) List(ctx context.Context, org string) ([]settings.KeyRecord, error) {
 	if a.s.org(org) == nil {
-		return nil, admin.ErrNoOrg
+		return nil, row.ErrNoOrg
 	}
 	used := a.s.keyring.lastUsed(ctx, org)
 	return append(a.s.listKeys(org, used), a.s.configuredKeys(org, used)...), nil
@@ -271,7 +270,7 @@ func (a Rows) List(ctx context.Context, org string) ([]settings.KeyRecord, error
 // Create implements admin.Keys.
 func (a Rows) Create(ctx context.Context, org, spec, by string) (any, error) {
 	if a.s.org(org) == nil {
-		return nil, admin.ErrNoOrg
+		return nil, row.ErrNoOrg
 	}
 	k, err := parseKey(spec)
 	if err != nil {
@@ -302,7 +301,7 @@ func (a Rows) Revoke(ctx context.Context, org, id, by string) error {
 
 func (a Rows) find(ctx context.Context, org, id string) (madeKey, error) {
 	if a.s.org(org) == nil {
-		return madeKey{}, admin.ErrNoOrg
+		return madeKey{}, row.ErrNoOrg
 	}
 	m, err := a.s.madeKey(ctx, org, id)
 	return m, refused(err)

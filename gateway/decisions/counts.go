@@ -13,6 +13,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
@@ -219,7 +220,7 @@ func refusedFor(e *telemetry.Event) string {
 // Counts implements admin.Decisions.
 func (d Rows) Counts(ctx context.Context, org string, from, to time.Time) ([]admin.PolicyCount, error) {
 	if d.d.deps.Config().Org(org) == nil {
-		return nil, admin.ErrNoOrg
+		return nil, row.ErrNoOrg
 	}
 	d.d.counter.write(ctx, d.d.today) // the counts of this process are among them
 	counts, err := d.d.counter.store.List(ctx, org, from, to)

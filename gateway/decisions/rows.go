@@ -42,7 +42,7 @@ func (d Rows) List(ctx context.Context, asked admin.DecisionQuery) (any, error) 
 // Log implements admin.Decisions.
 func (d Rows) Log(ctx context.Context, w io.Writer, org string, since time.Time) error {
 	if d.d.deps.Config().Org(org) == nil {
-		return admin.ErrNoOrg
+		return row.ErrNoOrg
 	}
 	file := d.d.file
 	if file == nil {

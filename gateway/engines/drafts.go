@@ -72,10 +72,10 @@ func (r Drafts) Try(ctx context.Context, org string, t admin.Trial) (*admin.Trie
 	}
 	call, err := record.Read(t.Input, t.Masked)
 	if err != nil {
-		return nil, admin.BadRequestError{Reason: "input: " + err.Error()}
+		return nil, row.BadRequestError{Reason: "input: " + err.Error()}
 	}
 	if call.Input.Caller.Org != org {
-		return nil, admin.BadRequestError{Reason: "input: caller.org is another organisation"}
+		return nil, row.BadRequestError{Reason: "input: caller.org is another organisation"}
 	}
 	tried, err := jobs.Try(ctx, r.Isolate, &jobs.Trial{Source: src, Draft: draft, Input: t.Input, Masked: t.Masked})
 	if errors.Is(err, isolate.ErrDeadline) {
@@ -109,17 +109,17 @@ func (r Drafts) Try(ctx context.Context, org string, t admin.Trial) (*admin.Trie
 func (r Drafts) begin(org string, d *admin.Draft) (*policies.Source, policies.Draft, error) {
 	draft := policies.Draft{Rego: d.Rego}
 	if d.Rego == "" && d.Policies == "" {
-		return nil, draft, admin.BadRequestError{Reason: "give rego, policies, or both"}
+		return nil, draft, row.BadRequestError{Reason: "give rego, policies, or both"}
 	}
 	if len(d.Rego)+len(d.Policies) > maxRego {
-		return nil, draft, admin.BadRequestError{Reason: fmt.Sprintf("the draft is longer than %d bytes", maxRego)}
+		return nil, draft, row.BadRequestError{Reason: fmt.Sprintf("the draft is longer than %d bytes", maxRego)}
 	}
 	if d.Policies != "" {
 		var given struct {
 			Policies []policies.Entry `yaml:"policies"`
 		}
 		if err := strictyaml.Decode("policies", []byte(d.Policies), &given); err != nil {
-			return nil, draft, admin.BadRequestError{Reason: err.Error()}
+			return nil, draft, row.BadRequestError{Reason: err.Error()}
 		}
 		draft.Entries = given.Policies
 	}
@@ -137,10 +137,10 @@ func refused(err error) error {
 	reason := err.Error()
 	switch {
 	case isFault && fault != nil, errors.Is(err, policies.ErrInput):
-		return admin.BadRequestError{Reason: reason}
+		return row.BadRequestError{Reason: reason}
 	case isRefused:
 		return refusal
-	case errors.Is(err, admin.ErrNoOrg):
+	case errors.Is(err, row.ErrNoOrg):
 		return err
 	case errors.Is(err, isolate.ErrBusy):
 		return row.RefusedError{Status: http.StatusServiceUnavailable, Reason: "this gateway is evaluating other drafts: try again in a moment"}
@@ -157,7 +157,7 @@ var errFound = errors.New("found")
 func (r Drafts) recorded(ctx context.Context, org, id string) (input map[string]any, masked []string, err error) {
 	made, err := ulid.ParseStrict(id)
 	if err != nil {
-		return nil, nil, admin.BadRequestError{Reason: "decision: not an id"}
+		return nil, nil, row.BadRequestError{Reason: "decision: not an id"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, findTime)
 	defer cancel()

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -16,8 +16,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Rows shows and resets quotas for the admin listener.
-type Rows struct {
+// Limits shows and resets quotas for operators. The zero value describes its rows.
+type Limits struct {
 	Limiter *ratelimit.Limiter
 	*view.Current
 	// Tenant is the compiled form of an organisation, nil for none.
@@ -25,15 +25,16 @@ type Rows struct {
 	Now    func() time.Time
 }
 
-// Show implements admin.Limits.
-func (l Rows) Show(ctx context.Context, org string) ([]admin.Window, error) {
+// show returns the windows in use, and those that are configured and not in use.
+func (l Limits) show(ctx context.Context, _ row.Scope, p row.Scoped) (windowList, error) {
+	org := string(p.Org)
 	o := l.Org(org)
 	if o == nil {
-		return nil, admin.ErrNoOrg
+		return windowList{}, row.ErrNoOrg
 	}
 	states, err := l.Limiter.Show(ctx, org)
 	if err != nil {
-		return nil, err
+		return windowList{}, err
 	}
 	counted := make(map[ratelimit.Ref]bool)
 	for _, s := range states {
@@ -47,17 +48,17 @@ func (l Rows) Show(ctx context.Context, org string) ([]admin.Window, error) {
 	slices.SortStableFunc(states, func(a, b ratelimit.WindowState) int {
 		return cmp.Or(cmp.Compare(a.Scope.Kind, b.Scope.Kind), cmp.Compare(a.Scope.ID, b.Scope.ID))
 	})
-	windows := make([]admin.Window, len(states))
+	windows := make([]Window, len(states))
 	for i, s := range states {
-		windows[i] = admin.Window{
+		windows[i] = Window{
 			Scope: s.Scope.String(), Window: s.Window, Limit: s.Limit, Used: s.Used, Remaining: s.Remaining,
 			ResetSeconds: int64((s.Reset + time.Second - 1) / time.Second),
 		}
 		for _, lease := range s.Leases {
-			windows[i].Leases = append(windows[i].Leases, admin.Lease{Gateway: lease.Gateway, Held: lease.Held})
+			windows[i].Leases = append(windows[i].Leases, Lease{Gateway: lease.Gateway, Held: lease.Held})
 		}
 	}
-	return windows, nil
+	return windowList{windows}, nil
 }
 
 // quotas are the quotas of all scopes that are known before they are counted. The keys
@@ -91,29 +92,27 @@ func quotas(o *settings.Org) map[ratelimit.Ref]ratelimit.Limit {
 	return quotas
 }
 
-// Reset implements admin.Limits.
-func (l Rows) Reset(ctx context.Context, org, scope string) error {
+// reset empties the windows of a scope, or of the whole organisation.
+func (l Limits) reset(ctx context.Context, _ row.Scope, p resetting) (none row.Nothing, err error) {
+	org := string(p.Org)
 	if l.Org(org) == nil {
-		return admin.ErrNoOrg
+		return none, row.ErrNoOrg
 	}
 	var ref ratelimit.Ref
-	if scope != "" {
-		var err error
-		if ref, err = ratelimit.ParseRef(scope); err != nil {
-			return admin.BadRequestError{Reason: err.Error()}
+	if p.Scope != "" {
+		if ref, err = ratelimit.ParseRef(p.Scope); err != nil {
+			return none, row.BadRequestError{Reason: err.Error()}
 		}
-	}
-	if ref != (ratelimit.Ref{}) {
 		if err := l.known(ctx, org, ref); err != nil {
-			return err
+			return none, err
 		}
 	}
-	return l.Limiter.Reset(ctx, org, ref)
+	return none, l.Limiter.Reset(ctx, org, ref)
 }
 
 // known reports whether an organisation has a scope: by the configuration, or
 // because it was counted today.
-func (l Rows) known(ctx context.Context, org string, ref ratelimit.Ref) error {
+func (l Limits) known(ctx context.Context, org string, ref ratelimit.Ref) error {
 	if t := l.Tenant(org); t != nil {
 		if _, ok := t.Limit(ref); ok {
 			return nil
@@ -126,5 +125,5 @@ func (l Rows) known(ctx context.Context, org string, ref ratelimit.Ref) error {
 	if slices.ContainsFunc(counted, func(s ratelimit.WindowState) bool { return s.Scope == ref }) {
 		return nil
 	}
-	return admin.BadRequestError{Reason: fmt.Sprintf("organisation %s has no scope %s: neither configured nor counted today", org, ref)}
+	return row.BadRequestError{Reason: fmt.Sprintf("organisation %s has no scope %s: neither configured nor counted today", org, ref)}
 }

@@ -58,7 +58,7 @@ func (l Rows) Adjust(ctx context.Context, org string, a admin.Adjustment) (*admi
 		if long {
 			had = fmt.Sprintf("%s USD in the %s", usd(out.Accrued.Of(adjustment.Period)), a.Period)
 		}
-		return nil, admin.BadRequestError{Reason: fmt.Sprintf("%s has accrued %s, less than this would subtract: use a smaller amount, or kind reset", scope, had)}
+		return nil, row.BadRequestError{Reason: fmt.Sprintf("%s has accrued %s, less than this would subtract: use a smaller amount, or kind reset", scope, had)}
 	case spend.AccrualClosed:
 		return nil, fmt.Errorf("%w: the ledger is being rebuilt", spend.ErrUnavailable)
 	case spend.AccrualMade, spend.AccrualRepeated:
@@ -77,15 +77,15 @@ func (l Rows) Adjust(ctx context.Context, org string, a admin.Adjustment) (*admi
 func ownerOf(o *settings.Org, team, key string) (spend.Owner, error) {
 	if k := o.Key(key); k != nil {
 		if team != "" && team != k.Team {
-			return spend.Owner{}, admin.BadRequestError{Reason: fmt.Sprintf("key %q is of team %q", key, k.Team)}
+			return spend.Owner{}, row.BadRequestError{Reason: fmt.Sprintf("key %q is of team %q", key, k.Team)}
 		}
 		return spend.Owner{Team: k.Team, Key: key}, nil
 	}
 	switch {
 	case key != "":
-		return spend.Owner{}, admin.BadRequestError{Reason: fmt.Sprintf("no key %q is configured", key)}
+		return spend.Owner{}, row.BadRequestError{Reason: fmt.Sprintf("no key %q is configured", key)}
 	case team != "" && !slices.ContainsFunc(o.Teams, func(t settings.Team) bool { return t.ID == team }):
-		return spend.Owner{}, admin.BadRequestError{Reason: fmt.Sprintf("no team %q is configured", team)}
+		return spend.Owner{}, row.BadRequestError{Reason: fmt.Sprintf("no team %q is configured", team)}
 	}
 	return spend.Owner{Team: team}, nil
 }

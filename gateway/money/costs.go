@@ -63,7 +63,7 @@ func (l Rows) History(ctx context.Context, org string, q admin.CostQuery) (*admi
 	}
 	rows, err := history.Ask(ctx, org, asked, now)
 	if errors.Is(err, spend.ErrRange) {
-		return nil, admin.BadRequestError{Reason: strings.TrimPrefix(err.Error(), "spend: ")}
+		return nil, row.BadRequestError{Reason: strings.TrimPrefix(err.Error(), "spend: ")}
 	}
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
@@ -37,12 +38,12 @@ func (l Rows) Release(ctx context.Context, org, hold, reason string) (*admin.Hol
 	}
 	i := slices.IndexFunc(state.Holds, func(h spend.Hold) bool { return h.ID == hold })
 	if i < 0 {
-		return nil, admin.BadRequestError{Reason: fmt.Sprintf("organisation %s has no hold with the id %q", org, hold)}
+		return nil, row.BadRequestError{Reason: fmt.Sprintf("organisation %s has no hold with the id %q", org, hold)}
 	}
 	h := &state.Holds[i]
 	_, dead := l.m.deps.Dead(ctx, h.Holder.Incarnation)
 	if ends := h.At.Add(l.m.Outbox.Patience); !h.Open && !dead && state.Now.Before(ends) {
-		return nil, admin.BadRequestError{Reason: "the call of this hold may be under way until " + ends.UTC().Format(time.RFC3339)}
+		return nil, row.BadRequestError{Reason: "the call of this hold may be under way until " + ends.UTC().Format(time.RFC3339)}
 	}
 	if err := store.Settle(ctx, org, &spend.Settlement{Hold: h.ID, End: spend.Release}); err != nil {
 		return nil, err

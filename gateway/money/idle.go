@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
@@ -18,7 +19,7 @@ func (l Rows) Idle(ctx context.Context, org string) (*admin.IdleList, error) {
 		return nil, err
 	}
 	if o.Idle.For == 0 {
-		return nil, admin.BadRequestError{Reason: "organisation " + org + " does not look for idle resources: idle.for is not set"}
+		return nil, row.BadRequestError{Reason: "organisation " + org + " does not look for idle resources: idle.for is not set"}
 	}
 	noticed, err := l.m.Notices.Noticed(ctx, org)
 	if err != nil {
@@ -62,11 +63,11 @@ func (l Rows) Keep(ctx context.Context, org, resource string, d time.Duration) (
 		return nil, err
 	}
 	if resource == "" || d < 0 || d > spend.MaxKeep {
-		return nil, admin.BadRequestError{Reason: "name a resource, and a duration of at most " + spend.MaxKeep.String()}
+		return nil, row.BadRequestError{Reason: "name a resource, and a duration of at most " + spend.MaxKeep.String()}
 	}
 	until, err := l.m.Keeper.Keep(ctx, org, resource, d, func(*spend.Record) error { return nil })
 	if errors.Is(err, spend.ErrNoResource) {
-		return nil, admin.BadRequestError{Reason: "organisation " + org + " has nothing that costs money with the id \"" + resource + "\""}
+		return nil, row.BadRequestError{Reason: "organisation " + org + " has nothing that costs money with the id \"" + resource + "\""}
 	}
 	if err != nil {
 		return nil, err

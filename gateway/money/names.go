@@ -12,6 +12,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -124,11 +125,11 @@ func (l Rows) AdoptTeam(ctx context.Context, org, from, to, key string) (*admin.
 	}
 	switch {
 	case from == to:
-		return nil, admin.BadRequestError{Reason: "from_team and to_team are the same team"}
+		return nil, row.BadRequestError{Reason: "from_team and to_team are the same team"}
 	case !slices.ContainsFunc(o.Teams, func(t settings.Team) bool { return t.ID == to }):
-		return nil, admin.BadRequestError{Reason: fmt.Sprintf("no team %q is configured", to)}
+		return nil, row.BadRequestError{Reason: fmt.Sprintf("no team %q is configured", to)}
 	case strings.ContainsAny(from+key, "\n"):
-		return nil, admin.BadRequestError{Reason: "names have one line"}
+		return nil, row.BadRequestError{Reason: "names have one line"}
 	}
 	request := ""
 	if key != "" {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -23,10 +24,10 @@ func (m *Money) Rows() Rows { return Rows{m} }
 func (l Rows) check(org string) (*settings.Org, error) {
 	o := l.m.org(org)
 	if o == nil {
-		return nil, admin.ErrNoOrg
+		return nil, row.ErrNoOrg
 	}
 	if !tenants.Budgeted(o) {
-		return nil, admin.BadRequestError{Reason: "organisation " + org + " has no budgets: nothing is counted"}
+		return nil, row.BadRequestError{Reason: "organisation " + org + " has no budgets: nothing is counted"}
 	}
 	return o, nil
 }
@@ -114,11 +115,11 @@ func (l Rows) Adopt(ctx context.Context, org, resource, team, key string) (*admi
 	case err != nil:
 		return nil, err
 	case resource == "" || to == (spend.Owner{}):
-		return nil, admin.BadRequestError{Reason: "name a resource, and a team or a key"}
+		return nil, row.BadRequestError{Reason: "name a resource, and a team or a key"}
 	}
 	was, err := l.m.Books.Assign(ctx, org, resource, to)
 	if errors.Is(err, spend.ErrNoResource) {
-		return nil, admin.BadRequestError{Reason: fmt.Sprintf("organisation %s has nothing with the id %q that has an owner", org, resource)}
+		return nil, row.BadRequestError{Reason: fmt.Sprintf("organisation %s has nothing with the id %q that has an owner", org, resource)}
 	}
 	if err != nil {
 		return nil, err

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/policies"
@@ -17,7 +17,7 @@ import (
 func (a *Questions) Audit(ctx context.Context, org string) (*explain.Audit, error) {
 	o := a.Org(org)
 	if o == nil {
-		return nil, admin.ErrNoOrg
+		return nil, row.ErrNoOrg
 	}
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()

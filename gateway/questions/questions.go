@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/account"
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
@@ -111,7 +110,7 @@ func (a *Questions) AnswerEstimate(ctx context.Context, ex *filter.Exchange) (*f
 func (q *Question) request() (filter.Inbound, error) {
 	path, query, _ := strings.Cut(q.Target, "?")
 	if q.Method == "" || !strings.HasPrefix(path, "/") {
-		return filter.Inbound{}, admin.BadRequestError{Reason: "name a method and a path that begins with /"}
+		return filter.Inbound{}, row.BadRequestError{Reason: "name a method and a path that begins with /"}
 	}
 	h := q.Header.Clone()
 	if h == nil {
@@ -133,11 +132,11 @@ func (a *Questions) caller(q Question) (*identity.Caller, error) {
 		return a.keyCaller(q)
 	}
 	if q.Org == "" {
-		return nil, admin.BadRequestError{Reason: "name the id of a configured key, or a configured organisation"}
+		return nil, row.BadRequestError{Reason: "name the id of a configured key, or a configured organisation"}
 	}
 	s := row.Scope{Orgs: tenants.List(a.Config())}
 	if missing := cmp.Or(s.NoOrg(q.Org), s.NoTeam(q.Org, q.Team)); missing != "" {
-		return nil, admin.BadRequestError{Reason: missing}
+		return nil, row.BadRequestError{Reason: missing}
 	}
 	return &identity.Caller{Org: q.Org, Team: q.Team, Roles: q.Roles}, nil
 }
@@ -151,13 +150,13 @@ func (a *Questions) keyCaller(q Question) (*identity.Caller, error) {
 			continue
 		}
 		if found != nil {
-			return nil, admin.BadRequestError{Reason: fmt.Sprintf("several organisations have a key %q: name one", q.Key)}
+			return nil, row.BadRequestError{Reason: fmt.Sprintf("several organisations have a key %q: name one", q.Key)}
 		}
 		k := o.Key(q.Key)
 		found = &identity.Caller{Org: o.ID, Team: k.Team, Key: k.ID, Roles: k.Roles, Exempt: k.Exempt}
 	}
 	if found == nil {
-		return nil, admin.BadRequestError{Reason: fmt.Sprintf("no key %q is configured", q.Key)}
+		return nil, row.BadRequestError{Reason: fmt.Sprintf("no key %q is configured", q.Key)}
 	}
 	return found, nil
 }
@@ -212,10 +211,10 @@ func (a *Questions) Rows() Rows { return Rows{a} }
 func (r Rows) Explain(ctx context.Context, org string, body []byte) (any, error) {
 	q, err := parseQuestion(body)
 	if err != nil {
-		return nil, admin.BadRequestError{Reason: err.Error()}
+		return nil, row.BadRequestError{Reason: err.Error()}
 	}
 	if q.Org = cmp.Or(q.Org, org); org != "" && q.Org != org {
-		return nil, admin.BadRequestError{Reason: "org: the token is bound to organisation " + org}
+		return nil, row.BadRequestError{Reason: "org: the token is bound to organisation " + org}
 	}
 	return r.a.Explain(ctx, q)
 }

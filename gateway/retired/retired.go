@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/view"
@@ -93,7 +94,7 @@ func (l Rows) Calls(ctx context.Context, org string) ([]admin.LegacyCall, error)
 	}
 	if org != "" {
 		if !slices.Contains(known, org) {
-			return nil, admin.ErrNoOrg
+			return nil, row.ErrNoOrg
 		}
 		known = []string{org}
 	}

@@ -110,7 +110,7 @@ func (r *Revisions) Diff(ctx context.Context, org, to string) (*admin.ConfigDiff
 		return nil, err
 	}
 	if now == nil {
-		return nil, admin.ErrNoOrg
+		return nil, row.ErrNoOrg
 	}
 	out := &admin.ConfigDiff{To: cfg.Revision}
 	var other []byte

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/view"
@@ -71,7 +72,7 @@ func TestRevisionsAndTheirDifferences(t *testing.T) {
 	if d, err = r.Diff(t.Context(), "acme", ""); err != nil || d.Diff != "" || d.From != "r2" {
 		t.Errorf("of an organisation to the one before: %+v (%v), want no difference", d, err)
 	}
-	if _, err = r.Diff(t.Context(), "globex", ""); !errors.Is(err, admin.ErrNoOrg) {
+	if _, err = r.Diff(t.Context(), "globex", ""); !errors.Is(err, row.ErrNoOrg) {
 		t.Errorf("of an unknown organisation: %v", err)
 	}
 	r.File = func() (*settings.Config, error) { return configured("", ":3"), nil }

@@ -13,7 +13,6 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -132,7 +131,7 @@ func refusal(err error) error {
 		return err
 	}
 	faults, _ := errors.AsType[row.FaultsError](err)
-	bad, isBad := errors.AsType[admin.BadRequestError](err)
+	bad, isBad := errors.AsType[row.BadRequestError](err)
 	refused, isRefused := errors.AsType[row.RefusedError](err)
 	switch {
 	case faults != nil && faults.Status() == http.StatusNotFound, isRefused && refused.Status == http.StatusNotFound:

@@ -197,7 +197,7 @@ func (t *Tokens) issuer(name string) (oidc.Config, error) {
 		return oidc.Config{}, row.RefusedError{Status: http.StatusNotFound, Reason: "no issuer has this id or URL"}
 	}
 	if slices.ContainsFunc(found, func(c oidc.Config) bool { return c.URL != found[0].URL }) {
-		return oidc.Config{}, admin.BadRequestError{Reason: "two issuers have this id: name one by its URL"}
+		return oidc.Config{}, row.BadRequestError{Reason: "two issuers have this id: name one by its URL"}
 	}
 	return slices.MaxFunc(found, func(a, b oidc.Config) int {
 		return cmp.Compare(a.WithDefaults().Lasts(), b.WithDefaults().Lasts())
@@ -230,7 +230,7 @@ func (a Rows) Revoked(ctx context.Context) ([]admin.RevokedToken, error) {
 // Revoke implements admin.Tokens.
 func (a Rows) Revoke(ctx context.Context, issuer, token, subject, by string) (admin.RevokedToken, error) {
 	if (token == "") == (subject == "") || len(token) > maxClaim || len(subject) > maxClaim {
-		return admin.RevokedToken{}, admin.BadRequestError{Reason: "name either a token by its jti or a subject, of at most 512 bytes"}
+		return admin.RevokedToken{}, row.BadRequestError{Reason: "name either a token by its jti or a subject, of at most 512 bytes"}
 	}
 	c, err := a.t.issuer(issuer)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
 // confirmation asks whether an action that cannot be undone is meant.
@@ -102,7 +103,7 @@ func (f *frame) Chosen(action, name, value string) bool {
 // sent returns the fields of a form, without those that are about the page, and the address of the page it came from.
 func (v *visit) sent() (form url.Values, back string, err error) {
 	if err := v.r.ParseForm(); err != nil {
-		return nil, "", admin.BadRequestError{Reason: "the form cannot be read"}
+		return nil, "", row.BadRequestError{Reason: "the form cannot be read"}
 	}
 	form = make(url.Values)
 	for name, values := range v.r.PostForm { //nolint:forbidigo // a form that was sent, not http.PostForm

@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/limits"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 )
 
@@ -119,7 +120,7 @@ func TestHostileNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	orgs := []row.Tenant{{ID: hostile, Teams: []string{hostile}, Policies: []string{hostile}}, {ID: "acme"}}
-	deps := admin.Deps{Admins: func() *admin.Directory { return directory }, Now: time.Now, Logger: slog.New(slog.DiscardHandler), Orgs: func() []row.Tenant { return orgs }}
+	deps := admin.Deps{Features: limits.Limits{}.Rows(), Admins: func() *admin.Directory { return directory }, Now: time.Now, Logger: slog.New(slog.DiscardHandler), Orgs: func() []row.Tenant { return orgs }}
 	c := New(deps, nil)
 	costs := part[admin.Costs]{Is: filled[admin.Costs]().(admin.Costs)}
 	costs.Is.Rows[0].USD, costs.Is.Rows[1].USD = "2", "1"
@@ -146,7 +147,7 @@ func TestHostileNames(t *testing.T) {
 		"approvals":     excerpt[approval.Record]{Rows: requests},
 		"keys":          keys,
 		"secret":        filled[secret](),
-		"limits":        excerpt[admin.Window]{Rows: filled[[]admin.Window]().([]admin.Window)},
+		"limits":        excerpt[limits.Window]{Rows: filled[[]limits.Window]().([]limits.Window)},
 		"policies":      policyData{Policies: filled[[]policyWeek]().([]policyWeek), Counts: of[policyCounts](), Teams: filled[[]admin.PolicyCount]().([]admin.PolicyCount), Held: &held},
 		"playground":    filled[playground](),
 		"configuration": config,

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/limits"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
@@ -51,7 +52,7 @@ func pages() []*page {
 		{name: "alerts", title: "Alerts", asks: alertRow, nav: true, load: alerts},
 		{name: "approvals", title: "Approvals", asks: "GET /admin/approvals", nav: true, load: approvals},
 		{name: "keys", title: "Keys", asks: keyRow, nav: true, load: keys},
-		{name: "limits", title: "Limits", asks: "GET /admin/limits", nav: true, load: limits},
+		{name: "limits", title: "Limits", asks: "GET /admin/limits", nav: true, load: quotas},
 		{name: "policies", title: "Policies", asks: "GET /admin/orgs", nav: true, load: policies},
 		{name: "playground", title: "Playground", asks: tryRow, nav: true, load: blankPlayground},
 		{name: "legacy", title: "Legacy", asks: "GET /admin/legacy", nav: true, load: legacy},
@@ -245,9 +246,9 @@ func keys(v *visit) (any, int, string) {
 	return list.Is, list.Status, list.Fault
 }
 
-func limits(v *visit) (any, int, string) {
+func quotas(v *visit) (any, int, string) {
 	list := ask[struct {
-		Windows []admin.Window `json:"windows"`
+		Windows []limits.Window `json:"windows"`
 	}](v, "GET /admin/limits", nil)
 	return cut(v, list.Is.Windows), list.Status, list.Fault
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
 // playground is a draft of policies, a call and, once one was asked, an answer.
@@ -109,7 +110,7 @@ func (p *playground) try(v *visit) error {
 		in := json.NewDecoder(strings.NewReader(p.Input))
 		in.UseNumber()
 		if err := in.Decode(&trial.Input); err != nil && !errors.Is(err, io.EOF) {
-			return admin.BadRequestError{Reason: "the input is no JSON object: " + err.Error()}
+			return row.BadRequestError{Reason: "the input is no JSON object: " + err.Error()}
 		}
 	}
 	text, err := json.Marshal(trial)

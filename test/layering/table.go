@@ -127,7 +127,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/alerts",
-			May:     []string{"gateway/admin", "gateway/approval", "gateway/journal", "gateway/settings", "gateway/telemetry", "gateway/view", "gateway/webhook", "policies", "policies/catalog", "policies/operation", "policies/spend"},
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/journal", "gateway/settings", "gateway/telemetry", "gateway/view", "gateway/webhook", "policies", "policies/catalog", "policies/operation", "policies/spend"},
 			Tests:   []string{"config/egress", "config/strictyaml", "gateway/groupcommit", "policies/section", "translate/brownout"}, // to make configurations and grants
 			Why:     "a feature: receivers are told, whoever finds out",
 		},
@@ -151,7 +151,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/limits",
-			May:     []string{"gateway/admin", "gateway/filter", "gateway/identity", "gateway/settings", "gateway/tenants", "gateway/view", "ratelimit"},
+			May:     []string{"gateway/admin/row", "gateway/filter", "gateway/identity", "gateway/settings", "gateway/tenants", "gateway/view", "ratelimit"},
 			Why:     "a feature: what operators ask of quotas",
 		},
 		{
@@ -162,7 +162,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/retired",
-			May:     []string{"gateway/admin", "gateway/route", "gateway/settings", "gateway/view", "translate/brownout", "translate/graphql", "translate/usage"},
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/route", "gateway/settings", "gateway/view", "translate/brownout", "translate/graphql", "translate/usage"},
 			Why:     "a feature: who calls the retired interfaces",
 		},
 		{
@@ -248,7 +248,7 @@ func Table() []Row {
 			Package: "gateway/ui",
 			May: []string{
 				"config/panics", "gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/cas", "gateway/explain", "gateway/identity", "gateway/oidc", "gateway/problem",
-				"gateway/reference", "gateway/selfservice", "gateway/settings", "gateway/xds",
+				"gateway/limits", "gateway/reference", "gateway/selfservice", "gateway/settings", "gateway/xds",
 			},
 			Tests: []string{"gateway", "gateway/callers", "gateway/keep", "gateway/route", "test/world"}, // the gateway whose rows and routes they ask
 			Why:   "pages stand on the rows of the operators' listener and the routes of callers, and know no feature but by its answers",

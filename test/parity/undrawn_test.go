@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	gatewaylimits "github.com/tollgate-dev/tollgate/gateway/limits"
 )
 
 // budgetsOf returns the budgets of a scope, by name.
@@ -80,17 +81,20 @@ func TestWhatIsConfiguredIsShown(t *testing.T) {
 	})
 }
 
+// window aliases the answer, because limits is another name here.
+type window = gatewaylimits.Window
+
 // So are quotas of calls, of classes, too; what limits nothing is not.
 func TestConfiguredQuotasAreShown(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
-		var list struct{ Windows []admin.Window }
-		show := func() map[string]admin.Window {
+		var list struct{ Windows []window }
+		show := func() map[string]window {
 			t.Helper()
 			if code := d.operator(t, http.MethodGet, "/admin/limits?org=acme", "", &list); code != http.StatusOK {
 				t.Fatalf("limits: %d", code)
 			}
-			by := make(map[string]admin.Window)
+			by := make(map[string]window)
 			for _, w := range list.Windows {
 				if _, twice := by[w.Scope+" "+w.Window]; twice {
 					t.Errorf("%s %s is shown twice", w.Scope, w.Window)
@@ -100,7 +104,7 @@ func TestConfiguredQuotasAreShown(t *testing.T) {
 			return by
 		}
 		before := show()
-		for name, want := range map[string]admin.Window{
+		for name, want := range map[string]window{
 			"key:key_tiny minute":                 {Scope: "key:key_tiny", Window: "minute", Limit: 5, Remaining: 5, ResetSeconds: 40},
 			"key:key_tiny day":                    {Scope: "key:key_tiny", Window: "day", Limit: 1000, Remaining: 1000, ResetSeconds: 50380},
 			"class:creates/team/research hour":    {Scope: "class:creates/team/research", Window: "hour", Limit: 7, Remaining: 7, ResetSeconds: 3580},

@@ -1,6 +1,7 @@
 package row
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -51,6 +52,15 @@ type RefusedError struct {
 
 // Error implements error.
 func (e RefusedError) Error() string { return e.Reason }
+
+// ErrNoOrg is returned for an organisation that is not configured.
+var ErrNoOrg = errors.New("unknown organisation")
+
+// BadRequestError is a fault of a question that is not the fault of one parameter.
+type BadRequestError struct{ Reason string }
+
+// Error implements error.
+func (e BadRequestError) Error() string { return e.Reason }
 
 // Nearest returns the name that was probably meant by a misspelt one, "" for none.
 func Nearest(written string, names []string) string { return fault.Nearest(written, names) }

@@ -30,6 +30,11 @@ type (
 	Body []byte
 )
 
+// Scoped is the parameter of a question about one organisation. Structs of parameters embed it.
+type Scoped struct {
+	Org Org `query:"org,required" doc:"id of an organisation"`
+}
+
 // Param describes a parameter.
 type Param struct {
 	Name, Doc string

@@ -33,7 +33,7 @@ type Rows struct {
 // List implements admin.Approvals.
 func (a Rows) List(ctx context.Context, org string) (any, error) {
 	if a.Org(org) == nil {
-		return nil, admin.ErrNoOrg
+		return nil, row.ErrNoOrg
 	}
 	entries, err := a.Store.Entries(ctx, org)
 	if err != nil {
@@ -96,19 +96,19 @@ func (a Rows) Deny(ctx context.Context, org string, given admin.Approval) (any, 
 func (a Rows) answer(ctx context.Context, org string, given admin.Approval, change func(next *approval.Record) error) (any, error) {
 	switch {
 	case a.Org(org) == nil:
-		return nil, admin.ErrNoOrg
+		return nil, row.ErrNoOrg
 	case given.By == "" || len(given.By) > maxAnswerer || len(given.Reason) > maxReason:
 		return nil, row.Bad("by", "say who answers, in at most %d bytes, and reason in at most %d", maxAnswerer, maxReason)
 	}
 	e, err := a.Store.Find(ctx, org, given.ID)
 	if errors.Is(err, approval.ErrNone) || err == nil && (e.Record == nil || e.Record.ID != given.ID) {
-		return nil, admin.BadRequestError{Reason: fmt.Sprintf("organisation %s has no request for approval %q", org, given.ID)}
+		return nil, row.BadRequestError{Reason: fmt.Sprintf("organisation %s has no request for approval %q", org, given.ID)}
 	}
 	if err != nil {
 		return nil, err
 	}
 	if e.Record.State == approval.Used {
-		return nil, admin.BadRequestError{Reason: fmt.Sprintf("%s was used by %s", given.ID, e.Record.UsedBy)}
+		return nil, row.BadRequestError{Reason: fmt.Sprintf("%s was used by %s", given.ID, e.Record.UsedBy)}
 	}
 	next := *e.Record
 	next.Answer = &approval.Answer{By: given.By, Reason: given.Reason, At: e.Now}
@@ -120,7 +120,7 @@ func (a Rows) answer(ctx context.Context, org string, given admin.Approval, chan
 		return nil, err
 	}
 	if !swapped {
-		return nil, admin.BadRequestError{Reason: given.ID + " has changed: look at it again"}
+		return nil, row.BadRequestError{Reason: given.ID + " has changed: look at it again"}
 	}
 	return next, nil
 }
