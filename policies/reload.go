@@ -398,8 +398,8 @@ func (e *Engine) Status() []Status {
 
 // Run follows the bundles of all organisations until the context ends; its
 // error is the context's cause. A bundle that cannot be fetched, verified or
-// compiled changes nothing and is seen in Status; the first of several in a row
-// is logged.
+// compiled changes nothing and is seen in Status; of several in a row with the same
+// fault, the first is logged.
 func (e *Engine) Run(ctx context.Context) error {
 	p := &bundle.Poller{Now: e.deps.Now, Sources: e.bundles, Look: e.poll, Changed: e.changed}
 	return p.Run(ctx)
@@ -411,11 +411,11 @@ func (e *Engine) bundles() map[string]*bundle.Source {
 	return maps.Clone(e.sources)
 }
 
-// poll looks at one bundle, and logs when its looks begin to fail or to succeed.
+// poll looks at one bundle, and logs each new fault and the end of the last one.
 func (e *Engine) poll(ctx context.Context, org string, s *bundle.Source) {
 	before, after := e.look(ctx, org, s)
 	switch {
-	case (before == nil) == (after == nil), ctx.Err() != nil:
+	case fmt.Sprint(before) == fmt.Sprint(after), ctx.Err() != nil:
 	case after != nil:
 		e.deps.Logger.LogAttrs(ctx, slog.LevelError, "policy bundle not taken, the last good one stays",
 			slog.String("org", org), slog.String("fault", after.Error()))
