@@ -34,7 +34,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	engine, err := g.engines.New(cfg, g.engine())
+	engine, err := g.engines.New(cfg, g.current.engine())
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	}
 	asks := account.New(client, g.api, agent(g.deps.Version))
 	reader := &filter.Reader{Upstream: client, Recorder: g.recorder, Agent: asks.Agent, Gets: asks.Gets, Health: g.runs.Operation("endpointHealth")}
-	finder := once.Finder{Reader: reader, Account: asks, Time: cfg.Timeouts.Lookup, Patience: cfg.Timeouts.Call + money.Answering, Unresolved: g.started.Spend.Unresolved}
+	finder := once.Finder{Reader: reader, Account: asks, Time: cfg.Timeouts.Lookup, Patience: cfg.Timeouts.Call + money.Answering, Unresolved: g.current.started.Spend.Unresolved}
 	addresses := filter.Addresses{Public: platform.PublicRuns(cfg), Balanced: platform.PublicBalanced(cfg)}
 	made := &once.Repeats{Finder: finder, Addresses: addresses}
 	approvals := &grants.Grants{Repeats: made.Repeats, Requested: g.alerts.ApprovalRequested}
@@ -91,20 +91,20 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		filter.Size{},
 		filter.Match{Table: table, API: g.api, Run: g.runs},
 		filter.Wire{},
-		filter.Identify{Guard: g.guard, Keyless: cfg.Legacy.Keyless.Org},
+		filter.Identify{Guard: g.counts.Guard, Keyless: cfg.Legacy.Keyless.Org},
 		&filter.Legacy{Names: names, Now: g.deps.Now},
 		admit,
 		count,
 		filter.Routed{API: g.api, Run: g.runs},
 	}
 	chain.Content = []filter.Filter{
-		filter.Size{Memory: g.bodies, Keyless: g.keyless},
+		filter.Size{Memory: g.room.Bodies, Keyless: g.room.Keyless},
 		filter.Estimate{Run: g.questions.AnswerEstimate},
 		filter.Local{Answers: g.localAnswers(pages)},
 		filter.Decode{},
 		filter.Admit{Names: names, Urgency: admit.Urgency, Body: true},
 		&filter.Brownout{Now: g.deps.Now},
-		&filter.Translate{API: g.api, Chain: chain, Go: g.background.Go, Tell: charge.Tell, Lists: g.lists, Told: made.Told, Untold: made.Untold},
+		&filter.Translate{API: g.api, Chain: chain, Go: g.background.Go, Tell: charge.Tell, Lists: g.room.Lists, Told: made.Told, Untold: made.Untold},
 	}
 	chain.Call = []filter.Filter{
 		count,
@@ -115,7 +115,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		&filter.Ownership{Reader: reader},
 		judge,
 		filter.Recount{Count: count},
-		&charge.Reserve{Repeats: made, Approvals: approvals, Reader: reader, Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.started.Spend.Unresolved, Costs: g.money.Ledger.Costs, Refusing: refusing},
+		&charge.Reserve{Repeats: made, Approvals: approvals, Reader: reader, Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.current.started.Spend.Unresolved, Costs: g.money.Ledger.Costs, Refusing: refusing},
 		filter.Audit{},
 		filter.Rebuild{Agent: agent(g.deps.Version)},
 		filter.Relay{Upstream: client, Run: runs.Client},
@@ -125,11 +125,11 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		filter.Share{},
 	}
 	ports := filter.Ports{
-		Gate: g.gate, Counter: g.limiter, Shares: g.shares, Ledger: g.money.Ledger, Intents: g.intents, Approvals: g.approvals, Keeper: g.money.Keeper, Recent: recent, Prices: g.catalog, Usage: g.retired.Recorder, Observer: g.decisions,
+		Gate: g.gate, Counter: g.counts.Limiter, Shares: g.counts.Shares, Ledger: g.money.Ledger, Intents: g.intents, Approvals: g.approvals, Keeper: g.money.Keeper, Recent: recent, Prices: g.catalog, Usage: g.retired.Recorder, Observer: g.decisions,
 		Translators: legacy.Translators(),
 		Sender: &filter.Dispatcher{
 			Upstream: client, Run: runs.Client, Balanced: runs.Balanced, Recorder: g.recorder, Deadline: cfg.Timeouts.Call,
-			Streams: g.streams, WebSockets: g.webSockets, Lists: g.lists,
+			Streams: g.streams, WebSockets: g.room.WebSockets, Lists: g.room.Lists,
 		},
 	}
 	ports.Leads = true

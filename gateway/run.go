@@ -54,7 +54,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	defer endLimits()
 	group.Go(func() error {
 		<-ctx.Done()
-		g.status.Serving(false)
+		g.current.status.Serving(false)
 		g.deps.Logger.InfoContext(ctx, "draining", "notice", cfg.Notice().String(), "drain", cfg.Timeouts.Drain.String())
 		time.AfterFunc(cfg.Notice(), closeDoors)
 		return nil
@@ -81,7 +81,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	})
 	g.runTasks(group, ctx, limit, watch)
 	g.checkStore(ctx)
-	g.status.Serving(true)
+	g.current.status.Serving(true)
 	defer time.AfterFunc(bundleHold, func() { g.waited.Store(true) }).Stop()
 	if g.deps.Serving != nil {
 		g.deps.Serving()
@@ -89,7 +89,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	g.deps.Logger.InfoContext(ctx, "serving", "listen", data.Addr().String(), "admin", adminListener.Addr().String(),
 		"revision", cfg.Revision, "version", g.deps.Version)
 	err = g.awaitEnd(over, group.Wait)
-	g.limitMetrics.Stop()
+	g.counts.Stop()
 	last, endLast := context.WithCancel(context.WithoutCancel(ctx))
 	defer endLast()
 	defer context.AfterFunc(over, func() { time.AfterFunc(lastWords, endLast) })()
@@ -115,7 +115,7 @@ func (g *Gateway) runTasks(group *errgroup.Group, ctx, limit, watch context.Cont
 	start := func(ctx context.Context, name string, run func(context.Context) error) {
 		group.Go(func() error { return ignoreCanceled(g.tasks.Run(ctx, name, run)) })
 	}
-	start(limit, "limiter", g.limiter.Run)
+	start(limit, "limiter", g.counts.Limiter.Run)
 	start(limit, "intents", g.intents.Run)
 	start(limit, "outbox", g.money.Outbox.Run)
 	start(ctx, "ledger warnings", endless(g.money.WarnOfStore))
@@ -125,7 +125,7 @@ func (g *Gateway) runTasks(group *errgroup.Group, ctx, limit, watch context.Cont
 	start(ctx, "exceptions", func(ctx context.Context) error {
 		return g.alerts.WatchExceptions(ctx, g.money.Notices, g.money.Books.Lead)
 	})
-	start(ctx, "reports", g.alerts.WatchReports)
+	start(ctx, "reports", func(ctx context.Context) error { return g.alerts.WatchReports(ctx, g.adminDeps().Weekly) })
 	start(ctx, "policies", g.follow)
 	start(ctx, "catalog", func(ctx context.Context) error { return g.catalog.Run(ctx, orgs(g.view.Config())...) })
 	start(watch, "fleet", g.fleet.Announce)
@@ -205,7 +205,7 @@ func (g *Gateway) follow(ctx context.Context) error {
 			ended <- g.tasks.Run(run, "bundles", func(ctx context.Context) error { return g.current.Load().engine.Run(ctx) })
 		}()
 		select {
-		case <-g.swapped:
+		case <-g.current.swapped:
 		case <-ctx.Done():
 		}
 		cancel()

@@ -22,7 +22,7 @@ type source struct {
 
 // sources lists them all.
 func (g *Gateway) sources() []source {
-	report := g.status.Report()
+	report := g.current.status.Report()
 	out := []source{{kind: "configuration", good: report.Loaded, failed: report.Why() != ""}}
 	now := g.current.Load()
 	if now == nil {

@@ -151,8 +151,8 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/limits",
-			May:     []string{"gateway/admin/row", "gateway/filter", "gateway/identity", "gateway/settings", "gateway/tenants", "gateway/view", "ratelimit"},
-			Why:     "a feature: what operators ask of quotas",
+			May:     []string{"gateway/admin/row", "gateway/filter", "gateway/identity", "gateway/settings", "gateway/tenants", "gateway/view", "ratelimit", "ratelimit/metrics"},
+			Why:     "a feature: requests are counted, and operators ask what was counted",
 		},
 		{
 			Package: "gateway/revisions",
