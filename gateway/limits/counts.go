@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -74,5 +75,9 @@ func New(cfg *settings.Config, deps Deps) (*Counts, error) {
 	return c, err
 }
 
-// Stop ends the metrics of the limiter.
-func (c *Counts) Stop() { c.metrics.Stop() }
+// Run counts until ctx ends. It ends the metrics of the limiter, too.
+func (c *Counts) Run(ctx context.Context) error {
+	err := c.Limiter.Run(ctx)
+	c.metrics.Stop()
+	return err
+}
