@@ -56,7 +56,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	policies := &engines.Engines{Logger: deps.Logger, Changed: k.streams.Recheck, Isolate: deps.Isolate, Arriving: k.reconsider}
 	prices, err := k.newCatalog(policies)
 	if err != nil {
-		return nil, fmt.Errorf("catalog: %w", err)
+		return nil, err
 	}
 	issuers := oidc.NewKeys(deps.Now, deps.Logger)
 	revoked := tokens.New(cfg.Redis.Prefix, tokens.Deps{Redis: deps.Redis, Issuers: issuers, Now: deps.Now, Current: k.view, Changed: k.streams.Recheck})
@@ -89,9 +89,9 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 		fleet:     k.newFleet(decided, recorded, envoys), revisions: k.newRevisions(), listeners: k.newListeners(),
 		dialects: k.newDialects(ledger),
 	}
-	g.tasks, g.fatal = newSupervisor(deps.Logger, k.meter)
 	telemetry.MeasureGate(k.meter, g.gate)
-	measureSources(k.meter, deps.Now, g.sources)
+	g.features = g.listFeatures()
+	telemetry.MeasureSources(k.meter, deps.Now, g.sources)
 	if err := g.Swap(cfg); err != nil {
 		g.closeFiles()
 		return nil, err
@@ -111,6 +111,8 @@ type kit struct {
 	store      *redisstore.Store
 	scripts    *groupcommit.Client // groups calls to Redis
 	background *tasks.Group        // work that may outlive its requests
+	tasks      *tasks.Supervisor
+	fatal      chan error // the error that ends the process: too many tasks have panicked
 	streams    *filter.Streams
 	current    *current
 	view       *view.Current // of current
@@ -123,6 +125,7 @@ func newKit(cfg *settings.Config, deps Deps) (_ *kit, err error) {
 		scripts: groupcommit.New(deps.Redis), background: &tasks.Group{Logger: deps.Logger}, current: &current{swapped: make(chan struct{}, 1)},
 	}
 	k.meter, k.view = k.meterOf("gateway"), &k.current.view
+	k.tasks, k.fatal = newSupervisor(deps.Logger, k.meter)
 	k.streams = filter.NewStreams(func(s filter.Stream) (time.Duration, bool) { return k.current.allows(s, deps.Now()) })
 	if k.api == nil {
 		if k.api, err = schema.Load(); err != nil {
@@ -149,7 +152,7 @@ func (k *kit) meterOf(pkg string) metric.Meter {
 // newCatalog makes the price lists, which are read with the credentials in force. The first list of an organisation is held against its
 // policies, which were loaded before.
 func (k *kit) newCatalog(policies *engines.Engines) (*catalog.Catalog, error) {
-	return catalog.New(k.cfg.Catalog, catalog.Deps{
+	c, err := catalog.New(k.cfg.Catalog, catalog.Deps{
 		Fetcher: prices{k.current}, Now: k.deps.Now, Logger: k.deps.Logger,
 		First: func(org string, list *catalog.Snapshot) {
 			if o := k.view.Org(org); o != nil {
@@ -157,6 +160,10 @@ func (k *kit) newCatalog(policies *engines.Engines) (*catalog.Catalog, error) {
 			}
 		},
 	})
+	if err != nil {
+		return nil, fmt.Errorf("catalog: %w", err)
+	}
+	return c, nil
 }
 
 // prices reads price lists with the credentials in force.

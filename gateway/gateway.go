@@ -31,7 +31,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/tokens"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
@@ -84,13 +83,12 @@ type Deps struct {
 // Gateway is a running tollgate.
 type Gateway struct {
 	kit
+	features   []feature
 	room       filter.Room
 	gate       *overload.Gate
 	counts     *limits.Counts
 	catalog    *catalog.Catalog
 	dialects   translate.Deps
-	tasks      *tasks.Supervisor
-	fatal      chan error // the error that ends the process: too many tasks have panicked
 	fitness    atomic.Pointer[fitness]
 	wasReady   atomic.Bool
 	waited     atomic.Bool // for the first bundles

@@ -76,36 +76,13 @@ func (g *Gateway) open(cfg *settings.Config) (on opened, err error) {
 	return on, nil
 }
 
-// listTasks lists the tasks that live as long as the process. What lives until Drained and Ended ends in the order of the list. Requests that have
-// not ended when over ends are cut off.
+// listTasks lists the tasks that live as long as the process: the doors, the tasks of features, and the admin listener, which goes last, so that
+// probes can watch what is drained. Requests that have not ended when over ends are cut off.
 func (g *Gateway) listTasks(on opened, stopping, over context.Context) []tasks.Task {
 	list := []tasks.Task{
+		{Name: "panics", Until: tasks.Stopping, Run: g.awaitPanics},
 		{Name: "door", Until: tasks.Closed, Run: func(ctx context.Context) error {
 			return g.listeners.Serve(ctx, over, g.listeners.Data(ctx, on.data, g.view.Config()), leaving(stopping, g.Handler()))
-		}},
-		{Name: "panics", Until: tasks.Stopping, Run: g.awaitPanics},
-		{Name: "policies", Until: tasks.Stopping, Run: g.follow},
-		{Name: "catalog", Until: tasks.Stopping, Run: func(ctx context.Context) error { return g.catalog.Run(ctx, orgs(g.view.Config())...) }},
-		{Name: "ledger warnings", Until: tasks.Stopping, Run: tasks.Endless(g.money.WarnOfStore)},
-		{Name: "reconciler", Until: tasks.Stopping, Run: g.money.Books.Run},
-		{Name: "exceptions", Until: tasks.Stopping, Run: func(ctx context.Context) error {
-			return g.alerts.WatchExceptions(ctx, g.money.Notices, g.money.Books.Lead)
-		}},
-		{Name: "reports", Until: tasks.Stopping, Run: func(ctx context.Context) error { return g.alerts.WatchReports(ctx, g.adminDeps().Weekly) }},
-
-		{Name: "work behind answers", Until: tasks.Drained, Run: tasks.Wait, Drain: g.drainBackground},
-		{Name: "outbox", Until: tasks.Drained, Run: g.money.Outbox.Run, Drain: g.drainLedger},
-		{Name: "limiter", Until: tasks.Drained, Run: g.counts.Run}, // permits drawn while the doors drain are given back, too
-		{Name: "intents", Until: tasks.Drained, Run: g.intents.Run},
-		{Name: "ledger images", Until: tasks.Drained, Run: g.money.Images.Run},
-		{Name: "journal of owners", Until: tasks.Drained, Run: g.money.Journal.Run},
-		{Name: "fleet", Until: tasks.Drained, Run: g.fleet.Announce},
-		{Name: "issuer keys", Until: tasks.Drained, Run: tasks.Endless(g.issuerKeys.Run)},
-		{Name: "keys", Until: tasks.Drained, Run: tasks.Endless(g.keys.Run)}, // keys are revoked while the doors drain, too
-		{Name: "store check", Until: tasks.Drained, Run: g.watchStore},
-		// The admin listener goes last, so that probes can watch all of it.
-		{Name: "admin listener", Until: tasks.Drained, Run: func(ctx context.Context) error {
-			return g.listeners.Serve(ctx, over, g.listeners.Admin(on.admin), g.AdminHandler())
 		}},
 	}
 	if on.envoy != nil {
@@ -113,9 +90,12 @@ func (g *Gateway) listTasks(on opened, stopping, over context.Context) []tasks.T
 			tasks.Task{Name: "envoy door", Until: tasks.Closed, Run: func(ctx context.Context) error { return g.serveGRPC(ctx, over, on.envoy) }},
 			tasks.Task{Name: "envoy fleet", Until: tasks.Closed, Run: func(ctx context.Context) error { return g.envoyFleet().Run(ctx, on.data.Addr(), on.envoy.Addr()) }})
 	}
-	list = append(list, g.decisions.Tasks()...)
-	list = append(list, g.retired.Tasks()...)
-	return append(list, g.audit.Tasks()...)
+	for i := range g.features {
+		list = append(list, g.features[i].tasks...)
+	}
+	return append(list, tasks.Task{Name: "admin listener", Until: tasks.Drained, Run: func(ctx context.Context) error {
+		return g.listeners.Serve(ctx, over, g.listeners.Admin(on.admin), g.AdminHandler())
+	}})
 }
 
 // awaitPanics returns the error of tasks that have panicked too often.

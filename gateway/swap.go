@@ -41,10 +41,9 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 	g.view.Set(next.View)
 	g.issuerKeys.Retain(next.pipeline.Callers.Directory.Verifier(), next.admins.Verifier())
 	g.current.status.Loaded(next.loaded, cfg.Revision, restart, cfg.Refused)
-	g.apply(&cfg)
-	if g.audit.Log != nil {
-		if err := g.audit.Log.Loaded(cfg.Revision); err != nil {
-			g.deps.Logger.Error("the audit log cannot be written", "error", err)
+	for i := range g.features {
+		if apply := g.features[i].apply; apply != nil {
+			apply(old, next)
 		}
 	}
 	if old == nil {
@@ -55,32 +54,12 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 	case g.current.swapped <- struct{}{}:
 	default: // Run has yet to look, and will see the newest
 	}
-	for _, org := range old.Config.Orgs {
-		now := g.view.Org(org.ID)
-		if old.account.Upstream.Credential(org.ID) != next.account.Upstream.Credential(org.ID) || old.Config.Platform.BaseURL != cfg.Platform.BaseURL ||
-			now != nil && !now.Prices.Equal(org.Prices) {
-			g.catalog.Forget(org.ID)
-		}
-	}
-	for i := range cfg.Orgs {
-		g.engines.TellUnlisted(&cfg.Orgs[i], g.catalog.Last(cfg.Orgs[i].ID))
-	}
 	// Requests under way keep the old client; only its idle connections go.
 	old.close()
 	for _, setting := range restart {
 		g.deps.Logger.Warn("configuration change requires a restart", "field", setting)
 	}
 	return nil
-}
-
-// apply passes a new configuration to the parts that outlive configurations.
-func (g *Gateway) apply(cfg *settings.Config) {
-	if g.deps.LogLevel != nil {
-		g.deps.LogLevel.Set(cfg.Log.Level.Level())
-	}
-	g.recorder.Apply(cfg.Telemetry.Context)
-	g.deps.Providers.Sample(cfg.Telemetry.SampleRatio)
-	g.decisions.Apply(cfg)
 }
 
 // reconsider has a refused configuration read again, and reports whether another one came into force.

@@ -118,10 +118,10 @@ orgs: [{id: acme, credential: {env: ACME}}]
 		{"catalog", "exceptions", "ledger warnings", "panics", "policies", "reconciler", "reports"},
 		{"door", "envoy door", "envoy fleet"},
 		{
-			"work behind answers", "outbox", "limiter", "intents", "ledger images", "journal of owners", "fleet", "issuer keys", "keys", "store check",
+			"work behind answers", "outbox", "ledger images", "journal of owners", "limiter", "store check", "intents", "issuer keys", "keys", "fleet",
 			"admin listener",
 		},
-		{"decision counts", "decision log", "legacy notes", "audit shipping", "audit receiver"},
+		{"legacy notes", "decision counts", "decision log", "audit shipping", "audit receiver"},
 	}, got); diff != "" {
 		t.Errorf("tasks by the phase that ends them (-want +got):\n%s", diff)
 	}
