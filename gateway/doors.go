@@ -21,14 +21,13 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/gateway/ui"
 	"github.com/tollgate-dev/tollgate/gateway/wire"
-	"github.com/tollgate-dev/tollgate/policies"
 )
 
 // Handler returns the HTTP door, with the pages of callers.
 func (g *Gateway) Handler() http.Handler {
 	cfg := g.view.Config()
 	door := &reverseproxy.Handler{
-		Pipeline: g.pipeline, Recorder: g.recorder, Peer: cfg.Balancers.Client, Traced: cfg.Balancers.Traced, BodyTimeout: cfg.Timeouts.Body, WriteTimeout: cfg.Timeouts.Write,
+		Pipeline: g.current.pipeline, Recorder: g.recorder, Peer: cfg.Balancers.Client, Traced: cfg.Balancers.Traced, BodyTimeout: cfg.Timeouts.Body, WriteTimeout: cfg.Timeouts.Write,
 		Release: wire.Release, Certificates: listen.Certificates, Excess: listen.Excess,
 	}
 	next := healthChecks{ready: g.ready, door: door}
@@ -41,7 +40,7 @@ func (g *Gateway) Handler() http.Handler {
 			return ui.Answer{Status: a.Status, Header: a.Header, Body: a.Body}
 		},
 		Attempt: func(r *http.Request) (func(), time.Duration) {
-			return g.guard.Attempt(cfg.Balancers.Client(r.RemoteAddr, r.Header))
+			return g.counts.Guard.Attempt(cfg.Balancers.Client(r.RemoteAddr, r.Header))
 		},
 		Logins: g.logins, Now: g.deps.Now, Logger: g.deps.Logger,
 		Encrypted: func(r *http.Request) bool { return listen.Encrypted(r) || cfg.Balancers.Forwards(r.RemoteAddr) },
@@ -49,7 +48,7 @@ func (g *Gateway) Handler() http.Handler {
 	pages := ui.NewTeam(team, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions(), "team"))
 	served := pages.Before(next)
 	return wire.Plain(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !pages.Serves(r) || g.pipeline().Balances(r.Host) { // the paths of an endpoint are its own
+		if !pages.Serves(r) || g.current.pipeline().Balances(r.Host) { // the paths of an endpoint are its own
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -74,7 +73,7 @@ func (g *Gateway) logins() (out []admin.Login) {
 // ExtProc returns the Envoy door, with the configuration of Envoys and health beside
 // it.
 func (g *Gateway) ExtProc() *grpc.Server {
-	s := (&extproc.Server{Pipeline: g.pipeline, Recorder: g.recorder}).NewGRPC(envoy.MutualTLS(g.view)...)
+	s := (&extproc.Server{Pipeline: g.current.pipeline, Recorder: g.recorder}).NewGRPC(envoy.MutualTLS(g.view)...)
 	g.envoys.Register(s)
 	healthpb.RegisterHealthServer(s, healthChecks{ready: g.ready})
 	return s
@@ -92,13 +91,13 @@ func (g *Gateway) AdminHandler() http.Handler {
 // adminDeps returns the dependencies of the admin listener.
 func (g *Gateway) adminDeps() admin.Deps {
 	return admin.Deps{
-		Status:  g.status,
+		Status:  &g.current.status,
 		Metrics: g.deps.Providers.Handler(),
-		Admins:  func() *admin.Directory { return g.current.Load().admins },
+		Admins:  g.current.admins,
 		Now:     g.deps.Now,
 		Ready:   g.readiness,
 
-		Attempts: g.attempts,
+		Attempts: g.counts.Attempts,
 		Logger:   g.deps.Logger,
 		Audit:    g.audit.Log,
 
@@ -113,10 +112,10 @@ func (g *Gateway) adminDeps() admin.Deps {
 
 		Policies:  g.policyStatus,
 		Decisions: decisionRows{g.decisions.Rows(), g.questions.Rows()},
-		Drafts:    engines.Drafts{Engine: func() *policies.Engine { return g.current.Load().engine }, Log: g.decisions.Rows().Log, Isolate: g.deps.Isolate},
+		Drafts:    engines.Drafts{Engine: g.current.engine, Log: g.decisions.Rows().Log, Isolate: g.deps.Isolate},
 		Fleet:     fleetRows{g.fleet, g.decisions.Rows()},
 		Shapes:    adminShapes(),
-		Config:    g.inForce,
+		Config:    g.configInForce,
 		Revisions: g.revisions,
 		Orgs:      func() []row.Tenant { return tenants.List(g.view.Config()) },
 	}

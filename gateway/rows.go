@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/limits"
 )
 
@@ -21,6 +20,6 @@ func (o *operators) rows() []row.Row {
 // operators binds the features to this gateway.
 func (g *Gateway) operators() *operators {
 	return &operators{
-		limits: limits.Limits{Current: g.view, Limiter: g.limiter, Tenant: func(id string) *filter.Tenant { return g.pipeline().Callers.Tenants[id] }, Now: g.deps.Now},
+		limits: limits.Limits{Current: g.view, Limiter: g.counts.Limiter, Tenant: g.current.tenant, Now: g.deps.Now},
 	}
 }

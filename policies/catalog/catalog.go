@@ -30,6 +30,8 @@ type Deps struct {
 	// Logger hears when reads begin to fail, and when they succeed again; nil is
 	// silence.
 	Logger *slog.Logger
+	// First is called with the first list that is read of an organisation, and with the first one after Forget; nil is not called.
+	First func(org string, list *Snapshot)
 }
 
 // ErrUnavailable is wrapped by the errors of Snapshot: there is no price list
@@ -166,7 +168,10 @@ func (c *Catalog) read(ctx context.Context, org string) (*Snapshot, error) {
 	defer cancel()
 	began := c.deps.Now()
 	snap, err := c.fetch(ctx, org, began)
-	snap, before := c.keep(org, began, snap, err)
+	snap, before, first := c.keep(org, began, snap, err)
+	if first && c.deps.First != nil {
+		c.deps.First(org, snap)
+	}
 	switch {
 	case (before == nil) == (err == nil):
 	case err != nil:
@@ -178,8 +183,9 @@ func (c *Catalog) read(ctx context.Context, org string) (*Snapshot, error) {
 	return snap, err
 }
 
-// keep notes how a read went. It returns the list with the prices that are raised, and how the read before went.
-func (c *Catalog) keep(org string, began time.Time, snap *Snapshot, err error) (kept *Snapshot, before error) {
+// keep notes how a read went. It returns the list with the prices that are raised, how the read before went, and whether the list is the
+// first one of the organisation.
+func (c *Catalog) keep(org string, began time.Time, snap *Snapshot, err error) (kept *Snapshot, before error, first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.orgs[org]
@@ -190,12 +196,12 @@ func (c *Catalog) keep(org string, began time.Time, snap *Snapshot, err error) (
 	before = r.lastErr
 	r.tried, r.lastErr = began, err
 	if err == nil {
-		snap = r.raise(snap, began, c.cfg.Refresh)
+		snap, first = r.raise(snap, began, c.cfg.Refresh), r.last == nil
 		r.last, r.failed = snap, 0
 	} else {
 		r.failed++
 	}
-	return snap, before
+	return snap, before, first
 }
 
 func (c *Catalog) fetch(ctx context.Context, org string, began time.Time) (*Snapshot, error) {
