@@ -232,7 +232,7 @@ func (g *Gateway) newMoney(cfg *settings.Config) {
 		Intents: g.intents.Store(),
 		Scripts: g.scripts, Now: g.deps.Now, Logger: g.deps.Logger, Meter: g.meter(), Go: g.background.Go, Gateway: g.name, Alone: cfg.Redis.Embedded, Limits: g.store, Catalog: g.catalog,
 		State: g.deps.State,
-		Audit: g.audit.Log, Alerts: g.alerts, Did: g.decisions.Did, Job: g.job, Claim: once.ClaimFor(g.intents), Dead: g.intents.Dead,
+		Audit: g.audit.Log, Alerts: g.alerts, Did: g.decisions.Did, Job: g.job, Claim: g.intents.ClaimHold, Dead: g.intents.Dead,
 		Current: g.view, Account: g.account,
 	})
 }

@@ -71,10 +71,8 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	}
 	asks := account.New(client, g.api, agent(g.deps.Version))
 	reader := &filter.Reader{Upstream: client, Recorder: g.recorder, Agent: asks.Agent, Gets: asks.Gets, Health: g.runs.Operation("endpointHealth")}
-	finder := once.Finder{Reader: reader, Account: asks, Time: cfg.Timeouts.Lookup, Patience: cfg.Timeouts.Call + money.Answering, Unresolved: g.started.Spend.Unresolved}
 	addresses := filter.Addresses{Public: platform.PublicRuns(cfg), Balanced: platform.PublicBalanced(cfg)}
-	made := &once.Repeats{Finder: finder, Addresses: addresses}
-	approvals := &grants.Grants{Repeats: made.Repeats, Requested: g.alerts.ApprovalRequested}
+	approvals := &grants.Grants{Requested: g.alerts.ApprovalRequested}
 	judge := &filter.Judge{
 		Policies: engine, Reads: filter.ReadsOf(g.api), Template: g.api.Operation("getTemplate"), Templates: g.api.Operation("listTemplates"),
 		Reader: reader, Recorder: g.recorder, Approvals: approvals,
@@ -104,29 +102,33 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		filter.Decode{},
 		filter.Admit{Names: names, Urgency: admit.Urgency, Body: true},
 		&filter.Brownout{Now: g.deps.Now},
-		&filter.Translate{API: g.api, Chain: chain, Go: g.background.Go, Tell: charge.Tell, Lists: g.lists, Told: made.Told, Untold: made.Untold},
+		&filter.Translate{API: g.api, Chain: chain, Go: g.background.Go, Tell: charge.Tell, Lists: g.lists},
 	}
 	chain.Call = []filter.Filter{
 		count,
 		filter.OwnKeys{},
 		filter.Labels{},
 		filter.Pages{},
-		made,
+		once.Repeats{},
 		&filter.Ownership{Reader: reader},
 		judge,
 		filter.Recount{Count: count},
-		&charge.Reserve{Repeats: made, Approvals: approvals, Reader: reader, Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.started.Spend.Unresolved, Costs: g.money.Ledger.Costs, Refusing: refusing},
+		&charge.Reserve{Approvals: approvals, Reader: reader, Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.started.Spend.Unresolved, Costs: g.money.Ledger.Costs, Refusing: refusing},
 		filter.Audit{},
 		filter.Rebuild{Agent: agent(g.deps.Version)},
 		filter.Relay{Upstream: client, Run: runs.Client},
 		charge.Measure{},
 		addresses,
-		&once.Lookup{Finder: finder, Now: g.deps.Now},
+		once.Lookup{},
 		filter.Share{},
 	}
 	ports := filter.Ports{
-		Gate: g.gate, Counter: g.limiter, Shares: g.shares, Ledger: g.money.Ledger, Intents: g.intents, Approvals: g.approvals, Keeper: g.money.Keeper, Recent: recent, Prices: g.catalog, Usage: g.retired.Recorder, Observer: g.decisions,
+		Gate: g.gate, Counter: g.limiter, Shares: g.shares, Ledger: g.money.Ledger, Approvals: g.approvals, Keeper: g.money.Keeper, Recent: recent, Prices: g.catalog, Usage: g.retired.Recorder, Observer: g.decisions,
 		Translators: legacy.Translators(),
+		Intents: &once.Deduplicator{
+			Desk: g.intents, Reader: reader, Account: asks, Addresses: addresses,
+			Time: cfg.Timeouts.Lookup, Patience: cfg.Timeouts.Call + money.Answering, Unresolved: g.started.Spend.Unresolved,
+		},
 		Sender: &filter.Dispatcher{
 			Upstream: client, Run: runs.Client, Balanced: runs.Balanced, Recorder: g.recorder, Deadline: cfg.Timeouts.Call,
 			Streams: g.streams, WebSockets: g.webSockets, Lists: g.lists,

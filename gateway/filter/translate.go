@@ -41,9 +41,6 @@ type Translate struct {
 	Go func(f func())
 	// Tell puts the cost of a call on the answer to its request.
 	Tell func(call *Exchange, a *Answer)
-	// Told and Untold end the intent of a call when its request ends, with an answer and
-	// without.
-	Told, Untold func(ctx context.Context, call *Exchange)
 	// Lists bounds the lists of the platform that are translated at once, and the answers made of them until they are sent; more
 	// wait.
 	Lists *Memory
@@ -86,11 +83,7 @@ func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 		f.Tell(c, ex.Answer)
 	}
 	for _, c := range calls.made {
-		if out.Status < http.StatusInternalServerError && !out.Failed {
-			f.Told(ctx, c)
-		} else {
-			f.Untold(ctx, c)
-		}
+		ex.Ports.Intents.Deliver(ctx, c, ex.Answer)
 	}
 	ex.Event.Calls, ex.Translation.asked, ex.Translation.lost = out.V2, out.Asked, out.Lost
 	if out.Status >= http.StatusBadRequest || out.Failed {
@@ -173,8 +166,8 @@ func (c *calls) run(ctx context.Context, ex *Exchange, read bool) (*translate.Re
 	chain.RunResponse(ctx, ex)
 	done()
 	answer, err := response(ex, read)
-	if c.end(ex) {
-		c.translate.Untold(ctx, ex)
+	if c.end(ex) && ex.Once != nil {
+		ex.Ports.Intents.Deliver(ctx, ex, nil)
 	}
 	row, _ := operation.Of(ex.Operation.ID)
 	switch {
