@@ -90,7 +90,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		filter.Match{Table: table, API: g.api, Run: g.runs},
 		filter.Wire{},
 		filter.Identify{Guard: g.guard, Keyless: cfg.Legacy.Keyless.Org},
-		&filter.Legacy{Names: names, Now: g.deps.Now},
+		filter.Legacy{Names: names},
 		admit,
 		count,
 		filter.Routed{API: g.api, Run: g.runs},
@@ -101,8 +101,8 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		filter.Local{Answers: g.localAnswers(pages)},
 		filter.Decode{},
 		filter.Admit{Names: names, Urgency: admit.Urgency, Body: true},
-		&filter.Brownout{Now: g.deps.Now},
-		&filter.Translate{API: g.api, Chain: chain, Go: g.background.Go, Tell: charge.Tell, Lists: g.lists},
+		filter.Brownout{},
+		&filter.Translate{API: g.api, Lists: g.lists},
 	}
 	chain.Call = []filter.Filter{
 		count,
@@ -123,7 +123,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		filter.Share{},
 	}
 	ports := filter.Ports{
-		Gate: g.gate, Counter: g.limiter, Shares: g.shares, Ledger: g.money.Ledger, Approvals: g.approvals, Keeper: g.money.Keeper, Recent: recent, Prices: g.catalog, Usage: g.retired.Recorder, Observer: g.decisions,
+		Gate: g.gate, Background: &g.background, Counter: g.limiter, Shares: g.shares, Ledger: g.money.Ledger, Approvals: g.approvals, Keeper: g.money.Keeper, Recent: recent, Prices: g.catalog, Usage: g.retired.Recorder, Observer: g.decisions,
 		Translators: legacy.Translators(),
 		Intents: &once.Deduplicator{
 			Desk: g.intents, Reader: reader, Account: asks, Addresses: addresses,
@@ -146,7 +146,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	return &state{
 		View:     callers.View(cfg, legacy.Moves()),
 		callers:  callers,
-		pipeline: &filter.Pipeline{Chain: chain, Ports: ports, Callers: callers.Callers, Table: table, Balanced: cfg.BalancedDomain(), Authorization: client.Authorization, Credential: client.Credential, Revision: cfg.Revision},
+		pipeline: &filter.Pipeline{Chain: chain, Ports: ports, Callers: callers.Callers, Table: table, Balanced: cfg.BalancedDomain(), Upstream: client, Revision: cfg.Revision},
 		reader:   reader,
 		account:  asks,
 		runs:     runs,

@@ -12,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -39,6 +40,8 @@ type Ports struct {
 	Approvals Approvals
 	// Keeper leaves idle resources alone.
 	Keeper *spend.Keeper
+	// Background runs creates beside their requests, which they can outlive; it ends with the process.
+	Background *tasks.Group
 	// Sender sends the judged request to the platform.
 	Sender Sender
 	// Recent holds recent reads from the platform.
@@ -166,11 +169,8 @@ type Pipeline struct {
 	// Balanced is the suffix of the host names of load-balanced endpoints behind the
 	// endpoint's id, ".lb.example.com"; "" has none.
 	Balanced string
-	// Authorization returns the credential a request of an organisation is sent
-	// with, for a door whose requests Envoy sends.
-	Authorization func(org string) (string, error)
-	// Credential returns that credential itself, which such a door takes out of answers.
-	Credential func(org string) upstream.Credential
+	// Upstream has the credentials of organisations, for a door whose requests Envoy sends.
+	Upstream *upstream.Client
 	// Revision names the configuration.
 	Revision string
 }
@@ -180,7 +180,7 @@ func (p *Pipeline) NewExchange(in Inbound) *Exchange {
 	in.Path = p.path(&in)
 	dialect := p.Table.Dialect(in.Path)
 	ex := newExchange(stagesOfRequest)
-	ex.In, ex.Dialect, ex.Ports, ex.callers = in, dialect, &p.Ports, p.Callers
+	ex.In, ex.Dialect, ex.Ports, ex.pipeline = in, dialect, &p.Ports, p
 	*ex.Event = telemetry.Event{
 		Start: in.Received, Revision: p.Revision, Door: in.Door, Dialect: string(dialect), Method: methodLabel(in.Method),
 		Operation: unmatched, Peer: in.Peer, Agent: in.Header.Get("User-Agent"), BytesIn: int64(len(in.Body)),

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dunglas/httpsfv"
 	"github.com/oklog/ulid/v2"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
@@ -304,7 +303,7 @@ func (f *Reserve) Response(ctx context.Context, ex *filter.Exchange) error {
 		r.Takes = s.Amounts
 	}
 	r.Taken = s.End == spend.Commit || s.Wait > 0
-	tell(r, ex.Answer)
+	r.WriteHeaders(ex.Answer.Header)
 	return nil
 }
 
@@ -320,44 +319,6 @@ func end(ctx context.Context, ex *filter.Exchange, s *spend.Settlement) {
 		err = ex.Settle(ctx, s)
 	}
 	ex.Failed(err) // it is queued, and delivered when the store answers
-}
-
-// Tell puts cost and budget of a call on the answer that it is a part of.
-func Tell(call *filter.Exchange, a *filter.Answer) {
-	if r := call.Money.Held; r != nil {
-		tell(r, a)
-	}
-}
-
-// tell puts cost and budget on the answer to a call that has taken something.
-func tell(r *filter.Reservation, a *filter.Answer) {
-	if !r.Known || !r.Taken {
-		return
-	}
-	if !r.Free {
-		a.Header.Set(filter.HeaderCost, catalog.Money(r.Takes[spend.Burn]+r.Takes[spend.Cost]).String())
-	}
-	c := r.Quote.Tightest
-	if c == nil {
-		return
-	}
-	item := httpsfv.NewItem(c.Name())
-	for _, p := range []struct {
-		name string
-		n    int64
-	}{{"limit", c.Limit}, {"left", c.Left()}} {
-		if spend.IsMoney(c.Index) {
-			item.Params.Add(p.name, float64(p.n)/1e6)
-		} else {
-			item.Params.Add(p.name, p.n)
-		}
-	}
-	if c.Reached > 0 {
-		item.Params.Add("reached", c.Reached)
-	}
-	if text, err := httpsfv.Marshal(item); err == nil { // a name in ASCII and two numbers
-		a.Header.Set(filter.HeaderBudget, text)
-	}
 }
 
 // settlement returns the outcome of a call, by how far it came and by the

@@ -102,7 +102,7 @@ func (f *Reserve) responseRun(ctx context.Context, ex *filter.Exchange, row *ope
 	case a.Stream != nil && a.Relayed && a.Status < http.StatusBadRequest:
 		a.AtEnd(func() { end(ctx, ex, f.settlementRun(ex, row, price)) })
 		r.Taken = true
-		tell(r, a)
+		r.WriteHeaders(a.Header)
 	default:
 		s := f.settlementRun(ex, row, price)
 		end(ctx, ex, s)
@@ -113,7 +113,7 @@ func (f *Reserve) responseRun(ctx context.Context, ex *filter.Exchange, row *ope
 			r.Takes = s.Amounts
 		}
 		r.Taken = s.End != spend.Release
-		tell(r, a)
+		r.WriteHeaders(a.Header)
 	}
 }
 
