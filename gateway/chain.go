@@ -98,14 +98,14 @@ func overloadStages(c *compiled) stages {
 
 func (g *Gateway) legacyStages(c *compiled) stages {
 	return stages{
-		"Head.Legacy":       &filter.Legacy{Names: c.legacy.Names(), Now: g.deps.Now},
-		"Content.Brownout":  &filter.Brownout{Now: g.deps.Now},
-		"Content.Translate": &filter.Translate{API: g.api, Chain: c.chain, Go: g.background.Go, Tell: charge.Tell, Lists: g.room.Lists, Told: c.made.Told, Untold: c.made.Untold},
+		"Head.Legacy":       filter.Legacy{Names: c.legacy.Names()},
+		"Content.Brownout":  filter.Brownout{},
+		"Content.Translate": &filter.Translate{API: g.api, Lists: g.room.Lists},
 	}
 }
 
 func (g *Gateway) onceStages(c *compiled) stages {
-	return stages{"Call.Repeats": c.made, "Call.Lookup": &once.Lookup{Finder: c.made.Finder, Now: g.deps.Now}}
+	return stages{"Call.Repeats": once.Repeats{}, "Call.Lookup": once.Lookup{}}
 }
 
 func (g *Gateway) policyStages(c *compiled) stages {
@@ -118,7 +118,7 @@ func (g *Gateway) policyStages(c *compiled) stages {
 func (g *Gateway) spendStages(c *compiled) stages {
 	return stages{
 		"Call.Labels":  filter.Labels{},
-		"Call.Reserve": &charge.Reserve{Repeats: c.made, Approvals: c.approvals, Reader: c.reader, Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.current.started.Spend.Unresolved, Costs: g.money.Ledger.Costs, Refusing: c.refusing},
+		"Call.Reserve": &charge.Reserve{Approvals: c.approvals, Reader: c.reader, Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.current.started.Spend.Unresolved, Costs: g.money.Ledger.Costs, Refusing: c.refusing},
 		"Call.Measure": charge.Measure{},
 	}
 }

@@ -39,7 +39,6 @@ type compiled struct {
 	account   *account.Client
 	reader    *filter.Reader
 	addresses filter.Addresses
-	made      *once.Repeats
 	approvals *grants.Grants
 	refusing  *charge.Refusing
 	chain     *filter.Chain
@@ -111,11 +110,7 @@ func (g *Gateway) compiled(cfg *settings.Config) (c *compiled, err error) {
 	c.account = account.New(c.client, g.api, agent(g.deps.Version))
 	c.reader = &filter.Reader{Upstream: c.client, Recorder: g.recorder, Agent: c.account.Agent, Gets: c.account.Gets, Health: g.runs.Operation("endpointHealth")}
 	c.addresses = filter.Addresses{Public: platform.PublicRuns(cfg), Balanced: platform.PublicBalanced(cfg)}
-	c.made = &once.Repeats{
-		Finder:    once.Finder{Reader: c.reader, Account: c.account, Time: cfg.Timeouts.Lookup, Patience: cfg.Timeouts.Call + money.Answering, Unresolved: g.current.started.Spend.Unresolved},
-		Addresses: c.addresses,
-	}
-	c.approvals = &grants.Grants{Repeats: c.made.Repeats, Requested: g.alerts.ApprovalRequested}
+	c.approvals = &grants.Grants{Requested: g.alerts.ApprovalRequested}
 	return c, nil
 }
 
@@ -147,8 +142,12 @@ func (g *Gateway) newPipeline(c *compiled, callers *callers.Callers) (*filter.Pi
 		return nil, err
 	}
 	ports := filter.Ports{
-		Gate: g.gate, Counter: g.counts.Limiter, Shares: g.counts.Shares, Ledger: g.money.Ledger, Intents: g.intents, Approvals: g.approvals, Keeper: g.money.Keeper, Recent: recent, Prices: g.catalog, Usage: g.retired.Recorder, Observer: g.decisions,
+		Gate: g.gate, Background: g.background, Counter: g.counts.Limiter, Shares: g.counts.Shares, Ledger: g.money.Ledger, Approvals: g.approvals, Keeper: g.money.Keeper, Recent: recent, Prices: g.catalog, Usage: g.retired.Recorder, Observer: g.decisions,
 		Translators: c.legacy.Translators(),
+		Intents: &once.Deduplicator{
+			Desk: g.intents, Reader: c.reader, Account: c.account, Addresses: c.addresses,
+			Time: c.cfg.Timeouts.Lookup, Patience: c.cfg.Timeouts.Call + money.Answering, Unresolved: g.current.started.Spend.Unresolved,
+		},
 		Sender: &filter.Dispatcher{
 			Upstream: c.client, Run: c.runs.Client, Balanced: c.runs.Balanced, Recorder: g.recorder, Deadline: c.cfg.Timeouts.Call,
 			Streams: g.streams, WebSockets: g.room.WebSockets, Lists: g.room.Lists,
@@ -161,6 +160,6 @@ func (g *Gateway) newPipeline(c *compiled, callers *callers.Callers) (*filter.Pi
 	}
 	return &filter.Pipeline{
 		Chain: c.chain, Ports: ports, Callers: callers.Callers, Table: c.table, Balanced: c.cfg.BalancedDomain(),
-		Authorization: c.client.Authorization, Credential: c.client.Credential, Revision: c.cfg.Revision,
+		Upstream: c.client, Revision: c.cfg.Revision,
 	}, nil
 }

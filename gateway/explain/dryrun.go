@@ -76,8 +76,8 @@ func (r *DryRun) ports() (*filter.Ports, error) {
 		return nil, err
 	}
 	ports := &filter.Ports{
-		Counter: counter{r}, Shares: shares{}, Prices: quoted{r.Pipeline.Ports.Prices}, Recent: recent, Translators: r.Translators,
-		Ledger: &ledger{DryRun: r}, Intents: intents{r}, Approvals: approvals{r},
+		Background: r.Pipeline.Ports.Background, Counter: counter{r}, Shares: shares{}, Prices: quoted{r.Pipeline.Ports.Prices}, Recent: recent, Translators: r.Translators,
+		Ledger: &ledger{DryRun: r}, Approvals: approvals{r},
 		Keeper: &spend.Keeper{Show: r.keepable},
 		Sender: &sender{DryRun: r, made: make(map[string]any)},
 	}

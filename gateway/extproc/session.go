@@ -147,7 +147,7 @@ func (se *session) judge(have http.Header, wrap func(*extprocv3.CommonResponse) 
 		se.pipeline.Chain.Dispatch(se.ctx, ex)()
 		return se.immediate()
 	}
-	auth, err := se.pipeline.Authorization(ex.Caller.Org)
+	auth, err := se.pipeline.Upstream.Authorization(ex.Caller.Org)
 	if err != nil {
 		se.pipeline.Chain.Fail(ex, filter.StageDispatch, err)
 		return se.immediate()
@@ -187,7 +187,7 @@ func (se *session) responseHeaders(req *extprocv3.ProcessingRequest, h *extprocv
 	}
 	ex := se.ex
 	ex.Event.UpstreamLatency = se.server.Recorder.Now().Sub(ex.In.Received)
-	se.pipeline.Credential(ex.Caller.Org).ScrubHeader(header)
+	se.pipeline.Upstream.Credential(ex.Caller.Org).ScrubHeader(header)
 	ex.Receive(code, header)
 	if code >= http.StatusBadRequest && !h.EndOfStream {
 		se.phase = awaitResponseBody
@@ -239,7 +239,7 @@ func (se *session) withoutAnswer(code int, details string) *extprocv3.Processing
 // responseBody completes an error. Of one that exceeds its buffer, Envoy sends the
 // beginning.
 func (se *session) responseBody(b *extprocv3.HttpBody) (*extprocv3.ProcessingResponse, error) {
-	se.ex.Answer.Body = se.pipeline.Credential(se.ex.Caller.Org).Scrub(b.Body)
+	se.ex.Answer.Body = se.pipeline.Upstream.Credential(se.ex.Caller.Org).Scrub(b.Body)
 	return se.immediate(), nil
 }
 

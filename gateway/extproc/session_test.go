@@ -321,19 +321,26 @@ func (l *lodger) Response(context.Context, *filter.Exchange) error {
 	return nil
 }
 
-// TestSessionsThatBreakOffLeaveTheirStages: a caller that hangs up holds nothing
-// that a stage took for it.
-func TestSessionsThatBreakOffLeaveTheirStages(t *testing.T) {
+// acmeClient is a client with the credential of acme.
+func acmeClient(t *testing.T) *upstream.Client {
+	t.Helper()
 	client, err := upstream.New(upstream.Config{BaseURL: "http://127.0.0.1:1"}, map[string]upstream.Credential{"acme": upstream.NewCredential("pk")})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return client
+}
+
+// TestSessionsThatBreakOffLeaveTheirStages: a caller that hangs up holds nothing
+// that a stage took for it.
+func TestSessionsThatBreakOffLeaveTheirStages(t *testing.T) {
+	client := acmeClient(t)
 	for name, messages := range map[string]int{"after the headers": 1, "before the answer": 2} {
 		t.Run(name, func(t *testing.T) {
 			se, _ := newSession(t)
 			l := new(lodger)
 			se.pipeline.Chain.Head, se.pipeline.Chain.Content = []filter.Filter{l}, nil
-			se.pipeline.Authorization = client.Authorization
+			se.pipeline.Upstream = client
 			body := &extprocv3.ProcessingRequest{
 				Request: &extprocv3.ProcessingRequest_RequestBody{RequestBody: &extprocv3.HttpBody{Body: []byte("{}"), EndOfStream: true}},
 			}
@@ -401,7 +408,7 @@ func TestAnswersWantedWhole(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			se, _ := newSession(t)
 			se.pipeline.Chain.Head, se.pipeline.Chain.Content = []filter.Filter{wanting{tc.whole}}, nil
-			se.pipeline.Authorization = func(string) (string, error) { return "Bearer pk-secret", nil }
+			se.pipeline.Upstream = acmeClient(t)
 			se.pipeline.Ports = filter.Ports{Sender: sender{tc.lost}}
 			res, err := se.handle(t.Context(), headers(true, "authorization", "Bearer k"))
 			if err != nil {

@@ -4,7 +4,11 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/dunglas/httpsfv"
+
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // Headers that tell a caller the cost of its call, in USD per hour, or of a run in USD, and
@@ -64,4 +68,35 @@ func (a *Answer) Object() map[string]any {
 		return nil
 	}
 	return object
+}
+
+// WriteHeaders writes cost and budget of a call that has taken something; r may be nil.
+func (r *Reservation) WriteHeaders(h http.Header) {
+	if r == nil || !r.Known || !r.Taken {
+		return
+	}
+	if !r.Free {
+		h.Set(HeaderCost, catalog.Money(r.Takes[spend.Burn]+r.Takes[spend.Cost]).String())
+	}
+	c := r.Quote.Tightest
+	if c == nil {
+		return
+	}
+	item := httpsfv.NewItem(c.Name())
+	for _, p := range []struct {
+		name string
+		n    int64
+	}{{"limit", c.Limit}, {"left", c.Left()}} {
+		if spend.IsMoney(c.Index) {
+			item.Params.Add(p.name, float64(p.n)/1e6)
+		} else {
+			item.Params.Add(p.name, p.n)
+		}
+	}
+	if c.Reached > 0 {
+		item.Params.Add("reached", c.Reached)
+	}
+	if text, err := httpsfv.Marshal(item); err == nil { // a name in ASCII and two numbers
+		h.Set(HeaderBudget, text)
+	}
 }

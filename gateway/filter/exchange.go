@@ -114,8 +114,8 @@ type Exchange struct {
 	Out Outbound
 	// Ports are where the filters' effects go.
 	Ports *Ports
-	// callers are those of the Pipeline.
-	callers *Callers
+	// pipeline is the configuration that the exchange runs under.
+	pipeline *Pipeline
 
 	// RequestID is the caller's X-Request-Id or a fresh one; DecisionID names
 	// the exchange in explanations and is always fresh.
@@ -183,11 +183,19 @@ func newExchange(stages int) *Exchange {
 func (ex *Exchange) child(op *schema.Operation, caller *identity.Caller, params map[string]string) *Exchange {
 	c := newExchange(stagesOfCall)
 	c.In, c.Ports, c.RequestID, c.DecisionID, c.Dialect = ex.In, ex.Ports, ex.RequestID, ex.DecisionID, route.V2
-	c.Operation, c.Caller, c.Tenant, c.callers, c.Params, c.Path.Nested, c.Admission.Slot = op, caller, ex.Tenant, ex.callers, params, true, ex.Admission.Slot
+	c.Operation, c.Caller, c.Tenant, c.pipeline, c.Params, c.Path.Nested, c.Admission.Slot = op, caller, ex.Tenant, ex.pipeline, params, true, ex.Admission.Slot
 	c.Event.Dialect, c.Event.Operation = ex.Event.Dialect, op.ID
 	c.Admission.provisional, c.Admission.changes = ex.Admission.provisional, ex.Admission.changes
 	c.Out.Whole = true
 	return c
+}
+
+// callers returns who may call, nil if that is not configured.
+func (ex *Exchange) callers() *Callers {
+	if ex.pipeline == nil {
+		return nil
+	}
+	return ex.pipeline.Callers
 }
 
 // enter makes a stage the one the exchange is in.
@@ -242,7 +250,7 @@ func (ex *Exchange) Record() *Exchange {
 		event telemetry.Event
 	}{event: *ex.Event}
 	path, params := clip(ex.In.Path), ex.Params
-	if c := ex.callers; c != nil && c.Directory != nil && c.Directory.Within(unescaped(ex.In.Path)) {
+	if c := ex.callers(); c != nil && c.Directory != nil && c.Directory.Within(unescaped(ex.In.Path)) {
 		path, params = "", nil // they have a key
 	}
 	r.ex = Exchange{

@@ -43,7 +43,7 @@ func (f Identify) Request(ctx context.Context, ex *Exchange) error {
 		}
 	}
 	c := ex.Caller
-	ex.Tenant = ex.callers.Tenants[c.Org]
+	ex.Tenant = ex.pipeline.Callers.Tenants[c.Org]
 	ex.Event.Org, ex.Event.Team, ex.Event.Key, ex.Event.Subject = c.Org, c.Team, c.Key, c.Subject
 	return nil
 }
@@ -54,7 +54,7 @@ func (f Identify) find(ctx context.Context, ex *Exchange) error {
 	if err != nil && !errors.Is(err, identity.ErrUnknown) {
 		return err
 	}
-	directory, chain := ex.callers.Directory, ex.In.Certificates
+	directory, chain := ex.pipeline.Callers.Directory, ex.In.Certificates
 	if err != nil {
 		chain = nil // a credential that is none is not replaced by another
 	}
@@ -65,7 +65,7 @@ func (f Identify) find(ctx context.Context, ex *Exchange) error {
 		if err := f.Guard.ask(ex.In.Peer); err != nil {
 			return err
 		}
-		ex.Tenant = ex.callers.Tenants[f.Keyless] // nil where nobody answers: only what nothing is asked for is
+		ex.Tenant = ex.pipeline.Callers.Tenants[f.Keyless] // nil where nobody answers: only what nothing is asked for is
 		return nil
 	}
 	caller, err := directory.Find(ctx, identity.Credentials{Key: key, Chain: chain, Peer: ex.In.Peer, Presented: ex.In.Presented}, ex.In.Received)
@@ -87,7 +87,7 @@ func (f Identify) refuse(ex *Exchange, key string, err error) error {
 	switch {
 	case errors.Is(err, identity.ErrUnavailable):
 		return problem.IssuerUnavailable.New("the token cannot be verified at the moment").With("Retry-After", "10").Because(err)
-	case ex.callers.Partial && !certificate && !identity.IsToken(key):
+	case ex.pipeline.Callers.Partial && !certificate && !identity.IsToken(key):
 		return problem.KeysUnavailable.New("the keys made at run time cannot be read at the moment").With("Retry-After", "1").Because(err)
 	case isToken && token.Verified:
 		return err

@@ -48,21 +48,20 @@ const unread = "unread"
 type Legacy struct {
 	// Names holds the dialects with a single route.
 	Names map[route.Dialect]Namer
-	Now   func() time.Time
 }
 
 // Name implements Filter.
-func (*Legacy) Name() string { return "legacy" }
+func (Legacy) Name() string { return "legacy" }
 
 // Request implements Filter; there is nothing to do on the way in.
-func (*Legacy) Request(context.Context, *Exchange) error { return nil }
+func (Legacy) Request(context.Context, *Exchange) error { return nil }
 
 // Response notes a legacy call and puts the announcement on its answer.
-func (f *Legacy) Response(ctx context.Context, ex *Exchange) error {
+func (f Legacy) Response(ctx context.Context, ex *Exchange) error {
 	if ex.Dialect == route.V2 || ex.Dialect.Runs() || ex.Tenant == nil {
 		return nil
 	}
-	if text := ex.brownouts().Announce(f.Now()); text != "" {
+	if text := ex.brownouts().Announce(ex.In.Received); text != "" {
 		ex.Answer.Header.Set(HeaderBrownout, text)
 	}
 	if ex.Ports.Usage == nil {
@@ -80,7 +79,7 @@ func (f *Legacy) Response(ctx context.Context, ex *Exchange) error {
 }
 
 // operations names the operations of a legacy call.
-func (f *Legacy) operations(ex *Exchange) []string {
+func (f Legacy) operations(ex *Exchange) []string {
 	names, ok := f.Names[ex.Dialect]
 	switch {
 	case ex.Translation.asked != nil:
@@ -96,24 +95,22 @@ func (f *Legacy) operations(ex *Exchange) []string {
 }
 
 // Brownout refuses legacy calls inside the windows their organisation has
-// scheduled. It stands behind Count and Decode, so that refused calls cost
+// scheduled; a request is inside if it was received then. It stands behind Count and Decode, so that refused calls cost
 // their callers as much as served ones, and their operations are known, and
 // before Translate, so that nothing is done.
-type Brownout struct {
-	Now func() time.Time
-}
+type Brownout struct{}
 
 // Name implements Filter.
-func (*Brownout) Name() string { return "brownout" }
+func (Brownout) Name() string { return "brownout" }
 
 // Request answers with the dialect's 503 while a window lasts; Retry-After
 // tells when it is over.
-func (f *Brownout) Request(_ context.Context, ex *Exchange) error {
+func (f Brownout) Request(_ context.Context, ex *Exchange) error {
 	schedule := ex.brownouts()
 	if schedule == nil {
 		return nil
 	}
-	now := f.Now()
+	now := ex.In.Received
 	span, text, ok := schedule.Active(now)
 	if !ok {
 		return nil

@@ -55,12 +55,11 @@ func acme(message string) *filter.Tenant {
 
 // legacyChain has the filters about retired interfaces and an answer behind
 // them.
-func legacyChain(now time.Time) *filter.Chain {
-	clock := func() time.Time { return now }
+func legacyChain() *filter.Chain {
 	return &filter.Chain{
-		Head: []filter.Filter{&filter.Legacy{Now: clock}},
+		Head: []filter.Filter{filter.Legacy{}},
 		Content: []filter.Filter{
-			&filter.Brownout{Now: clock},
+			filter.Brownout{},
 			probe{name: "translate", trail: new([]string), request: local},
 		},
 	}
@@ -88,8 +87,9 @@ func TestBrownouts(t *testing.T) {
 		"a stranger":           {"/v1/docs", "", true, noon, 200, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			chain := legacyChain(tc.now)
+			chain := legacyChain()
 			ex := exchange(tc.path)
+			ex.In.Received = tc.now
 			ex.Ports.Translators = map[route.Dialect]filter.Translator{route.V1: shout{}, route.GraphQL: shout{}}
 			ex.Route = &route.Route{Public: tc.public}
 			if tc.org != "" {
@@ -120,8 +120,9 @@ func TestABrownoutSaysWhyAndUntilWhen(t *testing.T) {
 		"ask the platform team": "ASK THE PLATFORM TEAM",
 		"":                      "THE V1 INTERFACE IS RETIRED AND SWITCHED OFF ON PURPOSE UNTIL 2026-11-21T13:00:00Z; MOVE TO /V2",
 	} {
-		chain := legacyChain(noon.Add(59*time.Minute + 500*time.Millisecond))
+		chain := legacyChain()
 		ex := exchange("/v1/pods")
+		ex.In.Received = noon.Add(59*time.Minute + 500*time.Millisecond)
 		ex.Ports.Translators = map[route.Dialect]filter.Translator{route.V1: shout{}}
 		ex.Route, ex.Caller, ex.Tenant = &route.Route{ID: "listPods"}, &identity.Caller{Org: "acme", Key: "ann"}, acme(message)
 		if chain.RunHead(t.Context(), ex) {
@@ -189,7 +190,7 @@ func TestLegacyCallsAreNoted(t *testing.T) {
 			kept := new(ledger)
 			r := newUsage(t, kept)
 			chain := &filter.Chain{Head: []filter.Filter{
-				&filter.Legacy{Names: map[route.Dialect]filter.Namer{route.GraphQL: roots{}}, Now: func() time.Time { return noon }},
+				filter.Legacy{Names: map[route.Dialect]filter.Namer{route.GraphQL: roots{}}},
 				probe{name: "serve", trail: new([]string), request: tc.request},
 			}}
 			ex := exchange(tc.path)

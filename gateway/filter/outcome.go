@@ -1,11 +1,13 @@
 package filter
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
+	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // SettleTimeout bounds the settlement of a call, which its caller does not wait for
@@ -42,6 +44,13 @@ func (ex *Exchange) Adopt(found map[string]any) error {
 	e := ex.Event
 	e.Outcome, e.Refusal, e.Stage, e.Detail = "", "", "", ""
 	return nil
+}
+
+// Settle writes a settlement to the ledger, even if the caller has left.
+func (ex *Exchange) Settle(ctx context.Context, s *spend.Settlement) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), SettleTimeout)
+	defer cancel()
+	return ex.Ports.Ledger.Settle(ctx, ex.Caller.Org, s)
 }
 
 // Failed keeps the cause of a failure that does not change the answer, unless one is kept.

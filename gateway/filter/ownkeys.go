@@ -27,7 +27,7 @@ func (OwnKeys) Name() string { return "own keys" }
 // included; and in labels. Where the organisation wants that, it refuses a key in the environment and in those headers, too. The input of a job, the
 // body of a chat and the body for a load-balanced endpoint belong to workers and are not searched.
 func (OwnKeys) Request(_ context.Context, ex *Exchange) error {
-	holds := ex.callers.Directory.Within
+	holds := ex.pipeline.Callers.Directory.Within
 	at := ex.keyInHead(holds)
 	if at == "" {
 		at = ex.keyInBody(holds)

@@ -10,9 +10,9 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/gateway/once/intent"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -34,12 +34,14 @@ type Ports struct {
 	Shares Shares
 	// Ledger keeps spending within budgets.
 	Ledger Ledger
-	// Intents keeps the calls that must not be made twice.
+	// Intents keeps the calls that must not be made twice; nil takes every call for the first.
 	Intents Intents
 	// Approvals keeps requests for approval and grants.
 	Approvals Approvals
 	// Keeper leaves idle resources alone.
 	Keeper *spend.Keeper
+	// Background runs creates beside their requests, which they can outlive; it ends with the process.
+	Background *tasks.Group
 	// Sender sends the judged request to the platform.
 	Sender Sender
 	// Recent holds recent reads from the platform.
@@ -86,39 +88,25 @@ type Ledger interface {
 	Balances(ctx context.Context, org string, o spend.Owner) ([]spend.Balance, error)
 }
 
-// Intents is implemented by *once.Desk.
+// Intents is implemented by *once.Deduplicator. All methods but Enter are called for exchanges with Once only.
 type Intents interface {
-	// Wish returns the keys of a wish, Keyed those of one with an Idempotency-Key, and Like
-	// that of all intents whose resources look the same.
-	Wish(org, owner, print string) intent.Wish
-	Keyed(org, owner, print string) intent.Wish
-	Like(org, looks string) string
-	// Try notes an intent unless others of its wish, but for those past, or an answer are
-	// there; without an id it only looks. Note is the ledger's entry for that.
-	Try(ctx context.Context, w *intent.Wish, i *intent.Intent, past []string) (intent.Seen, error)
-	Note(w *intent.Wish, i *intent.Intent, past []string) *spend.Note
-	// Come takes a request in hand, until done, that is about to note an intent. Beside lists
-	// the intents of a wish in hand whose callers wait.
-	Come(caller context.Context, w *intent.Wish, id string) (done func())
-	Beside(w *intent.Wish) []string
-	// Begin takes an intent in hand that was noted not before a time. MaySend reports
-	// whether its call may still be made.
-	Begin(caller context.Context, w *intent.Wish, i intent.Intent, noted time.Time)
+	// Enter begins the intent of a call that must not be made twice, and answers the repeat of a request with an
+	// Idempotency-Key; "" is no key. It sets Once.
+	Enter(ctx context.Context, ex *Exchange, key string) error
+	// MayRepeat reports whether a call whose intent was not noted yet may be the repeat of another.
+	MayRepeat(ctx context.Context, ex *Exchange) bool
+	// Note notes the intent of a call without a reservation, Reserve in one step with the reservation Money.Held. Both
+	// may answer the exchange as the repeat of another; repeated reports this, and then err is the answer's refusal.
+	Note(ctx context.Context, ex *Exchange) error
+	Reserve(ctx context.Context, ex *Exchange) (q spend.Quote, repeated bool, err error)
+	// MaySend reports whether the call of an intent may still be made. Search looks for what a call has made whose answer was lost.
 	MaySend(id string) bool
-	// Fate says whether the caller of another intent waits, which was asked at a time.
-	Fate(ctx context.Context, org string, i *intent.Intent, asked time.Time) intent.Fate
-	// Abandoned reports whether the gateway of an intent has been dead for so long that what its call created is listed.
-	Abandoned(ctx context.Context, i *intent.Intent) bool
-	// Take gives the resource of an intent to another caller. Claim reports whether a
-	// resource was made by an intent.
-	Take(ctx context.Context, w *intent.Wish, i *intent.Intent, resource string) (intent.Intent, bool, error)
-	Claim(ctx context.Context, w *intent.Wish, i *intent.Intent, resource string) (bool, error)
-	// End says how an intent ends, EndLate behind the answer. Ending is the ledger's entry
-	// for that, which Ended reports as written.
-	End(ctx context.Context, w *intent.Wish, i *intent.Intent, e *intent.End) error
-	EndLate(w *intent.Wish, i *intent.Intent, e *intent.End)
-	Ending(w *intent.Wish, i *intent.Intent, e *intent.End) *spend.Ending
-	Ended(i *intent.Intent, e *intent.End)
+	Search(ctx context.Context, ex *Exchange) error
+	// Settle ends the intent in one step with a settlement, End without one. Deliver ends the intent of a legacy
+	// request's call when the request ends, with an answer or, if a is nil, without.
+	Settle(ctx context.Context, ex *Exchange, s *spend.Settlement) error
+	End(ctx context.Context, ex *Exchange) error
+	Deliver(ctx context.Context, ex *Exchange, a *Answer)
 }
 
 // Approvals is implemented by *approval.Store.
@@ -181,11 +169,8 @@ type Pipeline struct {
 	// Balanced is the suffix of the host names of load-balanced endpoints behind the
 	// endpoint's id, ".lb.example.com"; "" has none.
 	Balanced string
-	// Authorization returns the credential a request of an organisation is sent
-	// with, for a door whose requests Envoy sends.
-	Authorization func(org string) (string, error)
-	// Credential returns that credential itself, which such a door takes out of answers.
-	Credential func(org string) upstream.Credential
+	// Upstream has the credentials of organisations, for a door whose requests Envoy sends.
+	Upstream *upstream.Client
 	// Revision names the configuration.
 	Revision string
 }
@@ -195,7 +180,7 @@ func (p *Pipeline) NewExchange(in Inbound) *Exchange {
 	in.Path = p.path(&in)
 	dialect := p.Table.Dialect(in.Path)
 	ex := newExchange(stagesOfRequest)
-	ex.In, ex.Dialect, ex.Ports, ex.callers = in, dialect, &p.Ports, p.Callers
+	ex.In, ex.Dialect, ex.Ports, ex.pipeline = in, dialect, &p.Ports, p
 	*ex.Event = telemetry.Event{
 		Start: in.Received, Revision: p.Revision, Door: in.Door, Dialect: string(dialect), Method: methodLabel(in.Method),
 		Operation: unmatched, Peer: in.Peer, Agent: in.Header.Get("User-Agent"), BytesIn: int64(len(in.Body)),

@@ -31,7 +31,7 @@ func TestARecordStandsByItself(t *testing.T) {
 	if request, _ := ex.Stages(); !cmp.Equal(request, []string{"size", "late"}) {
 		t.Errorf("the exchange has the stages %q", request)
 	}
-	if r.callers != nil || r.Ports != nil || r.Tenant != nil || r.Body.Doc != nil || r.In.Header != nil || r.In.Query != "" || r.Judged.Input.Request.Body != nil {
+	if r.pipeline != nil || r.Ports != nil || r.Tenant != nil || r.Body.Doc != nil || r.In.Header != nil || r.In.Query != "" || r.Judged.Input.Request.Body != nil {
 		t.Errorf("the record holds more than it is to: %+v", r)
 	}
 	if r.Judged.Input.Cost.GPUs != 2 {

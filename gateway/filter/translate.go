@@ -34,16 +34,7 @@ type Translator interface {
 // Translate answers legacy requests. Each v2 call a translator makes runs the
 // chain's call part and is dispatched like any other.
 type Translate struct {
-	API   *schema.API
-	Chain *Chain
-	// Go runs creates beside their requests, which they can outlive, and sees to it
-	// that they end with the process.
-	Go func(f func())
-	// Tell puts the cost of a call on the answer to its request.
-	Tell func(call *Exchange, a *Answer)
-	// Told and Untold end the intent of a call when its request ends, with an answer and
-	// without.
-	Told, Untold func(ctx context.Context, call *Exchange)
+	API *schema.API
 	// Lists bounds the lists of the platform that are translated at once, and the answers made of them until they are sent; more
 	// wait.
 	Lists *Memory
@@ -69,7 +60,7 @@ func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 		in.Account, in.Caller = ex.Caller.Org, ex.Caller.Key
 	}
 	in.Catalog = ex.Tenant != nil
-	calls := &calls{translate: f, parent: ex, lists: held{memory: f.Lists, times: translatedSize}}
+	calls := &calls{api: f.API, parent: ex, lists: held{memory: f.Lists, times: translatedSize}}
 	ex.Translation.lists = &calls.lists
 	out := t.Serve(ctx, ex.Route.ID, in, calls)
 	calls.lists.keep(int64(len(out.Body)))
@@ -83,14 +74,10 @@ func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 		if c.Answer.Header[HeaderReplayed] != nil {
 			ex.Answer.Header.Set(HeaderReplayed, "true")
 		}
-		f.Tell(c, ex.Answer)
+		c.Money.Held.WriteHeaders(ex.Answer.Header)
 	}
 	for _, c := range calls.made {
-		if out.Status < http.StatusInternalServerError && !out.Failed {
-			f.Told(ctx, c)
-		} else {
-			f.Untold(ctx, c)
-		}
+		ex.Ports.Intents.Deliver(ctx, c, ex.Answer)
 	}
 	ex.Event.Calls, ex.Translation.asked, ex.Translation.lost = out.V2, out.Asked, out.Lost
 	if out.Status >= http.StatusBadRequest || out.Failed {
@@ -109,9 +96,9 @@ func (*Translate) Notes(ex *Exchange, _ string) []string {
 
 // calls is the translate.Caller of one legacy request.
 type calls struct {
-	translate *Translate
-	parent    *Exchange
-	lists     held
+	api    *schema.API
+	parent *Exchange
+	lists  held
 
 	mu sync.Mutex // guards the parent's Calls, Event and Limit, and the fields below
 	// begun says that a call was made: the first is counted as the request.
@@ -132,8 +119,7 @@ func open(id string) bool {
 
 // Call implements translate.Caller.
 func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Response, error) {
-	f := c.translate
-	op := f.API.Operation(r.Operation)
+	op := c.api.Operation(r.Operation)
 	if op == nil {
 		return nil, fmt.Errorf("translate: unknown v2 operation %q", r.Operation)
 	}
@@ -166,15 +152,15 @@ func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 
 // run carries a call out, whose answer may only be read.
 func (c *calls) run(ctx context.Context, ex *Exchange, read bool) (*translate.Response, error) {
-	chain, done := c.translate.Chain, func() {}
+	chain, done := ex.pipeline.Chain, func() {}
 	if chain.run(ctx, ex, partCall) {
 		done = chain.Dispatch(ctx, ex)
 	}
 	chain.RunResponse(ctx, ex)
 	done()
 	answer, err := response(ex, read)
-	if c.end(ex) {
-		c.translate.Untold(ctx, ex)
+	if c.end(ex) && ex.Once != nil {
+		ex.Ports.Intents.Deliver(ctx, ex, nil)
 	}
 	row, _ := operation.Of(ex.Operation.ID)
 	switch {
@@ -201,7 +187,7 @@ func (c *calls) create(ctx context.Context, ex *Exchange, onLateSuccess func(con
 	}
 	ended, outlived := make(chan reply, 1), make(chan bool, 1)
 	row, _ := operation.Of(ex.Operation.ID)
-	c.translate.Go(func() {
+	ex.Ports.Background.Go(func() {
 		made, err := c.run(ctx, ex, false)
 		ended <- reply{made, err}
 		if <-outlived && err == nil && made.OK() && onLateSuccess != nil {

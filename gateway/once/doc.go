@@ -1,7 +1,8 @@
 // Package once sees to it that a call is carried out once.
 //
 // Its stages of the chain are [Repeats], which answers the repeat of a request, and
-// [Lookup], which searches for a resource whose create had no answer. [Desk] keeps the
+// [Lookup], which searches for a resource whose create had no answer. Both act through the
+// port that is a [Deduplicator]. [Desk] keeps the
 // intents that a gateway has in hand. It says whether the caller of an intent still
 // waits, to requests here and, asked through the store, to other gateways; it writes
 // ended intents until the store has taken them; and it holds the lease by which other

@@ -15,33 +15,22 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// Finder looks for the resources of creates whose answer was lost.
-type Finder struct {
-	Reader  *filter.Reader
-	Account *account.Client
-	// Time is how long a request may look, 0 for not at all.
-	Time time.Duration
-	// Patience is how long a call may take, and Unresolved how much longer the gateway
-	// looks for its resource.
-	Patience, Unresolved time.Duration
-}
-
 // over reports whether the search for a call's resource is over.
-func (f *Finder) over(age time.Duration) bool { return age > f.Patience+f.Unresolved }
+func (f *Deduplicator) over(age time.Duration) bool { return age > f.Patience+f.Unresolved }
 
 // until is when a request ends that finds out about a create: a legacy one with its
 // time.
-func (f *Finder) until(ctx context.Context, ex *filter.Exchange) time.Time {
+func (f *Deduplicator) until(ctx context.Context, ex *filter.Exchange) time.Time {
 	if end, ok := ctx.Deadline(); ex.Path.Nested && ok {
 		return end
 	}
 	return time.Now().Add(max(f.Time, 3*grace))
 }
 
-// Find looks once for the resource of an intent of this age, and makes it the intent's own.
+// find looks once for the resource of an intent of this age, and makes it the intent's own.
 // A known id decides. Otherwise it is a resource that matches the request and was not
 // there before; nil means that there is nothing such.
-func (f *Finder) Find(ctx context.Context, ex *filter.Exchange, w *intent.Wish, i *intent.Intent, age time.Duration) (map[string]any, error) {
+func (f *Deduplicator) find(ctx context.Context, ex *filter.Exchange, w *intent.Wish, i *intent.Intent, age time.Duration) (map[string]any, error) {
 	row, _ := operation.Of(ex.Operation.ID)
 	if i.Resource != "" {
 		return f.get(ctx, ex, row.Kind, i.Resource)
@@ -58,7 +47,7 @@ func (f *Finder) Find(ctx context.Context, ex *filter.Exchange, w *intent.Wish, 
 			!it.MadeBy(string(row.Kind), spend.About{Name: i.Name, Print: i.Shape}, age) {
 			continue
 		}
-		mine, err := ex.Ports.Intents.Claim(ctx, w, i, claimOf(row.Kind, it.ID))
+		mine, err := f.Desk.Claim(ctx, w, i, claimOf(row.Kind, it.ID))
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +60,7 @@ func (f *Finder) Find(ctx context.Context, ex *filter.Exchange, w *intent.Wish, 
 
 // get reads the resource with an id. Only a 404 says that it is gone: then both results
 // are nil.
-func (f *Finder) get(ctx context.Context, ex *filter.Exchange, kind operation.Kind, id string) (map[string]any, error) {
+func (f *Deduplicator) get(ctx context.Context, ex *filter.Exchange, kind operation.Kind, id string) (map[string]any, error) {
 	ex.Admission.Slot.Rest()
 	defer ex.Admission.Slot.Work()
 	doc, refusal, err := f.Reader.Read(ctx, ex, f.Reader.Gets[kind], map[string]string{"id": id})
@@ -88,7 +77,7 @@ func (f *Finder) get(ctx context.Context, ex *filter.Exchange, kind operation.Ki
 }
 
 // list lists the resources there are of a kind.
-func (f *Finder) list(ctx context.Context, ex *filter.Exchange, kind operation.Kind) ([]account.Listed, error) {
+func (f *Deduplicator) list(ctx context.Context, ex *filter.Exchange, kind operation.Kind) ([]account.Listed, error) {
 	ex.Admission.Slot.Rest()
 	defer ex.Admission.Slot.Work()
 	return f.Account.Records(ctx, ex.Caller.Org, func(k operation.Kind) bool { return k == kind })
@@ -96,7 +85,7 @@ func (f *Finder) list(ctx context.Context, ex *filter.Exchange, kind operation.K
 
 // known lists the resources there are of a kind that do not say when they were made,
 // nil if they do or cannot be listed.
-func (f *Finder) known(ctx context.Context, ex *filter.Exchange, kind operation.Kind) []string {
+func (f *Deduplicator) known(ctx context.Context, ex *filter.Exchange, kind operation.Kind) []string {
 	if dated(kind) {
 		return nil
 	}
@@ -119,10 +108,8 @@ func dated(kind operation.Kind) bool {
 // claimOf names a resource for claims.
 func claimOf(kind operation.Kind, id string) string { return string(kind) + "/" + id }
 
-// ClaimFor makes a resource that of a hold's call; see [spend.Reconciler].
-func ClaimFor(in filter.Intents) func(ctx context.Context, org string, f *spend.Found, h *spend.Hold) (bool, error) {
-	return func(ctx context.Context, org string, f *spend.Found, h *spend.Hold) (bool, error) {
-		w := intent.Wish{Org: org, Owner: h.Owner.Key, Like: in.Like(org, looks(f.Kind, h.About.Name, h.About.Print))}
-		return in.Claim(ctx, &w, &intent.Intent{ID: h.ID, Name: h.About.Name}, claimOf(f.Kind, f.ID))
-	}
+// ClaimHold makes a resource that of a hold's call; see [spend.Reconciler].
+func (d *Desk) ClaimHold(ctx context.Context, org string, f *spend.Found, h *spend.Hold) (bool, error) {
+	w := intent.Wish{Org: org, Owner: h.Owner.Key, Like: d.Like(org, looks(f.Kind, h.About.Name, h.About.Print))}
+	return d.Claim(ctx, &w, &intent.Intent{ID: h.ID, Name: h.About.Name}, claimOf(f.Kind, f.ID))
 }

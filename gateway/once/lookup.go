@@ -4,41 +4,20 @@ import (
 	"context"
 	"mime"
 	"net/http"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/once/intent"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
-	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Lookup finds out the outcome of a create whose answer was lost: it looks for the
+// MaySend reports whether the call of an intent may still be made: no other gateway can have taken this one for dead.
+func (f *Deduplicator) MaySend(id string) bool { return f.Desk.MaySend(id) }
+
+// Search finds out the outcome of a create whose answer was lost: it looks for the
 // resource at growing distances while the request's time lasts. A found resource is the
-// call's answer. It sees the platform's answers as they came.
-type Lookup struct {
-	Finder Finder
-	Now    func() time.Time
-}
-
-// Name implements Filter.
-func (*Lookup) Name() string { return "lookup" }
-
-// Request refuses with 503 a call that may have been taken for one of a dead gateway.
-func (*Lookup) Request(_ context.Context, ex *filter.Exchange) error {
-	if o := ex.Once; o != nil && o.Noted && !ex.Ports.Intents.MaySend(o.Intent.ID) {
-		return problem.RepeatsUnavailable.New("the gateway was held up: nothing was sent").With("Retry-After", "1").Because(errHeldUp)
-	}
-	return nil
-}
-
-// Response replaces an answer that leaves a create open, by the new resource or by
-// 504.
-func (f *Lookup) Response(ctx context.Context, ex *filter.Exchange) error {
+// call's answer; otherwise the answer is 504.
+func (f *Deduplicator) Search(ctx context.Context, ex *filter.Exchange) error {
 	o := ex.Once
-	row, _ := operation.Of(ex.Operation.ID)
-	if o == nil || !o.Noted || row.Verb != operation.VerbCreate {
-		return nil
-	}
 	looks := -1
 	switch o.End = outcome(ex); o.End {
 	case intent.OutcomeNone, intent.OutcomeRefused:
@@ -68,17 +47,17 @@ func (f *Lookup) Response(ctx context.Context, ex *filter.Exchange) error {
 
 // await looks for the resource of a call while its time lasts, and so often at most, unless
 // that is negative.
-func (f *Lookup) await(ctx context.Context, ex *filter.Exchange, o *filter.Once, looks int) (found map[string]any, err error) {
-	if f.Finder.Time == 0 && !ex.Path.Nested {
+func (f *Deduplicator) await(ctx context.Context, ex *filter.Exchange, o *filter.Once, looks int) (found map[string]any, err error) {
+	if f.Time == 0 && !ex.Path.Nested {
 		return nil, nil
 	}
-	ctx, cancel := context.WithDeadline(ctx, f.Finder.until(ctx, ex))
+	ctx, cancel := context.WithDeadline(ctx, f.until(ctx, ex))
 	defer cancel()
 	ex.Admission.Slot.Rest()
 	defer ex.Admission.Slot.Work()
 	for wait := firstPause; looks != 0; looks-- {
 		goes := sleep(ctx, wait)
-		found, err = f.Finder.Find(ctx, ex, &o.Wish, &o.Intent, f.Now().Sub(ex.In.Received))
+		found, err = f.find(ctx, ex, &o.Wish, &o.Intent, f.Reader.Recorder.Now().Sub(ex.In.Received))
 		if found != nil || !goes {
 			break
 		}

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dunglas/httpsfv"
 	"github.com/oklog/ulid/v2"
 
+	"github.com/tollgate-dev/tollgate/gateway/account"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/once/intent"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
@@ -17,48 +17,37 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// maxIdempotencyKey is the longest key, in bytes.
-const maxIdempotencyKey = 255
-
-// Repeats sees to it that a resource is made once. A request whose intent is equal to
-// another one under way is its repeat, unless the caller of that still waits. The answer
+// Deduplicator implements [filter.Intents]: a resource is made once. A request whose intent is equal to
+// another one in flight is its repeat, unless the caller of the other one still waits. The answer
 // to a repeat is not judged: an allowed call stays done, even if policies and
-// budgets would refuse it later. The intent itself is noted with its reservation.
-type Repeats struct {
-	Finder Finder
-	// Addresses rewrites found resources, as Addresses does answers.
+// budgets would refuse it later. It is immutable.
+type Deduplicator struct {
+	// Desk holds the intents of this gateway.
+	Desk *Desk
+	// Reader and Account read resources that may have been made.
+	Reader  *filter.Reader
+	Account *account.Client
+	// Addresses rewrites found resources, as the stage does answers.
 	Addresses filter.Addresses
+	// Time is how long a request may look for a resource, 0 for not at all.
+	Time time.Duration
+	// Patience is how long a call may take, and Unresolved how much longer the gateway
+	// looks for its resource.
+	Patience, Unresolved time.Duration
 }
 
-// stageOnce is the name of the stage.
-const stageOnce = "once"
-
-// Name implements Filter.
-func (*Repeats) Name() string { return stageOnce }
-
-// Request answers a repeat of a request with a key. It refuses with 400 a key that is
-// none, with 422 one that was used for another request, with 409 the repeat of a call
-// that is under way, and with 503 a key while the store cannot be asked.
-func (f *Repeats) Request(ctx context.Context, ex *filter.Exchange) error {
+// Enter begins the intent of a call, and answers the repeat of a request with an Idempotency-Key; "" is no key.
+func (f *Deduplicator) Enter(ctx context.Context, ex *filter.Exchange, key string) error {
 	row, _ := operation.Of(ex.Operation.ID)
-	if !row.Once(ex.Body.Doc) {
-		return nil
-	}
-	key, err := idempotencyKey(ex.In.Header[filter.HeaderIdempotencyKey])
-	if err != nil {
-		return err
-	}
-	if key == "" && row.Verb != operation.VerbCreate {
-		return nil
-	}
-	o := &filter.Once{Keyed: key != "", Print: fingerprint(ex)}
-	o.Wish = ex.Ports.Intents.Wish(ex.Caller.Org, ex.Caller.Key, filter.Digest(ex.Caller.Key, ex.Operation.ID, o.Print))
+	o := &filter.Once{Keyed: key != "", Print: fingerprint(ex), Intent: intent.Intent{ID: ulid.Make().String()}}
+	o.Wish = f.Desk.Wish(ex.Caller.Org, ex.Caller.Key, filter.Digest(ex.Caller.Key, ex.Operation.ID, o.Print))
+	var err error
 	if o.Keyed {
 		of := filter.Digest(ex.Caller.Key, ex.Operation.ID, key)
 		if ex.Path.Nested && row.Verb != operation.VerbCreate { // a legacy request may take several actions
 			of = filter.Digest(of, o.Print)
 		}
-		o.Wish = ex.Ports.Intents.Keyed(ex.Caller.Org, ex.Caller.Key, of)
+		o.Wish = f.Desk.Keyed(ex.Caller.Org, ex.Caller.Key, of)
 		err = f.keyed(ctx, ex, o)
 	}
 	if err == nil && (ex.Answer == nil || o.Noted) {
@@ -69,8 +58,8 @@ func (f *Repeats) Request(ctx context.Context, ex *filter.Exchange) error {
 
 // keyed answers the repeat of a request with a key. Without an answer and an error,
 // the call may be made: the one before has made nothing.
-func (f *Repeats) keyed(ctx context.Context, ex *filter.Exchange, o *filter.Once) error {
-	seen, err := ex.Ports.Intents.Try(ctx, &o.Wish, &intent.Intent{}, nil)
+func (f *Deduplicator) keyed(ctx context.Context, ex *filter.Exchange, o *filter.Once) error {
+	seen, err := f.Desk.Try(ctx, &o.Wish, &intent.Intent{}, nil)
 	switch {
 	case err != nil:
 		return noKeys(err)
@@ -90,7 +79,7 @@ func (f *Repeats) keyed(ctx context.Context, ex *filter.Exchange, o *filter.Once
 		return underWay("the request with this Idempotency-Key is under way")
 	}
 	if row, _ := operation.Of(ex.Operation.ID); row.Verb != operation.VerbCreate {
-		return ex.Ports.Intents.End(ctx, &o.Wish, i, &intent.End{Unlike: true}) // it makes nothing that there would be twice
+		return f.Desk.End(ctx, &o.Wish, i, &intent.End{Unlike: true}) // it makes nothing that there would be twice
 	}
 	if over, err := f.settle(ctx, ex, o, i, seen.Now); over || err != nil || ex.Answer != nil {
 		return err
@@ -105,15 +94,12 @@ func noKeys(err error) error {
 
 func underWay(text string) error { return problem.UnderWay.New(text).With("Retry-After", "2") }
 
-// Prepare fills in the intent of a call that passed the judge.
-func (f *Repeats) Prepare(ctx context.Context, ex *filter.Exchange) error {
+// prepare fills in the intent of a call that passed the policy check.
+func (f *Deduplicator) prepare(ctx context.Context, ex *filter.Exchange) error {
 	o := ex.Once
-	if o == nil {
-		return nil
-	}
 	ex.Hold()
 	row, _ := operation.Of(ex.Operation.ID)
-	o.Intent = intent.Intent{ID: ulid.Make().String(), Print: o.Print}
+	o.Intent.Print = o.Print
 	if row.Verb == operation.VerbCreate {
 		after, _ := ex.Judged.Input.Resource.After.(map[string]any)
 		o.Intent.Name, _ = after["name"].(string)
@@ -123,9 +109,9 @@ func (f *Repeats) Prepare(ctx context.Context, ex *filter.Exchange) error {
 		return err // the request's time is over
 	}
 	if o.Keyed || ex.Path.Nested {
-		o.Intent.Known = f.Finder.known(ctx, ex, row.Kind)
+		o.Intent.Known = f.known(ctx, ex, row.Kind)
 	}
-	o.Wish.Like = ex.Ports.Intents.Like(ex.Caller.Org, looks(row.Kind, o.Intent.Name, o.Intent.Shape))
+	o.Wish.Like = f.Desk.Like(ex.Caller.Org, looks(row.Kind, o.Intent.Name, o.Intent.Shape))
 	return nil
 }
 
@@ -137,18 +123,18 @@ func looks(kind operation.Kind, name, shape string) string {
 // Note notes the intent of a call without a reservation, unless it turns out to be a
 // repeat that is answered. Without the store, a call without a key goes on: as without
 // a gateway, its repeat may make a second one.
-func (f *Repeats) Note(ctx context.Context, ex *filter.Exchange) error {
-	o := ex.Once
-	if o == nil {
-		return nil
+func (f *Deduplicator) Note(ctx context.Context, ex *filter.Exchange) error {
+	if err := f.prepare(ctx, ex); err != nil {
+		return err
 	}
-	defer ex.Ports.Intents.Come(ctx, &o.Wish, o.Intent.ID)()
+	o := ex.Once
+	defer f.Desk.Come(ctx, &o.Wish, o.Intent.ID)()
 	for {
-		seen, err := ex.Ports.Intents.Try(ctx, &o.Wish, &o.Intent, passed(o, ex.Ports.Intents))
+		seen, err := f.Desk.Try(ctx, &o.Wish, &o.Intent, f.passed(o))
 		switch {
 		case err != nil:
 			ex.Once = nil // the store may have noted it, and not have said so: nothing is made under it
-			ex.Ports.Intents.EndLate(&o.Wish, &o.Intent, &intent.End{Unlike: true})
+			f.Desk.EndLate(&o.Wish, &o.Intent, &intent.End{Unlike: true})
 			switch {
 			case o.Keyed:
 				return noKeys(err)
@@ -169,7 +155,7 @@ func (f *Repeats) Note(ctx context.Context, ex *filter.Exchange) error {
 
 // join answers a request that has found other intents of its wish. Without an answer and an
 // error, it is no repeat of those.
-func (f *Repeats) join(ctx context.Context, ex *filter.Exchange, seen intent.Seen) error {
+func (f *Deduplicator) join(ctx context.Context, ex *filter.Exchange, seen intent.Seen) error {
 	if ex.Once.Keyed {
 		return f.keyed(ctx, ex, ex.Once)
 	}
@@ -177,97 +163,93 @@ func (f *Repeats) join(ctx context.Context, ex *filter.Exchange, seen intent.See
 }
 
 // others returns the intents of the wish; none if the store cannot be asked.
-func others(ctx context.Context, ex *filter.Exchange) intent.Seen {
-	seen, err := ex.Ports.Intents.Try(ctx, &ex.Once.Wish, &intent.Intent{}, nil)
+func (f *Deduplicator) others(ctx context.Context, ex *filter.Exchange) intent.Seen {
+	seen, err := f.Desk.Try(ctx, &ex.Once.Wish, &intent.Intent{}, nil)
 	if err != nil {
 		return intent.Seen{}
 	}
 	return seen
 }
 
-// Repeats reports whether a call without a key that was not noted yet may be the repeat
+// MayRepeat reports whether a call without a key that was not noted yet may be the repeat
 // of another.
-func (*Repeats) Repeats(ctx context.Context, ex *filter.Exchange) bool {
+func (f *Deduplicator) MayRepeat(ctx context.Context, ex *filter.Exchange) bool {
 	o := ex.Once
-	return o != nil && !o.Keyed && !o.Noted && len(others(ctx, ex).Intents) > 0
+	return !o.Keyed && !o.Noted && len(f.others(ctx, ex).Intents) > 0
 }
 
-// NoteWith has a step write the intent together with something else, again until the
-// store has it, or the request is answered as a repeat of another. The step gets no note
-// without an intent; a quote that is refused has noted nothing.
-func (f *Repeats) NoteWith(ctx context.Context, ex *filter.Exchange, step func(n *spend.Note) (*spend.Quote, error)) error {
-	o := ex.Once
-	if o == nil {
-		_, _ = step(nil) // it keeps its error
-		return nil
+// Reserve notes the intent of a call in one step with its reservation. A quote that is refused has noted nothing.
+// Of a call for which the ledger fails, the intent is given up: the store may have noted it, and its ending is the
+// reservation's Unsure.
+func (f *Deduplicator) Reserve(ctx context.Context, ex *filter.Exchange) (q spend.Quote, repeated bool, err error) {
+	o, held := ex.Once, ex.Money.Held
+	if o.Intent.Print == "" {
+		if err := f.prepare(ctx, ex); err != nil {
+			return q, true, err
+		}
 	}
-	defer ex.Ports.Intents.Come(ctx, &o.Wish, o.Intent.ID)()
+	defer f.Desk.Come(ctx, &o.Wish, o.Intent.ID)()
 	for {
-		quote, err := step(ex.Ports.Intents.Note(&o.Wish, &o.Intent, passed(o, ex.Ports.Intents)))
-		if err == nil && quote.Refused == nil {
-			f.begin(ctx, ex, quote.Now, quote.Sent)
+		r := held.Reservation
+		r.Note = f.Desk.Note(&o.Wish, &o.Intent, f.passed(o))
+		q, err = ex.Ports.Ledger.Reserve(ctx, ex.Caller.Org, ex.Tenant.Budgets, r)
+		switch {
+		case err == nil:
+			if q.Refused == nil {
+				f.begin(ctx, ex, q.Now, q.Sent)
+			}
+			return q, false, nil
+		case !errors.Is(err, spend.ErrRepeated):
+			ex.Once = nil
+			held.Unsure = f.Desk.Ending(&o.Wish, &o.Intent, &intent.End{Unlike: true})
+			return q, false, err
 		}
-		if !errors.Is(err, spend.ErrRepeated) {
-			return nil
-		}
-		seen, err := ex.Ports.Intents.Try(ctx, &o.Wish, &intent.Intent{}, nil)
+		seen, err := f.Desk.Try(ctx, &o.Wish, &intent.Intent{}, nil)
 		if err != nil {
-			return unknown(ex)
+			return q, true, unknown(ex)
 		}
 		if err := f.join(ctx, ex, seen); err != nil || ex.Answer != nil {
-			return err
+			return q, true, err
 		}
 	}
 }
 
-// EndWith has the intent end together with something else that is written; the entry is
-// nil without an intent. That of a request with a key ends when its answer is kept.
-func (*Repeats) EndWith(ctx context.Context, ex *filter.Exchange, write func(e *spend.Ending) error) error {
+// Settle writes the settlement of a call together with the end of its intent. The intent of a request with a key
+// ends when its answer is kept.
+func (f *Deduplicator) Settle(ctx context.Context, ex *filter.Exchange, s *spend.Settlement) error {
 	o := ex.Once
-	if o == nil || !o.Noted || o.Keyed {
-		return write(nil)
+	if !o.Noted || o.Keyed {
+		return ex.Settle(ctx, s)
 	}
 	e := goesOn(ctx, ex)
-	err := write(ex.Ports.Intents.Ending(&o.Wish, &o.Intent, e))
+	s.Intent = f.Desk.Ending(&o.Wish, &o.Intent, e)
+	err := ex.Settle(ctx, s)
 	if err == nil {
-		ex.Ports.Intents.Ended(&o.Intent, e)
+		f.Desk.Ended(&o.Intent, e)
 	} else {
-		ex.Ports.Intents.EndLate(&o.Wish, &o.Intent, e)
+		f.Desk.EndLate(&o.Wish, &o.Intent, e)
 	}
 	return err
 }
 
 // begin takes the intent in hand, which was noted at a time by the store's clock, and
 // not before another by this gateway's.
-func (*Repeats) begin(ctx context.Context, ex *filter.Exchange, noted, at time.Time) {
+func (f *Deduplicator) begin(ctx context.Context, ex *filter.Exchange, noted, at time.Time) {
 	o := ex.Once
 	o.Noted, o.Intent.Began = true, noted
 	o.Intent = o.Intent.Stored()
-	ex.Ports.Intents.Begin(ctx, &o.Wish, o.Intent, at)
-}
-
-// Drop has the exchange go on without its intent, which the store may have noted
-// although it did not say so. It returns the ending of that, nil without an intent.
-func (*Repeats) Drop(ex *filter.Exchange) *spend.Ending {
-	o := ex.Once
-	if ex.Once = nil; o == nil {
-		return nil
-	}
-	return ex.Ports.Intents.Ending(&o.Wish, &o.Intent, &intent.End{Unlike: true})
+	f.Desk.Begin(ctx, &o.Wish, o.Intent, at)
 }
 
 // errHeldUp is why a call is not made.
 var errHeldUp = errors.New("the gateway stood still, and may have been taken for dead")
 
-// Response has the intent end. A call refused before it was noted may be a repeat:
+// End ends the intent of a call on the way out. A call refused before it was noted may be a repeat:
 // an allowed call stays done.
-func (f *Repeats) Response(ctx context.Context, ex *filter.Exchange) error {
+func (f *Deduplicator) End(ctx context.Context, ex *filter.Exchange) error {
 	o := ex.Once
-	if o == nil {
-		return nil
-	}
 	if refused := ex.Event.Refusal; !o.Noted && !o.Keyed && refused != "" && refused != string(problem.OutcomeUnknown) {
-		if seen := others(ctx, ex); len(seen.Intents) > 0 {
+		if seen := f.others(ctx, ex); len(seen.Intents) > 0 {
 			if err := f.wait(ctx, ex, seen); err != nil {
 				return err
 			}
@@ -286,7 +268,7 @@ func (f *Repeats) Response(ctx context.Context, ex *filter.Exchange) error {
 // keep writes the answer to a request with a key. A call that the gateway refused, or that
 // the platform has certainly not begun, is forgotten, so that it can be tried again. So is each
 // call of a legacy request that made nothing: the request goes on to its next candidate.
-func (*Repeats) keep(ctx context.Context, ex *filter.Exchange) {
+func (f *Deduplicator) keep(ctx context.Context, ex *filter.Exchange) {
 	o := ex.Once
 	e := goesOn(ctx, ex)
 	if settled(ex) && (!ex.Path.Nested || ex.Answer.Status < http.StatusMultipleChoices) {
@@ -298,21 +280,21 @@ func (*Repeats) keep(ctx context.Context, ex *filter.Exchange) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), filter.SettleTimeout)
 	defer cancel()
-	ex.Failed(ex.Ports.Intents.End(ctx, &o.Wish, &o.Intent, e))
+	ex.Failed(f.Desk.End(ctx, &o.Wish, &o.Intent, e))
 }
 
 // end tells the store how the intent ends: behind the answer, if that is all there is
 // to say.
-func (*Repeats) end(ctx context.Context, ex *filter.Exchange) {
+func (f *Deduplicator) end(ctx context.Context, ex *filter.Exchange) {
 	o := ex.Once
 	e := goesOn(ctx, ex)
 	if e.Next == nil {
-		ex.Ports.Intents.EndLate(&o.Wish, &o.Intent, e)
+		f.Desk.EndLate(&o.Wish, &o.Intent, e)
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), filter.SettleTimeout)
 	defer cancel()
-	ex.Failed(ex.Ports.Intents.End(ctx, &o.Wish, &o.Intent, e))
+	ex.Failed(f.Desk.End(ctx, &o.Wish, &o.Intent, e))
 }
 
 // goesOn is how the intent goes on, by how its call has ended and whether its caller
@@ -340,36 +322,22 @@ func goesOn(ctx context.Context, ex *filter.Exchange) *intent.End {
 	return &intent.End{Unlike: true}
 }
 
-// Told has the intent of a legacy request's call end with that request, whose caller was
-// told if it is still there.
-func (f *Repeats) Told(ctx context.Context, ex *filter.Exchange) {
-	switch o := ex.Once; {
-	case left(ctx):
-		f.Untold(ctx, ex)
-	case o != nil && o.End == intent.OutcomeMade && !o.Keyed:
-		ex.Ports.Intents.EndLate(&o.Wish, &o.Intent, &intent.End{})
-	}
-}
-
-// Untold leaves the intent of a legacy request's call to a repeat.
-func (*Repeats) Untold(ctx context.Context, ex *filter.Exchange) {
+// Deliver ends the intent of a legacy request's call when the request ends with a. If a is nil or says that the request failed, or
+// if its caller has left, the resource is left to a repeat.
+func (f *Deduplicator) Deliver(ctx context.Context, ex *filter.Exchange, a *filter.Answer) {
 	o := ex.Once
-	if o == nil || o.End != intent.OutcomeMade || o.Keyed {
+	switch {
+	case o.End != intent.OutcomeMade || o.Keyed:
+		return
+	case a != nil && a.Status < http.StatusInternalServerError && !a.Failed && !left(ctx):
+		f.Desk.EndLate(&o.Wish, &o.Intent, &intent.End{})
 		return
 	}
 	next := o.Intent
 	next.Left = true
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), filter.SettleTimeout)
 	defer cancel()
-	ex.Failed(ex.Ports.Intents.End(ctx, &o.Wish, &o.Intent, &intent.End{Next: &next}))
-}
-
-// Notes implements Noter.
-func (*Repeats) Notes(ex *filter.Exchange, _ string) []string {
-	if ex.Adopted == "" || ex.Sent != filter.NotSent {
-		return nil
-	}
-	return []string{ex.Adopted + " was made by an earlier request whose answer was lost"}
+	ex.Failed(f.Desk.End(ctx, &o.Wish, &o.Intent, &intent.End{Next: &next}))
 }
 
 // settled reports whether the platform has decided about a call: an answer that says
@@ -397,32 +365,6 @@ func kept(a *filter.Answer, print string) *intent.Answer {
 		}
 	}
 	return &intent.Answer{Print: print, Status: a.Status, Header: h, Body: a.Body}
-}
-
-// idempotencyKey reads the key, "" if there is none. The draft has it a string of
-// RFC 9651; as clients send it, quotation marks may be missing.
-func idempotencyKey(values []string) (string, error) {
-	switch {
-	case len(values) == 0:
-		return "", nil
-	case len(values) > 1:
-		return "", problem.BadRequest.New("more than one " + filter.HeaderIdempotencyKey)
-	}
-	key := strings.TrimSpace(values[0])
-	if strings.HasPrefix(key, `"`) {
-		item, err := httpsfv.UnmarshalItem(values)
-		text, ok := item.Value.(string)
-		if err != nil || !ok {
-			return "", problem.BadRequest.New("the " + filter.HeaderIdempotencyKey + " is not a string of RFC 9651")
-		}
-		key = text
-	} else if strings.ContainsAny(key, "\", \t;") {
-		return "", problem.BadRequest.New("the " + filter.HeaderIdempotencyKey + " is not a string of RFC 9651")
-	}
-	if key == "" || len(key) > maxIdempotencyKey {
-		return "", problem.BadRequest.Newf("the %s must have 1 to %d bytes", filter.HeaderIdempotencyKey, maxIdempotencyKey)
-	}
-	return key, nil
 }
 
 // fingerprint is the same for requests of an operation that ask for the same.

@@ -28,9 +28,9 @@ const (
 
 // wait has a request wait until it is known of every other intent of its wish whether
 // its caller waits, too. It is answered with the resource of one whose caller does not.
-func (f *Repeats) wait(ctx context.Context, ex *filter.Exchange, seen intent.Seen) error {
+func (f *Deduplicator) wait(ctx context.Context, ex *filter.Exchange, seen intent.Seen) error {
 	o := ex.Once
-	o.Until = f.Finder.until(ctx, ex)
+	o.Until = f.until(ctx, ex)
 	nap, cancel := context.WithDeadline(ctx, o.Until)
 	defer cancel()
 	ex.Admission.Slot.Rest()
@@ -44,7 +44,7 @@ func (f *Repeats) wait(ctx context.Context, ex *filter.Exchange, seen intent.See
 			return unknown(ex)
 		}
 		o.Glances++
-		if seen, err = ex.Ports.Intents.Try(ctx, &o.Wish, &intent.Intent{}, nil); err != nil {
+		if seen, err = f.Desk.Try(ctx, &o.Wish, &intent.Intent{}, nil); err != nil {
 			return unknown(ex)
 		}
 	}
@@ -52,15 +52,15 @@ func (f *Repeats) wait(ctx context.Context, ex *filter.Exchange, seen intent.See
 
 // passed lists the intents that do not stand in the way of this one: their callers are
 // known to wait, too.
-func passed(o *filter.Once, in filter.Intents) []string {
+func (f *Deduplicator) passed(o *filter.Once) []string {
 	if o.Keyed || o.Glances < patient {
 		return o.Past
 	}
-	return append(slices.Clip(o.Past), in.Beside(&o.Wish)...)
+	return append(slices.Clip(o.Past), f.Desk.Beside(&o.Wish)...)
 }
 
 // turn looks at the other intents once, and reports whether there is one to wait for.
-func (f *Repeats) turn(ctx context.Context, ex *filter.Exchange, seen intent.Seen, look *pause) (waits bool, err error) {
+func (f *Deduplicator) turn(ctx context.Context, ex *filter.Exchange, seen intent.Seen, look *pause) (waits bool, err error) {
 	o := ex.Once
 	due := sync.OnceValue(look.due)
 	if o.Glances == patient {
@@ -80,7 +80,7 @@ func (f *Repeats) turn(ctx context.Context, ex *filter.Exchange, seen intent.See
 				return false, err
 			}
 			waits = waits || !over
-		case o.Glances >= patient && ex.Ports.Intents.Fate(ctx, ex.Caller.Org, it, o.Asked) == intent.There:
+		case o.Glances >= patient && f.Desk.Fate(ctx, ex.Caller.Org, it, o.Asked) == intent.There:
 			o.Past = append(o.Past, it.ID)
 		default:
 			waits = true
@@ -91,29 +91,28 @@ func (f *Repeats) turn(ctx context.Context, ex *filter.Exchange, seen intent.See
 
 // gone reports whether an intent has no caller any more who waits, or nobody who would
 // tell. A call that takes longer than one can has been lost with its gateway.
-func (f *Repeats) gone(ctx context.Context, ex *filter.Exchange, o *filter.Once, i *intent.Intent, now time.Time) bool {
-	return i.Age(now) > f.Finder.Patience ||
-		ex.Ports.Intents.Fate(ctx, ex.Caller.Org, i, o.Asked) == intent.Gone
+func (f *Deduplicator) gone(ctx context.Context, ex *filter.Exchange, o *filter.Once, i *intent.Intent, now time.Time) bool {
+	return i.Age(now) > f.Patience ||
+		f.Desk.Fate(ctx, ex.Caller.Org, i, o.Asked) == intent.Gone
 }
 
 // settle looks once for the resource of an intent whose caller has gone, and answers with
 // it. over says that there is no such intent any more: it has made nothing, or another
 // request was answered with that.
-func (f *Repeats) settle(ctx context.Context, ex *filter.Exchange, o *filter.Once, i *intent.Intent, now time.Time) (over bool, err error) {
+func (f *Deduplicator) settle(ctx context.Context, ex *filter.Exchange, o *filter.Once, i *intent.Intent, now time.Time) (over bool, err error) {
 	f.recall(ex, o, i)
 	look, cancel := context.WithCancel(ctx)
 	if !o.Until.IsZero() {
 		look, cancel = context.WithDeadline(ctx, o.Until)
 	}
 	defer cancel()
-	found, err := f.Finder.Find(look, ex, &o.Wish, i, i.Age(now))
-	ports := ex.Ports.Intents
+	found, err := f.find(look, ex, &o.Wish, i, i.Age(now))
 	switch {
 	case err != nil:
 		ex.Event.Cause = err
 		return false, nil
-	case found == nil && (i.Resource != "" && i.Age(now) > fresh || i.Resource == "" && (f.Finder.over(i.Age(now)) || ports.Abandoned(ctx, i))):
-		if err := ports.End(ctx, &o.Wish, i, &intent.End{Unlike: true}); err != nil {
+	case found == nil && (i.Resource != "" && i.Age(now) > fresh || i.Resource == "" && (f.over(i.Age(now)) || f.Desk.Abandoned(ctx, i))):
+		if err := f.Desk.End(ctx, &o.Wish, i, &intent.End{Unlike: true}); err != nil {
 			return false, nil // it is tried again
 		}
 		return true, nil
@@ -121,7 +120,7 @@ func (f *Repeats) settle(ctx context.Context, ex *filter.Exchange, o *filter.Onc
 		return false, nil
 	}
 	id, _ := found["id"].(string)
-	mine, taken, err := ports.Take(ctx, &o.Wish, i, id)
+	mine, taken, err := f.Desk.Take(ctx, &o.Wish, i, id)
 	if err != nil || !taken {
 		return err == nil, nil
 	}
@@ -131,13 +130,13 @@ func (f *Repeats) settle(ctx context.Context, ex *filter.Exchange, o *filter.Onc
 
 // recall gives a wish the looks of an intent: a request that was not judged does not
 // know its own.
-func (f *Repeats) recall(ex *filter.Exchange, o *filter.Once, i *intent.Intent) {
+func (f *Deduplicator) recall(ex *filter.Exchange, o *filter.Once, i *intent.Intent) {
 	row, _ := operation.Of(ex.Operation.ID)
-	o.Wish.Like = ex.Ports.Intents.Like(ex.Caller.Org, looks(row.Kind, i.Name, i.Shape))
+	o.Wish.Like = f.Desk.Like(ex.Caller.Org, looks(row.Kind, i.Name, i.Shape))
 }
 
 // give answers with the resource of an earlier call.
-func (f *Repeats) give(ctx context.Context, ex *filter.Exchange, found map[string]any) error {
+func (f *Deduplicator) give(ctx context.Context, ex *filter.Exchange, found map[string]any) error {
 	if err := ex.Adopt(found); err != nil {
 		return err
 	}

@@ -24,8 +24,6 @@ import (
 
 // Grants lets calls pass that were refused and that operators have approved.
 type Grants struct {
-	// Repeats reports whether a call may be the repeat of another, which was allowed.
-	Repeats func(ctx context.Context, ex *filter.Exchange) bool
 	// Requested is called with each new request for approval, but not in dry runs.
 	Requested func(ctx context.Context, org string, r *approval.Record)
 }
@@ -54,7 +52,7 @@ func (f *Grants) Approve(ctx context.Context, ex *filter.Exchange, violations []
 
 // take returns the grant that covers some refusals, or asks for one and returns nil.
 func (f *Grants) take(ctx context.Context, ex *filter.Exchange, refusals []approval.Refusal, p *problem.Problem) *approval.Record {
-	if f.Repeats(ctx, ex) {
+	if ex.Once != nil && ex.Ports.Intents.MayRepeat(ctx, ex) {
 		return nil // Once answers it on the way out: the repeated call was allowed
 	}
 	question, err := question(ex)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dunglas/httpsfv"
 	"github.com/oklog/ulid/v2"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
@@ -25,8 +24,6 @@ import (
 // committed or released. It stands behind the judge, which knows the state that the call
 // leads to.
 type Reserve struct {
-	// Repeats keeps the intents of calls, and answers those that are repeats of others.
-	Repeats Noting
 	// Approvals lets calls pass a budget that were approved.
 	Approvals Approving
 	// Reader reads an endpoint of the organisation, by the operation Workers its workers.
@@ -39,21 +36,6 @@ type Reserve struct {
 	Costs *spend.RunCosts
 	// Refusing remembers the endpoints that refuse a request for usage reports; required.
 	Refusing *Refusing
-}
-
-// Noting keeps the intents of calls that must not be made twice. Its methods do nothing
-// for other calls.
-type Noting interface {
-	// Prepare fills in the intent of a call that passed the judge.
-	Prepare(ctx context.Context, ex *filter.Exchange) error
-	// Note notes the intent of a call without a reservation, and NoteWith together with one.
-	// Both may answer the exchange, as a repeat of another.
-	Note(ctx context.Context, ex *filter.Exchange) error
-	NoteWith(ctx context.Context, ex *filter.Exchange, step func(n *spend.Note) (*spend.Quote, error)) error
-	// Drop has the call go on without its intent, and returns the ending of that.
-	Drop(ex *filter.Exchange) *spend.Ending
-	// EndWith ends the intent together with a settlement.
-	EndWith(ctx context.Context, ex *filter.Exchange, write func(e *spend.Ending) error) error
 }
 
 // Approving takes the approval of a call. It returns the violations that it lifts, nil without one.
@@ -77,11 +59,11 @@ func (f *Reserve) Request(ctx context.Context, ex *filter.Exchange) error {
 	if row.Kind == operation.KindJob {
 		return f.requestRun(ctx, ex, &row)
 	}
-	if err := f.Repeats.Prepare(ctx, ex); err != nil {
-		return err
-	}
 	if !reserved(ex, row, verb) {
-		return f.Repeats.Note(ctx, ex)
+		if ex.Once == nil {
+			return nil
+		}
+		return ex.Ports.Intents.Note(ctx, ex)
 	}
 	ex.Hold()
 	r, raises, err := f.asks(ex, plan, row.Kind, verb)
@@ -89,21 +71,21 @@ func (f *Reserve) Request(ctx context.Context, ex *filter.Exchange) error {
 		return err
 	}
 	ex.Money.Held = r
-	return f.admit(ctx, ex, plan, raises)
+	return f.admit(ctx, ex, raises)
 }
 
 // admit asks the ledger for room, and refuses with 402 a call without room that was not
 // approved.
-func (f *Reserve) admit(ctx context.Context, ex *filter.Exchange, plan *spend.Plan, raises bool) error {
+func (f *Reserve) admit(ctx context.Context, ex *filter.Exchange, raises bool) error {
 	r := ex.Money.Held
-	if err := f.reserve(ctx, ex, plan, raises); err != nil || ex.Answer != nil || r.Quote.Refused == nil {
+	if err := reserve(ctx, ex, raises); err != nil || ex.Answer != nil || r.Quote.Refused == nil {
 		return err
 	}
 	var err error
-	if r.Waived, err = f.waive(ctx, ex, plan, &r.Quote); err != nil {
+	if r.Waived, err = f.waive(ctx, ex, &r.Quote); err != nil {
 		return err
 	}
-	if err := f.reserve(ctx, ex, plan, raises); err != nil {
+	if err := reserve(ctx, ex, raises); err != nil {
 		return err
 	}
 	if r.Quote.Refused != nil {
@@ -114,30 +96,32 @@ func (f *Reserve) admit(ctx context.Context, ex *filter.Exchange, plan *spend.Pl
 
 // reserve asks the ledger for room, unless the call turns out to be a repeat that is
 // answered.
-func (f *Reserve) reserve(ctx context.Context, ex *filter.Exchange, plan *spend.Plan, raises bool) error {
+func reserve(ctx context.Context, ex *filter.Exchange, raises bool) error {
 	r := ex.Money.Held
-	var err error
-	answered := f.Repeats.NoteWith(ctx, ex, func(n *spend.Note) (*spend.Quote, error) {
-		r.Note = n
-		r.Quote, err = ex.Ports.Ledger.Reserve(ctx, ex.Caller.Org, plan, r.Reservation)
-		return &r.Quote, err
-	})
+	q, repeated, err := quote(ctx, ex)
+	r.Quote = q
 	switch {
-	case answered != nil, ex.Answer != nil:
+	case repeated:
 		ex.Money.Held = nil
-		return answered
+		return err
 	case err == nil:
-		r.Known = true
-		r.Owner = r.Quote.Owner
+		r.Known, r.Owner = true, q.Owner
 	case raises:
-		r.Unsure = f.Repeats.Drop(ex)
 		return problem.LedgerUnavailable.New("the ledger of spending cannot be asked at the moment, and this call raises what is spent").
 			With("Retry-After", "1").Because(err)
 	default:
 		ex.Event.Cause = err
-		r.Unsure = f.Repeats.Drop(ex) // as where repeats cannot be told
 	}
 	return nil
+}
+
+// quote makes the reservation of a call, together with its intent if the call must not be made twice.
+func quote(ctx context.Context, ex *filter.Exchange) (q spend.Quote, repeated bool, err error) {
+	if ex.Once != nil {
+		return ex.Ports.Intents.Reserve(ctx, ex)
+	}
+	q, err = ex.Ports.Ledger.Reserve(ctx, ex.Caller.Org, ex.Tenant.Budgets, ex.Money.Held.Reservation)
+	return q, false, err
 }
 
 // reserved reports whether the ledger is asked before a call is made.
@@ -218,14 +202,14 @@ func seconds(t time.Time) int64 {
 
 // waive lets a call pass the ceilings it would pass over, if the budgets of all are
 // approvable and it was approved: it returns their names, and otherwise the refusal.
-func (f *Reserve) waive(ctx context.Context, ex *filter.Exchange, plan *spend.Plan, q *spend.Quote) (waived []string, err error) {
+func (f *Reserve) waive(ctx context.Context, ex *filter.Exchange, q *spend.Quote) (waived []string, err error) {
 	p := overBudget(q.Refused)
 	var passed []policies.Violation
 	for _, c := range q.Ceilings {
 		if !c.Passed() {
 			continue
 		}
-		if !plan.Budget(c.Scope).Approvable {
+		if !ex.Tenant.Budgets.Budget(c.Scope).Approvable {
 			return nil, p
 		}
 		waived = append(waived, c.Name())
@@ -314,67 +298,27 @@ func (f *Reserve) Response(ctx context.Context, ex *filter.Exchange) error {
 	}
 	s := f.settlement(ctx, ex, r)
 	s.Hold, s.Owner, s.About = r.Hold, r.Owner, r.About
-	f.end(ctx, ex, s)
+	end(ctx, ex, s)
 	if s.End == spend.Commit && !s.Gone {
 		r.Takes = s.Amounts
 	}
 	r.Taken = s.End == spend.Commit || s.Wait > 0
-	tell(r, ex.Answer)
+	r.WriteHeaders(ex.Answer.Header)
 	return nil
 }
 
 // end carries a settlement out, and ends the intent with it.
-func (f *Reserve) end(ctx context.Context, ex *filter.Exchange, s *spend.Settlement) {
+func end(ctx context.Context, ex *filter.Exchange, s *spend.Settlement) {
 	if ex.Money.Held != nil { // not so for a read of a job
 		s.Intent = ex.Money.Held.Unsure
 	}
-	err := f.Repeats.EndWith(ctx, ex, func(e *spend.Ending) error {
-		if e != nil {
-			s.Intent = e
-		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), filter.SettleTimeout)
-		defer cancel()
-		return ex.Ports.Ledger.Settle(ctx, ex.Caller.Org, s)
-	})
+	var err error
+	if ex.Once != nil {
+		err = ex.Ports.Intents.Settle(ctx, ex, s)
+	} else {
+		err = ex.Settle(ctx, s)
+	}
 	ex.Failed(err) // it is queued, and delivered when the store answers
-}
-
-// Tell puts cost and budget of a call on the answer that it is a part of.
-func Tell(call *filter.Exchange, a *filter.Answer) {
-	if r := call.Money.Held; r != nil {
-		tell(r, a)
-	}
-}
-
-// tell puts cost and budget on the answer to a call that has taken something.
-func tell(r *filter.Reservation, a *filter.Answer) {
-	if !r.Known || !r.Taken {
-		return
-	}
-	if !r.Free {
-		a.Header.Set(filter.HeaderCost, catalog.Money(r.Takes[spend.Burn]+r.Takes[spend.Cost]).String())
-	}
-	c := r.Quote.Tightest
-	if c == nil {
-		return
-	}
-	item := httpsfv.NewItem(c.Name())
-	for _, p := range []struct {
-		name string
-		n    int64
-	}{{"limit", c.Limit}, {"left", c.Left()}} {
-		if spend.IsMoney(c.Index) {
-			item.Params.Add(p.name, float64(p.n)/1e6)
-		} else {
-			item.Params.Add(p.name, p.n)
-		}
-	}
-	if c.Reached > 0 {
-		item.Params.Add("reached", c.Reached)
-	}
-	if text, err := httpsfv.Marshal(item); err == nil { // a name in ASCII and two numbers
-		a.Header.Set(filter.HeaderBudget, text)
-	}
 }
 
 // settlement returns the outcome of a call, by how far it came and by the

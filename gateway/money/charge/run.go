@@ -52,7 +52,7 @@ func (f *Reserve) requestRun(ctx context.Context, ex *filter.Exchange, row *oper
 		}
 	}
 	r.Takes, ex.Money.Held = r.After, r
-	if err := f.admit(ctx, ex, plan, plan.Accrues(owner)); err != nil {
+	if err := f.admit(ctx, ex, plan.Accrues(owner)); err != nil {
 		return err
 	}
 	if price.PerTokens > 0 {
@@ -100,12 +100,12 @@ func (f *Reserve) responseRun(ctx context.Context, ex *filter.Exchange, row *ope
 	case r == nil:
 		a.AtEnd(func() { f.saw(ctx, ex, price) })
 	case a.Stream != nil && a.Relayed && a.Status < http.StatusBadRequest:
-		a.AtEnd(func() { f.end(ctx, ex, f.settlementRun(ex, row, price)) })
+		a.AtEnd(func() { end(ctx, ex, f.settlementRun(ex, row, price)) })
 		r.Taken = true
-		tell(r, a)
+		r.WriteHeaders(a.Header)
 	default:
 		s := f.settlementRun(ex, row, price)
-		f.end(ctx, ex, s)
+		end(ctx, ex, s)
 		switch {
 		case s.End == spend.Commit && s.Full:
 			r.Takes[spend.Cost] = max(r.Takes[spend.Cost], r.About.Most)
@@ -113,7 +113,7 @@ func (f *Reserve) responseRun(ctx context.Context, ex *filter.Exchange, row *ope
 			r.Takes = s.Amounts
 		}
 		r.Taken = s.End != spend.Release
-		tell(r, a)
+		r.WriteHeaders(a.Header)
 	}
 }
 
@@ -175,7 +175,7 @@ func (f *Reserve) saw(ctx context.Context, ex *filter.Exchange, price catalog.Ru
 	amounts, known := costOf(ex.Money.Ran, ex.Params["id"], price, whole)
 	if known || whole {
 		job := spend.Job{Endpoint: ex.Params["id"], ID: ex.Params["jobId"]}
-		f.end(ctx, ex, &spend.Settlement{
+		end(ctx, ex, &spend.Settlement{
 			Hold: jobHold(job.Endpoint, job.ID), Job: &job, End: spend.Commit, Amounts: amounts, Full: !known, Kind: string(operation.KindJob),
 			About: spend.About{Operation: ex.Operation.ID, Decision: ex.DecisionID, Name: job.Endpoint},
 		})
