@@ -9,7 +9,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tenants"
-	"github.com/tollgate-dev/tollgate/gateway/trie"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
@@ -17,28 +16,27 @@ import (
 // keyRef names a key made at run time.
 type keyRef struct{ org, id string }
 
-// Callers are those of a configuration, with the keys made at run time that are in force beside its own. They are immutable; those after
-// a change of keys share everything that did not change.
+// Callers are the callers of a configuration and the keys made at run time that are in force. Callers are immutable.
 type Callers struct {
 	*filter.Callers
 
-	// orgs are the organisations of the configuration, by id, with the keys made at run time that are in force.
+	// orgs are the organisations of the configuration, by ID, with the keys made at run time that are in force.
 	orgs map[string]*settings.Org
-	// plans are the budgets of the organisations that have some, by id, with those of the same keys.
+	// plans are the budgets of the organisations that have some, by ID, with the budgets of these keys.
 	plans map[string]*spend.Plan
 	of    map[string]organisation
+	keys  *identity.Directory // of the configuration alone
 
-	ids  map[string]map[string]bool // of the keys of the configuration, by organisation
-	keys *identity.Directory        // of the configuration alone
-
-	made   map[string]trie.Map[string, *madeKey] // in force or not, by organisation
-	secret trie.Map[identity.Digest, []keyRef]   // to the keys of made that have it and are not revoked
+	// known are the keys made at run time, in force or not, by organisation; holders are the known keys with a secret that are not revoked.
+	known   map[string]*orgKeys
+	holders map[identity.Digest][]keyRef
 }
 
-// organisation holds the facts that callers of the configuration alone have.
+// organisation holds the facts about an organisation that callers of the configuration alone have.
 type organisation struct {
 	tenant *filter.Tenant
 	plan   *spend.Plan
+	ids    map[string]bool // of its keys
 	// budgeted counts the keys made at run time that are in force with a budget.
 	budgeted int
 }
@@ -63,57 +61,40 @@ func (s *Keys) Callers(cfg *settings.Config) (*Callers, error) {
 	}
 	c := &Callers{
 		Callers: &filter.Callers{Directory: keys, Tenants: all}, keys: keys, orgs: make(map[string]*settings.Org, len(cfg.Orgs)),
-		plans: make(map[string]*spend.Plan, len(cfg.Orgs)),
-		of:    make(map[string]organisation, len(cfg.Orgs)), ids: make(map[string]map[string]bool, len(cfg.Orgs)),
+		plans: make(map[string]*spend.Plan, len(cfg.Orgs)), of: make(map[string]organisation, len(cfg.Orgs)),
+		holders: make(map[identity.Digest][]keyRef),
 	}
 	for i := range cfg.Orgs {
 		o := &cfg.Orgs[i]
-		one := organisation{tenant: all[o.ID], plan: tenants.Budgets(o)}
 		ids := make(map[string]bool, len(o.Keys))
 		for j := range o.Keys {
 			ids[o.Keys[j].ID] = true
 		}
-		c.orgs[o.ID], c.of[o.ID], c.ids[o.ID] = o, one, ids
-		if one.tenant.Budgets != nil {
-			c.plans[o.ID] = one.tenant.Budgets
+		c.orgs[o.ID], c.of[o.ID] = o, organisation{tenant: all[o.ID], plan: tenants.Budgets(o), ids: ids}
+		if t := all[o.ID]; t.Budgets != nil {
+			c.plans[o.ID] = t.Budgets
 		}
 	}
-	known := *s.keyring.known.Load()
-	ids := make(map[string][]string, len(known))
-	for org, r := range known {
-		for id := range r.records.All() {
-			ids[org] = append(ids[org], id)
-		}
-	}
-	return c.with(known, ids, s.keyring.partial())
+	return s.with(c)
 }
 
-// apply puts the keys in force that are known now, of which some have changed, by organisation.
-func (s *Keys) apply(changed map[string][]string) {
-	s.deps.Apply(func(c *Callers) (*Callers, error) {
-		return c.with(*s.keyring.known.Load(), changed, s.keyring.partial())
-	})
-}
-
-// View returns what is in force with a configuration and these callers.
-func (c *Callers) View(cfg *settings.Config, moves map[string][]string) *view.View {
-	return &view.View{Config: cfg, Orgs: c.orgs, Plans: c.plans, Moves: moves}
-}
-
-// with returns callers with the records that are known now in the place of those they have, of some ids by organisation.
-func (c *Callers) with(known map[string]orgKeys, changed map[string][]string, partial bool) (*Callers, error) {
+// with returns callers with the keys made at run time that are known now. It copies each map once, however many keys have
+// changed.
+func (s *Keys) with(c *Callers) (*Callers, error) {
 	next := *c
-	next.made, next.orgs, next.of = maps.Clone(c.made), maps.Clone(c.orgs), maps.Clone(c.of)
-	if next.made == nil {
-		next.made = make(map[string]trie.Map[string, *madeKey], len(changed))
-	}
+	next.known, next.holders, next.of = *s.keyring.known.Load(), maps.Clone(c.holders), maps.Clone(c.of)
+	next.orgs, next.plans = maps.Clone(c.orgs), maps.Clone(c.plans)
 	touched := make(map[keyRef]bool)
-	for org, ids := range changed {
-		if next.orgs[org] == nil {
+	for org, is := range next.known {
+		was := keysOf(c.known, org)
+		if was == is || c.orgs[org] == nil {
 			continue
 		}
-		for _, id := range ids {
-			next.put(keyRef{org, id}, known[org], touched)
+		for _, id := range was.differ(is) {
+			ref := keyRef{org, id}
+			touched[ref] = true
+			next.hold(ref, was.get(id), false, touched)
+			next.hold(ref, is.get(id), true, touched)
 		}
 	}
 	var gone []identity.Digest
@@ -122,11 +103,13 @@ func (c *Callers) with(known map[string]orgKeys, changed map[string][]string, pa
 	for ref := range touched {
 		if !copied[ref.org] {
 			o := *next.orgs[ref.org]
+			if o.Made = maps.Clone(o.Made); o.Made == nil {
+				o.Made = make(map[string]*settings.Key)
+			}
 			next.orgs[ref.org], copied[ref.org] = &o, true
 		}
-		gone, come = next.judge(ref, gone, come)
+		gone, come = next.enforce(ref, gone, come)
 	}
-	next.plans = maps.Clone(c.plans)
 	for org := range copied {
 		t := next.tenant(org)
 		all[org] = t
@@ -135,59 +118,49 @@ func (c *Callers) with(known map[string]orgKeys, changed map[string][]string, pa
 		}
 	}
 	directory, err := c.Directory.With(gone, come)
-	next.Callers = &filter.Callers{Directory: directory, Tenants: all, Partial: partial}
+	next.Callers = &filter.Callers{Directory: directory, Tenants: all, Partial: s.keyring.partial()}
 	return &next, err
 }
 
-// put enters the record of a key as it is known, or that it is gone. It adds to touched the keys of which others may be in force for it.
-func (c *Callers) put(ref keyRef, known orgKeys, touched map[keyRef]bool) {
-	touched[ref] = true
-	each := func(m *madeKey, change func(digest identity.Digest, holders []keyRef)) {
-		if m == nil || !m.Revoked.IsZero() {
-			return
-		}
-		for _, d := range m.Secrets() {
-			holders, _ := c.secret.Get(d.Digest)
-			for _, other := range holders {
-				touched[other] = true
-			}
-			change(d.Digest, holders)
-		}
-	}
-	had, _ := c.made[ref.org].Get(ref.id)
-	each(had, func(digest identity.Digest, holders []keyRef) {
-		if i := slices.Index(holders, ref); i >= 0 && len(holders) > 1 {
-			c.secret = c.secret.With(digest, slices.Delete(slices.Clone(holders), i, i+1))
-		} else if i >= 0 {
-			c.secret = c.secret.Without(digest)
-		}
-	})
-	has, ok := known.records.Get(ref.id)
-	if !ok {
-		c.made[ref.org] = c.made[ref.org].Without(ref.id)
-		return
-	}
-	c.made[ref.org] = c.made[ref.org].With(ref.id, has)
-	each(has, func(digest identity.Digest, holders []keyRef) {
-		c.secret = c.secret.With(digest, append(slices.Clip(holders), ref))
-	})
+// View returns what is in force with a configuration and these callers.
+func (c *Callers) View(cfg *settings.Config, moves map[string][]string) *view.View {
+	return &view.View{Config: cfg, Orgs: c.orgs, Plans: c.plans, Moves: moves}
 }
 
-// judge puts a key in force or takes it out. It adds the change of the directory.
-func (c *Callers) judge(ref keyRef, gone []identity.Digest, come []identity.Entry) ([]identity.Digest, []identity.Entry) {
-	o, of := c.orgs[ref.org], c.of[ref.org]
-	if was, ok := o.Made.Get(ref.id); ok {
+// hold adds a key to the holders of its secrets, or removes it. It adds the other holders to touched: they may come into force, or cease to be.
+func (c *Callers) hold(ref keyRef, m *madeKey, holds bool, touched map[keyRef]bool) {
+	if m == nil || !m.Revoked.IsZero() {
+		return
+	}
+	for _, d := range m.Secrets() {
+		others := slices.DeleteFunc(slices.Clone(c.holders[d.Digest]), func(r keyRef) bool { return r == ref })
+		for _, other := range others {
+			touched[other] = true
+		}
+		if holds {
+			others = append(others, ref)
+		}
+		if c.holders[d.Digest] = others; len(others) == 0 {
+			delete(c.holders, d.Digest)
+		}
+	}
+}
+
+// enforce puts a key in force, or takes it out of force. It appends the change of the directory to gone and come.
+func (c *Callers) enforce(ref keyRef, gone []identity.Digest, come []identity.Entry) ([]identity.Digest, []identity.Entry) {
+	made, of := c.orgs[ref.org].Made, c.of[ref.org]
+	if was := made[ref.id]; was != nil {
 		for _, d := range was.Secrets() {
 			gone = append(gone, d.Digest)
 		}
-		o.Made = o.Made.Without(ref.id)
+		delete(made, ref.id)
 		if was.Budget != (spend.Budget{}) {
 			of.budgeted--
 		}
 	}
-	if m, ok := c.made[ref.org].Get(ref.id); ok && m.Revoked.IsZero() && c.unfit(ref.org, m) == "" {
+	if m := c.known[ref.org].get(ref.id); m != nil && m.Revoked.IsZero() && c.unfit(ref.org, m) == "" {
 		come = m.Entries(come, ref.org)
-		o.Made = o.Made.With(ref.id, &m.Key)
+		made[ref.id] = &m.Key
 		if m.Budget != (spend.Budget{}) {
 			of.budgeted++
 		}
@@ -201,8 +174,8 @@ func (c *Callers) tenant(org string) *filter.Tenant {
 	o, of := c.orgs[org], c.of[org]
 	t := *of.tenant
 	t.Made = func(id string) (filter.MadeKey, bool) {
-		k, ok := o.Made.Get(id)
-		if !ok {
+		k := o.Made[id]
+		if k == nil {
 			return filter.MadeKey{}, false
 		}
 		return filter.MadeKey{Limit: k.Quotas(), Labels: k.Labels}, true
@@ -210,8 +183,8 @@ func (c *Callers) tenant(org string) *filter.Tenant {
 	if t.Budgets != nil || of.budgeted > 0 {
 		plan := *of.plan
 		plan.Made = func(id string) (spend.Budget, bool) {
-			k, ok := o.Made.Get(id)
-			if !ok {
+			k := o.Made[id]
+			if k == nil {
 				return spend.Budget{}, false
 			}
 			return k.Budget, true
@@ -227,7 +200,7 @@ func (c *Callers) unfit(org string, k *madeKey) string {
 	if o == nil {
 		return "its organisation is not configured"
 	}
-	if c.ids[org][k.ID] {
+	if c.of[org].ids[k.ID] {
 		return "the configuration has a key of this id"
 	}
 	if k.Team != "" && !slices.ContainsFunc(o.Teams, func(t settings.Team) bool { return t.ID == k.Team }) {
@@ -235,8 +208,7 @@ func (c *Callers) unfit(org string, k *madeKey) string {
 	}
 	own := make(map[identity.Digest]bool)
 	for _, d := range k.Secrets() {
-		holders, _ := c.secret.Get(d.Digest)
-		shared := slices.ContainsFunc(holders, func(r keyRef) bool { return r != keyRef{org, k.ID} })
+		shared := slices.ContainsFunc(c.holders[d.Digest], func(r keyRef) bool { return r != keyRef{org, k.ID} })
 		if shared || own[d.Digest] || c.keys.HasDigest(d.Digest) {
 			return "another key has the same secret"
 		}

@@ -3,7 +3,6 @@ package callers
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -80,16 +79,16 @@ func (s *Keys) createKey(ctx context.Context, org string, k settings.Key, by str
 	if err := s.freshKeys(ctx, org); err != nil {
 		return nil, err
 	}
-	known := s.keyring.of(org).records
-	old, again := known.Get(k.ID)
-	if again && !old.ended(created) {
+	known := s.keyring.of(org)
+	old := known.get(k.ID)
+	if old != nil && !old.ended(created) {
 		return nil, taken(org, k.ID)
 	}
 	revision := int64(1)
-	if again {
+	if old != nil {
 		revision = old.Revision + 1 // the later record wins wherever the old one is still known
 	}
-	if known.Len() >= maxKeys && !again {
+	if len(known.records) >= maxKeys && old == nil {
 		return nil, problem.KeyConflict.Newf("organisation %s has %d keys made at run time, as many as it may", org, maxKeys)
 	}
 	m, err := madeKey{Key: k, Revision: revision, Created: created, By: by}.recorded()
@@ -112,8 +111,8 @@ func (s *Keys) freshKeys(ctx context.Context, org string) error {
 		return nil
 	}
 	changed, err := s.keyring.fresh(ctx, org)
-	if len(changed[org]) > 0 {
-		s.apply(changed)
+	if changed {
+		s.deps.Apply(s.with)
 	}
 	if err != nil {
 		return keysAway(err)
@@ -134,7 +133,7 @@ func (s *Keys) changeKey(ctx context.Context, org string, m madeKey, secret stri
 	case !done:
 		return nil, problem.KeyConflict.Newf("key %q was made or changed meanwhile: look at it again", m.ID)
 	}
-	s.apply(map[string][]string{org: {m.ID}})
+	s.deps.Apply(s.with)
 	return &KeyAnswer{Secret: secret, Key: m.record()}, nil
 }
 
@@ -143,11 +142,11 @@ func (s *Keys) madeKey(ctx context.Context, org, id string) (m madeKey, err erro
 	if err := s.freshKeys(ctx, org); err != nil {
 		return m, err
 	}
-	if s.deps.Callers().ids[org][id] {
+	if s.deps.Callers().of[org].ids[id] {
 		return m, problem.KeyConflict.Newf("key %q is one of the configuration: it is changed there", id)
 	}
-	known, ok := s.keyring.of(org).records.Get(id)
-	if !ok {
+	known := s.keyring.of(org).get(id)
+	if known == nil {
 		return m, noKey(org, id)
 	}
 	return *known, nil
@@ -198,10 +197,10 @@ func (s *Keys) revokeKey(ctx context.Context, org string, m madeKey, by string) 
 // listKeys returns the keys made at run time of an organisation, by id.
 func (s *Keys) listKeys(org string, used map[string]time.Time) []settings.KeyRecord {
 	known, now, callers := s.keyring.of(org).records, s.deps.Now(), s.deps.Callers()
-	list := make([]settings.KeyRecord, 0, known.Len())
-	for id, m := range known.All() {
+	list := make([]settings.KeyRecord, 0, len(known))
+	for _, m := range known {
 		r := m.record()
-		if at := used[id]; !at.Before(m.Created) { // or it was used by an earlier key of this ID
+		if at := used[m.ID]; !at.Before(m.Created) { // or it was used by an earlier key of this ID
 			r.Used = at
 		}
 		switch why := callers.unfit(org, m); {
@@ -216,7 +215,6 @@ func (s *Keys) listKeys(org string, used map[string]time.Time) []settings.KeyRec
 		}
 		list = append(list, r)
 	}
-	slices.SortFunc(list, func(a, b settings.KeyRecord) int { return strings.Compare(a.ID, b.ID) })
 	return list
 }
 

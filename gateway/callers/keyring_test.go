@@ -38,9 +38,10 @@ func TestChangesAreHeardOf(t *testing.T) {
 	}
 	read := func(when string, want ...string) {
 		t.Helper()
-		ids, _, err := k.refresh(t.Context(), []string{"acme", "globex"})
-		if err != nil || !cmp.Equal(ids["acme"], want) {
-			t.Errorf("%s: %v, %v, want %v", when, ids, err, want)
+		before := k.of("acme")
+		changed, err := k.refresh(t.Context(), []string{"acme", "globex"})
+		if ids := before.differ(k.of("acme")); err != nil || !cmp.Equal(ids, want) || changed != (len(want) > 0) {
+			t.Errorf("%s: %v, %t, %v, want %v", when, ids, changed, err, want)
 		}
 	}
 	read("at the start")
@@ -72,7 +73,7 @@ func TestQuietPollIsOneTrip(t *testing.T) {
 	}
 	poll := func() {
 		t.Helper()
-		if _, _, err := k.refresh(t.Context(), orgs); err != nil {
+		if _, err := k.refresh(t.Context(), orgs); err != nil {
 			t.Fatal(err)
 		}
 	}

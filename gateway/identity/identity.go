@@ -7,13 +7,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
-	"github.com/tollgate-dev/tollgate/gateway/trie"
 )
 
 // Digest is the SHA-256 of a key.
@@ -91,6 +91,7 @@ type Caller struct {
 	Used *atomic.Int64
 
 	digest Digest       // of the key it came with, zero for callers without one
+	from   time.Time    // when that key begins to be accepted; zero is always
 	claims *oidc.Claims // of the token it came with, nil for callers without one
 	// chain is its certificate and the certificates sent with it, nil where none is asked of it.
 	chain []*x509.Certificate
@@ -172,39 +173,31 @@ func Period(from, until time.Time) string {
 // Directory finds callers by key, by token and by certificate. It is immutable and safe
 // for concurrent use.
 type Directory struct {
-	byDigest map[Digest]entry
-	// made are the entries of With, none of which is in byDigest.
-	made        trie.Map[Digest, entry]
+	byDigest map[Digest]*Caller
+	// made are the callers of With, whose digests byDigest lacks.
+	made        map[Digest]*Caller
 	issuers     *Issuers
 	authorities *Authorities
 	seen        *Seen
 }
 
-// entry is a caller, and the first instant at which its key is accepted.
-type entry struct {
-	from   time.Time
-	caller *Caller
-}
-
-// accepts reports whether the key is accepted at now.
-func (e entry) accepts(now time.Time) bool {
-	return e.caller != nil && !now.Before(e.from) && (e.caller.Until.IsZero() || now.Before(e.caller.Until))
+// accepted reports whether the caller's key is accepted at now.
+func (c *Caller) accepted(now time.Time) bool {
+	return !now.Before(c.from) && (c.Until.IsZero() || now.Before(c.Until))
 }
 
 // Has reports whether a text is a key of a caller, accepted now or at another time.
 func (d *Directory) Has(text string) bool { return d.HasDigest(DigestOf(text)) }
 
 // HasDigest is Has for the digest of a text.
-func (d *Directory) HasDigest(digest Digest) bool {
-	_, has := d.entry(digest)
-	return has
-}
+func (d *Directory) HasDigest(digest Digest) bool { return d.caller(digest) != nil }
 
-func (d *Directory) entry(digest Digest) (entry, bool) {
-	if e, ok := d.byDigest[digest]; ok {
-		return e, true
+// caller returns the caller with a key, nil for none.
+func (d *Directory) caller(digest Digest) *Caller {
+	if c := d.byDigest[digest]; c != nil {
+		return c
 	}
-	return d.made.Get(digest)
+	return d.made[digest]
 }
 
 // Entry is one key of a Directory. A caller may have several.
@@ -220,12 +213,12 @@ type Entry struct {
 // authorities, nil for none. Two entries with the same digest are an error: one key must
 // mean one caller.
 func NewDirectory(entries []Entry, issuers *Issuers, authorities *Authorities) (*Directory, error) {
-	d := &Directory{byDigest: make(map[Digest]entry, len(entries)), issuers: issuers, authorities: authorities}
+	d := &Directory{byDigest: make(map[Digest]*Caller, len(entries)), issuers: issuers, authorities: authorities}
 	for i := range entries {
 		if err := d.lacks(&entries[i]); err != nil {
 			return nil, err
 		}
-		d.byDigest[entries[i].Digest] = entries[i].entry()
+		d.byDigest[entries[i].Digest] = entries[i].caller()
 	}
 	return d, nil
 }
@@ -237,35 +230,38 @@ func (d *Directory) Remembering(seen *Seen) *Directory {
 	return &r
 }
 
-// With returns a Directory that lacks some entries of an earlier With and has others, at a cost that grows with those alone. It shares
-// issuers and authorities, and their memory.
+// With returns a Directory that lacks some entries of an earlier With and has others. It shares issuers and authorities, and their memory,
+// and copies the entries of earlier Withs.
 func (d *Directory) With(gone []Digest, come []Entry) (*Directory, error) {
 	w := *d
+	if w.made = maps.Clone(d.made); w.made == nil {
+		w.made = make(map[Digest]*Caller, len(come))
+	}
 	for _, digest := range gone {
-		w.made = w.made.Without(digest)
+		delete(w.made, digest)
 	}
 	for i := range come {
 		if err := w.lacks(&come[i]); err != nil {
 			return nil, err
 		}
-		w.made = w.made.With(come[i].Digest, come[i].entry())
+		w.made[come[i].Digest] = come[i].caller()
 	}
 	return &w, nil
 }
 
 // lacks returns an error when there is an entry with the digest of another.
 func (d *Directory) lacks(e *Entry) error {
-	if first, ok := d.entry(e.Digest); ok {
-		return fmt.Errorf("keys %q and %q are the same key", first.caller.Key, e.Caller.Key)
+	if first := d.caller(e.Digest); first != nil {
+		return fmt.Errorf("keys %q and %q are the same key", first.Key, e.Caller.Key)
 	}
 	return nil
 }
 
-// entry is an Entry as a Directory has it.
-func (e *Entry) entry() entry {
-	caller := e.Caller
-	caller.digest = e.Digest
-	return entry{from: e.From, caller: &caller}
+// caller returns the caller of an entry as a Directory keeps it.
+func (e *Entry) caller() *Caller {
+	c := e.Caller
+	c.digest, c.from = e.Digest, e.From
+	return &c
 }
 
 // Verifier returns the verifier of the issuers' tokens, of which there must be some or
@@ -348,21 +344,21 @@ func (d *Directory) bearer(ctx context.Context, from Credentials, now time.Time)
 		return nil, ErrUnknown
 	}
 	digest := DigestOf(key)
-	e, known := d.entry(digest)
-	if known {
+	c := d.caller(digest)
+	if c != nil {
 		d.seen.add(key, digest)
 	}
 	switch {
-	case !known && Mistyped(key):
+	case c == nil && Mistyped(key):
 		return nil, errMistyped
-	case !known:
+	case c == nil:
 		return nil, ErrUnknown
-	case !e.accepts(now):
-		return nil, &PeriodError{Org: e.caller.Org, Key: e.caller.Key, From: e.from, Until: e.caller.Until}
-	case !e.caller.acceptedFrom(from.Peer):
-		return nil, &AddressError{Org: e.caller.Org, Key: e.caller.Key, Peer: from.Peer}
+	case !c.accepted(now):
+		return nil, &PeriodError{Org: c.Org, Key: c.Key, From: c.from, Until: c.Until}
+	case !c.acceptedFrom(from.Peer):
+		return nil, &AddressError{Org: c.Org, Key: c.Key, Peer: from.Peer}
 	}
-	return e.caller, nil
+	return c, nil
 }
 
 // Holds reports whether a caller found in this or another Directory is accepted by
@@ -375,15 +371,15 @@ func (d *Directory) Holds(c *Caller, now time.Time) (until time.Time, ok bool) {
 			return time.Time{}, false
 		}
 	}
-	switch e, _ := d.entry(c.digest); {
+	switch known := d.caller(c.digest); {
 	case c.claims != nil:
 		return earlier(until, c.Until), d.issuers != nil && d.issuers.holds(c, now)
 	case c.digest == Digest{}:
 		return until, c.chain != nil
-	case !e.accepts(now):
+	case known == nil || !known.accepted(now):
 		return time.Time{}, false
 	default:
-		return earlier(until, e.caller.Until), e.caller.same(c) && slices.Equal(e.caller.Addresses, c.Addresses)
+		return earlier(until, known.Until), known.same(c) && slices.Equal(known.Addresses, c.Addresses)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
-	"github.com/tollgate-dev/tollgate/gateway/trie"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/section"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -112,8 +111,8 @@ type Org struct {
 	Kept bool `yaml:"-"`
 	// Text remembers how the section is shown, from one configuration to the next that keeps it; nil for one that none keeps.
 	Text *strictyaml.Shown `yaml:"-"`
-	// Made are the keys made at run time that are in force beside Keys.
-	Made trie.Map[string, *Key] `yaml:"-"`
+	// Made are the keys made at run time that are in force beside Keys, by ID.
+	Made map[string]*Key `yaml:"-"`
 	// Issued are the issuers and authorities of the configuration that speak for it.
 	Issued   []Issued     `yaml:"-"`
 	KeyFiles []files.Path `yaml:"key_files" doc:"files with more keys, each a list as under keys; relative paths begin where the configuration file is"`
@@ -136,7 +135,7 @@ func (o *Org) AllKeys() iter.Seq[*Key] {
 				return
 			}
 		}
-		for _, k := range o.Made.All() {
+		for _, k := range o.Made {
 			if !yield(k) {
 				return
 			}
@@ -146,7 +145,7 @@ func (o *Org) AllKeys() iter.Seq[*Key] {
 
 // Key returns the key with an id, nil without one.
 func (o *Org) Key(id string) *Key {
-	if k, ok := o.Made.Get(id); ok {
+	if k, ok := o.Made[id]; ok {
 		return k
 	}
 	if i := slices.IndexFunc(o.Keys, func(k Key) bool { return k.ID == id }); i >= 0 {

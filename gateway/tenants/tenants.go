@@ -109,7 +109,7 @@ func watched(o *settings.Org) bool {
 
 // Budgets is Plan, whether a ledger is kept or not.
 func Budgets(o *settings.Org) *spend.Plan {
-	teams, keys := make(map[string]spend.Budget, len(o.Teams)), make(map[string]spend.Budget, len(o.Keys)+o.Made.Len())
+	teams, keys := make(map[string]spend.Budget, len(o.Teams)), make(map[string]spend.Budget, len(o.Keys)+len(o.Made))
 	for _, t := range o.Teams {
 		teams[t.ID] = t.Budget
 	}

@@ -43,7 +43,7 @@ func Table() []Row {
 			Package: "gateway/settings",
 			May: []string{
 				"config/egress", "config/encryption", "config/fault", "config/files", "config/strictyaml", "gateway/admin/row", "gateway/archive", "gateway/audit", "gateway/balancer", "gateway/connlimit",
-				"gateway/identity", "gateway/oidc", "gateway/overload", "gateway/trie", "gateway/upstream", "gateway/webhook", "policies/catalog", "policies/section", "policies/spend",
+				"gateway/identity", "gateway/oidc", "gateway/overload", "gateway/upstream", "gateway/webhook", "policies/catalog", "policies/section", "policies/spend",
 				"ratelimit", "ratelimit/redisstore", "translate/...",
 			},
 			Why: "what the configuration says, without the engines that work by it",
@@ -232,7 +232,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/callers",
-			May:     []string{"config/fault", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/identity", "gateway/keystore", "gateway/oidc", "gateway/problem", "gateway/route", "gateway/settings", "gateway/tenants", "gateway/trie", "gateway/view", "policies/spend"},
+			May:     []string{"config/fault", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/identity", "gateway/keystore", "gateway/oidc", "gateway/problem", "gateway/route", "gateway/settings", "gateway/tenants", "gateway/view", "policies/spend"},
 			Tests:   []string{"gateway/cas"},
 			Why:     "a feature: who may call, by the configuration and by keys made at run time",
 		},
@@ -283,9 +283,8 @@ func Table() []Row {
 			May:     []string{"gateway/settings", "policies/spend"},
 			Why:     "what is in force, as values: no engine and no client",
 		},
-		leaf("gateway/trie", "a leaf: maps that never change"),
 		{Package: "gateway/keystore", May: []string{"gateway/cas"}, Why: "a leaf: records of keys, whatever they say"},
-		{Package: "gateway/identity/...", May: []string{"config/fault", "config/strictyaml", "gateway/oidc", "gateway/trie"}, Why: "keys, tokens and certificates become callers, and secrets end here"},
+		{Package: "gateway/identity/...", May: []string{"config/fault", "config/strictyaml", "gateway/oidc"}, Why: "keys, tokens and certificates become callers, and secrets end here"},
 		{Package: "gateway/oidc", May: []string{"config/egress", "config/fault", "config/panics"}, Why: "a leaf: tokens become claims"},
 		leaf("gateway/problem/...", "a leaf: refusals as data"),
 		leaf("gateway/reference/...", "a leaf: the pages callers read, as files"),
