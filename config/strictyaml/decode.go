@@ -178,11 +178,7 @@ func (d *decoder) structure(n *yaml.Node, pl *plan, v reflect.Value, path string
 		here := fault.Key(path, key.Value)
 		f := pl.field(key.Value)
 		if f == nil {
-			hint, retired := pl.retired[key.Value]
-			if !retired {
-				hint = suggest(key.Value, pl.names())
-			}
-			d.src.fault(placeOf(key), here, hint, "unknown key")
+			d.src.fault(placeOf(key), here, suggest(key.Value, pl.names()), "unknown key")
 			continue
 		}
 		present[key.Value] = true

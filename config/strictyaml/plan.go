@@ -34,12 +34,6 @@ type Enum interface {
 	Values() []string
 }
 
-// Retirer is implemented by sections that had further keys once.
-type Retirer interface {
-	// Retired says of each of them what to do, as a hint.
-	Retired() map[string]string
-}
-
 // plan describes a Go type to the decoder and the schema.
 type plan struct {
 	typ    reflect.Type
@@ -51,8 +45,6 @@ type plan struct {
 	elem   *plan // of pointers, lists and maps
 	key    *plan // of maps
 	fields []*field
-	// retired are hints for keys that a section has no more.
-	retired map[string]string
 	// parts returns the types within the type, itself included.
 	parts func() map[reflect.Type]bool
 }
@@ -148,9 +140,6 @@ func (p planner) fill(pl *plan) {
 	ptr := reflect.New(t).Interface()
 	if e, ok := ptr.(Enum); ok {
 		pl.values = e.Values()
-	}
-	if r, ok := ptr.(Retirer); ok {
-		pl.retired = r.Retired()
 	}
 	_, pl.text = ptr.(encoding.TextUnmarshaler)
 	_, pl.number = ptr.(NumberUnmarshaler)
