@@ -54,7 +54,7 @@ func (l *Loaded) noteOrgs() {
 		o.Text = new(strictyaml.Shown)
 		made := *o // a pointer to it would keep all the others, too
 		part.made = &made
-		_ = strictyaml.EachSecret(o, func(s *strictyaml.Secret) error { // they are resolved
+		_ = strictyaml.Each(o, func(s *strictyaml.Secret) error { // they are resolved
 			if !s.IsZero() {
 				part.secrets = append(part.secrets, *s)
 			}

@@ -45,12 +45,9 @@ type plan struct {
 	elem   *plan // of pointers, lists and maps
 	key    *plan // of maps
 	fields []*field
-	// parts returns the types within the type, itself included.
-	parts func() map[reflect.Type]bool
+	// parts are the types within the type, itself included.
+	parts map[reflect.Type]bool
 }
-
-// has reports whether values of the plan's type can hold a value of another type.
-func (pl *plan) has(t reflect.Type) bool { return pl.parts()[t] }
 
 // collect adds the types within the plan's type to a set.
 func (pl *plan) collect(into map[reflect.Type]bool) {
@@ -111,7 +108,13 @@ var plans sync.Map
 func planOf(t reflect.Type) *plan {
 	known, ok := plans.Load(t)
 	if !ok {
-		known, _ = plans.LoadOrStore(t, planner{}.of(t))
+		p := planner{}
+		p.of(t)
+		for _, pl := range p {
+			pl.parts = make(map[reflect.Type]bool)
+			pl.collect(pl.parts)
+		}
+		known, _ = plans.LoadOrStore(t, p[t])
 	}
 	return known.(*plan)
 }
@@ -125,11 +128,6 @@ func (p planner) of(t reflect.Type) *plan {
 		return pl
 	}
 	pl := &plan{typ: t}
-	pl.parts = sync.OnceValue(func() map[reflect.Type]bool {
-		parts := make(map[reflect.Type]bool)
-		pl.collect(parts)
-		return parts
-	})
 	p[t] = pl
 	p.fill(pl)
 	return pl
