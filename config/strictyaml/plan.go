@@ -45,6 +45,7 @@ type plan struct {
 	elem   *plan // of pointers, lists and maps
 	key    *plan // of maps
 	fields []*field
+	shown  []int // index of the field *Shown of a struct, nil for none
 	// parts are the types within the type, itself included.
 	parts map[reflect.Type]bool
 }
@@ -193,6 +194,8 @@ func (p planner) fields(pl *plan, t reflect.Type, index []int) {
 		name, options, _ := strings.Cut(tag, ",")
 		at := append(slices.Clone(index), i)
 		switch {
+		case f.Type == reflect.TypeFor[*Shown]():
+			pl.shown = at
 		case !f.IsExported() && !tagged, name == "-":
 		case !f.IsExported():
 			panic(fmt.Sprintf("strictyaml: %s.%s has a yaml tag and is not exported", t, f.Name))
