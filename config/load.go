@@ -275,6 +275,12 @@ func (l *Loaded) complete(dir string) {
 			l.watchRego(&l.Config.Orgs[i])
 			continue
 		}
+		runs := l.Config.Orgs[i].Prices.Runs
+		for name, r := range runs {
+			at := fault.Key(fault.Index("orgs", i)+".prices.runs", name)
+			r.NoteKeys(func(key string) bool { return l.positions.Written(at + "." + key) })
+			runs[name] = r
+		}
 		for _, name := range unlisted {
 			if !slices.ContainsFunc(p.Policies, func(e section.Entry) bool { return e.Policy == name }) {
 				p.Policies = append(slices.Clip(p.Policies), section.Entry{Policy: name}) // last, so that the places of faults stay

@@ -189,9 +189,6 @@ func (d *decoder) structure(n *yaml.Node, pl *plan, v reflect.Value, path string
 			d.fault(n, fault.Key(path, f.name), "", "is required")
 		}
 	}
-	if noter, ok := reflect.TypeAssert[Noter](v.Addr()); ok {
-		noter.NoteKeys(func(key string) bool { return present[key] })
-	}
 }
 
 func (d *decoder) mapping(n *yaml.Node, pl *plan, v reflect.Value, path string) {
@@ -202,7 +199,7 @@ func (d *decoder) mapping(n *yaml.Node, pl *plan, v reflect.Value, path string) 
 	out := reflect.MakeMapWithSize(pl.typ, len(n.Content)/2)
 	for name, value := range entries(n) {
 		here := fault.Key(path, name.Value)
-		key, elem := pl.key.fresh(), pl.elem.fresh()
+		key, elem := pl.key.zero(), pl.elem.zero()
 		d.value(name, pl.key, key, here)
 		d.value(value, pl.elem, elem, here)
 		out.SetMapIndex(key, elem)
@@ -217,7 +214,7 @@ func (d *decoder) list(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 	}
 	out := reflect.MakeSlice(pl.typ, 0, len(n.Content))
 	for i, item := range n.Content {
-		elem := pl.elem.fresh()
+		elem := pl.elem.zero()
 		d.value(item, pl.elem, elem, fault.Index(path, i))
 		out = reflect.Append(out, elem)
 	}
@@ -226,7 +223,7 @@ func (d *decoder) list(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 
 // pointer decodes into a new pointee, so that one shared with a default keeps its value.
 func (d *decoder) pointer(n *yaml.Node, pl *plan, v reflect.Value, path string) {
-	elem := pl.elem.fresh()
+	elem := pl.elem.zero()
 	if !v.IsNil() {
 		elem.Set(v.Elem())
 	}

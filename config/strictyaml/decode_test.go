@@ -66,8 +66,6 @@ type limit struct {
 	Window time.Duration `yaml:"window"`
 }
 
-func (l *limit) SetDefaults() { l.Window = time.Minute }
-
 type level string
 
 func (level) Values() []string { return []string{"debug", "info", "warn"} }
@@ -152,7 +150,7 @@ name: n
 		Small: 255, Signed: -128, Count: 16, Big: math.MaxUint64, Ratio: 0.001, Price: 250, Amount: amount{"number 7"},
 		Tags: []string{"a", "1", "yes"},
 		Limits: map[string]limit{
-			"minute":  {Quota: 60, Window: time.Minute},
+			"minute":  {Quota: 60},
 			"per day": {Quota: 5, Window: 24 * time.Hour},
 		},
 		Levels: map[level]int{"info": 1},
@@ -161,7 +159,7 @@ name: n
 			"list": []any{int64(1), int64(-2), 3.5, true, nil, "text", "4"},
 			"deep": map[string]any{"a": map[string]any{"b": []any{}}},
 		},
-		Max: &three, Default: &limit{Quota: 1, Window: time.Minute},
+		Max: &three, Default: &limit{Quota: 1},
 		Nested: nested{A: 1, B: 20}, Common: common{"n"}, Skipped: "kept", private: "kept",
 	}
 	if source := got.Key.Source(); source != "environment variable TG_KEY" {
@@ -204,6 +202,24 @@ func TestDecodeKeepsWhatDefaultsPointTo(t *testing.T) {
 	}
 	if want := (limit{Quota: 9, Window: time.Hour}); *shared != want {
 		t.Errorf("the shared default became %+v, want %+v", *shared, want)
+	}
+}
+
+// An element of a list gets the defaults of the settings that the file does not name, also where it names others with a zero value.
+func TestFill(t *testing.T) {
+	t.Parallel()
+	var got struct {
+		Limits []limit `yaml:"limits"`
+	}
+	pos, err := strictyaml.Load("t.yaml", []byte("limits: [{quota: 0}, {window: 2m}]"), &got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range got.Limits {
+		strictyaml.Fill(pos, fmt.Sprintf("limits[%d]", i), &got.Limits[i], limit{Quota: 9, Window: time.Minute})
+	}
+	if diff := cmp.Diff([]limit{{0, time.Minute}, {9, 2 * time.Minute}}, got.Limits); diff != "" {
+		t.Errorf("limits (-want +got):\n%s", diff)
 	}
 }
 

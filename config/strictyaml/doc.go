@@ -25,7 +25,7 @@
 //   - any, which holds map[string]any, []any, string, bool, int64, float64 or nil.
 //
 // Defaults are the values that the decoded-into value already holds: a struct keeps the fields the file does not name, a list or a map in the
-// file replaces the whole default. Elements of lists and maps start as zero, or as their type's [Defaulter] says.
+// file replaces the whole default. Elements of lists and maps start as zero; [Fill] gives them other defaults.
 //
 // # After decoding
 //

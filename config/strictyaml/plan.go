@@ -17,17 +17,6 @@ type NumberUnmarshaler interface {
 	UnmarshalNumber(text string) error
 }
 
-// Defaulter is implemented, on the pointer, by types whose values in lists, maps and behind nil pointers do not start as zero.
-type Defaulter interface {
-	SetDefaults()
-}
-
-// Noter is implemented, on the pointer, by structs that distinguish a key with a zero value from an absent key.
-type Noter interface {
-	// NoteKeys is called after the fields are decoded. present reports whether the file has a key.
-	NoteKeys(present func(key string) bool)
-}
-
 // Enum is implemented by types that take one of a closed list of strings.
 type Enum interface {
 	// Values lists the accepted values, for a zero receiver too.
@@ -240,14 +229,8 @@ func (pl *plan) names() []string {
 	return names
 }
 
-// fresh is a new settable value of the type, with its defaults.
-func (pl *plan) fresh() reflect.Value {
-	v := reflect.New(pl.typ)
-	if d, ok := reflect.TypeAssert[Defaulter](v); ok {
-		d.SetDefaults()
-	}
-	return v.Elem()
-}
+// zero returns a new settable value of the type.
+func (pl *plan) zero() reflect.Value { return reflect.New(pl.typ).Elem() }
 
 // expected names the type's written form, for messages.
 func (pl *plan) expected() string {

@@ -23,7 +23,7 @@ type SchemaOptions struct {
 const durationPattern = `^(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
 
 // Schema returns a JSON Schema (2020-12) of the configuration struct v, or pointer to one, for editors and for documentation. Names
-// come from the yaml tags, descriptions from `doc:"..."` tags, defaults from the values that v and [Defaulter] types hold.
+// come from the yaml tags, descriptions from `doc:"..."` tags, defaults from the values that v holds.
 //
 // Every file that [Decode] accepts is valid under the schema. The schema accepts more in a few places that JSON Schema cannot express:
 // text that a type's own UnmarshalText or UnmarshalNumber refuses, durations too long, integers written 1.0 and numbers beyond a
@@ -104,7 +104,7 @@ func (g *schemaWriter) of(pl *plan, v reflect.Value) object {
 	if !slices.ContainsFunc(g.defs, func(m member) bool { return m.name == name }) {
 		at := len(g.defs)
 		g.defs = append(g.defs, member{name: name}) // first the name: the body refers to it
-		g.defs[at].value = g.body(pl, pl.fresh())
+		g.defs[at].value = g.body(pl, pl.zero())
 	}
 	return object{{"$ref", "#/$defs/" + name}}
 }
@@ -153,11 +153,11 @@ func (g *schemaWriter) body(pl *plan, v reflect.Value) object {
 		if !v.IsNil() {
 			return g.of(pl.elem, v.Elem())
 		}
-		return g.of(pl.elem, pl.elem.fresh())
+		return g.of(pl.elem, pl.elem.zero())
 	case formList:
-		return object{{"type", "array"}, {"items", g.of(pl.elem, pl.elem.fresh())}}
+		return object{{"type", "array"}, {"items", g.of(pl.elem, pl.elem.zero())}}
 	case formMap:
-		out := object{{"type", "object"}, {"additionalProperties", g.of(pl.elem, pl.elem.fresh())}}
+		out := object{{"type", "object"}, {"additionalProperties", g.of(pl.elem, pl.elem.zero())}}
 		if pl.key.values != nil {
 			out = append(out, member{"propertyNames", object{{"enum", pl.key.values}}})
 		}

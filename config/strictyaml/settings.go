@@ -39,15 +39,15 @@ func settings(pl *plan, v reflect.Value, path, reload string, within []*plan) []
 	within = append(within, pl)
 	switch pl.form { //nolint:exhaustive // the others are settings themselves
 	case formPointer:
-		elem := pl.elem.fresh()
+		elem := pl.elem.zero()
 		if !v.IsNil() {
 			elem = v.Elem()
 		}
 		return settings(pl.elem, elem, path, reload, within)
 	case formList:
-		return settings(pl.elem, pl.elem.fresh(), path+"[]", reload, within)
+		return settings(pl.elem, pl.elem.zero(), path+"[]", reload, within)
 	case formMap:
-		return settings(pl.elem, pl.elem.fresh(), path+".<name>", reload, within)
+		return settings(pl.elem, pl.elem.zero(), path+".<name>", reload, within)
 	case formStruct:
 		var all []Setting
 		for _, f := range pl.fields {

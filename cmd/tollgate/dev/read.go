@@ -147,9 +147,6 @@ type described struct {
 	Routes []string `yaml:"routes"`
 }
 
-// SetDefaults makes entries of the manifest begin with the defaults.
-func (d *described) SetDefaults() { d.Config = defaults() }
-
 // manifest reads tollgate-dev.yaml, if there is one. It follows no link out of the
 // project. A manifest that cannot be read is a fault, as a Python file is.
 func (p *Project) manifest() {
@@ -175,7 +172,9 @@ func (p *Project) manifest() {
 		return
 	}
 	for i, d := range content.Endpoints {
-		_, line, column := positions.Of(fmt.Sprintf("endpoints[%d]", i))
+		at := fmt.Sprintf("endpoints[%d]", i)
+		strictyaml.Fill(positions, at, &d.Config, defaults())
+		_, line, column := positions.Of(at)
 		p.entry(&d, line, column)
 	}
 }
