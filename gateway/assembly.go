@@ -129,7 +129,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	if err := g.newDecisions(&cfg); err != nil {
 		return nil, err
 	}
-	if g.audit, err = ship.Open(&cfg.Audit, ship.Deps{Now: deps.Now, Logger: deps.Logger, Providers: deps.Providers, Meter: g.meter()}); err != nil {
+	if g.audit, err = ship.Open(&cfg.Audit, deps.Now, deps.Logger, deps.Providers, g.meter()); err != nil {
 		return nil, err
 	}
 	g.newMoney(&cfg)
