@@ -118,7 +118,7 @@ func (s *Shipper) Run(ctx context.Context) {
 		err := d.deliver(ctx)
 		switch {
 		case err != nil:
-			pause, written = pauses.NextBackOff(), nil
+			pause, written = min(pauses.NextBackOff(), maxPause), nil // it may return half as much again
 			if asked, ok := errors.AsType[*backoff.RetryAfterError](err); ok {
 				pause = max(pause, asked.Duration)
 			}

@@ -258,7 +258,7 @@ func (l *Log) drain(ctx, writing context.Context, q *queue) {
 		if ctx.Err() != nil {
 			ended = nil
 		}
-		pause := time.NewTimer(max(pauses.NextBackOff(), later.after))
+		pause := time.NewTimer(max(min(pauses.NextBackOff(), maxPause), later.after)) // it may return half as much again
 		select {
 		case <-pause.C:
 		case <-ended:
