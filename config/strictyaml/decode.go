@@ -80,7 +80,7 @@ func (d *decoder) mismatch(n *yaml.Node, pl *plan, path string) {
 		return
 	case kindOf(n) == kindNull:
 		hint = "leave the key out for the default"
-	case pl.form == formString || pl.form == formText && pl.text:
+	case pl.form == formString || pl.form == formText:
 		if kindOf(n) < kindString {
 			hint = "quote it"
 		}
@@ -165,6 +165,8 @@ func (d *decoder) value(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 		d.scalar(n, pl, v, path)
 	case formInt, formUint, formFloat:
 		d.number(n, pl, v, path)
+	case formDecimal:
+		d.exact(n, pl, v, path)
 	}
 }
 
@@ -267,26 +269,16 @@ func (d *decoder) any(n *yaml.Node, path string) any {
 	return nil
 }
 
-// text decodes a type that reads itself, from a string or from a number as written.
+// text decodes a type that reads itself from a string.
 func (d *decoder) text(n *yaml.Node, pl *plan, v reflect.Value, path string) {
-	var err error
-	switch u := v.Addr().Interface(); {
-	case kindOf(n) == kindString && pl.text:
-		if !d.listed(n, pl, path) {
-			return
-		}
-		// The pointer's own method set was checked by the planner.
-		err = u.(encoding.TextUnmarshaler).UnmarshalText([]byte(n.Value))
-	case (kindOf(n) == kindInteger || kindOf(n) == kindFloat) && pl.number:
-		if text, ok := d.decimal(n, path); ok {
-			err = u.(NumberUnmarshaler).UnmarshalNumber(text)
-		}
-	default:
+	switch {
+	case kindOf(n) != kindString:
 		d.mismatch(n, pl, path)
-		return
-	}
-	if err != nil {
-		d.refused(n, v, path, err)
+	case d.listed(n, pl, path):
+		// The pointer's own method set was checked by the planner.
+		if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(n.Value)); err != nil {
+			d.refused(n, v, path, err)
+		}
 	}
 }
 
@@ -373,6 +365,19 @@ func (d *decoder) number(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 		v.SetUint(u)
 	default:
 		d.mismatch(n, pl, path)
+	}
+}
+
+// exact decodes a type that reads itself from a number as it is written.
+func (d *decoder) exact(n *yaml.Node, pl *plan, v reflect.Value, path string) {
+	if kindOf(n) != kindInteger && kindOf(n) != kindFloat {
+		d.mismatch(n, pl, path)
+		return
+	}
+	if text, ok := d.decimal(n, path); ok {
+		if err := v.Addr().Interface().(NumberUnmarshaler).UnmarshalNumber(text); err != nil {
+			d.fault(n, path, "", "%v", err)
+		}
 	}
 }
 

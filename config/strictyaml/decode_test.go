@@ -82,7 +82,7 @@ func (m *money) UnmarshalNumber(text string) error {
 	return err
 }
 
-// amount is written as a number or as text.
+// amount is written as text.
 type amount struct{ text string }
 
 func (a *amount) UnmarshalText(text []byte) error {
@@ -90,11 +90,6 @@ func (a *amount) UnmarshalText(text []byte) error {
 		return errors.New("expected an amount")
 	}
 	a.text = "text " + string(text)
-	return nil
-}
-
-func (a *amount) UnmarshalNumber(text string) error {
-	a.text = "number " + text
 	return nil
 }
 
@@ -116,7 +111,7 @@ count: 0x10
 big: 18446744073709551615
 ratio: 1e-3
 price: 2.50
-amount: 7
+amount: "7"
 tags: [a, "1", 'yes']
 limits:
   minute: {quota: 60}
@@ -147,7 +142,7 @@ name: n
 	three := 3
 	want := sample{
 		Listen: "127.0.0.1:8080", Timeout: 90 * time.Second, Debug: true, Level: "warn",
-		Small: 255, Signed: -128, Count: 16, Big: math.MaxUint64, Ratio: 0.001, Price: 250, Amount: amount{"number 7"},
+		Small: 255, Signed: -128, Count: 16, Big: math.MaxUint64, Ratio: 0.001, Price: 250, Amount: amount{"text 7"},
 		Tags: []string{"a", "1", "yes"},
 		Limits: map[string]limit{
 			"minute":  {Quota: 60},

@@ -20,7 +20,7 @@
 //   - [time.Duration], written "1m30s", never negative;
 //   - [Secret], a reference to a value that is kept elsewhere;
 //   - a string type with a Values() []string method, an enumeration;
-//   - a type implementing [encoding.TextUnmarshaler], from strings; [NumberUnmarshaler], from plain numbers as written; or both;
+//   - a type implementing [encoding.TextUnmarshaler], from strings, or [NumberUnmarshaler], from plain numbers as written;
 //   - structs, pointers to and slices of these, and maps to these from string keys;
 //   - any, which holds map[string]any, []any, string, bool, int64, float64 or nil.
 //

@@ -27,8 +27,6 @@ type Enum interface {
 type plan struct {
 	typ    reflect.Type
 	form   form
-	text   bool // formText: takes strings
-	number bool // formText: takes plain numbers
 	plain  bool // formSecret: takes URLs without a password as they are
 	values []string
 	elem   *plan // of pointers, lists and maps
@@ -83,6 +81,7 @@ const (
 	formString
 	formDuration
 	formText
+	formDecimal
 	formSecret
 	formAny
 	formStruct
@@ -129,8 +128,8 @@ func (p planner) fill(pl *plan) {
 	if e, ok := ptr.(Enum); ok {
 		pl.values = e.Values()
 	}
-	_, pl.text = ptr.(encoding.TextUnmarshaler)
-	_, pl.number = ptr.(NumberUnmarshaler)
+	_, text := ptr.(encoding.TextUnmarshaler)
+	_, number := ptr.(NumberUnmarshaler)
 	switch {
 	case t == reflect.TypeFor[Secret]():
 		pl.form = formSecret
@@ -138,7 +137,10 @@ func (p planner) fill(pl *plan) {
 	case t == reflect.TypeFor[time.Duration]():
 		pl.form = formDuration
 		return
-	case pl.text || pl.number:
+	case number:
+		pl.form = formDecimal
+		return
+	case text:
 		pl.form = formText
 		return
 	}
@@ -167,7 +169,7 @@ func (p planner) fill(pl *plan) {
 		pl.form, pl.elem = formList, p.of(t.Elem())
 	case reflect.Map:
 		pl.form, pl.key, pl.elem = formMap, p.of(t.Key()), p.of(t.Elem())
-		if pl.key.form != formString && !pl.key.text {
+		if pl.key.form != formString && pl.key.form != formText {
 			panic(fmt.Sprintf("strictyaml: keys of %s are not strings", t))
 		}
 	default:
@@ -239,18 +241,10 @@ func (pl *plan) expected() string {
 		return "true or false"
 	case formInt, formUint:
 		return "an integer"
-	case formFloat:
+	case formFloat, formDecimal:
 		return "a number"
 	case formDuration:
 		return `a duration such as "1m30s"`
-	case formText:
-		switch {
-		case pl.text && pl.number:
-			return "a string or a number"
-		case pl.number:
-			return "a number"
-		}
-		return "a string"
 	case formSecret:
 		if pl.plain {
 			return "a URL without a password, " + secretForm
@@ -262,7 +256,7 @@ func (pl *plan) expected() string {
 		return "a list"
 	case formPointer:
 		return pl.elem.expected()
-	case formString, formAny:
+	case formString, formText, formAny:
 	}
 	return "a string"
 }

@@ -130,20 +130,15 @@ func (g *schemaWriter) body(pl *plan, v reflect.Value) object {
 		return object{{"type", "integer"}, {"minimum", int64(-1) << (bits - 1)}, {"maximum", int64(1)<<(bits-1) - 1}}
 	case formUint:
 		return object{{"type", "integer"}, {"minimum", 0}, {"maximum", ^uint64(0) >> (64 - pl.typ.Bits())}}
-	case formFloat:
+	case formFloat, formDecimal:
 		return object{{"type", "number"}}
-	case formString:
-		return textSchema(pl, "string")
+	case formString, formText:
+		if pl.values != nil {
+			return object{{"enum", pl.values}}
+		}
+		return object{{"type", "string"}}
 	case formDuration:
 		return object{{"type", "string"}, {"pattern", durationPattern}}
-	case formText:
-		switch {
-		case pl.text && pl.number:
-			return textSchema(pl, []string{"string", "number"})
-		case pl.number:
-			return object{{"type", "number"}}
-		}
-		return textSchema(pl, "string")
 	case formSecret:
 		if pl.plain {
 			return object{{"anyOf", []object{{{"type", "string"}}, secretSchema()}}}
@@ -167,16 +162,6 @@ func (g *schemaWriter) body(pl *plan, v reflect.Value) object {
 	case formAny:
 	}
 	return object{}
-}
-
-func textSchema(pl *plan, types any) object {
-	switch {
-	case pl.values == nil:
-		return object{{"type", types}}
-	case pl.number:
-		return object{{"anyOf", []object{{{"enum", pl.values}}, {{"type", "number"}}}}}
-	}
-	return object{{"enum", pl.values}}
 }
 
 func secretSchema() object {
@@ -231,9 +216,9 @@ func written(pl *plan, v reflect.Value) (any, bool) {
 	case formText:
 		if m, ok := reflect.TypeAssert[encoding.TextMarshaler](v); ok {
 			text, err := m.MarshalText()
-			return string(text), err == nil && pl.text
+			return string(text), err == nil
 		}
-		return v.String(), pl.text && v.Kind() == reflect.String
+		return v.String(), v.Kind() == reflect.String
 	case formPointer:
 		return written(pl.elem, v.Elem())
 	case formList:
@@ -246,7 +231,7 @@ func written(pl *plan, v reflect.Value) (any, bool) {
 			list = append(list, item)
 		}
 		return list, true
-	case formSecret, formAny, formStruct, formMap:
+	case formDecimal, formSecret, formAny, formStruct, formMap:
 	}
 	return nil, false
 }

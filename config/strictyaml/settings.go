@@ -82,7 +82,7 @@ func (pl *plan) name() string {
 		return "boolean"
 	case formInt, formUint:
 		return "integer"
-	case formFloat:
+	case formFloat, formDecimal:
 		return "number"
 	case formDuration:
 		return "duration"
@@ -105,13 +105,8 @@ func (pl *plan) name() string {
 		return "mapping"
 	case formString, formText:
 	}
-	switch {
-	case pl.values != nil:
+	if pl.values != nil {
 		return strings.Join(pl.values, ", ")
-	case pl.text && pl.number:
-		return "string or number"
-	case pl.number:
-		return "number"
 	}
 	return "string"
 }

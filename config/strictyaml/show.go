@@ -314,7 +314,7 @@ func scalar(pl *plan, v reflect.Value) (*yaml.Node, error) {
 	case formDuration:
 		n.SetString(shortDuration(time.Duration(v.Int())))
 		return n, nil
-	case formText:
+	case formText, formDecimal:
 		if v.IsZero() {
 			return nil, nil //nolint:nilnil // it is empty
 		}
@@ -326,7 +326,7 @@ func scalar(pl *plan, v reflect.Value) (*yaml.Node, error) {
 			}
 			text = string(written)
 		}
-		if n.SetString(text); !pl.text {
+		if n.SetString(text); pl.form == formDecimal {
 			n.Tag = "" // a number
 		}
 		return n, nil
