@@ -74,7 +74,7 @@ func warnShared(c *settings.Config) error {
 
 // warnCertificates reports certificates outside their time. They are no faults: the configuration must be changeable all the same.
 func warnCertificates(c *settings.Config, now time.Time) error {
-	return strictyaml.EachSecret(c, func(s *strictyaml.Secret) error {
+	return strictyaml.Each(c, func(s *strictyaml.Secret) error {
 		var valid int
 		var fault error
 		rest := []byte(s.Reveal())

@@ -25,13 +25,13 @@ type Inputs struct {
 	sources map[string]source
 	// patterns are those of seen that stand for the names that they match.
 	patterns []string
-	// skip reports whether a directory below an input is left out; nil leaves none out.
-	skip func(name string) bool
+	// skip has patterns of the names of directories below an input that are left out.
+	skip []string
 }
 
-// Tree returns the inputs of a program that reads a directory: everything below it but
-// the directories whose names are to be skipped.
-func Tree(dir string, skip func(name string) bool) Inputs {
+// Tree returns the inputs of a program that reads a directory: everything below it but the directories whose names match one of the
+// patterns of [filepath.Match].
+func Tree(dir string, skip ...string) Inputs {
 	in := Inputs{skip: skip}
 	in.add(dir, in.digestOf(dir))
 	return in
@@ -156,7 +156,10 @@ func (in Inputs) below(path string) []string {
 
 // skips reports whether a directory below an input is left out.
 func (in Inputs) skips(root, name string, d fs.DirEntry) bool {
-	return in.skip != nil && name != root && d != nil && d.IsDir() && in.skip(d.Name())
+	return name != root && d != nil && d.IsDir() && slices.ContainsFunc(in.skip, func(pattern string) bool {
+		match, err := filepath.Match(pattern, d.Name())
+		return match && err == nil
+	})
 }
 
 // digestOf is that of a file's content, or of the names, sizes and times of the entries

@@ -61,27 +61,29 @@ type Loaded struct {
 	positions  *strictyaml.Positions
 	judge      Judge
 	files      orgFiles
-	main       digest                       // of the main file
-	refused    map[string]string            // faults of organisations' files that are not taken, by path
-	allowances map[string]*allowance        // by organisation's file, "" for the main file
-	readFile   func(string) ([]byte, error) // of the sources
-	// again reads the same, without files of organisations that are refused.
-	again func(refused map[string]string) (*Loaded, error)
+	main       digest                // of the main file
+	refused    map[string]string     // faults of organisations' files that are not taken, by path
+	allowances map[string]*allowance // by organisation's file, "" for the main file
+
+	// name, data and from are the arguments of Parse, without data and from.Before after Commit.
+	name string
+	data []byte
+	from Sources
 }
 
 // Refuse is told of a fault that was found later, and returns the configuration without the files of organisations that it is about. Its
 // error is the fault in its place, where it is about anything else.
 func (l *Loaded) Refuse(err error) (*Loaded, error) {
-	if refused := l.blamed(err); len(refused) > 0 && l.again != nil {
+	if refused := l.blamed(err); len(refused) > 0 && l.from.Before != nil {
 		maps.Copy(refused, l.refused)
-		return l.again(refused)
+		return parse(l.name, l.data, l.from, l.judge, l.Inputs, refused)
 	}
 	return nil, l.Locate(err)
 }
 
 // Commit says that the configuration is in force: Refuse refuses nothing any more. It releases the configuration before, which
 // would keep all earlier ones in memory.
-func (l *Loaded) Commit() { l.again = nil }
+func (l *Loaded) Commit() { l.from.Before, l.data = nil, nil }
 
 // Locate gives faults found later, by the parts made from the configuration, their place in
 // the file.
@@ -141,49 +143,48 @@ func Parse(name string, data []byte, src Sources, judge Judge) (*Loaded, error) 
 
 // parse is Parse; in are the inputs read so far, refused are the files of organisations that are not taken.
 func parse(name string, data []byte, src Sources, judge Judge, in Inputs, refused map[string]string) (*Loaded, error) {
-	l := &Loaded{Config: settings.Default(), Inputs: in, judge: judge, refused: refused, allowances: make(map[string]*allowance), readFile: src.ReadFile}
+	l := &Loaded{
+		Config: settings.Default(), Inputs: in, judge: judge, refused: refused, allowances: make(map[string]*allowance), name: name, data: data, from: src,
+	}
 	if src.Before != nil {
 		src.Before.Commit()
-		l.again = func(refused map[string]string) (*Loaded, error) {
-			return parse(name, data, src, judge, l.Inputs, refused)
-		}
 	}
-	if err := l.read(name, data, src); err != nil {
+	if l.from.Env == nil {
+		l.from.Env = os.LookupEnv
+	}
+	if err := l.read(); err != nil {
 		return l.Refuse(err)
 	}
 	return l, nil
 }
 
 // read reads all that the configuration is made from. Its error has places.
-func (l *Loaded) read(name string, data []byte, src Sources) error {
+func (l *Loaded) read() error {
 	var err error
-	l.positions, err = strictyaml.Survey(name, data, &l.Config)
+	l.positions, err = strictyaml.Survey(l.name, l.data, &l.Config)
 	form, _ := errors.AsType[strictyaml.Errors](err)
-	sum, dir := sha256.New(), filepath.Dir(name)
-	_, _ = sum.Write(data) // a hash takes everything
-	if src.Env == nil {
-		src.Env = os.LookupEnv
-	}
-	l.main = sha256.Sum256(data)
+	sum, dir := sha256.New(), filepath.Dir(l.name)
+	_, _ = sum.Write(l.data) // a hash takes everything
+	l.main = sha256.Sum256(l.data)
 	l.Config.Place()
 	for i := range l.Config.Orgs {
 		l.Config.Orgs[i].Place(dir)
 	}
 	found, unread := l.readOrgFiles(dir)
-	more, beyond := l.includeOrgs(found, src)
+	more, beyond := l.includeOrgs(found)
 	form = append(form, more...)
 	more, missing := l.readKeys(sum)
 	form = append(form, more...)
 	hint(form)
-	later := errors.Join(unread, beyond, missing, l.resolve(src))
+	later := errors.Join(unread, beyond, missing, l.resolve())
 	l.complete(dir)
-	l.keepOrgs(src.Before)
+	l.keepOrgs()
 	l.Config.AssignIssued()
 	for _, path := range slices.Sorted(maps.Keys(l.files)) {
 		_, _ = fmt.Fprintf(sum, "%q %d", path, len(l.files[path].data)) // a hash takes everything
 		_, _ = sum.Write(l.files[path].data)
 	}
-	if !src.WithoutSecrets {
+	if !l.from.WithoutSecrets {
 		later = errors.Join(later, l.places())
 		if u := l.Config.Redis.URL; u.Resolved() {
 			_, err := redisstore.Options(u.Reveal())
@@ -191,7 +192,7 @@ func (l *Loaded) read(name string, data []byte, src Sources) error {
 		}
 	}
 	l.Config.Revision = hex.EncodeToString(sum.Sum(nil)[:6])
-	later = errors.Join(later, validate(&l.Config, src.DemoKeys), l.Config.Validate())
+	later = errors.Join(later, validate(&l.Config, l.from.DemoKeys), l.Config.Validate())
 	if l.judge != nil {
 		later = errors.Join(later, l.judge.Faults(&l.Config))
 	}
@@ -203,11 +204,11 @@ func (l *Loaded) read(name string, data []byte, src Sources) error {
 }
 
 // resolve looks the secrets up, and parses those that are certificates.
-func (l *Loaded) resolve(src Sources) error {
+func (l *Loaded) resolve() error {
 	c := &l.Config
 	var errs []error
-	if !src.WithoutSecrets {
-		errs = append(errs, l.resolveSecrets(src.Env))
+	if !l.from.WithoutSecrets {
+		errs = append(errs, l.resolveSecrets())
 	}
 	errs = append(errs, fault.At("envoy.tls", mutual(&c.Envoy.TLS)))
 	listeners := map[string]*settings.TLS{"tls": &c.TLS, "admin.tls": &c.Admin.TLS}
@@ -274,6 +275,12 @@ func (l *Loaded) complete(dir string) {
 		if l.Config.Orgs[i].Kept { // it is complete
 			l.watchRego(&l.Config.Orgs[i])
 			continue
+		}
+		runs := l.Config.Orgs[i].Prices.Runs
+		for name, r := range runs {
+			at := fault.Key(fault.Index("orgs", i)+".prices.runs", name)
+			r.NoteKeys(func(key string) bool { return l.positions.Written(at + "." + key) })
+			runs[name] = r
 		}
 		for _, name := range unlisted {
 			if !slices.ContainsFunc(p.Policies, func(e section.Entry) bool { return e.Policy == name }) {

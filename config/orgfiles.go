@@ -38,9 +38,9 @@ type orgPart struct {
 }
 
 // stays reports whether the section of a file can be had from that of the configuration before.
-func (l *Loaded) stays(p *orgPart, f *orgFile, src Sources) bool {
+func (l *Loaded) stays(p *orgPart, f *orgFile) bool {
 	return p != nil && p.made != nil && p.main == l.main && f.err == nil && bytes.Equal(p.data, f.data) && p.made.CheckPlaces() == nil &&
-		!slices.ContainsFunc(p.secrets, func(s strictyaml.Secret) bool { return !s.Holds(src.Env, l.secretReader(p.made)) })
+		!slices.ContainsFunc(p.secrets, func(s strictyaml.Secret) bool { return !s.Holds(l.from.Env, l.secretReader(p.made)) })
 }
 
 // noteOrgs remembers the sections of files for the next configuration.
@@ -54,7 +54,7 @@ func (l *Loaded) noteOrgs() {
 		o.Text = new(strictyaml.Shown)
 		made := *o // a pointer to it would keep all the others, too
 		part.made = &made
-		_ = strictyaml.EachSecret(o, func(s *strictyaml.Secret) error { // they are resolved
+		_ = strictyaml.Each(o, func(s *strictyaml.Secret) error { // they are resolved
 			if !s.IsZero() {
 				part.secrets = append(part.secrets, *s)
 			}
@@ -95,14 +95,14 @@ func (l *Loaded) readOrgFiles(dir string) ([]orgFile, error) {
 
 // includeOrgs adds the organisations of files to those of the main file. A file that has not changed since before comes first: of two that
 // have an entry that only one may have, the one that changed is at fault. It returns faults of form, and others.
-func (l *Loaded) includeOrgs(found []orgFile, src Sources) (form strictyaml.Errors, other error) {
+func (l *Loaded) includeOrgs(found []orgFile) (form strictyaml.Errors, other error) {
 	var before orgFiles
-	if src.Before != nil {
-		before = src.Before.files
+	if l.from.Before != nil {
+		before = l.from.Before.files
 	}
 	changed := func(f orgFile) bool {
 		part, had := before[f.path]
-		return src.Before != nil && (!had || !bytes.Equal(part.data, f.data))
+		return l.from.Before != nil && (!had || !bytes.Equal(part.data, f.data))
 	}
 	slices.SortStableFunc(found, func(a, b orgFile) int {
 		switch ca, cb := changed(a), changed(b); {
@@ -120,7 +120,7 @@ func (l *Loaded) includeOrgs(found []orgFile, src Sources) (form strictyaml.Erro
 			continue
 		}
 		i := len(l.Config.Orgs)
-		if part := before[f.path]; l.stays(part, &f, src) {
+		if part := before[f.path]; l.stays(part, &f) {
 			l.files[f.path] = part
 			l.Config.Orgs = append(l.Config.Orgs, *part.made)
 			l.Config.Orgs[i].Kept = true
@@ -155,21 +155,22 @@ func causeOf(err error) error {
 }
 
 // resolveSecrets looks secrets up, but those of organisations that may not name them.
-func (l *Loaded) resolveSecrets(env func(string) (string, bool)) error {
+func (l *Loaded) resolveSecrets() error {
 	orgs := l.Config.Orgs
 	l.Config.Orgs = nil
-	errs := []error{strictyaml.ResolveSecrets(&l.Config, env, l.secretReader(new(settings.Org)))}
+	errs := []error{strictyaml.ResolveSecrets(&l.Config, l.from.Env, l.secretReader(new(settings.Org)))}
 	l.Config.Orgs = orgs
 	for i := range orgs {
 		if !orgs[i].Unfit && !orgs[i].Kept {
-			errs = append(errs, fault.At(fault.Index("orgs", i), strictyaml.ResolveSecrets(&orgs[i], env, l.secretReader(&orgs[i]))))
+			errs = append(errs, fault.At(fault.Index("orgs", i), strictyaml.ResolveSecrets(&orgs[i], l.from.Env, l.secretReader(&orgs[i]))))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // keepOrgs adds the last good sections of organisations whose files were refused.
-func (l *Loaded) keepOrgs(before *Loaded) {
+func (l *Loaded) keepOrgs() {
+	before := l.from.Before
 	for _, path := range slices.Sorted(maps.Keys(l.refused)) {
 		f := settings.FileFault{File: path, Fault: l.refused[path]}
 		if i := slices.IndexFunc(before.Config.Orgs, func(o settings.Org) bool { return o.File == path }); i >= 0 {

@@ -56,6 +56,8 @@ func LoadEnvoys(path string, validate func(*settings.Config) error) (*Loaded, er
 	}
 	l := &Loaded{Config: settings.Default(), allowances: make(map[string]*allowance)}
 	if l.positions, err = strictyaml.Survey(path, data, &l.Config); err != nil {
+		form, _ := errors.AsType[strictyaml.Errors](err)
+		hint(form)
 		return nil, err
 	}
 	l.Config.Place()

@@ -45,8 +45,8 @@ func (l *Loaded) readFor(o *settings.Org, p files.Path, limit int64) ([]byte, er
 		l.allowances[o.File] = a
 	}
 	return l.Inputs.read(p, func() ([]byte, error) {
-		if l.readFile != nil {
-			return l.readFile(p.String())
+		if l.from.ReadFile != nil {
+			return l.from.ReadFile(p.String())
 		}
 		return p.Read(limit)
 	}, a)

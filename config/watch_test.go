@@ -224,7 +224,7 @@ func TestTree(t *testing.T) {
 	}
 	write(".state/a")
 	tree := func() config.Inputs {
-		return config.Tree(dir, func(name string) bool { return strings.HasPrefix(name, ".") })
+		return config.Tree(dir, ".*")
 	}
 	told := make(chan []string, 100)
 	ctx, cancel := context.WithCancel(t.Context())

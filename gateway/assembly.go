@@ -197,7 +197,7 @@ func (k *kit) newLogs() (*decisions.Decisions, *ship.Shipping, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	recorded, err := ship.Open(&k.cfg.Audit, ship.Deps{Now: k.deps.Now, Logger: k.deps.Logger, Providers: k.deps.Providers, Meter: k.meter})
+	recorded, err := ship.Open(&k.cfg.Audit, k.deps.Now, k.deps.Logger, k.deps.Providers, k.meter)
 	return decided, recorded, err
 }
 

@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"syscall"
 
 	"code.dny.dev/ssrf"
 )
@@ -75,9 +74,8 @@ func plain(addr netip.Addr) netip.Addr {
 	return addr
 }
 
-// guard returns the judge of a reach. host lists the addresses of this host; nil knows none.
-func (r reach) guard(host func() ([]net.Addr, error)) judge {
-	j := judge{host: host}
+// public returns what judges whether an address is public, or in a network that r lists.
+func (r reach) public() *ssrf.Guardian {
 	var v4, v6 []netip.Prefix
 	for text := range strings.FieldsSeq(r.networks) {
 		p, err := netip.ParsePrefix(text)
@@ -89,47 +87,23 @@ func (r reach) guard(host func() ([]net.Addr, error)) judge {
 			v6 = append(v6, p)
 		}
 	}
-	j.public = ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
-	return j
+	return ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
 }
 
-// judge decides which addresses a restricted URL may lead to.
-type judge struct {
-	public *ssrf.Guardian
-	host   func() ([]net.Addr, error)
-}
-
-// control is a Guard.
-func (j judge) control(_, address string, _ syscall.RawConn) error {
-	to, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return fmt.Errorf("%w: %s", ErrForbidden, address)
-	}
-	return j.judge(to.Addr())
-}
-
-func (j judge) judge(addr netip.Addr) error {
+// judge returns why a restricted URL may not lead to an address, nil if it may. own lists the addresses of this host.
+func judge(addr netip.Addr, public *ssrf.Guardian, own []net.Addr) error {
 	if err := Never(addr); err != nil {
 		return err
 	}
 	addr = plain(addr)
-	if j.host != nil {
-		own, err := j.host()
-		if err != nil {
-			return fmt.Errorf("%w: the addresses of this host are not known: %w", ErrForbidden, err)
-		}
-		if slices.ContainsFunc(own, func(a net.Addr) bool { return addressOf(a) == addr }) {
-			return errOwn
-		}
+	if slices.ContainsFunc(own, func(a net.Addr) bool { return addressOf(a) == addr }) {
+		return errOwn
 	}
-	if j.public.SafeAddr(addr) != nil {
+	if public.SafeAddr(addr) != nil {
 		return errPrivate
 	}
 	return nil
 }
-
-// hostAddresses lists the addresses of this host.
-func hostAddresses() ([]net.Addr, error) { return net.InterfaceAddrs() }
 
 func addressOf(a net.Addr) netip.Addr {
 	p, err := netip.ParsePrefix(a.String())

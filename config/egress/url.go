@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -110,7 +111,7 @@ func (u URL) Check() error {
 		return errOwn
 	}
 	if addr, err := netip.ParseAddr(host); err == nil {
-		return u.reach.guard(nil).judge(addr)
+		return judge(addr, u.reach.public(), nil)
 	}
 	return nil
 }
@@ -137,10 +138,17 @@ func (u URL) guarded(guard Guard) Guard {
 	case anywhere:
 		return guard
 	case restricted:
-		own := u.reach.guard(hostAddresses)
+		public := u.reach.public()
 		return func(network, address string, c syscall.RawConn) error {
-			err := own.control(network, address, c)
-			if err == nil && guard != nil {
+			to, err := netip.ParseAddrPort(address)
+			if err != nil {
+				return fmt.Errorf("%w: %s", ErrForbidden, address)
+			}
+			own, err := net.InterfaceAddrs()
+			if err != nil {
+				return fmt.Errorf("%w: the addresses of this host are not known: %w", ErrForbidden, err)
+			}
+			if err = judge(to.Addr(), public, own); err == nil && guard != nil {
 				err = guard(network, address, c)
 			}
 			return err

@@ -13,9 +13,7 @@ import (
 // A restricted URL leads to public addresses and to listed networks, never to this machine, its link or what serves credentials there,
 // whatever is listed.
 func TestRestrictedAddresses(t *testing.T) {
-	host := func() ([]net.Addr, error) {
-		return []net.Addr{&net.IPNet{IP: net.IPv4(10, 1, 0, 9), Mask: net.CIDRMask(16, 32)}, &net.IPNet{IP: net.IPv4(93, 184, 216, 34), Mask: net.CIDRMask(24, 32)}}, nil
-	}
+	own := []net.Addr{&net.IPNet{IP: net.IPv4(10, 1, 0, 9), Mask: net.CIDRMask(16, 32)}, &net.IPNet{IP: net.IPv4(93, 184, 216, 34), Mask: net.CIDRMask(24, 32)}}
 	everything := []Network{{netip.MustParsePrefix("0.0.0.0/0")}, {netip.MustParsePrefix("::/0")}}
 	one := []Network{{netip.MustParsePrefix("10.1.0.0/16")}}
 	for _, tc := range []struct {
@@ -49,8 +47,7 @@ func TestRestrictedAddresses(t *testing.T) {
 	} {
 		u := To("https://receiver.example/")
 		u.Restrict(tc.networks)
-		judge := u.reach.guard(host)
-		if err := judge.control("tcp", netip.AddrPortFrom(netip.MustParseAddr(tc.address), 443).String(), nil); !errors.Is(err, tc.want) {
+		if err := judge(netip.MustParseAddr(tc.address), u.reach.public(), own); !errors.Is(err, tc.want) {
 			t.Errorf("%s with %v: %v, want %v", tc.address, tc.networks, err, tc.want)
 		}
 	}

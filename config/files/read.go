@@ -38,12 +38,12 @@ var (
 // Read returns the content of the regular file at name, of at most max bytes. It follows symbolic links. Errors are [*fs.PathError],
 // and wrap [ErrIrregular], [ErrTooLarge] or [ErrTooSlow] where these apply.
 func Read(name string, limit int64) ([]byte, error) {
-	return Bounded("read", name, func() ([]byte, error) { return read(osOpener{}, name, limit) })
+	return Bounded("read", name, func() ([]byte, error) { return read(nil, name, limit) })
 }
 
 // Open opens the regular file at name for reading, such as a log that is read in parts. It follows symbolic links, and never waits
 // for the other end of a named pipe.
-func Open(name string) (*os.File, error) { return open(osOpener{}, name) }
+func Open(name string) (*os.File, error) { return open(nil, name) }
 
 // Append opens the file at name for writing at its end, or creates it for its owner alone. It never waits for the other end of a named
 // pipe: one without a reader is an error.
@@ -56,29 +56,17 @@ func Stat(name string) (fs.FileInfo, error) {
 	return Bounded("stat", name, func() (fs.FileInfo, error) { return os.Stat(name) })
 }
 
-// opener is the file system, or a directory that confines names.
-type opener interface {
-	Stat(name string) (fs.FileInfo, error)
-	OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error)
-}
-
-// osOpener is the whole file system.
-type osOpener struct{}
-
-// Stat implements opener.
-func (osOpener) Stat(name string) (fs.FileInfo, error) { return os.Stat(name) }
-
-// OpenFile implements opener.
-func (osOpener) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
-	return os.OpenFile(name, flag, perm)
-}
-
-// open looks before it opens, since opening a device can have effects, and again afterwards, since the name may lead elsewhere by then.
-func open(in opener, name string) (*os.File, error) {
-	if info, err := in.Stat(name); err != nil || !info.Mode().IsRegular() {
+// open opens a file of a directory that confines names, or of the whole file system if in is nil. It looks before it opens, since opening a
+// device can have effects, and again afterwards, since the name may lead elsewhere by then.
+func open(in *os.Root, name string) (*os.File, error) {
+	stat, openFile := os.Stat, os.OpenFile
+	if in != nil {
+		stat, openFile = in.Stat, in.OpenFile
+	}
+	if info, err := stat(name); err != nil || !info.Mode().IsRegular() {
 		return nil, irregular(name, err)
 	}
-	f, err := in.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := openFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +86,7 @@ func irregular(name string, err error) error {
 	return &fs.PathError{Op: "open", Path: name, Err: ErrIrregular}
 }
 
-func read(in opener, name string, limit int64) ([]byte, error) {
+func read(in *os.Root, name string, limit int64) ([]byte, error) {
 	f, err := open(in, name)
 	if err != nil {
 		return nil, err

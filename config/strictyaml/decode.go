@@ -80,7 +80,7 @@ func (d *decoder) mismatch(n *yaml.Node, pl *plan, path string) {
 		return
 	case kindOf(n) == kindNull:
 		hint = "leave the key out for the default"
-	case pl.form == formString || pl.form == formText && pl.text:
+	case pl.form == formString || pl.form == formText:
 		if kindOf(n) < kindString {
 			hint = "quote it"
 		}
@@ -165,6 +165,8 @@ func (d *decoder) value(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 		d.scalar(n, pl, v, path)
 	case formInt, formUint, formFloat:
 		d.number(n, pl, v, path)
+	case formDecimal:
+		d.exact(n, pl, v, path)
 	}
 }
 
@@ -178,11 +180,7 @@ func (d *decoder) structure(n *yaml.Node, pl *plan, v reflect.Value, path string
 		here := fault.Key(path, key.Value)
 		f := pl.field(key.Value)
 		if f == nil {
-			hint, retired := pl.retired[key.Value]
-			if !retired {
-				hint = suggest(key.Value, pl.names())
-			}
-			d.src.fault(placeOf(key), here, hint, "unknown key")
+			d.src.fault(placeOf(key), here, suggest(key.Value, pl.names()), "unknown key")
 			continue
 		}
 		present[key.Value] = true
@@ -192,9 +190,6 @@ func (d *decoder) structure(n *yaml.Node, pl *plan, v reflect.Value, path string
 		if f.required && !present[f.name] {
 			d.fault(n, fault.Key(path, f.name), "", "is required")
 		}
-	}
-	if noter, ok := reflect.TypeAssert[Noter](v.Addr()); ok {
-		noter.NoteKeys(func(key string) bool { return present[key] })
 	}
 }
 
@@ -206,7 +201,7 @@ func (d *decoder) mapping(n *yaml.Node, pl *plan, v reflect.Value, path string) 
 	out := reflect.MakeMapWithSize(pl.typ, len(n.Content)/2)
 	for name, value := range entries(n) {
 		here := fault.Key(path, name.Value)
-		key, elem := pl.key.fresh(), pl.elem.fresh()
+		key, elem := pl.key.zero(), pl.elem.zero()
 		d.value(name, pl.key, key, here)
 		d.value(value, pl.elem, elem, here)
 		out.SetMapIndex(key, elem)
@@ -221,7 +216,7 @@ func (d *decoder) list(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 	}
 	out := reflect.MakeSlice(pl.typ, 0, len(n.Content))
 	for i, item := range n.Content {
-		elem := pl.elem.fresh()
+		elem := pl.elem.zero()
 		d.value(item, pl.elem, elem, fault.Index(path, i))
 		out = reflect.Append(out, elem)
 	}
@@ -230,7 +225,7 @@ func (d *decoder) list(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 
 // pointer decodes into a new pointee, so that one shared with a default keeps its value.
 func (d *decoder) pointer(n *yaml.Node, pl *plan, v reflect.Value, path string) {
-	elem := pl.elem.fresh()
+	elem := pl.elem.zero()
 	if !v.IsNil() {
 		elem.Set(v.Elem())
 	}
@@ -274,26 +269,16 @@ func (d *decoder) any(n *yaml.Node, path string) any {
 	return nil
 }
 
-// text decodes a type that reads itself, from a string or from a number as written.
+// text decodes a type that reads itself from a string.
 func (d *decoder) text(n *yaml.Node, pl *plan, v reflect.Value, path string) {
-	var err error
-	switch u := v.Addr().Interface(); {
-	case kindOf(n) == kindString && pl.text:
-		if !d.listed(n, pl, path) {
-			return
-		}
-		// The pointer's own method set was checked by the planner.
-		err = u.(encoding.TextUnmarshaler).UnmarshalText([]byte(n.Value))
-	case (kindOf(n) == kindInteger || kindOf(n) == kindFloat) && pl.number:
-		if text, ok := d.decimal(n, path); ok {
-			err = u.(NumberUnmarshaler).UnmarshalNumber(text)
-		}
-	default:
+	switch {
+	case kindOf(n) != kindString:
 		d.mismatch(n, pl, path)
-		return
-	}
-	if err != nil {
-		d.refused(n, v, path, err)
+	case d.listed(n, pl, path):
+		// The pointer's own method set was checked by the planner.
+		if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(n.Value)); err != nil {
+			d.refused(n, v, path, err)
+		}
 	}
 }
 
@@ -380,6 +365,19 @@ func (d *decoder) number(n *yaml.Node, pl *plan, v reflect.Value, path string) {
 		v.SetUint(u)
 	default:
 		d.mismatch(n, pl, path)
+	}
+}
+
+// exact decodes a type that reads itself from a number as it is written.
+func (d *decoder) exact(n *yaml.Node, pl *plan, v reflect.Value, path string) {
+	if kindOf(n) != kindInteger && kindOf(n) != kindFloat {
+		d.mismatch(n, pl, path)
+		return
+	}
+	if text, ok := d.decimal(n, path); ok {
+		if err := v.Addr().Interface().(NumberUnmarshaler).UnmarshalNumber(text); err != nil {
+			d.fault(n, path, "", "%v", err)
+		}
 	}
 }
 

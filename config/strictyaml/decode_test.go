@@ -66,8 +66,6 @@ type limit struct {
 	Window time.Duration `yaml:"window"`
 }
 
-func (l *limit) SetDefaults() { l.Window = time.Minute }
-
 type level string
 
 func (level) Values() []string { return []string{"debug", "info", "warn"} }
@@ -84,7 +82,7 @@ func (m *money) UnmarshalNumber(text string) error {
 	return err
 }
 
-// amount is written as a number or as text.
+// amount is written as text.
 type amount struct{ text string }
 
 func (a *amount) UnmarshalText(text []byte) error {
@@ -92,11 +90,6 @@ func (a *amount) UnmarshalText(text []byte) error {
 		return errors.New("expected an amount")
 	}
 	a.text = "text " + string(text)
-	return nil
-}
-
-func (a *amount) UnmarshalNumber(text string) error {
-	a.text = "number " + text
 	return nil
 }
 
@@ -118,7 +111,7 @@ count: 0x10
 big: 18446744073709551615
 ratio: 1e-3
 price: 2.50
-amount: 7
+amount: "7"
 tags: [a, "1", 'yes']
 limits:
   minute: {quota: 60}
@@ -149,10 +142,10 @@ name: n
 	three := 3
 	want := sample{
 		Listen: "127.0.0.1:8080", Timeout: 90 * time.Second, Debug: true, Level: "warn",
-		Small: 255, Signed: -128, Count: 16, Big: math.MaxUint64, Ratio: 0.001, Price: 250, Amount: amount{"number 7"},
+		Small: 255, Signed: -128, Count: 16, Big: math.MaxUint64, Ratio: 0.001, Price: 250, Amount: amount{"text 7"},
 		Tags: []string{"a", "1", "yes"},
 		Limits: map[string]limit{
-			"minute":  {Quota: 60, Window: time.Minute},
+			"minute":  {Quota: 60},
 			"per day": {Quota: 5, Window: 24 * time.Hour},
 		},
 		Levels: map[level]int{"info": 1},
@@ -161,7 +154,7 @@ name: n
 			"list": []any{int64(1), int64(-2), 3.5, true, nil, "text", "4"},
 			"deep": map[string]any{"a": map[string]any{"b": []any{}}},
 		},
-		Max: &three, Default: &limit{Quota: 1, Window: time.Minute},
+		Max: &three, Default: &limit{Quota: 1},
 		Nested: nested{A: 1, B: 20}, Common: common{"n"}, Skipped: "kept", private: "kept",
 	}
 	if source := got.Key.Source(); source != "environment variable TG_KEY" {
@@ -204,6 +197,24 @@ func TestDecodeKeepsWhatDefaultsPointTo(t *testing.T) {
 	}
 	if want := (limit{Quota: 9, Window: time.Hour}); *shared != want {
 		t.Errorf("the shared default became %+v, want %+v", *shared, want)
+	}
+}
+
+// An element of a list gets the defaults of the settings that the file does not name, also where it names others with a zero value.
+func TestFill(t *testing.T) {
+	t.Parallel()
+	var got struct {
+		Limits []limit `yaml:"limits"`
+	}
+	pos, err := strictyaml.Load("t.yaml", []byte("limits: [{quota: 0}, {window: 2m}]"), &got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range got.Limits {
+		strictyaml.Fill(pos, fmt.Sprintf("limits[%d]", i), &got.Limits[i], limit{Quota: 9, Window: time.Minute})
+	}
+	if diff := cmp.Diff([]limit{{0, time.Minute}, {9, 2 * time.Minute}}, got.Limits); diff != "" {
+		t.Errorf("limits (-want +got):\n%s", diff)
 	}
 }
 

@@ -20,12 +20,12 @@
 //   - [time.Duration], written "1m30s", never negative;
 //   - [Secret], a reference to a value that is kept elsewhere;
 //   - a string type with a Values() []string method, an enumeration;
-//   - a type implementing [encoding.TextUnmarshaler], from strings; [NumberUnmarshaler], from plain numbers as written; or both;
+//   - a type implementing [encoding.TextUnmarshaler], from strings, or [NumberUnmarshaler], from plain numbers as written;
 //   - structs, pointers to and slices of these, and maps to these from string keys;
 //   - any, which holds map[string]any, []any, string, bool, int64, float64 or nil.
 //
 // Defaults are the values that the decoded-into value already holds: a struct keeps the fields the file does not name, a list or a map in the
-// file replaces the whole default. Elements of lists and maps start as zero, or as their type's [Defaulter] says.
+// file replaces the whole default. Elements of lists and maps start as zero; [Fill] gives them other defaults.
 //
 // # After decoding
 //

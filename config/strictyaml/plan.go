@@ -17,48 +17,25 @@ type NumberUnmarshaler interface {
 	UnmarshalNumber(text string) error
 }
 
-// Defaulter is implemented, on the pointer, by types whose values in lists, maps and behind nil pointers do not start as zero.
-type Defaulter interface {
-	SetDefaults()
-}
-
-// Noter is implemented, on the pointer, by structs that distinguish a key with a zero value from an absent key.
-type Noter interface {
-	// NoteKeys is called after the fields are decoded. present reports whether the file has a key.
-	NoteKeys(present func(key string) bool)
-}
-
 // Enum is implemented by types that take one of a closed list of strings.
 type Enum interface {
 	// Values lists the accepted values, for a zero receiver too.
 	Values() []string
 }
 
-// Retirer is implemented by sections that had further keys once.
-type Retirer interface {
-	// Retired says of each of them what to do, as a hint.
-	Retired() map[string]string
-}
-
 // plan describes a Go type to the decoder and the schema.
 type plan struct {
 	typ    reflect.Type
 	form   form
-	text   bool // formText: takes strings
-	number bool // formText: takes plain numbers
 	plain  bool // formSecret: takes URLs without a password as they are
 	values []string
 	elem   *plan // of pointers, lists and maps
 	key    *plan // of maps
 	fields []*field
-	// retired are hints for keys that a section has no more.
-	retired map[string]string
-	// parts returns the types within the type, itself included.
-	parts func() map[reflect.Type]bool
+	shown  []int // index of the field *Shown of a struct, nil for none
+	// parts are the types within the type, itself included.
+	parts map[reflect.Type]bool
 }
-
-// has reports whether values of the plan's type can hold a value of another type.
-func (pl *plan) has(t reflect.Type) bool { return pl.parts()[t] }
 
 // collect adds the types within the plan's type to a set.
 func (pl *plan) collect(into map[reflect.Type]bool) {
@@ -104,6 +81,7 @@ const (
 	formString
 	formDuration
 	formText
+	formDecimal
 	formSecret
 	formAny
 	formStruct
@@ -119,7 +97,13 @@ var plans sync.Map
 func planOf(t reflect.Type) *plan {
 	known, ok := plans.Load(t)
 	if !ok {
-		known, _ = plans.LoadOrStore(t, planner{}.of(t))
+		p := planner{}
+		p.of(t)
+		for _, pl := range p {
+			pl.parts = make(map[reflect.Type]bool)
+			pl.collect(pl.parts)
+		}
+		known, _ = plans.LoadOrStore(t, p[t])
 	}
 	return known.(*plan)
 }
@@ -133,11 +117,6 @@ func (p planner) of(t reflect.Type) *plan {
 		return pl
 	}
 	pl := &plan{typ: t}
-	pl.parts = sync.OnceValue(func() map[reflect.Type]bool {
-		parts := make(map[reflect.Type]bool)
-		pl.collect(parts)
-		return parts
-	})
 	p[t] = pl
 	p.fill(pl)
 	return pl
@@ -149,11 +128,8 @@ func (p planner) fill(pl *plan) {
 	if e, ok := ptr.(Enum); ok {
 		pl.values = e.Values()
 	}
-	if r, ok := ptr.(Retirer); ok {
-		pl.retired = r.Retired()
-	}
-	_, pl.text = ptr.(encoding.TextUnmarshaler)
-	_, pl.number = ptr.(NumberUnmarshaler)
+	_, text := ptr.(encoding.TextUnmarshaler)
+	_, number := ptr.(NumberUnmarshaler)
 	switch {
 	case t == reflect.TypeFor[Secret]():
 		pl.form = formSecret
@@ -161,7 +137,10 @@ func (p planner) fill(pl *plan) {
 	case t == reflect.TypeFor[time.Duration]():
 		pl.form = formDuration
 		return
-	case pl.text || pl.number:
+	case number:
+		pl.form = formDecimal
+		return
+	case text:
 		pl.form = formText
 		return
 	}
@@ -190,7 +169,7 @@ func (p planner) fill(pl *plan) {
 		pl.form, pl.elem = formList, p.of(t.Elem())
 	case reflect.Map:
 		pl.form, pl.key, pl.elem = formMap, p.of(t.Key()), p.of(t.Elem())
-		if pl.key.form != formString && !pl.key.text {
+		if pl.key.form != formString && pl.key.form != formText {
 			panic(fmt.Sprintf("strictyaml: keys of %s are not strings", t))
 		}
 	default:
@@ -206,6 +185,8 @@ func (p planner) fields(pl *plan, t reflect.Type, index []int) {
 		name, options, _ := strings.Cut(tag, ",")
 		at := append(slices.Clone(index), i)
 		switch {
+		case f.Type == reflect.TypeFor[*Shown]():
+			pl.shown = at
 		case !f.IsExported() && !tagged, name == "-":
 		case !f.IsExported():
 			panic(fmt.Sprintf("strictyaml: %s.%s has a yaml tag and is not exported", t, f.Name))
@@ -250,14 +231,8 @@ func (pl *plan) names() []string {
 	return names
 }
 
-// fresh is a new settable value of the type, with its defaults.
-func (pl *plan) fresh() reflect.Value {
-	v := reflect.New(pl.typ)
-	if d, ok := reflect.TypeAssert[Defaulter](v); ok {
-		d.SetDefaults()
-	}
-	return v.Elem()
-}
+// zero returns a new settable value of the type.
+func (pl *plan) zero() reflect.Value { return reflect.New(pl.typ).Elem() }
 
 // expected names the type's written form, for messages.
 func (pl *plan) expected() string {
@@ -266,18 +241,10 @@ func (pl *plan) expected() string {
 		return "true or false"
 	case formInt, formUint:
 		return "an integer"
-	case formFloat:
+	case formFloat, formDecimal:
 		return "a number"
 	case formDuration:
 		return `a duration such as "1m30s"`
-	case formText:
-		switch {
-		case pl.text && pl.number:
-			return "a string or a number"
-		case pl.number:
-			return "a number"
-		}
-		return "a string"
 	case formSecret:
 		if pl.plain {
 			return "a URL without a password, " + secretForm
@@ -289,7 +256,7 @@ func (pl *plan) expected() string {
 		return "a list"
 	case formPointer:
 		return pl.elem.expected()
-	case formString, formAny:
+	case formString, formText, formAny:
 	}
 	return "a string"
 }

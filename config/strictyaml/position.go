@@ -2,6 +2,7 @@ package strictyaml
 
 import (
 	"errors"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -62,6 +63,16 @@ func (p *Positions) Written(path string) bool {
 		_, _, ok = p.within(path)
 	}
 	return ok
+}
+
+// Fill gives the fields of the struct at path that the file does not name the values that they have in defaults.
+func Fill[T any](p *Positions, path string, into *T, defaults T) {
+	v, from := reflect.ValueOf(into).Elem(), reflect.ValueOf(defaults)
+	for _, f := range planOf(v.Type()).fields {
+		if !p.Written(fault.Key(path, f.name)) {
+			v.FieldByIndex(f.index).Set(from.FieldByIndex(f.index))
+		}
+	}
 }
 
 // File returns the name the file was loaded under.

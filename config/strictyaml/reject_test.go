@@ -141,7 +141,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{"money without cents", "price: 2\n", "1:8: price: expected an amount with cents, such as 2.50"},
 		{"infinite money", "price: .inf\n", "1:8: price: must be a finite number"},
 		{"text refused by its type", "amount: \"\"\n", "1:9: amount: expected an amount"},
-		{"list for such a type", "amount: []\n", "1:9: amount: expected a string or a number, found a list"},
+		{"list for such a type", "amount: []\n", "1:9: amount: expected a string, found a list"},
+		{"number for such a type", "amount: 7\n", "1:9: amount: expected a string, found an integer (quote it)"},
 
 		// Secrets.
 		{"secret in the file", "key: rk_live_hush\n", "1:6: key: a secret is not written here: the file is read, copied and logged by others (write {env: NAME} or {file: PATH})"},
@@ -203,8 +204,8 @@ func TestDecodeAccepts(t *testing.T) {
 		{"zero duration", "timeout: \"0\"\n", sample{}},
 		{"null in any", "params: {a: null, b: ~}\n", sample{Params: map[string]any{"a": nil, "b": nil}}},
 		{"signs", "count: +12\nsmall: +3\nsigned: -0\nratio: -.5\n", sample{Count: 12, Small: 3, Ratio: -0.5}},
-		{"hexadecimal money-like", "amount: 0xff\n", sample{Amount: amount{"number 255"}}},
-		{"text for a type that takes both", "amount: \"7\"\n", sample{Amount: amount{"text 7"}}},
+		{"hexadecimal number", "ratio: 0xff\n", sample{Ratio: 255}},
+		{"text for a type that reads itself", "amount: \"7\"\n", sample{Amount: amount{"text 7"}}},
 		{"list at the column of its key", "tags:\n- a\n- b\n", sample{Tags: []string{"a", "b"}}},
 	}
 	for _, c := range cases {

@@ -23,7 +23,7 @@ type SchemaOptions struct {
 const durationPattern = `^(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
 
 // Schema returns a JSON Schema (2020-12) of the configuration struct v, or pointer to one, for editors and for documentation. Names
-// come from the yaml tags, descriptions from `doc:"..."` tags, defaults from the values that v and [Defaulter] types hold.
+// come from the yaml tags, descriptions from `doc:"..."` tags, defaults from the values that v holds.
 //
 // Every file that [Decode] accepts is valid under the schema. The schema accepts more in a few places that JSON Schema cannot express:
 // text that a type's own UnmarshalText or UnmarshalNumber refuses, durations too long, integers written 1.0 and numbers beyond a
@@ -104,7 +104,7 @@ func (g *schemaWriter) of(pl *plan, v reflect.Value) object {
 	if !slices.ContainsFunc(g.defs, func(m member) bool { return m.name == name }) {
 		at := len(g.defs)
 		g.defs = append(g.defs, member{name: name}) // first the name: the body refers to it
-		g.defs[at].value = g.body(pl, pl.fresh())
+		g.defs[at].value = g.body(pl, pl.zero())
 	}
 	return object{{"$ref", "#/$defs/" + name}}
 }
@@ -130,20 +130,15 @@ func (g *schemaWriter) body(pl *plan, v reflect.Value) object {
 		return object{{"type", "integer"}, {"minimum", int64(-1) << (bits - 1)}, {"maximum", int64(1)<<(bits-1) - 1}}
 	case formUint:
 		return object{{"type", "integer"}, {"minimum", 0}, {"maximum", ^uint64(0) >> (64 - pl.typ.Bits())}}
-	case formFloat:
+	case formFloat, formDecimal:
 		return object{{"type", "number"}}
-	case formString:
-		return textSchema(pl, "string")
+	case formString, formText:
+		if pl.values != nil {
+			return object{{"enum", pl.values}}
+		}
+		return object{{"type", "string"}}
 	case formDuration:
 		return object{{"type", "string"}, {"pattern", durationPattern}}
-	case formText:
-		switch {
-		case pl.text && pl.number:
-			return textSchema(pl, []string{"string", "number"})
-		case pl.number:
-			return object{{"type", "number"}}
-		}
-		return textSchema(pl, "string")
 	case formSecret:
 		if pl.plain {
 			return object{{"anyOf", []object{{{"type", "string"}}, secretSchema()}}}
@@ -153,11 +148,11 @@ func (g *schemaWriter) body(pl *plan, v reflect.Value) object {
 		if !v.IsNil() {
 			return g.of(pl.elem, v.Elem())
 		}
-		return g.of(pl.elem, pl.elem.fresh())
+		return g.of(pl.elem, pl.elem.zero())
 	case formList:
-		return object{{"type", "array"}, {"items", g.of(pl.elem, pl.elem.fresh())}}
+		return object{{"type", "array"}, {"items", g.of(pl.elem, pl.elem.zero())}}
 	case formMap:
-		out := object{{"type", "object"}, {"additionalProperties", g.of(pl.elem, pl.elem.fresh())}}
+		out := object{{"type", "object"}, {"additionalProperties", g.of(pl.elem, pl.elem.zero())}}
 		if pl.key.values != nil {
 			out = append(out, member{"propertyNames", object{{"enum", pl.key.values}}})
 		}
@@ -167,16 +162,6 @@ func (g *schemaWriter) body(pl *plan, v reflect.Value) object {
 	case formAny:
 	}
 	return object{}
-}
-
-func textSchema(pl *plan, types any) object {
-	switch {
-	case pl.values == nil:
-		return object{{"type", types}}
-	case pl.number:
-		return object{{"anyOf", []object{{{"enum", pl.values}}, {{"type", "number"}}}}}
-	}
-	return object{{"enum", pl.values}}
 }
 
 func secretSchema() object {
@@ -231,9 +216,9 @@ func written(pl *plan, v reflect.Value) (any, bool) {
 	case formText:
 		if m, ok := reflect.TypeAssert[encoding.TextMarshaler](v); ok {
 			text, err := m.MarshalText()
-			return string(text), err == nil && pl.text
+			return string(text), err == nil
 		}
-		return v.String(), pl.text && v.Kind() == reflect.String
+		return v.String(), v.Kind() == reflect.String
 	case formPointer:
 		return written(pl.elem, v.Elem())
 	case formList:
@@ -246,7 +231,7 @@ func written(pl *plan, v reflect.Value) (any, bool) {
 			list = append(list, item)
 		}
 		return list, true
-	case formSecret, formAny, formStruct, formMap:
+	case formDecimal, formSecret, formAny, formStruct, formMap:
 	}
 	return nil, false
 }

@@ -97,7 +97,7 @@ func TestSchemaAgreesWithDecoder(t *testing.T) {
 		good: {
 			"{}", "listen: a", "timeout: 1m30s", `timeout: "0"`, "timeout: 1.5h", "timeout: .5s", "timeout: 5µs", "debug: true",
 			"level: warn", "small: 255", "signed: -128", "count: -9223372036854775808", "big: 18446744073709551615",
-			"ratio: 1.5", "ratio: 2", "price: 2.50", "amount: 7", "amount: text", "tags: []", "tags: [a]", "limits: {}",
+			"ratio: 1.5", "ratio: 2", "price: 2.50", "amount: text", "tags: []", "tags: [a]", "limits: {}",
 			"limits: {m: {quota: 1, window: 5s}}", "levels: {info: 1}", "orgs: [{id: a, keys: [{sha256: x}]}]",
 			"params: {a: [1, {b: null}]}", "max: 3", "default: {}", "key: {env: A_1}", "spare: {file: ./x}",
 			"nested: {c: {c: {c: {}}}}", "name: x",
@@ -107,7 +107,7 @@ func TestSchemaAgreesWithDecoder(t *testing.T) {
 			"listen: [a]", "timeout: 5", `timeout: "5"`, "timeout: 1d", "timeout: -5s", "timeout: +5s", "timeout: 5 s",
 			`timeout: ""`, "debug: 1", "debug: text", "level: verbose", "level: 1", "small: 256", "small: -1", "small: 1.5",
 			"signed: 128", "signed: -129", "count: 9223372036854775808", "big: -1", "big: 18446744073709551616", "count: text",
-			"ratio: text", "price: text", "amount: []", "amount: true", "tags: a", "tags: {}", "tags: [1]", "tags: [[a]]", "tags: [null]",
+			"ratio: text", "price: text", "amount: 7", "amount: []", "amount: true", "tags: a", "tags: {}", "tags: [1]", "tags: [[a]]", "tags: [null]",
 			"limits: []", "limits: {m: 1}", "limits: {m: {nope: 1}}", "limits: {m: null}", "levels: {verbose: 1}", "levels: {info: x}",
 			"orgs: [{}]", "orgs: [{id: a, keys: [{team: x}]}]", "params: []", "params: null", "max: null", "max: x", "default: null",
 			"key: text", "key: {}", "key: {env: a}", "key: {file: a}", "key: {env: A, file: /b}", "key: {env: 1}", "key: {vault: x}",

@@ -39,15 +39,15 @@ func settings(pl *plan, v reflect.Value, path, reload string, within []*plan) []
 	within = append(within, pl)
 	switch pl.form { //nolint:exhaustive // the others are settings themselves
 	case formPointer:
-		elem := pl.elem.fresh()
+		elem := pl.elem.zero()
 		if !v.IsNil() {
 			elem = v.Elem()
 		}
 		return settings(pl.elem, elem, path, reload, within)
 	case formList:
-		return settings(pl.elem, pl.elem.fresh(), path+"[]", reload, within)
+		return settings(pl.elem, pl.elem.zero(), path+"[]", reload, within)
 	case formMap:
-		return settings(pl.elem, pl.elem.fresh(), path+".<name>", reload, within)
+		return settings(pl.elem, pl.elem.zero(), path+".<name>", reload, within)
 	case formStruct:
 		var all []Setting
 		for _, f := range pl.fields {
@@ -82,7 +82,7 @@ func (pl *plan) name() string {
 		return "boolean"
 	case formInt, formUint:
 		return "integer"
-	case formFloat:
+	case formFloat, formDecimal:
 		return "number"
 	case formDuration:
 		return "duration"
@@ -105,13 +105,8 @@ func (pl *plan) name() string {
 		return "mapping"
 	case formString, formText:
 	}
-	switch {
-	case pl.values != nil:
+	if pl.values != nil {
 		return strings.Join(pl.values, ", ")
-	case pl.text && pl.number:
-		return "string or number"
-	case pl.number:
-		return "number"
 	}
 	return "string"
 }

@@ -31,7 +31,7 @@ func Show(v any, masked ...string) ([]byte, error) {
 	return p.out, nil
 }
 
-// Shown remembers the text of an item of a list that does not change. Its zero value remembers none yet.
+// Shown remembers the text of an item of a list that does not change, in a field *Shown of the item. Its zero value remembers none yet.
 type Shown struct{ text atomic.Pointer[shownText] }
 
 // shownText is a text, and where it stood.
@@ -40,9 +40,6 @@ type shownText struct {
 	masked []string
 	text   []byte
 }
-
-// remembers is an item whose text can be remembered; nil says that it cannot.
-type remembers interface{ Shown() *Shown }
 
 // printer writes as the YAML library does, which it asks only about text that may need quotes: a tree of the whole, with an encoder and a
 // parser for each scalar, takes ten times as long.
@@ -165,10 +162,8 @@ func (p *printer) zero(f *field, indent int) {
 // item writes an item of a list, or its remembered text.
 func (p *printer) item(pl *plan, v reflect.Value, indent int) error {
 	var memory *Shown
-	if pl.form == formStruct && v.CanAddr() && !p.inline {
-		if r, ok := reflect.TypeAssert[remembers](v.Addr()); ok {
-			memory = r.Shown()
-		}
+	if pl.shown != nil && !p.inline {
+		memory = v.FieldByIndex(pl.shown).Interface().(*Shown)
 	}
 	if memory != nil {
 		if t := memory.text.Load(); t != nil && t.indent == indent && slices.Equal(t.masked, p.masked) {
@@ -319,7 +314,7 @@ func scalar(pl *plan, v reflect.Value) (*yaml.Node, error) {
 	case formDuration:
 		n.SetString(shortDuration(time.Duration(v.Int())))
 		return n, nil
-	case formText:
+	case formText, formDecimal:
 		if v.IsZero() {
 			return nil, nil //nolint:nilnil // it is empty
 		}
@@ -331,7 +326,7 @@ func scalar(pl *plan, v reflect.Value) (*yaml.Node, error) {
 			}
 			text = string(written)
 		}
-		if n.SetString(text); !pl.text {
+		if n.SetString(text); pl.form == formDecimal {
 			n.Tag = "" // a number
 		}
 		return n, nil

@@ -41,11 +41,8 @@ func TestShowOmitsZerosThatMeanNone(t *testing.T) {
 type item struct {
 	Name   string            `yaml:"name"`
 	Digest string            `yaml:"sha256"`
-	text   *strictyaml.Shown `yaml:"-"`
+	Text   *strictyaml.Shown `yaml:"-"`
 }
-
-// Shown is how it is remembered.
-func (i *item) Shown() *strictyaml.Shown { return i.text }
 
 // An item whose text is remembered is shown so again, where it stood so far and with the same masks, and as it is anywhere else.
 func TestShowRemembers(t *testing.T) {
@@ -65,7 +62,7 @@ func TestShowRemembers(t *testing.T) {
 		}
 	}
 	show(&was, first, "sha256")
-	changed := list{[]item{{"c", "22ff", was.Items[0].text}, {"d", "33ff", nil}}}
+	changed := list{[]item{{"c", "22ff", was.Items[0].Text}, {"d", "33ff", nil}}}
 	show(&changed, "items:\n  - name: a\n    sha256: '[masked]'\n  - name: d\n    sha256: '[masked]'\n", "sha256")
 	show(&changed, "items:\n  - name: c\n    sha256: 22ff\n  - name: d\n    sha256: 33ff\n")
 	show(&deeper{[]list{changed}}, "lists:\n  - items:\n      - name: c\n        sha256: 22ff\n      - name: d\n        sha256: 33ff\n")

@@ -79,7 +79,7 @@ func asLibrary(v any, masked ...string) (shown string, err error) {
 	return out.String(), err
 }
 
-// amount is written as a number or as text.
+// amount is written as a number.
 type amount string
 
 // UnmarshalNumber implements NumberUnmarshaler.

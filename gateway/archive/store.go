@@ -3,8 +3,6 @@ package archive
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,10 +11,9 @@ import (
 
 	"github.com/oklog/ulid/v2"
 	"github.com/redis/go-redis/v9"
-)
 
-// ErrUnavailable means that the store cannot be asked.
-var ErrUnavailable = errors.New("archive: the store cannot be asked")
+	"github.com/tollgate-dev/tollgate/gateway/cas"
+)
 
 // Entry is one explanation.
 type Entry struct {
@@ -71,7 +68,7 @@ func (s *Store) Add(ctx context.Context, entries []Entry) (added int, err error)
 			}
 		}
 	}
-	return added, unavailable(err)
+	return added, cas.Unavailable(err)
 }
 
 // Find returns the report of a decision of any of some organisations, nil if none has
@@ -139,7 +136,7 @@ func (s *Store) Follow(ctx context.Context, org, place string, visit func(report
 	if place == "" {
 		last, err := s.client.XRevRangeN(ctx, s.key(org), "+", "-", 1).Result()
 		if err != nil || len(last) == 0 {
-			return "0-0", unavailable(err)
+			return "0-0", cas.Unavailable(err)
 		}
 		return last[0].ID, nil
 	}
@@ -147,7 +144,7 @@ func (s *Store) Follow(ctx context.Context, org, place string, visit func(report
 	for newest := "+"; len(found) < maxFollowed; {
 		entries, err := s.client.XRevRangeN(ctx, s.key(org), newest, "("+place, page).Result()
 		if err != nil {
-			return place, unavailable(err)
+			return place, cas.Unavailable(err)
 		}
 		if found = append(found, entries...); len(entries) < page {
 			break
@@ -183,7 +180,7 @@ func (s *Store) each(ctx context.Context, org, newest string, since time.Time, v
 	for {
 		entries, err := s.client.XRevRangeN(ctx, s.key(org), newest, oldest, page).Result()
 		if err != nil {
-			return unavailable(err)
+			return cas.Unavailable(err)
 		}
 		for _, e := range entries {
 			newest = "(" + e.ID
@@ -197,11 +194,4 @@ func (s *Store) each(ctx context.Context, org, newest string, since time.Time, v
 			return nil
 		}
 	}
-}
-
-func unavailable(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/gateway/archive"
+	"github.com/tollgate-dev/tollgate/gateway/cas"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
@@ -190,8 +191,8 @@ func TestArchiveAway(t *testing.T) {
 			return err
 		}(),
 	} {
-		if !errors.Is(err, archive.ErrUnavailable) {
-			t.Errorf("%s: %v, want %v", what, err, archive.ErrUnavailable)
+		if !errors.Is(err, cas.ErrUnavailable) {
+			t.Errorf("%s: %v, want %v", what, err, cas.ErrUnavailable)
 		}
 	}
 }

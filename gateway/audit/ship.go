@@ -43,8 +43,9 @@ type Shipper struct {
 type Backlog struct {
 	// Lines wait, Lost were in files that are gone.
 	Lines, Lost int64
-	// Since is when the oldest that waits was written, zero for none.
+	// Since is when the oldest that waits was written, zero for none, and Age the time since then.
 	Since time.Time
+	Age   time.Duration
 }
 
 const (
@@ -84,7 +85,11 @@ func (s *Shipper) Backlog() Backlog {
 	last := s.log.last()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Backlog{Lines: max(0, last-s.at.Seq), Lost: s.lost, Since: s.waiting}
+	b := Backlog{Lines: max(0, last-s.at.Seq), Lost: s.lost, Since: s.waiting}
+	if !b.Since.IsZero() {
+		b.Age = s.log.now().Sub(b.Since)
+	}
+	return b
 }
 
 // wake makes Run look for lines.
@@ -113,7 +118,7 @@ func (s *Shipper) Run(ctx context.Context) {
 		err := d.deliver(ctx)
 		switch {
 		case err != nil:
-			pause, written = pauses.NextBackOff(), nil
+			pause, written = min(pauses.NextBackOff(), maxPause), nil // it may return half as much again
 			if asked, ok := errors.AsType[*backoff.RetryAfterError](err); ok {
 				pause = max(pause, asked.Duration)
 			}

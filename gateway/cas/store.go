@@ -21,7 +21,7 @@ var swapSource string
 // Errors of a Store.
 var (
 	// ErrUnavailable means that the store cannot be asked.
-	ErrUnavailable = errors.New("cas: the store cannot be asked")
+	ErrUnavailable = errors.New("the store cannot be asked")
 	// ErrFull means that an index has as many records as it may.
 	ErrFull = errors.New("cas: an index is full")
 

@@ -37,10 +37,7 @@ func (Judge) Faults(c *settings.Config) error {
 		if o.Kept {
 			continue
 		}
-		names := policies.Names{Roles: identity.Role("").Values()}
-		for _, t := range o.Teams {
-			names.Teams = append(names.Teams, t.ID)
-		}
+		names := policies.Names{Teams: tenants.TeamIDs(o), Roles: identity.Role("").Values()}
 		for _, k := range o.Keys {
 			names.Keys = append(names.Keys, k.ID)
 		}
@@ -64,11 +61,7 @@ func (j Judge) Warnings(c *settings.Config, now time.Time) error {
 				fault.Index(at+".policies", j)+".policy", "%s judges what platform.run_url serves, and it is not set", e.Policy)
 		}
 		errs = append(errs, audiences(o, at)...)
-		var teams []string
-		for _, t := range o.Teams {
-			teams = append(teams, t.ID)
-		}
-		errs = append(errs, fault.At(at, errors.Join(policies.Warnings(&o.Policies, now, teams, j.Isolate)...)))
+		errs = append(errs, fault.At(at, errors.Join(policies.Warnings(&o.Policies, now, tenants.TeamIDs(o), j.Isolate)...)))
 	}
 	return errors.Join(errs...)
 }

@@ -3,15 +3,13 @@ package journal
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-)
 
-// ErrUnavailable means that the store cannot be asked.
-var ErrUnavailable = errors.New("journal: the store cannot be asked")
+	"github.com/tollgate-dev/tollgate/gateway/cas"
+)
 
 // Journal is the lists of one sort. It is safe for concurrent use. It does not own its client.
 type Journal struct {
@@ -35,14 +33,14 @@ func (j *Journal) Add(ctx context.Context, name string, entry []byte) error {
 		p.Expire(ctx, j.key(name), j.For)
 		return nil
 	})
-	return unavailable(err)
+	return cas.Unavailable(err)
 }
 
 // List returns the entries of a list, the newest first.
 func (j *Journal) List(ctx context.Context, name string) ([]string, error) {
 	list, err := j.Client.LRange(ctx, j.key(name), -j.Most, -1).Result()
 	slices.Reverse(list)
-	return list, unavailable(err)
+	return list, cas.Unavailable(err)
 }
 
 // part is the key of a text beside a list.
@@ -50,7 +48,7 @@ func (j *Journal) part(name, part string) string { return j.key(name) + "#" + pa
 
 // Put keeps a text beside a list, for as long as the list.
 func (j *Journal) Put(ctx context.Context, name, part string, text []byte) error {
-	return unavailable(j.Client.Set(ctx, j.part(name, part), text, j.For).Err())
+	return cas.Unavailable(j.Client.Set(ctx, j.part(name, part), text, j.For).Err())
 }
 
 // Get returns a text beside a list, nil if it is not kept.
@@ -59,12 +57,12 @@ func (j *Journal) Get(ctx context.Context, name, part string) ([]byte, error) {
 	if errors.Is(err, redis.Nil) {
 		return nil, nil
 	}
-	return text, unavailable(err)
+	return text, cas.Unavailable(err)
 }
 
 // Drop drops a text beside a list.
 func (j *Journal) Drop(ctx context.Context, name, part string) error {
-	return unavailable(j.Client.Del(ctx, j.part(name, part)).Err())
+	return cas.Unavailable(j.Client.Del(ctx, j.part(name, part)).Err())
 }
 
 // Claim reports whether the caller is the first to claim a part of a list since it was dropped. Claims end with the list.
@@ -73,12 +71,5 @@ func (j *Journal) Claim(ctx context.Context, name, part string) (bool, error) {
 	if errors.Is(err, redis.Nil) {
 		return false, nil
 	}
-	return err == nil, unavailable(err)
-}
-
-func unavailable(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	return err == nil, cas.Unavailable(err)
 }

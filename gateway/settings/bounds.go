@@ -69,7 +69,7 @@ func (b *OrgBounds) Judge(o *Org) error {
 		errs.If(most > 0 && own[i] > most, at, "must be at most %s, by org_bounds", spend.AmountText(i, most))
 	}
 	errs.If(o.Budget.Approvable && b.Budget.Limits() != [spend.Ceilings]int64{} && !b.Budget.Approvable, "budget.approvable", "must be false, by org_bounds")
-	errs = append(errs, strictyaml.EachSecret(o, func(s *strictyaml.Secret) error { return b.permit(o.ID, s) }), b.confine(o))
+	errs = append(errs, strictyaml.Each(o, func(s *strictyaml.Secret) error { return b.permit(o.ID, s) }), b.confine(o))
 	for _, policy := range b.Enforce {
 		errs = append(errs, enforced(&o.Policies, policy))
 	}

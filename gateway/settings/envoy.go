@@ -18,11 +18,6 @@ type Envoy struct {
 	XDS    XDS       `yaml:"xds" doc:"what Envoys are configured with, see tollgate envoy"`
 }
 
-// Retired implements strictyaml.Retirer.
-func (Envoy) Retired() map[string]string {
-	return map[string]string{"ratelimit": "remove it: there is no rate limit service any more, only calls through the gateway are counted"}
-}
-
 // MutualTLS is the encryption of a server whose clients have certificates, too;
 // the zero MutualTLS is none.
 type MutualTLS struct {

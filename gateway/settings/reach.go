@@ -86,7 +86,7 @@ func (b *OrgBounds) SecretFile(o *Org, name string) files.Path {
 
 // checkSecrets reports files of secrets that are not where they may be.
 func (b *OrgBounds) checkSecrets(o *Org) error {
-	return strictyaml.EachSecret(o, func(s *strictyaml.Secret) error {
+	return strictyaml.Each(o, func(s *strictyaml.Secret) error {
 		_, file := s.Reference()
 		return cause(b.SecretFile(o, file).Check())
 	})

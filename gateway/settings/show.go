@@ -13,6 +13,3 @@ func (c *Config) Show(org string) ([]byte, error) {
 	}
 	return nil, nil
 }
-
-// Shown remembers the text of the section, see [strictyaml.Shown].
-func (o *Org) Shown() *strictyaml.Shown { return o.Text }

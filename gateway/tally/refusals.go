@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/gateway/cas"
 )
 
 // Refusals is the number of refused calls with the same reason. Decision is the ID of the latest of these calls.
@@ -42,14 +44,14 @@ func (s *Store) SetRefusals(ctx context.Context, org, day, process string, count
 		p.Expire(ctx, s.dayKey(org, day), dayRetention)
 		return nil
 	})
-	return unavailable(err)
+	return cas.Unavailable(err)
 }
 
 // Refusals returns the refusals of an organisation on a day by reason, counted by all processes except one.
 func (s *Store) Refusals(ctx context.Context, org, day, except string) (map[string]Refusals, error) {
 	fields, err := s.client.HGetAll(ctx, s.dayKey(org, day)).Result()
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, cas.Unavailable(err)
 	}
 	out := make(map[string]Refusals)
 	for field, text := range fields {

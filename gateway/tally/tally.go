@@ -3,21 +3,18 @@ package tally
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/gateway/cas"
 )
 
 // Retention is how long Redis keeps the counts.
 const Retention = 30 * 24 * time.Hour
-
-// ErrUnavailable means that the store cannot be asked.
-var ErrUnavailable = errors.New("tally: the store cannot be asked")
 
 // Said is the subject of a count: a policy's verdict on calls of a team, in an hour.
 type Said struct {
@@ -62,7 +59,7 @@ func (s *Store) Add(ctx context.Context, org string, counts map[Said]int64) erro
 		}
 		return nil
 	})
-	return unavailable(err)
+	return cas.Unavailable(err)
 }
 
 // atOnce is how many hours are read at once.
@@ -84,7 +81,7 @@ func (s *Store) List(ctx context.Context, org string, from, to time.Time) ([]Tot
 			return nil
 		})
 		if err != nil {
-			return nil, unavailable(err)
+			return nil, cas.Unavailable(err)
 		}
 		for i, cmd := range found {
 			for field, text := range cmd.Val() {
@@ -99,11 +96,4 @@ func (s *Store) List(ctx context.Context, org string, from, to time.Time) ([]Tot
 		return cmp.Or(a.Hour.Compare(b.Hour), cmp.Compare(a.Policy, b.Policy), cmp.Compare(a.Verdict, b.Verdict), cmp.Compare(a.Team, b.Team))
 	})
 	return out, nil
-}
-
-func unavailable(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }

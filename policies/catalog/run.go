@@ -38,7 +38,7 @@ type Run struct {
 	Free, FreeInput, FreeCached bool `yaml:"-"`
 }
 
-// NoteKeys implements strictyaml.Noter: a price of 0 means free.
+// NoteKeys sets Free, FreeInput and FreeCached: a price of 0 means free. present reports whether the configuration has a key.
 func (r *Run) NoteKeys(present func(key string) bool) {
 	for key, price := range r.prices() {
 		r.Free = r.Free || present(key) && price == 0

@@ -186,19 +186,14 @@ func (l *Log) Run(ctx context.Context) error {
 // outlive returns a context with the values of ctx that ends d after it.
 func outlive(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var timer *time.Timer // written once, before unhook can say that it was
-	started := make(chan struct{})
-	unhook := context.AfterFunc(ctx, func() {
-		timer = time.AfterFunc(d, cancel)
-		close(started)
-	})
-	return out, func() {
-		if !unhook() {
-			<-started
-			timer.Stop()
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-time.After(d):
+			cancel()
+		case <-out.Done():
 		}
-		cancel()
-	}
+	})
+	return out, func() { stop(); cancel() }
 }
 
 // deliver writes the events of a queue until the context ends, and then the rest.
@@ -258,7 +253,7 @@ func (l *Log) drain(ctx, writing context.Context, q *queue) {
 		if ctx.Err() != nil {
 			ended = nil
 		}
-		pause := time.NewTimer(max(pauses.NextBackOff(), later.after))
+		pause := time.NewTimer(max(min(pauses.NextBackOff(), maxPause), later.after)) // it may return half as much again
 		select {
 		case <-pause.C:
 		case <-ended:

@@ -91,7 +91,7 @@ func (p Python) Read(ctx context.Context, dir string) (*Project, error) {
 	if err != nil {
 		return nil, fmt.Errorf("project: %w", err)
 	}
-	project := &Project{Dir: dir, inputs: config.Tree(dir, skipped)}
+	project := &Project{Dir: dir, inputs: inputsOf(dir)}
 	project.manifest()
 	if p.path != "" {
 		if err := p.source(ctx, project); err != nil {
@@ -102,10 +102,8 @@ func (p Python) Read(ctx context.Context, dir string) (*Project, error) {
 	return project, nil
 }
 
-// skipped reports whether directories of a name are not watched.
-func skipped(name string) bool {
-	return strings.HasPrefix(name, ".") || name == "__pycache__" || name == "node_modules"
-}
+// inputsOf returns the files of the project in a directory, for a watch.
+func inputsOf(dir string) config.Inputs { return config.Tree(dir, ".*", "__pycache__", "node_modules") }
 
 // source reads the Python files.
 func (p Python) source(ctx context.Context, project *Project) error {
@@ -147,9 +145,6 @@ type described struct {
 	Routes []string `yaml:"routes"`
 }
 
-// SetDefaults makes entries of the manifest begin with the defaults.
-func (d *described) SetDefaults() { d.Config = defaults() }
-
 // manifest reads tollgate-dev.yaml, if there is one. It follows no link out of the
 // project. A manifest that cannot be read is a fault, as a Python file is.
 func (p *Project) manifest() {
@@ -175,7 +170,9 @@ func (p *Project) manifest() {
 		return
 	}
 	for i, d := range content.Endpoints {
-		_, line, column := positions.Of(fmt.Sprintf("endpoints[%d]", i))
+		at := fmt.Sprintf("endpoints[%d]", i)
+		strictyaml.Fill(positions, at, &d.Config, defaults())
+		_, line, column := positions.Of(at)
 		p.entry(&d, line, column)
 	}
 }

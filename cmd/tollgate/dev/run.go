@@ -142,7 +142,7 @@ func (s *Session) all(ctx context.Context, p *Project, o Options) error {
 // follow turns the server to the project as it becomes.
 func (s *Session) follow(ctx context.Context, server *Server, p *Project, logger *slog.Logger) {
 	config.Watch(ctx, p.inputs, config.Requests{}, logger, func() config.Inputs {
-		now := config.Tree(p.Dir, skipped)
+		now := inputsOf(p.Dir)
 		next, err := s.python.Read(ctx, p.Dir)
 		if err != nil {
 			s.say("The project cannot be read, and stays as it was: %v", err)

@@ -26,27 +26,18 @@ type Shipping struct {
 	// Log is nil when changes are recorded nowhere.
 	Log *audit.Log
 
-	deps     Deps
+	logger   *slog.Logger
 	shippers []*audit.Shipper
 	records  *auditRecords // of the shipper by OTLP, nil without
 }
 
-// Deps are the parts that shipping needs. All are required.
-type Deps struct {
-	Now       func() time.Time
-	Logger    *slog.Logger
-	Providers *telemetry.Providers
-	// Meter makes the instruments.
-	Meter metric.Meter
-}
-
 // Open opens the audit log, if there is one, and its shippers.
-func Open(cfg *settings.Audit, deps Deps) (_ *Shipping, err error) {
-	s := &Shipping{deps: deps}
+func Open(cfg *settings.Audit, now func() time.Time, logger *slog.Logger, providers *telemetry.Providers, meter metric.Meter) (_ *Shipping, err error) {
+	s := &Shipping{logger: logger}
 	if cfg.File == nil {
 		return s, nil
 	}
-	if s.Log, err = audit.Open(cfg.Config, deps.Now, deps.Logger); err != nil {
+	if s.Log, err = audit.Open(cfg.Config, now, logger); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -56,27 +47,27 @@ func Open(cfg *settings.Audit, deps Deps) (_ *Shipping, err error) {
 	}()
 	receivers := make(map[string]audit.Receiver)
 	if cfg.OTLP.Endpoint != "" {
-		records, err := newAuditRecords(&cfg.OTLP, deps.Providers)
+		records, err := newAuditRecords(&cfg.OTLP, providers)
 		if err != nil {
 			return nil, err
 		}
 		receivers["otlp"], s.records = records, records
 	}
 	if !cfg.Webhook.URL.IsZero() {
-		sender, err := webhook.New(&cfg.Webhook, deps.Now)
+		sender, err := webhook.New(&cfg.Webhook, now)
 		if err != nil {
 			return nil, err
 		}
 		receivers["webhook"] = auditEvents{sender}
 	}
 	for name, r := range receivers {
-		one, err := s.Log.Ship(name, r, deps.Logger)
+		one, err := s.Log.Ship(name, r, logger)
 		if err != nil {
 			return nil, err
 		}
 		s.shippers = append(s.shippers, one)
 	}
-	s.measure()
+	s.measure(meter)
 	return s, nil
 }
 
@@ -86,7 +77,7 @@ func (s *Shipping) Close() {
 		return
 	}
 	if err := s.Log.Close(); err != nil {
-		s.deps.Logger.Error("the audit log cannot be closed", "error", err)
+		s.logger.Error("the audit log cannot be closed", "error", err)
 	}
 }
 
@@ -98,7 +89,7 @@ func (s *Shipping) Undelivered() (out []string) {
 	for _, one := range s.shippers {
 		b := one.Backlog()
 		var parts []string
-		if !b.Since.IsZero() && s.deps.Now().Sub(b.Since) > late {
+		if b.Age > late {
 			parts = append(parts, fmt.Sprintf("%d lines wait, the oldest since %s", b.Lines, b.Since.UTC().Format(time.DateTime)))
 		}
 		if b.Lost > 0 {
@@ -112,8 +103,7 @@ func (s *Shipping) Undelivered() (out []string) {
 }
 
 // measure measures the lines that receivers of the audit log have not taken.
-func (s *Shipping) measure() {
-	m := s.deps.Meter
+func (s *Shipping) measure(m metric.Meter) {
 	lines := telemetry.Must(m.Int64ObservableGauge("tollgate.audit.backlog", metric.WithDescription("Lines of the audit log that a receiver has not taken.")))
 	age := telemetry.Must(m.Float64ObservableGauge("tollgate.audit.backlog.age", metric.WithUnit("s"), metric.WithDescription("Time since the oldest of them was written.")))
 	lost := telemetry.Must(m.Int64ObservableCounter("tollgate.audit.lost", metric.WithDescription("Lines of the audit log whose file was removed before a receiver had taken them.")))
@@ -122,11 +112,7 @@ func (s *Shipping) measure() {
 			b, to := one.Backlog(), metric.WithAttributes(attribute.String("receiver", one.Name()))
 			o.ObserveInt64(lines, b.Lines, to)
 			o.ObserveInt64(lost, b.Lost, to)
-			waited := 0.0
-			if !b.Since.IsZero() {
-				waited = s.deps.Now().Sub(b.Since).Seconds()
-			}
-			o.ObserveFloat64(age, waited, to)
+			o.ObserveFloat64(age, b.Age.Seconds(), to)
 		}
 		return nil
 	}, lines, age, lost))
@@ -148,7 +134,7 @@ func (s *Shipping) Tasks() []tasks.Task {
 func (s *Shipping) closeReceiver(ctx context.Context) error {
 	<-ctx.Done()
 	if err := s.records.exporter.Shutdown(context.WithoutCancel(ctx)); err != nil {
-		s.deps.Logger.WarnContext(ctx, "the receiver of the audit log cannot be closed", "error", err.Error())
+		s.logger.WarnContext(ctx, "the receiver of the audit log cannot be closed", "error", err.Error())
 	}
 	return nil
 }
