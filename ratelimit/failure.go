@@ -141,17 +141,16 @@ func (l *Limiter) exchanged(ctx context.Context, group string, calls int, took t
 		}
 		return
 	}
-	l.breakers.of(group).report(ctx, l.tick(), err)
-}
-
-// changed is told by a breaker when its part of the store goes away and comes back.
-func (l *Limiter) changed(ctx context.Context, group string, away bool, cause error) {
+	away, changed := l.breakers.report(group, l.tick(), err)
+	if !changed {
+		return
+	}
 	logger := l.logger.With(slog.String("gateway", l.config.Gateway))
 	if group != "" {
 		logger = logger.With(slog.String("part", group))
 	}
 	if away {
-		logger.LogAttrs(ctx, slog.LevelError, "rate limit store is away", slog.String("error", cause.Error()))
+		logger.LogAttrs(ctx, slog.LevelError, "rate limit store is away", slog.String("error", err.Error()))
 		return
 	}
 	logger.LogAttrs(ctx, slog.LevelInfo, "rate limit store is back")

@@ -91,7 +91,7 @@ func New(config Config, deps Deps) (*Limiter, error) {
 		returns:  make(map[string][]Adjustment),
 	}
 	l.live.Store(1)
-	l.breakers.config, l.breakers.changed = config.Breaker, l.changed
+	l.breakers.config = config.Breaker
 	l.commit = newCommit(l)
 	return l, nil
 }
