@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/x509"
 	"fmt"
 	"slices"
 	"time"
@@ -141,13 +140,8 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 		return nil, err
 	}
 	g.dialects.Counted = g.money.GPUs
-	g.listeners = &listen.Listeners{
-		Current:     g.view,
-		Signers:     func() *x509.CertPool { return g.pipeline().Callers.Directory.Signers() },
-		Revocations: func() map[string]time.Time { return g.pipeline().Callers.Directory.Revocations() },
-		Now:         deps.Now, Logger: deps.Logger, Refused: g.recorder.Refused, End: g.streams.End,
-	}
-	g.listeners.Measure(g.meter())
+	g.listeners = &listen.Listeners{Current: g.view, Logger: deps.Logger, Recorder: g.recorder}
+	g.listeners.Measure(g.meter(), func() map[string]time.Time { return g.pipeline().Callers.Directory.Revocations() })
 	measureSources(g.meter(), deps.Now, g.sources)
 	g.envoys, err = xds.NewServer(xds.Deps{
 		Logger: deps.Logger, Meter: deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/gateway/xds"), Now: deps.Now,

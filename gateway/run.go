@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -64,7 +65,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		defer endLimits()
 		both, open := errgroup.WithContext(doors) // one that fails ends the other
 		both.Go(func() error {
-			return g.listeners.Serve(open, over, g.listeners.Data(open, data, cfg), leaving(ctx, g.Handler()))
+			return g.listeners.Serve(open, over, g.listeners.Data(open, data, cfg, g.signers), leaving(ctx, g.Handler()), g.streams.End)
 		})
 		if door != nil {
 			both.Go(func() error { return g.serveGRPC(open, over, door) })
@@ -77,7 +78,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		return both.Wait()
 	})
 	group.Go(func() error {
-		return g.listeners.Serve(watch, over, g.listeners.Admin(adminListener), g.AdminHandler())
+		return g.listeners.Serve(watch, over, g.listeners.Admin(adminListener), g.AdminHandler(), g.streams.End)
 	})
 	g.runTasks(group, ctx, limit, watch)
 	g.checkStore(ctx)
@@ -102,6 +103,9 @@ func (g *Gateway) Run(ctx context.Context) error {
 	g.deps.Logger.InfoContext(ctx, "stopped", "clean", err == nil)
 	return err
 }
+
+// signers are the signers of callers' certificates.
+func (g *Gateway) signers() *x509.CertPool { return g.pipeline().Callers.Directory.Signers() }
 
 // runTasks starts the tasks that live as long as the process: until ctx ends, until the doors have
 // drained (limit), or until the process stops to listen at all (watch).
