@@ -123,7 +123,6 @@ type Gateway struct {
 	dialects     translate.Deps
 	background   tasks.Group // tasks that may outlive their requests
 	tasks        *tasks.Supervisor
-	fatal        chan error // the error that ends the process: too many tasks have panicked
 	fitness      atomic.Pointer[fitness]
 	wasReady     atomic.Bool
 	waited       atomic.Bool // for the first bundles

@@ -1,9 +1,6 @@
 package gateway
 
 import (
-	"context"
-
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
@@ -18,12 +15,5 @@ func (g *Gateway) meter() metric.Meter {
 // newSupervisor makes the supervisor of the tasks that live as long as the process.
 func (g *Gateway) newSupervisor() {
 	panics := telemetry.Must(g.meter().Int64Counter("tollgate.task.panics", metric.WithDescription("Panics of background tasks, each of which was restarted.")))
-	g.fatal = make(chan error, 1)
-	g.tasks = &tasks.Supervisor{
-		Logger: g.deps.Logger,
-		Count: func(ctx context.Context, task string) {
-			panics.Add(ctx, 1, metric.WithAttributes(attribute.String("task", task)))
-		},
-		End: func(err error) { g.fatal <- err },
-	}
+	g.tasks = tasks.NewSupervisor(g.deps.Logger, panics)
 }

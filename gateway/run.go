@@ -138,7 +138,7 @@ func (g *Gateway) runTasks(group *errgroup.Group, ctx, limit, watch context.Cont
 	start(watch, "store check", g.watchStore)
 	group.Go(func() error { // tasks that are not of the group
 		select {
-		case err := <-g.fatal:
+		case err := <-g.tasks.Fatal():
 			return err
 		case <-ctx.Done():
 			return nil
