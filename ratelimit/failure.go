@@ -132,7 +132,7 @@ func (l *Limiter) storeTime(a *account, now tick) int64 {
 // exchanged notes how an exchange with a part of the store went.
 func (l *Limiter) exchanged(ctx context.Context, group string, calls int, took time.Duration, err error) {
 	l.counts.exchanged(calls, err)
-	l.timed(ctx, took)
+	l.deps.Timed(ctx, took)
 	if errors.Is(err, ErrRestarted) {
 		// The store needs the counts that gateways remember. Another server may have taken the
 		// place of one that was away.
@@ -145,7 +145,7 @@ func (l *Limiter) exchanged(ctx context.Context, group string, calls int, took t
 	if !changed {
 		return
 	}
-	logger := l.logger.With(slog.String("gateway", l.config.Gateway))
+	logger := l.deps.Logger.With(slog.String("gateway", l.config.Gateway))
 	if group != "" {
 		logger = logger.With(slog.String("part", group))
 	}

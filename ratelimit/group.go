@@ -72,7 +72,9 @@ func (c *commit) get(k *call) *flight {
 func (c *commit) put(f *flight) { c.flights.Put(f) }
 
 // fly brings f to the store and back; the outcome is in f.
-func (c *commit) fly(ctx context.Context, f *flight) { c.Do(ctx, c.limiter.store.Group(f.op.Org), f) }
+func (c *commit) fly(ctx context.Context, f *flight) {
+	c.Do(ctx, c.limiter.deps.Store.Group(f.op.Org), f)
+}
 
 // exchange brings flights to the store. The callers' own cancellation does not count:
 // a sent call will be charged, so its answer is wanted.
@@ -84,7 +86,7 @@ func (c *commit) exchange(ctx context.Context, flights []*flight) {
 	b.flights = flights
 	b.merge()
 	ans, err := l.apply(ctx, b.ops)
-	l.exchanged(ctx, l.store.Group(b.ops[0].Org), len(b.flights), ans.got-ans.sent, err)
+	l.exchanged(ctx, l.deps.Store.Group(b.ops[0].Org), len(b.flights), ans.got-ans.sent, err)
 	// Backwards, because an operation's result lies in the first of its flights.
 	for i, f := range slices.Backward(b.flights) {
 		f.ans, f.err = ans, err
