@@ -145,7 +145,6 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	measureSources(g.meter(), deps.Now, g.sources)
 	g.envoys, err = xds.NewServer(xds.Deps{
 		Logger: deps.Logger, Meter: deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/gateway/xds"), Now: deps.Now,
-		Token: func() string { return g.view.Config().Envoy.XDS.Token.Reveal() },
 	})
 	if err != nil {
 		return nil, err

@@ -38,6 +38,7 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 	}
 	old := g.current.Swap(next)
 	g.view.Set(next.View)
+	g.envoys.SetToken(cfg.Envoy.XDS.Token.Reveal())
 	g.issuerKeys.Retain(next.pipeline.Callers.Directory.Verifier(), next.admins.Verifier())
 	g.status.Loaded(next.loaded, cfg.Revision, restart, cfg.Refused)
 	g.apply(&cfg)
