@@ -30,8 +30,6 @@ type Operation struct {
 	Path string
 	// Tag names the group of operations, e.g. "Pods".
 	Tag string
-	// Summary names the operation's effect in a few words.
-	Summary string
 	// Query, PathParams and Headers are the parameters in the order described.
 	Query, PathParams, Headers []Parameter
 	// HasBody reports whether the operation takes a JSON body, BodyRequired
@@ -126,7 +124,6 @@ type (
 	}
 	openAPIOperation struct {
 		OperationID string
-		Summary     string
 		Tags        []string
 		Parameters  []openAPIReference
 		RequestBody *struct {
@@ -276,7 +273,7 @@ func (b *builder) operations(path string, item map[string]json.RawMessage) ([]*O
 
 func (b *builder) operation(method, path string, desc *openAPIOperation) (*Operation, error) {
 	op := &Operation{
-		ID: desc.OperationID, Method: method, Path: path, Summary: desc.Summary,
+		ID: desc.OperationID, Method: method, Path: path,
 		Mutates: method != http.MethodGet, document: b.document,
 		bodyRules: bodyRules(desc.OperationID), queryRules: queryRules(desc.OperationID),
 	}
