@@ -112,7 +112,6 @@ type kit struct {
 	scripts    *groupcommit.Client // groups calls to Redis
 	background *tasks.Group        // work that may outlive its requests
 	tasks      *tasks.Supervisor
-	fatal      chan error // the error that ends the process: too many tasks have panicked
 	streams    *filter.Streams
 	current    *current
 	view       *view.Current // of current
@@ -125,7 +124,7 @@ func newKit(cfg *settings.Config, deps Deps) (_ *kit, err error) {
 		scripts: groupcommit.New(deps.Redis), background: &tasks.Group{Logger: deps.Logger}, current: &current{swapped: make(chan struct{}, 1)},
 	}
 	k.meter, k.view = k.meterOf("gateway"), &k.current.view
-	k.tasks, k.fatal = newSupervisor(deps.Logger, k.meter)
+	k.tasks = newSupervisor(deps.Logger, k.meter)
 	k.streams = filter.NewStreams(func(s filter.Stream) (time.Duration, bool) { return k.current.allows(s, deps.Now()) })
 	if k.api == nil {
 		if k.api, err = schema.Load(); err != nil {
@@ -252,7 +251,7 @@ func (k *kit) newQuestions(prices *catalog.Catalog, ledger *money.Money, dry exp
 // newEnvoys makes the server of configurations for Envoys.
 func (k *kit) newEnvoys() (*xds.Server, error) {
 	return xds.NewServer(xds.Deps{
-		Logger: k.deps.Logger, Meter: k.meterOf("gateway/xds"), Now: k.deps.Now, Token: func() string { return k.view.Config().Envoy.XDS.Token.Reveal() },
+		Logger: k.deps.Logger, Meter: k.meterOf("gateway/xds"), Now: k.deps.Now,
 	})
 }
 
@@ -275,11 +274,8 @@ func (k *kit) newRevisions() *revisions.Revisions {
 
 // newListeners makes the listeners for callers and operators.
 func (k *kit) newListeners() *listen.Listeners {
-	ls := &listen.Listeners{
-		Current: k.view, Signers: k.current.signers, Revocations: k.current.revocations,
-		Now: k.deps.Now, Logger: k.deps.Logger, Refused: k.recorder.Refused, End: k.streams.End,
-	}
-	ls.Measure(k.meter)
+	ls := &listen.Listeners{Current: k.view, Logger: k.deps.Logger, Recorder: k.recorder}
+	ls.Measure(k.meter, k.current.revocations)
 	return ls
 }
 

@@ -27,8 +27,7 @@ import (
 func (g *Gateway) Handler() http.Handler {
 	cfg := g.view.Config()
 	door := &reverseproxy.Handler{
-		Pipeline: g.current.pipeline, Recorder: g.recorder, Peer: cfg.Balancers.Client, Traced: cfg.Balancers.Traced, BodyTimeout: cfg.Timeouts.Body, WriteTimeout: cfg.Timeouts.Write,
-		Release: wire.Release, Certificates: listen.Certificates, Excess: listen.Excess,
+		Pipeline: g.current.pipeline, Recorder: g.recorder, Balancers: cfg.Balancers, BodyTimeout: cfg.Timeouts.Body, WriteTimeout: cfg.Timeouts.Write,
 	}
 	next := healthChecks{ready: g.ready, door: door}
 	if !cfg.Console {

@@ -82,7 +82,7 @@ func (g *Gateway) listTasks(on opened, stopping, over context.Context) []tasks.T
 	list := []tasks.Task{
 		{Name: "panics", Until: tasks.Stopping, Run: g.awaitPanics},
 		{Name: "door", Until: tasks.Closed, Run: func(ctx context.Context) error {
-			return g.listeners.Serve(ctx, over, g.listeners.Data(ctx, on.data, g.view.Config()), leaving(stopping, g.Handler()))
+			return g.listeners.Serve(ctx, over, g.listeners.Data(ctx, on.data, g.view.Config(), g.current.signers), leaving(stopping, g.Handler()), g.streams.End)
 		}},
 	}
 	if on.envoy != nil {
@@ -94,14 +94,14 @@ func (g *Gateway) listTasks(on opened, stopping, over context.Context) []tasks.T
 		list = append(list, g.features[i].tasks...)
 	}
 	return append(list, tasks.Task{Name: "admin listener", Until: tasks.Drained, Run: func(ctx context.Context) error {
-		return g.listeners.Serve(ctx, over, g.listeners.Admin(on.admin), g.AdminHandler())
+		return g.listeners.Serve(ctx, over, g.listeners.Admin(on.admin), g.AdminHandler(), g.streams.End)
 	}})
 }
 
 // awaitPanics returns the error of tasks that have panicked too often.
 func (g *Gateway) awaitPanics(ctx context.Context) error {
 	select {
-	case err := <-g.fatal:
+	case err := <-g.tasks.Fatal():
 		return err
 	case <-ctx.Done():
 		return nil

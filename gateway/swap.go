@@ -39,6 +39,7 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 	}
 	old := g.current.Swap(next)
 	g.view.Set(next.View)
+	g.envoys.SetToken(cfg.Envoy.XDS.Token.Reveal())
 	g.issuerKeys.Retain(next.pipeline.Callers.Directory.Verifier(), next.admins.Verifier())
 	g.current.status.Loaded(next.loaded, cfg.Revision, restart, cfg.Refused)
 	for i := range g.features {

@@ -24,9 +24,6 @@ type Decision struct {
 	Mutate []Mutation
 }
 
-// Allowed reports whether the call may pass as it is.
-func (d *Decision) Allowed() bool { return len(d.Deny) == 0 && len(d.Mutate) == 0 }
-
 // Violation is one reason a policy gives.
 type Violation struct {
 	// Policy is the policy's name, e.g. gpu_allow_list.

@@ -129,25 +129,6 @@ func (e *Engine) Revision(org string) (revision string, ok bool) {
 	return o.revision, true
 }
 
-// Entrypoint is the Rego generated for an organisation, for people.
-func (e *Engine) Entrypoint(org string) (source string, ok bool) {
-	o := e.now.Load().orgs[org]
-	if o == nil {
-		return "", false
-	}
-	return o.Source, true
-}
-
-// Reads lists the input paths an organisation's policies can read, dotted;
-// the empty path is the whole input.
-func (e *Engine) Reads(org string) (paths []string, ok bool) {
-	o := e.now.Load().orgs[org]
-	if o == nil {
-		return nil, false
-	}
-	return o.Compiled.Reads.Paths(), true
-}
-
 // Readers lists the policies of an organisation that read anything at, above or below
 // a path of the input, each once.
 func (e *Engine) Readers(org string, path ...string) []string {

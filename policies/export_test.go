@@ -30,3 +30,16 @@ func Shared(a *Engine, org string, b *Engine, other string) (compiled, memory bo
 	x, y := a.now.Load().orgs[org], b.now.Load().orgs[other]
 	return x.Compiled.SameAs(y.Compiled), x.memory == y.memory
 }
+
+// Allowed reports whether the call may pass as it is.
+func (d *Decision) Allowed() bool { return len(d.Deny) == 0 && len(d.Mutate) == 0 }
+
+// Reads lists the input paths an organisation's policies can read, dotted;
+// the empty path is the whole input.
+func (e *Engine) Reads(org string) (paths []string, ok bool) {
+	o := e.now.Load().orgs[org]
+	if o == nil {
+		return nil, false
+	}
+	return o.Compiled.Reads.Paths(), true
+}

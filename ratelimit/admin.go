@@ -34,7 +34,7 @@ func (l *Limiter) Show(ctx context.Context, org string) ([]WindowState, error) {
 	if err := CheckID(org); err != nil {
 		return nil, fmt.Errorf("%w: organisation: %w", ErrInvalid, err)
 	}
-	snap, err := l.store.Show(ctx, org)
+	snap, err := l.deps.Store.Show(ctx, org)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
@@ -87,7 +87,7 @@ func (l *Limiter) Reset(ctx context.Context, org string, ref Ref) error {
 			return fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
 	}
-	if err := l.store.Reset(ctx, org, ref); err != nil {
+	if err := l.deps.Store.Reset(ctx, org, ref); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	l.doubt()

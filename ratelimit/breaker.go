@@ -1,7 +1,6 @@
 package ratelimit
 
 import (
-	"context"
 	"errors"
 	"math/rand/v2"
 	"sync"
@@ -14,10 +13,9 @@ var errOpen = errors.New("the store did not answer lately")
 // breakers are those of the parts of a store, by [Store.Group]: one part may be away while
 // the others answer. That of the name "" hears of beats, too, and so is never without news.
 type breakers struct {
-	config  BreakerConfig
-	changed func(ctx context.Context, group string, away bool, cause error)
-	parts   sync.Map // of *breaker, by group
-	away    atomic.Int64
+	config BreakerConfig
+	parts  sync.Map // of *breaker, by group
+	away   atomic.Int64
 }
 
 // of returns the breaker of a part.
@@ -25,15 +23,20 @@ func (b *breakers) of(group string) *breaker {
 	if one, ok := b.parts.Load(group); ok {
 		return one.(*breaker)
 	}
-	one, _ := b.parts.LoadOrStore(group, newBreaker(b.config, func(ctx context.Context, away bool, cause error) {
-		if away {
-			b.away.Add(1)
-		} else {
-			b.away.Add(-1)
-		}
-		b.changed(ctx, group, away, cause)
-	}))
+	one, _ := b.parts.LoadOrStore(group, newBreaker(b.config))
 	return one.(*breaker)
+}
+
+// report notes how an exchange with a part went. It reports whether the part went away or came back by that.
+func (b *breakers) report(group string, now tick, err error) (away, changed bool) {
+	away, changed = b.of(group).report(now, err)
+	switch {
+	case changed && away:
+		b.away.Add(1)
+	case changed:
+		b.away.Add(-1)
+	}
+	return away, changed
 }
 
 // hasten lets one call ask each part that is away.
@@ -50,9 +53,7 @@ func (b *breakers) hasten() {
 // back meets one call of each gateway first.
 type breaker struct {
 	config BreakerConfig
-	// changed is told when the store goes away and when it comes back.
-	changed func(ctx context.Context, away bool, cause error)
-	open    atomic.Bool
+	open   atomic.Bool
 
 	mu       sync.Mutex
 	failures int
@@ -62,8 +63,8 @@ type breaker struct {
 	retry tick
 }
 
-func newBreaker(config BreakerConfig, changed func(context.Context, bool, error)) *breaker {
-	return &breaker{config: config, changed: changed, cooldown: config.Cooldown}
+func newBreaker(config BreakerConfig) *breaker {
+	return &breaker{config: config, cooldown: config.Cooldown}
 }
 
 // allow reports whether the store may be asked.
@@ -90,9 +91,10 @@ func (b *breaker) hasten() {
 	b.retry, b.cooldown = 0, b.config.Cooldown
 }
 
-// report notes how an exchange went.
-func (b *breaker) report(ctx context.Context, now tick, err error) {
+// report notes how an exchange went. It reports whether the store is away, and whether that has changed.
+func (b *breaker) report(now tick, err error) (away, changed bool) {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	was := b.open.Load()
 	if err == nil {
 		b.failures, b.cooldown = 0, b.config.Cooldown
@@ -106,11 +108,8 @@ func (b *breaker) report(ctx context.Context, now tick, err error) {
 			b.retry = now + spread(b.cooldown)
 		}
 	}
-	is := b.open.Load()
-	b.mu.Unlock()
-	if is != was {
-		b.changed(ctx, is, err)
-	}
+	away = b.open.Load()
+	return away, away != was
 }
 
 // spread lengthens d by up to a quarter, at random.

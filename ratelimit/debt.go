@@ -109,7 +109,7 @@ func (l *Limiter) apply(ctx context.Context, ops []Op) (answer, error) {
 		l.carry(&ops[i])
 	}
 	sent := l.tick()
-	now, err := l.store.Apply(ctx, ops)
+	now, err := l.deps.Store.Apply(ctx, ops)
 	ans := answer{now: now, sent: sent, got: l.tick()}
 	if err != nil {
 		return ans, err
@@ -133,7 +133,7 @@ func (l *Limiter) charge(ctx context.Context) {
 		}
 		if a.owes() {
 			scope := Scope{Kind: a.ref.Kind, ID: a.ref.ID, Limit: a.limit}
-			group := l.store.Group(a.org)
+			group := l.deps.Store.Group(a.org)
 			groups[group] = append(groups[group], Op{Org: a.org, Scopes: []Scope{scope}})
 		}
 		return true

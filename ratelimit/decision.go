@@ -116,9 +116,6 @@ type Violation struct {
 	Window string
 	Limit  int64
 	Reset  time.Duration
-	// TooLarge is set when the cost alone is more than the quota: waiting will
-	// not help.
-	TooLarge bool
 }
 
 // ErrUnavailable means that no decision could be made: the store was not
@@ -177,11 +174,10 @@ func (c *call) decide(scopes []Scope, views []view, allowed bool, source Source)
 				continue
 			}
 			v := Violation{
-				Scope:    scopes[s].Ref(),
-				Window:   WindowName(w),
-				Limit:    scopes[s].Limit.Quota(w),
-				Reset:    views[s].reset[w],
-				TooLarge: units > room,
+				Scope:  scopes[s].Ref(),
+				Window: WindowName(w),
+				Limit:  scopes[s].Limit.Quota(w),
+				Reset:  views[s].reset[w],
 			}
 			d.Violated = append(d.Violated, v)
 			wait := v.Reset

@@ -132,7 +132,7 @@ func (l *Limiter) storeTime(a *account, now tick) int64 {
 // exchanged notes how an exchange with a part of the store went.
 func (l *Limiter) exchanged(ctx context.Context, group string, calls int, took time.Duration, err error) {
 	l.counts.exchanged(calls, err)
-	l.timed(ctx, took)
+	l.deps.Timed(ctx, took)
 	if errors.Is(err, ErrRestarted) {
 		// The store needs the counts that gateways remember. Another server may have taken the
 		// place of one that was away.
@@ -141,17 +141,16 @@ func (l *Limiter) exchanged(ctx context.Context, group string, calls int, took t
 		}
 		return
 	}
-	l.breakers.of(group).report(ctx, l.tick(), err)
-}
-
-// changed is told by a breaker when its part of the store goes away and comes back.
-func (l *Limiter) changed(ctx context.Context, group string, away bool, cause error) {
-	logger := l.logger.With(slog.String("gateway", l.config.Gateway))
+	away, changed := l.breakers.report(group, l.tick(), err)
+	if !changed {
+		return
+	}
+	logger := l.deps.Logger.With(slog.String("gateway", l.config.Gateway))
 	if group != "" {
 		logger = logger.With(slog.String("part", group))
 	}
 	if away {
-		logger.LogAttrs(ctx, slog.LevelError, "rate limit store is away", slog.String("error", cause.Error()))
+		logger.LogAttrs(ctx, slog.LevelError, "rate limit store is away", slog.String("error", err.Error()))
 		return
 	}
 	logger.LogAttrs(ctx, slog.LevelInfo, "rate limit store is back")

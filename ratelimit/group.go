@@ -14,11 +14,7 @@ import (
 type commit struct {
 	*group.Group[flight]
 
-	store   Store
-	timeout time.Duration
-	apply   func(ctx context.Context, ops []Op) (answer, error)
-	// done is told how each exchange went.
-	done    func(ctx context.Context, group string, calls int, took time.Duration, err error)
+	limiter *Limiter
 	flights sync.Pool
 	batches sync.Pool
 }
@@ -51,13 +47,12 @@ type batch struct {
 }
 
 func newCommit(l *Limiter) *commit {
-	c := l.config
 	g := &commit{
-		store: l.store, timeout: c.Timeout, apply: l.apply, done: l.exchanged,
+		limiter: l,
 		flights: sync.Pool{New: func() any { return &flight{} }},
 		batches: sync.Pool{New: func() any { return &batch{} }},
 	}
-	g.Group = group.New(c.Commit.Flights, c.Commit.Batch, g.exchange)
+	g.Group = group.New(l.config.Commit.Flights, l.config.Commit.Batch, g.exchange)
 	return g
 }
 
@@ -77,18 +72,21 @@ func (c *commit) get(k *call) *flight {
 func (c *commit) put(f *flight) { c.flights.Put(f) }
 
 // fly brings f to the store and back; the outcome is in f.
-func (c *commit) fly(ctx context.Context, f *flight) { c.Do(ctx, c.store.Group(f.op.Org), f) }
+func (c *commit) fly(ctx context.Context, f *flight) {
+	c.Do(ctx, c.limiter.deps.Store.Group(f.op.Org), f)
+}
 
 // exchange brings flights to the store. The callers' own cancellation does not count:
 // a sent call will be charged, so its answer is wanted.
 func (c *commit) exchange(ctx context.Context, flights []*flight) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
+	l := c.limiter
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.config.Timeout)
 	defer cancel()
 	b := c.batches.Get().(*batch)
 	b.flights = flights
 	b.merge()
-	ans, err := c.apply(ctx, b.ops)
-	c.done(ctx, c.store.Group(b.ops[0].Org), len(b.flights), ans.got-ans.sent, err)
+	ans, err := l.apply(ctx, b.ops)
+	l.exchanged(ctx, l.deps.Store.Group(b.ops[0].Org), len(b.flights), ans.got-ans.sent, err)
 	// Backwards, because an operation's result lies in the first of its flights.
 	for i, f := range slices.Backward(b.flights) {
 		f.ans, f.err = ans, err

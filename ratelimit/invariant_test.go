@@ -1,7 +1,6 @@
 package ratelimit
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -31,9 +30,9 @@ func TestMergedCallsAreIdentical(t *testing.T) {
 
 // After a cool-down one call asks a store that was away, alone.
 func TestOneCallProbes(t *testing.T) {
-	b := newBreaker(BreakerConfig{Failures: 2, Cooldown: time.Second, MaxCooldown: time.Minute}, func(context.Context, bool, error) {})
+	b := newBreaker(BreakerConfig{Failures: 2, Cooldown: time.Second, MaxCooldown: time.Minute})
 	for range 2 {
-		b.report(t.Context(), 0, errors.New("away"))
+		b.report(0, errors.New("away"))
 	}
 	if b.allow(time.Second - 1) {
 		t.Error("a call was let through before the cool-down had passed")
@@ -48,7 +47,7 @@ func TestOneCallProbes(t *testing.T) {
 	if allowed != 1 {
 		t.Errorf("%d calls were let through after the cool-down, want one", allowed)
 	}
-	b.report(t.Context(), after, nil)
+	b.report(after, nil)
 	if !b.allow(after) {
 		t.Error("a call was not let through after the probe succeeded")
 	}

@@ -269,7 +269,7 @@ func (l *Limiter) lookAround(ctx context.Context, f *flight) {
 	}
 	ctx, cancel := l.bounded(context.WithoutCancel(ctx))
 	defer cancel()
-	leases, err := l.store.Leases(ctx, f.op.Org, after[0].Index[Windows-1], refs)
+	leases, err := l.deps.Store.Leases(ctx, f.op.Org, after[0].Index[Windows-1], refs)
 	if err != nil {
 		return
 	}

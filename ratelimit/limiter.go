@@ -29,15 +29,12 @@ type Deps struct {
 // and lives as long as the process: changed quotas come with each Take.
 type Limiter struct {
 	config   Config
-	store    Store
-	clock    Clock
-	logger   *slog.Logger
+	deps     Deps
 	base     time.Time
 	commit   *commit
 	book     *book
 	breakers breakers
 	counts   counters
-	timed    func(context.Context, time.Duration)
 
 	// live is how many gateways share the store, as last heard; shared is set once there was
 	// another one.
@@ -83,7 +80,7 @@ func New(config Config, deps Deps) (*Limiter, error) {
 		deps.Timed = func(context.Context, time.Duration) {}
 	}
 	l := &Limiter{
-		config: config, store: deps.Store, clock: deps.Clock, logger: deps.Logger, timed: deps.Timed,
+		config: config, deps: deps,
 		base:     deps.Clock.Now(),
 		book:     newBook(config.Memory.Scopes),
 		renewals: make(chan renewal, renewalQueue),
@@ -91,7 +88,7 @@ func New(config Config, deps Deps) (*Limiter, error) {
 		returns:  make(map[string][]Adjustment),
 	}
 	l.live.Store(1)
-	l.breakers.config, l.breakers.changed = config.Breaker, l.changed
+	l.breakers.config = config.Breaker
 	l.commit = newCommit(l)
 	return l, nil
 }
@@ -102,7 +99,7 @@ func New(config Config, deps Deps) (*Limiter, error) {
 func (l *Limiter) Away() bool { return l.breakers.of("").open.Load() }
 
 // tick is the time that has passed since l was made.
-func (l *Limiter) tick() tick { return l.clock.Now().Sub(l.base) }
+func (l *Limiter) tick() tick { return l.deps.Clock.Now().Sub(l.base) }
 
 // Take counts a call and says whether it may pass. The error is ErrInvalid or
 // ErrUnavailable, wrapped; a refusal is not an error.
@@ -223,7 +220,7 @@ func (a *account) view(v *view, now tick) {
 }
 
 // breakerOf returns the breaker of the part of the store that counts an organisation.
-func (l *Limiter) breakerOf(org string) *breaker { return l.breakers.of(l.store.Group(org)) }
+func (l *Limiter) breakerOf(org string) *breaker { return l.breakers.of(l.deps.Store.Group(org)) }
 
 // mayAsk reports whether a part of the store may be asked. One that was away is not, as long as
 // this gateway has lost counts to restore.
@@ -237,7 +234,7 @@ func (l *Limiter) mayAsk(group string, now tick) bool {
 
 // there asks the store. It returns again if the call must be tried anew.
 func (l *Limiter) there(ctx context.Context, c *call) (d Decision, again bool, err error) {
-	if !l.mayAsk(l.store.Group(c.org), l.tick()) {
+	if !l.mayAsk(l.deps.Store.Group(c.org), l.tick()) {
 		d, err = l.without(c, errOpen)
 		return d, false, err
 	}

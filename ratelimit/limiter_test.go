@@ -154,7 +154,7 @@ func TestTakeEdges(t *testing.T) {
 				},
 				Violated: []ratelimit.Violation{{
 					Scope: ratelimit.Ref{Kind: ratelimit.KindKey, ID: "k"}, Window: "hour", Limit: 3,
-					Reset: 1182 * time.Second, TooLarge: true,
+					Reset: 1182 * time.Second,
 				}},
 				RetryAfter: 1182 * time.Second,
 			},

@@ -110,7 +110,7 @@ func (l *Limiter) beat(ctx context.Context, known int64) int64 {
 	ctx, cancel := l.bounded(ctx)
 	defer cancel()
 	began := l.tick()
-	p, err := l.store.Beat(ctx, l.config.Gateway, beatWithin)
+	p, err := l.deps.Store.Beat(ctx, l.config.Gateway, beatWithin)
 	l.exchanged(ctx, "", 0, l.tick()-began, err)
 	if err != nil {
 		return known
@@ -176,7 +176,7 @@ func (l *Limiter) collect() {
 // waited for: a server that answers later is another one, or has lost nothing. Debts are charged after the pause: counts that
 // others restore, the largest winning, would take them in.
 func (l *Limiter) restore(ctx context.Context) error {
-	return l.store.Restore(ctx, l.config.Gateway, l.config.Timeout, func(ctx context.Context) error {
+	return l.deps.Store.Restore(ctx, l.config.Gateway, l.config.Timeout, func(ctx context.Context) error {
 		// Calls under way may have been charged to the counts that are lost, and
 		// be admitted when it lands; they are remembered then.
 		l.underway.Lock()
@@ -210,7 +210,7 @@ func (l *Limiter) remembered(more func(*account) int64) (answering, away map[str
 				}
 			}
 			all := answering
-			if group := l.store.Group(a.org); group != "" && l.breakers.of(group).open.Load() {
+			if group := l.deps.Store.Group(a.org); group != "" && l.breakers.of(group).open.Load() {
 				all = away
 			}
 			all[a.org] = append(all[a.org], adj)
@@ -243,8 +243,8 @@ func (l *Limiter) adjust(ctx context.Context, all map[string][]Adjustment) error
 				bounded, cancel := l.bounded(ctx)
 				defer cancel()
 				began := l.tick()
-				err := l.store.Adjust(bounded, org, batch)
-				l.exchanged(ctx, l.store.Group(org), 0, l.tick()-began, err)
+				err := l.deps.Store.Adjust(bounded, org, batch)
+				l.exchanged(ctx, l.deps.Store.Group(org), 0, l.tick()-began, err)
 				mu.Lock()
 				defer mu.Unlock()
 				errs = append(errs, err)
@@ -297,7 +297,7 @@ func (l *Limiter) renew(ctx context.Context, first renewal) {
 	}
 	groups := make(map[string][]renewal)
 	for _, r := range waiting {
-		g := l.store.Group(r.org)
+		g := l.deps.Store.Group(r.org)
 		groups[g] = append(groups[g], r)
 	}
 	for _, g := range slices.Sorted(maps.Keys(groups)) {
@@ -321,7 +321,7 @@ func (l *Limiter) fetch(ctx context.Context, list []renewal) {
 	l.underway.RLock()
 	defer l.underway.RUnlock()
 	ans, err := l.apply(ctx, ops)
-	l.exchanged(ctx, l.store.Group(ops[0].Org), 0, ans.got-ans.sent, err)
+	l.exchanged(ctx, l.deps.Store.Group(ops[0].Org), 0, ans.got-ans.sent, err)
 	for i := range ops {
 		l.fetched(&ops[i], ans, err)
 	}
@@ -337,7 +337,7 @@ func (l *Limiter) fetchOp(r renewal) (Op, bool) {
 		return Op{}, false
 	}
 	a.renewing = false
-	if a.limit != r.scope.Limit || !l.mayAsk(l.store.Group(r.org), now) {
+	if a.limit != r.scope.Limit || !l.mayAsk(l.deps.Store.Group(r.org), now) {
 		return Op{}, false
 	}
 	var d Draw

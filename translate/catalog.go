@@ -32,8 +32,6 @@ const (
 // pools differ between accounts. Cached bodies are shared and must not be
 // changed. It is safe for concurrent use.
 type Catalog struct {
-	now func() time.Time
-
 	mu       sync.Mutex // guards the fields below
 	entries  *lru.LRU[string, catalogEntry]
 	latest   map[string]any           // by operation, for all accounts; public lists only
@@ -56,13 +54,13 @@ type Failure struct {
 }
 
 // NewCatalog returns an empty cache.
-func NewCatalog(now func() time.Time) *Catalog {
+func NewCatalog() *Catalog {
 	entries, err := lru.NewLRU[string, catalogEntry](catalogEntries, nil)
 	if err != nil {
 		panic("catalog cache size: " + err.Error())
 	}
 	return &Catalog{
-		now: now, entries: entries, latest: make(map[string]any),
+		entries: entries, latest: make(map[string]any),
 		flights: make(map[string]chan struct{}), machines: make(map[placed]machine), keyless: make(map[string]time.Time),
 	}
 }
@@ -79,8 +77,9 @@ func (c *Catalog) Read(ctx context.Context, d *Dialogue, r *Request, member stri
 		c.mu.Lock()
 		entry, _ := c.entries.Get(key)
 		ended, busy := c.flights[key]
-		fresh := c.now().Before(entry.expires)
-		full := !fresh && !busy && d.Account() == "" && !c.roomLocked(key)
+		now := d.deps.Now()
+		fresh := now.Before(entry.expires)
+		full := !fresh && !busy && d.Account() == "" && !c.roomLocked(key, now)
 		if !fresh && !busy && !full {
 			c.flights[key] = make(chan struct{})
 		}
@@ -143,15 +142,14 @@ func (c *Catalog) ask(ctx context.Context, d *Dialogue, r *Request, member strin
 	} else if len(r.Query) == 0 {
 		c.latest[r.Operation] = resp.Body
 	}
-	entry.expires = c.now().Add(ttl)
+	entry.expires = d.deps.Now().Add(ttl)
 	c.entries.Add(key, entry)
 	return entry.body, entry.failed
 }
 
 // roomLocked reports whether one more question without a key may be asked, and notes
 // it.
-func (c *Catalog) roomLocked(key string) bool {
-	now := c.now()
+func (c *Catalog) roomLocked(key string, now time.Time) bool {
 	if len(c.keyless) >= mostKeyless {
 		maps.DeleteFunc(c.keyless, func(_ string, expires time.Time) bool { return !now.Before(expires) })
 	}

@@ -43,7 +43,7 @@ func (d Deps) WithDefaults() Deps {
 		d.Counted = func(context.Context, string, []string, time.Time) (map[string]string, error) { return nil, nil }
 	}
 	if d.Catalog == nil {
-		d.Catalog = NewCatalog(d.Now)
+		d.Catalog = NewCatalog()
 	}
 	d.Logger = cmp.Or(d.Logger, slog.New(slog.DiscardHandler))
 	return d

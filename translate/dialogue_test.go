@@ -115,7 +115,7 @@ func TestCatalog(t *testing.T) {
 		calls = append(calls, r.Operation+"?"+r.Query.Encode())
 		return &Response{Status: status, Body: map[string]any{"gpus": []any{map[string]any{"id": "a"}}, "dataCenters": []any{map[string]any{"id": "d"}}}}, nil
 	})
-	catalog := NewCatalog(c.now)
+	catalog := NewCatalog()
 	dialogue := func(account string) *Dialogue {
 		return NewDialogue(Deps{Now: c.now, Sleep: c.sleep}, caller, &Incoming{Account: account}, 0)
 	}

@@ -3,11 +3,10 @@ package translate
 import (
 	"encoding/json"
 	"testing"
-	"time"
 )
 
 func TestMachines(t *testing.T) {
-	c := NewCatalog(time.Now)
+	c := NewCatalog()
 	check := func(gpu string, count, memory, vcpus int64) {
 		t.Helper()
 		if m, v := c.Machine(gpu, count); m != memory || v != vcpus {

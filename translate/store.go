@@ -28,11 +28,8 @@ type Store interface {
 	// Put writes the value, replacing the one before. It is forgotten after
 	// ttl; zero keeps it for ever.
 	Put(ctx context.Context, key Key, value json.RawMessage, ttl time.Duration) error
-	// Add is Put for a key that has no value yet, in one atomic step; added is
-	// false and nothing changes when it has one.
-	Add(ctx context.Context, key Key, value json.RawMessage, ttl time.Duration) (added bool, err error)
-	// AddAll is Add for the records of one account and kind by id, each by
-	// itself, in as few exchanges as there can be.
+	// AddAll is Put for those records of one account and kind, by id, whose keys have no value yet, each in
+	// one atomic step of its own, in as few exchanges as there can be.
 	AddAll(ctx context.Context, account, kind string, values map[string]json.RawMessage, ttl time.Duration) error
 	// Delete forgets the key; one that is not there is no error.
 	Delete(ctx context.Context, key Key) error
@@ -49,10 +46,6 @@ type forgetful struct{}
 func (forgetful) Get(context.Context, Key) (json.RawMessage, bool, error) { return nil, false, nil }
 
 func (forgetful) Put(context.Context, Key, json.RawMessage, time.Duration) error { return nil }
-
-func (forgetful) Add(context.Context, Key, json.RawMessage, time.Duration) (bool, error) {
-	return true, nil
-}
 
 func (forgetful) AddAll(context.Context, string, string, map[string]json.RawMessage, time.Duration) error {
 	return nil

@@ -83,13 +83,6 @@ func (m *moody) Put(ctx context.Context, key translate.Key, value json.RawMessag
 	return m.Store.Put(ctx, key, value, ttl)
 }
 
-func (m *moody) Add(ctx context.Context, key translate.Key, value json.RawMessage, ttl time.Duration) (bool, error) {
-	if err := m.say(ctx, &m.told); err != nil {
-		return false, err
-	}
-	return m.Store.Add(ctx, key, value, ttl)
-}
-
 func (m *moody) AddAll(ctx context.Context, account, kind string, values map[string]json.RawMessage, ttl time.Duration) error {
 	if err := m.say(ctx, &m.told); err != nil {
 		return err

@@ -31,9 +31,12 @@ type demoFlags struct {
 	history bool
 	// worker runs the functions that endpoints are sent.
 	worker platform.Worker
-	// greet says where everything is.
-	greet func(data, admin, emulator string) error
+	// started takes the addresses in place of a greeting on standard output; nil for that.
+	started chan<- demoAddresses
 }
+
+// demoAddresses are the addresses of the listeners and the URL of the emulator.
+type demoAddresses struct{ data, admin, emulator string }
 
 func newDemo() *cobra.Command {
 	var f demoFlags
@@ -50,7 +53,6 @@ platform's name as clients of the retired interfaces spell it (legacy.brand).`,
 		Example: "  tollgate demo --envoy",
 		Args:    cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
-			f.greet = func(data, admin, emulator string) error { return greet(cmd.OutOrStdout(), data, admin, emulator) }
 			return demo(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		}),
 	}
@@ -142,7 +144,9 @@ func demoGateway(ctx context.Context, f demoFlags, past *history, stdout, stderr
 	if err != nil {
 		return err
 	}
-	if err := f.greet(data.Addr().String(), admin.Addr().String(), f.platform); err != nil {
+	if at := (demoAddresses{data.Addr().String(), admin.Addr().String(), f.platform}); f.started != nil {
+		f.started <- at
+	} else if err := greet(stdout, at); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
@@ -150,11 +154,8 @@ func demoGateway(ctx context.Context, f demoFlags, past *history, stdout, stderr
 	group.Go(func() error {
 		isolated, stop := isolation(ctx)
 		defer stop()
-		o := runOptions{logger: newLogger(stderr, loaded.Config.Log, new(slog.LevelVar)), sockets: open, isolate: isolated}
-		if past != nil {
-			o.now, o.before = past.clock.Now, past.fill
-		}
-		return runGateway(ctx, loaded, o)
+		logger := newLogger(stderr, loaded.Config.Log, new(slog.LevelVar))
+		return runGateway(ctx, loaded, runOptions{logger: logger, sockets: open, isolate: isolated, past: past})
 	})
 	return group.Wait()
 }
@@ -214,7 +215,7 @@ func listenNear(addr string, stdout io.Writer) (net.Listener, error) {
 }
 
 // greet prints the addresses and commands to try.
-func greet(w io.Writer, data, admin, emulator string) error {
+func greet(w io.Writer, at demoAddresses) error {
 	_, err := fmt.Fprintf(w, `tollgate demo
 
   console   http://%[2]s/ui/   (spend, decisions, approvals and keys, in a browser; no login)
@@ -267,6 +268,6 @@ Try
   curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"query":"mutation { podFindAndDeployOnDemand(input: {name: \"d\", imageName: \"img:1\", gpuTypeId: \"NVIDIA L4\", cloudType: SECURE}) { id desiredStatus machine { podHostId } } }"}' http://%[1]s/graphql
 
 Press Ctrl-C to stop.
-`, data, admin, emulator)
+`, at.data, at.admin, at.emulator)
 	return err
 }

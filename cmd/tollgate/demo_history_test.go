@@ -13,8 +13,8 @@ import (
 
 // The demo begins with a week: each hour of spend has its resource and its rate, and there are decisions, requests for approval and changes.
 func TestHistoryOfTheDemo(t *testing.T) {
-	began := make(chan string, 1)
-	f := demoFlags{listen: "127.0.0.1:0", admin: "127.0.0.1:0", history: true, greet: func(_, admin, _ string) error { began <- admin; return nil }}
+	began := make(chan demoAddresses, 1)
+	f := demoFlags{listen: "127.0.0.1:0", admin: "127.0.0.1:0", history: true, started: began}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- demo(ctx, f, io.Discard, io.Discard) }()
@@ -24,7 +24,7 @@ func TestHistoryOfTheDemo(t *testing.T) {
 			t.Errorf("the demo ended with %v", err)
 		}
 	}()
-	address, client := <-began, new(http.Client)
+	address, client := (<-began).admin, new(http.Client)
 	defer client.CloseIdleConnections()
 	read := func(target string, answer any) { // waits until the demo serves
 		t.Helper()

@@ -336,13 +336,9 @@ func startStack(ctx context.Context, f demoFlags, stdout, stderr io.Writer) (acc
 		return nil, nil, fmt.Errorf("--gateway: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	ready, ended := make(chan string, 1), make(chan error, 1)
+	started, ended := make(chan demoAddresses, 1), make(chan error, 1)
 	f.listen, f.admin = parsed.Host, net.JoinHostPort(parsed.Hostname(), "8081")
-	f.greet = func(data, admin, emulator string) error {
-		_, err := fmt.Fprintf(stdout, "gateway   http://%s\nadmin     http://%s\nplatform  %s (the emulator)\n", data, admin, emulator)
-		ready <- "http://" + data
-		return err
-	}
+	f.started = started
 	go func() { ended <- demo(ctx, f, stdout, stderr) }()
 	stop = func() error {
 		cancel()
@@ -353,8 +349,11 @@ func startStack(ctx context.Context, f demoFlags, stdout, stderr io.Writer) (acc
 		key = "tg_demo_research"
 	}
 	select {
-	case data := <-ready:
-		return &dev.Gateway{URL: data, Key: key, HTTP: new(http.Client)}, stop, nil
+	case at := <-started:
+		if _, err := fmt.Fprintf(stdout, "gateway   http://%s\nadmin     http://%s\nplatform  %s (the emulator)\n", at.data, at.admin, at.emulator); err != nil {
+			return nil, nil, errors.Join(err, stop())
+		}
+		return &dev.Gateway{URL: "http://" + at.data, Key: key, HTTP: new(http.Client)}, stop, nil
 	case err := <-ended:
 		cancel()
 		return nil, nil, err

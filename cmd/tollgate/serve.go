@@ -70,37 +70,51 @@ func serve(ctx context.Context, path, state string, stdout, stderr io.Writer) er
 	if err != nil {
 		return err
 	}
-	again := make(chan chan<- struct{})
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP)
-	defer signal.Stop(hup)
+	f := &followed{path: path, judge: judge, loaded: loaded, again: make(chan chan<- struct{}), hup: make(chan os.Signal, 1)}
+	signal.Notify(f.hup, syscall.SIGHUP)
+	defer signal.Stop(f.hup)
 	level := new(slog.LevelVar)
 	logger := newLogger(stderr, loaded.Config.Log, level)
 	warn(loaded, logger)
 	return runGateway(ctx, loaded, runOptions{
-		logger: logger, level: level, stdout: stdout, state: state, sockets: inherited, isolate: isolated,
-		file: func() (*settings.Config, error) {
-			now, err := config.Load(path, config.Sources{WithoutSecrets: true}, judge)
-			if err != nil {
-				return nil, err
-			}
-			return &now.Config, nil
-		},
-		reread: func(ctx context.Context) {
-			done := make(chan struct{})
-			select {
-			case again <- done:
-				<-done
-			case <-ctx.Done():
-			}
-		},
-		reload: func(ctx context.Context, g *gateway.Gateway, logger *slog.Logger) {
-			config.Watch(ctx, loaded.Inputs, config.Requests{Signals: hup, Again: again, Ended: isolated.Ended()}, logger, func() config.Inputs {
-				notifyManager(logger, reloading())
-				defer notifyManager(logger, daemon.SdNotifyReady)
-				return reload(g, path, logger, judge, &loaded)
-			})
-		},
+		logger: logger, level: level, stdout: stdout, state: state, sockets: inherited, isolate: isolated, file: f,
+	})
+}
+
+// followed is a configuration file that is read again when it changes.
+type followed struct {
+	path   string
+	judge  gateway.Judge
+	loaded *config.Loaded // in force
+	again  chan chan<- struct{}
+	hup    chan os.Signal
+}
+
+// read reads the file, without secrets.
+func (f *followed) read() (*settings.Config, error) {
+	now, err := config.Load(f.path, config.Sources{WithoutSecrets: true}, f.judge)
+	if err != nil {
+		return nil, err
+	}
+	return &now.Config, nil
+}
+
+// reread returns once the file has been put in force, or when ctx ends.
+func (f *followed) reread(ctx context.Context) {
+	done := make(chan struct{})
+	select {
+	case f.again <- done:
+		<-done
+	case <-ctx.Done():
+	}
+}
+
+// watch puts changes in force until ctx ends.
+func (f *followed) watch(ctx context.Context, g *gateway.Gateway, logger *slog.Logger) {
+	config.Watch(ctx, f.loaded.Inputs, config.Requests{Signals: f.hup, Again: f.again, Ended: f.judge.Isolate.Ended()}, logger, func() config.Inputs {
+		notifyManager(logger, reloading())
+		defer notifyManager(logger, daemon.SdNotifyReady)
+		return f.reload(g, logger)
 	})
 }
 
@@ -111,34 +125,34 @@ func warn(loaded *config.Loaded, logger *slog.Logger) {
 	}
 }
 
-// reload puts the file's configuration in force in the place of now, or says why not,
+// reload puts the file's configuration in force, or says why not,
 // and returns the inputs that it was read from. It frees the old configuration and the garbage of the reading at once: the next
 // reload may follow in a second, and memory must not grow with the number of reloads.
-func reload(g *gateway.Gateway, path string, logger *slog.Logger, judge gateway.Judge, now **config.Loaded) config.Inputs {
+func (f *followed) reload(g *gateway.Gateway, logger *slog.Logger) config.Inputs {
 	defer debug.FreeOSMemory()
 	g.Reopen()
-	loaded, err := config.Load(path, config.Sources{Before: *now}, judge)
+	loaded, err := config.Load(f.path, config.Sources{Before: f.loaded}, f.judge)
 	if err != nil {
 		g.Rejected(err)
-		logger.Error("configuration refused, the old one stays", "file", path, "fault", err.Error())
+		logger.Error("configuration refused, the old one stays", "file", f.path, "fault", err.Error())
 		return config.Inputs{}
 	}
 	inputs := loaded.Inputs
 	for err = g.Swap(loaded.Config); err != nil; err = g.Swap(loaded.Config) {
 		next, err := loaded.Refuse(err)
 		if err != nil {
-			logger.Error("configuration refused, the old one stays", "file", path, "fault", err.Error())
+			logger.Error("configuration refused, the old one stays", "file", f.path, "fault", err.Error())
 			return inputs
 		}
 		loaded = next // each time with one file less
 	}
 	loaded.Commit()
-	*now = loaded
-	for _, f := range loaded.Config.Refused {
-		logger.Error("file of an organisation refused, its last good section stays", "file", f.File, "org", f.Org, "fault", f.Fault)
+	f.loaded = loaded
+	for _, r := range loaded.Config.Refused {
+		logger.Error("file of an organisation refused, its last good section stays", "file", r.File, "org", r.Org, "fault", r.Fault)
 	}
 	warn(loaded, logger)
-	logger.Info("configuration in force", "file", path, "revision", loaded.Config.Revision)
+	logger.Info("configuration in force", "file", f.path, "revision", loaded.Config.Revision)
 	return loaded.Inputs
 }
 
@@ -151,20 +165,14 @@ type runOptions struct {
 	stdout io.Writer
 	// state is the state directory, "" for none.
 	state string
-	// file reads the configuration anew, without secrets; nil for none.
-	file func() (*settings.Config, error)
-	// reread has the configuration read again and returns when it was, or when ctx ends; nil for none.
-	reread func(ctx context.Context)
+	// file is the configuration's, nil for none.
+	file *followed
 	// sockets are used instead of the configured addresses if not nil.
 	sockets
 	// isolate runs Rego that is not known to end.
 	isolate *policies.Isolator
-	// now is the clock, nil for that of the machine.
-	now func() time.Time
-	// before is called with the gateway and the embedded store, if there is one, before the gateway serves; nil is not.
-	before func(ctx context.Context, g *gateway.Gateway, store *miniredis.Miniredis) error
-	// reload watches for changes until ctx ends; nil watches nothing.
-	reload func(ctx context.Context, g *gateway.Gateway, logger *slog.Logger)
+	// past is the week of calls that the gateway begins with, whose clock it has; nil for none.
+	past *history
 }
 
 // The export of the remaining telemetry at the end takes the rest of timeouts.drain,
@@ -210,14 +218,18 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 		return err
 	}
 	defer stop()
-	if o.now == nil {
-		o.now = time.Now
-	}
-	g, err := gateway.New(loaded.Config, gateway.Deps{
-		Redis: client, Logger: o.logger, LogLevel: o.level, Providers: providers, Now: o.now, Version: version(), Instance: instance, Stdout: o.stdout, State: o.state,
-		Data: o.data, Admin: o.admin, Envoy: o.envoy, File: o.file, Isolate: o.isolate, Reread: o.reread,
+	deps := gateway.Deps{
+		Redis: client, Logger: o.logger, LogLevel: o.level, Providers: providers, Now: time.Now, Version: version(), Instance: instance, Stdout: o.stdout, State: o.state,
+		Data: o.data, Admin: o.admin, Envoy: o.envoy, Isolate: o.isolate,
 		Serving: func() { notifyManager(o.logger, daemon.SdNotifyReady) },
-	})
+	}
+	if o.file != nil {
+		deps.File, deps.Reread = o.file.read, o.file.reread
+	}
+	if o.past != nil {
+		deps.Now = o.past.clock.Now
+	}
+	g, err := gateway.New(loaded.Config, deps)
 	if err != nil {
 		return loaded.Locate(err)
 	}
@@ -230,13 +242,13 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 	}()
 	defer func() { <-freed }()
 	allowToEnd(ctx, loaded.Config.Notice()+loaded.Config.Timeouts.Drain)
-	if o.before != nil {
-		if err := o.before(ctx, g, store); err != nil {
+	if o.past != nil {
+		if err := o.past.fill(ctx, g, store); err != nil {
 			g.Close()
 			return err
 		}
 	}
-	if o.reload == nil {
+	if o.file == nil {
 		return g.Run(ctx)
 	}
 	watch, cancel := context.WithCancel(ctx)
@@ -244,7 +256,7 @@ func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err e
 	go func() {
 		defer close(watched)
 		_ = g.Supervise(watch, "reload", func(ctx context.Context) error { // it returns nil, or the gateway ends
-			o.reload(ctx, g, o.logger)
+			o.file.watch(ctx, g, o.logger)
 			return nil
 		})
 	}()

@@ -11,13 +11,12 @@ import (
 
 // whoami is the identity of a caller, and the rest of its limits and budgets, as tables show it.
 type whoami struct {
-	Org     string   `json:"org"`
-	Team    string   `json:"team"`
-	Key     string   `json:"key"`
-	Subject string   `json:"subject"`
-	Roles   []string `json:"roles"`
-	Until   *time.Time
-	Limits  []struct {
+	Org    string   `json:"org"`
+	Team   string   `json:"team"`
+	Key    string   `json:"key"`
+	Roles  []string `json:"roles"`
+	Until  *time.Time
+	Limits []struct {
 		Scope, Window string
 		Limit         int64
 		Remaining     *int64
@@ -31,7 +30,6 @@ type whoami struct {
 		ID, State, Asks, USD, Per string
 		Until                     time.Time
 	}
-	Unknown []string
 }
 
 func newWhoami() *cobra.Command {

@@ -1,7 +1,9 @@
 package connlimit
 
 import (
+	"cmp"
 	"errors"
+	"math"
 	"net"
 	"net/netip"
 	"slices"
@@ -28,9 +30,9 @@ type Config struct {
 	// Refused is told of each connection that is refused here, from several goroutines;
 	// it may be nil.
 	Refused func(client net.Addr) `yaml:"-"`
-	// Answer returns the answer to a refused connection before it is closed:
-	// full if there are too many in all, else from its address. Nil sends nothing.
-	Answer func(full bool) []byte `yaml:"-"`
+	// Full answers a refused connection before it is closed if there are too many in all, Crowded if
+	// there are too many from its address. Nil sends nothing.
+	Full, Crowded []byte `yaml:"-"`
 }
 
 // Validate reports every fault.
@@ -41,10 +43,9 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// NewListener returns inner with bounds. cfg must be valid; a negative bound
-// would be none.
+// NewListener returns inner with bounds. cfg must be valid.
 func NewListener(inner net.Listener, cfg Config) net.Listener {
-	return &listener{Listener: inner, cfg: cfg, open: make(map[netip.Addr]int), answering: make(chan struct{}, maxAnswering)}
+	return &listener{Listener: inner, cfg: cfg, answering: make(chan struct{}, maxAnswering)}
 }
 
 const (
@@ -62,11 +63,41 @@ type listener struct {
 	cfg Config
 	// answering has an element for each refused connection that is being answered.
 	answering chan struct{}
-	spares    spares
+	// within are the connections within the bounds, spares those over a bound.
+	within, spares places
+}
 
-	mu    sync.Mutex
+// places counts open connections. The zero value has none.
+type places struct {
+	mu    sync.Mutex // guards what follows
 	total int
-	open  map[netip.Addr]int // connections by address; none is 0
+	open  map[netip.Addr]int // by network; none is 0
+}
+
+// enter counts a connection unless there are most in all, or mostOf from its network; full says the former.
+func (p *places) enter(addr netip.Addr, most, mostOf int) (ok, full bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.total >= most:
+		return false, true
+	case p.open[addr] >= mostOf:
+		return false, false
+	case p.open == nil:
+		p.open = make(map[netip.Addr]int)
+	}
+	p.total++
+	p.open[addr]++
+	return true, false
+}
+
+func (p *places) leave(addr netip.Addr) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.total--
+	if p.open[addr]--; p.open[addr] == 0 {
+		delete(p.open, addr)
+	}
 }
 
 // Accept implements net.Listener. It returns connections within the bounds, with the spare
@@ -80,7 +111,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		addr := addressOf(c.RemoteAddr())
 		ok, full := l.enter(addr)
 		if ok {
-			return &conn{Conn: c, leave: sync.OnceFunc(func() { l.leave(addr) })}, nil
+			return &conn{wrapped: wrapped{c}, of: &l.within, addr: network(addr)}, nil
 		}
 		if s := l.spare(c, addr, full); s != nil {
 			return s, nil
@@ -98,7 +129,7 @@ func (l *listener) tell(c net.Conn) {
 
 // refuse answers a connection, if few are being answered, and closes it.
 func (l *listener) refuse(c net.Conn, full bool) {
-	if l.cfg.Answer != nil {
+	if l.answer(full) != nil {
 		select {
 		case l.answering <- struct{}{}:
 			go func() {
@@ -116,28 +147,11 @@ func (l *listener) refuse(c net.Conn, full bool) {
 // enter takes a place for a connection from addr, if there is one; full says that
 // there is none for any address.
 func (l *listener) enter(addr netip.Addr) (ok, full bool) {
-	counted := addr.IsValid() && !slices.ContainsFunc(l.cfg.Exempt, func(p netip.Prefix) bool { return p.Contains(addr) })
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.cfg.Total > 0 && l.total >= l.cfg.Total {
-		return false, true
+	most, mostOf := cmp.Or(l.cfg.Total, math.MaxInt), cmp.Or(l.cfg.PerAddress, math.MaxInt)
+	if !addr.IsValid() || slices.ContainsFunc(l.cfg.Exempt, func(p netip.Prefix) bool { return p.Contains(addr) }) {
+		mostOf = math.MaxInt
 	}
-	if counted && l.cfg.PerAddress > 0 && l.open[network(addr)] >= l.cfg.PerAddress {
-		return false, false
-	}
-	l.total++
-	l.open[network(addr)]++
-	return true, false
-}
-
-func (l *listener) leave(addr netip.Addr) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.total--
-	key := network(addr)
-	if l.open[key]--; l.open[key] == 0 {
-		delete(l.open, key)
-	}
+	return l.within.enter(network(addr), most, mostOf)
 }
 
 // addressOf is the address of a peer; the zero Addr for one without, as over a
@@ -166,21 +180,26 @@ func network(addr netip.Addr) netip.Addr {
 
 // conn gives its place back when it is closed.
 type conn struct {
-	net.Conn
-	leave func()
+	wrapped
+	of   *places
+	addr netip.Addr
+	left sync.Once
 }
 
 // Close implements net.Conn.
 func (c *conn) Close() error {
-	defer c.leave()
+	defer c.left.Do(func() { c.of.leave(c.addr) })
 	return c.Conn.Close()
 }
 
-// NetConn returns the connection that was accepted.
-func (c *conn) NetConn() net.Conn { return c.Conn }
+// wrapped is a connection that was accepted.
+type wrapped struct{ net.Conn }
+
+// NetConn returns the connection itself.
+func (c wrapped) NetConn() net.Conn { return c.Conn }
 
 // CloseWrite shuts down the sending half.
-func (c *conn) CloseWrite() error { return closeWrite(c.Conn) }
+func (c wrapped) CloseWrite() error { return closeWrite(c.Conn) }
 
 func closeWrite(c net.Conn) error {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {

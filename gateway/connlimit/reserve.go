@@ -40,7 +40,19 @@ func (l *reserved) Accept() (net.Conn, error) {
 		l.fill()
 		return nil, err
 	}
-	return &conn{Conn: c, leave: sync.OnceFunc(l.fill)}, nil
+	return borrower{wrapped{c}, l}, nil
+}
+
+// borrower is a connection by descriptors of a reserve.
+type borrower struct {
+	wrapped
+	from *reserved
+}
+
+// Close implements net.Conn.
+func (c borrower) Close() error {
+	defer c.from.fill()
+	return c.Conn.Close()
 }
 
 // free closes the descriptors of one connection, and reports whether there was any.

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -14,37 +13,6 @@ import (
 // headTime is how long a spare connection may take for the head of its request, a
 // handshake included.
 const headTime = time.Second
-
-// spares counts the spare connections. The zero value has none.
-type spares struct {
-	mu    sync.Mutex // guards what follows
-	total int
-	open  map[netip.Addr]int // by address; none is 0
-}
-
-// enter takes one of places for an address, which has an eighth of them at most.
-func (s *spares) enter(addr netip.Addr, places int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.total >= places || s.open[addr] >= (places+7)/8 {
-		return false
-	}
-	if s.open == nil {
-		s.open = make(map[netip.Addr]int)
-	}
-	s.total++
-	s.open[addr]++
-	return true
-}
-
-func (s *spares) leave(addr netip.Addr) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.total--
-	if s.open[addr]--; s.open[addr] == 0 {
-		delete(s.open, addr)
-	}
-}
 
 // Excess reports whether a connection that a Listener returned is over a bound, full for
 // the one of all addresses, so that its request may be refused. The head of the request
@@ -55,7 +23,7 @@ func Excess(c net.Conn) (over, full bool) {
 		return false, false
 	}
 	if s.heard.CompareAndSwap(false, true) {
-		_ = s.conn.SetReadDeadline(time.Time{}) // what is wrong with the connection, reading it tells
+		_ = s.Conn.SetReadDeadline(time.Time{}) // what is wrong with the connection, reading it tells
 	}
 	return true, s.full
 }
@@ -65,18 +33,18 @@ func Excess(c net.Conn) (over, full bool) {
 type spare struct {
 	conn
 
-	full  bool
-	until time.Time
-	heard atomic.Bool
-	// refuse answers and tells of the refusal.
-	refuse func()
+	listener *listener
+	full     bool
+	until    time.Time
+	heard    atomic.Bool
 }
 
 // Read implements net.Conn.
 func (s *spare) Read(p []byte) (int, error) {
-	n, err := s.conn.Read(p)
+	n, err := s.Conn.Read(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) && s.heard.CompareAndSwap(false, true) {
-		s.refuse()
+		s.listener.tell(s.Conn)
+		s.listener.say(s.Conn, s.full)
 	}
 	return n, err
 }
@@ -91,35 +59,38 @@ func (s *spare) SetReadDeadline(t time.Time) error {
 	if !s.heard.Load() && (t.IsZero() || t.After(s.until)) {
 		t = s.until
 	}
-	return s.conn.SetReadDeadline(t)
+	return s.Conn.SetReadDeadline(t)
 }
 
 // say writes the answer of a refused connection, and reads its request: with that
 // unread, closing would reset the connection, and its answer with it.
 func (l *listener) say(c net.Conn, full bool) {
-	if l.cfg.Answer == nil {
+	answer := l.answer(full)
+	if answer == nil {
 		return
 	}
 	_ = c.SetDeadline(time.Now().Add(answerTime))
-	if _, err := c.Write(l.cfg.Answer(full)); err == nil && closeWrite(c) == nil {
+	if _, err := c.Write(answer); err == nil && closeWrite(c) == nil {
 		_, _ = io.CopyN(io.Discard, c, maxUnread)
 	}
+}
+
+func (l *listener) answer(full bool) []byte {
+	if full {
+		return l.cfg.Full
+	}
+	return l.cfg.Crowded
 }
 
 // spare returns a connection over a bound as one that is read to the head of its request,
 // nil if there are too many of them.
 func (l *listener) spare(c net.Conn, addr netip.Addr, full bool) net.Conn {
 	addr = network(addr)
-	if !l.spares.enter(addr, l.cfg.Spare) {
+	if ok, _ := l.spares.enter(addr, l.cfg.Spare, (l.cfg.Spare+7)/8); !ok { // an eighth from one address at most
 		return nil
 	}
 	s := &spare{
-		conn: conn{Conn: c, leave: sync.OnceFunc(func() { l.spares.leave(addr) })},
-		full: full, until: time.Now().Add(headTime),
-	}
-	s.refuse = func() {
-		l.tell(c)
-		l.say(c, full)
+		conn: conn{wrapped: wrapped{c}, of: &l.spares, addr: addr}, listener: l, full: full, until: time.Now().Add(headTime),
 	}
 	if err := c.SetReadDeadline(s.until); err != nil {
 		_ = s.Close()

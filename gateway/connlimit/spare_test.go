@@ -47,7 +47,7 @@ func TestSpareConnections(t *testing.T) {
 		l := connlimit.NewListener(p, connlimit.Config{
 			PerAddress: 1, Spare: 8,
 			Refused: func(net.Addr) { refused++ },
-			Answer:  func(full bool) []byte { return []byte(map[bool]string{true: "full", false: "many"}[full]) },
+			Full:    []byte("full"), Crowded: []byte("many"),
 		})
 		_, within := p.accept(t, l)
 		if over, _ := connlimit.Excess(within); over {

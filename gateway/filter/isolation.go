@@ -59,11 +59,6 @@ func (i *Isolation) admits(r Reach, o spend.Owner, c *identity.Caller) bool {
 	return o.Key == c.Key && o.Team == c.Team
 }
 
-// Reads reports whether a caller may read an owner's resources.
-func (i *Isolation) Reads(c *identity.Caller, o spend.Owner) bool {
-	return i.exempts(c) || i.admits(i.Read, o, c)
-}
-
 // Changes reports whether a caller may change an owner's resources.
 func (i *Isolation) Changes(c *identity.Caller, o spend.Owner) bool {
 	return i.exempts(c) || i.admits(i.Change, o, c)

@@ -27,7 +27,7 @@ const (
 type Client struct {
 	redis.Cmdable
 
-	client  Redis
+	single  Redis // for a command that travels alone
 	group   *group.Group[call]
 	cluster bool
 }
@@ -47,7 +47,7 @@ type call struct {
 
 // New returns a Client on another one, which it does not own.
 func New(client Redis) *Client {
-	c := &Client{Cmdable: client, client: client}
+	c := &Client{Cmdable: client, single: client}
 	_, c.cluster = client.(*redis.ClusterClient)
 	c.group = group.New(flights, batch, c.exchange)
 	return c
@@ -161,7 +161,7 @@ func (c *Client) exchange(ctx context.Context, calls []*call) {
 		defer cancel()
 	}
 	if first := calls[0].cmds; len(calls) == 1 && len(first) == 1 {
-		_ = c.client.Process(ctx, first[0])
+		_ = c.single.Process(ctx, first[0])
 		return
 	}
 	p := c.Pipeline()

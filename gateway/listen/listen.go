@@ -26,20 +26,15 @@ import (
 // Listeners listen for requests and serve them. All fields are required.
 type Listeners struct {
 	*view.Current
-	// Signers are the signers of callers' certificates, Revocations the ends of the lists of revoked ones.
-	Signers     func() *x509.CertPool
-	Revocations func() map[string]time.Time
-	Now         func() time.Time
-	Logger      *slog.Logger
-	// Refused counts connections and heads that are refused.
-	Refused func(ctx context.Context, how string)
-	// End ends connections that the HTTP server no longer knows: WebSockets and streams.
-	End func(ctx context.Context)
+	Logger *slog.Logger
+	// Recorder counts connections and heads that are refused, and has the clock.
+	Recorder *telemetry.Recorder
 }
 
-// Data is the listener for callers, under the configuration at the start.
-func (ls *Listeners) Data(ctx context.Context, l net.Listener, cfg *settings.Config) net.Listener {
-	return ls.judged(ctx, ls.encrypted(ls.bounded(ctx, balancer.NewListener(l, cfg.Balancers), cfg), ofData, ls.Signers))
+// Data is the listener for callers, under the configuration at the start. signers returns the signers of callers' certificates that are
+// in force.
+func (ls *Listeners) Data(ctx context.Context, l net.Listener, cfg *settings.Config, signers func() *x509.CertPool) net.Listener {
+	return ls.judged(ctx, ls.encrypted(ls.bounded(ctx, balancer.NewListener(l, cfg.Balancers), cfg), ofData, signers))
 }
 
 // Admin is the listener for operators.
@@ -68,8 +63,9 @@ const (
 )
 
 // Serve serves until ctx ends, and then, without its listener, the accepted
-// requests; those that have not ended when over ends are cut off.
-func (ls *Listeners) Serve(ctx, over context.Context, l net.Listener, h http.Handler) error {
+// requests; those that have not ended when over ends are cut off. end ends connections that the HTTP server no longer
+// knows: WebSockets and streams.
+func (ls *Listeners) Serve(ctx, over context.Context, l net.Listener, h http.Handler, end func(context.Context)) error {
 	var fresh newConns
 	s := &http.Server{
 		Handler:           h,
@@ -86,7 +82,7 @@ func (ls *Listeners) Serve(ctx, over context.Context, l net.Listener, h http.Han
 	}
 	fresh.wait(over)
 	err := s.Shutdown(over)
-	ls.End(over) // WebSockets, of which the server knows no more, and streams that are late
+	end(over)
 	if errors.Is(err, context.Canceled) {
 		err = s.Close()
 	}
@@ -100,11 +96,11 @@ func (ls *Listeners) bounded(ctx context.Context, l net.Listener, cfg *settings.
 	bounds.Spare = spareConnections
 	bounds.Exempt = slices.Concat(cfg.Limits.AnonymousExempt, cfg.Balancers.Addresses)
 	if cfg.TLS.Pair == nil { // before a handshake there is nothing to say
-		bounds.Answer = refusal
+		bounds.Full, bounds.Crowded = refusal(true), refusal(false)
 	}
 	nowAndThen := rate.Sometimes{Interval: time.Minute}
 	bounds.Refused = func(client net.Addr) {
-		ls.Refused(ctx, "connection")
+		ls.Recorder.Refused(ctx, "connection")
 		nowAndThen.Do(func() {
 			ls.Logger.WarnContext(ctx, "too many connections; more are refused", "client.address", client.String())
 		})
@@ -152,9 +148,8 @@ func refusal(full bool) []byte {
 func (ls *Listeners) judged(ctx context.Context, l net.Listener) net.Listener {
 	return wire.NewListener(l, wire.Config{
 		MaxHead: maxHeaderSize,
-		Now:     ls.Now,
 		Refused: func(client net.Addr, r *wire.Refusal) {
-			ls.Refused(ctx, "wire")
+			ls.Recorder.Refused(ctx, "wire")
 			ls.Logger.WarnContext(ctx, "request refused on the wire", "client.address", client.String(), "http.response.status_code", r.Status, "detail", r.Reason)
 		},
 	})

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"net"
 	"net/http"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -26,7 +27,7 @@ func (ls *Listeners) encrypted(l net.Listener, pick func(*settings.Config) *tls.
 		return l
 	}
 	silent := encryption.Config()
-	silent.NextProtos, silent.Time = []string{"http/1.1"}, ls.Now
+	silent.NextProtos, silent.Time = []string{"http/1.1"}, ls.Recorder.Now
 	silent.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		return pick(ls.Config()), nil
 	}
@@ -65,8 +66,8 @@ func ofData(c *settings.Config) *tls.Certificate  { return c.TLS.Pair }
 func ofAdmin(c *settings.Config) *tls.Certificate { return c.Admin.TLS.Pair }
 
 // Measure makes metrics of how long the certificates in force last, and the
-// revocation lists of callers' certificates.
-func (ls *Listeners) Measure(m metric.Meter) {
+// revocation lists of callers' certificates, whose ends revocations returns by authority.
+func (ls *Listeners) Measure(m metric.Meter, revocations func() map[string]time.Time) {
 	left := telemetry.Must(m.Float64ObservableGauge("tollgate.certificate.left", metric.WithUnit("s"),
 		metric.WithDescription("Time until the certificate of a listener ends; negative when it has.")))
 	lists := telemetry.Must(m.Float64ObservableGauge("tollgate.revocations.left", metric.WithUnit("s"),
@@ -78,11 +79,11 @@ func (ls *Listeners) Measure(m metric.Meter) {
 		}
 		for listener, pick := range map[string]func(*settings.Config) *tls.Certificate{"data": ofData, "admin": ofAdmin} {
 			if c := pick(cfg); c != nil && c.Leaf != nil {
-				o.ObserveFloat64(left, c.Leaf.NotAfter.Sub(ls.Now()).Seconds(), metric.WithAttributes(attribute.String("listener", listener)))
+				o.ObserveFloat64(left, c.Leaf.NotAfter.Sub(ls.Recorder.Now()).Seconds(), metric.WithAttributes(attribute.String("listener", listener)))
 			}
 		}
-		for authority, end := range ls.Revocations() {
-			o.ObserveFloat64(lists, end.Sub(ls.Now()).Seconds(), metric.WithAttributes(attribute.String("authority", authority)))
+		for authority, end := range revocations() {
+			o.ObserveFloat64(lists, end.Sub(ls.Recorder.Now()).Seconds(), metric.WithAttributes(attribute.String("authority", authority)))
 		}
 		return nil
 	}, left, lists))

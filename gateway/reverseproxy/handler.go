@@ -1,17 +1,17 @@
 package reverseproxy
 
 import (
-	"crypto/x509"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/balancer"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/listen"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
@@ -21,25 +21,12 @@ type Handler struct {
 	// request and must not return nil.
 	Pipeline func() *filter.Pipeline
 	Recorder *telemetry.Recorder
-	// Peer returns a caller's address, without port, given that of the connection
-	// and the request's header; required.
-	Peer func(remote string, h http.Header) string
-	// Traced reports whether a trace context is that of a balancer, given the address of
-	// the connection; required.
-	Traced func(remote string) bool
-	// Certificates returns the certificate by which a caller's connection is encrypted, and
-	// those it was sent with; required.
-	Certificates func(r *http.Request) []*x509.Certificate
-	// Excess returns the refusal of a request whose connection is over a bound, nil for
-	// others; required. Such a connection ends with its answer.
-	Excess func(r *http.Request) error
+	// Balancers are believed about a caller's address and about trace contexts.
+	Balancers balancer.Config
 	// BodyTimeout bounds the time a caller may take to send its body,
 	// WriteTimeout the time it may take to receive one part of an answer; zero
 	// means no bound.
 	BodyTimeout, WriteTimeout time.Duration
-	// Release lets what follows on a hijacked connection pass as it is, and reports
-	// whether its client has sent any of it already; required.
-	Release func(net.Conn) (ahead bool)
 
 	buffers sync.Pool
 }
@@ -50,7 +37,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ex := p.NewExchange(h.inbound(r))
 	event := ex.Event
 	ctx := r.Context()
-	if h.Traced(r.RemoteAddr) {
+	if h.Balancers.Traced(r.RemoteAddr) {
 		ctx = telemetry.Within(ctx, r.Header)
 	}
 	ctx, _ = h.Recorder.Begin(ctx, r.Header, ex.In.Peer)
@@ -100,7 +87,7 @@ func (h *Handler) inbound(r *http.Request) filter.Inbound {
 		Major: r.ProtoMajor, Minor: r.ProtoMinor,
 		Header: r.Header, Length: r.ContentLength, Received: h.Recorder.Now(),
 	}
-	in.Peer, in.Certificates, in.Excess = h.Peer(r.RemoteAddr, r.Header), h.Certificates(r), h.Excess(r)
+	in.Peer, in.Certificates, in.Excess = h.Balancers.Client(r.RemoteAddr, r.Header), listen.Certificates(r), listen.Excess(r)
 	return in
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
 // errAhead says that a caller has not waited for the answer to its upgrade (RFC
@@ -29,7 +30,7 @@ func (h *Handler) tunnel(w http.ResponseWriter, ex *filter.Exchange) error {
 		return fmt.Errorf("take over the connection: %w", err)
 	}
 	defer func() { _ = caller.Close() }()
-	if h.Release(caller) || buffered.Reader.Buffered() > 0 {
+	if wire.Release(caller) || buffered.Reader.Buffered() > 0 {
 		return errAhead
 	}
 	peer := &patient{Conn: caller, patience: h.WriteTimeout}

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -11,16 +10,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // API is the description of the v2 API or of the run interface. It is immutable:
 // what only some calls need is compiled when the first of them comes.
 type API struct {
-	document   func() []byte
+	document   *document
 	operations []*Operation
 	byID       map[string]*Operation
-	names      func() *vocabulary
 }
 
 // Operation is one thing a caller can ask for. Its fields are for reading only.
@@ -33,8 +30,6 @@ type Operation struct {
 	Path string
 	// Tag names the group of operations, e.g. "Pods".
 	Tag string
-	// Summary names the operation's effect in a few words.
-	Summary string
 	// Query, PathParams and Headers are the parameters in the order described.
 	Query, PathParams, Headers []Parameter
 	// HasBody reports whether the operation takes a JSON body, BodyRequired
@@ -48,9 +43,8 @@ type Operation struct {
 	// SuccessStatus is the lowest status of success.
 	SuccessStatus int
 
-	body       func() *judge // nil for none
-	explain    *explainer
-	names      func() *vocabulary
+	body       *judge // nil for none
+	document   *document
 	defaults   *defaultTree
 	bodyRules  []bodyRule
 	queryRules []queryRule
@@ -71,7 +65,7 @@ type Parameter struct {
 	// Default is the documented default as it stands in a query, "" for none.
 	Default string
 
-	judge func() *judge
+	judge *judge
 }
 
 // Load reads the embedded description. An error means that the binary was built
@@ -91,12 +85,12 @@ func (a *API) Operation(id string) *Operation { return a.byID[id] }
 
 // Document returns the description as compact JSON, as it is served at
 // GET /v2/openapi.json. It must not be modified.
-func (a *API) Document() []byte { return a.document() }
+func (a *API) Document() []byte { return a.document.compact() }
 
 // Part returns the description of the named operations alone.
 func (a *API) Part(ids map[string]bool) []byte {
 	var doc map[string]any
-	if err := json.Unmarshal(a.document(), &doc); err != nil {
+	if err := json.Unmarshal(a.document.compact(), &doc); err != nil {
 		panic("schema: " + err.Error()) // it was read when it was loaded
 	}
 	paths, _ := doc["paths"].(map[string]any)
@@ -130,7 +124,6 @@ type (
 	}
 	openAPIOperation struct {
 		OperationID string
-		Summary     string
 		Tags        []string
 		Parameters  []openAPIReference
 		RequestBody *struct {
@@ -167,11 +160,11 @@ func load(text []byte) (*API, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parse the API description: %w", err)
 	}
-	b, err := newBuilder(src, text, &doc)
+	b, err := newBuilder(&document{text: text, src: src}, &doc)
 	if err != nil {
 		return nil, fmt.Errorf("compile the API description: %w", err)
 	}
-	api := &API{document: sync.OnceValue(func() []byte { return compact(text) }), byID: make(map[string]*Operation), names: b.names}
+	api := &API{document: b.document, byID: make(map[string]*Operation)}
 	for path, item := range doc.Paths {
 		ops, err := b.operations(path, item)
 		if err != nil {
@@ -191,19 +184,9 @@ func load(text []byte) (*API, error) {
 	return api, nil
 }
 
-// compact returns a document that is known to be JSON without white space.
-func compact(text []byte) []byte {
-	var b bytes.Buffer
-	_ = json.Compact(&b, text)
-	return b.Bytes()
-}
-
 // builder makes operations out of the parts of the document.
 type builder struct {
-	src        *source
-	compiler   *compiler
-	explain    *explainer
-	names      func() *vocabulary
+	*document
 	parameters map[string]placed
 }
 
@@ -213,11 +196,8 @@ type placed struct {
 	Parameter
 }
 
-func newBuilder(src *source, text []byte, doc *openAPIDocument) (*builder, error) {
-	b := &builder{
-		src: src, compiler: &compiler{text: text}, explain: newExplainer(src), parameters: make(map[string]placed),
-		names: sync.OnceValue(func() *vocabulary { return newVocabulary(src) }),
-	}
+func newBuilder(of *document, doc *openAPIDocument) (*builder, error) {
+	b := &builder{document: of, parameters: make(map[string]placed)}
 	var err error
 	for name, p := range doc.Components.Parameters {
 		if b.parameters["#/components/parameters/"+name], err = b.parameter(name, p); err != nil {
@@ -228,11 +208,11 @@ func newBuilder(src *source, text []byte, doc *openAPIDocument) (*builder, error
 }
 
 // judge returns the judge of values by the schema at pointer.
-func (b *builder) judge(pointer string) (func() *judge, error) {
+func (b *builder) judge(pointer string) (*judge, error) {
 	if b.src.schemaAt(pointer) == nil {
 		return nil, fmt.Errorf("there is no schema at %q", pointer)
 	}
-	return sync.OnceValue(func() *judge { return b.compiler.judge(pointer) }), nil
+	return &judge{document: b.document, pointer: pointer}, nil
 }
 
 func (b *builder) parameter(name string, p openAPIParameter) (placed, error) {
@@ -293,8 +273,8 @@ func (b *builder) operations(path string, item map[string]json.RawMessage) ([]*O
 
 func (b *builder) operation(method, path string, desc *openAPIOperation) (*Operation, error) {
 	op := &Operation{
-		ID: desc.OperationID, Method: method, Path: path, Summary: desc.Summary,
-		Mutates: method != http.MethodGet, explain: b.explain, names: b.names,
+		ID: desc.OperationID, Method: method, Path: path,
+		Mutates: method != http.MethodGet, document: b.document,
 		bodyRules: bodyRules(desc.OperationID), queryRules: queryRules(desc.OperationID),
 	}
 	if len(desc.Tags) != 1 || op.ID == "" {

@@ -6,20 +6,15 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// explainer turns the validator's tree of errors into violations: leaves only, one for
-// each fault. The kind of a fault is read from the description at the place the error
+// The methods of document below turn the validator's tree of errors into violations: leaves only,
+// one for each fault. The kind of a fault is read from the description at the place the error
 // names, not from the error's text.
-type explainer struct {
-	src   *source
-	marks func() *marks
-}
 
-// marks are the facts that an explainer looks up in the whole description.
+// marks are the facts about the whole description that explanations look up.
 type marks struct {
 	// declared holds, by pointer, the members a schema with
 	// unevaluatedProperties knows in any of its parts. The validator calls such
@@ -31,12 +26,10 @@ type marks struct {
 	tags map[string]string
 }
 
-func newExplainer(src *source) *explainer {
-	return &explainer{src: src, marks: sync.OnceValue(func() *marks {
-		m := &marks{declared: make(map[string]map[string]bool), tags: make(map[string]string)}
-		m.scan(src, "", src.root)
-		return m
-	})}
+func newMarks(src *source) *marks {
+	m := &marks{declared: make(map[string]map[string]bool), tags: make(map[string]string)}
+	m.scan(src, "", src.root)
+	return m
 }
 
 // scan collects them from a node and those under it.
@@ -95,13 +88,13 @@ type finding struct {
 	schema string // pointer
 }
 
-func (x *explainer) violations(err *jsonschema.ValidationError, doc any) []Violation {
-	faults := ordered(x.faults(nil, err))
+func (d *document) violations(err *jsonschema.ValidationError, doc any) []Violation {
+	faults := ordered(d.faults(nil, err))
 	found := make([]finding, 0, len(faults))
 	for _, f := range faults {
-		found = append(found, x.find(f, doc)...)
+		found = append(found, d.find(f, doc)...)
 	}
-	found = dropBesideType(x.dropWrongVariants(found))
+	found = dropBesideType(d.dropWrongVariants(found))
 	vs := make([]Violation, 0, len(found))
 	for _, f := range found {
 		vs = append(vs, f.Violation)
@@ -111,12 +104,12 @@ func (x *explainer) violations(err *jsonschema.ValidationError, doc any) []Viola
 
 // faults collects the errors that say something by themselves: the leaves of
 // the tree, and the unions none of whose branches fits.
-func (x *explainer) faults(faults []*jsonschema.ValidationError, err *jsonschema.ValidationError) []*jsonschema.ValidationError {
+func (d *document) faults(faults []*jsonschema.ValidationError, err *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	if len(err.Causes) == 0 || isUnion(err) {
 		return append(faults, err)
 	}
 	for _, cause := range err.Causes {
-		faults = x.faults(faults, cause)
+		faults = d.faults(faults, cause)
 	}
 	return faults
 }
@@ -139,26 +132,26 @@ func ordered(faults []*jsonschema.ValidationError) []*jsonschema.ValidationError
 }
 
 // find explains one of the errors that faults returned.
-func (x *explainer) find(err *jsonschema.ValidationError, doc any) []finding {
+func (d *document) find(err *jsonschema.ValidationError, doc any) []finding {
 	if len(err.Causes) == 0 {
-		return x.leaf(err, doc)
+		return d.leaf(err, doc)
 	}
 	at := fragment(err)
 	keyword := at[len(at)-len("oneOf"):]
-	return x.union(strings.TrimSuffix(at, "/"+keyword), keyword, err, doc)
+	return d.union(strings.TrimSuffix(at, "/"+keyword), keyword, err, doc)
 }
 
 // branch explains the errors of one branch of a union.
-func (x *explainer) branch(prefix string, err *jsonschema.ValidationError, doc any) []finding {
+func (d *document) branch(prefix string, err *jsonschema.ValidationError, doc any) []finding {
 	var faults []*jsonschema.ValidationError
 	for _, cause := range err.Causes {
 		if under(fragment(cause), prefix) {
-			faults = x.faults(faults, cause)
+			faults = d.faults(faults, cause)
 		}
 	}
 	var found []finding
 	for _, f := range ordered(faults) {
-		found = append(found, x.find(f, doc)...)
+		found = append(found, d.find(f, doc)...)
 	}
 	return found
 }
@@ -166,13 +159,13 @@ func (x *explainer) branch(prefix string, err *jsonschema.ValidationError, doc a
 // union explains why no branch of a oneOf or anyOf fits: by the one variant the
 // value claims to be, where a member tells the variants apart, and in one
 // sentence elsewhere.
-func (x *explainer) union(parent, keyword string, err *jsonschema.ValidationError, doc any) []finding {
+func (d *document) union(parent, keyword string, err *jsonschema.ValidationError, doc any) []finding {
 	tokens := splitEscaped(err.InstanceLocation)
 	where := places(doc, tokens)
 	found := func(keyword, message string, tokens ...any) []finding {
 		return []finding{{unprocessable(keyword, message, tokens...), parent}}
 	}
-	tag, mapping := discriminator(x.src.schemaAt(parent))
+	tag, mapping := discriminator(d.src.schemaAt(parent))
 	if tag == "" {
 		return found(keyword, "fits none of the forms allowed here", where...)
 	}
@@ -190,18 +183,18 @@ func (x *explainer) union(parent, keyword string, err *jsonschema.ValidationErro
 	if !ok {
 		return found("enum", oneOfMessage(sortedNames(mapping)...), append(where, tag)...)
 	}
-	branches, _ := x.src.schemaAt(parent)[keyword].([]any)
+	branches, _ := d.src.schemaAt(parent)[keyword].([]any)
 	i := slices.IndexFunc(branches, func(branch any) bool {
 		b, _ := branch.(map[string]any)
 		return b["$ref"] == ref
 	})
-	return x.branch(fmt.Sprintf("%s/%s/%d", parent, keyword, i), err, doc)
+	return d.branch(fmt.Sprintf("%s/%s/%d", parent, keyword, i), err, doc)
 }
 
 // dropWrongVariants keeps one fault of an object that is the wrong variant of a
 // union: that its tag has the wrong value. The rest follows from it.
-func (x *explainer) dropWrongVariants(found []finding) []finding {
-	for variant, tag := range x.marks().tags {
+func (d *document) dropWrongVariants(found []finding) []finding {
+	for variant, tag := range d.marks().tags {
 		for _, wrong := range found {
 			object, ok := strings.CutSuffix(wrong.Pointer, "/"+tag)
 			if !ok || wrong.schema != variant+"/properties/"+tag {

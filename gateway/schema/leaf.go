@@ -14,7 +14,7 @@ import (
 
 // leaf turns one error without causes into findings. One error can name several
 // members, each of which is a fault of its own.
-func (x *explainer) leaf(err *jsonschema.ValidationError, doc any) []finding {
+func (d *document) leaf(err *jsonschema.ValidationError, doc any) []finding {
 	pointer := fragment(err)
 	if head, _, ok := strings.Cut(pointer, "/dependentRequired/"); ok {
 		pointer = head + "/dependentRequired"
@@ -24,7 +24,7 @@ func (x *explainer) leaf(err *jsonschema.ValidationError, doc any) []finding {
 		return nil
 	}
 	parent, keyword := pointer[:cut], pointer[cut+1:]
-	schema := x.src.schemaAt(parent)
+	schema := d.src.schemaAt(parent)
 	tokens := splitEscaped(err.InstanceLocation)
 	value := resolve(doc, tokens)
 	where := places(doc, tokens)
@@ -45,7 +45,7 @@ func (x *explainer) leaf(err *jsonschema.ValidationError, doc any) []finding {
 		known, _ := schema["properties"].(map[string]any)
 		return found(keyword, additional(value, known)...)
 	case "unevaluatedProperties":
-		name, declared := tokens[len(tokens)-1], x.marks().declared[parent]
+		name, declared := tokens[len(tokens)-1], d.marks().declared[parent]
 		if declared[name] {
 			return nil
 		}

@@ -66,10 +66,10 @@ func judges(t testing.TB, api *API) map[string]*judge {
 	all := make(map[string]*judge)
 	for _, op := range api.Operations() {
 		for _, p := range slices.Concat(op.Query, op.PathParams, op.Headers) {
-			all[op.ID+", parameter "+p.Name] = p.judge()
+			all[op.ID+", parameter "+p.Name] = p.judge.compiled()
 		}
 		if op.HasBody {
-			all[op.ID+", body"] = op.body()
+			all[op.ID+", body"] = op.body.compiled()
 		}
 	}
 	return all
@@ -160,7 +160,7 @@ func TestNewKeyword(t *testing.T) {
 		t.Fatal(err)
 	}
 	op := api.Operation("updateCluster")
-	if gaps := op.body().program.Gaps(); len(gaps) != 1 || !strings.Contains(gaps[0], "the keyword maxProperties") {
+	if gaps := op.body.compiled().program.Gaps(); len(gaps) != 1 || !strings.Contains(gaps[0], "the keyword maxProperties") {
 		t.Errorf("gaps = %q, want one for maxProperties", gaps)
 	}
 	for body, want := range map[string]int{`{"name": "ab"}`: 0, `{"name": 1}`: 1} {
@@ -174,7 +174,7 @@ func TestNewKeyword(t *testing.T) {
 // fastcheck leaves open: long numbers and long arrays.
 func (op *Operation) compare(t *testing.T, v any) {
 	t.Helper()
-	j := op.body()
+	j := op.body.compiled()
 	accepts, err := j.program.Accepts(v), j.schema.Validate(v)
 	if accepts && err != nil || !accepts && err == nil && !open(v) {
 		text, _ := json.Marshal(v) //nolint:errchkjson // it was decoded
@@ -186,7 +186,7 @@ func (op *Operation) compare(t *testing.T, v any) {
 		t.Fatalf("%s: %v: narrowed, the schema finds a fault = %t, the whole one %t", op.ID, v, also, ok)
 	}
 	if ok && !hasEmptyName(v) {
-		if diff := cmp.Diff(op.explain.violations(whole, v), op.explain.violations(narrowed, v)); diff != "" {
+		if diff := cmp.Diff(op.document.violations(whole, v), op.document.violations(narrowed, v)); diff != "" {
 			t.Fatalf("%s: %v: violations (-whole +narrowed):\n%s", op.ID, v, diff)
 		}
 	}
@@ -210,7 +210,7 @@ func TestProgramsAgree(t *testing.T) {
 	for id, text := range bodies() {
 		t.Run(id, func(t *testing.T) {
 			op := api.Operation(id)
-			j := op.body()
+			j := op.body.compiled()
 			if body := decode(t, text); !j.program.Accepts(body) {
 				t.Errorf("the sample is not accepted: %v", j.schema.Validate(body))
 			}
@@ -238,7 +238,7 @@ func TestProgramsAgree(t *testing.T) {
 func TestAcceptingAllocatesNothing(t *testing.T) {
 	api := loaded(t)
 	for id, text := range bodies() {
-		j, body := api.Operation(id).body(), decode(t, text)
+		j, body := api.Operation(id).body.compiled(), decode(t, text)
 		if n := testing.AllocsPerRun(10, func() { j.program.Accepts(body) }); n > 4 {
 			t.Errorf("%s: %.0f allocations, want none", id, n)
 		}

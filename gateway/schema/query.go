@@ -65,7 +65,7 @@ func (op *Operation) checkParameter(p *Parameter, value string) []Violation {
 		}
 		doc = items
 	}
-	vs := op.explain.validate(p.judge, doc)
+	vs := p.judge.validate(doc)
 	for i, v := range vs {
 		vs[i].Pointer = ""
 		vs[i].Location = "query." + p.Name + strings.TrimPrefix(v.Location, "$")
@@ -92,7 +92,7 @@ func typed(kind, value string) any {
 // passes can change the shape of a path.
 func (op *Operation) ValidPathParam(name, value string) bool {
 	i := slices.IndexFunc(op.PathParams, func(p Parameter) bool { return p.Name == name })
-	return i >= 0 && op.PathParams[i].judge().schema.Pattern.MatchString(value)
+	return i >= 0 && op.PathParams[i].judge.compiled().schema.Pattern.MatchString(value)
 }
 
 // queryRules returns the rules between the parameters of an operation's query.

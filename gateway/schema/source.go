@@ -175,18 +175,19 @@ type spellingCompiler struct{}
 func (spellingCompiler) Compile(_ jsonschema.CompilerContext, m map[string]any) (jsonschema.ExtSchema, error) {
 	switch types := typesOf(m); {
 	case types["integer"]:
-		return spelling{fault: integerFault}, nil
+		return spelling(integerFault), nil
 	case types["number"]:
-		return spelling{fault: numberFault}, nil
+		return spelling(numberFault), nil
 	}
 	return nil, nil //nolint:nilnil // the compiler's way to say that the schema is of no concern
 }
 
-type spelling struct{ fault func(json.Number) string }
+// spelling describes the fault in how a number is written, "" for none.
+type spelling func(json.Number) string
 
 func (s spelling) Validate(ctx jsonschema.ValidationContext, v any) error {
-	if n, ok := v.(json.Number); ok && s.fault(n) != "" {
-		return ctx.Error("type", "%s", s.fault(n))
+	if n, ok := v.(json.Number); ok && s(n) != "" {
+		return ctx.Error("type", "%s", s(n))
 	}
 	return nil
 }
@@ -194,7 +195,7 @@ func (s spelling) Validate(ctx jsonschema.ValidationContext, v any) error {
 // Accepts is Validate without a message; see fastcheck.Accepter.
 func (s spelling) Accepts(v any) bool {
 	n, ok := v.(json.Number)
-	return !ok || s.fault(n) == ""
+	return !ok || s(n) == ""
 }
 
 func typesOf(schema map[string]any) map[string]bool {

@@ -158,7 +158,7 @@ func folded(words []string) string { return strings.Join(words, "") }
 // says nothing about: no schema has a member of that name in any spelling (gpu, GPU,
 // gpus), and no word of it is a member of a request body (gpu_count, extraEnv).
 func (op *Operation) Foreign(member string) bool {
-	return op.body != nil && op.names().foreign(member)
+	return op.body != nil && op.document.names().foreign(member)
 }
 
 // UnknownRead returns the operation that reads a path which neither the API nor the run
@@ -183,12 +183,12 @@ func (a *API) UnknownRead(path string, run *API) (op, of *Operation) {
 		}
 	}
 	op = &Operation{ID: UnknownRead, Method: http.MethodGet, Path: path, SuccessStatus: http.StatusOK, undescribed: true}
-	place := func(a *API, seg string) bool { return a.names().places[folded(wordsOf(seg))] }
+	place := func(a *API, seg string) bool { return a.document.names().places[folded(wordsOf(seg))] }
 	switch first := wordsOf(segments[0]); {
 	case first == nil:
 		return nil, nil
 	case place(a, segments[0]):
-		within := a.names().within[folded(first)]
+		within := a.document.names().within[folded(first)]
 		known := slices.ContainsFunc(segments[1:], func(seg string) bool { return within[folded(wordsOf(seg))] })
 		i := slices.IndexFunc(a.operations, func(op *Operation) bool {
 			return op.Method == http.MethodGet && op.Path == "/v2/"+segments[0]+"/{id}"

@@ -1,6 +1,8 @@
 package schema
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -11,31 +13,72 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema/fastcheck"
 )
 
-// compiler compiles schemas of the description, each when it is first needed: most
-// gateways use few of the operations. That all of them compile is tested.
-type compiler struct {
+// document is a description. What not every gateway uses is computed when it is first needed, and most
+// gateways use few of the operations. That all schemas compile is tested.
+type document struct {
 	text []byte
+	src  *source
 
-	mu  sync.Mutex
-	all *jsonschema.Compiler
+	mu       sync.Mutex
+	compiler *jsonschema.Compiler
+
+	short  lazy[[]byte]
+	words  lazy[*vocabulary]
+	looked lazy[*marks]
 }
 
-// judge panics where the schema does not compile: see explainer.validate.
-func (c *compiler) judge(pointer string) *judge {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.all == nil {
-		c.all = newCompiler(c.text)
-	}
-	s := c.all.MustCompile(documentURL + "#" + pointer)
-	return &judge{schema: s, program: fastcheck.Compile(c.all, s)}
+// lazy holds a value that is computed once.
+type lazy[T any] struct {
+	once  sync.Once
+	value T
 }
 
-// judge is one schema in two forms: the program accepts valid bodies, quickly; all others
+func (l *lazy[T]) get(compute func() T) T {
+	l.once.Do(func() { l.value = compute() })
+	return l.value
+}
+
+// compact returns the text without white space.
+func (d *document) compact() []byte {
+	return d.short.get(func() []byte {
+		var b bytes.Buffer
+		_ = json.Compact(&b, d.text) // it was read when it was loaded
+		return b.Bytes()
+	})
+}
+
+func (d *document) names() *vocabulary {
+	return d.words.get(func() *vocabulary { return newVocabulary(d.src) })
+}
+
+func (d *document) marks() *marks {
+	return d.looked.get(func() *marks { return newMarks(d.src) })
+}
+
+// judge is the schema at a pointer in two forms: the program accepts valid bodies, quickly; all others
 // the schema decides, and explains.
 type judge struct {
+	document *document
+	pointer  string
+
+	once    sync.Once
 	schema  *jsonschema.Schema
 	program *fastcheck.Program
+}
+
+// compiled returns j once its forms exist. It panics where the schema does not compile: see validate.
+func (j *judge) compiled() *judge {
+	j.once.Do(func() {
+		d := j.document
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.compiler == nil {
+			d.compiler = newCompiler(d.text)
+		}
+		j.schema = d.compiler.MustCompile(documentURL + "#" + j.pointer)
+		j.program = fastcheck.Compile(d.compiler, j.schema)
+	})
+	return j
 }
 
 // ValidateBody holds a decoded body (map[string]any, []any, string, bool,
@@ -48,19 +91,18 @@ func (op *Operation) ValidateBody(doc any) []Violation {
 	if op.body == nil {
 		return []Violation{at(http.StatusBadRequest, "body", "this operation takes no body")}
 	}
-	return op.explain.validate(op.body, doc)
+	return op.body.validate(doc)
 }
 
 // validate passes no body that the validators did not pass: a panic inside them, or an
 // error that cannot be explained, is a violation of its own.
-func (x *explainer) validate(judge func() *judge, doc any) (vs []Violation) {
+func (j *judge) validate(doc any) (vs []Violation) {
 	defer func() {
 		if recover() != nil {
 			vs = []Violation{at(http.StatusBadRequest, "internal", "could not be checked")}
 		}
 	}()
-	j := judge()
-	if j.program.Accepts(doc) {
+	if j.compiled().program.Accepts(doc) {
 		return nil
 	}
 	err := j.program.Narrow(j.schema, doc).Validate(doc)
@@ -76,7 +118,7 @@ func (x *explainer) validate(judge func() *judge, doc any) (vs []Violation) {
 	if hasEmptyName(doc) {
 		return tidy(emptyNames(nil, doc))
 	}
-	if vs = x.violations(verr, doc); len(vs) == 0 {
+	if vs = j.document.violations(verr, doc); len(vs) == 0 {
 		vs = []Violation{unprocessable("schema", "does not fit the description of this operation")}
 	}
 	return vs

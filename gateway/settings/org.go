@@ -3,7 +3,6 @@ package settings
 import (
 	"cmp"
 	"iter"
-	"path/filepath"
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
@@ -116,14 +115,6 @@ type Org struct {
 	// Issued are the issuers and authorities of the configuration that speak for it.
 	Issued   []Issued     `yaml:"-"`
 	KeyFiles []files.Path `yaml:"key_files" doc:"files with more keys, each a list as under keys; relative paths begin where the configuration file is"`
-}
-
-// Directory is where relative paths of the organisation begin: where its file is, or else in the directory of the main file.
-func (o *Org) Directory(main string) string {
-	if o.File == "" {
-		return main
-	}
-	return filepath.Dir(o.File)
 }
 
 // AllKeys are those of the configuration and those made at run time. They must not be

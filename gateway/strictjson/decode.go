@@ -174,11 +174,11 @@ func (d *decoder) object(depth int) (any, *SyntaxError) {
 			return nil, serr
 		}
 		if _, dup := m[name]; dup {
-			return nil, d.fault(at, CodeDuplicate, "the member name %s is used twice", quoted(name)).within(name)
+			return nil, d.fault(at, CodeDuplicate, "the member name %s is used twice", quoted(name))
 		}
 		v, serr := d.value(depth)
 		if serr != nil {
-			return nil, serr.within(name)
+			return nil, serr
 		}
 		m[name] = v
 	}
@@ -195,7 +195,7 @@ func (d *decoder) array(depth int) (any, *SyntaxError) {
 		}
 		v, err := d.value(depth)
 		if err != nil {
-			return nil, err.within(strconv.Itoa(len(items)))
+			return nil, err
 		}
 		items = append(items, v)
 	}

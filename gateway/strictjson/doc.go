@@ -28,7 +28,7 @@
 //
 //	v, err := strictjson.Decode(body, strictjson.DefaultLimits())
 //	if e, ok := errors.AsType[*strictjson.SyntaxError](err); ok {
-//		log.Print(e.Line, e.Column, e.Pointer, e.Code)
+//		log.Print(e.Line, e.Column, e.Code)
 //	}
 //	out, err := strictjson.Append(nil, v)
 package strictjson

@@ -3,9 +3,7 @@ package strictjson
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -35,14 +33,9 @@ type SyntaxError struct {
 	Offset int64
 	// Line and Column locate Offset, both from 1; Column counts bytes.
 	Line, Column int
-	// Pointer is the RFC 6901 pointer of the innermost value that was being
-	// read; empty for the document itself.
-	Pointer string
-	Code    Code
+	Code         Code
 	// Message describes the fault, in lower case, without the place.
 	Message string
-
-	path []string // innermost first; becomes Pointer
 }
 
 // Error returns the message with line and column.
@@ -50,27 +43,11 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s (line %d, column %d)", e.Message, e.Line, e.Column)
 }
 
-// within notes that the fault lies in the member or element named token.
-func (e *SyntaxError) within(token string) *SyntaxError {
-	e.path = append(e.path, token)
-	return e
-}
-
-// locate fills Line, Column and Pointer once the whole path is known.
+// locate fills Line and Column.
 func (e *SyntaxError) locate(data []byte) {
 	before := data[:min(max(e.Offset, 0), int64(len(data)))]
 	e.Line = bytes.Count(before, []byte{'\n'}) + 1
 	e.Column = len(before) - (bytes.LastIndexByte(before, '\n') + 1) + 1
-	var b strings.Builder
-	for _, token := range slices.Backward(e.path) {
-		b.WriteByte('/')
-		b.WriteString(escapeToken(token))
-	}
-	e.Pointer, e.path = b.String(), nil
-}
-
-func escapeToken(s string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(clip(s))
 }
 
 // clip shortens s to 64 characters, so that an error cannot carry a body home.

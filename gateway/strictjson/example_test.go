@@ -11,11 +11,11 @@ func ExampleDecode() {
 	body := []byte("{\n  \"gpu\": {\"id\": \"NVIDIA A40\"},\n  \"gpu\": {\"id\": \"NVIDIA H200\"}\n}")
 	_, err := strictjson.Decode(body, strictjson.DefaultLimits())
 	if e, ok := errors.AsType[*strictjson.SyntaxError](err); ok {
-		fmt.Println(e.Code, e.Pointer)
+		fmt.Println(e.Code)
 	}
 	fmt.Println(err)
 	// Output:
-	// duplicate_name /gpu
+	// duplicate_name
 	// the member name "gpu" is used twice (line 3, column 3)
 }
 

@@ -14,15 +14,11 @@ var ErrLong = errors.New("a list of numbers is too long for policies to read")
 // looked at. It stands in the place of its value in what DecodeAround returns, and
 // is written as it was spelled.
 type Raw struct {
-	data  []byte
-	lim   Limits
-	value func() any
-}
+	data []byte
+	lim  Limits
 
-func newRaw(data []byte, l Limits) *Raw {
-	r := &Raw{data: data, lim: l}
-	r.value = sync.OnceValue(r.decode)
-	return r
+	once  sync.Once
+	value any
 }
 
 // maxSmall is the length up to which an array or object within a Raw is decoded
@@ -35,7 +31,10 @@ const maxTogether = 1 << 20
 
 // Decoded returns the value, as Decode would. Members of it that are large objects
 // or arrays are themselves of type *Raw. A Raw that is too long is ErrLong.
-func (r *Raw) Decoded() any { return r.value() }
+func (r *Raw) Decoded() any {
+	r.once.Do(func() { r.value = r.decode() })
+	return r.value
+}
 
 func (r *Raw) decode() any {
 	together := 0
@@ -87,17 +86,8 @@ func DecodeAround(data []byte, member string, l Limits) (any, error) {
 // the limits say so, nor in any when the name is empty. v is nil for any other text, and
 // for one that is not accepted, with its fault, unless it is no object.
 func outline(data []byte, l Limits, free string, keep func(name string, value []byte) bool) (v map[string]any, fault *SyntaxError) {
-	type member struct {
-		name  string
-		value []byte
-	}
-	var few [8]member
-	members := few[:0]
-	s := scanner{data: data, lim: l.orDefault(), why: CodeSyntax}
-	if l.Lists {
-		s.uncounted = func(name []byte) bool { return free == "" || string(name) == free }
-	}
-	s.visit = func(name string, from, to int) { members = append(members, member{name, data[from:to]}) }
+	var few [8]outermost
+	s := scanner{data: data, lim: l.orDefault(), why: CodeSyntax, keepsMembers: true, members: few[:0], free: free}
 	if at(data, space(data, 0)) != '{' {
 		return nil, nil
 	}
@@ -107,10 +97,10 @@ func outline(data []byte, l Limits, free string, keep func(name string, value []
 			CodeDepth: fmt.Sprintf("arrays and objects are nested more than %d deep", s.lim.Depth), CodeSyntax: "the text is not JSON",
 		}[s.why]}
 	}
-	v = make(map[string]any, len(members))
-	for _, m := range members {
+	v = make(map[string]any, len(s.members))
+	for _, m := range s.members {
 		if keep(m.name, m.value) {
-			v[m.name] = newRaw(m.value, l)
+			v[m.name] = &Raw{data: m.value, lim: l}
 		} else {
 			v[m.name] = accepted(m.value, l)
 		}

@@ -19,14 +19,13 @@ import (
 type scanner struct {
 	data []byte
 	lim  Limits
-	// visit is called for each member of the outermost object with its name, and the
-	// offsets of its value.
-	visit func(name string, from, to int) // nil for none
+	// members takes the members of the outermost object if keepsMembers is set. Numbers in the lists of the
+	// member named free are not counted then, if the limits say so, nor in any list if free is empty.
+	members      []outermost
+	keepsMembers bool
+	free         string
 	// outline takes where the values are, nil for nothing.
 	outline *outlined
-	// uncounted reports whether the numbers in the lists of a member of the outermost
-	// object are not counted; nil for none.
-	uncounted func(name []byte) bool
 	// stop is where the last value or name stands that was begun, of a text that is not
 	// accepted; why describes the fault there.
 	stop int
@@ -38,6 +37,12 @@ type scanner struct {
 	open []container
 	// names are the names of the objects now open, outermost first.
 	names []span
+}
+
+// outermost is a member of the outermost object.
+type outermost struct {
+	name  string
+	value []byte
 }
 
 // container is an array or an object of which a part was read.
@@ -76,7 +81,7 @@ func (s *scanner) document() bool {
 			}
 			if depth == 1 {
 				name, from = key.from-1, i
-				lists = s.uncounted != nil && s.uncounted(b[key.from:key.to])
+				lists = s.keepsMembers && s.lim.Lists && (s.free == "" || string(b[key.from:key.to]) == s.free)
 			}
 		}
 		c := at(b, i)
@@ -128,8 +133,8 @@ func (s *scanner) document() bool {
 			if depth == 0 {
 				return space(b, i) == len(b)
 			}
-			if depth == 1 && in.object && s.visit != nil {
-				s.visit(s.spelled(name), from, i)
+			if depth == 1 && in.object && s.keepsMembers {
+				s.members = append(s.members, outermost{s.spelled(name), b[from:i]})
 			}
 			i = space(b, i)
 			c := at(b, i)

@@ -7,6 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
 	"github.com/tollgate-dev/tollgate/config/panics"
 )
 
@@ -21,19 +24,21 @@ const (
 
 // Supervisor restarts tasks that panic. It is safe for concurrent use.
 type Supervisor struct {
-	// Logger is required.
-	Logger *slog.Logger
-	// Count is called for each panic with the name of its task. Nil counts nothing.
-	Count func(ctx context.Context, task string)
-	// End ends the process: there were too many panics. It is called at most once and must not block.
-	// Nil ends nothing; Run still returns the error.
-	End func(error)
-
-	once sync.Once
+	logger *slog.Logger
+	panics metric.Int64Counter
+	fatal  chan error
 
 	mu     sync.Mutex // guards recent
 	recent []time.Time
 }
+
+// NewSupervisor returns a Supervisor that counts each panic with the name of its task.
+func NewSupervisor(logger *slog.Logger, panics metric.Int64Counter) *Supervisor {
+	return &Supervisor{logger: logger, panics: panics, fatal: make(chan error, 1)}
+}
+
+// Fatal yields an error when the process is to end: there were too many panics.
+func (s *Supervisor) Fatal() <-chan error { return s.fatal }
 
 // Run runs a task until it returns, and returns its error. After a panic it ends the context of
 // the task, whose goroutines end with it, and starts the task again after a pause. It
@@ -50,18 +55,17 @@ func (s *Supervisor) Run(ctx context.Context, name string, task func(ctx context
 		if time.Since(began) > window {
 			pause = firstPause
 		}
-		if s.Count != nil {
-			s.Count(ctx, name)
-		}
+		s.panics.Add(ctx, 1, metric.WithAttributes(attribute.String("task", name)))
 		if s.tooMany() {
 			err := fmt.Errorf("tasks panicked %d times within %v, the last one was %q: %w", maxPanics, window, name, p)
-			s.Logger.ErrorContext(ctx, "the process ends: too many panics", "task", name, "error", p.Error(), "exception.stacktrace", p.Stack)
-			if s.End != nil {
-				s.once.Do(func() { s.End(err) })
+			s.logger.ErrorContext(ctx, "the process ends: too many panics", "task", name, "error", p.Error(), "exception.stacktrace", p.Stack)
+			select {
+			case s.fatal <- err:
+			default: // another task has ended the process
 			}
 			return err
 		}
-		s.Logger.ErrorContext(ctx, "a task panicked and will be restarted", "task", name, "error", p.Error(), "pause", pause.String(), "exception.stacktrace", p.Stack)
+		s.logger.ErrorContext(ctx, "a task panicked and will be restarted", "task", name, "error", p.Error(), "pause", pause.String(), "exception.stacktrace", p.Stack)
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:

@@ -10,19 +10,27 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
 )
+
+// counter counts.
+type counter struct {
+	noop.Int64Counter
+	n int64
+}
+
+func (c *counter) Add(_ context.Context, n int64, _ ...metric.AddOption) { c.n += n }
 
 // A task that panics is logged with its stack, counted, and started again after a pause that
 // doubles; its goroutines have ended by then.
 func TestATaskIsRestarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		counted := 0
+		var counted counter
 		var ended atomic.Int32
-		s := &Supervisor{
-			Logger: slog.New(slog.NewTextHandler(&log, nil)), Count: func(context.Context, string) { counted++ },
-			End: func(err error) { t.Errorf("the process ends: %v", err) },
-		}
+		s := NewSupervisor(slog.New(slog.NewTextHandler(&log, nil)), &counted)
 		var begun []time.Duration
 		start, failed := time.Now(), errors.New("failed")
 		err := s.Run(t.Context(), "renewal", func(ctx context.Context) error {
@@ -42,8 +50,11 @@ func TestATaskIsRestarted(t *testing.T) {
 				t.Fatalf("begun after %v, want %v", begun, want)
 			}
 		}
-		if counted != 3 || ended.Load() != 3 {
-			t.Errorf("%d panics counted and %d goroutines ended, want 3 of each", counted, ended.Load())
+		if counted.n != 3 || ended.Load() != 3 {
+			t.Errorf("%d panics counted and %d goroutines ended, want 3 of each", counted.n, ended.Load())
+		}
+		if n := len(s.Fatal()); n > 0 {
+			t.Error("the process ends")
 		}
 		for _, want := range []string{"boom", "task=renewal", "TestATaskIsRestarted"} {
 			if !strings.Contains(log.String(), want) {
@@ -57,8 +68,7 @@ func TestATaskIsRestarted(t *testing.T) {
 // than a minute do not.
 func TestTooManyPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var fatal []error
-		s := &Supervisor{Logger: slog.New(slog.DiscardHandler), End: func(err error) { fatal = append(fatal, err) }}
+		s := NewSupervisor(slog.New(slog.DiscardHandler), noop.Int64Counter{})
 		panics := func(n int, apart time.Duration) error {
 			return s.Run(t.Context(), "renewal", func(context.Context) error {
 				if time.Sleep(apart); n == 0 {
@@ -68,14 +78,15 @@ func TestTooManyPanics(t *testing.T) {
 				panic("boom")
 			})
 		}
-		if err := panics(9, 20*time.Second); err != nil || len(fatal) > 0 {
-			t.Errorf("a panic each 20 s: %v, %v", err, fatal)
+		if err := panics(9, 20*time.Second); err != nil || len(s.Fatal()) > 0 {
+			t.Errorf("a panic each 20 s: %v; the process ends: %t", err, len(s.Fatal()) > 0)
 		}
 		time.Sleep(time.Minute)
 		other := make(chan error)
 		go func() { other <- s.Run(t.Context(), "look", func(context.Context) error { panic("bang") }) }()
 		err := panics(2, 2*time.Second)
-		if got := <-other; err == nil && got == nil || len(fatal) != 1 || !strings.Contains(fatal[0].Error(), "5 times within 1m0s") {
+		got, fatal := <-other, <-s.Fatal()
+		if err == nil && got == nil || !strings.Contains(fatal.Error(), "5 times within 1m0s") || len(s.Fatal()) > 0 {
 			t.Errorf("five panics in a minute: %v, %v, %v", err, got, fatal)
 		}
 	})
@@ -86,7 +97,7 @@ func TestNoRestartAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
 		defer cancel()
-		s, n := &Supervisor{Logger: slog.New(slog.DiscardHandler)}, 0
+		s, n := NewSupervisor(slog.New(slog.DiscardHandler), noop.Int64Counter{}), 0
 		if err := s.Run(ctx, "renewal", func(context.Context) error { n++; panic("boom") }); err != nil || n != 1 {
 			t.Errorf("%v after %d runs, want none after one", err, n)
 		}

@@ -27,24 +27,13 @@ func decode(res *http.Response) {
 	}
 	body := res.Body
 	for _, coding := range slices.Backward(codings) { // the last was applied last
-		d := &decoding{ReadCloser: body}
-		switch strings.ToLower(coding) {
+		switch coding = strings.ToLower(coding); coding {
 		case "identity":
-			continue
-		case "gzip", "x-gzip":
-			d.open = func(in *bufio.Reader) (io.Reader, error) { return gzip.NewReader(in) }
-		case "deflate":
-			d.open = inflate
-		case "br":
-			d.open = func(in *bufio.Reader) (io.Reader, error) { return brotli.NewReader(in), nil }
-		case "zstd":
-			d.open = func(in *bufio.Reader) (io.Reader, error) {
-				return zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
-			}
+		case "gzip", "x-gzip", "deflate", "br", "zstd":
+			body = &decoding{ReadCloser: body, coding: coding}
 		default:
 			return
 		}
-		body = d
 	}
 	res.Header.Del("Content-Encoding")
 	if body != res.Body {
@@ -69,9 +58,22 @@ func inflate(in *bufio.Reader) (io.Reader, error) {
 // decoding is a body without its content coding.
 type decoding struct {
 	io.ReadCloser
-	open func(*bufio.Reader) (io.Reader, error)
-	in   io.Reader // nil before the first read
-	err  error
+	coding string
+	in     io.Reader // nil before the first read
+	err    error
+}
+
+// open returns a reader of what is coded.
+func (d *decoding) open(coded *bufio.Reader) (io.Reader, error) {
+	switch d.coding {
+	case "deflate":
+		return inflate(coded)
+	case "br":
+		return brotli.NewReader(coded), nil
+	case "zstd":
+		return zstd.NewReader(coded, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+	}
+	return gzip.NewReader(coded)
 }
 
 // Read implements io.Reader. The error of a body that is not in its coding is ErrUnreachable.

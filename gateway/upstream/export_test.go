@@ -12,6 +12,6 @@ import (
 func (c *Client) ByStandard() {
 	c.lean = &lean.Transport{
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, lean.ErrHTTP2 },
-		Fallback:    c.byStandard,
+		Fallback:    byStandard{c},
 	}
 }

@@ -122,7 +122,7 @@ func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 		IdleTimeout:           idleTimeout,
 		MaxAge:                maxAge,
 		Duplex:                cfg.Duplex,
-		Fallback:              c.byStandard,
+		Fallback:              byStandard{c},
 	}
 	return c, nil
 }
@@ -281,7 +281,7 @@ func (c *Client) Host() string { return c.base.Hostname() }
 // nothing has left.
 func (c *Client) roundTrip(req *http.Request) (*http.Response, error) {
 	if req.Header["Upgrade"] != nil {
-		return c.byStandard(req)
+		return byStandard{c}.RoundTrip(req)
 	}
 	res, err := c.lean.RoundTrip(req)
 	if errors.Is(err, lean.ErrUnsent) {
@@ -290,9 +290,12 @@ func (c *Client) roundTrip(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// byStandard sends a request by http.Transport: an upgrade, or one to a platform that
-// speaks HTTP/2 only. The error is as of roundTrip.
-func (c *Client) byStandard(req *http.Request) (*http.Response, error) {
+// byStandard sends requests by http.Transport: upgrades, and those to a platform that
+// speaks HTTP/2 only.
+type byStandard struct{ *Client }
+
+// RoundTrip implements http.RoundTripper. The error is as of Client.roundTrip.
+func (c byStandard) RoundTrip(req *http.Request) (*http.Response, error) {
 	req.GetBody = nil // it would be leave to send twice
 	var connected atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}

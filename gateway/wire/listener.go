@@ -19,8 +19,6 @@ type Config struct {
 	// Refused is told of each refusal, from the goroutine that serves the
 	// connection; it may be nil.
 	Refused func(client net.Addr, r *Refusal)
-	// Now dates the refusals; nil leaves them undated.
-	Now func() time.Time
 }
 
 // Defaults of Config.
@@ -187,11 +185,8 @@ const (
 // answer writes the refusal and waits for the client to take it. Errors are of
 // no interest: the connection is given up either way.
 func (c *conn) answer() {
-	var now time.Time
-	if c.cfg.Now != nil {
-		now = c.cfg.Now()
-	}
-	_ = c.Conn.SetDeadline(time.Now().Add(lingerTime))
+	now := time.Now()
+	_ = c.Conn.SetDeadline(now.Add(lingerTime))
 	if _, err := c.Conn.Write(c.fault.response(now)); err != nil {
 		return
 	}

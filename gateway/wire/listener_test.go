@@ -49,7 +49,6 @@ func serve(t *testing.T, h http.HandlerFunc) *served {
 			defer s.mu.Unlock()
 			s.told = append(s.told, *r)
 		},
-		Now: func() time.Time { return time.Date(2026, 11, 21, 10, 0, 20, 0, time.UTC) },
 	})
 	server := &http.Server{Handler: wire.Plain(h), ReadHeaderTimeout: time.Minute, ConnContext: wire.Context}
 	done := make(chan error, 1)
@@ -209,7 +208,12 @@ func TestARefusalIsTheLastAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "HTTP/1.1 505 HTTP Version Not Supported\r\nDate: Sat, 21 Nov 2026 10:00:20 GMT\r\n" +
+	_, after, _ := strings.Cut(string(got), "\r\nDate: ")
+	date, _, _ := strings.Cut(after, "\r\n")
+	if at, err := http.ParseTime(date); err != nil || time.Since(at).Abs() > time.Minute {
+		t.Errorf("dated %q, want now", date)
+	}
+	want := "HTTP/1.1 505 HTTP Version Not Supported\r\nDate: " + date + "\r\n" +
 		"Content-Type: application/problem+json\r\nContent-Length: 103\r\nConnection: close\r\n\r\n" +
 		`{"title":"HTTP Version Not Supported","status":505,"detail":"only HTTP/1.1 and HTTP/1.0 are supported"}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {

@@ -49,7 +49,7 @@ var (
 )
 
 // response writes the refusal as the last answer of a connection: problem
-// details (RFC 9457). A zero now leaves out the date.
+// details (RFC 9457).
 func (r *Refusal) response(now time.Time) []byte {
 	body, err := json.Marshal(struct {
 		Title  string `json:"title"`
@@ -59,10 +59,6 @@ func (r *Refusal) response(now time.Time) []byte {
 	if err != nil { // a struct of strings and ints always encodes
 		panic(err)
 	}
-	date := ""
-	if !now.IsZero() {
-		date = "Date: " + now.UTC().Format(http.TimeFormat) + "\r\n"
-	}
-	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\n%sContent-Type: application/problem+json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
-		r.Status, http.StatusText(r.Status), date, len(body), body)
+	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nDate: %s\r\nContent-Type: application/problem+json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
+		r.Status, http.StatusText(r.Status), now.UTC().Format(http.TimeFormat), len(body), body)
 }

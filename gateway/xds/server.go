@@ -30,14 +30,11 @@ const (
 	bearer      = "Bearer "
 )
 
-// Deps are the live things a Server works with. All but Token are required.
+// Deps are the live things a Server works with. All are required.
 type Deps struct {
 	Logger *slog.Logger
 	Meter  metric.Meter
 	Now    func() time.Time
-	// Token returns the secret that Envoys must show besides the connection's own demands, ""
-	// for nothing; nil is always nothing.
-	Token func() string
 }
 
 // Server serves the snapshots of all groups to the Envoys that connect. It is safe
@@ -59,6 +56,7 @@ type Server struct {
 	known    bool            // that gateways are all that are ready
 	nodes    map[int64]*node // by stream
 	others   []Report        // of other gateways
+	token    string
 }
 
 // placed is the group in force, and the one before it.
@@ -131,14 +129,15 @@ func (s *Server) End() { s.end() }
 // DeltaAggregatedResources implements the service. Without the token that is asked for,
 // the error is Unauthenticated.
 func (s *Server) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
-	if s.deps.Token != nil {
-		md, _ := metadata.FromIncomingContext(stream.Context())
-		if want := s.deps.Token(); want != "" && !slices.ContainsFunc(md.Get(tokenHeader), func(got string) bool {
-			return subtle.ConstantTimeCompare([]byte(got), []byte(bearer+want)) == 1
-		}) {
-			s.deps.Logger.Warn("Envoy without the token of envoy.xds.token refused")
-			return status.Error(codes.Unauthenticated, "the token of envoy.xds.token is missing or wrong: start Envoy with a new bootstrap")
-		}
+	s.mu.Lock()
+	want := s.token
+	s.mu.Unlock()
+	md, _ := metadata.FromIncomingContext(stream.Context())
+	if want != "" && !slices.ContainsFunc(md.Get(tokenHeader), func(got string) bool {
+		return subtle.ConstantTimeCompare([]byte(got), []byte(bearer+want)) == 1
+	}) {
+		s.deps.Logger.Warn("Envoy without the token of envoy.xds.token refused")
+		return status.Error(codes.Unauthenticated, "the token of envoy.xds.token is missing or wrong: start Envoy with a new bootstrap")
 	}
 	return s.delta.DeltaStreamHandler(stream, resource.AnyType)
 }
@@ -148,6 +147,14 @@ type byGroup struct{}
 
 // ID implements cache.NodeHash.
 func (byGroup) ID(n *corev3.Node) string { return n.GetCluster() }
+
+// SetToken sets the secret that Envoys must show when they connect, besides the connection's own demands, "" for
+// nothing.
+func (s *Server) SetToken(token string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.token = token
+}
 
 // SetGroups puts groups in force, of which each has a valid Snapshot; what an
 // Envoy has refused before is tried again.

@@ -68,7 +68,6 @@ func ParseCPUs(answer any) ([]CPU, error) {
 			Group:      text(m["group"]),
 			MinVCPU:    integer(vcpu["min"]),
 			MaxVCPU:    integer(vcpu["max"]),
-			RAMPerVCPU: number(m["ramGbPerVcpu"]),
 			Secure:     unitPrice(price["securePerVcpu"]),
 			Serverless: unitPrice(price["serverlessPerVcpu"]),
 		})
@@ -148,21 +147,6 @@ func unitPrice(v any) Price {
 func text(v any) string {
 	s, _ := v.(string)
 	return s
-}
-
-// number keeps a JSON number's spelling; "" when it is none.
-func number(v any) string {
-	switch n := v.(type) {
-	case json.Number:
-		if !plausibleNumber(n.String()) {
-			return ""
-		}
-		return n.String()
-	case float64:
-		return strconv.FormatFloat(n, 'f', -1, 64)
-	default:
-		return ""
-	}
 }
 
 // integer reads a decoded JSON number that must be a whole, non-negative one;

@@ -111,14 +111,6 @@ func (s *Snapshot) CPUs() []CPU {
 	return s.cpus
 }
 
-// GPU finds a GPU type by its exact id.
-func (s *Snapshot) GPU(id string) (GPU, bool) {
-	if s == nil || s.gpuByID[id] == nil {
-		return GPU{}, false
-	}
-	return *s.gpuByID[id], true
-}
-
 // CPU finds a CPU flavour by its id: the bare flavour (cpu5c) or the
 // instance-style spelling that carries vCPUs and memory (cpu5c-4-8). Where the
 // catalog itself lists instances, a bare flavour is the dearest of its own.

@@ -59,8 +59,6 @@ type CPU struct {
 	Name, Group string
 	// MinVCPU and MaxVCPU bound the vCPU count; 0 when the catalog did not say.
 	MinVCPU, MaxVCPU int64
-	// RAMPerVCPU is GB of memory per vCPU as the catalog spells it, "" unknown.
-	RAMPerVCPU string
 	// Secure and Serverless are per vCPU and hour, for pods and workers.
 	Secure, Serverless Price
 }

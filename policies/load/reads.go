@@ -68,35 +68,15 @@ func reachable(c *ast.Compiler, rules []*ast.Rule) map[*ast.Rule]bool {
 	return seen
 }
 
-func readsOfRule(r *ast.Rule) [][]string {
-	var reads [][]string
-	var visit *ast.GenericVisitor
-	visit = ast.NewGenericVisitor(func(x any) bool {
-		switch v := x.(type) {
-		case ast.Ref:
-			if !v[0].Equal(ast.InputRootDocument) {
-				return false
-			}
-			reads = append(reads, inputPath(v))
-			for _, t := range v[1:] { // a reference may hold references
-				visit.Walk(t)
-			}
-			return true
-		case ast.Var:
-			if v.Equal(ast.InputRootDocument.Value) {
-				reads = append(reads, nil)
-			}
-		}
-		return false
-	})
-	visit.Walk(r)
+func readsOfRule(r *ast.Rule) (reads [][]string) {
+	record.References(r, true, func(terms []*ast.Term) { reads = append(reads, inputPath(terms)) })
 	return reads
 }
 
 // inputPath is the constant part of a reference into the input.
-func inputPath(ref ast.Ref) []string {
+func inputPath(terms []*ast.Term) []string {
 	var path []string
-	for _, t := range ref[1:] {
+	for _, t := range terms {
 		s, ok := t.Value.(ast.String)
 		if !ok {
 			break

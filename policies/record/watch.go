@@ -53,35 +53,41 @@ func (w *Watch) TraceEvent(e topdown.Event) {
 // expression, so they are seen when they are reached.
 func (w *Watch) looksOf(expr *ast.Expr) []int {
 	var out []int
+	References(expr, false, func(terms []*ast.Term) { out = append(out, w.hidden.touched(refPath(terms))...) })
+	return out
+}
+
+// References calls see with the terms of each reference into the input within x, behind its root; none stands for the whole
+// input. Without bodies, those in bodies are left out.
+func References(x any, bodies bool, see func(terms []*ast.Term)) {
 	var visit *ast.GenericVisitor
 	visit = ast.NewGenericVisitor(func(x any) bool {
 		switch v := x.(type) {
 		case ast.Body:
-			return true
+			return !bodies
 		case ast.Ref:
 			if !v[0].Equal(ast.InputRootDocument) {
 				return false
 			}
-			out = append(out, w.hidden.touched(refPath(v))...)
+			see(v[1:])
 			for _, t := range v[1:] { // a reference may hold references
 				visit.Walk(t)
 			}
 			return true
 		case ast.Var:
 			if v.Equal(ast.InputRootDocument.Value) {
-				out = append(out, w.hidden.touched(nil)...)
+				see(nil)
 			}
 		}
 		return false
 	})
-	visit.Walk(expr)
-	return out
+	visit.Walk(x)
 }
 
 // refPath is the constant part of a reference into the input, items included.
-func refPath(ref ast.Ref) []string {
+func refPath(terms []*ast.Term) []string {
 	var path []string
-	for _, t := range ref[1:] {
+	for _, t := range terms {
 		switch v := t.Value.(type) {
 		case ast.String:
 			path = append(path, string(v))

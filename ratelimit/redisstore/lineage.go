@@ -22,7 +22,6 @@ import (
 type lineage struct {
 	// writer is the name of the Store, of no other one.
 	writer string
-	now    func() time.Time
 
 	mu     sync.Mutex // guards groups
 	groups map[string]remembered
@@ -47,35 +46,35 @@ type origin struct {
 	announce bool
 }
 
-func newLineage(now func() time.Time) *lineage {
-	return &lineage{writer: rand.Text(), now: now, groups: make(map[string]remembered)}
+func newLineage() *lineage {
+	return &lineage{writer: rand.Text(), groups: make(map[string]remembered)}
 }
 
 // last returns the position remembered for a group of organisations. One of more than
 // a day ago is none: the server has forgotten it, too.
-func (l *lineage) last(group string) position {
+func (l *lineage) last(group string, now time.Time) position {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if r, ok := l.valid(group); ok {
+	if r, ok := l.valid(group, now); ok {
 		return r.position
 	}
 	return position{epoch: -1}
 }
 
-func (l *lineage) valid(group string) (remembered, bool) {
+func (l *lineage) valid(group string, now time.Time) (remembered, bool) {
 	r, ok := l.groups[group]
-	return r, ok && l.now().Sub(r.written) < ratelimit.WindowSize(ratelimit.Windows-1)
+	return r, ok && now.Sub(r.written) < ratelimit.WindowSize(ratelimit.Windows-1)
 }
 
 // saw remembers a position, and reports whether it is of a later epoch than the one
 // remembered.
-func (l *lineage) saw(group string, p position) (later bool) {
+func (l *lineage) saw(group string, p position, now time.Time) (later bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r, ok := l.valid(group)
+	r, ok := l.valid(group, now)
 	later = ok && p.epoch > r.epoch
 	if !ok || later || p.epoch == r.epoch && p.writes > r.writes {
-		l.groups[group] = remembered{p, l.now()}
+		l.groups[group] = remembered{p, now}
 	}
 	return later
 }
@@ -98,8 +97,8 @@ func (s *Store) positionsKey(group string) string {
 // origin is that of an exchange for a group.
 func (s *Store) origin(group string) origin {
 	o := origin{position: position{epoch: -1}, key: s.positionsKey(group), writer: s.watch.lineage.writer}
-	if s.watch.pause >= 0 {
-		o.position = s.watch.lineage.last(group)
+	if s.watch.config.Recovery >= 0 {
+		o.position = s.watch.lineage.last(group, s.watch.config.Now())
 	}
 	return o
 }
@@ -127,7 +126,7 @@ func (s *Store) run(ctx context.Context, e *encoder, group string, ops []ratelim
 			return fmt.Errorf("announce a loss of data: %w", err)
 		}
 	}
-	if s.watch.lineage.saw(group, at) {
+	if s.watch.lineage.saw(group, at, s.watch.config.Now()) {
 		s.watch.lost(at.epoch)
 	}
 	if otherwise {

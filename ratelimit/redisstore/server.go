@@ -26,7 +26,7 @@ func (s Server) Verify(ctx context.Context, epoch int64) error {
 // found out whether all have come.
 func (s Server) Pausing() bool {
 	until := s.watch.until.Load()
-	return until != 0 && s.watch.now().UnixNano() < until+MinRecovery.Nanoseconds()
+	return until != 0 && s.watch.config.Now().UnixNano() < until+MinRecovery.Nanoseconds()
 }
 
 // Deserted is the latest epoch after whose beginning a gateway did not come back, 0 for

@@ -41,8 +41,7 @@ import (
 // A loss of data by a server that stays the same is noticed by the lineage.
 type watch struct {
 	client  Client
-	pause   time.Duration
-	now     func() time.Time
+	config  Config // with its defaults
 	lineage *lineage
 	// sentinel is set if the client asks Sentinels where the master is; addr is
 	// the address of the latest connection then.
@@ -74,12 +73,11 @@ type watch struct {
 }
 
 func newWatch(client Client, config Config) *watch {
-	w := &watch{client: client, pause: config.Recovery, now: config.Now, peers: make(map[string]time.Time)}
-	w.pause = cmp.Or(w.pause, DefaultRecovery)
-	if w.now == nil {
-		w.now = time.Now
+	config.Recovery = cmp.Or(config.Recovery, DefaultRecovery)
+	if config.Now == nil {
+		config.Now = time.Now
 	}
-	w.lineage = newLineage(w.now)
+	w := &watch{client: client, config: config, lineage: newLineage(), peers: make(map[string]time.Time)}
 	w.signs.Store(1) // the client may have connections already
 	switch c := client.(type) {
 	case *redis.ClusterClient:
@@ -116,12 +114,12 @@ func (w *watch) DialHook(next redis.DialHook) redis.DialHook {
 
 // changed begins a pause, and makes the exchanges under way not count.
 func (w *watch) changed() {
-	if w.pause < 0 {
+	if w.config.Recovery < 0 {
 		return
 	}
-	now := w.now()
+	now := w.config.Now()
 	w.since.Store(now.UnixNano())
-	w.until.Store(now.Add(w.pause).UnixNano())
+	w.until.Store(now.Add(w.config.Recovery).UnixNano())
 	w.epoch.Add(1)
 }
 
@@ -179,7 +177,7 @@ func (w *watch) listed(slots []redis.ClusterSlot) {
 }
 
 // pausing reports whether a pause goes on.
-func (w *watch) pausing() bool { return w.now().UnixNano() < w.until.Load() }
+func (w *watch) pausing() bool { return w.config.Now().UnixNano() < w.until.Load() }
 
 // roll is the name of the set of gateways that have restored their memory to the
 // servers now known, since they lost data last.
@@ -208,7 +206,7 @@ func (w *watch) heard(epoch int64, alive, restored []string, within time.Duratio
 	if w.epoch.Load() != epoch {
 		return false // of another server
 	}
-	now := w.now()
+	now := w.config.Now()
 	for _, p := range alive {
 		w.peers[p] = now
 	}
@@ -248,7 +246,7 @@ func (w *watch) alive() []string {
 
 // check reports whether the outcome of an exchange that began in epoch counts.
 func (w *watch) check(ctx context.Context, epoch int64) error {
-	if w.pause < 0 {
+	if w.config.Recovery < 0 {
 		return nil
 	}
 	if w.signs.Load() != w.verified.Load() {

@@ -80,8 +80,8 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/reverseproxy/...",
-			May:     []string{"gateway/filter", "gateway/route", "gateway/telemetry"},
-			Why:     "a door drives the chain and knows no stage: what it did itself, the other door would not",
+			May:     []string{"gateway/balancer", "gateway/filter", "gateway/listen", "gateway/route", "gateway/telemetry", "gateway/wire"},
+			Why:     "a door drives the chain and knows no stage: what it did itself, the other door would not; its connections come from gateway/listen",
 		},
 		{
 			Package: "gateway/extproc/...",

@@ -264,19 +264,16 @@ func saveTemplate(ctx context.Context, x *exchange, in input) (any, error) {
 }
 
 func templateWishes(a args) *legacy.TemplateWishes {
-	return &legacy.TemplateWishes{
+	w := &legacy.TemplateWishes{
 		Container: containerWishes(a), Plain: plain(a, startNames, map[string]string{"category": "category", "isPublic": "public", "isServerless": "serverless"}),
 		Name: wish[string](a, "name"), MountPath: wish[string](a, "volumeMountPath"), VolumeGB: wish[int64](a, "volumeInGb"),
-		Remember: func(n *translate.TemplateNote) {
-			wish[string](a, "readme").To(func(s string) { n.Readme = s })
-			wish[string](a, "config").To(func(s string) { n.Config = s })
-			wish[string](a, "startScript").To(func(s string) { n.StartScript = s })
-			wish[bool](a, "advancedStart").To(func(on bool) { n.AdvancedStart = on })
-			if raw, err := json.Marshal(a.list("portsConfig")); err == nil && a.has("portsConfig") {
-				n.PortsConfig = raw
-			}
-		},
+		Readme: wish[string](a, "readme"), Config: wish[string](a, "config"), StartScript: wish[string](a, "startScript"),
+		AdvancedStart: wish[bool](a, "advancedStart"),
 	}
+	if raw, err := json.Marshal(a.list("portsConfig")); err == nil && a.has("portsConfig") {
+		w.PortsConfig = raw
+	}
+	return w
 }
 
 // containerWishes reads the settings that templates, endpoints and pods share.

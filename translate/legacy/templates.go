@@ -2,6 +2,7 @@ package legacy
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
@@ -9,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/tollgate-dev/tollgate/translate"
-	"github.com/tollgate-dev/tollgate/translate/v2"
+	v2 "github.com/tollgate-dev/tollgate/translate/v2"
 )
 
 // VirtualPrefix begins the ids of templates that only the translation knows: the
@@ -35,8 +36,19 @@ type TemplateWishes struct {
 	Plain
 	Name, MountPath Wish[string]
 	VolumeGB        Wish[int64]
-	// Remember changes the note beside the template; nil changes nothing.
-	Remember func(note *translate.TemplateNote)
+	// The settings below are kept in the note beside the template.
+	Readme, Config, StartScript Wish[string]
+	AdvancedStart               Wish[bool]
+	PortsConfig                 json.RawMessage // nil leaves it
+}
+
+// note writes the settings that v2 does not keep.
+func (w *TemplateWishes) note(n *translate.TemplateNote) {
+	n.Readme, n.Config, n.StartScript = w.Readme.Or(n.Readme), w.Config.Or(n.Config), w.StartScript.Or(n.StartScript)
+	n.AdvancedStart = w.AdvancedStart.Or(n.AdvancedStart)
+	if w.PortsConfig != nil {
+		n.PortsConfig = w.PortsConfig
+	}
 }
 
 // GivenTemplate is the look-up of a template that the caller's body names.
@@ -175,7 +187,7 @@ func (s *Session) CreateTemplate(ctx context.Context, w *TemplateWishes) (Templa
 	}
 	t := Template{Template: v2.TemplateOf(made)}
 	t.KnownAs = t.ID()
-	s.rememberTemplate(ctx, &t, w.Remember)
+	s.rememberTemplate(ctx, &t, w, false)
 	return t, nil
 }
 
@@ -215,7 +227,7 @@ func (s *Session) UpdateTemplate(ctx context.Context, id string, w *TemplateWish
 		return t, err
 	}
 	t.Template = v2.TemplateOf(after)
-	s.rememberTemplate(ctx, &t, func(n *translate.TemplateNote) { n.NoVolume = note.NoVolume }, w.Remember)
+	s.rememberTemplate(ctx, &t, w, note.NoVolume)
 	if rolls {
 		s.rollOut(ctx, &t)
 	}
@@ -264,9 +276,7 @@ func (s *Session) updateVirtual(ctx context.Context, about About, endpoint strin
 	b := v2.NewTemplate()
 	w.Change(b.Container, v2.ContainerOf(now))
 	var note translate.TemplateNote
-	if w.Remember != nil {
-		w.Remember(&note)
-	}
+	w.note(&note)
 	for field, lost := range map[string]bool{
 		"isPublic": w.Plain.Get("public") == true, "readme": note.Readme != "", "volumeInGb": w.VolumeGB.Value() > 0,
 	} {
@@ -287,13 +297,10 @@ func (s *Session) updateVirtual(ctx context.Context, about About, endpoint strin
 }
 
 // rememberTemplate stores the values that v2 does not keep, if they change.
-func (s *Session) rememberTemplate(ctx context.Context, t *Template, edits ...func(*translate.TemplateNote)) {
+func (s *Session) rememberTemplate(ctx context.Context, t *Template, w *TemplateWishes, noVolume bool) {
 	before := t.Note
-	for _, edit := range edits {
-		if edit != nil {
-			edit(&t.Note)
-		}
-	}
+	t.Note.NoVolume = noVolume
+	w.note(&t.Note)
 	if !reflect.DeepEqual(before, t.Note) {
 		translate.SaveNote(ctx, s.Dialogue, s.Key(translate.KindTemplate, t.KnownAs), t.Note)
 	}

@@ -98,25 +98,16 @@ func (s *Store) Get(ctx context.Context, key translate.Key) (json.RawMessage, bo
 
 // Put implements translate.Store.
 func (s *Store) Put(ctx context.Context, key translate.Key, value json.RawMessage, ttl time.Duration) error {
-	_, err := s.write(ctx, key.Account, key.Kind, map[string]json.RawMessage{key.ID: value}, ttl, "always")
-	return err
-}
-
-// Add implements translate.Store.
-func (s *Store) Add(ctx context.Context, key translate.Key, value json.RawMessage, ttl time.Duration) (bool, error) {
-	written, err := s.write(ctx, key.Account, key.Kind, map[string]json.RawMessage{key.ID: value}, ttl, "new")
-	return written == 1, err
+	return s.write(ctx, key.Account, key.Kind, map[string]json.RawMessage{key.ID: value}, ttl, "always")
 }
 
 // AddAll implements translate.Store.
 func (s *Store) AddAll(ctx context.Context, account, kind string, values map[string]json.RawMessage, ttl time.Duration) error {
-	_, err := s.write(ctx, account, kind, values, ttl, "new")
-	return err
+	return s.write(ctx, account, kind, values, ttl, "new")
 }
 
-// write writes records by id and returns how many: "always", or those that are
-// "new".
-func (s *Store) write(ctx context.Context, account, kind string, values map[string]json.RawMessage, ttl time.Duration, when string) (written int, err error) {
+// write writes records by id: "always", or those that are "new".
+func (s *Store) write(ctx context.Context, account, kind string, values map[string]json.RawMessage, ttl time.Duration, when string) error {
 	index := s.index(account, kind)
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(values)), writeBatch) {
 		keys, args := []string{index}, []any{ttl.Milliseconds(), when}
@@ -124,13 +115,11 @@ func (s *Store) write(ctx context.Context, account, kind string, values map[stri
 			keys = append(keys, recordOf(index, id))
 			args = append(args, id, []byte(values[id]))
 		}
-		n, err := s.script.Run(ctx, s.client, keys, args...).Int()
-		if err != nil {
-			return written, fmt.Errorf("write %s records: %w", kind, err)
+		if err := s.script.Run(ctx, s.client, keys, args...).Err(); err != nil {
+			return fmt.Errorf("write %s records: %w", kind, err)
 		}
-		written += n
 	}
-	return written, nil
+	return nil
 }
 
 // Delete implements translate.Store.

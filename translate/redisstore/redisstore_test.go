@@ -70,10 +70,9 @@ func TestErrorsAreTold(t *testing.T) {
 	server.SetError("LOADING")
 	key := translate.Key{Account: "a", Kind: translate.KindPod, ID: "p1"}
 	_, _, getErr := store.Get(t.Context(), key)
-	_, addErr := store.Add(t.Context(), key, json.RawMessage(`1`), 0)
 	_, listErr := store.List(t.Context(), "a", translate.KindPod)
 	for name, err := range map[string]error{
-		"Get": getErr, "Add": addErr, "List": listErr,
+		"Get": getErr, "List": listErr,
 		"Put":    store.Put(t.Context(), key, json.RawMessage(`1`), 0),
 		"AddAll": store.AddAll(t.Context(), "a", translate.KindPod, map[string]json.RawMessage{"p1": json.RawMessage(`1`)}, 0),
 		"Delete": store.Delete(t.Context(), key),
@@ -102,7 +101,7 @@ func TestTheIndexForgets(t *testing.T) {
 	pass(0)
 	put := func(id string, ttl time.Duration) {
 		t.Helper()
-		if _, err := store.Add(t.Context(), translate.Key{Account: "a", Kind: translate.KindPod, ID: id}, json.RawMessage(`1`), ttl); err != nil {
+		if err := store.AddAll(t.Context(), "a", translate.KindPod, map[string]json.RawMessage{id: json.RawMessage(`1`)}, ttl); err != nil {
 			t.Fatal(err)
 		}
 	}

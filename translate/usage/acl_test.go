@@ -57,9 +57,6 @@ func TestTheManualsRuleIsEnough(t *testing.T) {
 	if err := notes.AddAll(t.Context(), "acme", translate.KindPod, map[string]json.RawMessage{"p2": json.RawMessage(`{}`)}, time.Hour); err != nil {
 		t.Errorf("AddAll: %v", err)
 	}
-	if _, err := notes.Add(t.Context(), key, json.RawMessage(`{}`), time.Hour); err != nil {
-		t.Errorf("Add: %v", err)
-	}
 	if _, _, err := notes.Get(t.Context(), key); err != nil {
 		t.Errorf("Get: %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
@@ -58,17 +59,6 @@ func (r *request) gpuCatalog(ctx context.Context, pods ...any) *gpuCatalog {
 	return newGPUCatalog(nil)
 }
 
-// flavour is the bare flavour of a CPU id: "cpu5c-4-8" names an instance of
-// "cpu5c".
-func flavour(id string) string {
-	for i, c := range id {
-		if c == '-' {
-			return id[:i]
-		}
-	}
-	return id
-}
-
 // vcpus reads the vCPU count of a body: at least 2, the next power of two with a
 // warning.
 func (r *request) vcpus() (int64, error) {
@@ -83,11 +73,12 @@ func (r *request) vcpus() (int64, error) {
 	return count, nil
 }
 
-// flavourIDs lists the bare CPU flavours of a body.
+// flavourIDs lists the bare CPU flavours of a body: "cpu5c-4-8" names an instance of "cpu5c".
 func (r *request) flavourIDs() []string {
 	var bare []string
 	for _, id := range r.body.texts("cpuFlavorIds") {
-		bare = append(bare, flavour(id))
+		flavour, _, _ := strings.Cut(id, "-")
+		bare = append(bare, flavour)
 	}
 	return bare
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
-	"github.com/tollgate-dev/tollgate/translate/v2"
+	v2 "github.com/tollgate-dev/tollgate/translate/v2"
 )
 
 var categories = []string{"NVIDIA", "AMD", "CPU"}
@@ -38,7 +38,7 @@ func (r *request) templateWishes() *legacy.TemplateWishes {
 		Name: wish[string](in, "name"), MountPath: wish[string](in, "volumeMountPath"), VolumeGB: wish[int64](in, "volumeInGb"),
 	}
 	if in.has("readme") {
-		w.Remember = func(note *translate.TemplateNote) { note.Readme = in.text("readme") }
+		w.Readme = legacy.Given(in.text("readme"))
 	}
 	return w
 }

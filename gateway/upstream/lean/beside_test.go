@@ -246,7 +246,7 @@ func TestServersOfHTTP2(t *testing.T) {
 	}
 	standard := &http.Transport{DialContext: d.dial, TLSClientConfig: cfg, ForceAttemptHTTP2: true}
 	defer standard.CloseIdleConnections()
-	l.Fallback = standard.RoundTrip
+	l.Fallback = standard
 	for i := range 3 {
 		if got, err := ask(l); got != "HTTP/2.0{}" || err != nil {
 			t.Errorf("call %d: %q, %v", i, got, err)
@@ -265,7 +265,7 @@ func TestServersOfHTTP2(t *testing.T) {
 		t.Errorf("by its first answer: err = %v, want ErrHTTP2, perhaps sent", err)
 	}
 	other := errors.New("the other client")
-	l.Fallback = func(*http.Request) (*http.Response, error) { return nil, other }
+	l.Fallback = unable{other}
 	for i, want := range []error{lean.ErrHTTP2, other} {
 		if _, _, err := call(t.Context(), l, http.MethodPost, "{}"); !errors.Is(err, want) {
 			t.Errorf("call %d: err = %v, want %v", i, err, want)
@@ -385,3 +385,8 @@ func (e *endless) Close() error {
 	e.once.Do(func() { close(e.closed) })
 	return nil
 }
+
+// unable is a client whose requests fail.
+type unable struct{ err error }
+
+func (u unable) RoundTrip(*http.Request) (*http.Response, error) { return nil, u.err }

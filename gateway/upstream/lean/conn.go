@@ -52,7 +52,7 @@ type conn struct {
 	peeker *peeker
 	ear    *ear // what TLS reads through, nil without
 	one    [1]byte
-	abort  func() // closes raw
+	ended  sync.Once // raw is closed
 	in     *bufio.Reader
 	born   time.Time
 	since  time.Time // when it became idle
@@ -130,12 +130,16 @@ type progress struct {
 // that it reads through.
 func newConn(t *Transport, to destination, raw, secure net.Conn, ear *ear) *conn {
 	c := &conn{t: t, to: to, raw: raw, net: secure, peeker: newPeeker(raw), ear: ear, born: time.Now()}
-	c.abort = sync.OnceFunc(func() {
-		_ = raw.Close() // of TLS, it would wait to say goodbye
-		t.slots.free()
-	})
 	c.in = bufio.NewReaderSize(c, bufferSize)
 	return c
+}
+
+// abort closes the connection, once.
+func (c *conn) abort() {
+	c.ended.Do(func() {
+		_ = c.raw.Close() // of TLS, it would wait to say goodbye
+		c.t.slots.free()
+	})
 }
 
 // quiet reports whether nothing has come on an idle connection, not even its end: to the network, or to anything between it and the buffer.

@@ -54,7 +54,7 @@ type Transport struct {
 	// answer that shows one, whose request fails, or from the first handshake, whose
 	// request does not. A server that closes a connection without a byte, in the handshake
 	// or after the request, is asked which protocols it accepts. nil fails with ErrHTTP2.
-	Fallback func(*http.Request) (*http.Response, error)
+	Fallback http.RoundTripper
 
 	foreign   atomic.Bool // Fallback sends all
 	spoken    atomic.Bool // a server has answered in HTTP/1.1
@@ -74,7 +74,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("%w: %w", ErrUnsent, err)
 	}
 	if t.foreign.Load() {
-		return t.Fallback(req)
+		return t.Fallback.RoundTrip(req)
 	}
 	if hasBody(req) && req.GetBody == nil && inline(req) {
 		var err error
@@ -92,7 +92,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		c, err = t.conn(req.Context(), to, none)
 	}
 	if t.isForeign(err) {
-		return t.Fallback(req)
+		return t.Fallback.RoundTrip(req)
 	}
 	if err != nil {
 		if req.Body != nil {

@@ -46,17 +46,6 @@ func (s *MemoryStore) Put(_ context.Context, key translate.Key, value json.RawMe
 	return nil
 }
 
-// Add implements translate.Store.
-func (s *MemoryStore) Add(_ context.Context, key translate.Key, value json.RawMessage, ttl time.Duration) (bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, ok := s.liveLocked(key); ok {
-		return false, nil
-	}
-	s.putLocked(key, value, ttl)
-	return true, nil
-}
-
 // AddAll implements translate.Store.
 func (s *MemoryStore) AddAll(_ context.Context, account, kind string, values map[string]json.RawMessage, ttl time.Duration) error {
 	s.mu.Lock()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,8 +33,6 @@ func Test(t *testing.T, open Factory) {
 		{"list by account and kind", lists},
 		{"list leaves out the expired", listsLive},
 		{"awkward names", awkwardNames},
-		{"add only once", addsOnce},
-		{"add after expiry", addsAfterExpiry},
 		{"add concurrently", addsConcurrently},
 		{"add all", addsAll},
 	}
@@ -212,46 +209,24 @@ func awkwardNames(t *testing.T, s translate.Store, _ func(time.Duration)) {
 	}
 }
 
-func addsOnce(t *testing.T, s translate.Store, _ func(time.Duration)) {
-	for i, expect := range []bool{true, false} {
-		added, err := s.Add(t.Context(), key("p1"), json.RawMessage(fmt.Sprint(i)), time.Hour)
-		if err != nil || added != expect {
-			t.Errorf("Add #%d = %t, %v, want %t", i, added, err, expect)
-		}
-	}
-	want(t, s, key("p1"), "0")
-	if got := list(t, s, "acme", translate.KindPod)["p1"]; got != "0" {
-		t.Errorf("List after Add = %q, want 0", got)
-	}
-}
-
-func addsAfterExpiry(t *testing.T, s translate.Store, advance func(time.Duration)) {
-	put(t, s, key("p1"), `1`, time.Minute)
-	advance(2 * time.Minute)
-	added, err := s.Add(t.Context(), key("p1"), json.RawMessage(`2`), time.Minute)
-	if err != nil || !added {
-		t.Errorf("Add after expiry = %t, %v, want true", added, err)
-	}
-	want(t, s, key("p1"), `2`)
-}
-
+// addsConcurrently: of records that are added for one key at once, one is kept.
 func addsConcurrently(t *testing.T, s translate.Store, _ func(time.Duration)) {
-	var won atomic.Int32
+	var kept [16]string
 	var group sync.WaitGroup
-	for i := range 16 {
+	for i := range kept {
 		group.Go(func() {
-			added, err := s.Add(t.Context(), key("p1"), json.RawMessage(fmt.Sprint(i)), time.Hour)
-			if err != nil {
-				t.Errorf("Add: %v", err)
+			if err := s.AddAll(t.Context(), "acme", translate.KindPod, map[string]json.RawMessage{"p1": json.RawMessage(fmt.Sprint(i))}, time.Hour); err != nil {
+				t.Errorf("AddAll: %v", err)
 			}
-			if added {
-				won.Add(1)
+			value, ok, err := s.Get(t.Context(), key("p1"))
+			if kept[i] = string(value); !ok || err != nil {
+				t.Errorf("Get after AddAll = %t, %v", ok, err)
 			}
 		})
 	}
 	group.Wait()
-	if got := won.Load(); got != 1 {
-		t.Errorf("%d of 16 concurrent Adds won, want 1", got)
+	if all := slices.Compact(kept[:]); len(all) != 1 {
+		t.Errorf("16 concurrent calls of AddAll met the values %q, want the first one", all)
 	}
 }
 
