@@ -326,6 +326,12 @@ func Table() []Row {
 		{Package: "policies/bundle", May: []string{"config/fault", "config/files", "config/panics", "policies/isolate", "policies/load", "policies/sandbox", "policies/section"}, Why: "a bundle is one way to get what is loaded"},
 		{Package: "policies/document", May: []string{"policies/load", "policies/record", "policies/sandbox"}, Why: "pages are made of what is loaded, without an engine"},
 		{
+			Package: "policies/spend/redisstore",
+			May:     []string{"policies/spend", "ratelimit/redisstore"},
+			Tests:   []string{"policies/operation"}, // to list resources
+			Why:     "the ledger in Redis: the limiter's store, which is on the same server, knows whether it is the server that it was",
+		},
+		{
 			Package: "policies/...",
 			May:     []string{"config/egress", "config/fault", "config/files", "config/panics", "config/strictyaml", "policies/..."},
 			Why:     "tools around the engine are a library of their own: they import nothing else of ours but faults, paths, URLs and the grammar of files",

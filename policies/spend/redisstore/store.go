@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/policies/spend"
+	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
 var (
@@ -54,7 +55,7 @@ type Store struct {
 	reserve, settle, adjust, rebuild *redis.Script
 	post, repair, offer, shut        *redis.Script
 	restore, accrual                 *redis.Script
-	server                           Server // nil trusts whoever answers
+	server                           *limits.Server // nil trusts whoever answers
 	// Intents keeps the intents of reservations.
 	Intents *Intents
 	// Now is the clock by which the Store forgets its own writes; nil is [time.Now].
