@@ -214,12 +214,13 @@ func (g *Gateway) newMoney(cfg *settings.Config) {
 		Current: g.view, Now: g.deps.Now, Refused: g.access.Refused,
 		Updates: explain.UpdatesOf(g.api),
 	}
+	accounts := money.NewAccounts(cfg, g.scripts, g.view)
 	g.alerts = &alerts.Alerts{
 		Current: g.view, Logger: g.deps.Logger, Now: g.deps.Now, Go: g.background.Go, Meter: g.meter(), KeepLink: g.keep.Link,
 		Weekly: func(ctx context.Context, org, team string, to time.Time) (*admin.Weekly, error) {
 			return g.adminDeps().Weekly(ctx, org, team, to)
 		},
-		Approvals: g.approvals, Notices: func() spend.Notices { return g.money.Notices }, Told: alerts.NewTold(g.deps.Redis, cfg.Redis.Prefix),
+		Approvals: g.approvals, Notices: accounts, Told: alerts.NewTold(g.deps.Redis, cfg.Redis.Prefix),
 	}
 	self := spend.Holder{Incarnation: ulid.Make().String(), Gateway: cmp.Or(cfg.Instance, g.deps.Instance)}
 	g.intents = once.NewDesk(g.scripts, cfg.Redis.Prefix.Intents(), self.Incarnation, g.background.Go, g.deps.Logger)
@@ -229,10 +230,10 @@ func (g *Gateway) newMoney(cfg *settings.Config) {
 	}
 	g.intents.Follow(g.name, peers)
 	g.money = money.New(cfg, self, money.Deps{
-		Intents: g.intents.Store(),
-		Scripts: g.scripts, Now: g.deps.Now, Logger: g.deps.Logger, Meter: g.meter(), Go: g.background.Go, Gateway: g.name, Alone: cfg.Redis.Embedded, Limits: g.store, Catalog: g.catalog,
+		Accounts: accounts, Intents: g.intents, Did: g.decisions.Did,
+		Now: g.deps.Now, Logger: g.deps.Logger, Meter: g.meter(), Gateway: g.name, Alone: cfg.Redis.Embedded, Limits: g.store, Catalog: g.catalog,
 		State: g.deps.State,
-		Audit: g.audit.Log, Alerts: g.alerts, Did: g.decisions.Did, Job: g.job, Claim: once.ClaimFor(g.intents), Dead: g.intents.Dead,
+		Audit: g.audit.Log, Alerts: g.alerts, Job: g.job,
 		Current: g.view, Account: g.account,
 	})
 }

@@ -119,10 +119,8 @@ func dated(kind operation.Kind) bool {
 // claimOf names a resource for claims.
 func claimOf(kind operation.Kind, id string) string { return string(kind) + "/" + id }
 
-// ClaimFor makes a resource that of a hold's call; see [spend.Reconciler].
-func ClaimFor(in filter.Intents) func(ctx context.Context, org string, f *spend.Found, h *spend.Hold) (bool, error) {
-	return func(ctx context.Context, org string, f *spend.Found, h *spend.Hold) (bool, error) {
-		w := intent.Wish{Org: org, Owner: h.Owner.Key, Like: in.Like(org, looks(f.Kind, h.About.Name, h.About.Print))}
-		return in.Claim(ctx, &w, &intent.Intent{ID: h.ID, Name: h.About.Name}, claimOf(f.Kind, f.ID))
-	}
+// ClaimFound gives a resource that the ledger has found to a hold's call, and reports whether it belongs to that call.
+func (d *Desk) ClaimFound(ctx context.Context, org string, f *spend.Found, h *spend.Hold) (bool, error) {
+	w := intent.Wish{Org: org, Owner: h.Owner.Key, Like: d.Like(org, looks(f.Kind, h.About.Name, h.About.Print))}
+	return d.Claim(ctx, &w, &intent.Intent{ID: h.ID, Name: h.About.Name}, claimOf(f.Kind, f.ID))
 }

@@ -133,7 +133,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/money",
-			May:     []string{"gateway/account", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/groupcommit", "gateway/settings", "gateway/telemetry", "gateway/tenants", "gateway/view", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit", "ratelimit/redisstore"},
+			May:     []string{"gateway/account", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/audit", "gateway/once", "gateway/settings", "gateway/telemetry", "gateway/tenants", "gateway/view", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit/redisstore"},
 			Why:     "a feature: the ledger and what keeps it, for the chain and for operators",
 		},
 		{
