@@ -87,33 +87,24 @@ func (w *walker) value(f *found, depth int, reports bool) error {
 
 // object reads an object.
 func (w *walker) object(f *found, depth int, reports bool) error {
-	if _, err := w.decoder.ReadToken(); err != nil {
-		return err
-	}
 	var own found
 	var counts report // those that are members of the object itself
-	for w.decoder.PeekKind() != '}' {
-		token, err := w.decoder.ReadToken()
-		if err != nil {
-			return err
-		}
-		name := normal(token.String())
-		kind := w.decoder.PeekKind()
-		switch {
+	err := w.members(func(name string) error {
+		switch kind := w.decoder.PeekKind(); {
 		case reports && kind == '{' && rankOf(name) > 0:
-			err = w.report(&own, rankOf(name), depth)
+			return w.report(&own, rankOf(name), depth)
 		case reports && kind == '0' && (isCount(name) || w.lists == 0 && isBareCount(name)):
-			err = w.count(&counts, name)
+			return w.count(&counts, name)
 		case reports && isState(name) && kind != '{' && kind != '[':
-			err = w.state(&own, name, depth)
+			return w.state(&own, name, depth)
 		case reports && name == "error":
-			err = w.failure(&own)
+			return w.failure(&own)
 		default:
-			err = w.member(&own, name, depth, reports)
+			return w.member(&own, name, depth, reports)
 		}
-		if err != nil {
-			return err
-		}
+	})
+	if err != nil {
+		return err
 	}
 	if own.done && counts.has(output) && !counts.has(input) {
 		counts.set(input, "promptevalcount", 0) // Ollama omits 0, which it reports for a cached prompt
@@ -122,6 +113,23 @@ func (w *walker) object(f *found, depth int, reports bool) error {
 	f.include(&own)
 	if depth == 0 {
 		f.job = own.job
+	}
+	return nil
+}
+
+// members reads an object, and calls read with the normal name of each member. Read reads the value.
+func (w *walker) members(read func(name string) error) error {
+	if _, err := w.decoder.ReadToken(); err != nil {
+		return err
+	}
+	for w.decoder.PeekKind() != '}' {
+		token, err := w.decoder.ReadToken()
+		if err == nil {
+			err = read(normal(token.String()))
+		}
+		if err != nil {
+			return err
+		}
 	}
 	_, err := w.decoder.ReadToken()
 	return err
@@ -237,64 +245,34 @@ func (w *walker) report(f *found, rank, depth int) error {
 
 // counts reads the members of a usage report.
 func (w *walker) counts(r *report, f *found, rank, depth int) error {
-	if _, err := w.decoder.ReadToken(); err != nil {
-		return err
-	}
-	for w.decoder.PeekKind() != '}' {
-		token, err := w.decoder.ReadToken()
-		if err != nil {
-			return err
-		}
-		name := normal(token.String())
+	return w.members(func(name string) error {
 		c, known := classOf(name)
 		known = known && (rank > rankTimings || isTiming(name))
 		switch kind := w.decoder.PeekKind(); {
 		case kind == '{' && (name == "tokens" || name == "billedunits"):
-			err = w.report(f, rank, depth)
+			return w.report(f, rank, depth)
 		case kind == '{' && (name == "prompttokensdetails" || name == "inputtokensdetails"):
-			err = w.details(r)
+			return w.details(r)
 		case kind == '[' && name == "prefill":
-			err = w.prefill(r)
-		case !known || kind == '[' || kind == '{':
-			err = w.decoder.SkipValue()
+			return w.prefill(r)
+		case !known || kind == '[' || kind == '{' || kind == 'n':
 		case kind == '0':
-			err = w.count(r, name)
-		case kind == 'n':
-			err = w.decoder.SkipValue()
+			return w.count(r, name)
 		default:
 			r.invalid = r.invalid || c != total && c != cached
-			err = w.decoder.SkipValue()
 		}
-		if err != nil {
-			return err
-		}
-	}
-	_, err := w.decoder.ReadToken()
-	return err
+		return w.decoder.SkipValue()
+	})
 }
 
 // details reads the details of the input of a report, of which the count of cached tokens matters.
 func (w *walker) details(r *report) error {
-	if _, err := w.decoder.ReadToken(); err != nil {
-		return err
-	}
-	for w.decoder.PeekKind() != '}' {
-		token, err := w.decoder.ReadToken()
-		if err != nil {
-			return err
-		}
-		name := normal(token.String())
+	return w.members(func(name string) error {
 		if c, known := classOf(name); known && c == cached && w.decoder.PeekKind() == '0' {
-			err = w.count(r, name)
-		} else {
-			err = w.decoder.SkipValue()
+			return w.count(r, name)
 		}
-		if err != nil {
-			return err
-		}
-	}
-	_, err := w.decoder.ReadToken()
-	return err
+		return w.decoder.SkipValue()
+	})
 }
 
 // count reads a number as a count.
