@@ -303,7 +303,7 @@ func Table() []Row {
 		{
 			Package: "policies",
 			May: []string{
-				"config/fault", "config/files", "policies/bundle", "policies/catalog", "policies/effective", "policies/isolate", "policies/load", "policies/operation", "policies/record", "policies/sandbox", "policies/section",
+				"config/fault", "config/files", "config/panics", "policies/bundle", "policies/catalog", "policies/effective", "policies/isolate", "policies/load", "policies/operation", "policies/record", "policies/sandbox", "policies/section",
 			},
 			Tests: []string{"config/egress"}, // to say where bundles are
 			Why:   "the engine is a library of its own: it imports its parts, and of ours nothing else but faults and the reading of files",
@@ -323,7 +323,7 @@ func Table() []Row {
 			May:     []string{"config/fault", "config/files", "config/strictyaml", "policies/accept", "policies/operation", "policies/record", "policies/rego", "policies/sandbox", "policies/section"},
 			Why:     "policies are loaded without the engine that evaluates them",
 		},
-		{Package: "policies/bundle", May: []string{"config/fault", "config/files", "config/panics", "policies/isolate", "policies/load", "policies/sandbox", "policies/section"}, Why: "a bundle is one way to get what is loaded"},
+		{Package: "policies/bundle", May: []string{"config/fault", "config/files", "policies/isolate", "policies/load", "policies/sandbox", "policies/section"}, Why: "a bundle is one way to get what is loaded"},
 		{Package: "policies/document", May: []string{"policies/load", "policies/record", "policies/sandbox"}, Why: "pages are made of what is loaded, without an engine"},
 		{
 			Package: "policies/spend/redisstore",
