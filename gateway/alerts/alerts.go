@@ -66,9 +66,6 @@ func (t *Alerts) NewThresholds(notices spend.Notices, history *spend.History) *T
 
 // Look compares the budgets of an organisation with its ledger. It does not wait for the deliveries.
 func (w *Thresholds) Look(ctx context.Context, org string, p *spend.Plan, s *spend.State) {
-	if p.Quiet(org, s) {
-		return
-	}
 	w.alerts.Go(func() {
 		if err := w.due.Tell(ctx, org, p, s, w.tell); err != nil {
 			w.alerts.Logger.WarnContext(ctx, "an alert was not delivered", "org", org, "error", err.Error())

@@ -54,11 +54,6 @@ type Alerts struct {
 // alertTimeout bounds how long telling the alerts of one look may take.
 const alertTimeout = 5 * time.Minute
 
-// Quiet reports whether a ledger needs no Tell.
-func (p *Plan) Quiet(org string, state *State) bool {
-	return p.Unusual.Times == 0 && len(p.alerts(org, state)) == 0
-}
-
 // Tell compares the budgets of an organisation with the spend, and the hour with its usual, and calls tell with each new alert until tell
 // returns an error. It does nothing while another Tell about the organisation lasts.
 func (a *Alerts) Tell(ctx context.Context, org string, p *Plan, state *State, tell func(context.Context, *Alert) error) error {
@@ -75,6 +70,9 @@ func (a *Alerts) Tell(ctx context.Context, org string, p *Plan, state *State, te
 			a.Logger.WarnContext(ctx, "it is not known whether an hour is unusual", "org", org, "error", err.Error())
 		}
 		alerts = append(alerts, unusual...)
+	}
+	if len(alerts) == 0 {
+		return nil
 	}
 	noticed, err := a.Notices.Noticed(ctx, org)
 	if err != nil {

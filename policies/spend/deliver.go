@@ -150,7 +150,7 @@ func (o *Outbox) restore(ctx context.Context, org string, b *box) {
 	b.doubt = len(b.queue) > 0 || began.Sub(b.lost) < latePause
 	o.mu.Unlock()
 	if missed {
-		o.kicks.kick(org)
+		o.kicks.Kick(org)
 	}
 }
 

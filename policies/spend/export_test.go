@@ -31,5 +31,9 @@ func (b *Books) SetNow(now func() time.Time) { b.Watch.Now = now }
 // Kicked returns how many organisations wait for a pass.
 func (l *Loop) Kicked() int { return len(l.kicks) }
 
-// Stored returns the store that remembers.
-func (b *Books) Stored() Store { return b.Loop.Store }
+// InHand reports whether this gateway is going to settle a hold.
+func (o *Outbox) InHand(org, hold string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.of(org).has(hold)
+}

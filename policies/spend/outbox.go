@@ -70,13 +70,6 @@ func (o *Outbox) of(org string) *box {
 	return b
 }
 
-// InHand reports whether this gateway is going to settle a hold.
-func (o *Outbox) InHand(org, hold string) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.of(org).has(hold)
-}
-
 // has reports whether a hold is in hand, or was when the store began to be read.
 func (b *box) has(hold string) bool {
 	_, held := b.hand[hold]

@@ -14,8 +14,7 @@ type Loop struct {
 
 	// Leadership elects the gateway that makes the regular passes.
 	Leadership
-
-	kicks kicks
+	kicks
 }
 
 // Leadership is a lease that one gateway of all holds.
@@ -32,16 +31,13 @@ const maxKicks = 1024
 // kicks are the organisations that wait for a pass.
 type kicks chan string
 
-// kick asks for a pass over an organisation soon. It does not wait.
-func (k kicks) kick(org string) {
+// Kick asks for a pass over an organisation soon. It does not wait.
+func (k kicks) Kick(org string) {
 	select {
 	case k <- org:
 	default: // the regular pass will do it
 	}
 }
-
-// Kick asks for a pass over an organisation soon. It does not wait.
-func (l *Loop) Kick(org string) { l.kicks.kick(org) }
 
 // firstLook is how long after a kick the first pass comes.
 const firstLook = 200 * time.Millisecond
