@@ -215,9 +215,8 @@ func (k *kit) newLedger(prices *catalog.Catalog, decided *decisions.Decisions, r
 	}
 	intents.Follow(k.name, peers)
 	return told, intents, money.New(k.cfg, self, money.Deps{
-		Accounts: accounts, Intents: intents.Store(), Claim: intents.ClaimHold, Dead: intents.Dead,
-		Scripts: k.scripts, Now: k.deps.Now, Logger: k.deps.Logger, Meter: k.meter, Go: k.background.Go, Gateway: k.name, Alone: k.cfg.Redis.Embedded, Limits: k.store,
-		Catalog: prices, State: k.deps.State, Audit: recorded.Log, Alerts: told, Did: decided.Did, Job: k.current.job, Current: k.view, Account: k.current.account,
+		Accounts: accounts, Intents: intents, Did: decided.Did, Now: k.deps.Now, Logger: k.deps.Logger, Meter: k.meter, Gateway: k.name, Alone: k.cfg.Redis.Embedded, Limits: k.store,
+		Catalog: prices, State: k.deps.State, Audit: recorded.Log, Alerts: told, Job: k.current.job, Current: k.view, Account: k.current.account,
 	})
 }
 

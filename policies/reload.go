@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -394,80 +393,4 @@ func (e *Engine) Status() []Status {
 		out = append(out, s)
 	}
 	return out
-}
-
-// Run follows the bundles of all organisations until the context ends; its
-// error is the context's cause. A bundle that cannot be fetched, verified or
-// compiled changes nothing and is seen in Status; of several in a row with the same
-// fault, the first is logged.
-func (e *Engine) Run(ctx context.Context) error {
-	p := &bundle.Poller{Now: e.deps.Now, Sources: e.bundles, Look: e.poll, Changed: e.changed}
-	return p.Run(ctx)
-}
-
-func (e *Engine) bundles() map[string]*bundle.Source {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return maps.Clone(e.sources)
-}
-
-// poll looks at one bundle, and logs each new fault and the end of the last one.
-func (e *Engine) poll(ctx context.Context, org string, s *bundle.Source) {
-	before, after := e.look(ctx, org, s)
-	switch {
-	case fmt.Sprint(before) == fmt.Sprint(after), ctx.Err() != nil:
-	case after != nil:
-		e.deps.Logger.LogAttrs(ctx, slog.LevelError, "policy bundle not taken, the last good one stays",
-			slog.String("org", org), slog.String("fault", after.Error()))
-	default:
-		e.deps.Logger.LogAttrs(ctx, slog.LevelInfo, "policy bundle taken again", slog.String("org", org))
-	}
-}
-
-// look looks at one bundle and activates it if it is new and good. It returns
-// how the look before went, and this one.
-func (e *Engine) look(ctx context.Context, org string, s *bundle.Source) (before, after error) {
-	e.mu.Lock()
-	section, reloads, standing := e.configs[org], e.reloads, e.now.Load().orgs[org]
-	e.mu.Unlock()
-
-	found, err := s.Look(ctx, e.admit(ctx, org, section))
-	if found != nil && found.New && found.Rego.Digest() != "" && e.offered(ctx, org, found) {
-		return nil, nil
-	}
-	var next *orgState
-	if err == nil && found.New {
-		// Nothing is locked meanwhile.
-		next, err = e.prepare(ctx, org, section, found.Rego, standing)
-	}
-
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.sources[org] != s || e.reloads != reloads { // reloaded meanwhile
-		return nil, nil
-	}
-	if next != nil {
-		e.activate(org, next)
-	}
-	before, after, sent := s.Took(found, err, e.deps.Now())
-	if sent && e.deps.Changed != nil {
-		e.deps.Changed()
-	}
-	return before, after
-}
-
-// offered offers a new bundle to an engine with another configuration, and reports whether one took the place of e.
-func (e *Engine) offered(ctx context.Context, org string, found *bundle.Found) bool {
-	if e.deps.Arriving == nil {
-		return false
-	}
-	e.mu.Lock()
-	e.arriving[org] = found
-	e.mu.Unlock()
-	defer func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		delete(e.arriving, org)
-	}()
-	return e.deps.Arriving(ctx)
 }

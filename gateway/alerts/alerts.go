@@ -46,31 +46,47 @@ type Alerts struct {
 	failed map[string]bool // ids of alerts that were not delivered, which the list has
 }
 
-// Thresholds tells of budgets that reach a threshold and of unusual hours: by a line of
+// Thresholds reports budgets that reach a threshold and unusual hours: by a line of
 // the log, a count and a webhook.
-func (t *Alerts) Thresholds(notices spend.Notices, history *spend.History, plan func(org string) *spend.Plan) *spend.Alerts {
-	count := telemetry.Must(t.Meter.Int64Counter("tollgate.budget.alerts", metric.WithDescription("Budgets that reached a threshold, in percent.")))
-	return &spend.Alerts{
-		Notices: notices, Go: t.Go, Logger: t.Logger,
-		Plan: plan, History: history,
-		Tell: func(ctx context.Context, a spend.Alert) error {
-			if a.Usual != nil {
-				return t.tellUnusual(ctx, &a)
-			}
-			err := t.deliver(ctx, a.Org, a.ID, "budget.threshold", a.At, budgetAlert{
-				Org: a.Org, Scope: a.Scope.String(), Budget: spend.CeilingName(a.Ceiling), Percent: a.Percent,
-				Used: json.Number(spend.AmountText(a.Ceiling, a.Used)), Limit: json.Number(spend.AmountText(a.Ceiling, a.Limit)),
-			})
-			if err != nil {
-				return fmt.Errorf("%s: %w", a.ID, err)
-			}
-			budget := spend.CeilingName(a.Ceiling)
-			t.Logger.WarnContext(ctx, "a budget has reached a threshold", "org", a.Org, "scope", a.Scope.String(), "budget", budget,
-				"percent", a.Percent, "used", spend.AmountText(a.Ceiling, a.Used), "limit", spend.AmountText(a.Ceiling, a.Limit))
-			count.Add(ctx, 1, metric.WithAttributes(attribute.String("org", a.Org), attribute.String("budget", budget), attribute.Int64("percent", a.Percent)))
-			return nil
-		},
+type Thresholds struct {
+	alerts *Alerts
+	due    *spend.Alerts
+	count  metric.Int64Counter
+}
+
+// NewThresholds returns the thresholds of ledgers with their history.
+func (t *Alerts) NewThresholds(notices spend.Notices, history *spend.History) *Thresholds {
+	return &Thresholds{
+		alerts: t, due: &spend.Alerts{Notices: notices, History: history, Logger: t.Logger},
+		count: telemetry.Must(t.Meter.Int64Counter("tollgate.budget.alerts", metric.WithDescription("Budgets that reached a threshold, in percent."))),
 	}
+}
+
+// Look compares the budgets of an organisation with its ledger. It does not wait for the deliveries.
+func (w *Thresholds) Look(ctx context.Context, org string, p *spend.Plan, s *spend.State) {
+	w.alerts.Go(func() {
+		if err := w.due.Tell(ctx, org, p, s, w.tell); err != nil {
+			w.alerts.Logger.WarnContext(ctx, "an alert was not delivered", "org", org, "error", err.Error())
+		}
+	})
+}
+
+func (w *Thresholds) tell(ctx context.Context, a *spend.Alert) error {
+	t := w.alerts
+	if a.Usual != nil {
+		return t.tellUnusual(ctx, a)
+	}
+	budget, used, limit := spend.CeilingName(a.Ceiling), spend.AmountText(a.Ceiling, a.Used), spend.AmountText(a.Ceiling, a.Limit)
+	err := t.deliver(ctx, a.Org, a.ID, "budget.threshold", a.At, budgetAlert{
+		Org: a.Org, Scope: a.Scope.String(), Budget: budget, Percent: a.Percent, Used: json.Number(used), Limit: json.Number(limit),
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", a.ID, err)
+	}
+	t.Logger.WarnContext(ctx, "a budget has reached a threshold", "org", a.Org, "scope", a.Scope.String(), "budget", budget,
+		"percent", a.Percent, "used", used, "limit", limit)
+	w.count.Add(ctx, 1, metric.WithAttributes(attribute.String("org", a.Org), attribute.String("budget", budget), attribute.Int64("percent", a.Percent)))
+	return nil
 }
 
 // unusualAlert is the alert about an hour that costs many times its
@@ -98,7 +114,7 @@ func (t *Alerts) tellUnusual(ctx context.Context, a *spend.Alert) error {
 
 // Cause reports, in the log and to the receiver, why pods are stopped. The event is budget or, for idle resources, idle.
 // Cause does not wait for the delivery, and calls ended with its outcome.
-func (t *Alerts) Cause(ctx context.Context, c spend.Cause, r spend.Record, budget, idle string, ended func(error)) {
+func (t *Alerts) Cause(ctx context.Context, c *spend.Cause, r *spend.Record, budget, idle string, ended func(error)) {
 	now := t.Now()
 	var kind, id string
 	var data any
@@ -112,7 +128,7 @@ func (t *Alerts) Cause(ctx context.Context, c spend.Cause, r spend.Record, budge
 		kind, data = budget, d
 		id = strings.Join([]string{kind, c.Org, string(x.Scope.Kind), x.Scope.ID, d.Budget, r.ID, now.UTC().Format(time.RFC3339)}, ":")
 	} else {
-		d := t.newIdleAlert(&c, &r)
+		d := t.newIdleAlert(c, r)
 		t.Logger.WarnContext(ctx, "a resource is idle", "event", idle, "org", c.Org, "resource", r.ID, "kind", r.Kind, "name", d.Name, "reason", c.Idle.Reason,
 			"since", d.Since, "usd_per_month", string(d.PerMonth), "stop_at", c.StopAt, "team", r.Owner.Team, "key", r.Owner.Key)
 		kind, data = idle, d

@@ -37,13 +37,19 @@ func (l *ledger) of(ctx context.Context, org string) *spend.Ledger {
 	return l.copy
 }
 
-// keepable is the ledger, from which a dry run learns which resources can be kept.
-func (r *DryRun) keepable(ctx context.Context, org string) (spend.State, error) {
-	if r.Offline {
+// keepable is the ledger, from which a dry run learns which resources can be kept. It keeps nothing.
+type keepable struct{ *DryRun }
+
+// Show returns the ledger of an organisation.
+func (k keepable) Show(ctx context.Context, org string) (spend.State, error) {
+	if k.Offline {
 		return spend.State{}, ErrOffline
 	}
-	return r.Ledger(ctx, org)
+	return k.Ledger(ctx, org)
 }
+
+// Notice does nothing.
+func (keepable) Notice(context.Context, string, string, string) error { return nil }
 
 // Reserve implements filter.Ledger.
 func (l *ledger) Reserve(ctx context.Context, org string, p *spend.Plan, r spend.Reservation) (spend.Quote, error) {

@@ -17,9 +17,9 @@ import (
 // are, as the latest pass over their ledgers found them when it began. Keys are left out,
 // which can be many.
 type balances struct {
-	now   func() time.Time
+	*Deps
+
 	valid time.Duration
-	plan  func(org string) *spend.Plan // nil for none
 
 	mu   sync.Mutex // guards last
 	last map[string]balance
@@ -38,8 +38,8 @@ type balanceRow struct {
 	budgets []spend.Fullness
 }
 
-func newBalances(m metric.Meter, now func() time.Time, valid time.Duration, plan func(org string) *spend.Plan) *balances {
-	b := &balances{now: now, valid: valid, plan: plan, last: make(map[string]balance)}
+func newBalances(d *Deps, valid time.Duration) *balances {
+	b, m := &balances{Deps: d, valid: valid, last: make(map[string]balance)}, d.Meter
 	burn := telemetry.Must(m.Float64ObservableGauge("tollgate.spend.burn", metric.WithUnit("USD"),
 		metric.WithDescription("Cost per hour of running resources.")))
 	limit := telemetry.Must(m.Float64ObservableGauge("tollgate.budget.limit", metric.WithDescription("Ceilings of budgets, in USD or in number.")))
@@ -61,11 +61,7 @@ func newBalances(m metric.Meter, now func() time.Time, valid time.Duration, plan
 }
 
 // saw takes the state that a pass found.
-func (b *balances) saw(org string, s *spend.State) {
-	plan := b.plan(org)
-	if plan == nil {
-		return
-	}
+func (b *balances) saw(org string, plan *spend.Plan, s *spend.State) {
 	found := slices.Clone(s.Balances)
 	if !slices.ContainsFunc(found, func(of spend.Balance) bool { return of.Scope.Kind == spend.KindOrg }) {
 		found = append(found, spend.Balance{Scope: spend.Scope{Kind: spend.KindOrg}}) // it has spent nothing yet
@@ -84,7 +80,7 @@ func (b *balances) saw(org string, s *spend.State) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.last[org] = balance{b.now(), rows}
+	b.last[org] = balance{b.Now(), rows}
 }
 
 // current returns the rows of recent passes.
@@ -92,7 +88,7 @@ func (b *balances) current() (rows []balanceRow) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for org, found := range b.last {
-		if b.now().Sub(found.at) > b.valid {
+		if b.Now().Sub(found.at) > b.valid {
 			delete(b.last, org)
 			continue
 		}

@@ -41,14 +41,14 @@ func (l Rows) Release(ctx context.Context, org, hold, reason string) (*admin.Hol
 		return nil, row.BadRequestError{Reason: fmt.Sprintf("organisation %s has no hold with the id %q", org, hold)}
 	}
 	h := &state.Holds[i]
-	_, dead := l.m.deps.Dead(ctx, h.Holder.Incarnation)
-	if ends := h.At.Add(l.m.Outbox.Patience); !h.Open && !dead && state.Now.Before(ends) {
+	_, dead := l.m.deps.Intents.Dead(ctx, h.Holder.Incarnation)
+	if ends := h.At.Add(l.m.Books.Patience); !h.Open && !dead && state.Now.Before(ends) {
 		return nil, row.BadRequestError{Reason: "the call of this hold may be under way until " + ends.UTC().Format(time.RFC3339)}
 	}
 	if err := store.Settle(ctx, org, &spend.Settlement{Hold: h.ID, End: spend.Release}); err != nil {
 		return nil, err
 	}
-	if err := l.m.deps.Intents.Forget(ctx, org, h.ID); err != nil {
+	if err := l.m.deps.Intents.Store().Forget(ctx, org, h.ID); err != nil {
 		return nil, err
 	}
 	l.m.deps.Logger.InfoContext(ctx, "reservation released by an operator", "org", org, "hold", h.ID, "operation", h.About.Operation,

@@ -11,41 +11,21 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
-	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies/spend"
-	"github.com/tollgate-dev/tollgate/ratelimit"
+	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// newImages makes the memory of ledgers, which reports lost ones: by a line of
-// the log, a count and a webhook.
-func (m *Money) newImages(store interface {
-	spend.Store
-	spend.Notices
-},
-) *spend.Images {
-	count := m.countLosses()
-	return &spend.Images{
-		Store: store, Notices: store, Gateway: m.deps.Gateway, Peers: m.deps.Limits.Alive, Recorded: m.recorded, Logger: m.deps.Logger, Now: m.deps.Now,
-		Alone: m.deps.Alone, Patience: peerPatience, Late: m.late(),
-		Sweep: func(ctx context.Context, org string) error { return m.Outbox.Sweep(ctx, org) },
-		Told: func(ctx context.Context, org string, l *spend.Loss) {
-			count(org, l.Lost)
-			m.deps.Alerts.Lost(ctx, org, lossOf(l))
-		},
-	}
-}
-
-// openJournal opens the journal of owners in the state directory, and has the images recover from it. Installations that share a
+// openJournal opens the journal of owners in the state directory, nil without one. Installations that share a
 // directory have different journals. A gateway whose journal cannot be opened serves without one.
-func (m *Money) openJournal(cfg *settings.Config, images *spend.Images) {
-	if m.deps.State == "" {
-		return
+func openJournal(cfg *settings.Config, d *Deps) *spend.Journal {
+	if d.State == "" {
+		return nil
 	}
 	of := sha256.Sum256([]byte(cfg.Platform.BaseURL + "\n" + cfg.Redis.Prefix.Spend()))
-	journal, err := spend.OpenJournal(m.deps.State, fmt.Sprintf("owners-%x", of[:4]), m.deps.Logger)
-	telemetry.Must(m.deps.Meter.Int64ObservableGauge("tollgate.ledger.journal_broken",
+	journal, err := spend.OpenJournal(d.State, fmt.Sprintf("owners-%x", of[:4]), d.Accounts, d.Logger)
+	telemetry.Must(d.Meter.Int64ObservableGauge("tollgate.ledger.journal_broken",
 		metric.WithDescription("1 while the journal of owners cannot be written."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			broken := int64(0)
@@ -56,59 +36,44 @@ func (m *Money) openJournal(cfg *settings.Config, images *spend.Images) {
 			return nil
 		})))
 	if err != nil {
-		m.deps.Logger.Error("journal of owners cannot be opened; owners are lost if Redis and all gateways are lost together", "error", err.Error())
-		return
+		d.Logger.Error("journal of owners cannot be opened; owners are lost if Redis and all gateways are lost together", "error", err.Error())
+		return nil
 	}
-	journal.Position = m.accounts.Seen
-	m.Journal, images.Journal = journal, journal
-	images.Recover(m.accounts.Saw)
+	return journal
 }
 
-// countLosses counts losses of ledgers, from 0 on, so that a first loss is an
-// increase; count is told of each.
-func (m *Money) countLosses() (count func(org string, l spend.Lost)) {
-	type loss struct {
-		org  string
-		lost spend.Lost
-	}
-	var mu sync.Mutex // guards counts
-	counts := make(map[loss]int64)
-	meter := m.deps.Meter
-	losses := telemetry.Must(meter.Int64ObservableCounter("tollgate.ledger.losses", metric.WithDescription("Ledgers of spending that the store has lost, or a part of them.")))
-	telemetry.Must(meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		if m.deps.Config() == nil {
-			return nil // it is not serving yet
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		for _, org := range m.budgeted() {
-			for _, l := range spend.Losses() {
-				o.ObserveInt64(losses, counts[loss{org, l}], metric.WithAttributes(attribute.String("org", org), attribute.String("lost", string(l))))
+// losses counts losses of ledgers, from 0 on, so that a first loss is an increase.
+type losses struct {
+	mu     sync.Mutex // guards counts
+	counts map[loss]int64
+}
+
+// loss is a part of an organisation's ledger.
+type loss struct {
+	org  string
+	lost spend.Lost
+}
+
+func newLosses(d *Deps) *losses {
+	l := &losses{counts: make(map[loss]int64)}
+	count := telemetry.Must(d.Meter.Int64ObservableCounter("tollgate.ledger.losses", metric.WithDescription("Ledgers of spending that the store has lost, or a part of them.")))
+	telemetry.Must(d.Meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for _, org := range d.Budgeted() {
+			for _, lost := range spend.Losses() {
+				o.ObserveInt64(count, l.counts[loss{org, lost}], metric.WithAttributes(attribute.String("org", org), attribute.String("lost", string(lost))))
 			}
 		}
 		return nil
-	}, losses))
-	return func(org string, l spend.Lost) {
-		mu.Lock()
-		defer mu.Unlock()
-		counts[loss{org, l}]++
-	}
+	}, count))
+	return l
 }
 
-// late returns what reports reservations that this gateway restored into a ledger that had been completed without them, so that
-// budgets may be exceeded.
-func (m *Money) late() func(ctx context.Context, org string, holds []spend.Hold) {
-	count := telemetry.Must(m.deps.Meter.Int64Counter("tollgate.ledger.restored_late",
-		metric.WithDescription("Reservations restored into a ledger that was rebuilt without them, because this gateway was not heard in time.")))
-	return func(ctx context.Context, org string, holds []spend.Hold) {
-		count.Add(ctx, int64(len(holds)), metric.WithAttributes(attribute.String("org", org)))
-		for i := range holds {
-			h := &holds[i]
-			m.deps.Logger.WarnContext(ctx, "reservation restored after the ledger was rebuilt; budgets may be exceeded", "org", org, "hold", h.ID,
-				"operation", h.About.Operation, "decision", h.About.Decision)
-			m.deps.Did(org, h.Owner, h.About.Operation, h.Resource, "reservation "+h.ID+" restored after the ledger was rebuilt; budgets may be exceeded")
-		}
-	}
+func (l *losses) add(org string, lost spend.Lost) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.counts[loss{org, lost}]++
 }
 
 // peerPatience is how long a rebuild waits for what other gateways remember: as long as
@@ -118,7 +83,7 @@ const peerPatience = 5 * time.Second
 // Proving is the limiter's store. Before it restores counts that another server has lost,
 // the losses of ledgers are found out.
 type Proving struct {
-	ratelimit.Store
+	*redisstore.Store
 
 	// Prove finds out the losses of ledgers.
 	Prove func(ctx context.Context) error
@@ -133,38 +98,13 @@ func (p Proving) Restore(ctx context.Context, gateway string, within time.Durati
 }
 
 // Prove finds out which ledgers the store has lost.
-func (m *Money) Prove(ctx context.Context) error { return m.accounts.Prove(ctx, m.budgeted()) }
+func (m *Money) Prove(ctx context.Context) error {
+	return m.deps.Accounts.Prove(ctx, m.deps.Budgeted())
+}
 
 func lossOf(l *spend.Loss) *admin.Loss {
 	if l == nil {
 		return nil
 	}
 	return &admin.Loss{Lost: string(l.Lost), Reason: l.Lost.String(), At: l.At, Rebuilt: timeOf(l.Rebuilt), Returned: l.Returned, Unowned: l.Unowned}
-}
-
-// recorded is the word of the audit log, if there is one, on resources.
-func (m *Money) recorded(ctx context.Context, org string, ids []string) map[string]spend.Owned {
-	o, cfg := m.org(org), m.deps.Config().Audit
-	if o == nil || cfg.File == nil {
-		return nil
-	}
-	made, err := audit.Makers(org, audit.Files(cfg.File)...)
-	if err != nil {
-		m.deps.Logger.WarnContext(ctx, "the audit log cannot be read for the owners of resources", "org", org, "error", err.Error())
-		return nil
-	}
-	all := make(map[string]spend.Owned)
-	for _, id := range ids {
-		r, known := made[id]
-		if !known {
-			continue
-		}
-		if k := o.Key(r.Key); k != nil && r.Team == "" {
-			r.Team = k.Team
-		}
-		all[id] = spend.Owned{
-			Owner: spend.Owner{Team: r.Team, Key: r.Key}, About: spend.About{Operation: r.Operation, Decision: r.Decision, Labels: spend.Labels(r.Labels)},
-		}
-	}
-	return all
 }

@@ -2,7 +2,6 @@ package money
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"slices"
@@ -45,40 +44,20 @@ func (n *names) changed(o *settings.Org) bool {
 	return !known || sum != n.seen[o.ID]
 }
 
-// moves returns the moves of an organisation's configuration.
-func (m *Money) moves(org string) []spend.Move {
-	if p := m.plan(org); p != nil {
-		return p.Moves
-	}
-	return nil
-}
-
-// carry makes a move of the configuration, rebuilding a ledger that is not complete.
-func (m *Money) carry(ctx context.Context, org string, move spend.Move) error {
-	_, err := m.Books.Carry(ctx, org, move, "")
-	if errors.Is(err, spend.ErrUnavailable) {
-		if rebuilt := m.Books.Rebuild(ctx, org); rebuilt != nil {
-			return rebuilt
-		}
-		_, err = m.Books.Carry(ctx, org, move, "")
-	}
-	return err
-}
-
 // Configured compares the ledgers with the teams and keys of the configuration in force, where these have changed. It has
 // the moves made, and warns about everything that stays under a name that is not configured: no team's budget counts it.
 func (m *Money) Configured(ctx context.Context) {
 	orgs := m.deps.Config().Orgs
 	for i := range orgs {
 		o := m.org(orgs[i].ID) // has the keys made at run time
-		plan := m.plan(orgs[i].ID)
+		plan := m.deps.Plan(orgs[i].ID)
 		if o == nil || plan == nil || !m.names.changed(o) {
 			continue
 		}
 		if len(plan.Moves) > 0 {
 			m.Books.Kick(o.ID)
 		}
-		state, err := m.accounts.Show(ctx, o.ID)
+		state, err := m.deps.Accounts.Show(ctx, o.ID)
 		if err != nil || ctx.Err() != nil {
 			continue // the store's failures are seen elsewhere
 		}

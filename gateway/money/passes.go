@@ -15,7 +15,8 @@ import (
 // passes measures the findings of passes over ledgers. The gateway that makes them
 // measures; another one's last word ends with the next pass but one.
 type passes struct {
-	now   func() time.Time
+	*Deps
+
 	valid time.Duration
 	drift metric.Int64Counter
 	sums  metric.Int64Counter
@@ -31,39 +32,41 @@ type pass struct {
 	report spend.Report
 }
 
-func newPasses(m metric.Meter, now func() time.Time, valid time.Duration) *passes {
-	p := &passes{now: now, valid: valid, last: make(map[string]pass)}
+func newPasses(d *Deps, valid time.Duration) *passes {
+	p, m := &passes{Deps: d, valid: valid, last: make(map[string]pass)}, d.Meter
 	p.drift = telemetry.Must(m.Int64Counter("tollgate.ledger.drift",
 		metric.WithDescription("Resources that the ledger had otherwise than the platform: adopted, removed or changed without the gateway.")))
 	p.sums = telemetry.Must(m.Int64Counter("tollgate.ledger.repairs",
 		metric.WithDescription("Sums of scopes that differed from what they are sums of, and were repaired.")))
 	p.bills = telemetry.Must(m.Float64Counter("tollgate.ledger.corrected", metric.WithUnit("USD"),
 		metric.WithDescription("By how much what was counted was corrected, because the platform has billed more or less.")))
-	for _, g := range []struct {
-		name, description string
-		value             func(r spend.Report) int
-	}{
-		{"tollgate.ledger.open", "Reservations of calls whose end is not known.", func(r spend.Report) int { return r.Open }},
-		{"tollgate.ledger.missing", "Resources that the platform's list lacks and that are not known to be gone.", func(r spend.Report) int { return r.Missing }},
-		{"tollgate.ledger.implausible", "Resources for which the platform's list has an impossible value, such as a count of 0 GPUs.", func(r spend.Report) int { return r.Implausible }},
-		{"tollgate.ledger.unowned", "Resources that count for the organisation alone, because none of its callers made them.", func(r spend.Report) int { return r.Unowned }},
-	} {
-		telemetry.Must(m.Int64ObservableGauge(g.name, metric.WithDescription(g.description), metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			for org, pass := range p.last {
-				if p.now().Sub(pass.at) <= p.valid {
-					o.Observe(int64(g.value(pass.report)), metric.WithAttributes(attribute.String("org", org)))
-				}
-			}
-			return nil
-		})))
+	gauge := func(name, description string) metric.Int64ObservableGauge {
+		return telemetry.Must(m.Int64ObservableGauge(name, metric.WithDescription(description)))
 	}
+	open := gauge("tollgate.ledger.open", "Reservations of calls whose end is not known.")
+	missing := gauge("tollgate.ledger.missing", "Resources that the platform's list lacks and that are not known to be gone.")
+	implausible := gauge("tollgate.ledger.implausible", "Resources for which the platform's list has an impossible value, such as a count of 0 GPUs.")
+	unowned := gauge("tollgate.ledger.unowned", "Resources that count for the organisation alone, because none of its callers made them.")
+	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for org, pass := range p.last {
+			if p.Now().Sub(pass.at) > p.valid {
+				continue
+			}
+			r, of := &pass.report, metric.WithAttributes(attribute.String("org", org))
+			o.ObserveInt64(open, int64(r.Open), of)
+			o.ObserveInt64(missing, int64(r.Missing), of)
+			o.ObserveInt64(implausible, int64(r.Implausible), of)
+			o.ObserveInt64(unowned, int64(r.Unowned), of)
+		}
+		return nil
+	}, open, missing, implausible, unowned))
 	return p
 }
 
 // measureHolds measures the findings of looks at the holds of organisations.
-func measureHolds(m metric.Meter, status func() map[string]spend.HoldStatus) {
+func measureHolds(m metric.Meter, outbox *spend.Outbox) {
 	age := telemetry.Must(m.Float64ObservableGauge("tollgate.ledger.hold_age", metric.WithUnit("s"),
 		metric.WithDescription("Age of the oldest reservation of a call that is under way, and of one whose end is not known.")))
 	overdue := telemetry.Must(m.Int64ObservableGauge("tollgate.ledger.overdue",
@@ -71,7 +74,7 @@ func measureHolds(m metric.Meter, status func() map[string]spend.HoldStatus) {
 	queued := telemetry.Must(m.Int64ObservableGauge("tollgate.ledger.queued",
 		metric.WithDescription("Ends of this gateway's calls that the ledger's store has not taken yet.")))
 	telemetry.Must(m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		for org, s := range status() {
+		for org, s := range outbox.Status() {
 			of := attribute.String("org", org)
 			o.ObserveFloat64(age, s.Noted.Seconds(), metric.WithAttributes(of, attribute.String("state", "noted")))
 			o.ObserveFloat64(age, s.Open.Seconds(), metric.WithAttributes(of, attribute.String("state", "open")))
@@ -82,16 +85,16 @@ func measureHolds(m metric.Meter, status func() map[string]spend.HoldStatus) {
 	}, age, overdue, queued))
 }
 
-// repaired is told of sums that were repaired.
-func (p *passes) repaired(ctx context.Context, org string, d []spend.Difference) {
-	p.sums.Add(ctx, int64(len(d)), metric.WithAttributes(attribute.String("org", org)))
+// repaired counts the sums that a pass has repaired.
+func (p *passes) repaired(ctx context.Context, org string, n int) {
+	p.sums.Add(ctx, int64(n), metric.WithAttributes(attribute.String("org", org)))
 }
 
 // done takes the report of each pass, and returns the one before.
-func (p *passes) done(ctx context.Context, org string, r spend.Report) spend.Report {
+func (p *passes) done(ctx context.Context, org string, r *spend.Report) spend.Report {
 	p.mu.Lock()
 	before := p.last[org].report
-	p.last[org] = pass{p.now(), r}
+	p.last[org] = pass{p.Now(), *r}
 	p.mu.Unlock()
 	for direction, micro := range map[string]int64{"more": r.Corrected.More, "less": r.Corrected.Less} {
 		p.bills.Add(ctx, float64(micro)/1e6, metric.WithAttributes(attribute.String("org", org), attribute.String("direction", direction)))
@@ -108,19 +111,19 @@ func (p *passes) done(ctx context.Context, org string, r spend.Report) spend.Rep
 // WarnOfStore says in the log why the store may lose the ledger, if an organisation
 // has budgets.
 func (m *Money) WarnOfStore(ctx context.Context) {
-	if len(m.budgeted()) == 0 {
+	if !m.HasBudgets() {
 		return
 	}
 	if m.Journal == nil {
 		m.deps.Logger.WarnContext(ctx, "owners of resources are lost if Redis and all gateways are lost together: the gateway has no journal of owners; "+
 			"set --state or STATE_DIRECTORY to a directory that outlives the process")
 	}
-	risks, err := m.accounts.DurabilityRisks(ctx)
+	risks, err := m.deps.Accounts.DurabilityRisks(ctx)
 	if err != nil {
 		m.deps.Logger.DebugContext(ctx, "it is not known whether the store persists", "error", err.Error())
 	}
 	prefix := m.deps.Config().Redis.Prefix.Earlier()
-	earlier, err := m.accounts.Earlier(ctx, prefix, m.budgeted())
+	earlier, err := m.deps.Accounts.Earlier(ctx, prefix, m.deps.Budgeted())
 	if err != nil {
 		m.deps.Logger.DebugContext(ctx, "cannot look for ledgers of earlier versions", "error", err.Error())
 	}

@@ -30,6 +30,7 @@ type Desk struct {
 	lease  lease
 	ends   outbox
 	memory memory
+	alive  func() []string // nil if no other gateway can share the store
 	// started is the time from which this gateway can have heard others.
 	started time.Time
 
@@ -67,16 +68,23 @@ const stranger = "?"
 // Follow sets the name under which this gateway restores intents that the store has lost, and what returns the names of the gateways that
 // are alive; nil means that no other gateway can share the store. It is called before the desk is used.
 func (d *Desk) Follow(name string, alive func() []string) {
-	d.store.Follow(name, &d.memory, func() []string {
-		switch {
-		case alive == nil:
-			return nil
-		case time.Since(d.started) < Death:
-			return append(alive(), stranger)
-		}
-		return alive()
-	})
+	d.alive = alive
+	d.store.Follow(name, d)
 }
+
+// Peers implements redisstore.Gateway.
+func (d *Desk) Peers() []string {
+	switch {
+	case d.alive == nil:
+		return nil
+	case time.Since(d.started) < Death:
+		return append(d.alive(), stranger)
+	}
+	return d.alive()
+}
+
+// Remembered implements redisstore.Gateway.
+func (d *Desk) Remembered(org string) []spend.Remembered { return d.memory.all(org) }
 
 // Wish returns what equal requests have in common.
 func (d *Desk) Wish(org, owner, print string) intent.Wish {

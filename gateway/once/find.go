@@ -108,8 +108,8 @@ func dated(kind operation.Kind) bool {
 // claimOf names a resource for claims.
 func claimOf(kind operation.Kind, id string) string { return string(kind) + "/" + id }
 
-// ClaimHold makes a resource that of a hold's call; see [spend.Reconciler].
-func (d *Desk) ClaimHold(ctx context.Context, org string, f *spend.Found, h *spend.Hold) (bool, error) {
+// ClaimFound gives a resource that the ledger has found to a hold's call, and reports whether it belongs to that call.
+func (d *Desk) ClaimFound(ctx context.Context, org string, f *spend.Found, h *spend.Hold) (bool, error) {
 	w := intent.Wish{Org: org, Owner: h.Owner.Key, Like: d.Like(org, looks(f.Kind, h.About.Name, h.About.Print))}
 	return d.Claim(ctx, &w, &intent.Intent{ID: h.ID, Name: h.About.Name}, claimOf(f.Kind, f.ID))
 }

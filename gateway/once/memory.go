@@ -17,7 +17,6 @@ const (
 )
 
 // memory holds the intents of this gateway's calls, and their latest ends, so that they can be restored when the store loses them.
-// It implements redisstore.Memory.
 type memory struct {
 	now func() time.Time
 
@@ -107,13 +106,13 @@ func (m *memory) forget() {
 	}
 }
 
-// Remembered implements redisstore.Memory.
-func (m *memory) Remembered(org string, restore func([]spend.Remembered) error) error {
+// all returns the intents of an organisation.
+func (m *memory) all(org string) []spend.Remembered {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	all := make([]spend.Remembered, 0, len(m.orgs[org]))
 	for _, r := range m.orgs[org] {
 		all = append(all, r.Remembered)
 	}
-	m.mu.Unlock()
-	return restore(all)
+	return all
 }

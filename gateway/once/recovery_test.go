@@ -163,12 +163,9 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	count := func(want int) {
 		t.Helper()
-		_ = m.Remembered("acme", func(all []spend.Remembered) error {
-			if len(all) != want {
-				t.Errorf("%d intents are remembered, want %d", len(all), want)
-			}
-			return nil
-		})
+		if n := len(m.all("acme")); n != want {
+			t.Errorf("%d intents are remembered, want %d", n, want)
+		}
 	}
 	count(maxRemembered + 1)
 	now = now.Add(intent.TTL)

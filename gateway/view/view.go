@@ -59,3 +59,17 @@ func (c *Current) Plan(org string) *spend.Plan {
 	}
 	return nil
 }
+
+// Budgeted returns the organisations that have budgets, in the order of the configuration.
+func (c *Current) Budgeted() (ids []string) {
+	v := c.Load()
+	if v == nil {
+		return nil
+	}
+	for i := range v.Config.Orgs {
+		if id := v.Config.Orgs[i].ID; v.Plans[id] != nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}

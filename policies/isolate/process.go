@@ -166,7 +166,7 @@ type watch struct {
 	memory   int64 // bound of the job
 	bound    atomic.Int64
 	deadline time.Duration // of processor time
-	end      func(cause error)
+	end      context.CancelCauseFunc
 }
 
 // ready moves the bound to what the child takes now and the job may take.

@@ -13,12 +13,10 @@ import (
 
 // relation is a demand on a parameter by the value of another.
 type relation struct {
-	name, other string
-	// holds reports what of the value contradicts that of the other.
-	holds func(found *fault.Found, r relation, value, other any)
+	demand, name, other string
 }
 
-// demands are the relations there are, by their names in METADATA: a number that is
+// demands are the relations there are, by their names in METADATA, each with what reports contradictions: a number that is
 // at most another, a list whose values are all in another or none of them, a value
 // that is not another's, and a text that matches a pattern.
 func demands() map[string]func(*fault.Found, relation, any, any) {
@@ -30,8 +28,7 @@ func demands() map[string]func(*fault.Found, relation, any, any) {
 // relationsOf reads the relations of METADATA, each a map of a parameter to another.
 func relationsOf(custom, specs map[string]any) ([]relation, error) {
 	var out []relation
-	known := demands()
-	for _, demand := range slices.Sorted(maps.Keys(known)) {
+	for _, demand := range slices.Sorted(maps.Keys(demands())) {
 		object, ok := custom[demand].(map[string]any)
 		if custom[demand] != nil && !ok {
 			return nil, fmt.Errorf("%s: not a map of parameters", demand)
@@ -41,7 +38,7 @@ func relationsOf(custom, specs map[string]any) ([]relation, error) {
 			if specs[name] == nil || specs[other] == nil {
 				return nil, fmt.Errorf("%s: %s or %v is not a parameter", demand, name, object[name])
 			}
-			out = append(out, relation{name, other, known[demand]})
+			out = append(out, relation{demand, name, other})
 		}
 	}
 	return out, nil
@@ -50,8 +47,9 @@ func relationsOf(custom, specs map[string]any) ([]relation, error) {
 // contradictions reports values that contradict another parameter's.
 func contradictions(relations []relation, given map[string]any) []error {
 	var found fault.Found
+	known := demands()
 	for _, r := range relations {
-		r.holds(&found, r, given[r.name], given[r.other])
+		known[r.demand](&found, r, given[r.name], given[r.other])
 	}
 	return found
 }

@@ -46,13 +46,7 @@ type Alerts struct {
 	Notices Notices
 	// History gives the usual costs.
 	History *History
-	// Plan returns the budgets of an organisation, nil for none.
-	Plan func(org string) *Plan
-	// Tell tells of an alert.
-	Tell func(ctx context.Context, a Alert) error
-	// Go runs the work that Look does not wait for.
-	Go     func(f func())
-	Logger *slog.Logger
+	Logger  *slog.Logger
 
 	busy sync.Map // organisations that are being told of
 }
@@ -60,47 +54,36 @@ type Alerts struct {
 // alertTimeout bounds how long telling the alerts of one look may take.
 const alertTimeout = 5 * time.Minute
 
-// Look compares the budgets of an organisation with the spend, and the hour with
-// its usual. It does not wait for the telling.
-func (a *Alerts) Look(ctx context.Context, org string, state *State) {
-	plan := a.Plan(org)
-	if plan == nil {
-		return
-	}
-	alerts := plan.alerts(org, state)
-	if len(alerts) == 0 && plan.Unusual.Times == 0 {
-		return
-	}
+// Tell compares the budgets of an organisation with the spend, and the hour with its usual, and calls tell with each new alert until tell
+// returns an error. It does nothing while another Tell about the organisation lasts.
+func (a *Alerts) Tell(ctx context.Context, org string, p *Plan, state *State, tell func(context.Context, *Alert) error) error {
 	if _, busy := a.busy.LoadOrStore(org, true); busy {
-		return
+		return nil
 	}
-	a.Go(func() {
-		defer a.busy.Delete(org)
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), alertTimeout)
-		defer cancel()
-		if plan.Unusual.Times > 0 {
-			unusual, err := a.History.unusual(ctx, org, plan.Unusual, state)
-			if err != nil {
-				a.Logger.WarnContext(ctx, "it is not known whether an hour is unusual", "org", org, "error", err.Error())
-			}
-			alerts = append(alerts, unusual...)
+	defer a.busy.Delete(org)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), alertTimeout)
+	defer cancel()
+	alerts := p.alerts(org, state)
+	if p.Unusual.Times > 0 {
+		unusual, err := a.History.unusual(ctx, org, p.Unusual, state)
+		if err != nil {
+			a.Logger.WarnContext(ctx, "it is not known whether an hour is unusual", "org", org, "error", err.Error())
 		}
-		if err := a.tell(ctx, org, alerts); err != nil {
-			a.Logger.WarnContext(ctx, "an alert was not delivered", "org", org, "error", err.Error())
-		}
-	})
-}
-
-func (a *Alerts) tell(ctx context.Context, org string, alerts []Alert) error {
+		alerts = append(alerts, unusual...)
+	}
+	if len(alerts) == 0 {
+		return nil
+	}
 	noticed, err := a.Notices.Noticed(ctx, org)
 	if err != nil {
 		return err
 	}
-	for _, alert := range alerts {
+	for i := range alerts {
+		alert := &alerts[i]
 		if noticed[alert.name] >= alert.rank {
 			continue
 		}
-		if err := a.Tell(ctx, alert); err != nil {
+		if err := tell(ctx, alert); err != nil {
 			return err
 		}
 		if err := a.Notices.Notice(ctx, org, alert.name, alert.rank); err != nil {

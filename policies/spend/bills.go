@@ -27,10 +27,8 @@ type Bill struct {
 // [Posting.Version] keeps two gateways from posting the same difference. It is safe
 // for concurrent use.
 type Bills struct {
-	Store   Store
-	Notices Notices
-	// List returns the bills of the whole hours in a range, without those that are 0.
-	List func(ctx context.Context, org string, from, to time.Time) ([]Bill, error)
+	Store    Store
+	Platform Platform
 	// After is how long after its end an hour is closed; 0 corrects nothing.
 	After     time.Duration
 	Retention Retention
@@ -66,10 +64,10 @@ const (
 // Follow compares the hours that have closed since the last time, and those that may
 // have been revised. It begins with the first whole hour after it was first called.
 func (b *Bills) Follow(ctx context.Context, org string, now time.Time) (c Corrected, err error) {
-	if b == nil || b.After == 0 {
+	if b.After == 0 {
 		return c, nil
 	}
-	noticed, err := b.Notices.Noticed(ctx, org)
+	noticed, err := b.Store.Noticed(ctx, org)
 	if err != nil {
 		return c, err
 	}
@@ -100,7 +98,7 @@ func (b *Bills) Follow(ctx context.Context, org string, now time.Time) (c Correc
 		to = step
 	}
 	b.asked.Store(org, now)
-	bills, err := b.List(ctx, org, from, to)
+	bills, err := b.Platform.Bills(ctx, org, from, to)
 	if err != nil {
 		return c, fmt.Errorf("bills of %s: %w", org, err)
 	}
@@ -119,12 +117,12 @@ func (b *Bills) Follow(ctx context.Context, org string, now time.Time) (c Correc
 
 // compared remembers the range that was compared.
 func (b *Bills) compared(ctx context.Context, org string, first, last time.Time) error {
-	return b.Notices.Notice(ctx, org, billsNotice, span(first, last))
+	return b.Store.Notice(ctx, org, billsNotice, span(first, last))
 }
 
 // lost is called before a ledger is rebuilt. It notes which roll-ups the store has lost with it: all since the latest that it has.
 func (b *Bills) lost(ctx context.Context, org string, state *State) error {
-	if b == nil || b.After == 0 || state.Lost != LostAll && state.Lost != LostChanges && state.Lost != LostServer {
+	if b.After == 0 || state.Lost != LostAll && state.Lost != LostChanges && state.Lost != LostServer {
 		return nil
 	}
 	from, to, err := b.gap(ctx, org)
@@ -146,17 +144,17 @@ func (b *Bills) lost(ctx context.Context, org string, state *State) error {
 	if from.IsZero() || since.Before(from) {
 		from = since
 	}
-	return b.Notices.Notice(ctx, org, gapNotice, span(from, end))
+	return b.Store.Notice(ctx, org, gapNotice, span(from, end))
 }
 
 // again has the hours since the beginning of the quarter compared, as far as roll-ups of hours are kept, after a ledger was rebuilt. Where no gateway remembered accrued
 // costs, the bills supply them.
 func (b *Bills) again(ctx context.Context, org string, state *State) error {
-	if b == nil || b.After == 0 {
+	if b.After == 0 {
 		return nil
 	}
 	if !slices.ContainsFunc(state.Balances, func(a Balance) bool { return a.Scope.Kind == KindOrg && a.Total > 0 }) {
-		if err := b.Notices.Notice(ctx, org, gapNotice, ""); err != nil {
+		if err := b.Store.Notice(ctx, org, gapNotice, ""); err != nil {
 			return err
 		}
 	}
@@ -173,7 +171,7 @@ func quarterOf(state *State) time.Time {
 
 // gap returns the range of hours whose roll-ups were lost; both are zero without one.
 func (b *Bills) gap(ctx context.Context, org string) (from, to time.Time, err error) {
-	noticed, err := b.Notices.Noticed(ctx, org)
+	noticed, err := b.Store.Noticed(ctx, org)
 	if err != nil || noticed[gapNotice] == "" {
 		return from, to, err
 	}

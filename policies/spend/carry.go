@@ -3,6 +3,7 @@ package spend
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -44,6 +45,18 @@ func (r *Reconciler) Carry(ctx context.Context, org string, m Move, request stri
 		return c, err
 	}
 	return r.carry(ctx, org, m, request, &state)
+}
+
+// carryNow makes a move of a plan. It rebuilds a ledger that is not complete.
+func (r *Reconciler) carryNow(ctx context.Context, org string, m Move) error {
+	_, err := r.Carry(ctx, org, m, "")
+	if errors.Is(err, ErrUnavailable) {
+		if rebuilt := r.Rebuild(ctx, org); rebuilt != nil {
+			return rebuilt
+		}
+		_, err = r.Carry(ctx, org, m, "")
+	}
+	return err
 }
 
 func (r *Reconciler) carry(ctx context.Context, org string, m Move, request string, state *State) (c Carried, err error) {
@@ -95,21 +108,21 @@ func (m Move) left(state *State) bool {
 }
 
 // carryAll makes the moves of an organisation's plan of which anything is left, and reports whether any was.
-func (r *Reconciler) carryAll(ctx context.Context, org string, state *State) (any bool, err error) {
-	if r.Moves == nil || !state.Complete {
+func (p *pass) carryAll(ctx context.Context, state *State) (any bool, err error) {
+	if p.plan == nil || !state.Complete {
 		return false, nil
 	}
-	for _, m := range r.Moves(org) {
+	for _, m := range p.plan.Moves {
 		if !m.left(state) {
 			continue
 		}
 		any = true
-		c, err := r.carry(ctx, org, m, "", state)
+		c, err := p.carry(ctx, p.org, m, "", state)
 		if err != nil {
 			return any, err
 		}
 		if c.Resources > 0 || c.Total > 0 {
-			r.Logger.InfoContext(ctx, "ledger follows a renamed team or moved key", "org", org, "from", m.From, "team", m.To, "key", m.Key, "resources", c.Resources, "pending", c.Pending)
+			p.Logger.InfoContext(ctx, "ledger follows a renamed team or moved key", "org", p.org, "from", m.From, "team", m.To, "key", m.Key, "resources", c.Resources, "pending", c.Pending)
 		}
 	}
 	return any, nil
@@ -122,8 +135,8 @@ type moved struct {
 }
 
 // ensure makes the moves that have not been made yet.
-func (m *moved) ensure(ctx context.Context, org string, moves []Move, carry func(context.Context, string, Move) error) error {
-	if len(moves) == 0 || carry == nil {
+func (m *moved) ensure(ctx context.Context, org string, moves []Move, books *Loop) error {
+	if len(moves) == 0 || books == nil {
 		return nil
 	}
 	m.mu.Lock()
@@ -133,7 +146,7 @@ func (m *moved) ensure(ctx context.Context, org string, moves []Move, carry func
 		if m.done[key] {
 			continue
 		}
-		if err := carry(ctx, org, move); err != nil {
+		if err := books.carryNow(ctx, org, move); err != nil {
 			return err
 		}
 		if m.done == nil {

@@ -10,7 +10,7 @@ import (
 
 // deadlines stops and terminates the pods whose deadlines have passed, and reports the time until the next deadline.
 // A stop is made once: whoever starts the pod again keeps it. Each pass tries again what failed.
-func (e *Enforcer) deadlines(ctx context.Context, p *pass) error {
+func (p *pass) deadlines(ctx context.Context) error {
 	now := p.state.Now.Unix()
 	var errs []error
 	for id, f := range p.found {
@@ -25,40 +25,34 @@ func (e *Enforcer) deadlines(ctx context.Context, p *pass) error {
 		}
 		switch {
 		case r.About.EndAt != 0 && r.About.EndAt <= now:
-			errs = append(errs, e.terminate(ctx, p, r))
+			errs = append(errs, p.terminate(ctx, r))
 		case r.About.StopAt != 0 && r.About.StopAt <= now:
-			errs = append(errs, e.stopAt(ctx, p, r, f))
+			errs = append(errs, p.stopAt(ctx, r, f))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (e *Enforcer) terminate(ctx context.Context, p *pass, r *Record) error {
-	if err := e.Terminate(ctx, p.org, r.ID); err != nil {
+func (p *pass) terminate(ctx context.Context, r *Record) error {
+	if err := p.Platform.DeletePod(ctx, p.org, r.ID); err != nil {
 		return err
 	}
-	e.reached(ctx, p.org, r, true)
+	p.Events.Stopped(ctx, &Cause{Org: p.org, Deleted: true}, r)
 	_, err := Adjust(ctx, p.Store, p.org, &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Gone: true})
 	return err // the next pass will see it
 }
 
-func (e *Enforcer) stopAt(ctx context.Context, p *pass, r *Record, f *Found) error {
+func (p *pass) stopAt(ctx context.Context, r *Record, f *Found) error {
 	after := f.Amounts
 	if !f.Use.Stopped {
 		var err error
-		if after, err = e.Stop(ctx, p.org, r.ID); err != nil {
+		if after, err = p.Platform.StopPod(ctx, p.org, r.ID); err != nil {
 			return err
 		}
-		e.reached(ctx, p.org, r, false)
+		p.Events.Stopped(ctx, &Cause{Org: p.org}, r)
 	}
 	done := r.About
 	done.StopAt = 0
 	_, err := Adjust(ctx, p.Store, p.org, &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Amounts: after, Owner: &r.Owner, About: done})
 	return err
-}
-
-func (e *Enforcer) reached(ctx context.Context, org string, r *Record, terminated bool) {
-	if e.Deadline != nil {
-		e.Deadline(ctx, org, *r, terminated)
-	}
 }

@@ -13,26 +13,40 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
+// acting is a platform that fails or notes what it is asked for.
+type acting struct {
+	*reconciled
+
+	acts    []string
+	failing bool
+}
+
+func (a *acting) act(what, id string) error {
+	if a.failing {
+		return errors.New("502")
+	}
+	a.acts = append(a.acts, what+" "+id)
+	return nil
+}
+
+// StopPod implements spend.Platform.
+func (a *acting) StopPod(_ context.Context, _, id string) (spend.Amounts, error) {
+	return stopped, a.act("stop", id)
+}
+
+// DeletePod implements spend.Platform.
+func (a *acting) DeletePod(_ context.Context, _, id string) error { return a.act("terminate", id) }
+
+// Stopped implements spend.Events.
+func (a *acting) Stopped(_ context.Context, c *spend.Cause, r *spend.Record) {
+	a.acts = append(a.acts, fmt.Sprint("reached ", r.ID, " ", c.Deleted))
+}
+
 // Pods are stopped and terminated at their deadlines: a failed attempt is repeated, and a stop is made once.
 func TestDeadlines(t *testing.T) {
-	r := newReconciled(t)
-	var acts []string
-	failing := true
-	act := func(what, id string) error {
-		if failing {
-			return errors.New("502")
-		}
-		acts = append(acts, what+" "+id)
-		return nil
-	}
-	e := &spend.Enforcer{
-		Notices: r, Interval: time.Minute, Plan: func(string) *spend.Plan { return &spend.Plan{} },
-		Stop:      func(_ context.Context, _, id string) (spend.Amounts, error) { return stopped, act("stop", id) },
-		Terminate: func(_ context.Context, _, id string) error { return act("terminate", id) },
-		Deadline: func(_ context.Context, _ string, r spend.Record, terminated bool) {
-			acts = append(acts, fmt.Sprint("reached ", r.ID, " ", terminated))
-		},
-	}
+	r := &acting{reconciled: newReconciled(t), failing: true}
+	r.Budgets = &spend.Plan{}
+	books := spend.New(r.deps(r))
 	start := r.now
 	for id, about := range map[string]spend.About{
 		"p1": {Operation: "createPod", StopAt: start.Add(time.Hour).Unix(), EndAt: start.Add(2 * time.Hour).Unix()},
@@ -47,17 +61,17 @@ func TestDeadlines(t *testing.T) {
 	}
 	pass := func(at time.Duration, wantErr bool, next time.Duration, want ...string) {
 		t.Helper()
-		r.now, acts = start.Add(at), nil
-		if err := r.passWith(e); (err != nil) != wantErr {
+		r.now, r.acts = start.Add(at), nil
+		if err := r.passOf(books); (err != nil) != wantErr {
 			t.Fatalf("after %s: error %v", at, err)
 		}
-		if diff := cmp.Diff(want, acts); diff != "" || r.report.NextDeadline != next {
+		if diff := cmp.Diff(want, r.acts); diff != "" || r.report.NextDeadline != next {
 			t.Errorf("after %s: next deadline in %s, want %s; acts (-want +got):\n%s", at, r.report.NextDeadline, next, diff)
 		}
 	}
 	pass(59*time.Minute, false, time.Minute)
 	pass(time.Hour, true, time.Hour)
-	failing = false
+	r.failing = false
 	pass(61*time.Minute, false, 59*time.Minute, "stop p1", "reached p1 false")
 	for i := range r.found { // its owner starts it again
 		if r.found[i].ID == "p1" {

@@ -89,7 +89,7 @@ func (o *Outbox) Drain(ctx context.Context) (left int) {
 
 // look has the holds of all organisations looked at.
 func (o *Outbox) look() {
-	orgs := o.Orgs()
+	orgs := o.Gateway.Budgeted()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, org := range orgs {
@@ -150,7 +150,7 @@ func (o *Outbox) restore(ctx context.Context, org string, b *box) {
 	b.doubt = len(b.queue) > 0 || began.Sub(b.lost) < latePause
 	o.mu.Unlock()
 	if missed {
-		o.Doubt(org)
+		o.kicks.Kick(org)
 	}
 }
 
@@ -201,10 +201,10 @@ func (o *Outbox) batch(b *box, n int) []*queued {
 // current returns a queued settlement as it is to be delivered: the commit of a resource that was removed meanwhile removes it.
 func (o *Outbox) current(ctx context.Context, org string, q *queued) *Settlement {
 	s := q.Settlement
-	if o.Get == nil || s.End != Commit || s.Resource == "" || s.Gone || o.Now().Sub(q.since) < lag {
+	if s.End != Commit || s.Resource == "" || s.Gone || o.Now().Sub(q.since) < lag {
 		return &s
 	}
-	if f, err := o.Get(ctx, org, operation.Kind(s.Kind), s.Resource); err == nil && f == nil {
+	if f, err := o.Platform.Get(ctx, org, operation.Kind(s.Kind), s.Resource); err == nil && f == nil {
 		s.Gone, s.Amounts = true, Amounts{}
 	}
 	return &s
@@ -262,7 +262,7 @@ func (o *Outbox) sweep(ctx context.Context, org string, b *box) error {
 		if err = o.Store.Settle(ctx, org, &Settlement{Hold: h.ID, End: Release}); err == nil {
 			o.Logger.WarnContext(ctx, "a reservation was released that no call has in hand", "org", org, "hold", h.ID,
 				"operation", h.About.Operation, "decision", h.About.Decision)
-			o.Released(org, h)
+			o.Events.Released(org, h)
 		}
 	}
 	if err != nil {
@@ -288,7 +288,7 @@ func (o *Outbox) strays(ctx context.Context, org string, b *box) (stray []Hold, 
 	}
 	b.seen = o.status(b, &state)
 	for _, h := range state.Holds {
-		if h.Holder.Incarnation == o.Holder.Incarnation && !h.Open && !b.has(h.ID) {
+		if h.Holder.Incarnation == o.Self.Incarnation && !h.Open && !b.has(h.ID) {
 			stray = append(stray, h)
 		}
 	}
@@ -305,7 +305,7 @@ func (o *Outbox) status(b *box, state *State) (s HoldStatus) {
 			continue
 		}
 		s.Noted = max(s.Noted, age)
-		if h.Holder.Incarnation == o.Holder.Incarnation && age > o.Patience && b.has(h.ID) {
+		if h.Holder.Incarnation == o.Self.Incarnation && age > o.Patience && b.has(h.ID) {
 			s.Overdue++
 		}
 	}
@@ -315,7 +315,7 @@ func (o *Outbox) status(b *box, state *State) (s HoldStatus) {
 // Status returns the results of the latest looks, by organisation.
 func (o *Outbox) Status() map[string]HoldStatus {
 	all := make(map[string]HoldStatus)
-	for _, org := range o.Orgs() {
+	for _, org := range o.Gateway.Budgeted() {
 		all[org] = HoldStatus{}
 	}
 	o.mu.Lock()

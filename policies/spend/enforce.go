@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
@@ -52,40 +51,19 @@ type Excess struct {
 	Used, Limit int64
 }
 
-// Cause is why pods are stopped: a budget that is passed, or a pod that is idle. Of
-// other idle resources it is only told.
+// Cause is why pods are stopped: a budget that is passed, or a pod that is idle. Other idle resources are only reported. Without either,
+// the deadline of a pod has passed.
 type Cause struct {
-	Org string
-	// Excess or Idle is not nil.
+	Org    string
 	Excess *Excess
 	Idle   *IdleResource
 	// StopAt is when pods begin to be stopped, zero if none is.
 	StopAt time.Time
+	// Deleted says that the pod was deleted instead.
+	Deleted bool
 	// FirstSent is when the notice of a stop was first sent; attempts to deliver it again have the same FirstSent and a
 	// later StopAt.
 	FirstSent time.Time
-}
-
-// Enforcer stops pods of budgets that are passed, and idle ones. It stops and terminates pods at their deadlines.
-type Enforcer struct {
-	Notices Notices
-	// Plan returns the budgets of an organisation, nil for none.
-	Plan func(org string) *Plan
-	// Announce sends a notice that pods will be stopped, or that a resource is idle. It does not wait for the delivery, and
-	// calls ended with its outcome: nil if the receiver accepted the notice, or if the organisation has no receiver.
-	Announce func(ctx context.Context, c Cause, r Record, ended func(err error))
-	// Stopped reports that a pod was stopped. It does not wait for the delivery.
-	Stopped func(ctx context.Context, c Cause, r Record)
-	// Stop stops a pod and returns its remaining amounts.
-	Stop func(ctx context.Context, org, id string) (Amounts, error)
-	// Terminate deletes a pod. A pod that is gone already is no error.
-	Terminate func(ctx context.Context, org, id string) error
-	// Deadline reports that a pod was stopped, or terminated, at its deadline; nil ignores it.
-	Deadline func(ctx context.Context, org string, r Record, terminated bool)
-	// Interval is the time between two regular passes: the most idle time that one pass vouches for.
-	Interval time.Duration
-
-	sending sync.Map // names of notices being delivered, each after its organisation
 }
 
 // due is a cause with its consequences; without a cause, the notice under
@@ -95,31 +73,35 @@ type due struct {
 
 	name   string
 	notice time.Duration
-	// pods are stopped in their order until enough holds of the sum in use;
-	// a nil enough stops all.
-	pods   []*Record
-	sum    Amounts
-	enough func(sum Amounts) bool
+	// pods are stopped in their order until the sum in use is enough.
+	pods []*Record
+	sum  Amounts
+}
+
+// enough reports whether the amounts in use no longer exceed the budget of the cause. Costs of a period stay: they are never enough.
+func (d *due) enough() bool {
+	x := d.Excess
+	return x != nil && (x.Ceiling == PerHour && d.sum[Burn] <= x.Limit || x.Ceiling == MaxGPUs && d.sum[GPUs] <= x.Limit)
 }
 
 // enforce compares the platform's resources with the enforced budgets, and with
 // the idle resources.
-func (e *Enforcer) enforce(ctx context.Context, p *pass) error {
-	plan := e.Plan(p.org)
+func (p *pass) enforce(ctx context.Context) error {
+	plan := p.plan
 	if plan == nil || !p.state.Complete {
 		return nil
 	}
-	late := e.deadlines(ctx, p)
+	late := p.deadlines(ctx)
 	all := p.passed(plan)
 	if len(all) == 0 && plan.Idle.For == 0 {
 		return late
 	}
-	noticed, err := e.Notices.Noticed(ctx, p.org)
+	noticed, err := p.Store.Noticed(ctx, p.org)
 	if err != nil {
 		return errors.Join(late, err)
 	}
 	if plan.Idle.For > 0 {
-		idle, err := e.idle(ctx, p, &plan.Idle, noticed)
+		idle, err := p.idle(ctx, &plan.Idle, noticed)
 		if err != nil {
 			return errors.Join(late, err)
 		}
@@ -127,7 +109,7 @@ func (e *Enforcer) enforce(ctx context.Context, p *pass) error {
 	}
 	errs := []error{late}
 	for i := range all {
-		errs = append(errs, e.follow(ctx, p, &all[i], noticed[all[i].name]))
+		errs = append(errs, p.pursue(ctx, &all[i], noticed[all[i].name]))
 	}
 	return errors.Join(errs...)
 }
@@ -135,8 +117,8 @@ func (e *Enforcer) enforce(ctx context.Context, p *pass) error {
 // told is noticed of a cause that stops nothing.
 const told = "told"
 
-// follow announces a due action, does it when its time has come, or forgets it.
-func (e *Enforcer) follow(ctx context.Context, p *pass, d *due, noticed string) error {
+// pursue announces a due action, does it when its time has come, or forgets it.
+func (p *pass) pursue(ctx context.Context, d *due, noticed string) error {
 	at, err := time.Parse(time.RFC3339, noticed)
 	over := d.Excess == nil && d.Idle == nil
 	next := noticed
@@ -145,23 +127,23 @@ func (e *Enforcer) follow(ctx context.Context, p *pass, d *due, noticed string) 
 		next = ""
 	case d.notice == 0 && noticed == told:
 	case d.Idle != nil && (d.notice == 0 || err != nil):
-		return e.announce(ctx, p, d, noticed)
+		return p.announce(ctx, d, noticed)
 	case err != nil:
 		// A receiver that is down does not lift a limit in money: the stop follows all the same.
 		d.StopAt = p.state.Now.Add(d.notice).UTC()
 		next = d.StopAt.Format(time.RFC3339)
-		e.Announce(ctx, d.Cause, Record{}, func(error) {})
+		p.Events.Announce(ctx, &d.Cause, new(Record), func(error) {})
 	case !p.state.Now.Before(at):
 		d.StopAt = at
-		err := e.stop(ctx, p, d)
+		err := p.stop(ctx, d)
 		// The platform's lists may lag behind its answers.
 		next = p.state.Now.Add(listSlack).UTC().Format(time.RFC3339)
-		return errors.Join(err, e.Notices.Notice(ctx, p.org, d.name, next))
+		return errors.Join(err, p.Store.Notice(ctx, p.org, d.name, next))
 	}
 	if next == noticed {
 		return nil
 	}
-	return e.Notices.Notice(ctx, p.org, d.name, next)
+	return p.Store.Notice(ctx, p.org, d.name, next)
 }
 
 // sent begins the text that is noticed of an idle resource until its notice was delivered; the time of the first attempt
@@ -171,16 +153,16 @@ const sent = "sent "
 // announce sends the notice of an idle resource, unless an attempt is in progress, and records it once it was delivered.
 // Until then every pass sends it again, and nothing is stopped: a pod is stopped when d.notice has passed since the
 // delivery.
-func (e *Enforcer) announce(ctx context.Context, p *pass, d *due, noticed string) error {
+func (p *pass) announce(ctx context.Context, d *due, noticed string) error {
 	key := p.org + " " + d.name
-	if _, busy := e.sending.LoadOrStore(key, true); busy {
+	if _, busy := p.sending.LoadOrStore(key, true); busy {
 		return nil
 	}
 	first, again := strings.CutPrefix(noticed, sent)
 	if !again {
 		first = p.state.Now.UTC().Format(time.RFC3339)
-		if err := e.Notices.Notice(ctx, p.org, d.name, sent+first); err != nil {
-			e.sending.Delete(key)
+		if err := p.Store.Notice(ctx, p.org, d.name, sent+first); err != nil {
+			p.sending.Delete(key)
 			return err
 		}
 	}
@@ -189,8 +171,9 @@ func (e *Enforcer) announce(ctx context.Context, p *pass, d *due, noticed string
 		d.StopAt = p.state.Now.Add(d.notice).UTC()
 	}
 	began := time.Now()
-	e.Announce(ctx, d.Cause, p.record(d.Idle.ID), func(err error) {
-		defer e.sending.Delete(key)
+	about := p.record(d.Idle.ID)
+	p.Events.Announce(ctx, &d.Cause, &about, func(err error) {
+		defer p.sending.Delete(key)
 		if err != nil {
 			return
 		}
@@ -198,7 +181,7 @@ func (e *Enforcer) announce(ctx context.Context, p *pass, d *due, noticed string
 		if d.notice > 0 {
 			next = d.StopAt.Add(time.Since(began)).Format(time.RFC3339)
 		}
-		if err := e.Notices.Notice(context.WithoutCancel(ctx), p.org, d.name, next); err != nil {
+		if err := p.Store.Notice(context.WithoutCancel(ctx), p.org, d.name, next); err != nil {
 			p.Logger.WarnContext(ctx, "delivered notice not recorded: the next pass sends it again", "org", p.org, "resource", d.Idle.ID, "error", err.Error())
 		}
 	})
@@ -232,9 +215,6 @@ func (p *pass) passed(plan *Plan) []due {
 		if x := excess(plan, b, counted.sum); x != nil {
 			d.Cause = Cause{Org: p.org, Excess: x}
 			d.pods, d.sum = p.ordered(counted.list, over.Stop), counted.sum
-			d.enough = func(sum Amounts) bool {
-				return x.Ceiling == PerHour && sum[Burn] <= x.Limit || x.Ceiling == MaxGPUs && sum[GPUs] <= x.Limit
-			}
 		}
 		all = append(all, d)
 	}
@@ -306,20 +286,20 @@ func (p *pass) ordered(list []*Record, order Order) []*Record {
 }
 
 // stop stops pods until it is enough: all of them, if the budget is one of a period.
-func (e *Enforcer) stop(ctx context.Context, p *pass, d *due) error {
+func (p *pass) stop(ctx context.Context, d *due) error {
 	var errs []error
 	for _, r := range d.pods {
-		if d.enough != nil && d.enough(d.sum) {
+		if d.enough() {
 			break
 		}
-		after, err := e.Stop(ctx, p.org, r.ID)
+		after, err := p.Platform.StopPod(ctx, p.org, r.ID)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		d.sum.add(p.found[r.ID].Amounts, -1)
 		d.sum.add(after, 1)
-		e.Stopped(ctx, d.Cause, *r)
+		p.Events.Stopped(ctx, &d.Cause, r)
 		if _, err := Adjust(ctx, p.Store, p.org, &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Amounts: after, About: r.About}); err != nil {
 			errs = append(errs, err) // the next pass will see it
 		}

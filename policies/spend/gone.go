@@ -42,7 +42,7 @@ func (p *pass) look(ctx context.Context, kind, id string, changed time.Time) (f 
 	g.left--
 	ctx, cancel := context.WithDeadline(ctx, g.end)
 	defer cancel()
-	f, err := p.Get(ctx, p.org, operation.Kind(kind), id)
+	f, err := p.Platform.Get(ctx, p.org, operation.Kind(kind), id)
 	if err != nil {
 		p.Logger.DebugContext(ctx, "it is not known whether a resource is gone", "org", p.org, "kind", kind, "resource", id, "error", err.Error())
 		return nil, false

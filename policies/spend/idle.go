@@ -183,17 +183,18 @@ const (
 
 // Keeper leaves resources alone although they are idle, because their owners say so.
 type Keeper struct {
-	// Show returns the ledger of an organisation.
-	Show func(ctx context.Context, org string) (State, error)
-	// Notice is that of [Notices]; nil remembers nothing.
-	Notice func(ctx context.Context, org, name, value string) error
+	// Store is a [Store], or the part of one that a dry run reads.
+	Store interface {
+		Show(ctx context.Context, org string) (State, error)
+		Notice(ctx context.Context, org, name, value string) error
+	}
 }
 
 // Keep leaves a resource alone for a time although it is idle, and returns until when;
 // 0 ends that. May refuses, with the error that Keep then returns. It returns
 // [ErrNoResource] for a resource missing from the ledger.
 func (k *Keeper) Keep(ctx context.Context, org, id string, length time.Duration, may func(*Record) error) (until time.Time, err error) {
-	state, err := k.Show(ctx, org)
+	state, err := k.Store.Show(ctx, org)
 	if err != nil {
 		return until, err
 	}
@@ -212,10 +213,7 @@ func (k *Keeper) Keep(ctx context.Context, org, id string, length time.Duration,
 		until = state.Now.Add(length).Truncate(time.Second).UTC()
 		value = until.Format(time.RFC3339)
 	}
-	if k.Notice == nil {
-		return until, nil
-	}
-	return until, k.Notice(ctx, org, keepPrefix+id, value)
+	return until, k.Store.Notice(ctx, org, keepPrefix+id, value)
 }
 
 // List returns the resources that the last look found idle for long enough, and when that was, from
@@ -259,13 +257,13 @@ func (i *Idle) list(s *sightings, noticed map[string]string) (list []IdleResourc
 }
 
 // idle brings the idle resources up to date and returns the consequences.
-func (e *Enforcer) idle(ctx context.Context, p *pass, i *Idle, noticed map[string]string) ([]due, error) {
+func (p *pass) idle(ctx context.Context, i *Idle, noticed map[string]string) ([]due, error) {
 	var before sightings
 	_ = json.Unmarshal([]byte(noticed[idleField]), &before) // an unreadable entry is seen anew
-	s := i.look(&before, p.found, p.state.Now, e.Interval)
+	s := i.look(&before, p.found, p.state.Now, p.Interval)
 	text, err := json.Marshal(s)
 	if err == nil {
-		err = e.Notices.Notice(ctx, p.org, idleField, string(text))
+		err = p.Store.Notice(ctx, p.org, idleField, string(text))
 	}
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/test/spend/storetest"
 )
 
 // idleRules are those of the traces: looks more than idleGap apart show nothing of the
@@ -96,6 +96,7 @@ func drawTrace(t *rapid.T, id string, start time.Time) *trace {
 // watched is a reconciler that looks at traces.
 type watched struct {
 	*spend.Memory
+	storetest.World
 
 	t      *rapid.T
 	now    time.Time
@@ -103,26 +104,29 @@ type watched struct {
 	pass   func()
 }
 
+// List implements spend.Platform.
+func (w *watched) List(context.Context, string) ([]spend.Found, error) { return w.list(), nil }
+
+// StopPod implements spend.Platform.
+func (w *watched) StopPod(ctx context.Context, org, id string) (spend.Amounts, error) {
+	return w.stop(ctx, org, id)
+}
+
+// Announce implements spend.Events.
+func (w *watched) Announce(_ context.Context, c *spend.Cause, _ *spend.Record, ended func(error)) {
+	ended(nil)
+	if tr := w.traces[c.Idle.ID]; !c.StopAt.IsZero() {
+		tr.announced = w.now
+	}
+}
+
 func newWatched(t *rapid.T, start time.Time) *watched {
 	w := &watched{t: t, now: start, traces: make(map[string]*trace)}
 	w.Memory = spend.NewMemory(func() time.Time { return w.now }, nil)
-	r := &spend.Reconciler{
-		Store: w.Memory, History: &spend.History{Store: w.Memory, Retention: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler), Patience: time.Second, Unresolved: time.Second,
-		List:  func(context.Context, string) ([]spend.Found, error) { return w.list(), nil },
-		Claim: func(context.Context, string, *spend.Found, *spend.Hold) (bool, error) { return true, nil },
-		Lock:  func(context.Context, string) (func(), error) { return func() {}, nil },
-		Enforcer: &spend.Enforcer{
-			Notices: w.Memory, Interval: idleGap / 2, Plan: func(string) *spend.Plan { return &spend.Plan{Idle: idleRules} },
-			Announce: func(_ context.Context, c spend.Cause, _ spend.Record, ended func(error)) {
-				ended(nil)
-				if tr := w.traces[c.Idle.ID]; !c.StopAt.IsZero() {
-					tr.announced = w.now
-				}
-			},
-			Stopped: func(context.Context, spend.Cause, spend.Record) {},
-			Stop:    w.stop,
-		},
-	}
+	w.Budgets = &spend.Plan{Idle: idleRules}
+	d := storetest.Deps(w.Memory, w)
+	d.Interval = idleGap / 2
+	r := spend.New(d).Loop
 	w.pass = func() {
 		if _, err := r.Pass(context.Background(), org); err != nil {
 			t.Fatal(err)
@@ -190,7 +194,7 @@ func TestIdleTraces(t *testing.T) {
 			}
 			if tr := w.traces[fmt.Sprintf("pod-%d", rapid.IntRange(0, 20).Draw(t, "keep"))]; tr != nil {
 				length := time.Duration(rapid.IntRange(1, 90).Draw(t, "minutes")) * time.Minute
-				keeper := spend.Keeper{Show: w.Show, Notice: w.Notice}
+				keeper := spend.Keeper{Store: w.Memory}
 				kept, err := keeper.Keep(t.Context(), org, tr.id, length, func(*spend.Record) error { return nil })
 				switch {
 				case err == nil:
@@ -232,6 +236,30 @@ func (w *watched) check(missed time.Time) {
 	}
 }
 
+// stopping is a platform whose pods are stopped, and a receiver whose deliveries a test ends if they are slow.
+type stopping struct {
+	*reconciled
+
+	slow   bool
+	ends   []func(error)
+	causes []spend.Cause
+	stops  int
+}
+
+// Announce implements spend.Events.
+func (s *stopping) Announce(_ context.Context, c *spend.Cause, _ *spend.Record, ended func(error)) {
+	if !s.slow {
+		ended(nil)
+	}
+	s.ends, s.causes = append(s.ends, ended), append(s.causes, *c)
+}
+
+// StopPod implements spend.Platform.
+func (s *stopping) StopPod(context.Context, string, string) (spend.Amounts, error) {
+	s.stops++
+	return stopped, nil
+}
+
 // TestIdleTimeIsObservedTime: a pod that was busy between two looks of a reconciler that was away for three intervals is not
 // stopped, whether its notice was sent before or not; the time without looks does not count.
 func TestIdleTimeIsObservedTime(t *testing.T) {
@@ -252,16 +280,12 @@ func TestIdleTimeIsObservedTime(t *testing.T) {
 			r := newReconciled(t)
 			r.rent("x")
 			r.found[0].Use, r.found[0].Stoppable = spend.Use{Known: true, Up: -1}, true
-			stops := 0
-			e := &spend.Enforcer{
-				Notices: r, Interval: interval, Plan: func(string) *spend.Plan { return &spend.Plan{Idle: rules} },
-				Announce: func(_ context.Context, _ spend.Cause, _ spend.Record, ended func(error)) { ended(nil) },
-				Stopped:  func(context.Context, spend.Cause, spend.Record) {},
-				Stop:     func(context.Context, string, string) (spend.Amounts, error) { stops++; return stopped, nil },
-			}
+			a := &stopping{reconciled: r}
+			r.Budgets = &spend.Plan{Idle: rules}
+			books := spend.New(r.deps(a))
 			look := func() {
 				t.Helper()
-				if err := r.passWith(e); err != nil {
+				if err := r.passOf(books); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -273,12 +297,12 @@ func TestIdleTimeIsObservedTime(t *testing.T) {
 			for i := 1; i <= tt.after; i++ {
 				look()
 				r.now = r.now.Add(interval)
-				if stops > 0 && i < tt.after {
+				if a.stops > 0 && i < tt.after {
 					t.Fatalf("stopped at look %d after the gap, want %d", i, tt.after)
 				}
 			}
-			if stops != 1 {
-				t.Errorf("%d stops after %d looks, want 1", stops, tt.after)
+			if a.stops != 1 {
+				t.Errorf("%d stops after %d looks, want 1", a.stops, tt.after)
 			}
 		})
 	}
@@ -291,51 +315,40 @@ func TestUndeliveredNoticeHoldsBackTheStop(t *testing.T) {
 	r.rent("x")
 	r.found[0].Use, r.found[0].Stoppable = spend.Use{Known: true, Up: -1}, true
 	const interval = time.Minute
-	var ends []func(error)
-	var causes []spend.Cause
-	stops := 0
-	e := &spend.Enforcer{
-		Notices: r, Interval: interval,
-		Plan: func(string) *spend.Plan {
-			return &spend.Plan{Idle: spend.Idle{For: 2 * time.Minute, Action: spend.ActionStop, Notice: 5 * time.Minute}}
-		},
-		Announce: func(_ context.Context, c spend.Cause, _ spend.Record, ended func(error)) {
-			ends, causes = append(ends, ended), append(causes, c)
-		},
-		Stopped: func(context.Context, spend.Cause, spend.Record) {},
-		Stop:    func(context.Context, string, string) (spend.Amounts, error) { stops++; return stopped, nil },
-	}
+	a := &stopping{reconciled: r, slow: true}
+	r.Budgets = &spend.Plan{Idle: spend.Idle{For: 2 * time.Minute, Action: spend.ActionStop, Notice: 5 * time.Minute}}
+	books := spend.New(r.deps(a))
 	look := func(n int) {
 		t.Helper()
 		for range n {
-			if err := r.passWith(e); err != nil {
+			if err := r.passOf(books); err != nil {
 				t.Fatal(err)
 			}
 			r.now = r.now.Add(interval)
 		}
 	}
 	look(30)
-	if len(ends) != 1 || stops != 0 {
-		t.Fatalf("while the notice is sent: %d attempts, %d stops, want 1 and 0", len(ends), stops)
+	if len(a.ends) != 1 || a.stops != 0 {
+		t.Fatalf("while the notice is sent: %d attempts, %d stops, want 1 and 0", len(a.ends), a.stops)
 	}
-	ends[0](errors.New("the receiver answered 503"))
+	a.ends[0](errors.New("the receiver answered 503"))
 	look(30)
-	if len(ends) != 2 || stops != 0 {
-		t.Fatalf("after a failure: %d attempts, %d stops, want 2 and 0", len(ends), stops)
+	if len(a.ends) != 2 || a.stops != 0 {
+		t.Fatalf("after a failure: %d attempts, %d stops, want 2 and 0", len(a.ends), a.stops)
 	}
-	if first := causes[0].FirstSent; first.IsZero() || causes[1].FirstSent != first || !causes[1].StopAt.After(causes[0].StopAt) {
-		t.Errorf("attempts %+v, want one FirstSent and a later StopAt", causes)
+	if first := a.causes[0].FirstSent; first.IsZero() || a.causes[1].FirstSent != first || !a.causes[1].StopAt.After(a.causes[0].StopAt) {
+		t.Errorf("attempts %+v, want one FirstSent and a later StopAt", a.causes)
 	}
-	ends[1](errors.New("the receiver answered 503"))
+	a.ends[1](errors.New("the receiver answered 503"))
 	look(1)
-	ends[2](nil)
+	a.ends[2](nil)
 	look(4)
-	if stops != 0 {
+	if a.stops != 0 {
 		t.Error("stopped before the notice has passed since the delivery")
 	}
 	look(1)
-	if stops != 1 || len(ends) != 3 {
-		t.Errorf("after the notice: %d stops and %d attempts, want 1 and 3", stops, len(ends))
+	if a.stops != 1 || len(a.ends) != 3 {
+		t.Errorf("after the notice: %d stops and %d attempts, want 1 and 3", a.stops, len(a.ends))
 	}
 }
 
@@ -366,8 +379,12 @@ func TestIdleReasons(t *testing.T) {
 			tt.found.ID, tt.found.Priced = "x", true
 			r.found = []spend.Found{tt.found}
 			rules := spend.Idle{For: 10 * time.Minute, Forgotten: 10 * time.Minute}
+			r.Budgets = &spend.Plan{Idle: rules}
+			d := r.deps(r)
+			d.Interval = idleGap
+			books := spend.New(d)
 			for range 11 {
-				if err := r.passWith(&spend.Enforcer{Notices: r, Interval: idleGap, Plan: func(string) *spend.Plan { return &spend.Plan{Idle: rules} }}); err != nil {
+				if err := r.passOf(books); err != nil {
 					t.Fatal(err)
 				}
 				r.now = r.now.Add(time.Minute)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -95,6 +94,10 @@ type Memorial interface {
 	Sign(ctx context.Context, org string, epoch int64, gateway string) error
 	// Offered returns the owners that were offered for a rebuild, and the gateways that have signed.
 	Offered(ctx context.Context, org string, epoch int64) (owners map[string]Owned, gateways []string, err error)
+	// Seen returns the latest position of a ledger that the store has reported to this gateway. Saw sets the position that an earlier
+	// process of the gateway has seen: a ledger that is behind it was lost.
+	Seen(org string) Position
+	Saw(org string, p Position)
 }
 
 // Images is this gateway's memory of ledgers: the state of each ledger as it was read last, at most an
@@ -102,33 +105,11 @@ type Memorial interface {
 // When a ledger is rebuilt because the store has lost it, every gateway offers its image. It is safe for
 // concurrent use.
 type Images struct {
-	Store   Store
-	Notices Notices
-	// Gateway is the name of this gateway. Peers returns the names of the gateways that are alive.
-	Gateway string
-	Peers   func() []string
-	// Alone says that no other gateway can share the store.
-	Alone bool
-	// Recorded returns the owners of resources that no image has, from other records.
-	Recorded func(ctx context.Context, org string, ids []string) map[string]Owned
-	// Sweep releases the reservations in the store that belong to this gateway and to no call in flight; nil does nothing.
-	Sweep func(ctx context.Context, org string) error
-	// Late is called with the reservations that this gateway restored into a ledger that was complete without them; nil ignores them.
-	Late func(ctx context.Context, org string, holds []Hold)
-	// Told is called with each loss when the ledger has been rebuilt; nil ignores it.
-	Told   func(ctx context.Context, org string, l *Loss)
-	Logger *slog.Logger
-	Now    func() time.Time
-	// Patience is how long a rebuild waits for the offers of peers, and how long the store must have answered a gateway for it to know
-	// its peers.
-	Patience time.Duration
-	// Heard is when the store answered this gateway for the first time. The images set it, unless it is set before their first use.
-	Heard time.Time
-	// Journal keeps the images for the next start of this gateway; nil keeps nothing. See [Images.Recover].
-	Journal *Journal
+	*Deps
 
-	mu   sync.Mutex // guards orgs, the fields of images, and Heard
-	orgs map[string]*image
+	mu    sync.Mutex // guards orgs, the fields of images, and heard
+	orgs  map[string]*image
+	heard time.Time // when the store answered this gateway for the first time
 }
 
 // image is the memory of one organisation's ledger.
@@ -186,9 +167,6 @@ func (m *Images) of(org string) *image {
 
 // begin is to be called before a state is read that is taken afterwards.
 func (m *Images) begin(org string) (from int64) {
-	if m == nil {
-		return 0
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.of(org).count
@@ -196,7 +174,7 @@ func (m *Images) begin(org string) (from int64) {
 
 // take makes a complete state the image, if that of before was offered for its rebuild.
 func (m *Images) take(org string, s *State, from int64) {
-	if m == nil || !s.Complete {
+	if !s.Complete {
 		return
 	}
 	m.mu.Lock()
@@ -247,7 +225,7 @@ func (m *Images) offer(org string, epoch int64) *Offer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	img := m.of(org)
-	o := &Offer{Gateway: m.Gateway, Epoch: epoch, Owners: img.owners(), At: img.state.Now, Zone: img.state.Zone}
+	o := &Offer{Gateway: m.Name, Epoch: epoch, Owners: img.owners(), At: img.state.Now, Zone: img.state.Zone}
 	sums := make(map[Scope]*Balance)
 	o.Balances = slices.Clone(img.state.Balances)
 	for i := range o.Balances {
@@ -284,7 +262,7 @@ func (m *Images) notice(ctx context.Context, org string, l *Loss) error {
 	if err != nil {
 		return err
 	}
-	return m.Notices.Notice(ctx, org, lossNotice, string(text))
+	return m.Store.Notice(ctx, org, lossNotice, string(text))
 }
 
 // recollection is the gateways' memory of a ledger that is rebuilt.
@@ -298,16 +276,13 @@ const offerPoll = 50 * time.Millisecond
 
 // recall offers the image of this gateway to a rebuild that has begun, and waits for
 // those of its peers.
-func (m *Images) recall(ctx context.Context, org string, before *State) (*recollection, error) {
-	if m == nil {
-		return new(recollection), nil
-	}
+func (m *Images) recall(ctx context.Context, org string, before *State, outbox *Outbox) (*recollection, error) {
 	heads, err := m.heads(ctx, []string{org})
 	if err != nil {
 		return nil, err
 	}
 	epoch := heads[0].Epoch
-	if err := m.answer(ctx, org, epoch, false); err != nil {
+	if err := m.answer(ctx, org, epoch, false, outbox); err != nil {
 		return nil, err
 	}
 	owners, err := m.await(ctx, org, epoch)
@@ -325,10 +300,7 @@ func (m *Images) recall(ctx context.Context, org string, before *State) (*recoll
 // lost notes what a ledger has lost that is to be rebuilt, before the store forgets it. It
 // returns the loss that no rebuild has made good yet, nil for none.
 func (m *Images) lost(ctx context.Context, org string, before *State) (*Loss, error) {
-	if m == nil {
-		return nil, nil
-	}
-	last, err := LastLoss(ctx, m.Notices, org)
+	last, err := LastLoss(ctx, m.Store, org)
 	switch {
 	case err != nil:
 		return nil, err
@@ -350,26 +322,26 @@ func (m *Images) heads(ctx context.Context, orgs []string) ([]Head, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.Heard.IsZero() {
-		m.Heard = m.Now()
+	if m.heard.IsZero() {
+		m.heard = m.Now()
 	}
 	return heads, nil
 }
 
-// await waits until all peers have offered, at most for Patience. A gateway hears its peers through the store: it does not know all of
-// them until the store has answered it for Patience, however long it has run.
+// await waits until all peers have offered, at most for PeerPatience. A gateway hears its peers through the store: it does not know all of
+// them until the store has answered it for PeerPatience, however long it has run.
 func (m *Images) await(ctx context.Context, org string, epoch int64) (map[string]Owned, error) {
-	late := time.NewTimer(m.Patience)
+	late := time.NewTimer(m.PeerPatience)
 	defer late.Stop()
 	poll := time.NewTicker(offerPoll)
 	defer poll.Stop()
 	m.mu.Lock()
-	heard := m.Heard
+	heard := m.heard
 	m.mu.Unlock()
 	for waiting := true; ; {
 		owners, gateways, err := m.Store.Offered(ctx, org, epoch)
-		young := !m.Alone && m.Now().Sub(heard) < m.Patience
-		missing := slices.ContainsFunc(m.Peers(), func(p string) bool { return !slices.Contains(gateways, p) })
+		young := !m.Alone && m.Now().Sub(heard) < m.PeerPatience
+		missing := slices.ContainsFunc(m.Gateway.Peers(), func(p string) bool { return !slices.Contains(gateways, p) })
 		if err != nil || !waiting || !young && !missing {
 			return owners, err
 		}
@@ -387,7 +359,7 @@ func (m *Images) await(ctx context.Context, org string, epoch int64) (map[string
 // remembers. A record there of a ledger that seems never to have been shows that it
 // was lost with all gateways.
 func (r *recollection) rest(ctx context.Context, p *pass, unknown []*Found) {
-	if p.Images == nil || !p.report.Rebuilt {
+	if !p.report.Rebuilt {
 		return
 	}
 	var ids []string
@@ -399,7 +371,7 @@ func (r *recollection) rest(ctx context.Context, p *pass, unknown []*Found) {
 	if len(ids) == 0 {
 		return
 	}
-	recorded := p.Images.Recorded(ctx, p.org, ids)
+	recorded := p.Gateway.Recorded(ctx, p.org, ids)
 	if len(recorded) == 0 {
 		return
 	}
@@ -415,10 +387,10 @@ func (r *recollection) rest(ctx context.Context, p *pass, unknown []*Found) {
 // returned adds resources that have their owner back to the report on the last loss. Several rebuilds can make one loss good: each
 // returns only the resources that are left.
 func (m *Images) returned(ctx context.Context, org string, n int) error {
-	if m == nil || n == 0 {
+	if n == 0 {
 		return nil
 	}
-	l, err := LastLoss(ctx, m.Notices, org)
+	l, err := LastLoss(ctx, m.Store, org)
 	if err != nil || l == nil {
 		return err
 	}
@@ -428,10 +400,10 @@ func (m *Images) returned(ctx context.Context, org string, n int) error {
 
 // finished reports the loss that a rebuild has made good, once: a further rebuild of the same loss only updates the report.
 func (m *Images) finished(ctx context.Context, org string, r *recollection, report *Report, now time.Time) error {
-	if m == nil || r.loss == nil {
+	if r.loss == nil {
 		return nil
 	}
-	last, err := LastLoss(ctx, m.Notices, org)
+	last, err := LastLoss(ctx, m.Store, org)
 	if err != nil {
 		return err
 	}
@@ -442,9 +414,7 @@ func (m *Images) finished(ctx context.Context, org string, r *recollection, repo
 	l.Rebuilt, l.Unowned = now.UTC(), report.Unowned
 	if !reported {
 		m.Logger.WarnContext(ctx, "a lost ledger was rebuilt", "org", org, "lost", string(l.Lost), "returned", l.Returned, "unowned", l.Unowned)
-		if m.Told != nil {
-			m.Told(ctx, org, &l)
-		}
+		report.Loss = &l
 	}
 	return m.notice(ctx, org, &l)
 }

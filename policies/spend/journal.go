@@ -41,9 +41,7 @@ const (
 //
 // A nil Journal keeps nothing. A Journal is safe for concurrent use.
 type Journal struct {
-	// Position returns the latest position of an organisation's ledger that the store has reported to this gateway.
-	Position func(org string) Position
-
+	store  Memorial
 	logger *slog.Logger
 	wake   chan struct{}
 	// broken says that the file lacks changes.
@@ -70,15 +68,13 @@ type Journal struct {
 type change struct {
 	line
 
-	image func() *memory
+	image *knowledge
 }
 
 // OpenJournal opens a journal in a directory, which it creates, with the memory of all journals of that name that no gateway has
-// locked. The caller sets Position before Run.
-func OpenJournal(dir, name string, logger *slog.Logger) (*Journal, error) {
-	j := &Journal{
-		Position: func(string) Position { return Position{} }, logger: logger, wake: make(chan struct{}, 1), memory: make(map[string]*memory),
-	}
+// locked. Store has the ledgers.
+func OpenJournal(dir, name string, store Memorial, logger *slog.Logger) (*Journal, error) {
+	j := &Journal{store: store, logger: logger, wake: make(chan struct{}, 1), memory: make(map[string]*memory)}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -205,12 +201,12 @@ func (j *Journal) flush() {
 		changed[c.Org] = m
 		lines := []line{c.line}
 		if c.image != nil {
-			lines = m.changes(c.Org, c.image())
+			lines = m.changes(c.Org, c.image.memory())
 		}
 		m.write(&text, lines...)
 	}
 	for org, m := range changed {
-		if p := j.Position(org); p != m.seen {
+		if p := j.store.Seen(org); p != m.seen {
 			m.write(&text, line{Org: org, Seen: &p})
 		}
 	}

@@ -184,9 +184,8 @@ func forgetOld(all map[string]*memory, now time.Time) {
 	}
 }
 
-// Recover loads the memory of earlier processes from the journal, and calls saw with the position of each ledger that they have seen.
-// It is called before the images are used.
-func (m *Images) Recover(saw func(org string, p Position)) {
+// recover loads the memory of earlier processes from the journal, and the positions that they have seen.
+func (m *Images) recover() {
 	if m.Journal == nil {
 		return
 	}
@@ -202,7 +201,7 @@ func (m *Images) Recover(saw func(org string, p Position)) {
 		for id, h := range was.holds {
 			img.held[id] = &heldCall{Hold: h, recovered: true}
 		}
-		saw(org, was.seen)
+		m.Store.Saw(org, was.seen)
 	}
 }
 
@@ -222,11 +221,20 @@ func (m *Images) record(org string, img *image) {
 			now.holds[id] = h.Hold
 		}
 	}
-	resources, settled := img.state.Resources, slices.Clone(img.settled)
-	m.Journal.add(change{line: line{Org: org}, image: func() *memory { // thousands of owners must not hold up calls
-		now.owners = ownersOf(resources, settled)
-		return now
-	}})
+	m.Journal.add(change{line{Org: org}, &knowledge{now, img.state.Resources, slices.Clone(img.settled)}})
+}
+
+// knowledge is everything that an image knows.
+type knowledge struct {
+	partial   *memory // without owners
+	resources []Record
+	settled   []outcome
+}
+
+// memory returns the memory with its owners: thousands of them must not hold up calls.
+func (k *knowledge) memory() *memory {
+	k.partial.owners = ownersOf(k.resources, k.settled)
+	return k.partial
 }
 
 // recordOwner journals the owner of a resource; nil means that the resource has ended.

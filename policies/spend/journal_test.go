@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,12 +21,11 @@ import (
 // journaled gives a gateway a journal in a directory, and runs it until the returned function kills the gateway.
 func (f *fleet) journaled(g *gateway, dir, name string, log *bytes.Buffer) (j *spend.Journal, kill func()) {
 	f.t.Helper()
-	j, err := spend.OpenJournal(dir, name, slog.New(slog.NewTextHandler(log, nil)))
+	j, err := spend.OpenJournal(dir, name, f.store, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	g.images.Journal = j
-	g.images.Recover(func(string, spend.Position) {})
+	g.books.Keep(j)
 	ctx, cancel := context.WithCancel(f.t.Context())
 	f.t.Cleanup(cancel)
 	go func() { _ = j.Run(ctx) }()
@@ -124,7 +122,7 @@ func TestYoungGatewayOffersItsJournal(t *testing.T) {
 		again := restarted(t, f.found, "a", "b")
 		again.alive = []string{"b"}
 		a, b := again.gateways[0], again.gateways[1]
-		b.images.Heard = time.Now()
+		b.books.Hear(time.Now())
 		again.journaled(b, dirs[1], "owners", new(bytes.Buffer))
 		if err := again.rebuild(t.Context(), b); err != nil {
 			t.Fatal(err)
@@ -145,20 +143,13 @@ func TestStaleJournalDoesNoHarm(t *testing.T) {
 		a, b := f.gateways[0], f.gateways[1]
 		_, killStale := f.journaled(a, stale, "owners", new(bytes.Buffer))
 		_, kill := f.journaled(b, dir, "owners", new(bytes.Buffer))
-		var dead atomic.Bool
-		a.watch.Orgs = func() []string {
-			if dead.Load() {
-				return nil
-			}
-			return []string{org}
-		}
 		f.run(a, b)
 		f.create(a, "p1")
 		f.create(a, "ended")
 		f.reserve(a, "long ago")
 		time.Sleep(time.Second)
 		killStale()
-		dead.Store(true)
+		a.dead.Store(true)
 		time.Sleep(time.Hour)
 		s, err := f.store.Show(t.Context(), org)
 		if err != nil {
@@ -189,10 +180,10 @@ func TestStaleJournalDoesNoHarm(t *testing.T) {
 		foreign := restarted(t, []spend.Found{foundPod("p1")}, "c")
 		c := foreign.gateways[0]
 		foreign.journaled(c, dir, "another installation", new(bytes.Buffer))
-		if got := c.images.Owners(org, []string{"p1"}); got[0] != (spend.Owner{}) {
+		if got := c.books.Watch.Owners(org, []string{"p1"}); got[0] != (spend.Owner{}) {
 			t.Errorf("the journal of another installation gives %v", got)
 		}
-		if got := b.images.Owners("globex", []string{"p1"}); got[0] != (spend.Owner{}) {
+		if got := b.books.Watch.Owners("globex", []string{"p1"}); got[0] != (spend.Owner{}) {
 			t.Errorf("another organisation has %v", got)
 		}
 	})
@@ -222,7 +213,7 @@ func TestJournalIsReadAsFarAsItIsWhole(t *testing.T) {
 		var log bytes.Buffer
 		again := restarted(t, f.found, "a")
 		again.journaled(again.gateways[0], dir, "owners", &log)
-		if got := again.gateways[0].images.Owners(org, []string{"p1", "p2"}); !slices.Equal(got, []spend.Owner{owner, owner}) {
+		if got := again.gateways[0].books.Watch.Owners(org, []string{"p1", "p2"}); !slices.Equal(got, []spend.Owner{owner, owner}) {
 			t.Errorf("owners are %v, want two of %v", got, owner)
 		}
 		if !strings.Contains(log.String(), "lines=2") {
@@ -286,7 +277,7 @@ func TestJournalOnAFullDisk(t *testing.T) {
 		}
 		again := restarted(t, f.found, "a")
 		again.journaled(again.gateways[0], dir, "owners", new(bytes.Buffer))
-		if got := again.gateways[0].images.Owners(org, []string{"p1", "p2"}); !slices.Equal(got, []spend.Owner{owner, owner}) {
+		if got := again.gateways[0].books.Watch.Owners(org, []string{"p1", "p2"}); !slices.Equal(got, []spend.Owner{owner, owner}) {
 			t.Errorf("owners are %v, want two of %v", got, owner)
 		}
 	})

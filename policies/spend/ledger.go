@@ -13,13 +13,9 @@ type Ledger struct {
 	Store Store
 	// Costs are the recent costs of runs.
 	Costs *RunCosts
-	// Rebuild makes an organisation's ledger complete; it is asked when that is not.
-	Rebuild func(ctx context.Context, org string) error
-	// Doubt is told of organisations with a hold whose end has to be found out.
-	Doubt func(org string)
-	// Carry makes a move of a plan; nil makes none.
-	Carry func(ctx context.Context, org string, m Move) error
-	// Images are this gateway's memory; nil remembers nothing.
+	// Books reconcile the ledger; nil for a complete copy of a ledger.
+	Books *Loop
+	// Images are this gateway's memory.
 	Images *Images
 
 	moved moved
@@ -76,7 +72,7 @@ var ErrRepeated = errors.New("spend: the call may be a repeat")
 // of another owner is held against that owner's budgets. It returns ErrUnavailable
 // if the ledger cannot be asked, or is not complete and cannot be rebuilt.
 func (l *Ledger) Reserve(ctx context.Context, org string, p *Plan, r Reservation) (Quote, error) {
-	if err := l.moved.ensure(ctx, org, p.Moves, l.Carry); err != nil && !r.Free {
+	if err := l.moved.ensure(ctx, org, p.Moves, l.Books); err != nil && !r.Free {
 		return Quote{}, fmt.Errorf("%w: a renamed team's costs could not be moved: %w", ErrUnavailable, err)
 	}
 	r.Horizon = p.Horizon
@@ -111,7 +107,7 @@ func (l *Ledger) Reserve(ctx context.Context, org string, p *Plan, r Reservation
 			if rebuilt {
 				return Quote{}, errLostAgain
 			}
-			if err := l.Rebuild(ctx, org); err != nil {
+			if err := l.Books.Rebuild(ctx, org); err != nil {
 				return Quote{}, fmt.Errorf("%w: it is not complete: %w", ErrUnavailable, err)
 			}
 			rebuilt = true
@@ -123,7 +119,7 @@ func (l *Ledger) Reserve(ctx context.Context, org string, p *Plan, r Reservation
 func (l *Ledger) Settle(ctx context.Context, org string, s *Settlement) error {
 	err := l.Store.Settle(ctx, org, s)
 	if err != nil || s.End == Open && s.As == "" {
-		l.Doubt(org)
+		l.Books.Kick(org)
 	}
 	return err
 }
@@ -145,7 +141,7 @@ func (l *Ledger) Owners(ctx context.Context, org string, resources []string, job
 		case rebuilt:
 			return nil, errLostAgain
 		}
-		if err := l.Rebuild(ctx, org); err != nil {
+		if err := l.Books.Rebuild(ctx, org); err != nil {
 			return nil, fmt.Errorf("%w: it is not complete: %w", ErrUnavailable, err)
 		}
 	}
@@ -153,9 +149,6 @@ func (l *Ledger) Owners(ctx context.Context, org string, resources []string, job
 
 // Remembered returns the owners of resources as this gateway remembers them, the zero Owner for others. It does not ask the store.
 func (l *Ledger) Remembered(org string, resources []string) []Owner {
-	if l.Images == nil {
-		return make([]Owner, len(resources))
-	}
 	return l.Images.Owners(org, resources)
 }
 
@@ -169,7 +162,7 @@ func (l *Ledger) NoteJob(ctx context.Context, org string, j Job, o Owner, keep t
 func (l *Ledger) Balances(ctx context.Context, org string, o Owner) ([]Balance, error) {
 	state, err := l.Store.Balances(ctx, org, o)
 	if err == nil && !state.Complete {
-		if err := l.Rebuild(ctx, org); err != nil {
+		if err := l.Books.Rebuild(ctx, org); err != nil {
 			return nil, fmt.Errorf("%w: it is not complete: %w", ErrUnavailable, err)
 		}
 		state, err = l.Store.Balances(ctx, org, o)

@@ -130,3 +130,12 @@ func (m *Memory) Offered(_ context.Context, org string, epoch int64) (map[string
 	}
 	return nil, nil, nil
 }
+
+// Seen implements Memorial: a process does not lose its memory.
+func (*Memory) Seen(string) Position { return Position{} }
+
+// Saw implements Memorial.
+func (*Memory) Saw(string, Position) {}
+
+// Lock implements Store. Passes over a Memory may overlap: they do no harm.
+func (*Memory) Lock(context.Context, string) (unlock func(), err error) { return func() {}, nil }

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // Outbox is the [Store] of one gateway's calls. It knows which holds the gateway has
@@ -17,27 +14,11 @@ import (
 // store does not take stays queued until it does; see [Outbox.Run]. It is safe for
 // concurrent use.
 type Outbox struct {
+	*Deps
 	Store
 
-	// Holder is the gateway: the holds of its calls name it.
-	Holder Holder
-	Now    func() time.Time
-	Logger *slog.Logger
-	// Orgs returns the organisations that have budgets now.
-	Orgs func() []string
-	// Doubt is told of organisations for which settlements were queued or dropped, once
-	// the store answers again.
-	Doubt func(org string)
-	// Get asks the platform for one resource, nil if it answers 404. A queued commit that is older than a minute asks first: the
-	// resource may have been removed meanwhile. A nil Get asks nothing.
-	Get func(ctx context.Context, org string, kind operation.Kind, id string) (*Found, error)
-	// Released is told of reservations that were released because no call has them in hand.
-	Released func(org string, h *Hold)
-	// Interval is the time between regular looks at the holds in the store, Patience
-	// how long a call may take.
-	Interval, Patience time.Duration
-
-	wake chan struct{}
+	kicks kicks
+	wake  chan struct{}
 
 	mu     sync.Mutex // guards the fields below
 	boxes  map[string]*box
@@ -79,11 +60,6 @@ type grip struct {
 // way when it was lost, and are always queued.
 const maxQueued = 10_000
 
-// NewOutbox returns an outbox whose fields are to be set.
-func NewOutbox(s Store, h Holder) *Outbox {
-	return &Outbox{Store: s, Holder: h, Released: func(string, *Hold) {}, wake: make(chan struct{}, 1), boxes: make(map[string]*box)}
-}
-
 // of returns the box of an organisation, with mu held.
 func (o *Outbox) of(org string) *box {
 	b := o.boxes[org]
@@ -92,13 +68,6 @@ func (o *Outbox) of(org string) *box {
 		o.boxes[org] = b
 	}
 	return b
-}
-
-// InHand reports whether this gateway is going to settle a hold.
-func (o *Outbox) InHand(org, hold string) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.of(org).has(hold)
 }
 
 // has reports whether a hold is in hand, or was when the store began to be read.
@@ -118,7 +87,7 @@ func (b *box) drop(hold string) {
 // Reserve implements Store. A hold whose reservation failed is in hand, too: the store
 // may have it. A refusal is asked for again if queued settlements can make room.
 func (o *Outbox) Reserve(ctx context.Context, org string, r *Reservation) (Outcome, error) {
-	r.Holder = o.Holder
+	r.Holder = o.Self
 	o.mu.Lock()
 	b := o.of(org)
 	if _, known := b.hand[r.Hold]; !known {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/test/spend/storetest"
 )
 
 // fault is the failure of a step while a store is away.
@@ -106,7 +106,7 @@ type desk struct {
 	store  *flaky
 	outbox *spend.Outbox
 	plan   *spend.Plan
-	told   map[string]int // organisations that are in doubt
+	books  *spend.Books
 	n      int
 }
 
@@ -117,12 +117,11 @@ const room = 1_000_000
 // be called in a bubble.
 func openDesk(t *testing.T) *desk {
 	t.Helper()
-	d := &desk{t: t, store: &flaky{Memory: spend.NewMemory(time.Now, nil)}, told: make(map[string]int)}
-	d.outbox = spend.NewOutbox(d.store, spend.Holder{Incarnation: "01J", Gateway: "gw"})
-	d.outbox.Now, d.outbox.Logger, d.outbox.Interval, d.outbox.Patience = time.Now, slog.New(slog.DiscardHandler), time.Minute, time.Minute
-	d.outbox.Orgs = func() []string { return []string{"acme"} }
-	d.outbox.Doubt = func(org string) { d.told[org]++ }
-	d.Ledger = &spend.Ledger{Store: d.outbox, Doubt: func(string) {}}
+	d := &desk{t: t, store: &flaky{Memory: spend.NewMemory(time.Now, nil)}}
+	deps := storetest.Deps(d.store, &storetest.World{Orgs: []string{"acme"}})
+	deps.Self = spend.Holder{Incarnation: "01J", Gateway: "gw"}
+	d.books = spend.New(deps)
+	d.outbox, d.Ledger = d.books.Outbox, d.books.Ledger
 	d.plan = &spend.Plan{Org: spend.Budget{PerHour: catalog.Money(room)}}
 	if err := d.store.Begin(t.Context(), "acme", "t"); err != nil {
 		t.Fatal(err)
@@ -317,7 +316,7 @@ func TestALongOutage(t *testing.T) {
 				d.store.back()
 				time.Sleep(5 * time.Second)
 				d.counts(tt.left, 0, 0)
-				if d.told["acme"] == 0 {
+				if d.books.Loop.Kicked() == 0 {
 					t.Error("nobody was told that the ledger may differ from the platform")
 				}
 			})

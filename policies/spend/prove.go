@@ -112,11 +112,11 @@ func split(all []Difference) (above, below []Difference) {
 
 // prove repairs differences that were seen before and are there still, together with
 // others, of the same scopes in the same order, that are left as they are.
-func (r *Reconciler) prove(ctx context.Context, org string, seen, others []Difference) error {
+func (p *pass) prove(ctx context.Context, seen, others []Difference) error {
 	if len(seen) == 0 {
 		return nil
 	}
-	state, err := r.Store.Show(ctx, org)
+	state, err := p.Store.Show(ctx, p.org)
 	if err != nil {
 		return err
 	}
@@ -133,16 +133,14 @@ func (r *Reconciler) prove(ctx context.Context, org string, seen, others []Diffe
 	if len(repair.Differences) == 0 {
 		return nil
 	}
-	done, err := r.Store.Repair(ctx, org, repair)
+	done, err := p.Store.Repair(ctx, p.org, repair)
 	if err != nil || !done {
 		return err
 	}
 	for _, d := range repair.Differences {
-		r.Logger.WarnContext(ctx, "the ledger's sums differed from what they are sums of, and were repaired", "org", org, "scope", d.Scope.String(),
+		p.Logger.WarnContext(ctx, "the ledger's sums differed from what they are sums of, and were repaired", "org", p.org, "scope", d.Scope.String(),
 			"committed", d.Committed, "reserved", d.Reserved)
 	}
-	if r.Repaired != nil {
-		r.Repaired(ctx, org, repair.Differences)
-	}
+	p.report.Repaired += len(repair.Differences)
 	return nil
 }

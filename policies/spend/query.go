@@ -26,9 +26,6 @@ const (
 // byLabel begins the dimensions that are labels.
 const byLabel = "label:"
 
-// ByLabel returns the dimension of a label.
-func ByLabel(name string) Dimension { return byLabel + Dimension(name) }
-
 // Label returns the name of the label that the dimension is.
 func (d Dimension) Label() (name string, ok bool) { return strings.CutPrefix(string(d), byLabel) }
 

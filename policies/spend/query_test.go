@@ -53,7 +53,7 @@ func TestGroupings(t *testing.T) {
 		}
 		want := sum(from, to, spend.Hourly, spend.Dimension.Values(""))
 		bucket := rapid.SampledFrom([]spend.Unit{spend.Hourly, spend.Daily, spend.Monthly, spend.Total}).Draw(t, "bucket")
-		by := rapid.SliceOfDistinct(rapid.SampledFrom(append(spend.Dimension.Values(""), spend.ByLabel("project"), spend.ByLabel("stage"))), func(d spend.Dimension) spend.Dimension { return d }).Draw(t, "by")
+		by := rapid.SliceOfDistinct(rapid.SampledFrom(append(spend.Dimension.Values(""), "label:project", "label:stage")), func(d spend.Dimension) spend.Dimension { return d }).Draw(t, "by")
 		if got := sum(from, to, bucket, by); got != want {
 			t.Errorf("%s to %s by %v in buckets of a %s: %d, want %d", from, to, by, bucket, got, want)
 		}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -16,44 +16,14 @@ import (
 // off those that are gone. Two of them at work on the same ledger do no harm: nothing is
 // adjusted that has changed since it was read.
 type Reconciler struct {
+	*Deps
+
 	Store Store
-	// List returns everything that an organisation has at the platform.
-	List func(ctx context.Context, org string) ([]Found, error)
-	// Get asks the platform for one resource; nil means that it answered 404.
-	Get func(ctx context.Context, org string, kind operation.Kind, id string) (*Found, error)
-	// Claim makes a resource that of a hold's call, and reports whether it is: of those
-	// that look alike, each belongs to one call.
-	Claim func(ctx context.Context, org string, f *Found, h *Hold) (bool, error)
-	// Job asks for the outcome of a hold's job: a commit, or nil while it goes on or
-	// nothing is known of it. A nil Job asks nothing.
-	Job func(ctx context.Context, org string, h *Hold) (*Settlement, error)
-	// Dead returns how long the gateway of a hold has been silent if it is known to be dead; nil knows nothing of gateways.
-	Dead func(ctx context.Context, h Holder) (silent time.Duration, dead bool)
-	// Nothing is called with the IDs of holds whose creates have made nothing; nil ignores them.
-	Nothing func(ctx context.Context, org string, holds ...string) error
-	// Lock waits until the caller alone reconciles an organisation.
-	Lock   func(ctx context.Context, org string) (unlock func(), err error)
-	Logger *slog.Logger
-	// Seen is called with the ledger as a pass found it at its beginning; nil ignores it.
-	Seen func(ctx context.Context, org string, s *State)
-	// Done is called with the result of each pass; nil ignores it.
-	Done func(ctx context.Context, org string, r Report)
-	// Repaired is told of sums that were repaired; nil ignores it.
-	Repaired func(ctx context.Context, org string, d []Difference)
-	// Moves returns the moves of an organisation's configuration; each pass makes them. A nil Moves has none.
-	Moves func(org string) []Move
-	// Images are the gateways' memories of a lost ledger; nil remembers nothing.
-	Images *Images
-	// History rolls up the costs of resources in each pass.
-	History *History
-	// Bills corrects counted costs by billed ones; nil does not.
-	Bills *Bills
-	// Enforcer corrects exceeded budgets; nil does not.
-	Enforcer *Enforcer
-	// Patience is how long a call may take: a hold that is older belongs to a
-	// gateway that has ended. Unresolved is how much longer the pass looks for the result of a
-	// call with an unknown outcome.
-	Patience, Unresolved time.Duration
+
+	images  *Images
+	outbox  *Outbox
+	bills   *Bills
+	sending sync.Map // names of notices that are being delivered, each after its organisation
 }
 
 // Report is the result of a pass.
@@ -87,6 +57,10 @@ type Report struct {
 	Rebuilt bool
 	// Implausible is the number of resources for which the platform reported an impossible value.
 	Implausible int
+	// Repaired is how many sums were repaired.
+	Repaired int
+	// Loss is the loss that the pass has made good, nil for none.
+	Loss *Loss
 	// Corrected holds the corrections by the platform's bills.
 	Corrected Corrected
 	// NextDeadline is the time until the next deadline of a pod, 0 without one.
@@ -130,116 +104,125 @@ func (r *Reconciler) Pass(ctx context.Context, org string) (Report, error) {
 }
 
 func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report, error) {
-	unlock, err := r.Lock(ctx, org)
+	unlock, err := r.Store.Lock(ctx, org)
 	if err != nil {
 		return Report{}, fmt.Errorf("reconcile %s: %w", org, err)
 	}
 	defer unlock()
-	from := r.Images.begin(org)
-	began := time.Now()
+	from, began := r.images.begin(org), time.Now()
 	before, err := r.Store.Show(ctx, org)
 	if err != nil || closed && before.Complete {
 		return Report{}, err
 	}
-	if any, err := r.carryAll(ctx, org, &before); err != nil {
-		return Report{}, err
-	} else if any {
-		if before, err = r.Store.Show(ctx, org); err != nil {
-			return Report{}, err
-		}
-	}
-	r.Images.take(org, &before, from)
-	if r.Seen != nil && before.Complete {
-		r.Seen(ctx, org, &before)
-	}
-	if !before.Complete {
-		if err := r.Bills.lost(ctx, org, &before); err != nil {
-			return Report{}, err
-		}
-	}
-	if err := r.History.RollHours(ctx, org); err != nil {
-		return Report{}, err
-	}
-	token, state, memory := before.Now.Format(time.RFC3339Nano), before, new(recollection)
-	if !before.Complete {
-		memory, state, err = r.begin(ctx, org, token, &before)
-	} else {
-		memory.loss, err = r.Images.lost(ctx, org, &before) // the gateway that rebuilt it may have ended before it reported the loss
-	}
-	if err != nil {
-		return Report{}, err
-	}
-	above, below := split(state.Differences())
-	if err := r.prove(ctx, org, above, below); err != nil {
-		return Report{}, err
-	}
-	found, err := r.List(ctx, org)
-	if err != nil {
-		return Report{}, fmt.Errorf("reconcile %s: %w", org, err)
-	}
 	p := &pass{
-		Reconciler: r, org: org, state: &state, memory: memory, report: Report{Resources: len(found), Rebuilt: !before.Complete},
-		found: make(map[string]*Found, len(found)), records: make(map[string]*Record, len(state.Resources)), gets: newGets(),
-		silent: make(map[string]time.Duration),
+		Reconciler: r, org: org, plan: r.Gateway.Plan(org), memory: new(recollection),
+		found: make(map[string]*Found), records: make(map[string]*Record, len(before.Resources)), gets: newGets(), silent: make(map[string]time.Duration),
 	}
-	err = p.run(ctx, found)
-	if memory.loss != nil {
-		err = errors.Join(err, r.Images.returned(ctx, org, p.report.Returned))
-	}
-	if err != nil {
-		return p.report, fmt.Errorf("reconcile %s: %w", org, err)
-	}
-	if !before.Complete && memory.loss != nil {
-		if err := r.Bills.again(ctx, org, &state); err != nil {
-			return p.report, err
-		}
-	}
-	r.History.Learn(org, p.found)
-	if err := r.History.RollHours(ctx, org); err != nil {
-		return p.report, err
-	}
-	if err := r.prove(ctx, org, below, nil); err != nil {
-		return p.report, err
-	}
-	if !before.Complete {
-		done, err := r.Store.Finish(ctx, org, token)
-		if err != nil {
-			return p.report, err
-		}
-		if !done {
-			return p.report, r.unfinished(ctx, org)
-		}
-	}
-	if err := r.Images.finished(ctx, org, memory, &p.report, before.Now.Add(time.Since(began))); err != nil {
-		return p.report, err
-	}
-	p.report.Corrected, err = r.Bills.Follow(ctx, org, before.Now)
-	if err != nil {
-		r.Logger.WarnContext(ctx, "what was counted could not be compared with the platform's bills", "org", org, "error", err.Error())
-	}
-	if c := p.report.Corrected; c.Hours > 0 {
-		r.Logger.InfoContext(ctx, "what was counted follows the platform's bills", "org", org, "hours", c.Hours, "more_micro_usd", c.More, "less_micro_usd", c.Less)
-	}
-	if r.Done != nil {
-		r.Done(ctx, org, p.report)
-	}
-	return p.report, nil
+	err = p.reconcile(ctx, &before, from, began)
+	r.Events.Passed(ctx, org, &p.report, err)
+	return p.report, err
 }
 
-// begin begins the rebuild of a ledger, waits for the gateways to restore what they remember, and returns the ledger as it is then.
-func (r *Reconciler) begin(ctx context.Context, org, token string, before *State) (*recollection, State, error) {
-	if _, err := r.Images.lost(ctx, org, before); err != nil {
-		return nil, State{}, err
+// reconcile reconciles the ledger that the pass has found when it began.
+func (p *pass) reconcile(ctx context.Context, before *State, from int64, began time.Time) error {
+	if err := p.open(ctx, before, from); err != nil {
+		return err
 	}
-	if err := r.Store.Begin(ctx, org, token); err != nil {
-		return nil, State{}, err
+	above, below := split(p.state.Differences())
+	if err := p.prove(ctx, above, below); err != nil {
+		return err
 	}
-	memory, err := r.Images.recall(ctx, org, before)
+	found, err := p.Platform.List(ctx, p.org)
 	if err != nil {
-		return nil, State{}, err
+		return fmt.Errorf("reconcile %s: %w", p.org, err)
 	}
-	state, err := r.Store.Show(ctx, org)
-	return memory, state, err
+	p.report.Resources = len(found)
+	err = p.run(ctx, found)
+	if p.memory.loss != nil {
+		err = errors.Join(err, p.images.returned(ctx, p.org, p.report.Returned))
+	}
+	if err != nil {
+		return fmt.Errorf("reconcile %s: %w", p.org, err)
+	}
+	if !before.Complete && p.memory.loss != nil {
+		if err := p.bills.again(ctx, p.org, p.state); err != nil {
+			return err
+		}
+	}
+	p.History.Learn(p.org, p.found)
+	if err := p.History.RollHours(ctx, p.org); err != nil {
+		return err
+	}
+	if err := p.prove(ctx, below, nil); err != nil {
+		return err
+	}
+	if !before.Complete {
+		if done, err := p.Store.Finish(ctx, p.org, p.token); err != nil {
+			return err
+		} else if !done {
+			return p.unfinished(ctx, p.org)
+		}
+	}
+	if err := p.images.finished(ctx, p.org, p.memory, &p.report, before.Now.Add(time.Since(began))); err != nil {
+		return err
+	}
+	p.report.Corrected, err = p.bills.Follow(ctx, p.org, before.Now)
+	if err != nil {
+		p.Logger.WarnContext(ctx, "what was counted could not be compared with the platform's bills", "org", p.org, "error", err.Error())
+	}
+	if c := p.report.Corrected; c.Hours > 0 {
+		p.Logger.InfoContext(ctx, "what was counted follows the platform's bills", "org", p.org, "hours", c.Hours, "more_micro_usd", c.More, "less_micro_usd", c.Less)
+	}
+	return nil
+}
+
+// open makes the moves of the plan, rolls up costs, and begins the rebuild of a ledger that is not complete.
+func (p *pass) open(ctx context.Context, before *State, from int64) error {
+	if any, err := p.carryAll(ctx, before); err != nil {
+		return err
+	} else if any {
+		if *before, err = p.Store.Show(ctx, p.org); err != nil {
+			return err
+		}
+	}
+	p.report.Rebuilt = !before.Complete
+	p.images.take(p.org, before, from)
+	switch {
+	case !before.Complete:
+		if err := p.bills.lost(ctx, p.org, before); err != nil {
+			return err
+		}
+	case p.plan != nil:
+		p.Events.Observed(ctx, p.org, p.plan, before)
+	}
+	if err := p.History.RollHours(ctx, p.org); err != nil {
+		return err
+	}
+	if !before.Complete {
+		return p.begin(ctx, before)
+	}
+	p.state = before
+	var err error
+	p.memory.loss, err = p.images.lost(ctx, p.org, before) // the gateway that rebuilt it may have ended before it reported the loss
+	return err
+}
+
+// begin begins the rebuild of a ledger, waits for the gateways to restore what they remember, and reads the ledger as it is then.
+func (p *pass) begin(ctx context.Context, before *State) error {
+	if _, err := p.images.lost(ctx, p.org, before); err != nil {
+		return err
+	}
+	p.token = before.Now.Format(time.RFC3339Nano)
+	if err := p.Store.Begin(ctx, p.org, p.token); err != nil {
+		return err
+	}
+	var err error
+	if p.memory, err = p.images.recall(ctx, p.org, before, p.outbox); err != nil {
+		return err
+	}
+	state, err := p.Store.Show(ctx, p.org)
+	p.state = &state
+	return err
 }
 
 // unfinished returns why a rebuild did not complete the ledger: the store was lost again, or ErrOtherEpoch if another rebuild has begun.
@@ -261,6 +244,8 @@ type pass struct {
 	*Reconciler
 
 	org     string
+	plan    *Plan  // nil without budgets
+	token   string // of a rebuild
 	state   *State
 	found   map[string]*Found
 	records map[string]*Record
@@ -314,10 +299,7 @@ func (p *pass) run(ctx context.Context, found []Found) error {
 			p.report.Unowned++
 		}
 	}
-	if p.Enforcer == nil {
-		return nil
-	}
-	return p.Enforcer.enforce(ctx, p)
+	return p.enforce(ctx)
 }
 
 // correct replaces amounts that a resource cannot have by the recorded amounts, or for an unknown pod by one GPU.
@@ -365,7 +347,7 @@ func (p *pass) outside(ctx context.Context, unknown []*Found) ([]*Found, error) 
 	if len(unknown) == 0 {
 		return nil, nil
 	}
-	again, err := p.List(ctx, p.org)
+	again, err := p.Platform.List(ctx, p.org)
 	if err != nil {
 		return nil, fmt.Errorf("list again: %w", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/test/spend/storetest"
 )
 
 const org = "acme"
@@ -27,6 +27,7 @@ var (
 type reconciled struct {
 	*testing.T
 	*spend.Memory
+	storetest.World
 
 	now   time.Time
 	found []spend.Found
@@ -55,11 +56,14 @@ func newReconciled(t *testing.T) *reconciled {
 	return r
 }
 
-func (r *reconciled) pass(store spend.Store) error { return r.reconcile(store, nil) }
+// List implements spend.Platform.
+func (r *reconciled) List(context.Context, string) ([]spend.Found, error) {
+	r.listed()
+	return r.found, r.away
+}
 
-func (r *reconciled) passWith(e *spend.Enforcer) error { return r.reconcile(r, e) }
-
-func (r *reconciled) get(_ context.Context, _ string, _ operation.Kind, id string) (*spend.Found, error) {
+// Get implements spend.Platform.
+func (r *reconciled) Get(_ context.Context, _ string, _ operation.Kind, id string) (*spend.Found, error) {
 	if r.asked++; r.failing {
 		return nil, errors.New("502")
 	}
@@ -71,17 +75,22 @@ func (r *reconciled) get(_ context.Context, _ string, _ operation.Kind, id strin
 	return nil, nil
 }
 
-func (r *reconciled) reconcile(store spend.Store, e *spend.Enforcer) (err error) {
-	r.report, err = (&spend.Reconciler{
-		Enforcer: e, Store: store, History: &spend.History{Store: store, Retention: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler), Patience: 10 * time.Second, Unresolved: time.Minute,
-		List: func(context.Context, string) ([]spend.Found, error) {
-			r.listed()
-			return r.found, r.away
-		},
-		Get:   r.get,
-		Claim: func(context.Context, string, *spend.Found, *spend.Hold) (bool, error) { return true, nil },
-		Lock:  func(context.Context, string) (func(), error) { return func() {}, nil },
-	}).Pass(r.Context(), org)
+// deps are the dependencies of a pass.
+func (r *reconciled) deps(w storetest.Around) spend.Deps {
+	d := storetest.Deps(r.Memory, w)
+	d.Patience = 10 * time.Second
+	return d
+}
+
+// pass makes a pass over a store.
+func (r *reconciled) pass(store spend.Store) error {
+	d := r.deps(r)
+	d.Store = store
+	return r.passOf(spend.New(d))
+}
+
+func (r *reconciled) passOf(b *spend.Books) (err error) {
+	r.report, err = b.Loop.Pass(r.Context(), org)
 	return err
 }
 

@@ -107,9 +107,7 @@ func (img *image) restoration(epoch int64, now time.Time, alive []string) *Resto
 	return r
 }
 
-// Remember returns a store whose traffic the images remember.
-func (m *Images) Remember(s Store) Store { return remembering{s, m} }
-
+// remembering is a store whose traffic the images remember.
 type remembering struct {
 	Store
 
@@ -210,7 +208,7 @@ func (m *Images) settled(org string, img *image, s outcome) {
 
 // answer offers the image for a rebuild, restores the reservations, and signs, once. A ledger that is complete already gets
 // the reservations and owners of a gateway that was not heard in time.
-func (m *Images) answer(ctx context.Context, org string, epoch int64, complete bool) error {
+func (m *Images) answer(ctx context.Context, org string, epoch int64, complete bool, outbox *Outbox) error {
 	m.mu.Lock()
 	img := m.of(org)
 	known := img.offered == epoch || img.state.Epoch == epoch || epoch == 0
@@ -222,10 +220,8 @@ func (m *Images) answer(ctx context.Context, org string, epoch int64, complete b
 	if err := m.Store.Offer(ctx, org, offer); err != nil {
 		return err
 	}
-	if m.Sweep != nil {
-		if err := m.Sweep(ctx, org); err != nil {
-			return err
-		}
+	if err := outbox.Sweep(ctx, org); err != nil {
+		return err
 	}
 	restored, err := m.restore(ctx, org, img, epoch)
 	if errors.Is(err, ErrOtherEpoch) {
@@ -247,11 +243,11 @@ func (m *Images) answer(ctx context.Context, org string, epoch int64, complete b
 			return err
 		}
 	}
-	if err := m.Store.Sign(ctx, org, epoch, m.Gateway); err != nil {
+	if err := m.Store.Sign(ctx, org, epoch, m.Name); err != nil {
 		return err
 	}
-	if complete && len(restored) > 0 && m.Late != nil {
-		m.Late(ctx, org, restored)
+	if complete && len(restored) > 0 {
+		m.Events.RestoredLate(ctx, org, restored)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -265,7 +261,7 @@ func (m *Images) restore(ctx context.Context, org string, img *image, epoch int6
 	defer img.settling.Unlock()
 	m.mu.Lock()
 	img.restored = max(img.restored, epoch)
-	r := img.restoration(epoch, m.Now(), m.Peers())
+	r := img.restoration(epoch, m.Now(), m.Gateway.Peers())
 	m.mu.Unlock()
 	return m.Store.Restore(ctx, org, r)
 }

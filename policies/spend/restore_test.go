@@ -2,24 +2,26 @@ package spend_test
 
 import (
 	"context"
-	"errors"
-	"log/slog"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/test/spend/storetest"
 )
 
 // gateway is one of the gateways that share a store: its memory, and its outbox.
 type gateway struct {
 	*spend.Outbox
+	storetest.World
 
-	images *spend.Images
-	watch  *spend.Watch
-	late   []spend.Hold
+	fleet *fleet
+	books *spend.Books
+	dead  atomic.Bool // its ledger is left alone
+	late  []spend.Hold
 }
 
 // fleet are gateways at one store, whose contents the test replaces.
@@ -37,20 +39,12 @@ func newFleet(t *testing.T, names ...string) *fleet {
 	f := &fleet{t: t, store: spend.NewMemory(time.Now, nil), alive: names, listed: func() {}}
 	f.empty(1)
 	for _, name := range names {
-		g := new(gateway)
-		g.images = &spend.Images{
-			Store: f.store, Notices: f, Gateway: name, Peers: func() []string { return f.alive }, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
-			Patience: 5 * time.Second, Heard: time.Now().Add(-time.Hour),
-			Recorded: func(context.Context, string, []string) map[string]spend.Owned { return nil },
-			Sweep:    func(ctx context.Context, org string) error { return g.Sweep(ctx, org) },
-			Late:     func(_ context.Context, _ string, holds []spend.Hold) { g.late = append(g.late, holds...) },
-		}
-		g.Outbox = spend.NewOutbox(g.images.Remember(f.store), spend.Holder{Incarnation: "inc-" + name, Gateway: name})
-		g.Now, g.Logger, g.Orgs, g.Doubt = time.Now, slog.New(slog.DiscardHandler), func() []string { return []string{org} }, func(string) {}
-		g.watch = &spend.Watch{
-			Images: g.images, Orgs: func() []string { return []string{org} }, Interval: time.Minute, Beat: 100 * time.Millisecond,
-			Rebuild: func(ctx context.Context, _ string) error { return f.rebuild(ctx, g) },
-		}
+		g := &gateway{World: storetest.World{Orgs: []string{org}}, fleet: f}
+		d := storetest.Deps(f.store, g)
+		d.Name, d.Self, d.Alone, d.PeerPatience = name, spend.Holder{Incarnation: "inc-" + name, Gateway: name}, false, 5*time.Second
+		g.books = spend.New(d)
+		g.books.Hear(time.Now().Add(-time.Hour))
+		g.Outbox = g.books.Outbox
 		f.gateways = append(f.gateways, g)
 	}
 	return f
@@ -73,30 +67,37 @@ func (f *fleet) empty(epochs int) {
 	f.store.Become(m)
 }
 
-// Noticed and Notice implement spend.Notices without a store.
-func (*fleet) Noticed(context.Context, string) (map[string]string, error) { return nil, nil }
-func (*fleet) Notice(context.Context, string, string, string) error       { return nil }
+// List implements spend.Platform.
+func (g *gateway) List(context.Context, string) ([]spend.Found, error) {
+	g.fleet.listed()
+	return g.fleet.found, nil
+}
+
+// Budgeted implements spend.Gateway.
+func (g *gateway) Budgeted() []string {
+	if g.dead.Load() {
+		return nil
+	}
+	return g.Orgs
+}
+
+// Peers implements spend.Gateway.
+func (g *gateway) Peers() []string { return g.fleet.alive }
+
+// RestoredLate implements spend.Events.
+func (g *gateway) RestoredLate(_ context.Context, _ string, holds []spend.Hold) {
+	g.late = append(g.late, holds...)
+}
 
 // rebuild makes the pass of a gateway that leads.
-func (f *fleet) rebuild(ctx context.Context, g *gateway) error {
-	return (&spend.Reconciler{
-		Store: g.Store, Images: g.images, History: &spend.History{Store: g.Store, Retention: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler),
-		Patience: time.Minute, Unresolved: time.Minute,
-		List: func(context.Context, string) ([]spend.Found, error) { f.listed(); return f.found, nil },
-		Get: func(context.Context, string, operation.Kind, string) (*spend.Found, error) {
-			return nil, errors.New("502")
-		},
-		Claim: func(context.Context, string, *spend.Found, *spend.Hold) (bool, error) { return true, nil },
-		Lock:  func(context.Context, string) (func(), error) { return func() {}, nil },
-	}).Rebuild(ctx, org)
-}
+func (f *fleet) rebuild(ctx context.Context, g *gateway) error { return g.books.Loop.Rebuild(ctx, org) }
 
 // run runs the watches of gateways until the test ends.
 func (f *fleet) run(gateways ...*gateway) {
 	ctx, cancel := context.WithCancel(f.t.Context())
 	f.t.Cleanup(cancel)
 	for _, g := range gateways {
-		go func() { _ = g.watch.Run(ctx) }()
+		go func() { _ = g.books.Watch.Run(ctx) }()
 	}
 	time.Sleep(200 * time.Millisecond) // of the bubble: every image has been read
 }
@@ -260,10 +261,10 @@ func TestAYoungGatewayWaits(t *testing.T) {
 		now := time.Now()
 		for heard, want := range map[time.Time]time.Duration{now.Add(-2 * time.Second): 3 * time.Second, {}: 5 * time.Second} {
 			f := newFleet(t, "a")
-			f.gateways[0].images.Heard = heard
+			f.gateways[0].books.Hear(heard)
 			f.empty(2)
 			began := time.Now()
-			f.gateways[0].images.Now = func() time.Time { return now.Add(time.Since(began)) }
+			f.gateways[0].books.SetNow(func() time.Time { return now.Add(time.Since(began)) })
 			if err := f.rebuild(t.Context(), f.gateways[0]); err != nil {
 				t.Fatal(err)
 			}
@@ -272,6 +273,23 @@ func TestAYoungGatewayWaits(t *testing.T) {
 			}
 		}
 	})
+}
+
+// deadly is a world whose other gateways are dead.
+type deadly struct {
+	*reconciled
+
+	silent  time.Duration
+	nothing []string
+}
+
+// Dead implements spend.Gateway.
+func (d *deadly) Dead(context.Context, string) (time.Duration, bool) { return d.silent, true }
+
+// Forget implements spend.Gateway.
+func (d *deadly) Forget(_ context.Context, _ string, holds ...string) error {
+	d.nothing = append(d.nothing, holds...)
+	return nil
 }
 
 // TestHoldsOfADeadGateway: the platform's list decides about a call whose gateway has been dead for a minute.
@@ -287,34 +305,23 @@ func TestHoldsOfADeadGateway(t *testing.T) {
 		}
 	}
 	r.has("made", onePod)
-	silent := 10 * time.Second
-	var nothing []string
+	d := &deadly{reconciled: r, silent: 10 * time.Second}
 	pass := func() {
 		t.Helper()
-		_, err := (&spend.Reconciler{
-			Store: r.Memory, History: &spend.History{Store: r.Memory, Retention: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler),
-			Patience: 2 * time.Minute, Unresolved: 10 * time.Minute, Get: r.get,
-			List:  func(context.Context, string) ([]spend.Found, error) { return r.found, nil },
-			Claim: func(context.Context, string, *spend.Found, *spend.Hold) (bool, error) { return true, nil },
-			Lock:  func(context.Context, string) (func(), error) { return func() {}, nil },
-			Dead:  func(context.Context, spend.Holder) (time.Duration, bool) { return silent, true },
-			Nothing: func(_ context.Context, _ string, holds ...string) error {
-				nothing = append(nothing, holds...)
-				return nil
-			},
-		}).Pass(t.Context(), org)
-		if err != nil {
+		deps := r.deps(d)
+		deps.Patience, deps.Unresolved = 2*time.Minute, 10*time.Minute
+		if err := r.passOf(spend.New(deps)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	pass()
-	if got := r.takes(); len(got) != 2 || nothing != nil {
+	if got := r.takes(); len(got) != 2 || d.nothing != nil {
 		t.Errorf("ten seconds after the death the ledger has %v, want both holds", got)
 	}
-	silent = time.Minute
+	d.silent = time.Minute
 	pass()
-	if got := r.takes(); len(got) != 1 || got["pod-made"] == "" || !slices.Equal(nothing, []string{"never sent"}) {
-		t.Errorf("the ledger has %v, and intents %q have ended, want the pod, and \"never sent\"", got, nothing)
+	if got := r.takes(); len(got) != 1 || got["pod-made"] == "" || !slices.Equal(d.nothing, []string{"never sent"}) {
+		t.Errorf("the ledger has %v, and intents %q have ended, want the pod, and \"never sent\"", got, d.nothing)
 	}
 }
 

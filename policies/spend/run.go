@@ -12,14 +12,9 @@ import (
 type Loop struct {
 	*Reconciler
 
-	// Orgs returns the organisations that have budgets now.
-	Orgs func() []string
 	// Leadership elects the gateway that makes the regular passes.
 	Leadership
-	// Interval is the time between regular passes.
-	Interval time.Duration
-
-	kicks chan string
+	kicks
 }
 
 // Leadership is a lease that one gateway of all holds.
@@ -33,15 +28,13 @@ type Leadership interface {
 // maxKicks bounds how many organisations can wait to be looked at.
 const maxKicks = 1024
 
-// NewLoop returns a Loop, which does nothing before Run.
-func NewLoop(r *Reconciler, interval time.Duration, orgs func() []string, l Leadership) *Loop {
-	return &Loop{Reconciler: r, Orgs: orgs, Leadership: l, Interval: interval, kicks: make(chan string, maxKicks)}
-}
+// kicks are the organisations that wait for a pass.
+type kicks chan string
 
 // Kick asks for a pass over an organisation soon. It does not wait.
-func (l *Loop) Kick(org string) {
+func (k kicks) Kick(org string) {
 	select {
-	case l.kicks <- org:
+	case k <- org:
 	default: // the regular pass will do it
 	}
 }
@@ -58,7 +51,7 @@ func (l *Loop) Run(ctx context.Context) error {
 	defer soon.Stop()
 	due, wait := make(map[string]time.Time), make(map[string]time.Duration)
 	all := func() {
-		orgs := l.Orgs()
+		orgs := l.Gateway.Budgeted()
 		if len(orgs) == 0 || !l.Lead(ctx) {
 			return // without budgets, the store is left alone
 		}

@@ -22,15 +22,15 @@ func (p *pass) due(ctx context.Context, h *Hold) (until time.Time, due bool) {
 	return late.Add(p.Unresolved), p.state.Now.After(late)
 }
 
-// dead is [Reconciler.Dead], asked once for each gateway.
+// dead is [Gateway.Dead], asked once for each gateway.
 func (p *pass) dead(ctx context.Context, h Holder) (silent time.Duration, dead bool) {
-	if p.Dead == nil || h.Incarnation == "" {
+	if h.Incarnation == "" {
 		return 0, false
 	}
 	if silent, asked := p.silent[h.Incarnation]; asked {
 		return silent, silent > 0
 	}
-	if silent, dead = p.Dead(ctx, h); !dead {
+	if silent, dead = p.Gateway.Dead(ctx, h.Incarnation); !dead {
 		silent = 0
 	}
 	p.silent[h.Incarnation] = silent
@@ -95,10 +95,10 @@ const maxJobs = 100
 // job asks for the outcome of a hold's job, nil if that is not known. Of too many, it
 // asks for some, others in each pass.
 func (p *pass) job(ctx context.Context, h *Hold) *Settlement {
-	if !h.Open || p.Job == nil || rand.IntN(len(p.state.Holds)) >= maxJobs {
+	if !h.Open || rand.IntN(len(p.state.Holds)) >= maxJobs {
 		return nil
 	}
-	s, err := p.Job(ctx, p.org, h)
+	s, err := p.Platform.JobEnd(ctx, p.org, h)
 	if err != nil {
 		p.Logger.DebugContext(ctx, "it is not known what became of a job", "org", p.org, "hold", h.ID, "error", err.Error())
 	}
@@ -111,7 +111,7 @@ func (p *pass) claim(ctx context.Context, f *Found, h *Hold) bool {
 	if _, due := p.due(ctx, h); !due {
 		return true
 	}
-	mine, err := p.Claim(ctx, p.org, f, h)
+	mine, err := p.Gateway.Claim(ctx, p.org, f, h)
 	return err == nil && mine
 }
 
@@ -163,8 +163,8 @@ func (p *pass) end(ctx context.Context, h *Hold, s *Settlement) error {
 	if err := p.Store.Settle(ctx, p.org, s); err != nil {
 		return err
 	}
-	if p.Nothing != nil && s.End == Release && h.Resource == "" {
-		if err := p.Nothing(ctx, p.org, h.ID); err != nil {
+	if s.End == Release && h.Resource == "" {
+		if err := p.Gateway.Forget(ctx, p.org, h.ID); err != nil {
 			return err
 		}
 	}

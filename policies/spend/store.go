@@ -309,6 +309,7 @@ type Store interface {
 	RollupStore
 	Memorial
 	AccrualStore
+	Notices
 	Reserve(ctx context.Context, org string, r *Reservation) (Outcome, error)
 	// Settle ends a hold or opens it. Settling an ended hold changes nothing. A commit without
 	// its hold, after a loss of the store, enters the resource or its one-time cost all the same, or removes
@@ -318,6 +319,8 @@ type Store interface {
 	// Adjust makes adjustments, and returns the outcome of each. It is atomic for each
 	// of them alone: with an error, those of the beginning may have been made.
 	Adjust(ctx context.Context, org string, list ...*Adjustment) ([]Adjusted, error)
+	// Lock waits until the caller alone reconciles the ledger, for a bounded time.
+	Lock(ctx context.Context, org string) (unlock func(), err error)
 	// Begin announces that the ledger is being rebuilt; Finish declares it complete,
 	// unless the store was lost since Begin with the same token, and reports whether
 	// it is.

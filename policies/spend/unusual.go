@@ -75,22 +75,22 @@ func (h *History) unusual(ctx context.Context, org string, u Unusual, state *Sta
 		hours[i], days[i] = Hourly.Start(now).AddDate(0, 0, -i), Daily.Start(now).AddDate(0, 0, -i)
 	}
 	past := make(map[Scope]*usual)
-	for _, part := range []struct {
-		unit   Unit
-		starts []time.Time
-		of     func(*usual) *[usualDays + 1]int64
-	}{{Hourly, hours, func(u *usual) *[usualDays + 1]int64 { return &u.hours }}, {Daily, days, func(u *usual) *[usualDays + 1]int64 { return &u.days }}} {
-		rows, err := h.Store.Rollups(ctx, org, part.unit, part.starts)
+	for unit, starts := range map[Unit][]time.Time{Hourly: hours, Daily: days} {
+		rows, err := h.Store.Rollups(ctx, org, unit, starts)
 		if err != nil {
 			return nil, err
 		}
 		for _, r := range rows {
-			i := int(part.starts[0].Sub(r.Start) / Daily.Length())
+			i := int(starts[0].Sub(r.Start) / Daily.Length())
 			for _, s := range r.Item.Owner.Scopes() {
 				if past[s] == nil {
 					past[s] = new(usual)
 				}
-				part.of(past[s])[i] += r.Micro
+				if unit == Hourly {
+					past[s].hours[i] += r.Micro
+				} else {
+					past[s].days[i] += r.Micro
+				}
 			}
 		}
 	}

@@ -48,12 +48,12 @@ func TestUnusualHours(t *testing.T) {
 			history := &spend.History{Store: store, Retention: spend.DefaultConfig().History}
 			var told []string
 			alerts := &spend.Alerts{
-				Notices: store, History: history, Logger: slog.New(slog.DiscardHandler), Go: func(f func()) { f() },
-				Plan: func(string) *spend.Plan { return &spend.Plan{Unusual: spend.Unusual{Times: 3, AtLeast: 2 * usd}} },
-				Tell: func(_ context.Context, a spend.Alert) error {
-					told = append(told, a.Scope.String()+" "+spend.AmountText(spend.PerHour, a.Used)+" of "+spend.AmountText(spend.PerHour, *a.Usual))
-					return nil
-				},
+				Notices: store, History: history, Logger: slog.New(slog.DiscardHandler),
+			}
+			plan := &spend.Plan{Unusual: spend.Unusual{Times: 3, AtLeast: 2 * usd}}
+			tell := func(_ context.Context, a *spend.Alert) error {
+				told = append(told, a.Scope.String()+" "+spend.AmountText(spend.PerHour, a.Used)+" of "+spend.AmountText(spend.PerHour, *a.Usual))
+				return nil
 			}
 			for hour := range tt.days*24 + 24 {
 				state, err := store.Show(t.Context(), org)
@@ -75,7 +75,9 @@ func TestUnusualHours(t *testing.T) {
 				if state, err = store.Show(t.Context(), org); err != nil {
 					t.Fatal(err)
 				}
-				alerts.Look(t.Context(), org, &state)
+				if err := alerts.Tell(t.Context(), org, plan, &state, tell); err != nil {
+					t.Fatal(err)
+				}
 				now = now.Add(time.Minute)
 			}
 			slices.Sort(told)

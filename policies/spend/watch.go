@@ -16,13 +16,7 @@ import (
 type Watch struct {
 	*Images
 
-	// Orgs returns the organisations that have ledgers now.
-	Orgs func() []string
-	// Rebuild makes a ledger complete.
-	Rebuild func(ctx context.Context, org string) error
-	// Interval is the age at which the image of a large ledger that has changed is
-	// renewed, Beat the distance of two looks.
-	Interval, Beat time.Duration
+	Loop *Loop
 }
 
 // Run looks until ctx ends.
@@ -43,7 +37,7 @@ func (w *Watch) Run(ctx context.Context) error {
 
 // look looks at all ledgers once. A store that is away has lost nothing yet.
 func (w *Watch) look(ctx context.Context, rebuilds *errgroup.Group) {
-	orgs := w.Orgs()
+	orgs := w.Gateway.Budgeted()
 	if len(orgs) == 0 {
 		return
 	}
@@ -79,7 +73,7 @@ func (w *Watch) lost(ctx context.Context, org string, h Head, rebuilds *errgroup
 			img.rebuilding, img.failed = false, err
 		}()
 		return panics.Catch(func() {
-			if err = w.Rebuild(ctx, org); errors.Is(err, ErrOtherEpoch) {
+			if err = w.Loop.Rebuild(ctx, org); errors.Is(err, ErrOtherEpoch) {
 				err = nil // the other rebuild completes the ledger
 			} else if err != nil && ctx.Err() == nil {
 				w.Logger.WarnContext(ctx, "a lost ledger could not be rebuilt", "org", org, "error", err.Error())
@@ -102,7 +96,7 @@ func (w *Watch) follow(ctx context.Context, org string, h Head) error {
 	small := len(img.state.Resources)+len(img.state.Balances) < smallLedger
 	w.mu.Unlock()
 	if known != 0 || !h.Complete {
-		if err := w.answer(ctx, org, h.Epoch, h.Complete); err != nil {
+		if err := w.answer(ctx, org, h.Epoch, h.Complete, w.Loop.outbox); err != nil {
 			return err
 		}
 	}
@@ -110,7 +104,7 @@ func (w *Watch) follow(ctx context.Context, org string, h Head) error {
 		return nil
 	}
 	if known != h.Epoch {
-		loss, err := LastLoss(ctx, w.Notices, org)
+		loss, err := LastLoss(ctx, w.Store, org)
 		if err != nil {
 			return err
 		}

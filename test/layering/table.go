@@ -133,7 +133,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/money",
-			May:     []string{"gateway/account", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/groupcommit", "gateway/settings", "gateway/telemetry", "gateway/tenants", "gateway/view", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit", "ratelimit/redisstore"},
+			May:     []string{"gateway/account", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/audit", "gateway/once", "gateway/settings", "gateway/telemetry", "gateway/tenants", "gateway/view", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit/redisstore"},
 			Why:     "a feature: the ledger and what keeps it, for the chain and for operators",
 		},
 		{
@@ -302,7 +302,7 @@ func Table() []Row {
 		{
 			Package: "policies",
 			May: []string{
-				"config/fault", "config/files", "policies/bundle", "policies/catalog", "policies/effective", "policies/isolate", "policies/load", "policies/operation", "policies/record", "policies/sandbox", "policies/section",
+				"config/fault", "config/files", "config/panics", "policies/bundle", "policies/catalog", "policies/effective", "policies/isolate", "policies/load", "policies/operation", "policies/record", "policies/sandbox", "policies/section",
 			},
 			Tests: []string{"config/egress"}, // to say where bundles are
 			Why:   "the engine is a library of its own: it imports its parts, and of ours nothing else but faults and the reading of files",
@@ -322,8 +322,14 @@ func Table() []Row {
 			May:     []string{"config/fault", "config/files", "config/strictyaml", "policies/accept", "policies/operation", "policies/record", "policies/rego", "policies/sandbox", "policies/section"},
 			Why:     "policies are loaded without the engine that evaluates them",
 		},
-		{Package: "policies/bundle", May: []string{"config/fault", "config/files", "config/panics", "policies/isolate", "policies/load", "policies/sandbox", "policies/section"}, Why: "a bundle is one way to get what is loaded"},
+		{Package: "policies/bundle", May: []string{"config/fault", "config/files", "policies/isolate", "policies/load", "policies/sandbox", "policies/section"}, Why: "a bundle is one way to get what is loaded"},
 		{Package: "policies/document", May: []string{"policies/load", "policies/record", "policies/sandbox"}, Why: "pages are made of what is loaded, without an engine"},
+		{
+			Package: "policies/spend/redisstore",
+			May:     []string{"policies/spend", "ratelimit/redisstore"},
+			Tests:   []string{"policies/operation"}, // to list resources
+			Why:     "the ledger in Redis: the limiter's store, which is on the same server, knows whether it is the server that it was",
+		},
 		{
 			Package: "policies/...",
 			May:     []string{"config/egress", "config/fault", "config/files", "config/panics", "config/strictyaml", "policies/..."},

@@ -45,10 +45,8 @@ type Intents struct {
 	prefix, writer                        string
 	note, end, claim, recovery, restoring *redis.Script
 	forget                                *redis.Script
-	// gateway is the name of this gateway; memory and peers are set by [Intents.Follow].
-	gateway string
-	memory  Memory
-	peers   func() []string
+	gateway                               Gateway
+	name                                  string // of this gateway
 
 	answered atomic.Int64 // the epoch of the latest announcement that was answered
 
@@ -65,10 +63,12 @@ type intents struct {
 	recovering    sync.Mutex // held by the call that recovers the intents
 }
 
-// Memory is what a gateway remembers of intents.
-type Memory interface {
-	// Remembered calls restore with the remembered intents of an organisation, while none of them ends.
-	Remembered(org string, restore func([]spend.Remembered) error) error
+// Gateway is what the intents ask of the gateway that they belong to.
+type Gateway interface {
+	// Remembered returns the intents of an organisation that the gateway remembers.
+	Remembered(org string) []spend.Remembered
+	// Peers returns the names of all gateways that a recovery waits for.
+	Peers() []string
 }
 
 // NewIntents returns a store of intents whose keys begin with prefix. It does not dial.
@@ -76,15 +76,12 @@ func NewIntents(client redis.Cmdable, prefix string) *Intents {
 	script := func(source string) *redis.Script { return redis.NewScript(clockSource + intentSource + source) }
 	return &Intents{
 		client: client, prefix: prefix, writer: newWriter(), note: script(noteSource), end: script(endSource), claim: script(claimSource),
-		forget: script(forgetSource), recovery: script(recoverSource), restoring: script(rememberSource), peers: func() []string { return nil }, orgs: make(map[string]*intents),
+		forget: script(forgetSource), recovery: script(recoverSource), restoring: script(rememberSource), orgs: make(map[string]*intents),
 	}
 }
 
-// Follow sets the memory of this gateway, which the store restores after a loss, and what returns the names of all gateways that a
-// recovery waits for. It is called before the store is used.
-func (s *Intents) Follow(gateway string, memory Memory, peers func() []string) {
-	s.gateway, s.memory, s.peers = gateway, memory, peers
-}
+// Follow sets the gateway whose intents the store restores after a loss, and its name. It is called before the store is used.
+func (s *Intents) Follow(name string, g Gateway) { s.name, s.gateway = name, g }
 
 // of returns what is known of an organisation's intents. The caller holds mu.
 func (s *Intents) of(org string) *intents {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/policies/spend/redisstore"
 	"github.com/tollgate-dev/tollgate/test/redistest"
+	"github.com/tollgate-dev/tollgate/test/spend/storetest"
 )
 
 // large is how many resources an organisation has in TestALargeOrganisation.
@@ -68,7 +68,7 @@ func TestALargeOrganisation(t *testing.T) {
 }
 
 // reconcilerOf follows a platform with so many pods.
-func reconcilerOf(client redistest.Conn, n int) *spend.Reconciler {
+func reconcilerOf(client redistest.Conn, n int) *spend.Loop {
 	store := redisstore.New(client, "tg:spend:", nil)
 	found := make([]spend.Found, n)
 	for i := range found {
@@ -77,11 +77,7 @@ func reconcilerOf(client redistest.Conn, n int) *spend.Reconciler {
 			Amounts: spend.Amounts{spend.Burn: 430_000, spend.GPUs: 1, spend.Pods: 1}, Priced: true,
 		}
 	}
-	return &spend.Reconciler{
-		Store: store, History: &spend.History{Store: store, Retention: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler),
-		List: func(context.Context, string) ([]spend.Found, error) { return found, nil },
-		Lock: func(context.Context, string) (func(), error) { return func() {}, nil },
-	}
+	return spend.New(storetest.Deps(store, &storetest.World{Found: found})).Loop
 }
 
 // TestPassCost compares the commands of a quiet pass, those of scripts included, with committed

@@ -35,13 +35,13 @@ func (s *Store) saw(org string, p position) {
 		return
 	case p.epoch > was.epoch:
 		p.writes = max(p.writes, 0)
-		l.wrote = s.now()
+		l.wrote = s.Now()
 		l.seen = p
 		return
 	case p.writes == unsaid, p.writes == was.writes, p.writes < was.writes && !s.forgot(l):
 		p.writes = was.writes
 	default:
-		l.wrote = s.now()
+		l.wrote = s.Now()
 	}
 	p.seq = max(p.seq, was.seq)
 	l.seen = p
@@ -74,11 +74,4 @@ func (s *Store) current(l *ledger) position {
 
 // forgot reports whether the Store does not know any more how often it has written to a
 // ledger, with mu held.
-func (s *Store) forgot(l *ledger) bool { return s.now().Sub(l.wrote) > writesKept }
-
-func (s *Store) now() time.Time {
-	if s.Now != nil {
-		return s.Now()
-	}
-	return time.Now()
-}
+func (s *Store) forgot(l *ledger) bool { return s.Now().Sub(l.wrote) > writesKept }

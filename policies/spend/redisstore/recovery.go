@@ -50,8 +50,10 @@ func (s *Intents) Recover(ctx context.Context, org string) error {
 func (s *Intents) step(ctx context.Context, org string, o *intents) (complete bool, err error) {
 	keys, first := s.opening(org)
 	args := append(first, recoveryWait.Milliseconds())
-	for _, name := range s.peers() {
-		args = append(args, name)
+	if s.gateway != nil {
+		for _, name := range s.gateway.Peers() {
+			args = append(args, name)
+		}
 	}
 	list, err := s.recovery.Run(ctx, s.client, keys, args...).Slice()
 	if err != nil {
@@ -122,42 +124,40 @@ func (s *Intents) Answer(ctx context.Context) error {
 // restore restores what this gateway remembers for an epoch, and signs. Complete intents need no signature of a gateway that remembers
 // nothing.
 func (s *Intents) restore(ctx context.Context, org string, o *intents, epoch int64, complete bool) error {
-	restore := func(all []spend.Remembered) error {
-		if complete && len(all) == 0 {
-			s.adopt(o, epoch, 0)
+	var all []spend.Remembered
+	if s.gateway != nil {
+		all = s.gateway.Remembered(org)
+	}
+	if complete && len(all) == 0 {
+		s.adopt(o, epoch, 0)
+		return nil
+	}
+	keys, first := s.opening(org)
+	for {
+		batch := all[:min(rememberBatch, len(all))]
+		all = all[len(batch):]
+		name := ""
+		if len(all) == 0 {
+			name = s.name
+		}
+		args := append(slices.Clip(first), strconv.FormatInt(epoch, 10), name)
+		for i := range batch {
+			r := &batch[i]
+			args = append(args, r.Made, r.Wish, r.Like, r.Answer, r.Intent, r.Row, r.Taken, r.Owner, r.Text)
+		}
+		list, err := s.restoring.Run(ctx, s.client, keys, args...).Slice()
+		if err != nil {
+			return fmt.Errorf("restore: %w: %w", spend.ErrUnavailable, err)
+		}
+		known, head, err := s.head(org, list)
+		if err != nil || !known {
+			return err // another epoch has begun: the next step restores for it
+		}
+		if len(all) == 0 {
+			s.adopt(o, epoch, head[1])
 			return nil
 		}
-		keys, first := s.opening(org)
-		for {
-			batch := all[:min(rememberBatch, len(all))]
-			all = all[len(batch):]
-			name := ""
-			if len(all) == 0 {
-				name = s.gateway
-			}
-			args := append(slices.Clip(first), strconv.FormatInt(epoch, 10), name)
-			for i := range batch {
-				r := &batch[i]
-				args = append(args, r.Made, r.Wish, r.Like, r.Answer, r.Intent, r.Row, r.Taken, r.Owner, r.Text)
-			}
-			list, err := s.restoring.Run(ctx, s.client, keys, args...).Slice()
-			if err != nil {
-				return fmt.Errorf("restore: %w: %w", spend.ErrUnavailable, err)
-			}
-			known, head, err := s.head(org, list)
-			if err != nil || !known {
-				return err // another epoch has begun: the next step restores for it
-			}
-			if len(all) == 0 {
-				s.adopt(o, epoch, head[1])
-				return nil
-			}
-		}
 	}
-	if s.memory == nil {
-		return restore(nil)
-	}
-	return s.memory.Remembered(org, restore)
 }
 
 // adopt makes an epoch the known one.

@@ -6,25 +6,13 @@ import (
 	"fmt"
 
 	"github.com/tollgate-dev/tollgate/policies/spend"
+	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
-// Server says whether the server behind the client is the one it was. When another has
-// taken its place, which may know less, there is a pause in which every gateway compares
-// its memory with it; see [Store.Prove].
-type Server interface {
-	// Epoch changes with the server. Verify reports whether the outcome of an exchange
-	// that began in an epoch counts.
-	Epoch() int64
-	Verify(ctx context.Context, epoch int64) error
-	// Pausing reports whether there is a pause.
-	Pausing() bool
-	// Deserted is the latest epoch in whose pause a gateway did not come back.
-	Deserted() int64
-}
-
-// Watch has the store ask a server before it admits what raises cost. It is called
+// Watch has the store ask the limiter's store, which is on the same server, before it admits what raises cost: when another server has taken
+// its place, which may know less, there is a pause in which every gateway compares its memory with it; see [Store.Prove]. Watch is called
 // before the store is used.
-func (s *Store) Watch(server Server) { s.server = server }
+func (s *Store) Watch(server limits.Server) { s.server = &server }
 
 var errServer = errors.New("another server has taken the store's place, and gateways are asked what they know of the old one")
 

@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/policies/spend"
+	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
 var (
@@ -54,10 +55,10 @@ type Store struct {
 	reserve, settle, adjust, rebuild *redis.Script
 	post, repair, offer, shut        *redis.Script
 	restore, accrual                 *redis.Script
-	server                           Server // nil trusts whoever answers
+	server                           *limits.Server // nil trusts whoever answers
 	// Intents keeps the intents of reservations.
 	Intents *Intents
-	// Now is the clock by which the Store forgets its own writes; nil is [time.Now].
+	// Now is the clock by which the Store forgets its own writes.
 	Now func() time.Time
 
 	mu      sync.Mutex // guards ledgers, and what they have seen
@@ -92,7 +93,7 @@ func New(client redis.Cmdable, prefix string, zones spend.Zones) *Store {
 		return redis.NewScript(clockSource + intentSource + commonSource + source)
 	}
 	return &Store{
-		client: client, prefix: prefix, writer: newWriter(), zones: zones, Intents: NewIntents(client, prefix), ledgers: make(map[string]*ledger),
+		Now: time.Now, client: client, prefix: prefix, writer: newWriter(), zones: zones, Intents: NewIntents(client, prefix), ledgers: make(map[string]*ledger),
 		reserve: withIntents(reserveSource), settle: withIntents(settleSource), adjust: script(adjustSource), rebuild: script(rebuildSource),
 		post: script(postSource), repair: script(repairSource), offer: script(offerSource), shut: script(closeSource), restore: script(restoreSource),
 		accrual: script(accrualSource),

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -229,6 +228,42 @@ func TestARepeatedNoteEnds(t *testing.T) {
 	}
 }
 
+// peered is a world whose peers a test returns. It keeps the losses that passes have made good, and lists what a test returns.
+type peered struct {
+	storetest.World
+
+	peers  func() []string
+	listed func() error
+	told   []spend.Loss
+}
+
+// Peers implements spend.Gateway.
+func (p *peered) Peers() []string { return p.peers() }
+
+// List implements spend.Platform.
+func (p *peered) List(context.Context, string) ([]spend.Found, error) {
+	if p.listed == nil {
+		return p.Found, nil
+	}
+	return p.Found, p.listed()
+}
+
+// Recorded implements spend.Gateway.
+func (*peered) Recorded(_ context.Context, _ string, ids []string) map[string]spend.Owned {
+	owners := make(map[string]spend.Owned)
+	for _, id := range ids {
+		owners[id] = spend.Owned{Owner: spend.Owner{Team: "research"}}
+	}
+	return owners
+}
+
+// Passed implements spend.Events.
+func (p *peered) Passed(_ context.Context, _ string, r *spend.Report, _ error) {
+	if r.Loss != nil {
+		p.told = append(p.told, *r.Loss)
+	}
+}
+
 // A loss is told although the rebuild that found it was broken off, and another gateway made
 // the next.
 func TestALossOutlivesItsFirstRebuild(t *testing.T) {
@@ -236,24 +271,17 @@ func TestALossOutlivesItsFirstRebuild(t *testing.T) {
 	s := open(t, server.Addr(), nil)
 	rebuild(t, s, "one")
 	server.Del("tg:spend:{acme}:holds")
-	pass := func(ctx context.Context, peers func() []string) error {
-		_, err := (&spend.Reconciler{
-			Store: s, History: &spend.History{Store: s, Retention: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler),
-			Images: &spend.Images{
-				Store: s, Notices: s, Gateway: "a", Peers: peers, Logger: slog.New(slog.DiscardHandler), Now: time.Now, Patience: time.Minute,
-				Heard:    time.Now().Add(-time.Hour),
-				Recorded: func(context.Context, string, []string) map[string]spend.Owned { return nil },
-			},
-			List: func(context.Context, string) ([]spend.Found, error) { return nil, nil },
-			Lock: func(context.Context, string) (func(), error) { return func() {}, nil },
-		}).Pass(ctx, "acme")
-		return err
-	}
+	w := new(peered)
+	deps := storetest.Deps(s, w)
+	deps.Name, deps.PeerPatience = "a", time.Minute
+	loop := spend.New(deps).Loop
 	ctx, stop := context.WithCancel(t.Context())
-	if err := pass(ctx, func() []string { stop(); return []string{"b"} }); !errors.Is(err, context.Canceled) {
+	w.peers = func() []string { stop(); return []string{"b"} }
+	if _, err := loop.Pass(ctx, "acme"); !errors.Is(err, context.Canceled) {
 		t.Fatalf("the first rebuild = %v, want %v", err, context.Canceled)
 	}
-	if err := pass(t.Context(), func() []string { return nil }); err != nil {
+	w.peers = func() []string { return nil }
+	if _, err := spend.New(deps).Loop.Pass(t.Context(), "acme"); err != nil {
 		t.Fatal(err)
 	}
 	if l, err := spend.LastLoss(t.Context(), s, "acme"); err != nil || l == nil || l.Lost != spend.LostHolds || l.Rebuilt.IsZero() {
@@ -269,23 +297,16 @@ func TestTheEndOfALossIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	rebuild(t, s, "one")
-	var told []spend.Loss
+	w := new(peered)
+	loop := spend.New(storetest.Deps(s, w)).Loop
 	for range 2 {
-		_, err := (&spend.Reconciler{
-			Store: s, History: &spend.History{Store: s, Retention: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler),
-			Images: &spend.Images{
-				Store: s, Notices: s, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
-				Told: func(_ context.Context, _ string, l *spend.Loss) { told = append(told, *l) },
-			},
-			List: func(context.Context, string) ([]spend.Found, error) { return nil, nil },
-			Lock: func(context.Context, string) (func(), error) { return func() {}, nil },
-		}).Pass(t.Context(), "acme")
+		_, err := loop.Pass(t.Context(), "acme")
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if l, err := spend.LastLoss(t.Context(), s, "acme"); err != nil || len(told) != 1 || l == nil || l.Lost != spend.LostHolds || l.Rebuilt.IsZero() {
-		t.Errorf("told %+v, LastLoss = %+v, %v, want %s, rebuilt, once", told, l, err, spend.LostHolds)
+	if l, err := spend.LastLoss(t.Context(), s, "acme"); err != nil || len(w.told) != 1 || l == nil || l.Lost != spend.LostHolds || l.Rebuilt.IsZero() {
+		t.Errorf("told %+v, LastLoss = %+v, %v, want %s, rebuilt, once", w.told, l, err, spend.LostHolds)
 	}
 }
 
@@ -296,31 +317,16 @@ func TestRebuildsOfOneLossAddUp(t *testing.T) {
 	s := open(t, server.Addr(), nil)
 	rebuild(t, s, "one")
 	server.FlushAll()
-	var told []spend.Loss
-	var found []spend.Found
-	listed := func() error { return s.Begin(t.Context(), "acme", "other") }
-	r := &spend.Reconciler{
-		Store: s, History: &spend.History{Store: s, Retention: spend.DefaultConfig().History}, Logger: slog.New(slog.DiscardHandler),
-		Images: &spend.Images{
-			Store: s, Notices: s, Gateway: "a", Alone: true, Peers: func() []string { return nil }, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
-			Recorded: func(_ context.Context, _ string, ids []string) map[string]spend.Owned {
-				owners := make(map[string]spend.Owned)
-				for _, id := range ids {
-					owners[id] = spend.Owned{Owner: spend.Owner{Team: "research"}}
-				}
-				return owners
-			},
-			Told: func(_ context.Context, _ string, l *spend.Loss) { told = append(told, *l) },
-		},
-		List: func(context.Context, string) ([]spend.Found, error) { return found, listed() },
-		Lock: func(context.Context, string) (func(), error) { return func() {}, nil },
-	}
-	found = []spend.Found{{ID: "p1", Kind: operation.KindPod, Amounts: spend.Amounts{spend.Pods: 1}}}
+	w := &peered{peers: func() []string { return nil }, listed: func() error { return s.Begin(t.Context(), "acme", "other") }}
+	deps := storetest.Deps(s, w)
+	deps.Name = "a"
+	r := spend.New(deps).Loop
+	w.Found = []spend.Found{{ID: "p1", Kind: operation.KindPod, Amounts: spend.Amounts{spend.Pods: 1}}}
 	if err := r.Rebuild(t.Context(), "acme"); !errors.Is(err, spend.ErrOtherEpoch) {
 		t.Errorf("the first rebuild = %v, want %v", err, spend.ErrOtherEpoch)
 	}
-	listed = func() error { return nil }
-	found = append(found, spend.Found{ID: "p2", Kind: operation.KindPod, Amounts: spend.Amounts{spend.Pods: 1}})
+	w.listed = nil
+	w.Found = append(w.Found, spend.Found{ID: "p2", Kind: operation.KindPod, Amounts: spend.Amounts{spend.Pods: 1}})
 	for range 2 {
 		if err := r.Rebuild(t.Context(), "acme"); err != nil {
 			t.Fatal(err)
@@ -330,8 +336,8 @@ func TestRebuildsOfOneLossAddUp(t *testing.T) {
 	if err != nil || l == nil || l.Returned != 2 || l.Unowned != 0 || !l.Rebuilt.After(l.At) {
 		t.Errorf("LastLoss = %+v, %v, want two resources returned, rebuilt after the loss", l, err)
 	}
-	if len(told) != 1 || told[0].Returned != 2 {
-		t.Errorf("told %+v, want one loss with two resources returned", told)
+	if len(w.told) != 1 || w.told[0].Returned != 2 {
+		t.Errorf("told %+v, want one loss with two resources returned", w.told)
 	}
 }
 
@@ -415,8 +421,9 @@ func TestDeletesOutliveAFailover(t *testing.T) {
 	server := miniredis.RunT(t)
 	s := open(t, server.Addr(), nil)
 	rebuild(t, s, "one")
-	o := spend.NewOutbox(s, spend.Holder{Incarnation: "01J"})
-	o.Now, o.Logger, o.Doubt, o.Orgs = time.Now, slog.New(slog.DiscardHandler), func(string) {}, func() []string { return nil }
+	deps := storetest.Deps(s, new(storetest.World))
+	deps.Self.Incarnation = "01J"
+	o := spend.New(deps).Outbox
 	for i := range pods {
 		if _, err := s.Adjust(t.Context(), "acme", &spend.Adjustment{Kind: "pod", Resource: fmt.Sprint("p", i), Amounts: spend.Amounts{spend.Pods: 1}}); err != nil {
 			t.Fatal(err)

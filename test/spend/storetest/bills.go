@@ -101,12 +101,15 @@ func testBilledPeriods(h *harness) {
 
 // statement is a platform's bills, which are asked for.
 type statement struct {
+	World
+
 	bills []spend.Bill
 	asked int
 	err   error
 }
 
-func (s *statement) list(_ context.Context, _ string, from, to time.Time) ([]spend.Bill, error) {
+// Bills implements spend.Platform.
+func (s *statement) Bills(_ context.Context, _ string, from, to time.Time) ([]spend.Bill, error) {
 	s.asked++
 	var out []spend.Bill
 	for _, b := range s.bills {
@@ -124,7 +127,7 @@ func (s *statement) charge(resource string, kind operation.Kind, hour int, micro
 
 // follower follows bills two hours after the end of each hour.
 func (h *harness) follower(s *statement) *spend.Bills {
-	return &spend.Bills{Store: h.Store, Notices: h.Store.(spend.Notices), List: s.list, After: 2 * time.Hour, Retention: retention} //nolint:forcetypeassert // a store that is none fails here
+	return &spend.Bills{Store: h.Store, Platform: s, After: 2 * time.Hour, Retention: retention}
 }
 
 func (h *harness) follow(b *spend.Bills) spend.Corrected {
@@ -138,7 +141,7 @@ func (h *harness) follow(b *spend.Bills) spend.Corrected {
 }
 
 // forgetful forgets comparisons, like a gateway that dies before it can write them down.
-type forgetful struct{ spend.Notices }
+type forgetful struct{ spend.Store }
 
 var errDied = errors.New("the gateway has died")
 
@@ -172,7 +175,7 @@ func testBillsOnce(h *harness) {
 	h.accrued(5*usd, 5*usd)
 	s.err = nil
 	dies := h.follower(s)
-	dies.Notices = forgetful{dies.Notices}
+	dies.Store = forgetful{dies.Store}
 	if c, err := dies.Follow(h.Context(), h.org, h.at); !errors.Is(err, errDied) || c != (spend.Corrected{Hours: 2, Less: 1.2 * usd}) {
 		h.Errorf("Follow = %+v, %v, want two hours corrected and the error", c, err)
 	}

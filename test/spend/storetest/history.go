@@ -252,11 +252,11 @@ func testLabels(h *harness) {
 		where map[spend.Dimension][]string
 		want  map[spend.Labels]int64
 	}{
-		{[]spend.Dimension{spend.ByLabel("project")}, nil, map[spend.Labels]int64{"project=llm": 2.5 * usd}},
-		{[]spend.Dimension{spend.ByLabel("stage"), spend.ByLabel("project")}, nil, map[spend.Labels]int64{"project=llm,stage=test": 2.5 * usd}},
-		{[]spend.Dimension{spend.ByLabel("none")}, nil, map[spend.Labels]int64{"": 2.5 * usd}},
-		{[]spend.Dimension{spend.ByTeam}, map[spend.Dimension][]string{spend.ByLabel("project"): {"vision"}}, map[spend.Labels]int64{}},
-		{[]spend.Dimension{spend.ByResource}, map[spend.Dimension][]string{spend.ByLabel("none"): {""}}, map[spend.Labels]int64{about.Labels: 2.5 * usd}},
+		{[]spend.Dimension{"label:project"}, nil, map[spend.Labels]int64{"project=llm": 2.5 * usd}},
+		{[]spend.Dimension{"label:stage", "label:project"}, nil, map[spend.Labels]int64{"project=llm,stage=test": 2.5 * usd}},
+		{[]spend.Dimension{"label:none"}, nil, map[spend.Labels]int64{"": 2.5 * usd}},
+		{[]spend.Dimension{spend.ByTeam}, map[spend.Dimension][]string{"label:project": {"vision"}}, map[spend.Labels]int64{}},
+		{[]spend.Dimension{spend.ByResource}, map[spend.Dimension][]string{"label:none": {""}}, map[spend.Labels]int64{about.Labels: 2.5 * usd}},
 	} {
 		q.By, q.Where = tt.by, tt.where
 		rows, err := history.Ask(h.Context(), h.org, &q, h.at)

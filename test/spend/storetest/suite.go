@@ -439,7 +439,7 @@ func testLargest(h *harness) {
 // testNotices: the last word under each name stays, until it is forgotten, for each
 // organisation on its own.
 func testNotices(h *harness) {
-	notices := h.Store.(spend.Notices) //nolint:forcetypeassert // a store that is none fails here
+	notices := h.Store
 	for _, n := range [][3]string{{"acme", "a", "1"}, {"acme", "b", "1"}, {"acme", "a", "2"}, {"acme", "b", ""}, {"other", "b", "3"}, {"acme", "c", ""}} {
 		if err := notices.Notice(h.Context(), n[0], n[1], n[2]); err != nil {
 			h.Fatalf("Notice(%q): %v", n, err)

@@ -1,0 +1,132 @@
+package money
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/tollgate-dev/tollgate/gateway/alerts"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// events measures what ledgers find and do, sends alerts about it, and keeps it beside the decisions. It implements spend.Events.
+type events struct {
+	*Deps
+
+	thresholds *alerts.Thresholds
+	passes     *passes
+	balances   *balances
+	losses     *losses
+	late       metric.Int64Counter
+}
+
+func newEvents(cfg *settings.Config, d *Deps, history *spend.History) *events {
+	return &events{
+		Deps: d, thresholds: d.Alerts.NewThresholds(d.Accounts, history), passes: newPasses(d, 2*cfg.Spend.Reconcile),
+		balances: newBalances(d, 2*cfg.Spend.Reconcile), losses: newLosses(d),
+		late: telemetry.Must(d.Meter.Int64Counter("tollgate.ledger.restored_late",
+			metric.WithDescription("Reservations restored into a ledger that was rebuilt without them, because this gateway was not heard in time."))),
+	}
+}
+
+// Observed implements spend.Events.
+func (e *events) Observed(ctx context.Context, org string, p *spend.Plan, s *spend.State) {
+	e.balances.saw(org, p, s)
+	e.thresholds.Look(ctx, org, p, s)
+}
+
+// Passed implements spend.Events.
+func (e *events) Passed(ctx context.Context, org string, r *spend.Report, err error) {
+	if r.Repaired > 0 {
+		e.passes.repaired(ctx, org, r.Repaired)
+	}
+	if r.Loss != nil {
+		e.losses.add(org, r.Loss.Lost)
+		e.Alerts.Lost(ctx, org, lossOf(r.Loss))
+	}
+	if err != nil {
+		return
+	}
+	before := e.passes.done(ctx, org, r)
+	e.Alerts.Strangers(ctx, org, r.Strangers)
+	e.Alerts.Drift(ctx, org, r.Drifted)
+	e.didEnd(org, r.Ended)
+	if r.Short && !before.Short {
+		e.Alerts.Short(ctx, org, r)
+	}
+}
+
+// Announce implements spend.Events.
+func (e *events) Announce(ctx context.Context, c *spend.Cause, r *spend.Record, ended func(error)) {
+	e.Alerts.Cause(ctx, c, r, "budget.over", "resource.idle", ended)
+}
+
+// Stopped implements spend.Events.
+func (e *events) Stopped(ctx context.Context, c *spend.Cause, r *spend.Record) {
+	if c.Excess == nil && c.Idle == nil {
+		e.didReach(c, r)
+		return
+	}
+	e.Alerts.Cause(ctx, c, r, "budget.stopped", "resource.stopped", func(error) {})
+	e.didStop(c, r)
+}
+
+// RestoredLate implements spend.Events. Budgets may be exceeded then.
+func (e *events) RestoredLate(ctx context.Context, org string, holds []spend.Hold) {
+	e.late.Add(ctx, int64(len(holds)), metric.WithAttributes(attribute.String("org", org)))
+	for i := range holds {
+		h := &holds[i]
+		e.Logger.WarnContext(ctx, "reservation restored after the ledger was rebuilt; budgets may be exceeded", "org", org, "hold", h.ID,
+			"operation", h.About.Operation, "decision", h.About.Decision)
+		e.Did(org, h.Owner, h.About.Operation, h.Resource, "reservation "+h.ID+" restored after the ledger was rebuilt; budgets may be exceeded")
+	}
+}
+
+// didStop keeps that a pod was stopped, and why.
+func (e *events) didStop(c *spend.Cause, r *spend.Record) {
+	var why string
+	if x := c.Excess; x != nil {
+		why = fmt.Sprintf("the budget %s %s is passed, %s of %s", x.Scope, spend.CeilingName(x.Ceiling), spend.AmountText(x.Ceiling, x.Used), spend.AmountText(x.Ceiling, x.Limit))
+	} else {
+		why = fmt.Sprintf("it is idle (%s) since %s", c.Idle.Reason, c.Idle.Since.UTC().Format(time.RFC3339))
+	}
+	e.Did(c.Org, r.Owner, "podAction", r.ID, fmt.Sprintf("stopped pod %s (%s) of %s: %s", r.ID, r.About.Name, r.Owner.Scopes()[0], why))
+}
+
+// didReach keeps that a pod was stopped or terminated at its deadline.
+func (e *events) didReach(c *spend.Cause, r *spend.Record) {
+	op, what, at := "podAction", "stopped", r.About.StopAt
+	if c.Deleted {
+		op, what, at = "deletePod", "terminated", r.About.EndAt
+	}
+	e.Did(c.Org, r.Owner, op, r.ID, fmt.Sprintf("%s pod %s (%s) of %s: its create (decision %s) asked for it at %s",
+		what, r.ID, r.About.Name, r.Owner.Scopes()[0], r.About.Decision, time.Unix(at, 0).UTC().Format(time.RFC3339)))
+}
+
+// didEnd keeps which reservations were ended whose calls had an unknown end.
+func (e *events) didEnd(org string, ended []spend.EndedHold) {
+	for i := range ended {
+		h := &ended[i]
+		what := "nothing was found of it, so what was reserved is free"
+		switch {
+		case h.Carried && h.Kind == string(operation.KindJob):
+			what = "its job has ended, or cannot be asked for any more"
+		case h.Carried && h.Made != "":
+			what = "it was carried out: " + h.Made
+		case h.Carried:
+			what = "it was carried out"
+		}
+		e.Did(org, h.Owner, h.About.Operation, h.Made, fmt.Sprintf("ended the reservation of %s of %s (decision %s): %s", h.About.Operation, h.Owner.Scopes()[0], h.About.Decision, what))
+	}
+}
+
+// Released implements spend.Events.
+func (e *events) Released(org string, h *spend.Hold) {
+	e.Did(org, h.Owner, h.About.Operation, h.Resource, fmt.Sprintf("released the reservation of %s of %s (decision %s): its call has ended", h.About.Operation, h.Owner.Scopes()[0], h.About.Decision))
+}

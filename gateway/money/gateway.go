@@ -1,0 +1,57 @@
+package money
+
+import (
+	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// gateway answers what the ledger asks of the gateway. It implements spend.Gateway; plans are those of the view in force.
+type gateway struct{ *Deps }
+
+// Peers implements spend.Gateway.
+func (g gateway) Peers() []string { return g.Limits.Alive() }
+
+// Dead implements spend.Gateway.
+func (g gateway) Dead(ctx context.Context, incarnation string) (silent time.Duration, dead bool) {
+	return g.Intents.Dead(ctx, incarnation)
+}
+
+// Claim implements spend.Gateway.
+func (g gateway) Claim(ctx context.Context, org string, f *spend.Found, h *spend.Hold) (bool, error) {
+	return g.Intents.ClaimFound(ctx, org, f, h)
+}
+
+// Forget implements spend.Gateway.
+func (g gateway) Forget(ctx context.Context, org string, holds ...string) error {
+	return g.Intents.Store().Forget(ctx, org, holds...)
+}
+
+// Recorded implements spend.Gateway, by the audit log.
+func (g gateway) Recorded(ctx context.Context, org string, ids []string) map[string]spend.Owned {
+	o, cfg := g.Org(org), g.Config().Audit
+	if o == nil || cfg.File == nil {
+		return nil
+	}
+	made, err := audit.Makers(org, audit.Files(cfg.File)...)
+	if err != nil {
+		g.Logger.WarnContext(ctx, "the audit log cannot be read for the owners of resources", "org", org, "error", err.Error())
+		return nil
+	}
+	all := make(map[string]spend.Owned)
+	for _, id := range ids {
+		r, known := made[id]
+		if !known {
+			continue
+		}
+		if k := o.Key(r.Key); k != nil && r.Team == "" {
+			r.Team = k.Team
+		}
+		all[id] = spend.Owned{
+			Owner: spend.Owner{Team: r.Team, Key: r.Key}, About: spend.About{Operation: r.Operation, Decision: r.Decision, Labels: spend.Labels(r.Labels)},
+		}
+	}
+	return all
+}

@@ -1,0 +1,85 @@
+package money
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// platform answers the ledger with the accounts and the prices in force. It implements spend.Platform.
+type platform struct{ *Deps }
+
+// List implements spend.Platform, with prices: the
+// counted and, where callers are kept apart, the owned resources.
+func (p platform) List(ctx context.Context, org string) ([]spend.Found, error) {
+	prices, err := p.Catalog.Snapshot(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	kinds := spend.Counts
+	if o := p.Org(org); o != nil && o.Isolation.Applies() {
+		kinds = operation.Owned
+	}
+	return p.Account().Inventory(ctx, org, cmp.Or(p.Plan(org), new(spend.Plan)), kinds, prices)
+}
+
+// Get implements spend.Platform.
+func (p platform) Get(ctx context.Context, org string, kind operation.Kind, id string) (*spend.Found, error) {
+	prices, err := p.Catalog.Snapshot(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	return p.Account().Get(ctx, org, cmp.Or(p.Plan(org), new(spend.Plan)), kind, id, prices)
+}
+
+// Bills implements spend.Platform.
+func (p platform) Bills(ctx context.Context, org string, from, to time.Time) ([]spend.Bill, error) {
+	return p.Account().Bills(ctx, org, from, to)
+}
+
+// JobEnd implements spend.Platform.
+func (p platform) JobEnd(ctx context.Context, org string, h *spend.Hold) (*spend.Settlement, error) {
+	return p.Job(ctx, org, h)
+}
+
+// StopPod implements spend.Platform.
+func (p platform) StopPod(ctx context.Context, org, id string) (amounts spend.Amounts, err error) {
+	prices, err := p.Catalog.Snapshot(ctx, org)
+	if err != nil {
+		prices = nil
+	}
+	err = p.audited(org, id, "podAction", operation.VerbStop, func() (err error) {
+		amounts, err = p.Account().StopPod(ctx, org, id, prices)
+		return err
+	})
+	return amounts, err
+}
+
+// DeletePod implements spend.Platform.
+func (p platform) DeletePod(ctx context.Context, org, id string) error {
+	return p.audited(org, id, "deletePod", operation.VerbDelete, func() error { return p.Account().DeletePod(ctx, org, id) })
+}
+
+// audited makes a call about a pod by the gateway itself, which is in the audit log like those of callers.
+func (p platform) audited(org, id, op string, verb operation.Verb, call func() error) error {
+	if p.Audit == nil {
+		return call()
+	}
+	seq, err := p.Audit.Intent(audit.Record{
+		Org: org, Who: "gateway", Operation: op, Kind: string(operation.KindPod), Verb: string(verb), Resource: id, Lowers: true,
+	})
+	if err != nil {
+		return err
+	}
+	err = call()
+	result := audit.Record{Resource: id, Carried: "answered"}
+	if err != nil {
+		result.Carried = "sent"
+	}
+	return errors.Join(err, p.Audit.Result(seq, result))
+}

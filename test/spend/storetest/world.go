@@ -1,0 +1,102 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// World is a platform, a gateway and a receiver of events for a ledger under test. Tests embed it and replace methods.
+type World struct {
+	// Found are the resources of every organisation, Budgets its plan, nil for none.
+	Found   []spend.Found
+	Budgets *spend.Plan
+	// Orgs have budgets. Alive are the names of the gateways.
+	Orgs, Alive []string
+}
+
+// Around is the world of a ledger.
+type Around interface {
+	spend.Platform
+	spend.Gateway
+	spend.Events
+}
+
+// Deps returns dependencies in a world, with the clock of the system and without logs.
+func Deps(s spend.Store, w Around) spend.Deps {
+	return spend.Deps{
+		Store: s, Platform: w, Gateway: w, Events: w, Logger: slog.New(slog.DiscardHandler), Now: time.Now, Alone: true, History: &spend.History{Store: s, Retention: spend.DefaultConfig().History},
+		Interval: time.Minute, Patience: time.Minute, Unresolved: time.Minute, Beat: 100 * time.Millisecond,
+	}
+}
+
+// List implements spend.Platform.
+func (w *World) List(context.Context, string) ([]spend.Found, error) { return w.Found, nil }
+
+// Get implements spend.Platform.
+func (*World) Get(context.Context, string, operation.Kind, string) (*spend.Found, error) {
+	return nil, errors.New("502")
+}
+
+// Bills implements spend.Platform.
+func (*World) Bills(context.Context, string, time.Time, time.Time) ([]spend.Bill, error) {
+	return nil, nil
+}
+
+// JobEnd implements spend.Platform.
+func (*World) JobEnd(context.Context, string, *spend.Hold) (*spend.Settlement, error) {
+	return nil, nil //nolint:nilnil // nothing is known of the job
+}
+
+// StopPod implements spend.Platform.
+func (*World) StopPod(context.Context, string, string) (a spend.Amounts, err error) { return a, nil }
+
+// DeletePod implements spend.Platform.
+func (*World) DeletePod(context.Context, string, string) error { return nil }
+
+// Plan implements spend.Gateway.
+func (w *World) Plan(string) *spend.Plan { return w.Budgets }
+
+// Budgeted implements spend.Gateway.
+func (w *World) Budgeted() []string { return w.Orgs }
+
+// Peers implements spend.Gateway.
+func (w *World) Peers() []string { return w.Alive }
+
+// Dead implements spend.Gateway.
+func (*World) Dead(context.Context, string) (silent time.Duration, dead bool) { return 0, false }
+
+// Claim implements spend.Gateway.
+func (*World) Claim(context.Context, string, *spend.Found, *spend.Hold) (bool, error) {
+	return true, nil
+}
+
+// Forget implements spend.Gateway.
+func (*World) Forget(context.Context, string, ...string) error { return nil }
+
+// Recorded implements spend.Gateway.
+func (*World) Recorded(context.Context, string, []string) map[string]spend.Owned { return nil }
+
+// Observed implements spend.Events.
+func (*World) Observed(context.Context, string, *spend.Plan, *spend.State) {}
+
+// Passed implements spend.Events.
+func (*World) Passed(context.Context, string, *spend.Report, error) {}
+
+// Announce implements spend.Events. Every notice is delivered at once.
+func (*World) Announce(_ context.Context, _ *spend.Cause, _ *spend.Record, ended func(error)) {
+	ended(nil)
+}
+
+// Stopped implements spend.Events.
+func (*World) Stopped(context.Context, *spend.Cause, *spend.Record) {}
+
+// Released implements spend.Events.
+func (*World) Released(string, *spend.Hold) {}
+
+// RestoredLate implements spend.Events.
+func (*World) RestoredLate(context.Context, string, []spend.Hold) {}
