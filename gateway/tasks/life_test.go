@@ -48,7 +48,7 @@ func TestTasksEndByPhases(t *testing.T) {
 			time.Sleep(time.Second)
 			e.note("ledger is drained")
 		}
-		life := tasks.NewLife(ctx, &tasks.Supervisor{Logger: slog.New(slog.DiscardHandler)})
+		life := tasks.NewLife(ctx, tasks.NewSupervisor(slog.New(slog.DiscardHandler), nil))
 		life.Begin([]tasks.Task{
 			e.task("log", tasks.Ended, time.Second), e.task("log of changes", tasks.Ended, 0), ledger, e.task("door", tasks.Closed, 2*time.Second),
 			e.task("reports", tasks.Stopping, 0), e.task("other door", tasks.Closed, 3*time.Second), e.task("admin", tasks.Drained, 0),
@@ -84,7 +84,7 @@ func TestTasksThatHang(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var e ends
-		life := tasks.NewLife(t.Context(), &tasks.Supervisor{Logger: slog.New(slog.DiscardHandler)})
+		life := tasks.NewLife(t.Context(), tasks.NewSupervisor(slog.New(slog.DiscardHandler), nil))
 		life.Begin([]tasks.Task{e.task("door", tasks.Closed, time.Hour), e.task("limiter", tasks.Drained, 0)})
 		over, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -115,7 +115,7 @@ func TestTasksThatFail(t *testing.T) {
 				return errors.New(name)
 			}}
 		}
-		life := tasks.NewLife(t.Context(), &tasks.Supervisor{Logger: slog.New(slog.DiscardHandler)})
+		life := tasks.NewLife(t.Context(), tasks.NewSupervisor(slog.New(slog.DiscardHandler), nil))
 		life.Begin([]tasks.Task{fails("log", tasks.Ended), fails("first", tasks.Closed), fails("later", tasks.Drained), {Name: "waits", Run: tasks.Wait}})
 		<-life.Stopping().Done()
 		life.End(t.Context(), tasks.Closed, tasks.Drained, tasks.Stopping, tasks.Ended)

@@ -361,8 +361,8 @@ func TestABegunRebuildIsNoticed(t *testing.T) {
 			f.empty(step.epochs)
 			time.Sleep(time.Second)
 			for _, g := range f.gateways {
-				if n := g.images.Rebuilding(); n != step.want {
-					t.Errorf("%s: gateway %s rebuilds %d ledgers, want %d", step.what, g.images.Gateway, n, step.want)
+				if n := g.books.Watch.Rebuilding(); n != step.want {
+					t.Errorf("%s: gateway %s rebuilds %d ledgers, want %d", step.what, g.Self.Gateway, n, step.want)
 				}
 			}
 		}
@@ -371,8 +371,8 @@ func TestABegunRebuildIsNoticed(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		for _, g := range f.gateways {
-			if n := g.images.Rebuilding(); n != 0 {
-				t.Errorf("after the rebuild, gateway %s rebuilds %d ledgers", g.images.Gateway, n)
+			if n := g.books.Watch.Rebuilding(); n != 0 {
+				t.Errorf("after the rebuild, gateway %s rebuilds %d ledgers", g.Self.Gateway, n)
 			}
 		}
 	})
