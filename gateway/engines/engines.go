@@ -10,10 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -23,16 +25,23 @@ import (
 
 // Engines makes engines.
 type Engines struct {
-	// Logger takes the engines' lines, Changed is called when other policies are in force.
+	// Logger logs for the engines. Streams are checked again when other policies are in force.
 	Logger  *slog.Logger
-	Changed func()
+	Streams *filter.Streams
 	// Isolate compiles own Rego that is not known to compile; see policies.Deps.
 	Isolate *isolate.Runner
 	// Arriving is that of [policies.Deps].
 	Arriving func(ctx context.Context) (replaced bool)
 
+	inForce atomic.Pointer[policies.Engine]
 	bundles string // directory of bundles that are persisted nowhere else, "" before the first
 }
+
+// Enforce notes the engine of the configuration in force.
+func (e *Engines) Enforce(engine *policies.Engine) { e.inForce.Store(engine) }
+
+// InForce returns the engine of the configuration in force, nil before the first.
+func (e *Engines) InForce() *policies.Engine { return e.inForce.Load() }
 
 // patience is how long a reload waits for own Rego to compile in child processes.
 const patience = time.Second
@@ -49,7 +58,7 @@ func (e *Engines) New(cfg *settings.Config, before *policies.Engine) (*policies.
 		}
 		orgs[o.ID] = section
 	}
-	deps := policies.Deps{Logger: e.Logger, Changed: e.Changed, Arriving: e.Arriving, Before: before, Isolate: e.Isolate}
+	deps := policies.Deps{Logger: e.Logger, Changed: e.Streams.Recheck, Arriving: e.Arriving, Before: before, Isolate: e.Isolate}
 	if before != nil { // the organisations in force do not wait for Rego that compiles slowly
 		deps.Patience = patience
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tenants"
@@ -20,9 +19,7 @@ import (
 type Limits struct {
 	Limiter *ratelimit.Limiter
 	*view.Current
-	// Tenant is the compiled form of an organisation, nil for none.
-	Tenant func(id string) *filter.Tenant
-	Now    func() time.Time
+	Now func() time.Time
 }
 
 // show returns the windows in use, and those that are configured and not in use.
@@ -95,7 +92,8 @@ func quotas(o *settings.Org) map[ratelimit.Ref]ratelimit.Limit {
 // reset empties the windows of a scope, or of the whole organisation.
 func (l Limits) reset(ctx context.Context, _ row.Scope, p resetting) (none row.Nothing, err error) {
 	org := string(p.Org)
-	if l.Org(org) == nil {
+	o := l.Org(org)
+	if o == nil {
 		return none, row.ErrNoOrg
 	}
 	var ref ratelimit.Ref
@@ -103,7 +101,7 @@ func (l Limits) reset(ctx context.Context, _ row.Scope, p resetting) (none row.N
 		if ref, err = ratelimit.ParseRef(p.Scope); err != nil {
 			return none, row.BadRequestError{Reason: err.Error()}
 		}
-		if err := l.known(ctx, org, ref); err != nil {
+		if err := l.known(ctx, o, ref); err != nil {
 			return none, err
 		}
 	}
@@ -112,18 +110,16 @@ func (l Limits) reset(ctx context.Context, _ row.Scope, p resetting) (none row.N
 
 // known reports whether an organisation has a scope: by the configuration, or
 // because it was counted today.
-func (l Limits) known(ctx context.Context, org string, ref ratelimit.Ref) error {
-	if t := l.Tenant(org); t != nil {
-		if _, ok := t.Limit(ref); ok {
-			return nil
-		}
+func (l Limits) known(ctx context.Context, o *settings.Org, ref ratelimit.Ref) error {
+	if _, ok := o.Limits()[ref]; ok {
+		return nil
 	}
-	counted, err := l.Limiter.Show(ctx, org)
+	counted, err := l.Limiter.Show(ctx, o.ID)
 	if err != nil {
 		return err
 	}
 	if slices.ContainsFunc(counted, func(s ratelimit.WindowState) bool { return s.Scope == ref }) {
 		return nil
 	}
-	return row.BadRequestError{Reason: fmt.Sprintf("organisation %s has no scope %s: neither configured nor counted today", org, ref)}
+	return row.BadRequestError{Reason: fmt.Sprintf("organisation %s has no scope %s: neither configured nor counted today", o.ID, ref)}
 }

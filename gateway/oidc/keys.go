@@ -69,7 +69,7 @@ func (k *Keys) of(c Config) *keySet {
 	from := source{c.URL, c.JWKS, c.Refresh}
 	s := k.sets[from]
 	if s == nil {
-		s = &keySet{source: from, now: k.now, logger: k.logger}
+		s = &keySet{source: from, owner: k}
 		k.sets[from] = s
 	}
 	return s
@@ -142,8 +142,7 @@ func (k *Keys) Status() []Status {
 // keySet is the keys of one issuer. Known keys stay known until they can be read again.
 type keySet struct {
 	source
-	now    func() time.Time
-	logger *slog.Logger
+	owner *Keys
 
 	mu          sync.Mutex // guards what follows
 	keys        []key
@@ -196,12 +195,12 @@ func (s *keySet) known(h header) any {
 
 // due reports whether the keys are to be read. s.mu is held.
 func (s *keySet) due() bool {
-	return s.tried.IsZero() || s.fail != nil && s.unseen() || s.now().Sub(s.tried) >= s.refresh
+	return s.tried.IsZero() || s.fail != nil && s.unseen() || s.owner.now().Sub(s.tried) >= s.refresh
 }
 
 // unseen reports whether the keys may be read because one is not known. s.mu is held.
 func (s *keySet) unseen() bool {
-	return s.tried.IsZero() || s.now().Sub(s.tried) >= pause
+	return s.tried.IsZero() || s.owner.now().Sub(s.tried) >= pause
 }
 
 // read reads the keys if that is wanted, and waits for those that are being read. It returns
@@ -211,7 +210,7 @@ func (s *keySet) read(ctx context.Context, wanted func() bool) {
 	done := s.reading
 	if done == nil && wanted() {
 		done = make(chan struct{})
-		s.reading, s.tried = done, s.now()
+		s.reading, s.tried = done, s.owner.now()
 		go s.renew(context.WithoutCancel(ctx), done)
 	}
 	s.mu.Unlock()
@@ -238,12 +237,12 @@ func (s *keySet) renew(ctx context.Context, done chan struct{}) {
 	s.mu.Lock()
 	changed := (err == nil) != (s.fail == nil)
 	if s.fail = err; err == nil {
-		s.keys, s.good = keys, s.now()
+		s.keys, s.good = keys, s.owner.now()
 	}
 	s.reading = nil
 	s.mu.Unlock()
 	if changed {
-		s.logger.WarnContext(ctx, "keys of an issuer", "issuer", s.issuer, "answers", err == nil, "error", fmt.Sprint(err))
+		s.owner.logger.WarnContext(ctx, "keys of an issuer", "issuer", s.issuer, "answers", err == nil, "error", fmt.Sprint(err))
 	}
 }
 

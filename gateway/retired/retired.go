@@ -46,21 +46,21 @@ type Deps struct {
 func New(prefix settings.Prefix, deps Deps) (*Calls, error) {
 	c := &Calls{store: usage.NewStore(deps.Redis, prefix.Usage()), Current: deps.Current, now: deps.Now}
 	var err error
-	c.Recorder, err = usage.NewRecorder(usage.Deps{Writer: &unnamed{Store: c.store, config: deps.Config, logger: deps.Logger}, Now: deps.Now, Logger: deps.Logger, Meter: deps.Meter})
+	c.Recorder, err = usage.NewRecorder(usage.Deps{Writer: &unnamed{c.store, deps.Current, deps.Logger, sync.Once{}}, Now: deps.Now, Logger: deps.Logger, Meter: deps.Meter})
 	return c, err
 }
 
 // unnamed is a store of calls that warns, with the first of them, if no name of the platform is known.
 type unnamed struct {
 	*usage.Store
-	config func() *settings.Config
+	*view.Current
 	logger *slog.Logger
 	warned sync.Once
 }
 
 // Write implements usage.Writer.
 func (u *unnamed) Write(ctx context.Context, b usage.Batch) error {
-	if u.config().Legacy.Known() == "" {
+	if u.Config().Legacy.Known() == "" {
 		u.warned.Do(func() { u.logger.WarnContext(ctx, "configuration", "warning", "legacy: "+settings.UnnamedPlatform) })
 	}
 	return u.Store.Write(ctx, b)
