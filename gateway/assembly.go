@@ -99,9 +99,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 		return nil, err
 	}
 	g.guard = filter.NewGuard(failures, keyless, cfg.Limits.AnonymousExempt)
-	if g.shares, err = ratelimit.NewUpstream(cfg.Limits.FairShare, clock(deps.Now)); err != nil {
-		return nil, err
-	}
+	g.shares = ratelimit.NewUpstream(cfg.Limits.FairShare, clock(deps.Now))
 	if g.catalog, err = catalog.New(cfg.Catalog, catalog.Deps{Fetcher: prices{g}, Now: deps.Now, Logger: deps.Logger}); err != nil {
 		return nil, fmt.Errorf("catalog: %w", err)
 	}
