@@ -37,7 +37,6 @@ func validate(c *settings.Config, demoKeys bool) error {
 	for path, err := range map[string]error{
 		"limits":               errors.Join(c.Limits.Validate(), redisstore.Config{Recovery: c.Limits.Recovery}.Validate()),
 		"limits.anonymous":     c.Limits.Anonymous.Validate(),
-		"limits.fair_share":    c.Limits.FairShare.Validate(),
 		"balancers":            c.Balancers.Validate(),
 		"connections":          c.Connections.Validate(),
 		"policies":             c.Policies.Validate(),

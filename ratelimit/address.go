@@ -35,8 +35,6 @@ func (c AddressConfig) Validate() error {
 	var f fault.Found
 	fault.Between(&f, "rate", c.Rate, 1, 1_000_000)
 	fault.Between(&f, "burst", c.Burst, 1, 1_000_000)
-	fault.Between(&f, "addresses", c.Addresses, 16, 100_000_000)
-	fault.Between(&f, "ipv6_prefix", c.IPv6Prefix, 16, 128)
 	return errors.Join(f...)
 }
 

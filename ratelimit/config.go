@@ -144,8 +144,8 @@ func CheckGateway(name string) error {
 	return CheckID(name)
 }
 
-// Validate reports every fault, each with the path of its field below the
-// configuration of the limiter.
+// Validate reports every fault of a setting, each with the path of its field below the
+// configuration of the limiter. The other fields are those of DefaultConfig.
 func (c Config) Validate() error {
 	var f fault.Found
 	f.If(c.Mode != ModeExact && c.Mode != ModeLeased, "mode", "must be exact or leased, got %q", c.Mode)
@@ -156,17 +156,6 @@ func (c Config) Validate() error {
 	fault.Between(&f, "gateways", c.Gateways, 1, 10_000)
 	f.If(!c.Failure.Read.Valid(), "failure.read", "must be closed, local or open, got %q", c.Failure.Read)
 	f.If(!c.Failure.Write.Valid(), "failure.write", "must be closed, local or open, got %q", c.Failure.Write)
-	fault.Between(&f, "commit.flights", c.Commit.Flights, 1, 64)
-	fault.Between(&f, "commit.batch", c.Commit.Batch, 1, 4096)
 	fault.Between(&f, "lease.horizon", c.Lease.Horizon, time.Millisecond, time.Minute)
-	fault.Between(&f, "lease.max", c.Lease.Max, 1, MaxCost)
-	fault.Between(&f, "lease.share", c.Lease.Share, 1, 100)
-	fault.Between(&f, "lease.idle", c.Lease.Idle, 10*time.Millisecond, time.Minute)
-	fault.Between(&f, "lease.margin", c.Lease.Margin, 0, time.Second)
-	fault.Between(&f, "breaker.failures", c.Breaker.Failures, 1, 1000)
-	fault.Between(&f, "breaker.cooldown", c.Breaker.Cooldown, time.Millisecond, time.Minute)
-	fault.Between(&f, "breaker.max_cooldown", c.Breaker.MaxCooldown, c.Breaker.Cooldown, time.Hour)
-	fault.Between(&f, "memory.scopes", c.Memory.Scopes, 1024, 100_000_000)
-	fault.Between(&f, "memory.refusal", c.Memory.Refusal, 0, time.Minute)
 	return errors.Join(f...)
 }

@@ -2,16 +2,12 @@ package ratelimit
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/dunglas/httpsfv"
-
-	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
 // UpstreamConfig is how the platform's own limits are respected.
@@ -28,14 +24,6 @@ type UpstreamConfig struct {
 // DefaultUpstreamConfig returns the defaults.
 func DefaultUpstreamConfig() UpstreamConfig {
 	return UpstreamConfig{Threshold: 20, Active: 10 * time.Second}
-}
-
-// Validate reports every fault.
-func (c UpstreamConfig) Validate() error {
-	var f fault.Found
-	fault.Between(&f, "threshold", c.Threshold, 1, 100)
-	fault.Between(&f, "active", c.Active, 100*time.Millisecond, time.Hour)
-	return errors.Join(f...)
 }
 
 // Upstream follows the limits the platform puts on each credential of ours, by
@@ -79,12 +67,9 @@ type teamUse struct {
 }
 
 // NewUpstream returns an Upstream; a nil clock means the machine's.
-func NewUpstream(config UpstreamConfig, clock Clock) (*Upstream, error) {
-	if err := config.Validate(); err != nil {
-		return nil, fmt.Errorf("ratelimit: upstream: %w", err)
-	}
+func NewUpstream(config UpstreamConfig, clock Clock) *Upstream {
 	clock = cmp.Or[Clock](clock, systemClock{})
-	return &Upstream{config: config, clock: clock, credentials: make(map[string]*credential)}, nil
+	return &Upstream{config: config, clock: clock, credentials: make(map[string]*credential)}
 }
 
 // Admit reports whether a team may use a credential (any name of it but the

@@ -41,11 +41,7 @@ func newUpstream(t *testing.T, clock *manual) *ratelimit.Upstream {
 	t.Helper()
 	config := ratelimit.DefaultUpstreamConfig()
 	config.Enabled = true
-	u, err := ratelimit.NewUpstream(config, clock)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u
+	return ratelimit.NewUpstream(config, clock)
 }
 
 // use makes calls of a team one after the other and returns how many passed.
@@ -161,10 +157,7 @@ func TestUpstreamIgnoresNonsense(t *testing.T) {
 
 func TestUpstreamOffByDefault(t *testing.T) {
 	clock := newManual()
-	u, err := ratelimit.NewUpstream(ratelimit.DefaultUpstreamConfig(), clock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := ratelimit.NewUpstream(ratelimit.DefaultUpstreamConfig(), clock)
 	p := &platform{limit: 10, clock: clock}
 	use(t, u, p, "a", 1, 10)
 	if ok, _ := u.Admit("cred", "b", 1); !ok {

@@ -31,8 +31,6 @@ func (c *Config) Validate() error {
 	var errs fault.Found
 	errs.If(c.Working < 0, "working", "must not be negative, got %d", c.Working)
 	errs.If(c.Open < 0, "open", "must not be negative, got %d", c.Open)
-	errs.If(c.Waiting < 0, "waiting", "must not be negative, got %d", c.Waiting)
-	errs.If(c.Wait < 0, "wait", "must not be negative, got %s", c.Wait)
 	return errors.Join(errs...)
 }
 

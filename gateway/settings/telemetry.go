@@ -10,10 +10,9 @@ import (
 
 // Telemetry says where telemetry goes.
 type Telemetry struct {
-	OTLP    OTLP         `yaml:"otlp" doc:"export by OTLP" reload:"restart"`
-	Context TraceContext `yaml:"context" doc:"trace contexts of callers, and for the platform" reload:"live"`
-	// SampleRatio is the share of exchanges traced, 0 to 1.
-	SampleRatio float64 `yaml:"sample_ratio" doc:"share of exchanges traced, 0 to 1" default:"0.01" reload:"live"`
+	OTLP        OTLP         `yaml:"otlp" doc:"export by OTLP" reload:"restart"`
+	Context     TraceContext `yaml:"context" doc:"trace contexts of callers, and for the platform" reload:"live"`
+	SampleRatio float64      `yaml:"sample_ratio" doc:"share of exchanges traced, 0 to 1" reload:"live"`
 }
 
 // OTLP sets the exports and their receiver: traces, and further signals that are switched on.

@@ -241,7 +241,7 @@ func TestRunRefreshes(t *testing.T) {
 }
 
 func TestNewFaults(t *testing.T) {
-	_, err := catalog.New(catalog.Config{Refresh: 2, MaxAge: 1, Timeout: -1, Storage: catalog.Storage{
+	_, err := catalog.New(catalog.Config{Storage: catalog.Storage{
 		Standard: "free", Container: "0", Persistent: "", PersistentStopped: "-0.2", DefaultDisk: -1,
 	}}, catalog.Deps{})
 	if err == nil {
@@ -252,10 +252,7 @@ func TestNewFaults(t *testing.T) {
 		faults = append(faults, strings.TrimSpace(line))
 	}
 	want := []string{
-		"catalog: timeout: must be positive, got -1ns",
-		"retry: must be positive, got 0s",
-		"max_age: 1ns is shorter than refresh (2ns)",
-		`storage.standard: "free" is not a positive amount of USD`,
+		`catalog: storage.standard: "free" is not a positive amount of USD`,
 		`storage.persistent: "" is not an amount of USD (0 leaves these disks out of prices)`,
 		`storage.persistent_stopped: "-0.2" is not an amount of USD (0 leaves these disks out of prices)`,
 		"storage.default_disk: must not be negative, got -1",

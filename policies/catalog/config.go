@@ -54,16 +54,8 @@ func DefaultConfig() Config {
 
 // Validate reports every fault, each with its path below the section.
 func (c Config) Validate() error {
-	var errs fault.Found
-	for _, d := range []struct {
-		name  string
-		value time.Duration
-	}{{"refresh", c.Refresh}, {"max_age", c.MaxAge}, {"timeout", c.Timeout}, {"retry", c.Retry}} {
-		errs.If(d.value <= 0, d.name, "must be positive, got %s", d.value)
-	}
-	errs.If(c.MaxAge > 0 && c.MaxAge < c.Refresh, "max_age", "%s is shorter than refresh (%s)", c.MaxAge, c.Refresh)
 	_, err := c.Storage.rates()
-	return errors.Join(append(errs, err)...)
+	return err
 }
 
 // Rates are the parsed storage rates, per GB and month.

@@ -363,15 +363,14 @@ func TestFailuresAreCounted(t *testing.T) {
 
 func TestConfigFaults(t *testing.T) {
 	cfg := section.DecisionLog{
-		Buffer: 0, BufferBytes: 0, SampleAllowed: 2, Mask: []string{"input", "/other"},
-		File: &logfile.File{MaxBytes: -1, Keep: -1}, Service: &section.Service{URL: "ftp://x", Batch: -1},
+		SampleAllowed: 2, Mask: []string{"input", "/other"},
+		File: &logfile.File{MaxBytes: -1, Keep: -1}, Service: &section.Service{URL: "ftp://x"},
 	}
 	want := []string{
-		"buffer: must be positive, got 0", "buffer_bytes: must be positive, got 0", "sample_allowed: must be between 0 and 1, got 2",
+		"sample_allowed: must be between 0 and 1, got 2",
 		`mask[0]: "input" is not a pointer`, `mask[1]: "/other" is neither below /input nor below /result`,
 		"file.path: is required", "file.max_bytes: must not be negative, got -1", "file.keep: must not be negative, got -1",
 		"service.url: must be http or https with a host and without credentials",
-		"service: batch, delay and timeout must not be negative",
 	}
 	err := cfg.Validate()
 	if err == nil {

@@ -52,8 +52,6 @@ func DefaultDecisionLog() DecisionLog {
 // Validate reports every fault, each with its path below the section.
 func (c DecisionLog) Validate() error {
 	var errs fault.Found
-	errs.If(c.Buffer < 1, "buffer", "must be positive, got %d", c.Buffer)
-	errs.If(c.BufferBytes < 1, "buffer_bytes", "must be positive, got %d", c.BufferBytes)
 	errs.If(!(c.SampleAllowed >= 0 && c.SampleAllowed <= 1), "sample_allowed", "must be between 0 and 1, got %v", c.SampleAllowed)
 	for i, m := range c.Mask {
 		if _, err := ParseMask(m); err != nil {
@@ -68,7 +66,6 @@ func (c DecisionLog) Validate() error {
 		errs.If(err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.User != nil, "service.url", "must be http or https with a host and without credentials")
 		errs = append(errs, fault.At("service.url", egress.CheckPort(u)))
 		errs.If(err == nil && u.Scheme == "http" && !s.TokenFile.IsZero() && !egress.Loopback(u.Hostname()), "service.url", "must be https with token_file: the token would travel unencrypted")
-		errs.If(s.Batch < 0 || s.Delay < 0 || s.Timeout < 0, "service", "batch, delay and timeout must not be negative")
 	}
 	return errors.Join(errs...)
 }

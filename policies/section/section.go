@@ -44,8 +44,6 @@ func DefaultLimits() Limits {
 func (l Limits) Validate() error {
 	var errs fault.Found
 	errs.If(l.Deadline <= 0, "deadline", "must be positive, got %s", l.Deadline)
-	errs.If(l.Concurrency < 0, "concurrency", "must not be negative, got %d", l.Concurrency)
 	errs.If(l.Remember < 0, "remember", "must not be negative, got %d", l.Remember)
-	errs.If(l.MaxMutations < 0, "max_mutations", "must not be negative, got %d", l.MaxMutations)
 	return errors.Join(errs...)
 }

@@ -137,10 +137,8 @@ func TestConfig(t *testing.T) {
 	if err == nil {
 		t.Fatal("a bad configuration is valid")
 	}
-	for _, want := range []string{"create_budget", "timeout", "limits.tokens", "limits.response"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("no fault about %s in %v", want, err)
-		}
+	if !strings.HasPrefix(err.Error(), "timeout: ") {
+		t.Errorf("no fault about timeout in %v", err)
 	}
 	if _, err := graphql.New(bad, translate.Deps{}); err == nil {
 		t.Error("New takes a bad configuration")

@@ -63,37 +63,10 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate reports every fault, each with the path of the setting below
-// "graphql".
+// Validate reports every fault of a setting, each with its path below "graphql".
 func (c Config) Validate() error {
 	var faults configfault.Found
-	for _, d := range []struct {
-		name  string
-		value time.Duration
-	}{{"create_budget", c.CreateBudget}, {"create_timeout", c.CreateTimeout}, {"timeout", c.Timeout}} {
-		faults.If(d.value <= 0, d.name, "%v: want more than 0", d.value)
-	}
-	return errors.Join(append(faults, c.Limits.validate()...)...)
-}
-
-func (l Limits) validate() []error {
-	var faults configfault.Found
-	for _, b := range []struct {
-		name  string
-		value int
-	}{
-		{"document", l.Document},
-		{"tokens", l.Tokens},
-		{"depth", l.Depth},
-		{"fields", l.Fields},
-		{"aliases", l.Aliases},
-		{"directives", l.Directives},
-		{"values", l.Values},
-		{"root_mutations", l.RootMutations},
-		{"calls", l.Calls},
-		{"response", l.Response},
-	} {
-		faults.If(b.value <= 0, "limits."+b.name, "%d: want at least 1", b.value)
-	}
-	return faults
+	faults.If(c.CreateTimeout <= 0, "create_timeout", "%v: want more than 0", c.CreateTimeout)
+	faults.If(c.Timeout <= 0, "timeout", "%v: want more than 0", c.Timeout)
+	return errors.Join(faults...)
 }
