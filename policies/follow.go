@@ -2,6 +2,7 @@ package policies
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"time"
@@ -62,11 +63,11 @@ func (e *Engine) bundles() map[string]*bundle.Source {
 	return maps.Clone(e.sources)
 }
 
-// poll looks at one bundle, and logs when its looks begin to fail or to succeed.
+// poll looks at one bundle, and logs each new fault and the end of the last one.
 func (e *Engine) poll(ctx context.Context, org string, s *bundle.Source) {
 	before, after := e.look(ctx, org, s)
 	switch {
-	case (before == nil) == (after == nil), ctx.Err() != nil:
+	case fmt.Sprint(before) == fmt.Sprint(after), ctx.Err() != nil:
 	case after != nil:
 		e.deps.Logger.LogAttrs(ctx, slog.LevelError, "policy bundle not taken, the last good one stays",
 			slog.String("org", org), slog.String("fault", after.Error()))

@@ -347,3 +347,33 @@ func TestImpossibleCounts(t *testing.T) {
 		t.Errorf("%d impossible values of %d resources, want 2 of 2", r.report.Implausible, len(state.Resources))
 	}
 }
+
+// TestABegunRebuildIsNoticed: a gateway that finds a rebuild begun, by another gateway or by a pass of its own, counts the ledger among
+// those that are being rebuilt until it is complete.
+func TestABegunRebuildIsNoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, "a", "b")
+		f.run(f.gateways...)
+		for _, step := range []struct {
+			epochs, want int
+			what         string
+		}{{1, 0, "complete"}, {2, 1, "begun"}} {
+			f.empty(step.epochs)
+			time.Sleep(time.Second)
+			for _, g := range f.gateways {
+				if n := g.books.Watch.Rebuilding(); n != step.want {
+					t.Errorf("%s: gateway %s rebuilds %d ledgers, want %d", step.what, g.books.Watch.Name, n, step.want)
+				}
+			}
+		}
+		if done, err := f.store.Finish(t.Context(), org, "t"); !done || err != nil {
+			t.Fatalf("Finish: %t, %v", done, err)
+		}
+		time.Sleep(time.Second)
+		for _, g := range f.gateways {
+			if n := g.books.Watch.Rebuilding(); n != 0 {
+				t.Errorf("after the rebuild, gateway %s rebuilds %d ledgers", g.books.Watch.Name, n)
+			}
+		}
+	})
+}

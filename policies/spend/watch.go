@@ -91,8 +91,8 @@ func (w *Watch) follow(ctx context.Context, org string, h Head) error {
 	w.mu.Lock()
 	img := w.of(org)
 	img.head = h
-	img.lost = img.lost && !h.Complete
 	known, seq, age := img.state.Epoch, img.seq, w.Now().Sub(img.read)
+	img.lost = !h.Complete && (img.lost || known != 0) // a pass, or another gateway, has noticed the loss and begun the rebuild
 	small := len(img.state.Resources)+len(img.state.Balances) < smallLedger
 	w.mu.Unlock()
 	if known != 0 || !h.Complete {

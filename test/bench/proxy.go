@@ -30,15 +30,24 @@ func serveProxy(ctx context.Context, stdin io.Reader, _ io.Writer) error {
 		return err
 	}
 	upstream := &url.URL{Scheme: "http", Host: p.Upstream}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(upstream)
+			r.Out.Header.Set("Authorization", "Bearer bench-platform-key")
+		},
+		Transport: &http.Transport{MaxIdleConns: 256, MaxIdleConnsPerHost: 256, DisableCompression: true},
+	}
 	s := &http.Server{
 		ReadHeaderTimeout: patience, // a machine busy with other work is slow
-		Handler: &httputil.ReverseProxy{
-			Rewrite: func(r *httputil.ProxyRequest) {
-				r.SetURL(upstream)
-				r.Out.Header.Set("Authorization", "Bearer bench-platform-key")
-			},
-			Transport: &http.Transport{MaxIdleConns: 256, MaxIdleConnsPerHost: 256, DisableCompression: true},
-		},
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			// Without full duplex, the server closes the request's body when a response begins. A transport that has sent all of the body, and
+			// has yet to read its end, takes that for a failure and closes the upstream's connection: a stream of events ends.
+			if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+				return
+			}
+			proxy.ServeHTTP(w, r)
+		}),
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", p.Addr)
 	if err != nil {
