@@ -15,8 +15,8 @@ import (
 
 // Run follows the bundles of all organisations until the context ends; its
 // error is the context's cause. A bundle that cannot be fetched, verified or
-// compiled changes nothing and is seen in Status; the first of several in a row
-// is logged.
+// compiled changes nothing and is seen in Status; of several in a row with the same
+// fault, the first is logged.
 func (e *Engine) Run(ctx context.Context) error {
 	for {
 		timer := time.NewTimer(e.due(ctx))

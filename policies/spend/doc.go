@@ -12,4 +12,7 @@
 // Rates are micro-dollars per hour and amounts micro-dollars, both integers. A
 // [Store] makes each step atomic; package redisstore is the one gateways share,
 // [Memory] is the reference for it and serves dry runs.
+//
+// [New] makes the parts of a gateway's ledger in the order in which they depend on each other. What they need from outside are a
+// [Platform], a [Gateway] and receivers of [Events].
 package spend

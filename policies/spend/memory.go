@@ -109,27 +109,36 @@ func (m *Memory) Load(org string, s *State) {
 	}
 }
 
+// open locks the ledger of an organisation until done, and returns what org does.
+func (m *Memory) open(id string) (l *ledger, now int64, done func()) {
+	m.mu.Lock()
+	l, now = m.org(id)
+	return l, now, m.mu.Unlock
+}
+
 // of returns the accounts of an owner, up to date.
 func (l *ledger) of(o Owner, now int64) []*account {
 	scopes := o.Scopes()
 	accounts := make([]*account, len(scopes))
 	for i, s := range scopes {
-		a := l.accounts[s]
-		if a == nil {
-			a = newAccount(now, &l.calendar)
-			l.accounts[s] = a
-		}
-		a.touch(now, &l.calendar)
-		accounts[i] = a
+		accounts[i] = l.account(s, now)
 	}
 	return accounts
 }
 
+// account returns the account of a scope, up to date.
+func (l *ledger) account(s Scope, now int64) *account {
+	if l.accounts[s] == nil {
+		l.accounts[s] = newAccount(now, &l.calendar)
+	}
+	l.accounts[s].touch(now, &l.calendar)
+	return l.accounts[s]
+}
+
 // Reserve implements Store.
 func (m *Memory) Reserve(_ context.Context, org string, r *Reservation) (Outcome, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l, now := m.org(org)
+	l, now, done := m.open(org)
+	defer done()
 	out := Outcome{Now: time.UnixMilli(now), Epoch: l.epoch, Ends: l.zone.Ends(time.UnixMilli(now))}
 	held, record := l.holds[r.Hold], l.resources[r.Resource]
 	switch {
@@ -236,9 +245,8 @@ func tombstone(resource string) string { return "gone:" + resource }
 
 // Settle implements Store.
 func (m *Memory) Settle(_ context.Context, org string, s *Settlement) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l, now := m.org(org)
+	l, now, done := m.open(org)
+	defer done()
 	l.finish(s.Intent)
 	h := l.holds[s.Hold]
 	if h == nil && l.hasEnded(s.Hold, now) {
@@ -397,9 +405,8 @@ func (l *ledger) rated(old, next *Record, now int64) {
 
 // Adjust implements Store.
 func (m *Memory) Adjust(_ context.Context, org string, list ...*Adjustment) ([]Adjusted, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l, now := m.org(org)
+	l, now, done := m.open(org)
+	defer done()
 	made := make([]Adjusted, len(list))
 	for i, a := range list {
 		made[i] = l.adjust(a, now)
@@ -441,9 +448,8 @@ func (l *ledger) adjust(a *Adjustment, now int64) Adjusted {
 
 // Begin implements Store.
 func (m *Memory) Begin(_ context.Context, org, token string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l, now := m.org(org)
+	l, now, done := m.open(org)
+	defer done()
 	l.token, l.began = token, now
 	l.epoch++
 	return nil
@@ -451,9 +457,8 @@ func (m *Memory) Begin(_ context.Context, org, token string) error {
 
 // Finish implements Store.
 func (m *Memory) Finish(_ context.Context, org, token string) (bool, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l, _ := m.org(org)
+	l, _, done := m.open(org)
+	defer done()
 	if l.token == token {
 		l.complete = true
 	}
@@ -462,18 +467,13 @@ func (m *Memory) Finish(_ context.Context, org, token string) (bool, error) {
 
 // Repair implements Store.
 func (m *Memory) Repair(_ context.Context, org string, r *Repair) (bool, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l, now := m.org(org)
+	l, now, done := m.open(org)
+	defer done()
 	if l.repairs != r.Version {
 		return false, nil
 	}
 	for _, d := range r.Differences {
-		if l.accounts[d.Scope] == nil {
-			l.accounts[d.Scope] = newAccount(now, &l.calendar)
-		}
-		a := l.accounts[d.Scope]
-		a.touch(now, &l.calendar)
+		a := l.account(d.Scope, now)
 		a.committed.add(d.Committed, 1)
 		a.reserved.add(d.Reserved, 1)
 	}

@@ -15,9 +15,8 @@ type madeAccrual struct {
 
 // AdjustAccrual implements Store.
 func (m *Memory) AdjustAccrual(_ context.Context, org string, a *AccrualAdjustment) (AccrualOutcome, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l, now := m.org(org)
+	l, now, done := m.open(org)
+	defer done()
 	if out, known := l.earlier(a.ID, a.Request(), now); known {
 		return out, nil
 	}
@@ -46,9 +45,8 @@ func (m *Memory) AdjustAccrual(_ context.Context, org string, a *AccrualAdjustme
 
 // MoveAccrual implements Store.
 func (m *Memory) MoveAccrual(_ context.Context, org string, a *AccrualMove) (AccrualOutcome, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l, now := m.org(org)
+	l, now, done := m.open(org)
+	defer done()
 	if out, known := l.earlier(a.ID, a.Request(), now); known {
 		return out, nil
 	}

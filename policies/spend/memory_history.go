@@ -37,9 +37,8 @@ func (m *memoryHistory) once(h *hold, micro, at int64) {
 
 // Tally implements RollupStore.
 func (m *Memory) Tally(_ context.Context, org string) (Tally, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l, now := m.org(org)
+	l, now, done := m.open(org)
+	defer done()
 	t := l.history.Tally
 	t.Now, t.Series, t.Changes = time.UnixMilli(now), slices.Collect(maps.Values(l.history.series)), slices.Clone(t.Changes)
 	if t.Until.IsZero() {
@@ -59,9 +58,8 @@ func (m *Memory) Rolled(ctx context.Context, org string) (Rolled, error) {
 
 // Post implements RollupStore.
 func (m *Memory) Post(_ context.Context, org string, p *Posting) (bool, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l, now := m.org(org)
+	l, now, done := m.open(org)
+	defer done()
 	past := &l.history
 	if past.Version != p.Version {
 		return false, nil
@@ -101,9 +99,8 @@ func (m *Memory) Post(_ context.Context, org string, p *Posting) (bool, error) {
 
 // Rollups implements RollupStore.
 func (m *Memory) Rollups(_ context.Context, org string, u Unit, starts []time.Time) ([]Rollup, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l, now := m.org(org)
+	l, now, done := m.open(org)
+	defer done()
 	var out []Rollup
 	for _, start := range starts {
 		b := l.history.rollups[u][start.UnixMilli()]

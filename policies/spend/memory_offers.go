@@ -27,9 +27,8 @@ func (m *Memory) Heads(_ context.Context, orgs []string) ([]Head, error) {
 
 // Offer implements Memorial.
 func (m *Memory) Offer(_ context.Context, org string, o *Offer) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l, now := m.org(org)
+	l, now, done := m.open(org)
+	defer done()
 	all := l.offer(o.Epoch)
 	for id, owned := range o.Owners {
 		was, known := all.owners[id]
@@ -38,22 +37,17 @@ func (m *Memory) Offer(_ context.Context, org string, o *Offer) error {
 		}
 	}
 	for _, b := range o.Balances {
-		if l.accounts[b.Scope] == nil {
-			l.accounts[b.Scope] = newAccount(now, &l.calendar)
-		}
-		a, other := l.accounts[b.Scope], accountOf(b.Account(o.At, o.Zone))
-		a.touch(now, &l.calendar)
+		other := accountOf(b.Account(o.At, o.Zone))
 		other.touch(now, &l.calendar)
-		a.raise(other)
+		l.account(b.Scope, now).raise(other)
 	}
 	return nil
 }
 
 // Restore implements Memorial.
 func (m *Memory) Restore(_ context.Context, org string, r *Restoration) (restored []Hold, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l, now := m.org(org)
+	l, now, done := m.open(org)
+	defer done()
 	if l.epoch != r.Epoch {
 		return nil, ErrOtherEpoch
 	}
@@ -93,9 +87,8 @@ func (m *Memory) Restore(_ context.Context, org string, r *Restoration) (restore
 
 // Sign implements Memorial.
 func (m *Memory) Sign(_ context.Context, org string, epoch int64, gateway string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l, _ := m.org(org)
+	l, _, done := m.open(org)
+	defer done()
 	l.offer(epoch).gateways = append(l.offer(epoch).gateways, gateway)
 	return nil
 }
@@ -122,9 +115,8 @@ func (a *account) raise(other *account) {
 
 // Offered implements Memorial.
 func (m *Memory) Offered(_ context.Context, org string, epoch int64) (map[string]Owned, []string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l, _ := m.org(org)
+	l, _, done := m.open(org)
+	defer done()
 	if all := l.offers[epoch]; all != nil {
 		return maps.Clone(all.owners), all.gateways, nil
 	}

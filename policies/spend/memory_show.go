@@ -10,9 +10,8 @@ import (
 
 // Owners implements Store.
 func (m *Memory) Owners(_ context.Context, org string, resources []string, jobs ...Job) ([]Owner, bool, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l, now := m.org(org)
+	l, now, done := m.open(org)
+	defer done()
 	owners := make([]Owner, len(resources)+len(jobs))
 	for i, id := range resources {
 		if r := l.resources[id]; r != nil {
@@ -29,9 +28,8 @@ func (m *Memory) Owners(_ context.Context, org string, resources []string, jobs 
 
 // NoteJob implements Store.
 func (m *Memory) NoteJob(_ context.Context, org string, j Job, o Owner, keep time.Duration) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l, now := m.org(org)
+	l, now, done := m.open(org)
+	defer done()
 	maps.DeleteFunc(l.jobs, func(_ Job, n note) bool { return n.until <= now })
 	if _, noted := l.jobs[j]; !noted {
 		l.jobs[j] = note{o, now + keep.Milliseconds()}
@@ -41,9 +39,8 @@ func (m *Memory) NoteJob(_ context.Context, org string, j Job, o Owner, keep tim
 
 // Show implements Store.
 func (m *Memory) Show(_ context.Context, org string) (State, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l, now := m.org(org)
+	l, now, done := m.open(org)
+	defer done()
 	s := State{Now: time.UnixMilli(now), Zone: l.zone, Epoch: l.epoch, Complete: l.complete, Repairs: l.repairs}
 	for scope, a := range l.accounts {
 		shown := *a
@@ -62,9 +59,8 @@ func (m *Memory) Show(_ context.Context, org string) (State, error) {
 
 // Holds implements Store.
 func (m *Memory) Holds(_ context.Context, org string) (State, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l, now := m.org(org)
+	l, now, done := m.open(org)
+	defer done()
 	s := State{Now: time.UnixMilli(now), Zone: l.zone}
 	for _, h := range l.holds {
 		s.Holds = append(s.Holds, h.Hold)
@@ -75,9 +71,8 @@ func (m *Memory) Holds(_ context.Context, org string) (State, error) {
 
 // Balances implements Store.
 func (m *Memory) Balances(_ context.Context, org string, o Owner) (State, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	l, now := m.org(org)
+	l, now, done := m.open(org)
+	defer done()
 	s := State{Now: time.UnixMilli(now), Zone: l.zone, Complete: l.complete}
 	for i, a := range l.of(o, now) {
 		s.Balances = append(s.Balances, a.balance(o.Scopes()[i]))

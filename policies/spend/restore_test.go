@@ -362,7 +362,7 @@ func TestABegunRebuildIsNoticed(t *testing.T) {
 			time.Sleep(time.Second)
 			for _, g := range f.gateways {
 				if n := g.books.Watch.Rebuilding(); n != step.want {
-					t.Errorf("%s: gateway %s rebuilds %d ledgers, want %d", step.what, g.Self.Gateway, n, step.want)
+					t.Errorf("%s: gateway %s rebuilds %d ledgers, want %d", step.what, g.books.Watch.Name, n, step.want)
 				}
 			}
 		}
@@ -372,7 +372,7 @@ func TestABegunRebuildIsNoticed(t *testing.T) {
 		time.Sleep(time.Second)
 		for _, g := range f.gateways {
 			if n := g.books.Watch.Rebuilding(); n != 0 {
-				t.Errorf("after the rebuild, gateway %s rebuilds %d ledgers", g.Self.Gateway, n)
+				t.Errorf("after the rebuild, gateway %s rebuilds %d ledgers", g.books.Watch.Name, n)
 			}
 		}
 	})
