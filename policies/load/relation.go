@@ -12,15 +12,11 @@ import (
 )
 
 // relation is a demand on a parameter by the value of another.
-type relation struct {
-	name, other string
-	// holds reports what of the value contradicts that of the other.
-	holds func(found *fault.Found, r relation, value, other any)
-}
+type relation struct{ demand, name, other string }
 
 // demands are the relations there are, by their names in METADATA: a number that is
 // at most another, a list whose values are all in another or none of them, a value
-// that is not another's, and a text that matches a pattern.
+// that is not another's, and a text that matches a pattern. Each reports the values that contradict the other's.
 func demands() map[string]func(*fault.Found, relation, any, any) {
 	return map[string]func(*fault.Found, relation, any, any){
 		"at_most": atMost, "among": among, "apart": apart, "differs": differs, "matches": matches,
@@ -41,7 +37,7 @@ func relationsOf(custom, specs map[string]any) ([]relation, error) {
 			if specs[name] == nil || specs[other] == nil {
 				return nil, fmt.Errorf("%s: %s or %v is not a parameter", demand, name, object[name])
 			}
-			out = append(out, relation{name, other, known[demand]})
+			out = append(out, relation{demand, name, other})
 		}
 	}
 	return out, nil
@@ -50,8 +46,9 @@ func relationsOf(custom, specs map[string]any) ([]relation, error) {
 // contradictions reports values that contradict another parameter's.
 func contradictions(relations []relation, given map[string]any) []error {
 	var found fault.Found
+	known := demands()
 	for _, r := range relations {
-		r.holds(&found, r, given[r.name], given[r.other])
+		known[r.demand](&found, r, given[r.name], given[r.other])
 	}
 	return found
 }
