@@ -30,7 +30,7 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 	}
 	next, err := g.compile(&cfg)
 	if err == nil {
-		err = g.envoys.SetGroups(envoy.Groups(&cfg))
+		err = g.envoys.SetGroups(envoy.Groups(&cfg), cfg.Envoy.XDS.Token.Reveal())
 	}
 	if err != nil {
 		g.status.Failed(g.deps.Now(), err)
@@ -38,7 +38,6 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 	}
 	old := g.current.Swap(next)
 	g.view.Set(next.View)
-	g.envoys.SetToken(cfg.Envoy.XDS.Token.Reveal())
 	g.issuerKeys.Retain(next.pipeline.Callers.Directory.Verifier(), next.admins.Verifier())
 	g.status.Loaded(next.loaded, cfg.Revision, restart, cfg.Refused)
 	g.apply(&cfg)
