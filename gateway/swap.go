@@ -31,7 +31,7 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 	}
 	next, err := g.compile(&cfg)
 	if err == nil {
-		err = g.envoys.SetGroups(envoy.Groups(&cfg))
+		err = g.envoys.SetGroups(envoy.Groups(&cfg), cfg.Envoy.XDS.Token.Reveal())
 	}
 	if err != nil {
 		g.current.status.Failed(g.deps.Now(), err)
@@ -39,7 +39,6 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 	}
 	old := g.current.Swap(next)
 	g.view.Set(next.View)
-	g.envoys.SetToken(cfg.Envoy.XDS.Token.Reveal())
 	g.issuerKeys.Retain(next.pipeline.Callers.Directory.Verifier(), next.admins.Verifier())
 	g.current.status.Loaded(next.loaded, cfg.Revision, restart, cfg.Refused)
 	for i := range g.features {

@@ -121,18 +121,13 @@ func (f *explainFlags) ask(ctx context.Context, args []string, stdin io.Reader) 
 
 // posted is a question as the admin listener takes it.
 func posted(q gateway.Question) map[string]any {
-	m := map[string]any{"method": q.Method, "path": q.Target, "body": q.Body, "org": q.Org, "key": q.Key, "team": q.Team}
-	if len(q.Roles) > 0 {
-		m["roles"] = q.Roles
+	header := make(map[string]string, len(q.Header))
+	for name := range q.Header {
+		header[name] = q.Header.Get(name)
 	}
-	if len(q.Header) > 0 {
-		h := make(map[string]string, len(q.Header))
-		for name := range q.Header {
-			h[name] = q.Header.Get(name)
-		}
-		m["header"] = h
+	return map[string]any{
+		"method": q.Method, "path": q.Target, "header": header, "body": q.Body, "org": q.Org, "key": q.Key, "team": q.Team, "roles": q.Roles,
 	}
-	return m
 }
 
 // explainOffline explains by a configuration alone. Its secrets are not needed

@@ -32,6 +32,13 @@ type page struct {
 	sheets []sheet
 }
 
+// add adds a table that has rows.
+func (p *page) add(s sheet) {
+	if len(s) > 1 {
+		p.sheets = append(p.sheets, s)
+	}
+}
+
 // view makes a page of an answer in JSON.
 type view func(text []byte, a asked) (page, error)
 
@@ -179,16 +186,12 @@ func ledgerPage(l *admin.Ledger, _ asked) page {
 		}
 	}
 	p.sheets = append(p.sheets, scopes)
-	if len(budgets) > 1 {
-		p.sheets = append(p.sheets, budgets)
-	}
+	p.add(budgets)
 	resources := sheet{{"resource", "kind", "name", "owner", "usd/h", "gpus", "since", "labels"}}
 	for _, r := range l.Resources {
 		resources.add(r.ID, r.Kind, r.Name, owner(r.Team, r.Key), r.Takes.PerHour, r.Takes.GPUs, r.Since.Format(time.DateTime), pairs(r.Labels, "="))
 	}
-	if len(resources) > 1 {
-		p.sheets = append(p.sheets, resources)
-	}
+	p.add(resources)
 	return p
 }
 
@@ -291,10 +294,9 @@ func forecastPage(f *admin.Forecasts, _ asked) page {
 		budgets.addBudgets(r.Scope, r.Budgets)
 		s.add(r.Scope, r.PerHour, r.Today, r.Day.Expected, r.Day.Low, r.Day.High, r.ThisMonth, r.Month.Expected, r.Month.Low, r.Month.High, r.Days)
 	}
-	if len(budgets) == 1 {
-		return page{sheets: []sheet{s}}
-	}
-	return page{sheets: []sheet{s, budgets}}
+	p := page{sheets: []sheet{s}}
+	p.add(budgets)
+	return p
 }
 
 func idlePage(l *admin.IdleList, a asked) page {

@@ -82,11 +82,9 @@ func (m *whoami) sheets() []sheet {
 	for _, a := range m.Approvals {
 		approvals.add(a.ID, a.State, a.Asks, a.USD, a.Per, instant(a.Until))
 	}
-	out := []sheet{who}
-	for _, s := range []sheet{limits, budgets, approvals} {
-		if len(s) > 1 {
-			out = append(out, s)
-		}
-	}
-	return out
+	p := page{sheets: []sheet{who}}
+	p.add(limits)
+	p.add(budgets)
+	p.add(approvals)
+	return p.sheets
 }

@@ -71,8 +71,8 @@ func New(cfg *settings.Config, deps Deps) (*Counts, error) {
 	if c.Attempts, err = ratelimit.NewAddressLimiter(ratelimit.DefaultAddressConfig(), now); err != nil {
 		return nil, err
 	}
-	c.Shares, err = ratelimit.NewUpstream(cfg.Limits.FairShare, now)
-	return c, err
+	c.Shares = ratelimit.NewUpstream(cfg.Limits.FairShare, now)
+	return c, nil
 }
 
 // Run counts until ctx ends. It ends the metrics of the limiter, too.

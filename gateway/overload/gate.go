@@ -196,7 +196,7 @@ func (g *Gate) Stats() Stats {
 	s := Stats{Limits: g.limits, Working: sum(g.working[:]), Open: sum(g.open[:]), Shed: g.shed}
 	for _, o := range g.queued {
 		for p := range o.queues {
-			s.Waiting[p] += o.queues[p].len()
+			s.Waiting[p] += o.queues[p].Len()
 		}
 	}
 	return s

@@ -23,8 +23,6 @@ type waiter struct {
 // queue holds waiting requests of one organisation and priority, oldest first.
 type queue struct{ list.List }
 
-func (q *queue) len() int { return q.Len() }
-
 func (q *queue) oldest() *waiter {
 	w, _ := q.Front().Value.(*waiter)
 	return w
@@ -109,7 +107,7 @@ func (g *Gate) turn() (best *org, priority Priority, ok bool) {
 // first returns the first priority in which an organisation has a request waiting.
 func (o *org) first() Priority {
 	for p := range o.queues {
-		if o.queues[p].len() > 0 {
+		if o.queues[p].Len() > 0 {
 			return Priority(p)
 		}
 	}
@@ -146,7 +144,7 @@ func (g *Gate) rank(o *org, p Priority) rank {
 func (g *Gate) victim() *waiter {
 	most := slices.MaxFunc(g.queued, func(a, b *org) int { return cmp.Or(a.waiting-b.waiting, a.open-b.open) })
 	for _, p := range slices.Backward(Priorities()) {
-		if most.queues[p].len() > 0 {
+		if most.queues[p].Len() > 0 {
 			return most.queues[p].oldest()
 		}
 	}

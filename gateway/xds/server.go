@@ -77,11 +77,10 @@ func NewServer(deps Deps) (*Server, error) {
 	}
 	s.delta = deltav3.NewServer(ctx, resubscribed{s.cache}, s)
 	var err error
-	if s.refused, err = deps.Meter.Int64Counter("tollgate.envoy.refusals",
-		metric.WithDescription("Configurations that an Envoy refused.")); err != nil {
-		return nil, fmt.Errorf("xds: %w", err)
+	if s.refused, err = deps.Meter.Int64Counter("tollgate.envoy.refusals", metric.WithDescription("Configurations that an Envoy refused.")); err == nil {
+		err = s.observe(deps.Meter)
 	}
-	if err := s.observe(deps.Meter); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("xds: %w", err)
 	}
 	return s, nil
@@ -148,19 +147,13 @@ type byGroup struct{}
 // ID implements cache.NodeHash.
 func (byGroup) ID(n *corev3.Node) string { return n.GetCluster() }
 
-// SetToken sets the secret that Envoys must show when they connect, besides the connection's own demands, "" for
-// nothing.
-func (s *Server) SetToken(token string) {
+// SetGroups puts groups in force, of which each has a valid Snapshot; what an
+// Envoy has refused before is tried again. token is the secret that Envoys must show when they connect, besides
+// the connection's own demands, "" for nothing.
+func (s *Server) SetGroups(groups []Group, token string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.token = token
-}
-
-// SetGroups puts groups in force, of which each has a valid Snapshot; what an
-// Envoy has refused before is tried again.
-func (s *Server) SetGroups(groups []Group) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	next := make(map[string]*placed, len(groups))
 	for i := range groups {
 		p := &placed{now: &groups[i]}

@@ -34,7 +34,7 @@ func serve(t *testing.T, groups ...xds.Group) (*xds.Server, func(group string) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SetGroups(groups); err != nil {
+	if err := s.SetGroups(groups, ""); err != nil {
 		t.Fatal(err)
 	}
 	l := bufconn.Listen(1 << 20)
@@ -125,7 +125,7 @@ func TestARefusedConfigurationIsWithdrawn(t *testing.T) {
 	e := connect("edge")
 	first := e.subscribe(resource.ListenerType)
 	for range 2 {
-		if err := s.SetGroups([]xds.Group{bad}); err != nil {
+		if err := s.SetGroups([]xds.Group{bad}, ""); err != nil {
 			t.Fatal(err)
 		}
 		second := e.recv()
@@ -201,7 +201,7 @@ func TestARefusalIsToldUntilItIsMended(t *testing.T) {
 			e := connect("edge")
 			e.subscribe(resource.ListenerType)
 			for _, reason := range []string{"cannot bind", strings.Repeat("too long ", 1000)} {
-				if err := s.SetGroups([]xds.Group{bad}); err != nil {
+				if err := s.SetGroups([]xds.Group{bad}, ""); err != nil {
 					t.Fatal(err)
 				}
 				e.answer(e.recv(), reason)
@@ -215,7 +215,7 @@ func TestARefusalIsToldUntilItIsMended(t *testing.T) {
 				e.subscribe(resource.ClusterType) // the answer before it is heard
 				want("withdrawn", "e1 Listener "+reason+" true")
 			}
-			if err := s.SetGroups([]xds.Group{mend.group}); err != nil {
+			if err := s.SetGroups([]xds.Group{mend.group}, ""); err != nil {
 				t.Fatal(err)
 			}
 			if mend.asks {
@@ -390,7 +390,7 @@ func TestGroupsComeAndGo(t *testing.T) {
 	if err := s.SetGateways(nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SetGroups([]xds.Group{mesh}); err != nil {
+	if err := s.SetGroups([]xds.Group{mesh}, ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := s.Served("edge"); err == nil {

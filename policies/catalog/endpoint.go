@@ -12,25 +12,18 @@ func (s *Snapshot) endpoint(after map[string]any) Cost {
 	if !ok {
 		return unknown("workers is not an object with whole, non-negative counts")
 	}
-	gpu, cpu := after["gpu"], after["cpu"]
-	switch {
-	case gpu != nil && cpu != nil:
-		return unknown("both gpu and cpu are given")
-	case gpu != nil:
-		g, ok := gpu.(map[string]any)
-		if !ok {
-			return unknown("gpu is not an object")
-		}
-		return s.gpuEndpoint(g, workers)
-	case cpu != nil:
-		list, ok := cpu.([]any)
-		if !ok {
-			return unknown("cpu is not a list")
-		}
-		return s.cpuEndpoint(list, workers)
-	default:
-		return unknown("neither gpu nor cpu is given")
+	gpu, cpu, problem := hardware(after)
+	if problem != "" {
+		return unknown("%s", problem)
 	}
+	if gpu != nil {
+		return s.gpuEndpoint(gpu, workers)
+	}
+	list, ok := cpu.([]any)
+	if !ok {
+		return unknown("cpu is not a list")
+	}
+	return s.cpuEndpoint(list, workers)
 }
 
 // Defaults of the platform for members a create may leave out.

@@ -81,26 +81,33 @@ func (s *Snapshot) pod(after map[string]any) Cost {
 	if !ok {
 		return unknown("cloud is not a string")
 	}
-	gpu, hasGPU := after["gpu"]
-	cpu, hasCPU := after["cpu"]
-	switch {
-	case hasGPU && gpu != nil && hasCPU && cpu != nil:
-		return unknown("both gpu and cpu are given")
-	case hasGPU && gpu != nil:
-		g, ok := gpu.(map[string]any)
-		if !ok {
-			return unknown("gpu is not an object")
-		}
-		return s.gpuPod(g, cloud)
-	case hasCPU && cpu != nil:
-		c, ok := cpu.(map[string]any)
-		if !ok {
-			return unknown("cpu is not an object")
-		}
-		return s.cpuPod(c, cloud)
-	default:
-		return unknown("neither gpu nor cpu is given")
+	gpu, cpu, problem := hardware(after)
+	if problem != "" {
+		return unknown("%s", problem)
 	}
+	if gpu != nil {
+		return s.gpuPod(gpu, cloud)
+	}
+	c, ok := cpu.(map[string]any)
+	if !ok {
+		return unknown("cpu is not an object")
+	}
+	return s.cpuPod(c, cloud)
+}
+
+// hardware returns the GPU or the CPU member of a pod or an endpoint, which has one of them; otherwise it returns the problem.
+func hardware(after map[string]any) (gpu map[string]any, cpu any, problem string) {
+	given, cpu := after["gpu"], after["cpu"]
+	gpu, isObject := given.(map[string]any)
+	switch {
+	case given != nil && cpu != nil:
+		return nil, nil, "both gpu and cpu are given"
+	case given == nil && cpu == nil:
+		return nil, nil, "neither gpu nor cpu is given"
+	case given != nil && (!isObject || gpu == nil):
+		return nil, nil, "gpu is not an object"
+	}
+	return gpu, cpu, ""
 }
 
 func (s *Snapshot) gpuPod(gpu map[string]any, cloud string) Cost {

@@ -69,7 +69,7 @@ func reachable(c *ast.Compiler, rules []*ast.Rule) map[*ast.Rule]bool {
 }
 
 func readsOfRule(r *ast.Rule) (reads [][]string) {
-	record.References(r, true, func(terms []*ast.Term) { reads = append(reads, inputPath(terms)) })
+	record.References(r, func(terms []*ast.Term) { reads = append(reads, inputPath(terms)) })
 	return reads
 }
 

@@ -12,13 +12,11 @@ import (
 )
 
 // relation is a demand on a parameter by the value of another.
-type relation struct {
-	demand, name, other string
-}
+type relation struct{ demand, name, other string }
 
-// demands are the relations there are, by their names in METADATA, each with what reports contradictions: a number that is
+// demands are the relations there are, by their names in METADATA: a number that is
 // at most another, a list whose values are all in another or none of them, a value
-// that is not another's, and a text that matches a pattern.
+// that is not another's, and a text that matches a pattern. Each reports the values that contradict the other's.
 func demands() map[string]func(*fault.Found, relation, any, any) {
 	return map[string]func(*fault.Found, relation, any, any){
 		"at_most": atMost, "among": among, "apart": apart, "differs": differs, "matches": matches,

@@ -80,34 +80,8 @@ var resourceShape = describe("",
 	anything("after",
 		"the object as it would be: template merged for a create, change merged for an update; null where nothing stays",
 		func(d *Document) *any { return &d.in.Resource.After }),
-	&member{
-		name: "template", doc: "The template the body names; absent for none.", inner: templateShape, whole: true,
-		value: func(of any) any {
-			if t := pointer[Document](of).in.Resource.Template; t != nil {
-				return t
-			}
-			return absent
-		},
-		read: func(r *reader, of any, at string, given any) {
-			t := &Template{}
-			pointer[Document](of).in.Resource.Template = t
-			r.members(templateShape, t, at, typed[object](r, at, given))
-		},
-	},
-	&member{
-		name: "owner", doc: "Who made the object, or makes it; absent where it is not known.", inner: ownerShape, whole: true,
-		value: func(of any) any {
-			if o := pointer[Document](of).in.Resource.Owner; o != nil {
-				return o
-			}
-			return absent
-		},
-		read: func(r *reader, of any, at string, given any) {
-			o := &Owner{}
-			pointer[Document](of).in.Resource.Owner = o
-			r.members(ownerShape, o, at, typed[object](r, at, given))
-		},
-	},
+	optional("template", "The template the body names; absent for none.", templateShape, func(d *Document) **Template { return &d.in.Resource.Template }),
+	optional("owner", "Who made the object, or makes it; absent where it is not known.", ownerShape, func(d *Document) **Owner { return &d.in.Resource.Owner }),
 )
 
 var ownerShape = describe("",

@@ -93,6 +93,24 @@ func within[T, U any](name, doc string, inner *shape, at func(*T) *U) *member {
 	}
 }
 
+// optional describes a member that is an object with a shape of its own, absent if it is nil.
+func optional[T, U any](name, doc string, inner *shape, at func(*T) **U) *member {
+	return &member{
+		name: name, doc: doc, inner: inner, whole: true,
+		value: func(of any) any {
+			if v := *at(pointer[T](of)); v != nil {
+				return v
+			}
+			return absent
+		},
+		read: func(r *reader, of any, path string, given any) {
+			v := new(U)
+			*at(pointer[T](of)) = v
+			r.members(inner, v, path, typed[object](r, path, given))
+		},
+	}
+}
+
 // pointer is of as what the members of a shape are described for.
 func pointer[T any](of any) *T {
 	p, ok := of.(*T)

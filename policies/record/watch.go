@@ -53,13 +53,16 @@ func (w *Watch) TraceEvent(e topdown.Event) {
 // expression, so they are seen when they are reached.
 func (w *Watch) looksOf(expr *ast.Expr) []int {
 	var out []int
-	References(expr, false, func(terms []*ast.Term) { out = append(out, w.hidden.touched(refPath(terms))...) })
+	references(expr, false, func(terms []*ast.Term) { out = append(out, w.hidden.touched(refPath(terms))...) })
 	return out
 }
 
 // References calls see with the terms of each reference into the input within x, behind its root; none stands for the whole
-// input. Without bodies, those in bodies are left out.
-func References(x any, bodies bool, see func(terms []*ast.Term)) {
+// input.
+func References(x any, see func(terms []*ast.Term)) { references(x, true, see) }
+
+// references is References, without those in bodies if bodies is not set.
+func references(x any, bodies bool, see func(terms []*ast.Term)) {
 	var visit *ast.GenericVisitor
 	visit = ast.NewGenericVisitor(func(x any) bool {
 		switch v := x.(type) {

@@ -65,7 +65,6 @@ func (x *exchange) endpointWishes(a, inline args) (*legacy.EndpointWishes, error
 		GPUCount: wish[int64](a, "gpuCount"), WorkersMin: wish[int64](a, "workersMin"), WorkersMax: wish[int64](a, "workersMax"),
 		IdleTimeout: positive(a, "idleTimeout"), Scaler: wish[string](a, "scalerType"), ScalerValue: positive(a, "scalerValue"),
 		TimeoutMS: wish[int64](a, "executionTimeoutMs"), Flashboot: wish[string](a, "flashBootType"),
-		Places: x.endpointPlaces(a),
 	}
 	switch a.text("type") {
 	case "LB":
@@ -95,8 +94,9 @@ func (x *exchange) endpointWishes(a, inline args) (*legacy.EndpointWishes, error
 		}
 		w.Volumes = legacy.Given(translate.Unique(ids))
 	}
-	w.Remember = func(n *translate.EndpointNote, body v2.Endpoint) { rememberEndpoint(a, n, body) }
-	return w, instanceWishes(a, w)
+	cpus, err := instances(a)
+	w.CPU, w.Input = len(cpus) > 0, endpointInput{x, a, cpus}
+	return w, err
 }
 
 // positive is a wish for a number; clients send 0 without meaning anything by it.
@@ -107,45 +107,50 @@ func positive(a args, name string) legacy.Wish[int64] {
 	return wish[int64](a, name)
 }
 
-func instanceWishes(a args, w *legacy.EndpointWishes) error {
-	var list []v2.CPU
+func instances(a args) (list []v2.CPU, err error) {
 	for _, id := range translate.Unique(a.texts("instanceIds")) {
 		name, vcpus, ok := splitInstance(id)
 		if !ok {
-			return badInput("instanceIds: want <flavour>-<vcpu>-<memory>")
+			return nil, badInput("instanceIds: want <flavour>-<vcpu>-<memory>")
 		}
 		list = append(list, v2.CPU{ID: name, VCPUs: vcpus})
 	}
-	if len(list) > 0 {
-		w.CPUs = func(context.Context, v2.Endpoint) ([]v2.CPU, error) { return list, nil }
-	}
-	return nil
+	return list, nil
 }
 
-// endpointPlaces chooses the data centres: those that locations names, and of them
+// endpointInput is the input of saveEndpoint.
+type endpointInput struct {
+	x    *exchange
+	a    args
+	cpus []v2.CPU
+}
+
+// CPUs implements legacy.EndpointInput.
+func (in endpointInput) CPUs(context.Context, v2.Endpoint) ([]v2.CPU, error) { return in.cpus, nil }
+
+// Places implements legacy.EndpointInput: those that locations names, and of them
 // those that meet the compliance asked for.
-func (x *exchange) endpointPlaces(a args) func(ctx context.Context) (legacy.Wish[[]string], error) {
-	return func(ctx context.Context) (w legacy.Wish[[]string], err error) {
-		if a.has("locations") {
-			ids, err := x.places(ctx, a.text("locations"))
-			if err != nil {
-				return w, err
-			}
-			w = legacy.Given(ids)
+func (in endpointInput) Places(ctx context.Context) (w legacy.Wish[[]string], err error) {
+	if in.a.has("locations") {
+		ids, err := in.x.places(ctx, in.a.text("locations"))
+		if err != nil {
+			return w, err
 		}
-		if list := a.texts("compliance"); len(list) > 0 {
-			ids, err := x.compliantCentres(ctx, list, w.Value())
-			if err == nil && len(ids) == 0 {
-				err = noCapacity(0)
-			}
-			return legacy.Given(ids), err
-		}
-		return w, nil
+		w = legacy.Given(ids)
 	}
+	if list := in.a.texts("compliance"); len(list) > 0 {
+		ids, err := in.x.compliantCentres(ctx, list, w.Value())
+		if err == nil && len(ids) == 0 {
+			err = noCapacity(0)
+		}
+		return legacy.Given(ids), err
+	}
+	return w, nil
 }
 
-// rememberEndpoint stores the members of the caller's input that v2 does not show again.
-func rememberEndpoint(a args, n *translate.EndpointNote, body v2.Endpoint) {
+// Remember implements legacy.EndpointInput: it stores the members that v2 does not show again.
+func (in endpointInput) Remember(n *translate.EndpointNote, body v2.Endpoint) {
+	a := in.a
 	if text := a.text("gpuIds"); text != "" {
 		n.GPUIDs, n.GPUTypeIDs = text, nil // v1's list may no longer be the same selection
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/translate"
-	"github.com/tollgate-dev/tollgate/translate/v2"
+	v2 "github.com/tollgate-dev/tollgate/translate/v2"
 )
 
 // EndpointWishes are a caller's wishes about a serverless endpoint.
@@ -19,18 +19,25 @@ type EndpointWishes struct {
 	GPUs, CUDAVersions Wish[[]string]
 	MinCUDA            Wish[string]
 	GPUCount           Wish[int64]
-	// CPUs chooses CPU instances, given the endpoint as it is; nil leaves them.
-	CPUs func(ctx context.Context, now v2.Endpoint) ([]v2.CPU, error)
-	// Places chooses data centres, an empty list for any; nil leaves them.
-	Places  func(ctx context.Context) (Wish[[]string], error)
+	// CPU says that the endpoint shall have CPU instances, which Input chooses.
+	CPU     bool
 	Volumes Wish[[]string]
 
 	WorkersMin, WorkersMax, IdleTimeout, ScalerValue, TimeoutMS Wish[int64]
 	Scaler, Flashboot                                           Wish[string]
 	// FlashbootOn is Flashboot for those who know only on and off.
 	FlashbootOn Wish[bool]
-	// Remember changes the note beside the endpoint; nil changes nothing more.
-	Remember func(note *translate.EndpointNote, body v2.Endpoint)
+	Input       EndpointInput
+}
+
+// EndpointInput is the caller's input, as far as its dialect alone can read it.
+type EndpointInput interface {
+	// CPUs chooses CPU instances, given the endpoint as it is.
+	CPUs(ctx context.Context, now v2.Endpoint) ([]v2.CPU, error)
+	// Places chooses data centres, an empty list for any.
+	Places(ctx context.Context) (Wish[[]string], error)
+	// Remember changes the note beside the endpoint, given the body that was sent.
+	Remember(note *translate.EndpointNote, body v2.Endpoint)
 }
 
 // The defaults of the retired interfaces.
@@ -143,7 +150,7 @@ func (e *endpointWrite) change(ctx context.Context, id string) error {
 		return invalid("", "type of an endpoint cannot be changed")
 	}
 	gpu := len(translate.Unique(e.w.GPUs.Value())) > 0 || e.Quirks.StrictFamily && (e.w.GPUCount.Said() || e.w.CUDAVersions.Said() || e.w.MinCUDA.Value() != "")
-	if e.now.IsCPU() && gpu || !e.now.IsCPU() && e.w.CPUs != nil {
+	if e.now.IsCPU() && gpu || !e.now.IsCPU() && e.w.CPU {
 		return invalid("", "compute type of an endpoint cannot be changed")
 	}
 	b := e.body
@@ -206,10 +213,7 @@ func (e *endpointWrite) fromTemplate(ctx context.Context) error {
 }
 
 func (e *endpointWrite) places(ctx context.Context) error {
-	if e.w.Places == nil {
-		return nil
-	}
-	wish, err := e.w.Places(ctx)
+	wish, err := e.w.Input.Places(ctx)
 	if ids, ok := wish.Get(); ok && (len(ids) > 0 || !e.now.Empty()) {
 		e.body.SetDataCenters(ids)
 	}
@@ -218,8 +222,8 @@ func (e *endpointWrite) places(ctx context.Context) error {
 
 // compute sets the CPU instances or GPU pools of a new endpoint.
 func (e *endpointWrite) compute(ctx context.Context) error {
-	if e.w.CPUs != nil {
-		list, err := e.w.CPUs(ctx, e.now)
+	if e.w.CPU {
+		list, err := e.w.Input.CPUs(ctx, e.now)
 		e.body.SetCPUs(list)
 		return err
 	}
@@ -244,8 +248,8 @@ func (e *endpointWrite) compute(ctx context.Context) error {
 // computeChange changes the GPU or CPU settings. Pools and exclusions are sent
 // together: one would be read against the other's old value.
 func (e *endpointWrite) computeChange(ctx context.Context) error {
-	if e.w.CPUs != nil {
-		list, err := e.w.CPUs(ctx, e.now)
+	if e.w.CPU {
+		list, err := e.w.Input.CPUs(ctx, e.now)
 		if !slices.EqualFunc(list, e.now.CPUs(), func(a, b v2.CPU) bool { return a.ID == b.ID && a.VCPUs == b.VCPUs }) {
 			e.body.SetCPUs(list)
 		}
@@ -375,9 +379,7 @@ func (e *endpointWrite) remember(ctx context.Context, id string, after v2.Endpoi
 	if e.body.Has("gpu") || e.body.Has("cpu") {
 		e.note.BilledType = e.billedType(ctx, after)
 	}
-	if e.w.Remember != nil {
-		e.w.Remember(&e.note, e.body)
-	}
+	e.w.Input.Remember(&e.note, e.body)
 	if !reflect.DeepEqual(before, e.note) {
 		translate.SaveNote(ctx, e.Dialogue, e.Key(translate.KindEndpoint, id), e.note)
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/legacy"
-	"github.com/tollgate-dev/tollgate/translate/v2"
+	v2 "github.com/tollgate-dev/tollgate/translate/v2"
 )
 
 // The idle timeout of endpoints in seconds, by default and at most.
@@ -51,9 +51,7 @@ func createEndpoint(ctx context.Context, r *request) (*reply, error) {
 	if in.has("computeType") {
 		isCPU = in.text("computeType") == "CPU"
 	}
-	if w.CPUs = nil; isCPU {
-		w.CPUs = r.cpus
-	}
+	w.CPU = isCPU
 	endpoint, note, err := r.CreateEndpoint(ctx, w)
 	if err != nil {
 		return nil, err
@@ -80,35 +78,42 @@ func (r *request) endpointWishes() *legacy.EndpointWishes {
 		WorkersMin: wish[int64](in, "workersMin"), WorkersMax: wish[int64](in, "workersMax"), IdleTimeout: wish[int64](in, "idleTimeout"),
 		Scaler: wish[string](in, "scalerType"), ScalerValue: wish[int64](in, "scalerValue"),
 		TimeoutMS: wish[int64](in, "executionTimeoutMs"), FlashbootOn: wish[bool](in, "flashboot"),
+		CPU: len(in.texts("cpuFlavorIds")) > 0 || in.has("vcpuCount"), Input: endpointInput{r},
 	}
-	if len(in.texts("cpuFlavorIds")) > 0 || in.has("vcpuCount") {
-		w.CPUs = r.cpus
-	}
-	if in.has("dataCenterIds") {
-		w.Places = func(context.Context) (legacy.Wish[[]string], error) { return legacy.Given(r.centres()), nil }
-	}
-	volume, volumes := in.text("networkVolumeId"), in.texts("networkVolumeIds")
-	given := in.has("networkVolumeId") || in.has("networkVolumeIds")
-	if given {
-		w.Volumes = legacy.Given(translate.Unique(append([]string{volume}, volumes...)))
-	}
-	w.Remember = func(note *translate.EndpointNote, _ v2.Endpoint) {
-		if types := in.texts("gpuTypeIds"); len(types) > 0 {
-			note.GPUTypeIDs, note.GPUIDs = translate.Unique(types), ""
-		}
-		if given {
-			note.NetworkVolumeID, note.NetworkVolumeIDs = volume, volumes
-		}
+	if in.has("networkVolumeId") || in.has("networkVolumeIds") {
+		w.Volumes = legacy.Given(translate.Unique(append([]string{in.text("networkVolumeId")}, in.texts("networkVolumeIds")...)))
 	}
 	return w
+}
+
+// endpointInput is a body about an endpoint.
+type endpointInput struct{ *request }
+
+// Places implements legacy.EndpointInput.
+func (r endpointInput) Places(context.Context) (w legacy.Wish[[]string], err error) {
+	if r.body.has("dataCenterIds") {
+		w = legacy.Given(r.centres())
+	}
+	return w, nil
+}
+
+// Remember implements legacy.EndpointInput.
+func (r endpointInput) Remember(note *translate.EndpointNote, _ v2.Endpoint) {
+	in := r.body
+	if types := in.texts("gpuTypeIds"); len(types) > 0 {
+		note.GPUTypeIDs, note.GPUIDs = translate.Unique(types), ""
+	}
+	if in.has("networkVolumeId") || in.has("networkVolumeIds") {
+		note.NetworkVolumeID, note.NetworkVolumeIDs = in.text("networkVolumeId"), in.texts("networkVolumeIds")
+	}
 }
 
 // maxEndpointFlavours is how many flavours an endpoint gets when none are named.
 const maxEndpointFlavours = 3
 
-// cpus chooses one instance for each flavour, in order; settings that are not given
+// CPUs implements legacy.EndpointInput: one instance for each flavour, in order; settings that are not given
 // stay.
-func (r *request) cpus(ctx context.Context, now v2.Endpoint) ([]v2.CPU, error) {
+func (r endpointInput) CPUs(ctx context.Context, now v2.Endpoint) ([]v2.CPU, error) {
 	current := now.CPUs()
 	if len(current) > 0 && !r.body.has("vcpuCount") {
 		r.body["vcpuCount"] = current[0].VCPUs

@@ -2,6 +2,7 @@ package v2
 
 import (
 	"cmp"
+	"maps"
 
 	"github.com/tollgate-dev/tollgate/translate"
 )
@@ -112,6 +113,6 @@ func (c Container) CopyInto(to Container) {
 		to.SetPorts(ports)
 	}
 	if vars := c.Env(); len(vars) > 0 {
-		to.set(clone(vars), "env")
+		to.set(maps.Clone(vars), "env")
 	}
 }

@@ -1,8 +1,6 @@
 package v2
 
 import (
-	"maps"
-
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
@@ -88,6 +86,3 @@ func (o Object) set(value any, path ...string) {
 	}
 	m[path[len(path)-1]] = value
 }
-
-// clone copies the members of an object, which are shared below the first level.
-func clone(members map[string]any) map[string]any { return maps.Clone(members) }
