@@ -204,7 +204,7 @@ func (g *Gateway) dryRun() (*explain.DryRun, error) {
 	return &explain.DryRun{
 		Pipeline: now.pipeline, Translators: legacy.Translators(),
 		Counted: g.limiter.Show, Reads: filter.ReadsOf(g.api), Reader: now.reader,
-		Ledger: g.money.Ledger.Store.Show, Approval: g.approvals.Get, Entries: func(org string) []policies.Entry { return tenants.Entries(now.Config, org) }, Decide: now.engine.Decide, Now: g.deps.Now,
+		Ledger: g.money.Ledger.Store.Show, Approvals: g.approvals, Entries: func(org string) []policies.Entry { return tenants.Entries(now.Config, org) }, Decide: now.engine.Decide, Now: g.deps.Now,
 	}, nil
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/gateway/account"
+	"github.com/tollgate-dev/tollgate/gateway/alerts"
+	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/approval/grants"
 	"github.com/tollgate-dev/tollgate/gateway/check"
 	"github.com/tollgate-dev/tollgate/gateway/coverage"
@@ -17,6 +19,12 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
+
+// approvals is the store of approvals, with the alerts about new requests.
+type approvals struct {
+	*approval.Store
+	*alerts.Alerts
+}
 
 // agent is how the gateway names itself to the platform.
 func agent(version string) string { return "tollgate/" + version }
@@ -72,10 +80,9 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	asks := account.New(client, g.api, agent(g.deps.Version))
 	reader := &filter.Reader{Upstream: client, Recorder: g.recorder, Agent: asks.Agent, Gets: asks.Gets, Health: g.runs.Operation("endpointHealth")}
 	addresses := filter.Addresses{Public: platform.PublicRuns(cfg), Balanced: platform.PublicBalanced(cfg)}
-	approvals := &grants.Grants{Requested: g.alerts.ApprovalRequested}
 	judge := &filter.Judge{
 		Policies: engine, Reads: filter.ReadsOf(g.api), Template: g.api.Operation("getTemplate"), Templates: g.api.Operation("listTemplates"),
-		Reader: reader, Recorder: g.recorder, Approvals: approvals,
+		Reader: reader, Recorder: g.recorder,
 	}
 	count := &filter.Count{Recorder: g.recorder}
 	names := legacy.Names()
@@ -113,7 +120,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		&filter.Ownership{Reader: reader},
 		judge,
 		filter.Recount{Count: count},
-		&charge.Reserve{Approvals: approvals, Reader: reader, Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.started.Spend.Unresolved, Costs: g.money.Ledger.Costs, Refusing: refusing},
+		&charge.Reserve{Reader: reader, Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.started.Spend.Unresolved, Costs: g.money.Ledger.Costs, Refusing: refusing},
 		filter.Audit{},
 		filter.Rebuild{Agent: agent(g.deps.Version)},
 		filter.Relay{Upstream: client, Run: runs.Client},
@@ -123,7 +130,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		filter.Share{},
 	}
 	ports := filter.Ports{
-		Gate: g.gate, Background: &g.background, Counter: g.limiter, Shares: g.shares, Ledger: g.money.Ledger, Approvals: g.approvals, Keeper: g.money.Keeper, Recent: recent, Prices: g.catalog, Usage: g.retired.Recorder, Observer: g.decisions,
+		Gate: g.gate, Background: &g.background, Counter: g.limiter, Shares: g.shares, Ledger: g.money.Ledger, Approvals: &grants.Grants{Store: approvals{g.approvals, g.alerts}}, Keeper: g.money.Keeper, Recent: recent, Prices: g.catalog, Usage: g.retired.Recorder, Observer: g.decisions,
 		Translators: legacy.Translators(),
 		Intents: &once.Deduplicator{
 			Desk: g.intents, Reader: reader, Account: asks, Addresses: addresses,

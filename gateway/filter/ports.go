@@ -7,14 +7,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
+	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -109,10 +110,13 @@ type Intents interface {
 	Deliver(ctx context.Context, ex *Exchange, a *Answer)
 }
 
-// Approvals is implemented by *approval.Store.
+// Approvals is implemented by *grants.Grants.
 type Approvals interface {
-	Get(ctx context.Context, org, question string) (approval.Entry, error)
-	Swap(ctx context.Context, org string, old approval.Entry, next *approval.Record) (approval.Entry, bool, error)
+	// Approve takes the approval of a call, and returns the violations that it lifts. Without an approval it requests one, says
+	// so on the refusal p, and returns nil.
+	Approve(ctx context.Context, ex *Exchange, violations []policies.Violation, p *problem.Problem) []policies.Excepted
+	// GiveBack makes the approval that a call has taken usable again if the call was not carried out.
+	GiveBack(ctx context.Context, ex *Exchange)
 }
 
 // Sender sends the Out of an exchange and sets its Answer, or returns an error
