@@ -84,9 +84,8 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		Policies: engine, Reads: filter.ReadsOf(g.api), Template: g.api.Operation("getTemplate"), Templates: g.api.Operation("listTemplates"),
 		Reader: reader, Recorder: g.recorder,
 	}
-	count := &filter.Count{Recorder: g.recorder}
 	names := legacy.Names()
-	admit := filter.Admit{Names: names, Urgency: legacy.Urgency()}
+	priorities := filter.Priorities{Names: names, Urgency: legacy.Urgency()}
 	chain := &filter.Chain{Help: filter.Help{Contact: cfg.Contact, Pages: cfg.DecisionPages()}}
 
 	// The order of the pipeline. Cheap before dear, identity before quota,
@@ -98,28 +97,28 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		filter.Wire{},
 		filter.Identify{Guard: g.guard, Keyless: cfg.Legacy.Keyless.Org},
 		filter.Legacy{Names: names},
-		admit,
-		count,
+		filter.Admit{Priorities: priorities},
+		filter.Count{Recorder: g.recorder},
 		filter.Routed{API: g.api, Run: g.runs},
 	}
 	chain.Content = []filter.Filter{
-		filter.Size{Memory: g.bodies, Keyless: g.keyless},
+		filter.Receive{Memory: g.bodies, Keyless: g.keyless},
 		filter.Estimate{Run: g.questions.AnswerEstimate},
 		filter.Local{Answers: g.localAnswers(pages)},
 		filter.Decode{},
-		filter.Admit{Names: names, Urgency: admit.Urgency, Body: true},
+		filter.AdmitBody{Priorities: priorities},
 		filter.Brownout{},
 		&filter.Translate{API: g.api, Lists: g.lists},
 	}
 	chain.Call = []filter.Filter{
-		count,
+		filter.Count{Recorder: g.recorder},
 		filter.OwnKeys{},
 		filter.Labels{},
 		filter.Pages{},
 		once.Repeats{},
 		&filter.Ownership{Reader: reader},
 		judge,
-		filter.Recount{Count: count},
+		filter.Recount{Recorder: g.recorder},
 		&charge.Reserve{Reader: reader, Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.started.Spend.Unresolved, Costs: g.money.Ledger.Costs, Refusing: refusing},
 		filter.Audit{},
 		filter.Rebuild{Agent: agent(g.deps.Version)},
@@ -131,7 +130,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	}
 	ports := filter.Ports{
 		Gate: g.gate, Background: &g.background, Counter: g.limiter, Shares: g.shares, Ledger: g.money.Ledger, Approvals: &grants.Grants{Store: approvals{g.approvals, g.alerts}}, Keeper: g.money.Keeper, Recent: recent, Prices: g.catalog, Usage: g.retired.Recorder, Observer: g.decisions,
-		Translators: legacy.Translators(),
+		Translators: legacy.Translators(), Decisions: g.decisions.Recorder(), Audit: g.audit.Log, Leads: true,
 		Intents: &once.Deduplicator{
 			Desk: g.intents, Reader: reader, Account: asks, Addresses: addresses,
 			Time: cfg.Timeouts.Lookup, Patience: cfg.Timeouts.Call + money.Answering, Unresolved: g.started.Spend.Unresolved,
@@ -140,11 +139,6 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 			Upstream: client, Run: runs.Client, Balanced: runs.Balanced, Recorder: g.recorder, Deadline: cfg.Timeouts.Call,
 			Streams: g.streams, WebSockets: g.webSockets, Lists: g.lists,
 		},
-	}
-	ports.Leads = true
-	ports.Decisions = g.decisions.Recorder()
-	if g.audit.Log != nil {
-		ports.Audit = g.audit.Log
 	}
 	admins, err := check.Admins(&cfg.Admin)
 	if err != nil {

@@ -280,9 +280,6 @@ func forbidden(d *policies.Decision) *problem.Problem {
 	return p
 }
 
-// Stages implements Stager.
-func (*Judge) Stages() []string { return []string{stageValidate, stageResolve, stageAuthorize} }
-
 // Notes implements Noter.
 func (*Judge) Notes(ex *Exchange, stage string) []string {
 	switch {

@@ -54,9 +54,9 @@ type Ports struct {
 	// Decisions logs the decisions of policies; nil logs none.
 	Decisions Decisions
 	// Usage counts legacy calls for the migration report; nil counts none.
-	Usage Usage
+	Usage *usage.Recorder
 	// Audit records changes; nil records nothing.
-	Audit AuditLog
+	Audit *audit.Log
 	// Leads says that leads may change their team's keys and requests for approval.
 	Leads bool
 	// Observer receives exchanges that have ended; nil for none.
@@ -136,21 +136,6 @@ type Prices interface {
 // Decisions is implemented by *decisionlog.Log.
 type Decisions interface {
 	Record(e decisionlog.Event)
-}
-
-// Usage is implemented by *usage.Recorder.
-type Usage interface {
-	Note(ctx context.Context, c usage.Call)
-}
-
-// AuditLog is implemented by *audit.Log.
-type AuditLog interface {
-	// Intent records a change that is about to be made; an error means that it must not be.
-	Intent(r audit.Record) (seq int64, err error)
-	// Result records the outcome of the intent with a number.
-	Result(of int64, r audit.Record) error
-	// Read records a look at the records of callers.
-	Read(r audit.Record) error
 }
 
 // Observer receives each exchange once its answer is complete, before the
