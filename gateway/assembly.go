@@ -84,7 +84,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 		keys: keys, issuerKeys: issuers, tokens: revoked, retired: legacy, decisions: decided, access: allowed, audit: recorded, envoys: envoys, engines: policies,
 		keep: &keep.Service{Links: links, Access: allowed, Updates: explain.UpdatesOf(k.api)},
 		room: filter.NewRoom(cfg.Run.Memory, cfg.Run.WebSockets), gate: overload.New(cfg.Overload),
-		questions: k.newQuestions(prices, ledger, explain.DryRun{Counted: counts.Limiter.Show, Approval: approvals.Get}),
+		questions: k.newQuestions(prices, ledger, explain.DryRun{Counted: counts.Limiter.Show, Approvals: approvals}),
 		fleet:     k.newFleet(decided, recorded, envoys), revisions: k.newRevisions(), listeners: k.newListeners(),
 		dialects: k.newDialects(ledger),
 	}

@@ -13,7 +13,7 @@ import (
 // everything.
 func chainOrder() (order struct{ Head, Content, Call []string }) {
 	order.Head = []string{"Stamp", "Size", "Match", "Wire", "Identify", "Legacy", "Admit", "Count", "Routed"}
-	order.Content = []string{"Size", "Estimate", "Local", "Decode", "Admit", "Brownout", "Translate"}
+	order.Content = []string{"Receive", "Estimate", "Local", "Decode", "AdmitBody", "Brownout", "Translate"}
 	order.Call = []string{
 		"Count", "OwnKeys", "Labels", "Pages", "Repeats", "Ownership", "Judge", "Recount", "Reserve", "Audit", "Rebuild", "Relay", "Measure",
 		"Addresses", "Lookup", "Share",
@@ -60,18 +60,18 @@ func arrange(features []feature, c *compiled) error {
 
 func (g *Gateway) trafficStages(c *compiled) stages {
 	return stages{
-		"Head.Stamp":     filter.Stamp{},
-		"Head.Size":      filter.Size{},
-		"Head.Match":     filter.Match{Table: c.table, API: g.api, Run: g.runs},
-		"Head.Wire":      filter.Wire{},
-		"Head.Routed":    filter.Routed{API: g.api, Run: g.runs},
-		"Content.Size":   filter.Size{Memory: g.room.Bodies, Keyless: g.room.Keyless},
-		"Content.Local":  filter.Local{Answers: c.answers},
-		"Content.Decode": filter.Decode{},
-		"Call.Pages":     filter.Pages{},
-		"Call.Rebuild":   filter.Rebuild{Agent: agent(g.deps.Version)},
-		"Call.Relay":     filter.Relay{Upstream: c.client, Run: c.runs.Client},
-		"Call.Addresses": c.addresses,
+		"Head.Stamp":      filter.Stamp{},
+		"Head.Size":       filter.Size{},
+		"Head.Match":      filter.Match{Table: c.table, API: g.api, Run: g.runs},
+		"Head.Wire":       filter.Wire{},
+		"Head.Routed":     filter.Routed{API: g.api, Run: g.runs},
+		"Content.Receive": filter.Receive{Memory: g.room.Bodies, Keyless: g.room.Keyless},
+		"Content.Local":   filter.Local{Answers: c.answers},
+		"Content.Decode":  filter.Decode{},
+		"Call.Pages":      filter.Pages{},
+		"Call.Rebuild":    filter.Rebuild{Agent: agent(g.deps.Version)},
+		"Call.Relay":      filter.Relay{Upstream: c.client, Run: c.runs.Client},
+		"Call.Addresses":  c.addresses,
 	}
 }
 
@@ -84,16 +84,13 @@ func (g *Gateway) callerStages(c *compiled) stages {
 }
 
 func (g *Gateway) countStages(*compiled) stages {
-	count := &filter.Count{Recorder: g.recorder}
-	return stages{"Head.Count": count, "Call.Count": count, "Call.Recount": filter.Recount{Count: count}, "Call.Share": filter.Share{}}
+	count := filter.Count{Recorder: g.recorder}
+	return stages{"Head.Count": count, "Call.Count": count, "Call.Recount": filter.Recount{Recorder: g.recorder}, "Call.Share": filter.Share{}}
 }
 
 func overloadStages(c *compiled) stages {
-	names, urgency := c.legacy.Names(), c.legacy.Urgency()
-	return stages{
-		"Head.Admit":    filter.Admit{Names: names, Urgency: urgency},
-		"Content.Admit": filter.Admit{Names: names, Urgency: urgency, Body: true},
-	}
+	priorities := filter.Priorities{Names: c.legacy.Names(), Urgency: c.legacy.Urgency()}
+	return stages{"Head.Admit": filter.Admit{Priorities: priorities}, "Content.AdmitBody": filter.AdmitBody{Priorities: priorities}}
 }
 
 func (g *Gateway) legacyStages(c *compiled) stages {
@@ -111,14 +108,14 @@ func (g *Gateway) onceStages(c *compiled) stages {
 func (g *Gateway) policyStages(c *compiled) stages {
 	return stages{"Call.Judge": &filter.Judge{
 		Policies: c.engine, Reads: filter.ReadsOf(g.api), Template: g.api.Operation("getTemplate"), Templates: g.api.Operation("listTemplates"),
-		Reader: c.reader, Recorder: g.recorder, Approvals: c.approvals,
+		Reader: c.reader, Recorder: g.recorder,
 	}}
 }
 
 func (g *Gateway) spendStages(c *compiled) stages {
 	return stages{
 		"Call.Labels":  filter.Labels{},
-		"Call.Reserve": &charge.Reserve{Approvals: c.approvals, Reader: c.reader, Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.current.started.Spend.Unresolved, Costs: g.money.Ledger.Costs, Refusing: c.refusing},
+		"Call.Reserve": &charge.Reserve{Reader: c.reader, Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.current.started.Spend.Unresolved, Costs: g.money.Ledger.Costs, Refusing: c.refusing},
 		"Call.Measure": charge.Measure{},
 	}
 }

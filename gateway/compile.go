@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/gateway/account"
+	"github.com/tollgate-dev/tollgate/gateway/alerts"
+	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/approval/grants"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/check"
@@ -39,7 +41,6 @@ type compiled struct {
 	account   *account.Client
 	reader    *filter.Reader
 	addresses filter.Addresses
-	approvals *grants.Grants
 	refusing  *charge.Refusing
 	chain     *filter.Chain
 }
@@ -110,7 +111,6 @@ func (g *Gateway) compiled(cfg *settings.Config) (c *compiled, err error) {
 	c.account = account.New(c.client, g.api, agent(g.deps.Version))
 	c.reader = &filter.Reader{Upstream: c.client, Recorder: g.recorder, Agent: c.account.Agent, Gets: c.account.Gets, Health: g.runs.Operation("endpointHealth")}
 	c.addresses = filter.Addresses{Public: platform.PublicRuns(cfg), Balanced: platform.PublicBalanced(cfg)}
-	c.approvals = &grants.Grants{Requested: g.alerts.ApprovalRequested}
 	return c, nil
 }
 
@@ -142,8 +142,8 @@ func (g *Gateway) newPipeline(c *compiled, callers *callers.Callers) (*filter.Pi
 		return nil, err
 	}
 	ports := filter.Ports{
-		Gate: g.gate, Background: g.background, Counter: g.counts.Limiter, Shares: g.counts.Shares, Ledger: g.money.Ledger, Approvals: g.approvals, Keeper: g.money.Keeper, Recent: recent, Prices: g.catalog, Usage: g.retired.Recorder, Observer: g.decisions,
-		Translators: c.legacy.Translators(),
+		Gate: g.gate, Background: g.background, Counter: g.counts.Limiter, Shares: g.counts.Shares, Ledger: g.money.Ledger, Approvals: &grants.Grants{Store: approvals{g.approvals, g.alerts}}, Keeper: g.money.Keeper, Recent: recent, Prices: g.catalog, Usage: g.retired.Recorder, Observer: g.decisions,
+		Translators: c.legacy.Translators(), Decisions: g.decisions.Recorder(), Audit: g.audit.Log, Leads: true,
 		Intents: &once.Deduplicator{
 			Desk: g.intents, Reader: c.reader, Account: c.account, Addresses: c.addresses,
 			Time: c.cfg.Timeouts.Lookup, Patience: c.cfg.Timeouts.Call + money.Answering, Unresolved: g.current.started.Spend.Unresolved,
@@ -153,13 +153,14 @@ func (g *Gateway) newPipeline(c *compiled, callers *callers.Callers) (*filter.Pi
 			Streams: g.streams, WebSockets: g.room.WebSockets, Lists: g.room.Lists,
 		},
 	}
-	ports.Leads = true
-	ports.Decisions = g.decisions.Recorder()
-	if g.audit.Log != nil {
-		ports.Audit = g.audit.Log
-	}
 	return &filter.Pipeline{
 		Chain: c.chain, Ports: ports, Callers: callers.Callers, Table: c.table, Balanced: c.cfg.BalancedDomain(),
 		Upstream: c.client, Revision: c.cfg.Revision,
 	}, nil
+}
+
+// approvals is the store of approvals, with the alerts about new requests.
+type approvals struct {
+	*approval.Store
+	*alerts.Alerts
 }

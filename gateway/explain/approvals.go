@@ -6,19 +6,19 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 )
 
-// approvals is a filter.Approvals that asks for nothing: grants are seen and not
+// approvals is a grants.Store that asks for nothing: grants are seen and not
 // used up.
 type approvals struct{ *DryRun }
 
-// Get implements filter.Approvals.
+// Get implements grants.Store.
 func (a approvals) Get(ctx context.Context, org, question string) (approval.Entry, error) {
 	if a.Offline {
 		return approval.Entry{ID: question, Now: a.Now()}, nil
 	}
-	return a.Approval(ctx, org, question)
+	return a.Approvals.Get(ctx, org, question)
 }
 
-// Swap implements filter.Approvals.
+// Swap implements grants.Store.
 func (a approvals) Swap(_ context.Context, _ string, old approval.Entry, next *approval.Record) (approval.Entry, bool, error) {
 	r := *next
 	if r.State == approval.Pending {
@@ -26,3 +26,6 @@ func (a approvals) Swap(_ context.Context, _ string, old approval.Entry, next *a
 	}
 	return approval.Entry{ID: old.ID, Record: &r, Now: old.Now}, true, nil
 }
+
+// ApprovalRequested implements grants.Store.
+func (approvals) ApprovalRequested(context.Context, string, *approval.Record) {}

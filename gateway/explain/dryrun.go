@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/approval/grants"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/route"
@@ -27,8 +28,8 @@ type DryRun struct {
 	Counted func(ctx context.Context, org string) ([]ratelimit.WindowState, error)
 	// Ledger returns the reserved and committed amounts of an organisation.
 	Ledger func(ctx context.Context, org string) (spend.State, error)
-	// Approval returns the request for approval that a question is.
-	Approval func(ctx context.Context, org, question string) (approval.Entry, error)
+	// Approvals keeps requests for approval.
+	Approvals *approval.Store
 	// Reads maps operations to those that read their object, which Reader does.
 	Reads  map[string]*schema.Operation
 	Reader *filter.Reader
@@ -77,7 +78,7 @@ func (r *DryRun) ports() (*filter.Ports, error) {
 	}
 	ports := &filter.Ports{
 		Background: r.Pipeline.Ports.Background, Counter: counter{r}, Shares: shares{}, Prices: quoted{r.Pipeline.Ports.Prices}, Recent: recent, Translators: r.Translators,
-		Ledger: &ledger{DryRun: r}, Approvals: approvals{r},
+		Ledger: &ledger{DryRun: r}, Approvals: &grants.Grants{Store: approvals{r}},
 		Keeper: &spend.Keeper{Store: keepable{r}},
 		Sender: &sender{DryRun: r, made: make(map[string]any)},
 	}

@@ -12,64 +12,39 @@ import (
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
-// Admit bounds concurrent work. It stands behind Identify, which names the
-// organisation whose part a request takes, and before Count: a request refused here has used up
-// nothing. It stands again behind the body, for the requests of which only that says
-// how urgent they are, if there was no room for any when they came; those have been
-// counted.
-type Admit struct {
+// Priorities says how urgent requests are.
+type Priorities struct {
 	// Names holds the dialects with a single route.
 	Names map[route.Dialect]Namer
 	// Urgency says how urgent an operation of a legacy dialect is, by its name.
 	Urgency func(d route.Dialect, name string) overload.Priority
-	// Body says that the filter stands behind the body.
-	Body bool
 }
+
+// stageAdmit is the name of the stages that bound concurrent work.
+const stageAdmit = "admit"
+
+// Admit bounds concurrent work. It stands behind Identify, which names the
+// organisation whose part a request takes, and before Count: a request refused here has used up
+// nothing.
+type Admit struct{ Priorities }
 
 // Name implements Filter.
-func (Admit) Name() string { return "admit" }
+func (Admit) Name() string { return stageAdmit }
 
 // Request refuses with 503 a request that has waited in vain, and one over a connection
-// too many, unless its caller ends or reduces costs by it.
-func (f Admit) Request(ctx context.Context, ex *Exchange) (err error) {
-	if err := f.excess(ex); err != nil {
-		return err
-	}
-	if f.Body && ex.Admission.provisional {
-		p, _ := f.priority(ex)
-		ex.Admission.changes = p != overload.Read
-	}
-	gate := ex.Ports.Gate
-	if gate == nil || ex.Admission.Slot != nil {
-		return nil
-	}
-	org := "" // callers without a key have the part of one organisation
-	if ex.Caller != nil {
-		org = ex.Caller.Org
-	}
+// too many, unless its caller ends or reduces costs by it. A request of which only the body says how urgent it is
+// waits for nothing.
+func (f Admit) Request(ctx context.Context, ex *Exchange) error {
 	p, known := f.priority(ex)
-	var ok bool
-	if ex.Admission.Slot, ok = gate.Try(org, p); ok || !known && !f.Body {
+	if known || ex.Caller == nil {
+		if err := excess(ex, p); err != nil {
+			return err
+		}
+	}
+	if ex.Ports.Gate == nil || try(ex, p) || !known {
 		return nil
 	}
-	ex.Admission.Slot, err = gate.Wait(ctx, org, p)
-	if errors.Is(err, overload.ErrShed) {
-		return problem.Overloaded.New("the gateway has more to do than it can; try again").With("Retry-After", "1")
-	}
-	return err
-}
-
-// excess refuses a request over a connection too many, unless a caller lowers costs by it,
-// or its body has yet to say so.
-func (f Admit) excess(ex *Exchange) error {
-	if ex.In.Excess == nil {
-		return nil
-	}
-	p, known := f.priority(ex)
-	if ex.Caller == nil || p != overload.Lower && (known || f.Body) {
-		return ex.In.Excess
-	}
-	return nil
+	return wait(ctx, ex, p)
 }
 
 // Response gives the slot back; a stream goes on without one.
@@ -78,9 +53,63 @@ func (Admit) Response(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
+// AdmitBody is Admit behind the body, for the requests of which only the body says
+// how urgent they are, if there was no room for any when they came; those have been
+// counted.
+type AdmitBody struct{ Priorities }
+
+// Name implements Filter.
+func (AdmitBody) Name() string { return stageAdmit }
+
+// Request refuses as Admit does.
+func (f AdmitBody) Request(ctx context.Context, ex *Exchange) error {
+	p, _ := f.priority(ex)
+	if err := excess(ex, p); err != nil {
+		return err
+	}
+	if ex.Admission.provisional {
+		ex.Admission.changes = p != overload.Read
+	}
+	if ex.Ports.Gate == nil || ex.Admission.Slot != nil || try(ex, p) {
+		return nil
+	}
+	return wait(ctx, ex, p)
+}
+
+// excess refuses a request over a connection too many, unless a caller lowers costs by it.
+func excess(ex *Exchange, p overload.Priority) error {
+	if ex.Caller != nil && p == overload.Lower {
+		return nil
+	}
+	return ex.In.Excess
+}
+
+// orgOf names the organisation whose part of the concurrent work a request takes: callers without a key have the part of one.
+func orgOf(ex *Exchange) string {
+	if ex.Caller == nil {
+		return ""
+	}
+	return ex.Caller.Org
+}
+
+// try takes a slot, and reports false if there is none.
+func try(ex *Exchange, p overload.Priority) (ok bool) {
+	ex.Admission.Slot, ok = ex.Ports.Gate.Try(orgOf(ex), p)
+	return ok
+}
+
+// wait waits for a slot.
+func wait(ctx context.Context, ex *Exchange, p overload.Priority) (err error) {
+	ex.Admission.Slot, err = ex.Ports.Gate.Wait(ctx, orgOf(ex), p)
+	if errors.Is(err, overload.ErrShed) {
+		return problem.Overloaded.New("the gateway has more to do than it can; try again").With("Retry-After", "1")
+	}
+	return err
+}
+
 // priority says how urgent a request is. A request whose urgency depends on its body counts as a change,
 // and is not known.
-func (f Admit) priority(ex *Exchange) (p overload.Priority, known bool) {
+func (f *Priorities) priority(ex *Exchange) (p overload.Priority, known bool) {
 	if ex.Route == nil {
 		return overload.Read, true
 	}

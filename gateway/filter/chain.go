@@ -41,9 +41,6 @@ type Noter interface {
 	Notes(ex *Exchange, stage string) []string
 }
 
-// Stager is a Filter with other stages than the one of its name.
-type Stager interface{ Stages() []string }
-
 // Chain runs filters over exchanges. It is immutable and safe for concurrent
 // use.
 type Chain struct {
@@ -154,8 +151,8 @@ func (c *Chain) Noters() Noters {
 				continue
 			}
 			stages := []string{n.Name()}
-			if s, ok := f.(Stager); ok {
-				stages = s.Stages()
+			if _, ok := f.(*Judge); ok {
+				stages = []string{stageValidate, stageResolve, stageAuthorize}
 			}
 			for _, stage := range stages {
 				all[stage] = n

@@ -30,17 +30,17 @@ type Count struct {
 }
 
 // Name implements Filter.
-func (*Count) Name() string { return "count" }
+func (Count) Name() string { return "count" }
 
 // Request refuses with 429 when a window is full, and with 503 when the call
 // may not pass uncounted and cannot be counted.
-func (f *Count) Request(ctx context.Context, ex *Exchange) error {
-	return f.take(ctx, ex, spendingBefore(ex))
+func (f Count) Request(ctx context.Context, ex *Exchange) error {
+	return take(ctx, ex, f.Recorder, spendingBefore(ex))
 }
 
 // Recount decides again about a call that Count admitted provisionally, now that the policy check
 // has computed the state that the call leads to.
-type Recount struct{ Count *Count }
+type Recount struct{ Recorder *telemetry.Recorder }
 
 // Name implements Filter.
 func (Recount) Name() string { return "recount" }
@@ -54,7 +54,7 @@ func (f Recount) Request(ctx context.Context, ex *Exchange) error {
 	if effect == undecided {
 		effect = spendingAfter(ex)
 	}
-	return f.Count.take(ctx, ex, effect)
+	return take(ctx, ex, f.Recorder, effect)
 }
 
 // Response implements Filter. Count writes the limits.
@@ -62,7 +62,7 @@ func (Recount) Response(context.Context, *Exchange) error { return nil }
 
 // take counts a call. While the store is away, a call that lowers cost passes whatever the
 // failure policies say, and a call whose effect is undecided passes provisionally.
-func (f *Count) take(ctx context.Context, ex *Exchange, effect spending) error {
+func take(ctx context.Context, ex *Exchange, r *telemetry.Recorder, effect spending) error {
 	if ex.Caller == nil || ex.Caller.Exempt {
 		return nil
 	}
@@ -90,7 +90,9 @@ func (f *Count) take(ctx context.Context, ex *Exchange, effect spending) error {
 	if effect != other {
 		t.Failure = ratelimit.FailOpen
 	}
-	d, err := f.ask(ctx, ex, t)
+	stage, span := r.Stage(ctx, "count")
+	d, err := ex.Ports.Counter.Take(stage, t)
+	span.End()
 	if err != nil {
 		return err
 	}
@@ -163,13 +165,6 @@ func spendingAfter(ex *Exchange) spending {
 	return other
 }
 
-// ask asks the counter, inside a span of its own.
-func (f *Count) ask(ctx context.Context, ex *Exchange, t ratelimit.Take) (ratelimit.Decision, error) {
-	ctx, span := f.Recorder.Stage(ctx, "count")
-	defer span.End()
-	return ex.Ports.Counter.Take(ctx, t)
-}
-
 // limited is the refusal of a call whose windows are full. Its headers come
 // with the decision.
 func limited(d *ratelimit.Decision) error {
@@ -184,7 +179,7 @@ func limited(d *ratelimit.Decision) error {
 }
 
 // Notes implements Noter.
-func (*Count) Notes(ex *Exchange, _ string) []string {
+func (Count) Notes(ex *Exchange, _ string) []string {
 	if ex.Limit == nil {
 		return nil
 	}
@@ -211,7 +206,7 @@ func (*Count) Notes(ex *Exchange, _ string) []string {
 
 // Response puts the limits on the answer; on a refusal Retry-After too. Those of a v2
 // call that a legacy request became are told only when it was refused.
-func (f *Count) Response(_ context.Context, ex *Exchange) error {
+func (Count) Response(_ context.Context, ex *Exchange) error {
 	if ex.Limit != nil && (!ex.Path.Nested || !ex.Limit.Allowed) {
 		ex.Limit.WriteHeaders(ex.Answer.Header)
 	}

@@ -32,17 +32,6 @@ type Judge struct {
 	Template, Templates *schema.Operation
 	Reader              *Reader
 	Recorder            *telemetry.Recorder
-	Approvals           Excuses
-}
-
-// Excuses lets calls pass that were approved.
-type Excuses interface {
-	// Excuse takes the denials out of a decision if all of them were approved, and otherwise
-	// returns the refusal.
-	Excuse(ctx context.Context, ex *Exchange, d *policies.Decision) error
-	// GiveBack makes an approval usable again that a call has taken and that was not
-	// carried out.
-	GiveBack(ctx context.Context, ex *Exchange)
 }
 
 // Policies is implemented by *policies.Engine.
@@ -97,7 +86,7 @@ func (f *Judge) Request(ctx context.Context, ex *Exchange) error {
 	var refusal error
 	if err == nil && len(d.Deny) > 0 {
 		if refusal = f.noTarget(ctx, ex, d.Deny); refusal == nil {
-			refusal = f.Approvals.Excuse(ctx, ex, &d)
+			refusal = excuse(ctx, ex, &d)
 		}
 	}
 	ex.logDecision(ctx, d, err, took)
@@ -264,8 +253,22 @@ func (ex *Exchange) logDecision(ctx context.Context, d policies.Decision, err er
 	ex.Ports.Decisions.Record(e)
 }
 
-// Forbidden is the refusal that lists every denial.
-func Forbidden(d *policies.Decision) *problem.Problem {
+// excuse takes the denials out of a decision if all of them can be approved and were. Otherwise it returns the refusal.
+func excuse(ctx context.Context, ex *Exchange, d *policies.Decision) error {
+	p := forbidden(d)
+	if slices.ContainsFunc(d.Deny, func(v policies.Violation) bool { return !v.Approvable }) {
+		return p
+	}
+	lifted := ex.Ports.Approvals.Approve(ctx, ex, d.Deny, p)
+	if lifted == nil {
+		return p
+	}
+	d.Deny, d.Excepted = nil, slices.Concat(d.Excepted, lifted)
+	return nil
+}
+
+// forbidden is the refusal that lists every denial.
+func forbidden(d *policies.Decision) *problem.Problem {
 	p := problem.Forbidden.New("")
 	texts := make([]string, len(d.Deny))
 	for i, v := range d.Deny {
@@ -276,9 +279,6 @@ func Forbidden(d *policies.Decision) *problem.Problem {
 	p.Detail = strings.Join(texts, "; ")
 	return p
 }
-
-// Stages implements Stager.
-func (*Judge) Stages() []string { return []string{stageValidate, stageResolve, stageAuthorize} }
 
 // Notes implements Noter.
 func (*Judge) Notes(ex *Exchange, stage string) []string {
@@ -298,7 +298,7 @@ func (*Judge) Notes(ex *Exchange, stage string) []string {
 func (f *Judge) Response(ctx context.Context, ex *Exchange) error {
 	tell(ex.Answer, &ex.Judged.Verdict)
 	tellUnknown(ex)
-	f.Approvals.GiveBack(ctx, ex)
+	ex.Ports.Approvals.GiveBack(ctx, ex)
 	if !ex.Operation.Mutates || ex.Sent == NotSent {
 		return nil
 	}

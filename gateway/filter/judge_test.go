@@ -12,6 +12,7 @@ import (
 	tracernoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies"
@@ -91,9 +92,9 @@ func TestBodiesAreHeldAgainstTheSchemaOnce(t *testing.T) {
 			}
 			judge := &Judge{
 				Policies: &tc.judge, Template: api.Operation("getTemplate"), Templates: api.Operation("listTemplates"),
-				Reader: &Reader{Recorder: recorder}, Recorder: recorder, Approvals: unapproved{},
+				Reader: &Reader{Recorder: recorder}, Recorder: recorder,
 			}
-			p := &Pipeline{Chain: &Chain{Call: []Filter{judge}}, Ports: Ports{Sender: shelf{}, Recent: recent, Prices: unpriced{}}}
+			p := &Pipeline{Chain: &Chain{Call: []Filter{judge}}, Ports: Ports{Sender: shelf{}, Recent: recent, Prices: unpriced{}, Approvals: unapproved{}}}
 			ex := p.NewExchange(Inbound{Method: http.MethodPost, Path: "/v2/pods"})
 			ex.Operation, ex.Caller, ex.Tenant = api.Operation("createPod"), &identity.Caller{Org: "acme"}, &Tenant{ChangesBodies: tc.judge.changes}
 			ex.Body.Doc, ex.Body.HasDoc = decoded(t, tc.body), true
@@ -110,11 +111,11 @@ func TestBodiesAreHeldAgainstTheSchemaOnce(t *testing.T) {
 	}
 }
 
-// unapproved is an Excuses without approvals.
+// unapproved is an Approvals without approvals.
 type unapproved struct{}
 
-func (unapproved) Excuse(_ context.Context, _ *Exchange, d *policies.Decision) error {
-	return Forbidden(d)
+func (unapproved) Approve(context.Context, *Exchange, []policies.Violation, *problem.Problem) []policies.Excepted {
+	return nil
 }
 
 func (unapproved) GiveBack(context.Context, *Exchange) {}

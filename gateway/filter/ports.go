@@ -7,14 +7,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
+	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
+	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -53,9 +54,9 @@ type Ports struct {
 	// Decisions logs the decisions of policies; nil logs none.
 	Decisions Decisions
 	// Usage counts legacy calls for the migration report; nil counts none.
-	Usage Usage
+	Usage *usage.Recorder
 	// Audit records changes; nil records nothing.
-	Audit AuditLog
+	Audit *audit.Log
 	// Leads says that leads may change their team's keys and requests for approval.
 	Leads bool
 	// Observer receives exchanges that have ended; nil for none.
@@ -109,10 +110,13 @@ type Intents interface {
 	Deliver(ctx context.Context, ex *Exchange, a *Answer)
 }
 
-// Approvals is implemented by *approval.Store.
+// Approvals is implemented by *grants.Grants.
 type Approvals interface {
-	Get(ctx context.Context, org, question string) (approval.Entry, error)
-	Swap(ctx context.Context, org string, old approval.Entry, next *approval.Record) (approval.Entry, bool, error)
+	// Approve takes the approval of a call, and returns the violations that it lifts. Without an approval it requests one, says
+	// so on the refusal p, and returns nil.
+	Approve(ctx context.Context, ex *Exchange, violations []policies.Violation, p *problem.Problem) []policies.Excepted
+	// GiveBack makes the approval that a call has taken usable again if the call was not carried out.
+	GiveBack(ctx context.Context, ex *Exchange)
 }
 
 // Sender sends the Out of an exchange and sets its Answer, or returns an error
@@ -132,21 +136,6 @@ type Prices interface {
 // Decisions is implemented by *decisionlog.Log.
 type Decisions interface {
 	Record(e decisionlog.Event)
-}
-
-// Usage is implemented by *usage.Recorder.
-type Usage interface {
-	Note(ctx context.Context, c usage.Call)
-}
-
-// AuditLog is implemented by *audit.Log.
-type AuditLog interface {
-	// Intent records a change that is about to be made; an error means that it must not be.
-	Intent(r audit.Record) (seq int64, err error)
-	// Result records the outcome of the intent with a number.
-	Result(of int64, r audit.Record) error
-	// Read records a look at the records of callers.
-	Read(r audit.Record) error
 }
 
 // Observer receives each exchange once its answer is complete, before the

@@ -13,34 +13,74 @@ import (
 // platform-v2, section 1.3). The gateway holds its callers to the same.
 const MaxBody = 102400
 
-// Size refuses bodies over the limit. In the head, before anything else, it judges
-// the length that was declared. Behind the head it reads the body, if the door has
-// not, and counts, because a declared length may lie: the body of a caller
-// refused in the head takes no memory.
-type Size struct {
+// stageSize is the name of the stages that bound bodies.
+const stageSize = "size"
+
+// Size refuses bodies whose declared length is over the limit, before anything else.
+type Size struct{}
+
+// Name implements Filter.
+func (Size) Name() string { return stageSize }
+
+// Request refuses with 413, and with 400 a body that broke off.
+func (Size) Request(_ context.Context, ex *Exchange) error { return fits(ex) }
+
+// Response counts a body that was refused before it was read, and whose length was not declared: its size
+// comes before all else.
+func (Size) Response(_ context.Context, ex *Exchange) error {
+	source := ex.In.Source
+	if source == nil || ex.In.Length >= 0 || ex.Dialect.Runs() {
+		return nil
+	}
+	switch _, err := io.CopyN(io.Discard, source, MaxBody+1); {
+	case err == nil:
+		return tooLarge(MaxBody)
+	case !errors.Is(err, io.EOF):
+		ex.In.Broken = true
+		return brokenOff()
+	}
+	return nil
+}
+
+// Receive reads the body behind the head, if the door has not, and refuses bodies over the limit, because a
+// declared length may lie. The body of a caller refused in the head takes no memory.
+type Receive struct {
 	// Memory bounds the bodies of the run interface, which are two hundred times as
-	// large as others, Keyless those of callers without a key. Both are required
-	// behind the head.
+	// large as others, Keyless those of callers without a key.
 	Memory, Keyless *Memory
 }
 
 // Name implements Filter.
-func (Size) Name() string { return "size" }
+func (Receive) Name() string { return stageSize }
 
 // Request refuses with 413, with 400 a body that broke off, and with 503 one
 // that there is no memory for.
-func (f Size) Request(_ context.Context, ex *Exchange) error {
-	limit := ex.BodyLimit()
-	in := &ex.In
-	if source := in.Source; source != nil && f.Memory != nil && !ex.Opaque() {
-		in.Source = nil
-		if err := f.receive(ex, source, limit); err != nil || in.Oversize {
+func (f Receive) Request(_ context.Context, ex *Exchange) error {
+	if source := ex.In.Source; source != nil && !ex.Opaque() {
+		ex.In.Source = nil
+		if err := f.receive(ex, source, ex.BodyLimit()); err != nil || ex.In.Oversize {
 			discard(source)
 			if err != nil {
 				return err
 			}
 		}
 	}
+	return fits(ex)
+}
+
+// Response gives the memory of the body back, if sending it has not.
+func (Receive) Response(_ context.Context, ex *Exchange) error {
+	if ex.Admission.memory != nil {
+		ex.letGo()
+		ex.Out.Body = nil
+		ex.Admission.memory.free()
+	}
+	return nil
+}
+
+// fits refuses a body over the limit, and one that broke off.
+func fits(ex *Exchange) error {
+	limit, in := ex.BodyLimit(), &ex.In
 	if in.Oversize || in.Length > limit || int64(len(in.Body)) > limit {
 		return tooLarge(limit)
 	}
@@ -60,7 +100,7 @@ func brokenOff() error {
 
 // bound is the memory that the body of an exchange is taken from, nil for one that
 // only the quotas and connections of its caller bound.
-func (f Size) bound(ex *Exchange) *held {
+func (f Receive) bound(ex *Exchange) *held {
 	switch {
 	case ex.Dialect.Runs():
 		return &held{memory: f.Memory}
@@ -110,7 +150,7 @@ const maxDiscard = 32 << 20
 func discard(source io.Reader) { _, _ = io.CopyN(io.Discard, source, maxDiscard) }
 
 // receive reads the body. Its memory is reserved as it grows.
-func (f Size) receive(ex *Exchange, source io.Reader, limit int64) error {
+func (f Receive) receive(ex *Exchange, source io.Reader, limit int64) error {
 	in := &ex.In
 	if in.Oversize = in.Length > limit; in.Oversize {
 		return nil
@@ -149,29 +189,6 @@ func (f Size) receive(ex *Exchange, source io.Reader, limit int64) error {
 			return nil
 		}
 	}
-}
-
-// Response gives the memory of the body back, if sending it has not. A body that was
-// refused before it was read, and whose length was not declared, is counted: its size
-// comes before all else.
-func (f Size) Response(_ context.Context, ex *Exchange) error {
-	if ex.Admission.memory != nil {
-		ex.letGo()
-		ex.Out.Body = nil
-		ex.Admission.memory.free()
-	}
-	source := ex.In.Source
-	if source == nil || f.Memory != nil || ex.In.Length >= 0 || ex.Dialect.Runs() {
-		return nil
-	}
-	switch _, err := io.CopyN(io.Discard, source, MaxBody+1); {
-	case err == nil:
-		return tooLarge(MaxBody)
-	case !errors.Is(err, io.EOF):
-		ex.In.Broken = true
-		return brokenOff()
-	}
-	return nil
 }
 
 // letGo forgets the body, which nothing looks at once Out is made.

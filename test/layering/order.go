@@ -11,7 +11,7 @@ type Order struct {
 // Orders returns the rows.
 func Orders() []Order {
 	return []Order{
-		{[]string{"Content.Size"}, []string{"Content.Decode"}, "a body is bounded before it is decoded"},
+		{[]string{"Content.Receive"}, []string{"Content.Decode"}, "a body is bounded before it is decoded"},
 		{
 			[]string{"Head.Match", "Head.Count"},
 			[]string{"Head.Routed"},

@@ -72,7 +72,7 @@ func Table() []Row {
 		{
 			Package: "gateway/explain/...",
 			May: []string{
-				"gateway/account", "gateway/approval", "gateway/filter", "gateway/identity", "gateway/problem", "gateway/route", "gateway/schema",
+				"gateway/account", "gateway/approval", "gateway/approval/grants", "gateway/filter", "gateway/identity", "gateway/problem", "gateway/route", "gateway/schema",
 				"gateway/strictjson", "policies/...", "ratelimit",
 			},
 			Tests: []string{"gateway/telemetry"}, // to make exchanges as the chain leaves them

@@ -22,10 +22,17 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// Grants lets calls pass that were refused and that operators have approved.
+// Grants lets calls pass that were refused and that operators have approved. It implements [filter.Approvals].
 type Grants struct {
-	// Requested is called with each new request for approval, but not in dry runs.
-	Requested func(ctx context.Context, org string, r *approval.Record)
+	Store Store
+}
+
+// Store keeps requests for approval and grants, each under a question.
+type Store interface {
+	Get(ctx context.Context, org, question string) (approval.Entry, error)
+	Swap(ctx context.Context, org string, old approval.Entry, next *approval.Record) (approval.Entry, bool, error)
+	// ApprovalRequested notifies operators of a new request for approval.
+	ApprovalRequested(ctx context.Context, org string, r *approval.Record)
 }
 
 // maxShown bounds the body that operators are shown of a request for approval.
@@ -60,7 +67,7 @@ func (f *Grants) take(ctx context.Context, ex *filter.Exchange, refusals []appro
 		ex.Event.Cause = err
 		return nil
 	}
-	e, err := ex.Ports.Approvals.Get(ctx, ex.Caller.Org, question)
+	e, err := f.Store.Get(ctx, ex.Caller.Org, question)
 	for swapped := false; err == nil && !swapped; {
 		r := e.Record
 		if r != nil && r.Covers(refusals) {
@@ -74,7 +81,7 @@ func (f *Grants) take(ctx context.Context, ex *filter.Exchange, refusals []appro
 				next := *r
 				next.State, next.UsedBy, next.Claim = approval.Used, ex.DecisionID, ulid.Make().String()
 				next.Until = e.Now.Add(approval.Waiting)
-				if e, swapped, err = ex.Ports.Approvals.Swap(ctx, ex.Caller.Org, e, &next); swapped {
+				if e, swapped, err = f.Store.Swap(ctx, ex.Caller.Org, e, &next); swapped {
 					ex.Approval.Grant = &filter.Grant{Was: r, Now: e}
 					return r
 				}
@@ -83,15 +90,15 @@ func (f *Grants) take(ctx context.Context, ex *filter.Exchange, refusals []appro
 		}
 		next := ask(ex, e, refusals)
 		if r != nil && r.State == approval.Used && ex.Approval.Grant == nil { // it is shown on, under its own id
-			if _, _, err = ex.Ports.Approvals.Swap(ctx, ex.Caller.Org, approval.Entry{ID: r.ID}, r); err != nil {
+			if _, _, err = f.Store.Swap(ctx, ex.Caller.Org, approval.Entry{ID: r.ID}, r); err != nil {
 				break
 			}
 		}
-		if e, swapped, err = ex.Ports.Approvals.Swap(ctx, ex.Caller.Org, e, next); swapped {
+		if e, swapped, err = f.Store.Swap(ctx, ex.Caller.Org, e, next); swapped {
 			ex.Approval.Grant = nil // asked for together with the grant's own denials
 			tell(ex, p, e.Record)
 			if e.Record.ID != "" {
-				f.Requested(ctx, ex.Caller.Org, e.Record)
+				f.Store.ApprovalRequested(ctx, ex.Caller.Org, e.Record)
 			}
 		}
 	}
@@ -222,23 +229,8 @@ func tell(ex *filter.Exchange, p *problem.Problem, r *approval.Record) {
 	p.Approval = &problem.Approval{ID: r.ID, State: string(r.State), Until: r.Until}
 }
 
-// Excuse lets a call pass that policies deny, if all denials are approvable and were
-// approved. Otherwise it returns the refusal.
-func (f *Grants) Excuse(ctx context.Context, ex *filter.Exchange, d *policies.Decision) error {
-	p := filter.Forbidden(d)
-	if slices.ContainsFunc(d.Deny, func(v policies.Violation) bool { return !v.Approvable }) {
-		return p
-	}
-	lifted := f.Approve(ctx, ex, d.Deny, p)
-	if lifted == nil {
-		return p
-	}
-	d.Deny, d.Excepted = nil, slices.Concat(d.Excepted, lifted)
-	return nil
-}
-
 // GiveBack makes a grant that was taken usable again if the call was not carried out.
-func (*Grants) GiveBack(ctx context.Context, ex *filter.Exchange) {
+func (f *Grants) GiveBack(ctx context.Context, ex *filter.Exchange) {
 	g := ex.Approval.Grant
 	refused := ex.Sent == filter.Answered && filter.Refuses(ex.Event.UpstreamStatus)
 	if g == nil || ex.Adopted != "" || ex.Sent != filter.NotSent && !refused {
@@ -246,6 +238,6 @@ func (*Grants) GiveBack(ctx context.Context, ex *filter.Exchange) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), filter.SettleTimeout)
 	defer cancel()
-	_, _, err := ex.Ports.Approvals.Swap(ctx, ex.Caller.Org, g.Now, g.Was)
+	_, _, err := f.Store.Swap(ctx, ex.Caller.Org, g.Now, g.Was)
 	ex.Failed(err) // it is used up, and has to be asked for again
 }

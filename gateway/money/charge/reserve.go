@@ -24,8 +24,6 @@ import (
 // committed or released. It stands behind the judge, which knows the state that the call
 // leads to.
 type Reserve struct {
-	// Approvals lets calls pass a budget that were approved.
-	Approvals Approving
 	// Reader reads an endpoint of the organisation, by the operation Workers its workers.
 	Reader  *filter.Reader
 	Workers *schema.Operation
@@ -36,11 +34,6 @@ type Reserve struct {
 	Costs *spend.RunCosts
 	// Refusing remembers the endpoints that refuse a request for usage reports; required.
 	Refusing *Refusing
-}
-
-// Approving takes the approval of a call. It returns the violations that it lifts, nil without one.
-type Approving interface {
-	Approve(ctx context.Context, ex *filter.Exchange, violations []policies.Violation, p *problem.Problem) []policies.Excepted
 }
 
 // stageReserve is the name of the stage.
@@ -71,18 +64,18 @@ func (f *Reserve) Request(ctx context.Context, ex *filter.Exchange) error {
 		return err
 	}
 	ex.Money.Held = r
-	return f.admit(ctx, ex, raises)
+	return admit(ctx, ex, raises)
 }
 
 // admit asks the ledger for room, and refuses with 402 a call without room that was not
 // approved.
-func (f *Reserve) admit(ctx context.Context, ex *filter.Exchange, raises bool) error {
+func admit(ctx context.Context, ex *filter.Exchange, raises bool) error {
 	r := ex.Money.Held
 	if err := reserve(ctx, ex, raises); err != nil || ex.Answer != nil || r.Quote.Refused == nil {
 		return err
 	}
 	var err error
-	if r.Waived, err = f.waive(ctx, ex, &r.Quote); err != nil {
+	if r.Waived, err = waive(ctx, ex, &r.Quote); err != nil {
 		return err
 	}
 	if err := reserve(ctx, ex, raises); err != nil {
@@ -202,7 +195,7 @@ func seconds(t time.Time) int64 {
 
 // waive lets a call pass the ceilings it would pass over, if the budgets of all are
 // approvable and it was approved: it returns their names, and otherwise the refusal.
-func (f *Reserve) waive(ctx context.Context, ex *filter.Exchange, q *spend.Quote) (waived []string, err error) {
+func waive(ctx context.Context, ex *filter.Exchange, q *spend.Quote) (waived []string, err error) {
 	p := overBudget(q.Refused)
 	var passed []policies.Violation
 	for _, c := range q.Ceilings {
@@ -215,7 +208,7 @@ func (f *Reserve) waive(ctx context.Context, ex *filter.Exchange, q *spend.Quote
 		waived = append(waived, c.Name())
 		passed = append(passed, policies.Violation{Policy: "budget " + c.Name(), Message: overBudget(c).Detail})
 	}
-	lifted := f.Approvals.Approve(ctx, ex, passed, p)
+	lifted := ex.Ports.Approvals.Approve(ctx, ex, passed, p)
 	if lifted == nil {
 		return nil, p
 	}

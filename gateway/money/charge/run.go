@@ -52,7 +52,7 @@ func (f *Reserve) requestRun(ctx context.Context, ex *filter.Exchange, row *oper
 		}
 	}
 	r.Takes, ex.Money.Held = r.After, r
-	if err := f.admit(ctx, ex, plan.Accrues(owner)); err != nil {
+	if err := admit(ctx, ex, plan.Accrues(owner)); err != nil {
 		return err
 	}
 	if price.PerTokens > 0 {
