@@ -127,6 +127,9 @@ func (g *Gateway) policyStatus() []admin.PolicyStatus {
 	return engines.Status(g.current.engine(), g.view.Org, g.catalog)
 }
 
+// Questions answers about requests that are not made, and about existing resources.
+func (g *Gateway) Questions() *questions.Questions { return g.questions }
+
 // Close releases the resources of a Gateway that is not running.
 func (g *Gateway) Close() {
 	g.current.changing.Lock()
