@@ -112,7 +112,6 @@ type kit struct {
 	scripts    *groupcommit.Client // groups calls to Redis
 	background *tasks.Group        // work that may outlive its requests
 	tasks      *tasks.Supervisor
-	fatal      chan error // the error that ends the process: too many tasks have panicked
 	streams    *filter.Streams
 	current    *current
 	view       *view.Current // of current
@@ -125,7 +124,7 @@ func newKit(cfg *settings.Config, deps Deps) (_ *kit, err error) {
 		scripts: groupcommit.New(deps.Redis), background: &tasks.Group{Logger: deps.Logger}, current: &current{swapped: make(chan struct{}, 1)},
 	}
 	k.meter, k.view = k.meterOf("gateway"), &k.current.view
-	k.tasks, k.fatal = newSupervisor(deps.Logger, k.meter)
+	k.tasks = newSupervisor(deps.Logger, k.meter)
 	k.streams = filter.NewStreams(func(s filter.Stream) (time.Duration, bool) { return k.current.allows(s, deps.Now()) })
 	if k.api == nil {
 		if k.api, err = schema.Load(); err != nil {
@@ -149,32 +148,31 @@ func (k *kit) meterOf(pkg string) metric.Meter {
 	return k.deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/" + pkg)
 }
 
-// newCatalog makes the price lists, which are read with the credentials in force. The first list of an organisation is held against its
-// policies, which were loaded before.
+// newCatalog makes the price lists.
 func (k *kit) newCatalog(policies *engines.Engines) (*catalog.Catalog, error) {
-	c, err := catalog.New(k.cfg.Catalog, catalog.Deps{
-		Fetcher: prices{k.current}, Now: k.deps.Now, Logger: k.deps.Logger,
-		First: func(org string, list *catalog.Snapshot) {
-			if o := k.view.Org(org); o != nil {
-				policies.TellUnlisted(o, list)
-			}
-		},
-	})
+	c, err := catalog.New(k.cfg.Catalog, catalog.Deps{Fetcher: prices{k.current, policies}, Now: k.deps.Now, Logger: k.deps.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("catalog: %w", err)
 	}
 	return c, nil
 }
 
-// prices reads price lists with the credentials in force.
-type prices struct{ *current }
+// prices reads price lists with the credentials in force. It holds the first list of an organisation against its policies, which were loaded
+// before.
+type prices struct {
+	*current
+	policies *engines.Engines
+}
 
 // Lists implements catalog.Fetcher.
-func (p prices) Lists(ctx context.Context, org string) (catalog.Lists, error) {
+func (p prices) Lists(ctx context.Context, org string, last *catalog.Snapshot) (catalog.Lists, error) {
 	now := p.Load()
 	l, err := now.account.Catalog(ctx, org)
 	if o := now.Orgs[org]; err == nil && o != nil {
 		l = o.Prices.Apply(l)
+		if last == nil {
+			p.policies.TellUnlisted(o, catalog.NewSnapshot(l, catalog.Rates{}, time.Time{}))
+		}
 	}
 	return l, err
 }

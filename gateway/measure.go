@@ -11,16 +11,10 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
-// newSupervisor makes the supervisor of the tasks that live as long as the process. fatal receives the error that ends the process: too many
-// tasks have panicked.
-func newSupervisor(logger *slog.Logger, meter metric.Meter) (_ *tasks.Supervisor, fatal chan error) {
+// newSupervisor makes the supervisor of the tasks that live as long as the process.
+func newSupervisor(logger *slog.Logger, meter metric.Meter) *tasks.Supervisor {
 	panics := telemetry.Must(meter.Int64Counter("tollgate.task.panics", metric.WithDescription("Panics of background tasks, each of which was restarted.")))
-	fatal = make(chan error, 1)
-	return &tasks.Supervisor{
-		Logger: logger,
-		Count: func(ctx context.Context, task string) {
-			panics.Add(ctx, 1, metric.WithAttributes(attribute.String("task", task)))
-		},
-		End: func(err error) { fatal <- err },
-	}, fatal
+	return &tasks.Supervisor{Logger: logger, Failed: make(chan error, 1), Count: func(ctx context.Context, task string) {
+		panics.Add(ctx, 1, metric.WithAttributes(attribute.String("task", task)))
+	}}
 }

@@ -79,12 +79,9 @@ func (g *Gateway) open(cfg *settings.Config) (on opened, err error) {
 // listTasks lists the tasks that live as long as the process: the doors, the tasks of features, and the admin listener, which goes last, so that
 // probes can watch what is drained. Requests that have not ended when over ends are cut off.
 func (g *Gateway) listTasks(on opened, stopping, over context.Context) []tasks.Task {
-	list := []tasks.Task{
-		{Name: "panics", Until: tasks.Stopping, Run: g.awaitPanics},
-		{Name: "door", Until: tasks.Closed, Run: func(ctx context.Context) error {
-			return g.listeners.Serve(ctx, over, g.listeners.Data(ctx, on.data, g.view.Config()), leaving(stopping, g.Handler()))
-		}},
-	}
+	list := []tasks.Task{{Name: "door", Until: tasks.Closed, Run: func(ctx context.Context) error {
+		return g.listeners.Serve(ctx, over, g.listeners.Data(ctx, on.data, g.view.Config()), leaving(stopping, g.Handler()))
+	}}}
 	if on.envoy != nil {
 		list = append(list,
 			tasks.Task{Name: "envoy door", Until: tasks.Closed, Run: func(ctx context.Context) error { return g.serveGRPC(ctx, over, on.envoy) }},
@@ -96,16 +93,6 @@ func (g *Gateway) listTasks(on opened, stopping, over context.Context) []tasks.T
 	return append(list, tasks.Task{Name: "admin listener", Until: tasks.Drained, Run: func(ctx context.Context) error {
 		return g.listeners.Serve(ctx, over, g.listeners.Admin(on.admin), g.AdminHandler())
 	}})
-}
-
-// awaitPanics returns the error of tasks that have panicked too often.
-func (g *Gateway) awaitPanics(ctx context.Context) error {
-	select {
-	case err := <-g.fatal:
-		return err
-	case <-ctx.Done():
-		return nil
-	}
 }
 
 // Supervise runs a task of the caller that lives as long as the gateway. A task that panics is
