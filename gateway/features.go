@@ -46,7 +46,7 @@ func (g *Gateway) listFeatures() []feature {
 		}},
 		{name: "quotas", stages: g.countStages, tasks: []tasks.Task{
 			{Name: "limiter", Until: tasks.Drained, Run: g.counts.Run}, // permits drawn while the doors drain are given back, too
-			{Name: "store check", Until: tasks.Drained, Run: g.watchStore},
+			{Name: "store check", Until: tasks.Drained, Run: g.health.watchStore},
 		}},
 		{name: "overload", stages: overloadStages},
 		{name: "idempotency", stages: g.onceStages, tasks: []tasks.Task{{Name: "intents", Until: tasks.Drained, Run: g.intents.Run}}},

@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"sync/atomic"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/access"
@@ -82,16 +81,14 @@ type Deps struct {
 
 // Gateway is a running tollgate.
 type Gateway struct {
-	kit
+	*kit
 	features   []feature
 	room       filter.Room
 	gate       *overload.Gate
 	counts     *limits.Counts
 	catalog    *catalog.Catalog
 	dialects   translate.Deps
-	fitness    atomic.Pointer[fitness]
-	wasReady   atomic.Bool
-	waited     atomic.Bool // for the first bundles
+	health     *health
 	money      *money.Money
 	intents    *once.Desk // calls that must not be made twice
 	alerts     *alerts.Alerts

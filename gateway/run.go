@@ -29,9 +29,9 @@ func (g *Gateway) Run(ctx context.Context) error {
 	defer cutOff()
 	life := tasks.NewLife(ctx, g.tasks)
 	life.Begin(g.listTasks(on, life.Stopping(), over))
-	g.checkStore(ctx)
+	g.health.checkStore(ctx)
 	g.current.status.Serving(true)
-	defer time.AfterFunc(bundleHold, func() { g.waited.Store(true) }).Stop()
+	defer time.AfterFunc(bundleHold, func() { g.health.waited.Store(true) }).Stop()
 	if g.deps.Serving != nil {
 		g.deps.Serving()
 	}
