@@ -4,10 +4,10 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/tollgate-dev/tollgate/gateway/access"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/keep"
-	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
@@ -69,10 +69,7 @@ func (g *Gateway) listFeatures() []feature {
 			{Name: "reports", Until: tasks.Stopping, Run: func(ctx context.Context) error { return g.alerts.WatchReports(ctx, g.adminDeps().Weekly) }},
 		}},
 		{name: "keep", routes: keep.Routes(), answers: g.keep.Answers()},
-		{
-			name: "access", routes: []route.Route{{ID: accessRoute, Dialect: route.V2, Method: http.MethodGet, Pattern: reference.AccessPath}},
-			answers: map[string]filter.Responder{accessRoute: g.access.Answer},
-		},
+		{name: "access", routes: access.Routes(), answers: g.access.Answers()},
 		{name: "reference", answers: map[string]filter.Responder{
 			"getOpenAPI": filter.Document(http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"max-age=300"}}, g.api.Document),
 		}},
@@ -83,10 +80,6 @@ func (g *Gateway) listFeatures() []feature {
 		{name: "audit", stages: auditStages, tasks: g.audit.Tasks(), apply: g.applyAudit},
 	}
 }
-
-// accessRoute is the id of the route that lists a caller's permissions. It needs a
-// key; the rest of the reference does not.
-const accessRoute = "docs.access"
 
 // selfService answers callers about themselves.
 func (g *Gateway) selfService() *selfservice.Service {
