@@ -80,7 +80,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 		return nil, err
 	}
 	g := &Gateway{
-		kit: *k, counts: counts, catalog: prices, money: ledger, intents: intents, alerts: told, approvals: approvals,
+		kit: k, counts: counts, health: &health{kit: k, counts: counts, catalog: prices, money: ledger}, catalog: prices, money: ledger, intents: intents, alerts: told, approvals: approvals,
 		keys: keys, issuerKeys: issuers, tokens: revoked, retired: legacy, decisions: decided, access: allowed, audit: recorded, envoys: envoys, engines: policies,
 		keep: &keep.Service{Links: links, Access: allowed, Updates: explain.UpdatesOf(k.api)},
 		room: filter.NewRoom(cfg.Run.Memory, cfg.Run.WebSockets), gate: overload.New(cfg.Overload),
@@ -147,32 +147,31 @@ func (k *kit) meterOf(pkg string) metric.Meter {
 	return k.deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/" + pkg)
 }
 
-// newCatalog makes the price lists, which are read with the credentials in force. The first list of an organisation is held against its
-// policies, which were loaded before.
+// newCatalog makes the price lists.
 func (k *kit) newCatalog(policies *engines.Engines) (*catalog.Catalog, error) {
-	c, err := catalog.New(k.cfg.Catalog, catalog.Deps{
-		Fetcher: prices{k.current}, Now: k.deps.Now, Logger: k.deps.Logger,
-		First: func(org string, list *catalog.Snapshot) {
-			if o := k.view.Org(org); o != nil {
-				policies.TellUnlisted(o, list)
-			}
-		},
-	})
+	c, err := catalog.New(k.cfg.Catalog, catalog.Deps{Fetcher: prices{k.current, policies}, Now: k.deps.Now, Logger: k.deps.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("catalog: %w", err)
 	}
 	return c, nil
 }
 
-// prices reads price lists with the credentials in force.
-type prices struct{ *current }
+// prices reads price lists with the credentials in force. It holds the first list of an organisation against its policies, which were loaded
+// before.
+type prices struct {
+	*current
+	policies *engines.Engines
+}
 
 // Lists implements catalog.Fetcher.
-func (p prices) Lists(ctx context.Context, org string) (catalog.Lists, error) {
+func (p prices) Lists(ctx context.Context, org string, last *catalog.Snapshot) (catalog.Lists, error) {
 	now := p.Load()
 	l, err := now.account.Catalog(ctx, org)
 	if o := now.Orgs[org]; err == nil && o != nil {
 		l = o.Prices.Apply(l)
+		if last == nil {
+			p.policies.TellUnlisted(o, catalog.NewSnapshot(l, catalog.Rates{}, time.Time{}))
+		}
 	}
 	return l, err
 }

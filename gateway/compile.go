@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"maps"
+	"net/http"
 	"slices"
 
 	"github.com/tollgate-dev/tollgate/gateway/account"
@@ -35,7 +36,6 @@ type compiled struct {
 	runs      platform.Runs
 	engine    *policies.Engine
 	legacy    *dialects.Dialects
-	pages     []reference.File // of the reference
 	answers   map[string]filter.Responder
 	table     *route.Table
 	account   *account.Client
@@ -114,22 +114,26 @@ func (g *Gateway) compiled(cfg *settings.Config) (c *compiled, err error) {
 	return c, nil
 }
 
-// addRoutes adds the table of all routes, and the answers to the routes that features answer themselves.
-func (g *Gateway) addRoutes(c *compiled) (err error) {
-	if c.pages, err = reference.Files(); err != nil {
+// addRoutes adds the table of all routes, and the answers to the routes that features answer themselves. The reference has a page for the routes of
+// the run interface that the configuration has.
+func (g *Gateway) addRoutes(c *compiled) error {
+	pages, err := reference.Files()
+	if err != nil {
 		return err
 	}
 	if description, ok := c.runs.Description(); ok {
-		c.pages = append(c.pages, description)
+		pages = append(pages, description)
 	}
 	routes := slices.Concat(c.legacy.Routes(), c.runs.Routes())
 	c.answers = make(map[string]filter.Responder)
+	for _, f := range pages {
+		id := "docs:" + f.Path
+		routes = append(routes, route.Route{ID: id, Dialect: route.V2, Method: http.MethodGet, Pattern: f.Path, Public: true})
+		c.answers[id] = filter.Document(f.Header, f.Body)
+	}
 	for i := range g.features {
-		if local := g.features[i].local; local != nil {
-			more, answers := local(c)
-			routes = append(routes, more...)
-			maps.Copy(c.answers, answers)
-		}
+		routes = append(routes, g.features[i].routes...)
+		maps.Copy(c.answers, g.features[i].answers)
 	}
 	c.table, err = dialects.Table(g.api, routes)
 	return err

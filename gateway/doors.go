@@ -29,7 +29,7 @@ func (g *Gateway) Handler() http.Handler {
 	door := &reverseproxy.Handler{
 		Pipeline: g.current.pipeline, Recorder: g.recorder, Balancers: cfg.Balancers, BodyTimeout: cfg.Timeouts.Body, WriteTimeout: cfg.Timeouts.Write,
 	}
-	next := healthChecks{ready: g.ready, door: door}
+	next := healthChecks{health: g.health, door: door}
 	if !cfg.Console {
 		return wire.Plain(next)
 	}
@@ -74,7 +74,7 @@ func (g *Gateway) logins() (out []admin.Login) {
 func (g *Gateway) ExtProc() *grpc.Server {
 	s := (&extproc.Server{Pipeline: g.current.pipeline, Recorder: g.recorder}).NewGRPC(envoy.MutualTLS(g.view)...)
 	g.envoys.Register(s)
-	healthpb.RegisterHealthServer(s, healthChecks{ready: g.ready})
+	healthpb.RegisterHealthServer(s, healthChecks{health: g.health})
 	return s
 }
 
@@ -94,7 +94,7 @@ func (g *Gateway) adminDeps() admin.Deps {
 		Metrics: g.deps.Providers.Handler(),
 		Admins:  g.current.admins,
 		Now:     g.deps.Now,
-		Ready:   g.readiness,
+		Ready:   g.health.readiness,
 
 		Attempts: g.counts.Attempts,
 		Logger:   g.deps.Logger,

@@ -4,10 +4,10 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/tollgate-dev/tollgate/gateway/access"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/keep"
-	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
@@ -17,8 +17,9 @@ import (
 // feature is a part of the gateway. All fields but the name may be empty; the rows of features are listed by operators.
 type feature struct {
 	name string
-	// local returns the routes of v2 that the feature answers itself, and the answers by the id of the route.
-	local func(c *compiled) ([]route.Route, map[string]filter.Responder)
+	// routes are the routes of v2 that the feature answers itself, with answers by the id of the route.
+	routes  []route.Route
+	answers map[string]filter.Responder
 	// stages returns filters by the names of their stages, which chainOrder lists. It is called for each configuration and changes nothing.
 	stages func(c *compiled) stages
 	// tasks live as long as the process. Tasks that live until Drained or Ended end in the order of the features.
@@ -45,11 +46,11 @@ func (g *Gateway) listFeatures() []feature {
 		}},
 		{name: "quotas", stages: g.countStages, tasks: []tasks.Task{
 			{Name: "limiter", Until: tasks.Drained, Run: g.counts.Run}, // permits drawn while the doors drain are given back, too
-			{Name: "store check", Until: tasks.Drained, Run: g.watchStore},
+			{Name: "store check", Until: tasks.Drained, Run: g.health.watchStore},
 		}},
 		{name: "overload", stages: overloadStages},
 		{name: "idempotency", stages: g.onceStages, tasks: []tasks.Task{{Name: "intents", Until: tasks.Drained, Run: g.intents.Run}}},
-		{name: "callers", stages: g.callerStages, sources: g.keySources, local: fixed(callers.Routes(), g.keys.Answers()), tasks: []tasks.Task{
+		{name: "callers", stages: g.callerStages, sources: g.keySources, routes: callers.Routes(), answers: g.keys.Answers(), tasks: []tasks.Task{
 			{Name: "issuer keys", Until: tasks.Drained, Run: tasks.Endless(g.issuerKeys.Run)},
 			{Name: "keys", Until: tasks.Drained, Run: tasks.Endless(g.keys.Run)}, // keys are revoked while the doors drain, too
 		}},
@@ -67,38 +68,17 @@ func (g *Gateway) listFeatures() []feature {
 			}},
 			{Name: "reports", Until: tasks.Stopping, Run: func(ctx context.Context) error { return g.alerts.WatchReports(ctx, g.adminDeps().Weekly) }},
 		}},
-		{name: "keep", local: fixed(keep.Routes(), g.keep.Answers())},
-		{name: "access", local: fixed([]route.Route{{ID: accessRoute, Dialect: route.V2, Method: http.MethodGet, Pattern: reference.AccessPath}}, map[string]filter.Responder{accessRoute: g.access.Answer})},
-		{name: "reference", local: g.reference},
-		{name: "self-service", local: fixed(selfservice.Routes(), g.selfService().Answers())},
+		{name: "keep", routes: keep.Routes(), answers: g.keep.Answers()},
+		{name: "access", routes: access.Routes(), answers: g.access.Answers()},
+		{name: "reference", answers: map[string]filter.Responder{
+			"getOpenAPI": filter.Document(http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"max-age=300"}}, g.api.Document),
+		}},
+		{name: "self-service", routes: selfservice.Routes(), answers: g.selfService().Answers()},
 		{name: "estimates", stages: g.estimateStages},
 		{name: "fleet", tasks: []tasks.Task{{Name: "fleet", Until: tasks.Drained, Run: g.fleet.Announce}}},
 		{name: "decisions", tasks: g.decisions.Tasks(), apply: func(_, now *state) { g.decisions.Apply(now.Config) }},
 		{name: "audit", stages: auditStages, tasks: g.audit.Tasks(), apply: g.applyAudit},
 	}
-}
-
-// fixed returns routes and answers that are the same for each configuration.
-func fixed(routes []route.Route, answers map[string]filter.Responder) func(*compiled) ([]route.Route, map[string]filter.Responder) {
-	return func(*compiled) ([]route.Route, map[string]filter.Responder) { return routes, answers }
-}
-
-// accessRoute is the id of the route that lists a caller's permissions. It needs a
-// key; the rest of the reference does not.
-const accessRoute = "docs.access"
-
-// reference returns the pages of the API's reference.
-func (g *Gateway) reference(c *compiled) ([]route.Route, map[string]filter.Responder) {
-	answers := map[string]filter.Responder{
-		"getOpenAPI": filter.Document(http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"max-age=300"}}, g.api.Document),
-	}
-	var routes []route.Route
-	for _, f := range c.pages {
-		id := "docs:" + f.Path
-		routes = append(routes, route.Route{ID: id, Dialect: route.V2, Method: http.MethodGet, Pattern: f.Path, Public: true})
-		answers[id] = filter.Document(f.Header, f.Body)
-	}
-	return routes, answers
 }
 
 // selfService answers callers about themselves.

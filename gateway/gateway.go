@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"sync/atomic"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/access"
@@ -82,16 +81,14 @@ type Deps struct {
 
 // Gateway is a running tollgate.
 type Gateway struct {
-	kit
+	*kit
 	features   []feature
 	room       filter.Room
 	gate       *overload.Gate
 	counts     *limits.Counts
 	catalog    *catalog.Catalog
 	dialects   translate.Deps
-	fitness    atomic.Pointer[fitness]
-	wasReady   atomic.Bool
-	waited     atomic.Bool // for the first bundles
+	health     *health
 	money      *money.Money
 	intents    *once.Desk // calls that must not be made twice
 	alerts     *alerts.Alerts
@@ -126,6 +123,9 @@ func (g *Gateway) configInForce(org string) (*admin.InForce, error) {
 func (g *Gateway) policyStatus() []admin.PolicyStatus {
 	return engines.Status(g.current.engine(), g.view.Org, g.catalog)
 }
+
+// Questions answers about requests that are not made, and about existing resources.
+func (g *Gateway) Questions() *questions.Questions { return g.questions }
 
 // Close releases the resources of a Gateway that is not running.
 func (g *Gateway) Close() {

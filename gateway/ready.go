@@ -6,42 +6,58 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
+	"github.com/tollgate-dev/tollgate/gateway/limits"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
+
+// health knows whether this gateway takes requests.
+type health struct {
+	*kit
+	counts  *limits.Counts
+	catalog *catalog.Catalog
+	money   *money.Money
+
+	fitness  atomic.Pointer[fitness]
+	wasReady atomic.Bool
+	waited   atomic.Bool // for the first bundles
+}
 
 // readiness decides whether this gateway takes requests, for the probe and for the health checks of
 // both doors: its doors are open and it can serve reads of at least one organisation. Before
 // it is ready for the first time, Redis must also be fit to keep counts, and the first attempt to
 // fetch each bundle must have ended, or bundleHold must have passed. It asks no dependency, so that one
 // that hangs does not delay a probe.
-func (g *Gateway) readiness() admin.Readiness {
-	report, bundles, store := g.current.status.Report(), g.current.engine().Status(), g.redisState()
+func (h *health) readiness() admin.Readiness {
+	report, bundles, store := h.current.status.Report(), h.current.engine().Status(), h.redisState()
 	pending, without := policyStates(bundles)
 	r := admin.Readiness{Revision: report.Revision, Dependencies: []admin.Dependency{store}}
-	if g.money.HasBudgets() {
-		r.Dependencies = append(r.Dependencies, g.ledgerState(store.State))
+	if h.money.HasBudgets() {
+		r.Dependencies = append(r.Dependencies, h.ledgerState(store.State))
 	}
-	r.Dependencies = append(r.Dependencies, policyState(len(without), len(bundles)), g.priceState())
+	r.Dependencies = append(r.Dependencies, policyState(len(without), len(bundles)), h.priceState())
 	switch {
 	case !report.Serving:
 		r.Status = "not serving"
-	case !g.wasReady.Load() && store.State == admin.DependencyUnfit:
+	case !h.wasReady.Load() && store.State == admin.DependencyUnfit:
 		r.Status = "Redis " + store.Effect
-	case !g.wasReady.Load() && !g.waited.Load() && pending > 0:
+	case !h.wasReady.Load() && !h.waited.Load() && pending > 0:
 		r.Status = fmt.Sprintf("the policies of %d organisations are being fetched", pending)
-	case !g.servesReads(without, store.State):
+	case !h.servesReads(without, store.State):
 		r.Status = "no organisation can be served"
 	default:
-		g.wasReady.Store(true)
+		h.wasReady.Store(true)
 		r.Ready, r.Status = true, "ready"
 		if effects := r.Effects(); len(effects) > 0 {
 			r.Status += ", but " + strings.Join(effects, "; ")
@@ -71,8 +87,8 @@ func policyStates(all []policies.Status) (pending int, without map[string]bool) 
 
 // servesReads reports whether reads of any organisation are served; without any organisation there
 // is nothing to refuse.
-func (g *Gateway) servesReads(without map[string]bool, store admin.DependencyState) bool {
-	cfg := g.view.Config()
+func (h *health) servesReads(without map[string]bool, store admin.DependencyState) bool {
+	cfg := h.view.Config()
 	for i := range cfg.Orgs {
 		o := &cfg.Orgs[i]
 		closed := o.Failure.Over(cfg.Limits.Failure)[ratelimit.ClassRead] == ratelimit.FailClosed
@@ -83,24 +99,24 @@ func (g *Gateway) servesReads(without map[string]bool, store admin.DependencySta
 	return len(cfg.Orgs) == 0
 }
 
-func (g *Gateway) redisState() admin.Dependency {
+func (h *health) redisState() admin.Dependency {
 	d := admin.Dependency{Name: "redis", State: admin.DependencyUp}
 	var err error
-	if f := g.fitness.Load(); f != nil {
+	if f := h.fitness.Load(); f != nil {
 		err = f.err
 	}
 	switch {
 	case errors.Is(err, redisstore.ErrUnfit):
 		d.State, d.Effect = admin.DependencyUnfit, "is not fit to keep counts: it evicts keys, or its version is older than 6.2"
-	case err != nil, g.counts.Limiter.Away():
+	case err != nil, h.counts.Limiter.Away():
 		d.State, d.Effect = admin.DependencyDown, "the shared store cannot be used: the failure policies decide about calls, and calls that lower cost pass"
 	}
 	return d
 }
 
-func (g *Gateway) ledgerState(store admin.DependencyState) admin.Dependency {
+func (h *health) ledgerState(store admin.DependencyState) admin.Dependency {
 	d := admin.Dependency{Name: "ledger", State: admin.DependencyUp}
-	losses, rebuilding := g.money.Images.Losses(), g.money.Images.Rebuilding()
+	losses, rebuilding := h.money.Images.Losses(), h.money.Images.Rebuilding()
 	switch {
 	case store == admin.DependencyDown:
 		d.State, d.Effect = admin.DependencyDown, "the ledger cannot be read: calls that raise cost are refused for organisations with budgets"
@@ -125,10 +141,10 @@ func policyState(without, all int) admin.Dependency {
 	return d
 }
 
-func (g *Gateway) priceState() admin.Dependency {
+func (h *health) priceState() admin.Dependency {
 	d := admin.Dependency{Name: "prices", State: admin.DependencyUp}
-	for _, s := range g.catalog.Status() {
-		if s.Err != nil && g.deps.Now().Sub(s.Fetched) > g.view.Config().Catalog.MaxAge {
+	for _, s := range h.catalog.Status() {
+		if s.Err != nil && h.deps.Now().Sub(s.Fetched) > h.view.Config().Catalog.MaxAge {
 			d.State, d.Effect = admin.DependencyDegraded, "the price list of an organisation cannot be read: what its policies judge by price is refused"
 		}
 	}
@@ -143,7 +159,7 @@ const storeCheck = 5 * time.Second
 
 // watchStore checks regularly whether Redis is fit to keep counts. Between two checks the
 // limiter notices within a beat that Redis does not answer.
-func (g *Gateway) watchStore(ctx context.Context) error {
+func (h *health) watchStore(ctx context.Context) error {
 	tick := time.NewTicker(storeCheck)
 	defer tick.Stop()
 	for {
@@ -151,32 +167,32 @@ func (g *Gateway) watchStore(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			g.checkStore(ctx)
+			h.checkStore(ctx)
 		}
 	}
 }
 
 // checkStore checks Redis once, and logs a server that became unfit.
-func (g *Gateway) checkStore(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, g.view.Config().Limits.Timeout)
+func (h *health) checkStore(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, h.view.Config().Limits.Timeout)
 	defer cancel()
-	err := g.store.Check(ctx)
-	was := g.fitness.Swap(&fitness{err})
+	err := h.store.Check(ctx)
+	was := h.fitness.Swap(&fitness{err})
 	if errors.Is(err, redisstore.ErrUnfit) && (was == nil || !errors.Is(was.err, redisstore.ErrUnfit)) {
-		g.deps.Logger.ErrorContext(ctx, "Redis is not fit to keep counts", "error", err.Error())
+		h.deps.Logger.ErrorContext(ctx, "Redis is not fit to keep counts", "error", err.Error())
 	}
 }
 
 // ready reports whether this gateway takes requests.
-func (g *Gateway) ready() bool { return g.readiness().Ready }
+func (h *health) ready() bool { return h.readiness().Ready }
 
 // healthChecks answers the health checks of both doors, and hands everything else of the
 // HTTP door on.
 type healthChecks struct {
 	healthpb.UnimplementedHealthServer
+	*health
 
-	ready func() bool
-	door  http.Handler
+	door http.Handler // nil for a server of gRPC
 }
 
 // ServeHTTP implements http.Handler.
@@ -202,5 +218,5 @@ func (h healthChecks) Check(context.Context, *healthpb.HealthCheckRequest) (*hea
 
 // envoyFleet keeps the registry of gateways for Envoys.
 func (g *Gateway) envoyFleet() *envoy.Fleet {
-	return &envoy.Fleet{Redis: g.deps.Redis, Logger: g.deps.Logger, Server: g.envoys, Current: g.view, Ready: g.ready}
+	return &envoy.Fleet{Redis: g.deps.Redis, Logger: g.deps.Logger, Server: g.envoys, Current: g.view, Ready: g.health.ready}
 }

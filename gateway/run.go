@@ -29,9 +29,9 @@ func (g *Gateway) Run(ctx context.Context) error {
 	defer cutOff()
 	life := tasks.NewLife(ctx, g.tasks)
 	life.Begin(g.listTasks(on, life.Stopping(), over))
-	g.checkStore(ctx)
+	g.health.checkStore(ctx)
 	g.current.status.Serving(true)
-	defer time.AfterFunc(bundleHold, func() { g.waited.Store(true) }).Stop()
+	defer time.AfterFunc(bundleHold, func() { g.health.waited.Store(true) }).Stop()
 	if g.deps.Serving != nil {
 		g.deps.Serving()
 	}
@@ -79,12 +79,9 @@ func (g *Gateway) open(cfg *settings.Config) (on opened, err error) {
 // listTasks lists the tasks that live as long as the process: the doors, the tasks of features, and the admin listener, which goes last, so that
 // probes can watch what is drained. Requests that have not ended when over ends are cut off.
 func (g *Gateway) listTasks(on opened, stopping, over context.Context) []tasks.Task {
-	list := []tasks.Task{
-		{Name: "panics", Until: tasks.Stopping, Run: g.awaitPanics},
-		{Name: "door", Until: tasks.Closed, Run: func(ctx context.Context) error {
-			return g.listeners.Serve(ctx, over, g.listeners.Data(ctx, on.data, g.view.Config(), g.current.signers), leaving(stopping, g.Handler()), g.streams.End)
-		}},
-	}
+	list := []tasks.Task{{Name: "door", Until: tasks.Closed, Run: func(ctx context.Context) error {
+		return g.listeners.Serve(ctx, over, g.listeners.Data(ctx, on.data, g.view.Config(), g.current.signers), leaving(stopping, g.Handler()), g.streams.End)
+	}}}
 	if on.envoy != nil {
 		list = append(list,
 			tasks.Task{Name: "envoy door", Until: tasks.Closed, Run: func(ctx context.Context) error { return g.serveGRPC(ctx, over, on.envoy) }},
@@ -96,16 +93,6 @@ func (g *Gateway) listTasks(on opened, stopping, over context.Context) []tasks.T
 	return append(list, tasks.Task{Name: "admin listener", Until: tasks.Drained, Run: func(ctx context.Context) error {
 		return g.listeners.Serve(ctx, over, g.listeners.Admin(on.admin), g.AdminHandler(), g.streams.End)
 	}})
-}
-
-// awaitPanics returns the error of tasks that have panicked too often.
-func (g *Gateway) awaitPanics(ctx context.Context) error {
-	select {
-	case err := <-g.tasks.Fatal():
-		return err
-	case <-ctx.Done():
-		return nil
-	}
 }
 
 // Supervise runs a task of the caller that lives as long as the gateway. A task that panics is

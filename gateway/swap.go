@@ -97,6 +97,9 @@ func (k *kit) changeCallers(change func(*callers.Callers) (*callers.Callers, err
 	k.streams.Recheck()
 }
 
+// Reopen makes the decision log follow a file that was renamed.
+func (g *Gateway) Reopen() { g.decisions.Reopen() }
+
 // RefreshKeys reads the keys made at run time and the revocations of tokens that have
 // changed, and puts them in force. Run does so every second.
 func (g *Gateway) RefreshKeys(ctx context.Context) error { return g.keys.Refresh(ctx) }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/check"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies"
@@ -61,7 +62,7 @@ func serve(ctx context.Context, path, state string, stdout, stderr io.Writer) er
 	tuneHeap()
 	isolated, stop := isolation(ctx)
 	defer stop()
-	judge := gateway.Judge{Isolate: isolated}
+	judge := check.Judge{Isolate: isolated}
 	loaded, err := config.Load(path, config.Sources{}, judge)
 	if err != nil {
 		return err
@@ -84,7 +85,7 @@ func serve(ctx context.Context, path, state string, stdout, stderr io.Writer) er
 // followed is a configuration file that is read again when it changes.
 type followed struct {
 	path   string
-	judge  gateway.Judge
+	judge  check.Judge
 	loaded *config.Loaded // in force
 	again  chan chan<- struct{}
 	hup    chan os.Signal
@@ -181,7 +182,7 @@ const leastFlush, mostFlush = 400 * time.Millisecond, 5 * time.Second
 
 // runGateway runs a gateway and everything it needs until ctx ends.
 func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err error) {
-	instance := gateway.Instance(&loaded.Config)
+	instance := loaded.Config.InstanceName()
 	annotated := func(h slog.Handler) *slog.Logger {
 		return slog.New(telemetry.Annotated(h, slog.String("instance", instance)))
 	}

@@ -69,8 +69,21 @@ func New(d Deps) *Access {
 	return &Access{d, telemetry.Must(lru.New[string, judged](maxJudged))}
 }
 
-// Answer answers with the caller's permissions.
-func (g *Access) Answer(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+// accessRoute is the id of the route that lists a caller's permissions. It requires a key; the rest of the reference does not.
+const accessRoute = "docs.access"
+
+// Routes lists the routes.
+func Routes() []route.Route {
+	return []route.Route{{ID: accessRoute, Dialect: route.V2, Method: http.MethodGet, Pattern: reference.AccessPath}}
+}
+
+// Answers maps the routes to their answers.
+func (g *Access) Answers() map[string]filter.Responder {
+	return map[string]filter.Responder{accessRoute: g.answer}
+}
+
+// answer answers with the caller's permissions.
+func (g *Access) answer(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
 	access, err := g.of(ctx, ex.Caller, ex.Tenant)
 	if err != nil {
 		return nil, err

@@ -76,8 +76,15 @@ func NewLife(ctx context.Context, s *Supervisor) *Life {
 // Stopping returns a context that ends when the phase Stopping begins.
 func (l *Life) Stopping() context.Context { return l.stopping }
 
-// Begin runs tasks. It must not be called twice.
+// Begin runs tasks. It must not be called twice. Too many panics of tasks that run under the supervisor beside the list stop the process, too.
 func (l *Life) Begin(list []Task) {
+	go func() {
+		select {
+		case err := <-l.supervisor.fatal:
+			l.fail(err, Stopping)
+		case <-l.stopping.Done():
+		}
+	}()
 	for _, task := range list {
 		ctx := l.stopping
 		if task.Until > Stopping {
@@ -93,12 +100,15 @@ func (l *Life) Begin(list []Task) {
 // run runs a task to its end.
 func (l *Life) run(ctx context.Context, r *running) {
 	defer close(r.ended)
-	err := l.supervisor.Run(ctx, r.Name, r.Run)
-	if err == nil || errors.Is(err, context.Canceled) {
-		return
+	if err := l.supervisor.Run(ctx, r.Name, r.Run); err != nil && !errors.Is(err, context.Canceled) {
+		l.fail(err, r.Until)
 	}
+}
+
+// fail stops the process for the error of a task. Most errors that follow the first are those of a process that ends.
+func (l *Life) fail(err error, until Phase) {
 	l.mu.Lock()
-	if len(l.errs) == 0 || r.Until == Ended { // most errors that follow are those of a process that ends
+	if len(l.errs) == 0 || until == Ended {
 		l.errs = append(l.errs, err)
 	}
 	l.mu.Unlock()

@@ -18,7 +18,8 @@ import (
 // organisation's credential. The Parse functions read the answers.
 // It may be used from several goroutines at once.
 type Fetcher interface {
-	Lists(ctx context.Context, org string) (Lists, error)
+	// Lists reads the lists. last is the list in use, nil for none.
+	Lists(ctx context.Context, org string, last *Snapshot) (Lists, error)
 }
 
 // Deps are the live things a Catalog needs.
@@ -30,8 +31,6 @@ type Deps struct {
 	// Logger hears when reads begin to fail, and when they succeed again; nil is
 	// silence.
 	Logger *slog.Logger
-	// First is called with the first list that is read of an organisation, and with the first one after Forget; nil is not called.
-	First func(org string, list *Snapshot)
 }
 
 // ErrUnavailable is wrapped by the errors of Snapshot: there is no price list
@@ -168,10 +167,7 @@ func (c *Catalog) read(ctx context.Context, org string) (*Snapshot, error) {
 	defer cancel()
 	began := c.deps.Now()
 	snap, err := c.fetch(ctx, org, began)
-	snap, before, first := c.keep(org, began, snap, err)
-	if first && c.deps.First != nil {
-		c.deps.First(org, snap)
-	}
+	snap, before := c.keep(org, began, snap, err)
 	switch {
 	case (before == nil) == (err == nil):
 	case err != nil:
@@ -183,9 +179,8 @@ func (c *Catalog) read(ctx context.Context, org string) (*Snapshot, error) {
 	return snap, err
 }
 
-// keep notes how a read went. It returns the list with the prices that are raised, how the read before went, and whether the list is the
-// first one of the organisation.
-func (c *Catalog) keep(org string, began time.Time, snap *Snapshot, err error) (kept *Snapshot, before error, first bool) {
+// keep notes how a read went. It returns the list with the prices that are raised, and how the read before went.
+func (c *Catalog) keep(org string, began time.Time, snap *Snapshot, err error) (kept *Snapshot, before error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.orgs[org]
@@ -196,16 +191,16 @@ func (c *Catalog) keep(org string, began time.Time, snap *Snapshot, err error) (
 	before = r.lastErr
 	r.tried, r.lastErr = began, err
 	if err == nil {
-		snap, first = r.raise(snap, began, c.cfg.Refresh), r.last == nil
+		snap = r.raise(snap, began, c.cfg.Refresh)
 		r.last, r.failed = snap, 0
 	} else {
 		r.failed++
 	}
-	return snap, before, first
+	return snap, before
 }
 
 func (c *Catalog) fetch(ctx context.Context, org string, began time.Time) (*Snapshot, error) {
-	lists, err := c.deps.Fetcher.Lists(ctx, org)
+	lists, err := c.deps.Fetcher.Lists(ctx, org, c.Last(org))
 	if err != nil {
 		return nil, err
 	}
