@@ -36,7 +36,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/gateway/tokens"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
@@ -59,8 +58,8 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 		return nil, err
 	}
 	issuers := oidc.NewKeys(deps.Now, deps.Logger)
-	revoked := tokens.New(cfg.Redis.Prefix, tokens.Deps{Redis: deps.Redis, Issuers: issuers, Now: deps.Now, Current: k.view, Changed: k.streams.Recheck})
-	keys := k.newKeys(issuers, revoked)
+	revoked := tokens.New(cfg.Redis.Prefix, tokens.Deps{Redis: deps.Redis, Issuers: issuers, Now: deps.Now, Current: k.view, Streams: k.streams})
+	keys := k.newKeys(revoked)
 	decided, recorded, err := k.newLogs()
 	if err != nil {
 		return nil, err
@@ -71,7 +70,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	allowed := k.newAccess(prices, counts, ledger)
+	allowed := k.newAccess(policies, prices, counts, ledger)
 	envoys, err := k.newEnvoys()
 	if err != nil {
 		return nil, err
@@ -83,7 +82,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	g := &Gateway{
 		kit: *k, counts: counts, catalog: prices, money: ledger, intents: intents, alerts: told, approvals: approvals,
 		keys: keys, issuerKeys: issuers, tokens: revoked, retired: legacy, decisions: decided, access: allowed, audit: recorded, envoys: envoys, engines: policies,
-		keep: &keep.Service{Links: links, Refused: allowed.Refused, Updates: explain.UpdatesOf(k.api)},
+		keep: &keep.Service{Links: links, Access: allowed, Updates: explain.UpdatesOf(k.api)},
 		room: filter.NewRoom(cfg.Run.Memory, cfg.Run.WebSockets), gate: overload.New(cfg.Overload),
 		questions: k.newQuestions(prices, ledger, explain.DryRun{Counted: counts.Limiter.Show, Approval: approvals.Get}),
 		fleet:     k.newFleet(decided, recorded, envoys), revisions: k.newRevisions(), listeners: k.newListeners(),
@@ -180,11 +179,10 @@ func (p prices) Lists(ctx context.Context, org string) (catalog.Lists, error) {
 }
 
 // newKeys makes the keys of callers.
-func (k *kit) newKeys(issuers *oidc.Keys, revoked *tokens.Tokens) *callers.Keys {
+func (k *kit) newKeys(revoked *tokens.Tokens) *callers.Keys {
 	return callers.New(k.cfg.Redis.Prefix, callers.Deps{
-		Redis: k.deps.Redis, Now: k.deps.Now, Logger: k.deps.Logger, Issuers: issuers, Tokens: revoked.Refresh, Current: k.view,
-		Tenants: func(cfg *settings.Config) (map[string]*filter.Tenant, error) { return tenants.New(cfg, k.api, k.runs) },
-		Callers: k.current.callers, Apply: k.changeCallers,
+		Redis: k.deps.Redis, Now: k.deps.Now, Logger: k.deps.Logger, Tokens: revoked, Current: k.view,
+		API: k.api, Runs: k.runs, Callers: k.current.callers, Apply: k.changeCallers,
 	})
 }
 
@@ -205,7 +203,7 @@ func (k *kit) newLogs() (*decisions.Decisions, *ship.Shipping, error) {
 func (k *kit) newLedger(prices *catalog.Catalog, decided *decisions.Decisions, recorded *ship.Shipping, approvals *approval.Store, links keep.Links) (*alerts.Alerts, *once.Desk, *money.Money) {
 	accounts := money.NewAccounts(k.cfg, k.scripts, k.view)
 	told := &alerts.Alerts{
-		Current: k.view, Logger: k.deps.Logger, Now: k.deps.Now, Go: k.background.Go, Meter: k.meter, KeepLink: links.Link,
+		Current: k.view, Logger: k.deps.Logger, Now: k.deps.Now, Go: k.background.Go, Meter: k.meter, KeepLinks: links,
 		Approvals: approvals, Notices: accounts, Told: alerts.NewTold(k.deps.Redis, k.cfg.Redis.Prefix),
 	}
 	self := spend.Holder{Incarnation: ulid.Make().String(), Gateway: cmp.Or(k.cfg.Instance, k.deps.Instance)}
@@ -230,10 +228,10 @@ func (k *kit) newCounts(ledger *money.Money) (*limits.Counts, error) {
 }
 
 // newAccess makes the answers about what callers may do.
-func (k *kit) newAccess(prices *catalog.Catalog, counts *limits.Counts, ledger *money.Money) *access.Access {
+func (k *kit) newAccess(policies *engines.Engines, prices *catalog.Catalog, counts *limits.Counts, ledger *money.Money) *access.Access {
 	return access.New(access.Deps{
-		API: k.api, Catalog: prices, Limiter: counts.Limiter, Balances: ledger.Ledger.Store.Balances,
-		Engine: k.current.engine, Entries: k.current.entries, Current: k.view, Now: k.deps.Now,
+		API: k.api, Catalog: prices, Limiter: counts.Limiter, Ledger: ledger.Ledger.Store,
+		Engine: &policies.InForce, Current: k.view, Now: k.deps.Now,
 	})
 }
 

@@ -74,8 +74,6 @@ func (c *current) pipeline() *filter.Pipeline { return c.Load().pipeline }
 
 func (c *current) chain() *filter.Chain { return c.pipeline().Chain }
 
-func (c *current) tenant(org string) *filter.Tenant { return c.pipeline().Callers.Tenants[org] }
-
 // signers are the signers of callers' certificates.
 func (c *current) signers() *x509.CertPool { return c.pipeline().Callers.Directory.Signers() }
 
@@ -83,8 +81,6 @@ func (c *current) signers() *x509.CertPool { return c.pipeline().Callers.Directo
 func (c *current) revocations() map[string]time.Time {
 	return c.pipeline().Callers.Directory.Revocations()
 }
-
-func (c *current) entries(org string) []policies.Entry { return tenants.Entries(c.view.Config(), org) }
 
 func (c *current) decide(ctx context.Context, org string, in *policies.Input) (policies.Decision, error) {
 	return c.Load().engine.Decide(ctx, org, in)

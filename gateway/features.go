@@ -104,7 +104,7 @@ func (g *Gateway) reference(c *compiled) ([]route.Route, map[string]filter.Respo
 // selfService answers callers about themselves.
 func (g *Gateway) selfService() *selfservice.Service {
 	return selfservice.New(selfservice.Deps{
-		Rows: g.adminDeps().Rows(), Limits: g.access.Limits, Budgets: g.access.Budgets, Current: g.view, Now: g.deps.Now, Logger: g.deps.Logger,
+		Rows: g.adminDeps().Rows(), Access: g.access, Current: g.view, Now: g.deps.Now, Logger: g.deps.Logger,
 	})
 }
 
@@ -131,8 +131,9 @@ func (g *Gateway) applyPrices(before, now *state) {
 	}
 }
 
-// applyPolicies holds policies against the price lists that were read before.
+// applyPolicies puts the engine in force, and holds policies against the price lists that were read before.
 func (g *Gateway) applyPolicies(before, now *state) {
+	g.engines.InForce.Store(now.engine)
 	if before == nil {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -17,7 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
-	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -33,11 +34,9 @@ type Deps struct {
 	API     *schema.API
 	Catalog *catalog.Catalog
 	Limiter *ratelimit.Limiter
-	// Balances are those of the scopes of an owner.
-	Balances func(ctx context.Context, org string, owner spend.Owner) (spend.State, error)
-	// Engine is that in force, Entries are the policies that an organisation has switched on.
-	Engine  func() *policies.Engine
-	Entries func(org string) []policies.Entry
+	Ledger  spend.Store
+	// Engine is the policy engine of the configuration in force.
+	Engine *atomic.Pointer[policies.Engine]
 	*view.Current
 	Now func() time.Time
 }
@@ -67,7 +66,8 @@ const (
 
 // New returns the answers.
 func New(d Deps) *Access {
-	return &Access{d, telemetry.Must(lru.New[string, judged](maxJudged))}
+	known, _ := lru.New[string, judged](maxJudged) // it fails for a size below 1 alone
+	return &Access{d, known}
 }
 
 // Answer answers with the caller's permissions.
@@ -85,8 +85,8 @@ func (g *Access) of(ctx context.Context, caller *identity.Caller, tenant *filter
 		Org: caller.Org, Team: caller.Team, Key: caller.Key, Roles: caller.RoleNames(),
 		Limits: g.Limits(ctx, caller, tenant), Budgets: g.Budgets(ctx, caller, tenant), Policies: []reference.Policy{}, Prices: []reference.Price{},
 	}
-	addPolicies(a, g.Entries(caller.Org))
-	j, err := g.judge(ctx, g.Engine(), a)
+	addPolicies(a, tenants.Entries(g.Config(), caller.Org))
+	j, err := g.judge(ctx, g.Engine.Load(), a)
 	a.Operations, a.Prices = j.operations, j.prices
 	return a, err
 }
@@ -137,7 +137,7 @@ func (g *Access) Budgets(ctx context.Context, caller *identity.Caller, tenant *f
 		return out
 	}
 	owner := spend.Owner{Team: caller.Team, Key: caller.Key}
-	state, err := g.Balances(ctx, caller.Org, owner)
+	state, err := g.Ledger.Balances(ctx, caller.Org, owner)
 	known := err == nil && state.Complete // otherwise only the limits are
 	ends := g.Zone(caller.Org).Ends(g.Now())
 	for i, scope := range owner.Scopes() {
@@ -215,7 +215,7 @@ func judgedWhatever(ctx context.Context, engine *policies.Engine, op *schema.Ope
 // and is empty if they do not.
 func (g *Access) Refused(ctx context.Context, ex *filter.Exchange, op *schema.Operation) ([]string, error) {
 	c := ex.Caller
-	judged, err := judgedWhatever(ctx, g.Engine(), op, &reference.Access{Org: c.Org, Team: c.Team, Key: c.Key, Roles: c.RoleNames()}, g.Now())
+	judged, err := judgedWhatever(ctx, g.Engine.Load(), op, &reference.Access{Org: c.Org, Team: c.Team, Key: c.Key, Roles: c.RoleNames()}, g.Now())
 	if err != nil {
 		return nil, problem.PolicyUnavailable.New("the policies gave no verdict").Because(err)
 	}

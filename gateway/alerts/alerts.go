@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/journal"
+	"github.com/tollgate-dev/tollgate/gateway/keep"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/view"
@@ -34,8 +35,8 @@ type Alerts struct {
 	Go func(f func())
 	// Meter makes the instruments.
 	Meter metric.Meter
-	// KeepLink returns a link by which its owner can keep a resource, "" for none.
-	KeepLink func(org, id string) string
+	// KeepLinks makes links by which owners keep resources.
+	KeepLinks keep.Links
 	// Approvals and Notices have the exceptions that end, beside the configuration.
 	Approvals *approval.Store
 	Notices   spend.Notices
@@ -268,7 +269,7 @@ func (t *Alerts) newIdleAlert(c *spend.Cause, r *spend.Record) idleAlert {
 	a := idleAlert{
 		ownedResource: ownedResource{c.Org, r.ID, c.Idle.Kind, c.Idle.Name, r.Owner.Team, r.Owner.Key},
 		Reason:        c.Idle.Reason, Since: c.Idle.Since.UTC(), PerMonth: json.Number(catalog.Monthly(catalog.Money(c.Idle.Burn)).String()),
-		KeepURL: t.KeepLink(c.Org, r.ID),
+		KeepURL: t.KeepLinks.Link(c.Org, r.ID),
 	}
 	if !c.StopAt.IsZero() {
 		a.StopAt = &c.StopAt

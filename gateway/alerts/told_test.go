@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
+	"github.com/tollgate-dev/tollgate/gateway/keep"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
@@ -51,7 +52,7 @@ func newAlerts(t *testing.T, o settings.Org, n notices) *alerts.Alerts {
 	current.Set(&view.View{Config: &settings.Config{Orgs: []settings.Org{o}}})
 	return &alerts.Alerts{
 		Current: current, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
-		Go: func(f func()) { f() }, Meter: noop.Meter{}, KeepLink: func(string, string) string { return "" },
+		Go: func(f func()) { f() }, Meter: noop.Meter{}, KeepLinks: keep.Links{Current: current},
 		Approvals: approval.New(groupcommit.New(client), "approvals:"), Notices: n, Told: alerts.NewTold(client, ""),
 	}
 }

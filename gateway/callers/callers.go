@@ -55,7 +55,7 @@ func (s *Keys) Callers(cfg *settings.Config) (*Callers, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.deps.Tenants(cfg)
+	all, err := tenants.New(cfg, s.deps.API, s.deps.Runs)
 	if err != nil {
 		return nil, err
 	}

@@ -1,17 +1,16 @@
 package callers
 
 import (
-	"context"
 	"log/slog"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/keystore"
-	"github.com/tollgate-dev/tollgate/gateway/oidc"
+	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/tokens"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 )
 
@@ -27,12 +26,10 @@ type Deps struct {
 	Redis  redis.Cmdable
 	Now    func() time.Time
 	Logger *slog.Logger
-	// Issuers has the keys of issuers.
-	Issuers *oidc.Keys
-	// Tenants compiles the organisations of a configuration.
-	Tenants func(cfg *settings.Config) (map[string]*filter.Tenant, error)
-	// Tokens reads which tokens were revoked.
-	Tokens func(ctx context.Context) error
+	// API and Runs describe the v2 API and the run interface.
+	API, Runs *schema.API
+	// Tokens has the keys of issuers. Which tokens were revoked is read together with the keys.
+	Tokens *tokens.Tokens
 	*view.Current
 	// Callers returns the callers in force.
 	Callers func() *Callers
@@ -65,7 +62,7 @@ func authoritiesOf(c *settings.Config) (*identity.Authorities, error) {
 	for i, a := range c.Certificates.Authorities {
 		list[i] = a.Authority
 	}
-	return identity.NewAuthorities(identity.Certificates{Authorities: list, Required: c.Certificates.Required}, c.HasTeam)
+	return identity.NewAuthorities(identity.Certificates{Authorities: list, Required: c.Certificates.Required}, c.Teams())
 }
 
 // issuers compiles the issuers of a configuration.
@@ -74,7 +71,7 @@ func (s *Keys) issuers(cfg *settings.Config) *identity.Issuers {
 	for i := range cfg.Issuers {
 		list[i] = cfg.Issuers[i].Issuer
 	}
-	return identity.NewIssuers(list, s.deps.Issuers, cfg.HasTeam)
+	return identity.NewIssuers(list, s.deps.Tokens.Issuers(), cfg.Teams())
 }
 
 // directory returns that of the keys, issuers and authorities of a file.

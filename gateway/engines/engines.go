@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/files"
@@ -30,6 +31,9 @@ type Engines struct {
 	Isolate *isolate.Runner
 	// Arriving is that of [policies.Deps].
 	Arriving func(ctx context.Context) (replaced bool)
+
+	// InForce is the engine of the configuration in force, nil before the first.
+	InForce atomic.Pointer[policies.Engine]
 
 	bundles string // directory of bundles that are persisted nowhere else, "" before the first
 }

@@ -28,7 +28,7 @@ func (*CertificateError) Unwrap() error { return ErrUnknown }
 // use; nil accepts no certificate.
 type Authorities struct {
 	list     []authority
-	hasTeam  func(org, team string) bool
+	teams    map[string][]string
 	required bool
 	// signers are the certificates of all authorities.
 	signers *x509.CertPool
@@ -62,9 +62,8 @@ type Certificates struct {
 	Required bool
 }
 
-// NewAuthorities returns Authorities of a valid configuration, nil of none. hasTeam
-// reports whether an organisation has a team.
-func NewAuthorities(c Certificates, hasTeam func(org, team string) bool) (*Authorities, error) {
+// NewAuthorities returns Authorities of a valid configuration, nil of none. teams are the teams of each organisation.
+func NewAuthorities(c Certificates, teams map[string][]string) (*Authorities, error) {
 	list := c.Authorities
 	if len(list) == 0 {
 		return nil, nil
@@ -73,7 +72,7 @@ func NewAuthorities(c Certificates, hasTeam func(org, team string) bool) (*Autho
 	if err != nil {
 		return nil, fmt.Errorf("certificates: %w", err)
 	}
-	as := &Authorities{list: make([]authority, len(list)), hasTeam: hasTeam, required: c.Required, signers: x509.NewCertPool(), accepted: accepted}
+	as := &Authorities{list: make([]authority, len(list)), teams: teams, required: c.Required, signers: x509.NewCertPool(), accepted: accepted}
 	for i := range list {
 		a := authority{&list[i], x509.NewCertPool()} // empty, never nil, which would be the system's
 		if a.Parsed == nil {
@@ -128,7 +127,7 @@ func (as *Authorities) find(chain []*x509.Certificate, now time.Time) (*Caller, 
 	if len(sub) != 1 || sub[0] == "" {
 		return nil, &CertificateError{fmt.Errorf("it has %d names of the kind %s and not one", len(sub), a.by.subject())}
 	}
-	c, err := a.by.caller(said, as.hasTeam)
+	c, err := a.by.caller(said, as.teams)
 	if err != nil {
 		return nil, &CertificateError{err}
 	}

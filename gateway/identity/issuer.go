@@ -27,13 +27,13 @@ func (i *Issuer) Validate() error {
 type Issuers struct {
 	verifier *oidc.Verifier
 	byURL    map[string]*Issuer
-	hasTeam  func(org, team string) bool
+	teams    map[string][]string
 }
 
 // NewIssuers returns Issuers of valid configurations, whose tokens verifier verifies.
-// hasTeam reports whether an organisation has a team.
-func NewIssuers(issuers []Issuer, keys *oidc.Keys, hasTeam func(org, team string) bool) *Issuers {
-	is := &Issuers{byURL: make(map[string]*Issuer, len(issuers)), hasTeam: hasTeam}
+// teams are the teams of each organisation.
+func NewIssuers(issuers []Issuer, keys *oidc.Keys, teams map[string][]string) *Issuers {
+	is := &Issuers{byURL: make(map[string]*Issuer, len(issuers)), teams: teams}
 	configs := make([]oidc.Config, len(issuers))
 	for n := range issuers {
 		configs[n] = issuers[n].Config
@@ -87,7 +87,7 @@ func (is *Issuers) find(ctx context.Context, token string, at time.Time) (*Calle
 // caller returns the caller of claims that a verifier has accepted.
 func (is *Issuers) caller(claims *oidc.Claims) (*Caller, error) {
 	i := is.byURL[claims.Issuer]
-	c, err := i.Mapping.caller(claims, is.hasTeam)
+	c, err := i.Mapping.caller(claims, is.teams)
 	if err != nil {
 		return nil, err
 	}

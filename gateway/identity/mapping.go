@@ -77,9 +77,8 @@ func (m *Mapping) Validate() error {
 // claims are the claims of a credential, by name.
 type claims interface{ Values(name string) []string }
 
-// caller returns the caller that claims map to. hasTeam reports whether an organisation
-// has a team.
-func (m *Mapping) caller(said claims, hasTeam func(org, team string) bool) (*Caller, error) {
+// caller returns the caller that claims map to. teams are the teams of each organisation.
+func (m *Mapping) caller(said claims, teams map[string][]string) (*Caller, error) {
 	for name, want := range m.Require {
 		if !slices.Contains(said.Values(name), want) {
 			return nil, fmt.Errorf("its claim %s does not have the value that is required", name)
@@ -93,7 +92,7 @@ func (m *Mapping) caller(said claims, hasTeam func(org, team string) bool) (*Cal
 	if c.Team, err = m.team(said); err != nil {
 		return nil, err
 	}
-	if c.Team != "" && !hasTeam(c.Org, c.Team) {
+	if c.Team != "" && !slices.Contains(teams[c.Org], c.Team) {
 		return nil, fmt.Errorf("organisation %s has no team %.64q", c.Org, c.Team)
 	}
 	for _, value := range said.Values(m.Claims.Roles) {

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/access"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
@@ -58,8 +59,8 @@ type Service struct {
 	Links
 	// Updates are the operations that change a kind of resource.
 	Updates map[operation.Kind]*schema.Operation
-	// Refused says why the policies refuse a caller's calls of an operation, whatever their content.
-	Refused func(ctx context.Context, ex *filter.Exchange, op *schema.Operation) ([]string, error)
+	// Access knows which operations the policies refuse a caller.
+	Access *access.Access
 }
 
 // Answers maps the routes to their answers.
@@ -108,7 +109,7 @@ func (s *Service) mayUpdate(ctx context.Context, ex *filter.Exchange, kind opera
 	if op == nil {
 		return nil
 	}
-	refused, err := s.Refused(ctx, ex, op)
+	refused, err := s.Access.Refused(ctx, ex, op)
 	if err == nil && len(refused) > 0 {
 		err = problem.Forbidden.New("whoever keeps a resource must be allowed to change it: " + strings.Join(refused, "; "))
 	}

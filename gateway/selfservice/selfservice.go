@@ -13,11 +13,11 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/tollgate-dev/tollgate/gateway/access"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
-	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 )
@@ -26,9 +26,8 @@ import (
 type Deps struct {
 	// Rows are those of the operators' listener.
 	Rows []row.Row
-	// Limits and Budgets return the limits and the budgets that a caller's calls count against.
-	Limits  func(ctx context.Context, c *identity.Caller, t *filter.Tenant) []reference.Limit
-	Budgets func(ctx context.Context, c *identity.Caller, t *filter.Tenant) []reference.Budget
+	// Access knows the limits and the budgets that a caller's calls count against.
+	Access *access.Access
 	*view.Current
 	Now    func() time.Time
 	Logger *slog.Logger

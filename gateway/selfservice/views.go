@@ -48,7 +48,7 @@ func (s *Service) me(ctx context.Context, ex *filter.Exchange) (any, error) {
 	c := ex.Caller
 	m := &Me{
 		Org: c.Org, Team: c.Team, Key: c.Key, Subject: c.Subject, Roles: c.RoleNames(),
-		Limits: s.deps.Limits(ctx, c, ex.Tenant), Budgets: s.deps.Budgets(ctx, c, ex.Tenant), Approvals: []approval.Record{},
+		Limits: s.deps.Access.Limits(ctx, c, ex.Tenant), Budgets: s.deps.Access.Budgets(ctx, c, ex.Tenant), Approvals: []approval.Record{},
 	}
 	if !c.Until.IsZero() {
 		m.Until = new(c.Until.UTC())

@@ -397,10 +397,15 @@ func (c *Config) AssignIssued() {
 	}
 }
 
-// HasTeam reports whether an organisation has a team.
-func (c *Config) HasTeam(org, team string) bool {
-	o := c.Org(org)
-	return o != nil && slices.ContainsFunc(o.Teams, func(t Team) bool { return t.ID == team })
+// Teams returns the IDs of the teams of each organisation.
+func (c *Config) Teams() map[string][]string {
+	teams := make(map[string][]string, len(c.Orgs))
+	for i := range c.Orgs {
+		for _, t := range c.Orgs[i].Teams {
+			teams[c.Orgs[i].ID] = append(teams[c.Orgs[i].ID], t.ID)
+		}
+	}
+	return teams
 }
 
 // validateIssuers reports the faults of issuers and authorities, on their own and
@@ -454,8 +459,9 @@ func (c *Config) validateMapping(m *identity.Mapping) error {
 	for n, org := range m.Orgs {
 		errs.If(c.Org(org) == nil, fault.Index("orgs", n), "no organisation %q is defined", org)
 	}
+	teams := c.Teams()
 	known := func(team string) bool {
-		return slices.ContainsFunc(m.Orgs, func(org string) bool { return c.HasTeam(org, team) })
+		return slices.ContainsFunc(m.Orgs, func(org string) bool { return slices.Contains(teams[org], team) })
 	}
 	errs.If(m.Team != "" && !known(m.Team), "team", "none of its organisations has a team %q", m.Team)
 	for value, team := range m.Teams {

@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/cas"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/view"
@@ -51,8 +52,8 @@ type Deps struct {
 	Issuers *oidc.Keys
 	Now     func() time.Time
 	*view.Current
-	// Changed is called when other tokens are revoked.
-	Changed func()
+	// Streams are checked again when other tokens are revoked.
+	Streams *filter.Streams
 }
 
 // New returns tokens that are kept below a prefix.
@@ -77,6 +78,9 @@ type revokedTokens struct {
 func newRevokedTokens(store *cas.Store[admin.RevokedToken], keys *oidc.Keys, now func() time.Time) *revokedTokens {
 	return &revokedTokens{store: store, keys: keys, now: now, known: make(map[string]admin.RevokedToken)}
 }
+
+// Issuers returns the keys of issuers, which refuse revoked tokens.
+func (t *Tokens) Issuers() *oidc.Keys { return t.deps.Issuers }
 
 // revokedID is the id of a revocation: of each token and each subject there is one.
 func revokedID(r *admin.RevokedToken) string {
@@ -173,7 +177,7 @@ func (r *revokedTokens) list() []oidc.Revocation {
 func (t *Tokens) Refresh(ctx context.Context) error {
 	changed, err := t.revoked.refresh(ctx)
 	if changed {
-		t.deps.Changed()
+		t.deps.Streams.Recheck()
 	}
 	return err
 }
@@ -248,6 +252,6 @@ func (a Rows) Revoke(ctx context.Context, issuer, token, subject, by string) (ad
 	if err != nil {
 		return next, err
 	}
-	a.t.deps.Changed()
+	a.t.deps.Streams.Recheck()
 	return next, nil
 }

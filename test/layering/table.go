@@ -107,7 +107,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/access",
-			May:     []string{"gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/schema", "gateway/telemetry", "gateway/view", "policies", "policies/catalog", "policies/load", "policies/operation", "policies/record", "policies/spend", "ratelimit"},
+			May:     []string{"gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/schema", "gateway/tenants", "gateway/view", "policies", "policies/catalog", "policies/load", "policies/operation", "policies/record", "policies/spend", "ratelimit"},
 			Why:     "callers are answered what they may do, from the engines in force",
 		},
 		{
@@ -127,7 +127,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/alerts",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/journal", "gateway/settings", "gateway/telemetry", "gateway/view", "gateway/webhook", "policies", "policies/catalog", "policies/operation", "policies/spend"},
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/journal", "gateway/keep", "gateway/settings", "gateway/telemetry", "gateway/view", "gateway/webhook", "policies", "policies/catalog", "policies/operation", "policies/spend"},
 			Tests:   []string{"config/egress", "config/strictyaml", "gateway/groupcommit", "policies/section", "translate/brownout"}, // to make configurations and grants
 			Why:     "a feature: receivers are told, whoever finds out",
 		},
@@ -180,7 +180,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/keep",
-			May:     []string{"gateway/audit", "gateway/filter", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/view", "policies/operation", "policies/spend"},
+			May:     []string{"gateway/access", "gateway/audit", "gateway/filter", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/view", "policies/operation", "policies/spend"},
 			Why:     "a feature: owners keep what is idle",
 		},
 		{
@@ -207,7 +207,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/tokens",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/cas", "gateway/oidc", "gateway/settings", "gateway/view"},
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/cas", "gateway/filter", "gateway/oidc", "gateway/settings", "gateway/view"},
 			Why:     "a feature: tokens of issuers are revoked",
 		},
 		{
@@ -232,7 +232,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/callers",
-			May:     []string{"config/fault", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/identity", "gateway/keystore", "gateway/oidc", "gateway/problem", "gateway/route", "gateway/settings", "gateway/tenants", "gateway/view", "policies/spend"},
+			May:     []string{"config/fault", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/identity", "gateway/keystore", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/tenants", "gateway/tokens", "gateway/view", "policies/spend"},
 			Tests:   []string{"gateway/cas"},
 			Why:     "a feature: who may call, by the configuration and by keys made at run time",
 		},
@@ -255,7 +255,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/selfservice",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/audit", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/settings", "gateway/view", "policies/catalog"},
+			May:     []string{"gateway/access", "gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/audit", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/settings", "gateway/view", "policies/catalog"},
 			Why:     "what callers see of themselves is a row of operators with a narrower scope",
 		},
 		{Package: "gateway/admin/row", May: []string{"config/fault"}, Why: "a leaf: what can be asked, whoever answers and whoever asks"},
