@@ -59,7 +59,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	}
 	issuers := oidc.NewKeys(deps.Now, deps.Logger)
 	revoked := tokens.New(cfg.Redis.Prefix, tokens.Deps{Redis: deps.Redis, Issuers: issuers, Now: deps.Now, Current: k.view, Streams: k.streams})
-	keys := k.newKeys(issuers, revoked)
+	keys := k.newKeys(revoked)
 	decided, recorded, err := k.newLogs()
 	if err != nil {
 		return nil, err
@@ -177,9 +177,9 @@ func (p prices) Lists(ctx context.Context, org string, last *catalog.Snapshot) (
 }
 
 // newKeys makes the keys of callers.
-func (k *kit) newKeys(issuers *oidc.Keys, revoked *tokens.Tokens) *callers.Keys {
+func (k *kit) newKeys(revoked *tokens.Tokens) *callers.Keys {
 	return callers.New(k.cfg.Redis.Prefix, callers.Deps{
-		Redis: k.deps.Redis, Now: k.deps.Now, Logger: k.deps.Logger, Issuers: issuers, Tokens: revoked, Current: k.view,
+		Redis: k.deps.Redis, Now: k.deps.Now, Logger: k.deps.Logger, Tokens: revoked, Current: k.view,
 		API: k.api, Runs: k.runs, Callers: k.current.callers, Apply: k.changeCallers,
 	})
 }
@@ -228,7 +228,7 @@ func (k *kit) newCounts(ledger *money.Money) (*limits.Counts, error) {
 func (k *kit) newAccess(policies *engines.Engines, prices *catalog.Catalog, counts *limits.Counts, ledger *money.Money) *access.Access {
 	return access.New(access.Deps{
 		API: k.api, Catalog: prices, Limiter: counts.Limiter, Ledger: ledger.Ledger.Store,
-		Engines: policies, Current: k.view, Now: k.deps.Now,
+		Engine: &policies.InForce, Current: k.view, Now: k.deps.Now,
 	})
 }
 

@@ -113,7 +113,7 @@ func (g *Gateway) applyPrices(before, now *state) {
 
 // applyPolicies puts the engine in force, and holds policies against the price lists that were read before.
 func (g *Gateway) applyPolicies(before, now *state) {
-	g.engines.Enforce(now.engine)
+	g.engines.InForce.Store(now.engine)
 	if before == nil {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -18,7 +19,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
-	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies"
@@ -36,7 +36,8 @@ type Deps struct {
 	Catalog *catalog.Catalog
 	Limiter *ratelimit.Limiter
 	Ledger  spend.Store
-	Engines *engines.Engines
+	// Engine is the policy engine of the configuration in force.
+	Engine *atomic.Pointer[policies.Engine]
 	*view.Current
 	Now func() time.Time
 }
@@ -66,7 +67,8 @@ const (
 
 // New returns the answers.
 func New(d Deps) *Access {
-	return &Access{d, telemetry.Must(lru.New[string, judged](maxJudged))}
+	known, _ := lru.New[string, judged](maxJudged) // it fails for a size below 1 alone
+	return &Access{d, known}
 }
 
 // accessRoute is the id of the route that lists a caller's permissions. It requires a key; the rest of the reference does not.
@@ -98,7 +100,7 @@ func (g *Access) of(ctx context.Context, caller *identity.Caller, tenant *filter
 		Limits: g.Limits(ctx, caller, tenant), Budgets: g.Budgets(ctx, caller, tenant), Policies: []reference.Policy{}, Prices: []reference.Price{},
 	}
 	addPolicies(a, tenants.Entries(g.Config(), caller.Org))
-	j, err := g.judge(ctx, g.Engines.InForce(), a)
+	j, err := g.judge(ctx, g.Engine.Load(), a)
 	a.Operations, a.Prices = j.operations, j.prices
 	return a, err
 }
@@ -227,7 +229,7 @@ func judgedWhatever(ctx context.Context, engine *policies.Engine, op *schema.Ope
 // and is empty if they do not.
 func (g *Access) Refused(ctx context.Context, ex *filter.Exchange, op *schema.Operation) ([]string, error) {
 	c := ex.Caller
-	judged, err := judgedWhatever(ctx, g.Engines.InForce(), op, &reference.Access{Org: c.Org, Team: c.Team, Key: c.Key, Roles: c.RoleNames()}, g.Now())
+	judged, err := judgedWhatever(ctx, g.Engine.Load(), op, &reference.Access{Org: c.Org, Team: c.Team, Key: c.Key, Roles: c.RoleNames()}, g.Now())
 	if err != nil {
 		return nil, problem.PolicyUnavailable.New("the policies gave no verdict").Because(err)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/keystore"
-	"github.com/tollgate-dev/tollgate/gateway/oidc"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tokens"
@@ -27,11 +26,9 @@ type Deps struct {
 	Redis  redis.Cmdable
 	Now    func() time.Time
 	Logger *slog.Logger
-	// Issuers has the keys of issuers.
-	Issuers *oidc.Keys
 	// API and Runs describe the v2 API and the run interface.
 	API, Runs *schema.API
-	// Tokens are read together with the keys.
+	// Tokens has the keys of issuers. Which tokens were revoked is read together with the keys.
 	Tokens *tokens.Tokens
 	*view.Current
 	// Callers returns the callers in force.
@@ -74,7 +71,7 @@ func (s *Keys) issuers(cfg *settings.Config) *identity.Issuers {
 	for i := range cfg.Issuers {
 		list[i] = cfg.Issuers[i].Issuer
 	}
-	return identity.NewIssuers(list, s.deps.Issuers, cfg.Teams())
+	return identity.NewIssuers(list, s.deps.Tokens.Issuers(), cfg.Teams())
 }
 
 // directory returns that of the keys, issuers and authorities of a file.

@@ -33,7 +33,9 @@ type Engines struct {
 	// Arriving is that of [policies.Deps].
 	Arriving func(ctx context.Context) (replaced bool)
 
-	inForce atomic.Pointer[policies.Engine]
+	// InForce is the engine of the configuration in force, nil before the first.
+	InForce atomic.Pointer[policies.Engine]
+
 	bundles string // directory of bundles that are persisted nowhere else, "" before the first
 }
 

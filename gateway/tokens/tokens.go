@@ -79,6 +79,9 @@ func newRevokedTokens(store *cas.Store[admin.RevokedToken], keys *oidc.Keys, now
 	return &revokedTokens{store: store, keys: keys, now: now, known: make(map[string]admin.RevokedToken)}
 }
 
+// Issuers returns the keys of issuers, which refuse revoked tokens.
+func (t *Tokens) Issuers() *oidc.Keys { return t.deps.Issuers }
+
 // revokedID is the id of a revocation: of each token and each subject there is one.
 func revokedID(r *admin.RevokedToken) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{r.Issuer, r.Token, r.Subject}, "\x00")))

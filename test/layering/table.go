@@ -107,7 +107,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/access",
-			May:     []string{"gateway/engines", "gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/schema", "gateway/telemetry", "gateway/tenants", "gateway/view", "policies", "policies/catalog", "policies/load", "policies/operation", "policies/record", "policies/spend", "ratelimit"},
+			May:     []string{"gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/schema", "gateway/tenants", "gateway/view", "policies", "policies/catalog", "policies/load", "policies/operation", "policies/record", "policies/spend", "ratelimit"},
 			Why:     "callers are answered what they may do, from the engines in force",
 		},
 		{
@@ -232,7 +232,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/callers",
-			May:     []string{"config/fault", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/identity", "gateway/keystore", "gateway/oidc", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/tenants", "gateway/tokens", "gateway/view", "policies/spend"},
+			May:     []string{"config/fault", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/identity", "gateway/keystore", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/tenants", "gateway/tokens", "gateway/view", "policies/spend"},
 			Tests:   []string{"gateway/cas"},
 			Why:     "a feature: who may call, by the configuration and by keys made at run time",
 		},
