@@ -80,13 +80,13 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 		return nil, err
 	}
 	g := &Gateway{
-		kit: k, counts: counts, health: &health{kit: k, counts: counts, catalog: prices, money: ledger}, catalog: prices, money: ledger, intents: intents, alerts: told, approvals: approvals,
-		keys: keys, issuerKeys: issuers, tokens: revoked, retired: legacy, decisions: decided, access: allowed, audit: recorded, envoys: envoys, engines: policies,
+		kit: k, health: &health{kit: k, counts: counts, catalog: prices, money: ledger}, counts: counts, catalog: prices, money: ledger, intents: intents,
+		alerts: told, approvals: approvals, keys: keys, issuerKeys: issuers, tokens: revoked, retired: legacy, decisions: decided,
+		access: allowed, audit: recorded, envoys: envoys, engines: policies,
 		keep: &keep.Service{Links: links, Access: allowed, Updates: explain.UpdatesOf(k.api)},
 		room: filter.NewRoom(cfg.Run.Memory, cfg.Run.WebSockets), gate: overload.New(cfg.Overload),
 		questions: k.newQuestions(prices, ledger, explain.DryRun{Counted: counts.Limiter.Show, Approvals: approvals}),
-		fleet:     k.newFleet(decided, recorded, envoys), revisions: k.newRevisions(), listeners: k.newListeners(),
-		dialects: k.newDialects(ledger),
+		fleet:     k.newFleet(decided, recorded, envoys), revisions: k.newRevisions(), listeners: k.newListeners(), dialects: k.newDialects(ledger),
 	}
 	telemetry.MeasureGate(k.meter, g.gate)
 	g.features = g.listFeatures()

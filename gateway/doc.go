@@ -7,5 +7,5 @@
 // by half of one configuration and half of another; a configuration that does
 // not compile never replaces one that did.
 //
-// The order of the chain is written once, in chain.go.
+// The order of the chain is written once, in chain.go; features.go lists the features that supply its stages, routes and tasks.
 package gateway

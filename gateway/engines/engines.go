@@ -39,12 +39,6 @@ type Engines struct {
 	bundles string // directory of bundles that are persisted nowhere else, "" before the first
 }
 
-// Enforce notes the engine of the configuration in force.
-func (e *Engines) Enforce(engine *policies.Engine) { e.inForce.Store(engine) }
-
-// InForce returns the engine of the configuration in force, nil before the first.
-func (e *Engines) InForce() *policies.Engine { return e.inForce.Load() }
-
 // patience is how long a reload waits for own Rego to compile in child processes.
 const patience = time.Second
 
