@@ -183,12 +183,6 @@ func (g *Gateway) newDecisions(cfg *settings.Config) (err error) {
 	})
 	g.questions = &questions.Questions{
 		Current: g.view, DryRun: g.dryRun, Account: g.account, Catalog: g.catalog, API: g.api, Now: g.deps.Now,
-		Decide: func(ctx context.Context, org string, in *policies.Input) (policies.Decision, error) {
-			return g.current.Load().engine.Decide(ctx, org, in)
-		},
-		Owners: func(ctx context.Context, org string, ids []string) ([]spend.Owner, error) {
-			return g.money.Ledger.Owners(ctx, org, ids)
-		},
 	}
 	return err
 }
@@ -203,8 +197,8 @@ func (g *Gateway) dryRun() (*explain.DryRun, error) {
 	}
 	return &explain.DryRun{
 		Pipeline: now.pipeline, Translators: legacy.Translators(),
-		Counted: g.limiter.Show, Reads: filter.ReadsOf(g.api), Reader: now.reader,
-		Ledger: g.money.Ledger.Store.Show, Approvals: g.approvals, Entries: func(org string) []policies.Entry { return tenants.Entries(now.Config, org) }, Decide: now.engine.Decide, Now: g.deps.Now,
+		Limiter: g.limiter, Reads: filter.ReadsOf(g.api), Reader: now.reader,
+		Ledger: g.money.Ledger, Approvals: g.approvals, Entries: func(org string) []policies.Entry { return tenants.Entries(now.Config, org) }, Engine: now.engine, Now: g.deps.Now,
 	}, nil
 }
 

@@ -27,7 +27,7 @@ func (l *ledger) of(ctx context.Context, org string) *spend.Ledger {
 		return l.copy
 	}
 	l.read = true
-	state, err := l.Ledger(ctx, org)
+	state, err := l.DryRun.Ledger.Store.Show(ctx, org)
 	if err != nil || !state.Complete {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (r *DryRun) keepable(ctx context.Context, org string) (spend.State, error) 
 	if r.Offline {
 		return spend.State{}, ErrOffline
 	}
-	return r.Ledger(ctx, org)
+	return r.Ledger.Store.Show(ctx, org)
 }
 
 // Reserve implements filter.Ledger.
