@@ -85,7 +85,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 		access: allowed, audit: recorded, envoys: envoys, engines: policies,
 		keep: &keep.Service{Links: links, Access: allowed, Updates: explain.UpdatesOf(k.api)},
 		room: filter.NewRoom(cfg.Run.Memory, cfg.Run.WebSockets), gate: overload.New(cfg.Overload),
-		questions: k.newQuestions(prices, ledger, explain.DryRun{Counted: counts.Limiter.Show, Approvals: approvals}),
+		questions: k.newQuestions(prices, ledger, explain.DryRun{Limiter: counts.Limiter, Approvals: approvals}),
 		fleet:     k.newFleet(decided, recorded, envoys), revisions: k.newRevisions(), listeners: k.newListeners(), dialects: k.newDialects(ledger),
 	}
 	telemetry.MeasureGate(k.meter, g.gate)
@@ -234,13 +234,10 @@ func (k *kit) newAccess(policies *engines.Engines, prices *catalog.Catalog, coun
 
 // newQuestions makes the answers about hypothetical requests, by dry runs that begin as dry.
 func (k *kit) newQuestions(prices *catalog.Catalog, ledger *money.Money, dry explain.DryRun) *questions.Questions {
-	dry.Reads, dry.Ledger, dry.Now = filter.ReadsOf(k.api), ledger.Ledger.Store.Show, k.deps.Now
+	dry.Reads, dry.Ledger, dry.Now = filter.ReadsOf(k.api), ledger.Ledger, k.deps.Now
 	return &questions.Questions{
-		Current: k.view, DryRun: func() (*explain.DryRun, error) { return k.current.dryRun(dry) }, Account: k.current.account, Decide: k.current.decide,
+		Current: k.view, DryRun: func() (*explain.DryRun, error) { return k.current.dryRun(dry) }, Account: k.current.account,
 		Catalog: prices, API: k.api, Now: k.deps.Now,
-		Owners: func(ctx context.Context, org string, ids []string) ([]spend.Owner, error) {
-			return ledger.Ledger.Owners(ctx, org, ids)
-		},
 	}
 }
 

@@ -82,10 +82,6 @@ func (c *current) revocations() map[string]time.Time {
 	return c.pipeline().Callers.Directory.Revocations()
 }
 
-func (c *current) decide(ctx context.Context, org string, in *policies.Input) (policies.Decision, error) {
-	return c.Load().engine.Decide(ctx, org, in)
-}
-
 // job asks the platform for the outcome of a hold's job.
 func (c *current) job(ctx context.Context, org string, h *spend.Hold) (*spend.Settlement, error) {
 	now := c.Load()
@@ -118,7 +114,7 @@ func (c *current) dryRun(run explain.DryRun) (*explain.DryRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	run.Pipeline, run.Translators, run.Reader, run.Decide = now.pipeline, legacy.Translators(), now.reader, now.engine.Decide
+	run.Pipeline, run.Translators, run.Reader, run.Engine = now.pipeline, legacy.Translators(), now.reader, now.engine
 	run.Entries = func(org string) []policies.Entry { return tenants.Entries(now.Config, org) }
 	return &run, nil
 }

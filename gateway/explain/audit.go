@@ -48,7 +48,7 @@ type Standing struct {
 type Auditor struct {
 	// Updates maps kinds to the operations that update them.
 	Updates map[operation.Kind]*schema.Operation
-	Decide  func(ctx context.Context, org string, in *policies.Input) (policies.Decision, error)
+	Engine  *policies.Engine
 }
 
 // UpdatesOf returns the operations that update resources, by kind.
@@ -114,5 +114,5 @@ func (a *Auditor) judge(ctx context.Context, in *policies.Input, it *account.Lis
 	in.Request = policies.Request{Operation: op.ID, Method: op.Method, Path: strings.Replace(op.Path, "{id}", url.PathEscape(it.ID), 1), Params: params, Body: body, Dialect: "v2"}
 	in.Resource.Current, in.Resource.After = it.Record, after
 	in.Cost = in.Catalog.Price(op.ID, operation.VerbUpdate, after)
-	return a.Decide(ctx, in.Caller.Org, in)
+	return a.Engine.Decide(ctx, in.Caller.Org, in)
 }

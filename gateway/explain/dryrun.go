@@ -24,19 +24,18 @@ type DryRun struct {
 	Pipeline *filter.Pipeline
 	// Translators serve the legacy dialects and remember nothing.
 	Translators map[route.Dialect]filter.Translator
-	// Counted returns the counts of an organisation's quotas so far.
-	Counted func(ctx context.Context, org string) ([]ratelimit.WindowState, error)
-	// Ledger returns the reserved and committed amounts of an organisation.
-	Ledger func(ctx context.Context, org string) (spend.State, error)
+	// Limiter has the counts of quotas so far, Ledger the reserved and committed amounts.
+	Limiter *ratelimit.Limiter
+	Ledger  *spend.Ledger
 	// Approvals keeps requests for approval.
 	Approvals *approval.Store
 	// Reads maps operations to those that read their object, which Reader does.
 	Reads  map[string]*schema.Operation
 	Reader *filter.Reader
-	// Entries lists the policies an organisation has switched on; Decide asks
+	// Entries lists the policies an organisation has switched on; Engine asks
 	// them.
 	Entries func(org string) []policies.Entry
-	Decide  func(ctx context.Context, org string, in *policies.Input) (policies.Decision, error)
+	Engine  *policies.Engine
 	Now     func() time.Time
 	// Offline reads nothing, neither from the platform nor from the shared store.
 	// Facts that would have to be read are then unknown.
@@ -66,7 +65,7 @@ func (r *DryRun) exchange(ctx context.Context, in filter.Inbound, caller *identi
 }
 
 func (r *DryRun) words(ctx context.Context, caller *identity.Caller) *words {
-	decide := func(in *policies.Input) (policies.Decision, error) { return r.Decide(ctx, caller.Org, in) }
+	decide := func(in *policies.Input) (policies.Decision, error) { return r.Engine.Decide(ctx, caller.Org, in) }
 	return &words{noters: r.Pipeline.Chain.Noters(), dry: r, decide: decide}
 }
 
@@ -117,7 +116,7 @@ func (c counter) Take(ctx context.Context, t ratelimit.Take) (ratelimit.Decision
 	var states []ratelimit.WindowState
 	if !c.Offline {
 		var err error
-		if states, err = c.Counted(ctx, t.Org); err != nil {
+		if states, err = c.Limiter.Show(ctx, t.Org); err != nil {
 			return ratelimit.Decision{Allowed: true, Degraded: true, Source: "the dry run"}, nil //nolint:nilerr // what the live counter would do then is no question of this request
 		}
 	}

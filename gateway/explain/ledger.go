@@ -27,7 +27,7 @@ func (l *ledger) of(ctx context.Context, org string) *spend.Ledger {
 		return l.copy
 	}
 	l.read = true
-	state, err := l.Ledger(ctx, org)
+	state, err := l.DryRun.Ledger.Store.Show(ctx, org)
 	if err != nil || !state.Complete {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (k keepable) Show(ctx context.Context, org string) (spend.State, error) {
 	if k.Offline {
 		return spend.State{}, ErrOffline
 	}
-	return k.Ledger(ctx, org)
+	return k.Ledger.Store.Show(ctx, org)
 }
 
 // Notice does nothing.

@@ -12,7 +12,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
-	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies"
@@ -42,7 +41,7 @@ type Ports struct {
 	// Keeper leaves idle resources alone.
 	Keeper *spend.Keeper
 	// Background runs creates beside their requests, which they can outlive; it ends with the process.
-	Background *tasks.Group
+	Background interface{ Go(f func()) }
 	// Sender sends the judged request to the platform.
 	Sender Sender
 	// Recent holds recent reads from the platform.

@@ -21,6 +21,10 @@ func (a *Questions) Audit(ctx context.Context, org string) (*explain.Audit, erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
+	run, err := a.DryRun()
+	if err != nil {
+		return nil, err
+	}
 	prices, err := a.Catalog.Snapshot(ctx, org)
 	if err != nil {
 		return nil, err
@@ -37,11 +41,11 @@ func (a *Questions) Audit(ctx context.Context, org string) (*explain.Audit, erro
 	var owners []spend.Owner
 	if tenants.Budgeted(o) {
 		reason = ""
-		if owners, err = a.Owners(ctx, org, ids); err != nil {
+		if owners, err = run.Ledger.Owners(ctx, org, ids); err != nil {
 			reason, owners = err.Error(), nil
 		}
 	}
-	auditor := &explain.Auditor{Updates: explain.UpdatesOf(a.API), Decide: a.Decide}
+	auditor := &explain.Auditor{Updates: explain.UpdatesOf(a.API), Engine: run.Engine}
 	audit := auditor.Run(ctx, org, list, owners, policies.Input{Catalog: prices, Time: a.Now()})
 	audit.Ownerless = reason
 	return audit, nil

@@ -18,9 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/gateway/view"
-	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // Question asks for the predicted course of a request. It names its caller; no secret
@@ -47,16 +45,13 @@ const explainTimeout = 30 * time.Second
 // Questions answers questions. All fields are required.
 type Questions struct {
 	*view.Current
-	// DryRun returns a dry run of the configuration in force, Account the client of its accounts, and Decide asks its policies.
+	// DryRun returns a dry run of the configuration in force, Account the client of its accounts.
 	DryRun  func() (*explain.DryRun, error)
 	Account func() *account.Client
-	Decide  func(ctx context.Context, org string, in *policies.Input) (policies.Decision, error)
 
 	Catalog *catalog.Catalog
-	// Owners returns the owners of resources.
-	Owners func(ctx context.Context, org string, ids []string) ([]spend.Owner, error)
-	API    *schema.API
-	Now    func() time.Time
+	API     *schema.API
+	Now     func() time.Time
 }
 
 // Explain reports the predicted course of a request under the configuration in

@@ -64,7 +64,7 @@ func Table() []Row {
 			Package: "gateway/filter/...",
 			May: []string{
 				"gateway/approval", "gateway/audit", "gateway/identity", "gateway/once/intent", "gateway/overload", "gateway/problem", "gateway/route", "gateway/schema",
-				"gateway/strictjson", "gateway/tasks", "gateway/telemetry", "gateway/upstream", "policies/...", "ratelimit/...", "translate/...",
+				"gateway/strictjson", "gateway/telemetry", "gateway/upstream", "policies/...", "ratelimit/...", "translate/...",
 			},
 			Tests: []string{"gateway/settings"}, // for providers of metrics
 			Why:   "filters use the leaves and know neither the doors nor how they are assembled",
