@@ -104,7 +104,7 @@ func (g *Gateway) reference(c *compiled) ([]route.Route, map[string]filter.Respo
 // selfService answers callers about themselves.
 func (g *Gateway) selfService() *selfservice.Service {
 	return selfservice.New(selfservice.Deps{
-		Rows: g.adminDeps().Rows(), Access: g.access, Current: g.view, Now: g.deps.Now, Logger: g.deps.Logger,
+		Rows: g.adminDeps().Rows(), Access: g.access, Current: g.view, Logger: g.deps.Logger,
 	})
 }
 
