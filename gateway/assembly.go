@@ -58,13 +58,13 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 		return nil, err
 	}
 	issuers := oidc.NewKeys(deps.Now, deps.Logger)
-	revoked := tokens.New(cfg.Redis.Prefix, tokens.Deps{Redis: deps.Redis, Issuers: issuers, Now: deps.Now, Current: k.view, Streams: k.streams})
+	revoked := tokens.New(cfg.Redis.Prefix, tokens.Deps{Redis: deps.Redis, Issuers: issuers, Current: k.view, Streams: k.streams})
 	keys := k.newKeys(revoked)
 	decided, recorded, err := k.newLogs()
 	if err != nil {
 		return nil, err
 	}
-	approvals, links := approval.New(k.scripts, cfg.Redis.Prefix.Approvals()), keep.Links{Current: k.view, Now: deps.Now}
+	approvals, links := approval.New(k.scripts, cfg.Redis.Prefix.Approvals()), keep.Links{Current: k.view}
 	told, intents, ledger := k.newLedger(prices, decided, recorded, approvals, links)
 	counts, err := k.newCounts(ledger)
 	if err != nil {
@@ -75,7 +75,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	legacy, err := retired.New(cfg.Redis.Prefix, retired.Deps{Redis: deps.Redis, Now: deps.Now, Logger: deps.Logger, Meter: k.meterOf("translate/usage"), Current: k.view})
+	legacy, err := retired.New(cfg.Redis.Prefix, retired.Deps{Redis: deps.Redis, Logger: deps.Logger, Meter: k.meterOf("translate/usage"), Current: k.view})
 	if err != nil {
 		return nil, err
 	}
@@ -120,9 +120,9 @@ type kit struct {
 func newKit(cfg *settings.Config, deps Deps) (_ *kit, err error) {
 	k := &kit{
 		deps: deps, cfg: cfg, name: cmp.Or(cfg.Instance, deps.Instance, rand.Text()), api: deps.API,
-		scripts: groupcommit.New(deps.Redis), background: &tasks.Group{Logger: deps.Logger}, current: &current{swapped: make(chan struct{}, 1)},
+		scripts: groupcommit.New(deps.Redis), background: &tasks.Group{Logger: deps.Logger}, current: &current{view: view.New(deps.Now), swapped: make(chan struct{}, 1)},
 	}
-	k.meter, k.view = k.meterOf("gateway"), &k.current.view
+	k.meter, k.view = k.meterOf("gateway"), k.current.view
 	k.tasks = newSupervisor(deps.Logger, k.meter)
 	k.streams = filter.NewStreams(func(s filter.Stream) (time.Duration, bool) { return k.current.allows(s, deps.Now()) })
 	if k.api == nil {
@@ -179,7 +179,7 @@ func (p prices) Lists(ctx context.Context, org string, last *catalog.Snapshot) (
 // newKeys makes the keys of callers.
 func (k *kit) newKeys(revoked *tokens.Tokens) *callers.Keys {
 	return callers.New(k.cfg.Redis.Prefix, callers.Deps{
-		Redis: k.deps.Redis, Now: k.deps.Now, Logger: k.deps.Logger, Tokens: revoked, Current: k.view,
+		Redis: k.deps.Redis, Logger: k.deps.Logger, Tokens: revoked, Current: k.view,
 		API: k.api, Runs: k.runs, Callers: k.current.callers, Apply: k.changeCallers,
 	})
 }
@@ -228,7 +228,7 @@ func (k *kit) newCounts(ledger *money.Money) (*limits.Counts, error) {
 func (k *kit) newAccess(policies *engines.Engines, prices *catalog.Catalog, counts *limits.Counts, ledger *money.Money) *access.Access {
 	return access.New(access.Deps{
 		API: k.api, Catalog: prices, Limiter: counts.Limiter, Ledger: ledger.Ledger.Store,
-		Engine: &policies.InForce, Current: k.view, Now: k.deps.Now,
+		Engine: &policies.InForce, Current: k.view,
 	})
 }
 
@@ -252,7 +252,7 @@ func (k *kit) newEnvoys() (*xds.Server, error) {
 func (k *kit) newFleet(decided *decisions.Decisions, recorded *ship.Shipping, envoys *xds.Server) *fleet.Fleet {
 	return &fleet.Fleet{
 		Redis: k.deps.Redis, Key: k.cfg.Redis.Prefix.Running(), Instance: k.name, Version: k.deps.Version, Since: k.deps.Now(),
-		Report: k.current.status.Report, Envoys: func() int { return len(envoys.Nodes()) }, Current: k.view, Now: k.deps.Now,
+		Report: k.current.status.Report, Envoys: func() int { return len(envoys.Nodes()) }, Current: k.view,
 		Undelivered: func() []string { return slices.Concat(decided.Undelivered(), recorded.Undelivered()) },
 	}
 }

@@ -47,7 +47,7 @@ func (s *state) close() {
 // of one configuration loads it once.
 type current struct {
 	atomic.Pointer[state]
-	view    view.Current  // of the same state, for the parts that know no state
+	view    *view.Current // of the same state, for the parts that know no state
 	status  admin.Status  // of the configuration in force
 	swapped chan struct{} // tells Run of a new state
 

@@ -103,7 +103,7 @@ func (g *Gateway) adminDeps() admin.Deps {
 		Features:  g.operators().rows(),
 		Legacy:    g.retired.Rows(),
 		Spend:     g.money.Rows(),
-		Approvals: answers.Rows{Current: g.view, Store: g.approvals, Now: g.deps.Now},
+		Approvals: answers.Rows{Current: g.view, Store: g.approvals},
 		Keys:      g.keys.Rows(),
 		Tokens:    g.tokens.Rows(),
 		Envoys:    g.envoys,

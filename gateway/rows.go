@@ -20,6 +20,6 @@ func (o *operators) rows() []row.Row {
 // operators binds the features to this gateway.
 func (g *Gateway) operators() *operators {
 	return &operators{
-		limits: limits.Limits{Current: g.view, Limiter: g.counts.Limiter, Now: g.deps.Now},
+		limits: limits.Limits{Current: g.view, Limiter: g.counts.Limiter},
 	}
 }

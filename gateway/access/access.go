@@ -38,7 +38,6 @@ type Deps struct {
 	// Engine is the policy engine of the configuration in force.
 	Engine *atomic.Pointer[policies.Engine]
 	*view.Current
-	Now func() time.Time
 }
 
 // Access answers which operations callers may call. The policies are evaluated for each operation and

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/keystore"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 )
 
 const (
@@ -37,7 +38,7 @@ const (
 // written back: of two records of one key the later wins.
 type keyring struct {
 	store  *keystore.Store
-	now    func() time.Time
+	clock  *view.Current
 	logger *slog.Logger
 	known  atomic.Pointer[map[string]*orgKeys] // by organisation; immutable
 	used   sync.Map                            // ORG/ID to *keyUse
@@ -113,8 +114,8 @@ func (k *orgKeys) differ(other *orgKeys) (ids []string) {
 // keyUse is the last use of a key, and the last one stored, in Unix seconds.
 type keyUse struct{ seen, stored atomic.Int64 }
 
-func newKeyring(store *keystore.Store, now func() time.Time, logger *slog.Logger) *keyring {
-	k := &keyring{store: store, now: now, logger: logger, looked: make(map[string]time.Time), until: make(map[string]time.Time)}
+func newKeyring(store *keystore.Store, clock *view.Current, logger *slog.Logger) *keyring {
+	k := &keyring{store: store, clock: clock, logger: logger, looked: make(map[string]time.Time), until: make(map[string]time.Time)}
 	k.known.Store(new(map[string]*orgKeys))
 	return k
 }
@@ -146,14 +147,14 @@ func (k *keyring) refresh(ctx context.Context, orgs []string) (changed bool, err
 	defer k.mu.Unlock()
 	first := k.good.IsZero() && k.fail == nil
 	if err = k.listen(ctx, orgs); err == nil {
-		now := k.now()
+		now := k.clock.Now()
 		changed, err = k.look(ctx, slices.DeleteFunc(slices.Clone(orgs), func(org string) bool { return !k.due(org, now) }))
 	}
 	// Whether the keys were ever read is part of the answer to callers.
 	changed = changed || err != nil && first || err == nil && k.good.IsZero() && k.fail != nil
 	k.fail = err
 	if err == nil {
-		k.good = k.now()
+		k.good = k.clock.Now()
 	}
 	return changed, err
 }
@@ -175,7 +176,7 @@ func (k *keyring) listen(ctx context.Context, orgs []string) error {
 		news = orgs
 	}
 	for _, org := range news {
-		k.until[org] = k.now().Add(keySettled)
+		k.until[org] = k.clock.Now().Add(keySettled)
 	}
 	k.mark = mark
 	return nil
@@ -196,7 +197,7 @@ func (k *keyring) look(ctx context.Context, orgs []string) (changed bool, err er
 	if err != nil {
 		return false, err
 	}
-	now, read := k.now(), make(map[string]*orgKeys)
+	now, read := k.clock.Now(), make(map[string]*orgKeys)
 	for _, org := range orgs {
 		if known := k.of(org); versions[org] != known.version {
 			next, err := k.load(ctx, org, known, versions[org])
@@ -239,7 +240,7 @@ func (k *keyring) load(ctx context.Context, org string, known *orgKeys, version 
 
 // read enters the records that were found into next. It drops those that are over.
 func (k *keyring) read(ctx context.Context, org string, entries []keystore.Entry, known, next *orgKeys) error {
-	now := k.now()
+	now := k.clock.Now()
 	for i := range entries {
 		entry := &entries[i]
 		if entry.Record == nil {
@@ -273,7 +274,7 @@ func (k *keyring) writeBack(ctx context.Context, org string, found []keystore.En
 	for _, e := range found {
 		entries[e.ID] = e
 	}
-	now, lost := k.now(), []string(nil)
+	now, lost := k.clock.Now(), []string(nil)
 	for _, have := range known.records {
 		old, stored := entries[have.ID]
 		got := next.get(have.ID)

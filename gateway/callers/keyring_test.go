@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/cas"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/keystore"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
@@ -23,7 +24,7 @@ func TestChangesAreHeardOf(t *testing.T) {
 	client := redistest.Client(t, redistest.Start(t))
 	store, silent := keystore.New(client, "k:"), cas.New[json.RawMessage](client, "k:")
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
-	k := newKeyring(store, func() time.Time { return now }, slog.New(slog.DiscardHandler))
+	k := newKeyring(store, view.New(func() time.Time { return now }), slog.New(slog.DiscardHandler))
 	text := func(id string) json.RawMessage {
 		return json.RawMessage(fmt.Sprintf(`{"id":%q,"digests":[{"sha256":%q}],"revision":1}`, id, identity.DigestOf(id)))
 	}
@@ -66,7 +67,7 @@ func TestQuietPollIsOneTrip(t *testing.T) {
 	var asked commands
 	client.AddHook(&asked)
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
-	k := newKeyring(keystore.New(client, "k:"), func() time.Time { return now }, slog.New(slog.DiscardHandler))
+	k := newKeyring(keystore.New(client, "k:"), view.New(func() time.Time { return now }), slog.New(slog.DiscardHandler))
 	orgs := make([]string, 1000)
 	for i := range orgs {
 		orgs[i] = fmt.Sprint("org-", i)

@@ -24,7 +24,6 @@ type Keys struct {
 // Deps are the parts that keys need. All are required.
 type Deps struct {
 	Redis  redis.Cmdable
-	Now    func() time.Time
 	Logger *slog.Logger
 	// API and Runs describe the v2 API and the run interface.
 	API, Runs *schema.API
@@ -39,7 +38,7 @@ type Deps struct {
 
 // New returns keys that are kept below a prefix.
 func New(prefix settings.Prefix, deps Deps) *Keys {
-	return &Keys{deps, newKeyring(keystore.New(deps.Redis, prefix.Keys()), deps.Now, deps.Logger), identity.NewSeen()}
+	return &Keys{deps, newKeyring(keystore.New(deps.Redis, prefix.Keys()), deps.Current, deps.Logger), identity.NewSeen()}
 }
 
 // State returns when the store was last read, zero for never, and how the last attempt ended.

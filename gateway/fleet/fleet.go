@@ -32,7 +32,6 @@ type Fleet struct {
 	Report func() admin.Report
 	// Undelivered describes the records that receivers have not taken; nil is none.
 	Undelivered func() []string
-	Now         func() time.Time
 	*view.Current
 }
 

@@ -19,12 +19,12 @@ func running(t *testing.T, store *miniredis.Miniredis, name, version string, now
 	t.Helper()
 	client := redistest.Once(t, store.Addr())
 	report := admin.Report{Revision: "r-" + name, Loaded: *now}
-	current := new(view.Current)
+	current := view.New(func() time.Time { return *now })
 	current.Set(&view.View{Config: new(settings.Config)})
 	current.Config().Limits.Timeout = 10 * time.Second
 	return &Fleet{
 		Redis: client, Key: "running", Instance: name, Version: version, Since: *now, Envoys: func() int { return 3 }, Report: func() admin.Report { return report },
-		Current: current, Now: func() time.Time { return *now },
+		Current: current,
 	}
 }
 

@@ -48,11 +48,8 @@ func Routes() []route.Route {
 	}
 }
 
-// Links makes and reads signed links. All fields are required.
-type Links struct {
-	*view.Current
-	Now func() time.Time
-}
+// Links makes and reads signed links.
+type Links struct{ *view.Current }
 
 // Service answers the routes. All fields are required.
 type Service struct {

@@ -19,7 +19,6 @@ import (
 type Limits struct {
 	Limiter *ratelimit.Limiter
 	*view.Current
-	Now func() time.Time
 }
 
 // show returns the windows in use, and those that are configured and not in use.

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/metric"
@@ -30,13 +29,11 @@ type Calls struct {
 
 	*view.Current
 	store *usage.Store
-	now   func() time.Time
 }
 
 // Deps are the dependencies of Calls. All are required.
 type Deps struct {
 	Redis  redis.Cmdable
-	Now    func() time.Time
 	Logger *slog.Logger
 	Meter  metric.Meter
 	*view.Current
@@ -44,7 +41,7 @@ type Deps struct {
 
 // New makes the recorder of calls of retired interfaces.
 func New(prefix settings.Prefix, deps Deps) (*Calls, error) {
-	c := &Calls{store: usage.NewStore(deps.Redis, prefix.Usage()), Current: deps.Current, now: deps.Now}
+	c := &Calls{store: usage.NewStore(deps.Redis, prefix.Usage()), Current: deps.Current}
 	var err error
 	c.Recorder, err = usage.NewRecorder(usage.Deps{Writer: &unnamed{c.store, deps.Current, deps.Logger, sync.Once{}}, Now: deps.Now, Logger: deps.Logger, Meter: deps.Meter})
 	return c, err
@@ -118,7 +115,7 @@ func (l Rows) Calls(ctx context.Context, org string) ([]admin.LegacyCall, error)
 
 // Brownouts implements admin.Legacy.
 func (l Rows) Brownouts(org string) []admin.Brownout {
-	now, out := l.c.now(), []admin.Brownout{}
+	now, out := l.c.Now(), []admin.Brownout{}
 	for _, o := range l.c.Config().Orgs {
 		for _, dialect := range brownout.Dialect("").Values() {
 			s := brownout.New(o.Brownouts, brownout.Dialect(dialect))

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -29,7 +28,6 @@ type Deps struct {
 	// Access knows the limits and the budgets that a caller's calls count against.
 	Access *access.Access
 	*view.Current
-	Now    func() time.Time
 	Logger *slog.Logger
 }
 

@@ -39,35 +39,11 @@ const (
 	memory = 30 * 24 * time.Hour
 )
 
-// Tokens revokes tokens of issuers.
+// Tokens revokes tokens of issuers: the store, and what this gateway knows of it. Its knowledge is in force whether the store answers or not,
+// and is written back to a store that has lost it.
 type Tokens struct {
-	deps    Deps
-	revoked *revokedTokens
-}
-
-// Deps are the dependencies of Tokens. All are required.
-type Deps struct {
-	Redis redis.Cmdable
-	// Issuers has the keys of issuers, which refuse revoked tokens.
-	Issuers *oidc.Keys
-	Now     func() time.Time
-	*view.Current
-	// Streams are checked again when other tokens are revoked.
-	Streams *filter.Streams
-}
-
-// New returns tokens that are kept below a prefix.
-func New(prefix settings.Prefix, deps Deps) *Tokens {
-	return &Tokens{deps, newRevokedTokens(cas.New[admin.RevokedToken](deps.Redis, prefix.Tokens()), deps.Issuers, deps.Now)}
-}
-
-// revokedTokens is the tokens of issuers that were revoked: the store, and what this
-// gateway knows of it. Its knowledge is in force whether the store answers or not, and
-// is written back to a store that has lost it.
-type revokedTokens struct {
+	deps  Deps
 	store *cas.Store[admin.RevokedToken]
-	keys  *oidc.Keys
-	now   func() time.Time
 
 	mu      sync.Mutex // held while the store is asked; guards what follows
 	read    bool       // whether the store ever was
@@ -75,8 +51,19 @@ type revokedTokens struct {
 	known   map[string]admin.RevokedToken // by id
 }
 
-func newRevokedTokens(store *cas.Store[admin.RevokedToken], keys *oidc.Keys, now func() time.Time) *revokedTokens {
-	return &revokedTokens{store: store, keys: keys, now: now, known: make(map[string]admin.RevokedToken)}
+// Deps are the dependencies of Tokens. All are required.
+type Deps struct {
+	Redis redis.Cmdable
+	// Issuers has the keys of issuers, which refuse revoked tokens.
+	Issuers *oidc.Keys
+	*view.Current
+	// Streams are checked again when other tokens are revoked.
+	Streams *filter.Streams
+}
+
+// New returns tokens that are kept below a prefix.
+func New(prefix settings.Prefix, deps Deps) *Tokens {
+	return &Tokens{deps: deps, store: cas.New[admin.RevokedToken](deps.Redis, prefix.Tokens()), known: make(map[string]admin.RevokedToken)}
 }
 
 // Issuers returns the keys of issuers, which refuse revoked tokens.
@@ -89,22 +76,22 @@ func revokedID(r *admin.RevokedToken) string {
 }
 
 // refresh reads the changes in the store, and reports whether there were any.
-func (r *revokedTokens) refresh(ctx context.Context) (changed bool, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	versions, err := r.store.Versions(ctx, []string{allTokens})
-	if err == nil && (!r.read || versions[allTokens] != r.version) {
-		changed, err = r.load(ctx, versions[allTokens])
+func (t *Tokens) refresh(ctx context.Context) (changed bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	versions, err := t.store.Versions(ctx, []string{allTokens})
+	if err == nil && (!t.read || versions[allTokens] != t.version) {
+		changed, err = t.load(ctx, versions[allTokens])
 	}
-	if err != nil && !r.read {
-		r.keys.Doubt()
+	if err != nil && !t.read {
+		t.deps.Issuers.Doubt()
 	}
 	return changed, err
 }
 
 // load reads the revocations, and writes back those that the store has lost. mu is held.
-func (r *revokedTokens) load(ctx context.Context, version string) (changed bool, err error) {
-	entries, err := r.store.Entries(ctx, allTokens, allTokens)
+func (t *Tokens) load(ctx context.Context, version string) (changed bool, err error) {
+	entries, err := t.store.Entries(ctx, allTokens, allTokens)
 	if err != nil {
 		return false, err
 	}
@@ -112,30 +99,30 @@ func (r *revokedTokens) load(ctx context.Context, version string) (changed bool,
 	for _, e := range entries {
 		next[e.ID] = *e.Record
 	}
-	now := r.now()
-	for id, have := range r.known {
+	now := t.deps.Now()
+	for id, have := range t.known {
 		if got, there := next[id]; there && !have.At.After(got.At) || !have.Until.After(now) {
 			continue
 		}
-		if err := r.write(ctx, have); err != nil {
+		if err := t.write(ctx, have); err != nil {
 			return false, err
 		}
 		next[id], version = have, changedHere
 	}
-	changed = !maps.Equal(r.known, next)
-	r.known, r.version, r.read = next, version, true
-	r.keys.Revoke(r.list())
+	changed = !maps.Equal(t.known, next)
+	t.known, t.version, t.read = next, version, true
+	t.deps.Issuers.Revoke(t.list())
 	return changed, nil
 }
 
 // write stores a revocation, in the place of an earlier one.
-func (r *revokedTokens) write(ctx context.Context, next admin.RevokedToken) error {
+func (t *Tokens) write(ctx context.Context, next admin.RevokedToken) error {
 	id := revokedID(&next)
 	w := cas.Write[admin.RevokedToken]{
-		Record: &next, TTL: max(next.Until.Sub(r.now()), time.Second), Version: true, In: []cas.Index{{Name: allTokens, Most: maxRevoked}},
+		Record: &next, TTL: max(next.Until.Sub(t.deps.Now()), time.Second), Version: true, In: []cas.Index{{Name: allTokens, Most: maxRevoked}},
 	}
 	for {
-		old, err := r.store.Get(ctx, allTokens, id)
+		old, err := t.store.Get(ctx, allTokens, id)
 		if err != nil {
 			return err
 		}
@@ -143,31 +130,31 @@ func (r *revokedTokens) write(ctx context.Context, next admin.RevokedToken) erro
 		if old.Record != nil && !next.At.After(old.Record.At) {
 			return nil
 		}
-		if _, done, err := r.store.Swap(ctx, allTokens, old, w); done || err != nil {
+		if _, done, err := t.store.Swap(ctx, allTokens, old, w); done || err != nil {
 			return err
 		}
 	}
 }
 
 // add revokes, here at once.
-func (r *revokedTokens) add(ctx context.Context, next admin.RevokedToken) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := r.write(ctx, next); err != nil {
+func (t *Tokens) add(ctx context.Context, next admin.RevokedToken) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.write(ctx, next); err != nil {
 		return err
 	}
-	r.known = maps.Clone(r.known)
-	r.known[revokedID(&next)] = next
-	r.version = changedHere
-	r.keys.Revoke(r.list())
+	t.known = maps.Clone(t.known)
+	t.known[revokedID(&next)] = next
+	t.version = changedHere
+	t.deps.Issuers.Revoke(t.list())
 	return nil
 }
 
 // list has the revocations, as the verifiers want them. mu is held.
-func (r *revokedTokens) list() []oidc.Revocation {
-	list := make([]oidc.Revocation, 0, len(r.known))
-	for _, t := range r.known {
-		list = append(list, oidc.Revocation{Issuer: t.Issuer, Token: t.Token, Subject: t.Subject, At: t.At})
+func (t *Tokens) list() []oidc.Revocation {
+	list := make([]oidc.Revocation, 0, len(t.known))
+	for _, r := range t.known {
+		list = append(list, oidc.Revocation{Issuer: r.Issuer, Token: r.Token, Subject: r.Subject, At: r.At})
 	}
 	return list
 }
@@ -175,7 +162,7 @@ func (r *revokedTokens) list() []oidc.Revocation {
 // Refresh reads which tokens were revoked, and ends the streams of those that are
 // now.
 func (t *Tokens) Refresh(ctx context.Context) error {
-	changed, err := t.revoked.refresh(ctx)
+	changed, err := t.refresh(ctx)
 	if changed {
 		t.deps.Streams.Recheck()
 	}
@@ -216,14 +203,13 @@ func (t *Tokens) Rows() Rows { return Rows{t} }
 
 // Revoked implements admin.Tokens.
 func (a Rows) Revoked(ctx context.Context) ([]admin.RevokedToken, error) {
-	r := a.t.revoked
 	if err := a.t.Refresh(ctx); err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := r.now()
-	list := slices.Collect(maps.Values(r.known))
+	a.t.mu.Lock()
+	defer a.t.mu.Unlock()
+	now := a.t.deps.Now()
+	list := slices.Collect(maps.Values(a.t.known))
 	list = slices.DeleteFunc(list, func(t admin.RevokedToken) bool { return !t.Until.After(now) })
 	slices.SortFunc(list, func(a, b admin.RevokedToken) int {
 		return cmp.Or(a.At.Compare(b.At), strings.Compare(a.Issuer+a.Token+a.Subject, b.Issuer+b.Token+b.Subject))
@@ -245,7 +231,7 @@ func (a Rows) Revoke(ctx context.Context, issuer, token, subject, by string) (ad
 	}
 	now := a.t.deps.Now().UTC().Truncate(time.Second)
 	next := admin.RevokedToken{Issuer: c.URL, Token: token, Subject: subject, At: now, By: by, Until: now.Add(max(memory, c.Lasts()))}
-	err = a.t.revoked.add(ctx, next)
+	err = a.t.add(ctx, next)
 	if errors.Is(err, cas.ErrFull) {
 		return next, row.RefusedError{Status: http.StatusConflict, Reason: "10000 revocations are kept, as many as there may be: revoke by subject, or take the issuer out of the configuration"}
 	}

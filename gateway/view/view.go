@@ -2,6 +2,7 @@ package view
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -18,9 +19,18 @@ type View struct {
 	Moves map[string][]string
 }
 
-// Current is the view in force, which a reload replaces. The zero value has none. Its methods each load the view: a caller that needs two facts
-// of one configuration loads it once. Current is safe for concurrent use.
-type Current struct{ view atomic.Pointer[View] }
+// Current is the view in force, which a reload replaces, and the clock by which the gateway works. Its methods each load the view: a caller
+// that needs two facts of one configuration loads it once. Current is safe for concurrent use.
+type Current struct {
+	view atomic.Pointer[View]
+	now  func() time.Time
+}
+
+// New returns a Current that has a clock and no view yet.
+func New(now func() time.Time) *Current { return &Current{now: now} }
+
+// Now returns the time by the clock of the gateway.
+func (c *Current) Now() time.Time { return c.now() }
 
 // Load returns the view in force, nil before the first.
 func (c *Current) Load() *View { return c.view.Load() }

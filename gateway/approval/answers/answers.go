@@ -27,7 +27,6 @@ const (
 type Rows struct {
 	Store *approval.Store
 	*view.Current
-	Now func() time.Time
 }
 
 // List implements admin.Approvals.
