@@ -35,6 +35,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/retired"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/tenants"
@@ -53,7 +54,7 @@ import (
 
 // New compiles cfg. It neither dials nor listens; Run does.
 func New(cfg settings.Config, deps Deps) (*Gateway, error) {
-	g := &Gateway{deps: deps, api: deps.API, view: new(view.Current), swapped: make(chan struct{}, 1), status: new(admin.Status)}
+	g := &Gateway{deps: deps, api: deps.API, view: new(view.Current), swapped: make(chan struct{}, 1), status: new(fleet.Status)}
 	var err error
 	if g.api == nil {
 		if g.api, err = schema.Load(); err != nil {
@@ -156,6 +157,12 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
+	sources := g.adminDeps()
+	sources.Features = g.operators().rows()
+	g.rows = sources.Rows()
+	g.selfService = selfservice.New(selfservice.Deps{
+		Rows: g.rows, Limits: g.access.Limits, Budgets: g.access.Budgets, Current: g.view, Now: deps.Now, Logger: deps.Logger,
+	})
 	if err := g.Swap(cfg); err != nil {
 		g.engines.Close()
 		g.audit.Close()
@@ -168,18 +175,18 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 // newDecisions makes the store and the explanations of decisions, and the list of gateways that have them.
 func (g *Gateway) newDecisions(cfg *settings.Config) (err error) {
 	g.fleet = &fleet.Fleet{
-		Redis: g.deps.Redis, Key: cfg.Redis.Prefix.Running(), Instance: g.name, Version: g.deps.Version, Report: g.status.Report,
+		Redis: g.deps.Redis, Key: cfg.Redis.Prefix.Running(), Instance: g.name, Version: g.deps.Version, Status: g.status,
 		Undelivered: func() []string { return slices.Concat(g.decisions.Undelivered(), g.audit.Undelivered()) },
-		Since:       g.deps.Now(), Envoys: func() int { return len(g.envoys.Nodes()) },
+		Since:       g.deps.Now(), Envoys: func() int { return len(g.envoys.Nodes()) }, Groups: func() []xds.GroupStatus { return g.envoys.Groups() }, Policies: g.policyStatus,
 		Current: g.view, Now: g.deps.Now,
 	}
 	g.revisions = &revisions.Revisions{
 		Journal: revisions.NewJournal(g.deps.Redis, cfg.Redis.Prefix), Gateway: g.name, Version: g.deps.Version,
-		Current: g.view, Loaded: func() time.Time { return g.status.Report().Loaded }, File: g.deps.File,
+		Current: g.view, File: g.deps.File,
 	}
 	g.decisions, err = decisions.New(cfg, decisions.Deps{
 		Redis: g.deps.Redis, Now: g.deps.Now, Logger: g.deps.Logger, Meter: g.meter(), PolicyMeter: g.deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/policies"),
-		Go: g.background.Go, Stdout: g.deps.Stdout, Also: g.deps.Decisions, Current: g.view, Chain: func() *filter.Chain { return g.pipeline().Chain },
+		Go: g.background.Go, Stdout: g.deps.Stdout, Also: g.deps.Decisions, Current: g.view, Chain: func() *filter.Chain { return g.pipeline().Chain }, Draining: g.status.Drains(),
 	})
 	g.questions = &questions.Questions{
 		Current: g.view, DryRun: g.dryRun, Account: g.account, Catalog: g.catalog, API: g.api, Now: g.deps.Now,

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/tenants"
 )
 
 // agent is how the gateway names itself to the platform.
@@ -141,8 +142,10 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
+	v := callers.View(cfg, legacy.Moves())
+	v.Loaded = g.deps.Now()
 	return &state{
-		View:     callers.View(cfg, legacy.Moves()),
+		View:     v,
 		callers:  callers,
 		pipeline: &filter.Pipeline{Chain: chain, Ports: ports, Callers: callers.Callers, Table: table, Balanced: cfg.BalancedDomain(), Authorization: client.Authorization, Credential: client.Credential, Revision: cfg.Revision},
 		reader:   reader,
@@ -150,7 +153,6 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		runs:     runs,
 		engine:   engine,
 		legacy:   legacy,
-		admins:   admins.WithIssuers(cfg.Admin.Issuers, g.issuerKeys),
-		loaded:   g.deps.Now(),
+		admins:   admins.WithIssuers(cfg.Admin.Issuers, g.issuerKeys).Over(tenants.List(cfg)),
 	}, nil
 }

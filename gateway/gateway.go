@@ -37,6 +37,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/retired"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
@@ -145,11 +146,13 @@ type Gateway struct {
 	audit        *ship.Shipping
 	envoys       *xds.Server
 	listeners    *listen.Listeners
+	rows         []row.Row // of the admin listener
+	selfService  *selfservice.Service
 	engines      *engines.Engines
 	view         *view.Current // what is in force, for the parts that outlive configurations
 	current      atomic.Pointer[state]
 	swapped      chan struct{} // tells Run of a new state
-	status       *admin.Status
+	status       *fleet.Status
 
 	changing sync.Mutex       // held while current is swapped; guards the fields below
 	started  *settings.Config // of the process: settings that require a restart are compared with it
@@ -167,7 +170,6 @@ type state struct {
 	engine   *policies.Engine
 	legacy   *dialects.Dialects
 	admins   *admin.Directory
-	loaded   time.Time
 }
 
 // job asks the platform for the outcome of a hold's job.
@@ -187,18 +189,8 @@ func (g *Gateway) engine() *policies.Engine {
 	return nil
 }
 
-// inForce shows the configuration in force to operators.
-func (g *Gateway) inForce(org string) (*admin.InForce, error) {
-	cfg, loaded := g.view.Config(), g.status.Report().Loaded
-	text, err := cfg.Show(org)
-	if err == nil && text == nil {
-		err = row.ErrNoOrg
-	}
-	return &admin.InForce{Revision: cfg.Revision, Loaded: loaded, Org: org, YAML: string(text)}, err
-}
-
 // policyStatus tells how the policies in force are doing.
-func (g *Gateway) policyStatus() []admin.PolicyStatus {
+func (g *Gateway) policyStatus() []engines.PolicyStatus {
 	return engines.Status(g.engine(), g.view.Org, g.catalog)
 }
 

@@ -37,16 +37,9 @@ func (g *Gateway) localAnswers(files []reference.File) map[string]filter.Respond
 	for _, r := range callers.Routes() {
 		answers[r.ID] = g.keys.Answer
 	}
-	maps.Copy(answers, g.selfService().Answers())
+	maps.Copy(answers, g.selfService.Answers())
 	for _, f := range files {
 		answers["docs:"+f.Path] = filter.Document(f.Header, f.Body)
 	}
 	return answers
-}
-
-// selfService answers callers about themselves.
-func (g *Gateway) selfService() *selfservice.Service {
-	return selfservice.New(selfservice.Deps{
-		Rows: g.adminDeps().Rows(), Limits: g.access.Limits, Budgets: g.access.Budgets, Current: g.view, Now: g.deps.Now, Logger: g.deps.Logger,
-	})
 }

@@ -39,7 +39,7 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 	old := g.current.Swap(next)
 	g.view.Set(next.View)
 	g.issuerKeys.Retain(next.pipeline.Callers.Directory.Verifier(), next.admins.Verifier())
-	g.status.Loaded(next.loaded, cfg.Revision, restart, cfg.Refused)
+	g.status.Loaded(next.Loaded, cfg.Revision, restart, cfg.Refused)
 	g.apply(&cfg)
 	if g.audit.Log != nil {
 		if err := g.audit.Log.Loaded(cfg.Revision); err != nil {
@@ -111,7 +111,9 @@ func (g *Gateway) applyKeys(changed map[string][]string) {
 	callers, err := g.keys.With(next.callers, changed)
 	if err == nil {
 		next.callers, pipeline.Callers = callers, callers.Callers
-		next.pipeline, next.View = &pipeline, callers.View(next.Config, next.Moves)
+		v := callers.View(next.Config, next.Moves)
+		v.Loaded = next.Loaded
+		next.pipeline, next.View = &pipeline, v
 		g.current.Store(&next)
 		g.view.Set(next.View)
 	}
