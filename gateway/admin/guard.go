@@ -180,7 +180,7 @@ func (g *Guard) Reply(ctx context.Context, r *row.Row, s row.Scope, values url.V
 	if err != nil {
 		return nil, err
 	}
-	if org != "" && r.About == row.OfOrg {
+	if org != values.Get("org") && r.About == row.OfOrg {
 		values.Set("org", org)
 	}
 	if !r.Changes {
