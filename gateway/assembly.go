@@ -4,28 +4,26 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/x509"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/oklog/ulid/v2"
-	"golang.org/x/sync/semaphore"
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/tollgate-dev/tollgate/gateway/access"
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/audit/ship"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
-	"github.com/tollgate-dev/tollgate/gateway/dialects"
 	"github.com/tollgate-dev/tollgate/gateway/engines"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/fleet"
 	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
 	"github.com/tollgate-dev/tollgate/gateway/keep"
+	"github.com/tollgate-dev/tollgate/gateway/limits"
 	"github.com/tollgate-dev/tollgate/gateway/listen"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
@@ -35,18 +33,15 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/retired"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
-	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/gateway/tokens"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
-	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/spend"
-	"github.com/tollgate-dev/tollgate/ratelimit"
-	"github.com/tollgate-dev/tollgate/ratelimit/metrics"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/translate"
 	translatestore "github.com/tollgate-dev/tollgate/translate/redisstore"
@@ -54,192 +49,246 @@ import (
 
 // New compiles cfg. It neither dials nor listens; Run does.
 func New(cfg settings.Config, deps Deps) (*Gateway, error) {
-	g := &Gateway{deps: deps, api: deps.API, view: new(view.Current), swapped: make(chan struct{}, 1), status: new(fleet.Status)}
-	var err error
-	if g.api == nil {
-		if g.api, err = schema.Load(); err != nil {
-			return nil, err
-		}
-	}
-	if g.runs, err = schema.LoadRun(); err != nil {
-		return nil, err
-	}
-	g.bodies, g.keyless, g.lists = filter.NewMemory(cfg.Run.Memory), filter.NewMemory(keylessMemory), filter.NewMemory(listsMemory)
-	g.webSockets = semaphore.NewWeighted(cfg.Run.WebSockets)
-	g.gate = overload.New(cfg.Overload)
-	telemetry.MeasureGate(g.meter(), g.gate)
-	if g.recorder, err = telemetry.NewRecorder(deps.Logger, deps.Providers.Tracer(), deps.Providers.Meter(), deps.Now); err != nil {
-		return nil, err
-	}
-	if g.store, err = redisstore.New(deps.Redis, redisstore.Config{Prefix: cfg.Redis.Prefix.Limits(), Recovery: cfg.Limits.Recovery}); err != nil {
-		return nil, fmt.Errorf("limits: %w", err)
-	}
-	g.scripts = groupcommit.New(deps.Redis)
-	quota := cfg.Limits.Config
-	g.name = cmp.Or(cfg.Instance, deps.Instance, rand.Text())
-	quota.Gateway = g.name
-	if g.limitMetrics, err = metrics.New(deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/ratelimit")); err != nil {
-		return nil, fmt.Errorf("limits: %w", err)
-	}
-	g.limiter, err = ratelimit.New(quota, ratelimit.Deps{Store: money.Proving{Store: g.store, Prove: func(ctx context.Context) error { return g.money.Prove(ctx) }}, Clock: clock(deps.Now), Logger: deps.Logger, Timed: g.limitMetrics.Timed})
-	if err == nil {
-		err = g.limitMetrics.Follow(g.limiter)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("limits: %w", err)
-	}
-	failures, err := ratelimit.NewAddressLimiter(cfg.Limits.Anonymous, clock(deps.Now))
+	k, err := newKit(&cfg, deps)
 	if err != nil {
 		return nil, err
 	}
-	keyless, err := ratelimit.NewAddressLimiter(cfg.Legacy.Keyless.Limit, clock(deps.Now))
+	policies := &engines.Engines{Logger: deps.Logger, Changed: k.streams.Recheck, Isolate: deps.Isolate, Arriving: k.reconsider}
+	prices, err := k.newCatalog(policies)
 	if err != nil {
 		return nil, err
 	}
-	if g.attempts, err = ratelimit.NewAddressLimiter(ratelimit.DefaultAddressConfig(), clock(deps.Now)); err != nil {
-		return nil, err
-	}
-	g.guard = filter.NewGuard(failures, keyless, cfg.Limits.AnonymousExempt)
-	if g.shares, err = ratelimit.NewUpstream(cfg.Limits.FairShare, clock(deps.Now)); err != nil {
-		return nil, err
-	}
-	if g.catalog, err = catalog.New(cfg.Catalog, catalog.Deps{Fetcher: prices{g}, Now: deps.Now, Logger: deps.Logger}); err != nil {
-		return nil, fmt.Errorf("catalog: %w", err)
-	}
-	g.access = access.New(access.Deps{
-		API: g.api, Catalog: g.catalog, Limiter: g.limiter, Engine: g.engine, Current: g.view, Now: deps.Now,
-		Entries: func(org string) []policies.Entry { return tenants.Entries(g.view.Config(), org) },
-		Balances: func(ctx context.Context, org string, owner spend.Owner) (spend.State, error) {
-			return g.money.Ledger.Store.Balances(ctx, org, owner)
-		},
-	})
-	g.background.Logger = deps.Logger
-	g.newSupervisor()
-	g.dialects = translate.Deps{Now: deps.Now, Sleep: deps.Sleep, Store: translatestore.New(g.scripts, cfg.Redis.Prefix.Legacy()), Logger: deps.Logger}.WithDefaults()
-	g.streams = filter.NewStreams(g.streamAllowed)
-	g.engines = &engines.Engines{Logger: deps.Logger, Changed: g.streams.Recheck, Isolate: deps.Isolate, Arriving: g.reconsider}
-	g.issuerKeys = oidc.NewKeys(deps.Now, deps.Logger)
-	g.keys = callers.New(cfg.Redis.Prefix, callers.Deps{
-		Redis: deps.Redis, Now: deps.Now, Logger: deps.Logger, Issuers: g.issuerKeys, Current: g.view, Apply: g.applyKeys,
-		Tokens:  func(ctx context.Context) error { return g.tokens.Refresh(ctx) },
-		Tenants: func(cfg *settings.Config) (map[string]*filter.Tenant, error) { return tenants.New(cfg, g.api, g.runs) },
-		Callers: func() *callers.Callers { return g.current.Load().callers },
-	})
-	g.tokens = tokens.New(cfg.Redis.Prefix, tokens.Deps{Redis: deps.Redis, Issuers: g.issuerKeys, Now: deps.Now, Current: g.view, Changed: g.streams.Recheck})
-	g.approvals = approval.New(g.scripts, cfg.Redis.Prefix.Approvals())
-	if err := g.newDecisions(&cfg); err != nil {
-		return nil, err
-	}
-	if g.audit, err = ship.Open(&cfg.Audit, ship.Deps{Now: deps.Now, Logger: deps.Logger, Providers: deps.Providers, Meter: g.meter()}); err != nil {
-		return nil, err
-	}
-	g.newMoney(&cfg)
-	g.retired, err = retired.New(cfg.Redis.Prefix, retired.Deps{
-		Redis: deps.Redis, Now: deps.Now, Logger: deps.Logger, Meter: deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/translate/usage"),
-		Current: g.view,
-	})
+	issuers := oidc.NewKeys(deps.Now, deps.Logger)
+	revoked := tokens.New(cfg.Redis.Prefix, tokens.Deps{Redis: deps.Redis, Issuers: issuers, Now: deps.Now, Current: k.view, Changed: k.streams.Recheck})
+	keys := k.newKeys(issuers, revoked)
+	decided, recorded, err := k.newLogs()
 	if err != nil {
 		return nil, err
 	}
-	g.dialects.Counted = g.money.GPUs
-	g.listeners = &listen.Listeners{
-		Current:     g.view,
-		Signers:     func() *x509.CertPool { return g.pipeline().Callers.Directory.Signers() },
-		Revocations: func() map[string]time.Time { return g.pipeline().Callers.Directory.Revocations() },
-		Now:         deps.Now, Logger: deps.Logger, Refused: g.recorder.Refused, End: g.streams.End,
-	}
-	g.listeners.Measure(g.meter())
-	measureSources(g.meter(), deps.Now, g.sources)
-	g.envoys, err = xds.NewServer(xds.Deps{
-		Logger: deps.Logger, Meter: deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/gateway/xds"), Now: deps.Now,
-		Token: func() string { return g.view.Config().Envoy.XDS.Token.Reveal() },
-	})
+	approvals, links := approval.New(k.scripts, cfg.Redis.Prefix.Approvals()), keep.Links{Current: k.view, Now: deps.Now}
+	told, intents, ledger := k.newLedger(prices, decided, recorded, approvals, links)
+	counts, err := k.newCounts(ledger)
 	if err != nil {
 		return nil, err
 	}
+	allowed := k.newAccess(prices, counts, ledger)
+	envoys, err := k.newEnvoys()
+	if err != nil {
+		return nil, err
+	}
+	legacy, err := retired.New(cfg.Redis.Prefix, retired.Deps{Redis: deps.Redis, Now: deps.Now, Logger: deps.Logger, Meter: k.meterOf("translate/usage"), Current: k.view})
+	if err != nil {
+		return nil, err
+	}
+	g := &Gateway{
+		kit: *k, counts: counts, catalog: prices, money: ledger, intents: intents, alerts: told, approvals: approvals,
+		keys: keys, issuerKeys: issuers, tokens: revoked, retired: legacy, decisions: decided, access: allowed, audit: recorded, envoys: envoys, engines: policies,
+		keep: &keep.Service{Links: links, Refused: allowed.Refused, Updates: explain.UpdatesOf(k.api)},
+		room: filter.NewRoom(cfg.Run.Memory, cfg.Run.WebSockets), gate: overload.New(cfg.Overload),
+		questions: k.newQuestions(prices, ledger, explain.DryRun{Counted: counts.Limiter.Show, Approval: approvals.Get}),
+		fleet:     k.newFleet(prices, decided, recorded, envoys), revisions: k.newRevisions(), listeners: k.newListeners(),
+		dialects: k.newDialects(ledger),
+	}
+	telemetry.MeasureGate(k.meter, g.gate)
 	sources := g.adminDeps()
 	sources.Features = g.operators().rows()
 	g.rows = sources.Rows()
-	g.selfService = selfservice.New(selfservice.Deps{
-		Rows: g.rows, Limits: g.access.Limits, Budgets: g.access.Budgets, Current: g.view, Now: deps.Now, Logger: deps.Logger,
-	})
+	g.features = g.listFeatures()
+	telemetry.MeasureSources(k.meter, deps.Now, g.sources)
 	if err := g.Swap(cfg); err != nil {
-		g.engines.Close()
-		g.audit.Close()
-		g.money.Journal.Close()
+		g.closeFiles()
 		return nil, err
 	}
 	return g, nil
 }
 
-// newDecisions makes the store and the explanations of decisions, and the list of gateways that have them.
-func (g *Gateway) newDecisions(cfg *settings.Config) (err error) {
-	g.fleet = &fleet.Fleet{
-		Redis: g.deps.Redis, Key: cfg.Redis.Prefix.Running(), Instance: g.name, Version: g.deps.Version, Status: g.status,
-		Undelivered: func() []string { return slices.Concat(g.decisions.Undelivered(), g.audit.Undelivered()) },
-		Since:       g.deps.Now(), Envoys: func() int { return len(g.envoys.Nodes()) }, Groups: func() []xds.GroupStatus { return g.envoys.Groups() }, Policies: g.policyStatus,
-		Current: g.view, Now: g.deps.Now,
-	}
-	g.revisions = &revisions.Revisions{
-		Journal: revisions.NewJournal(g.deps.Redis, cfg.Redis.Prefix), Gateway: g.name, Version: g.deps.Version,
-		Current: g.view, File: g.deps.File,
-	}
-	g.decisions, err = decisions.New(cfg, decisions.Deps{
-		Redis: g.deps.Redis, Now: g.deps.Now, Logger: g.deps.Logger, Meter: g.meter(), PolicyMeter: g.deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/policies"),
-		Go: g.background.Go, Stdout: g.deps.Stdout, Also: g.deps.Decisions, Current: g.view, Chain: func() *filter.Chain { return g.pipeline().Chain }, Draining: g.status.Drains(),
-	})
-	g.questions = &questions.Questions{
-		Current: g.view, DryRun: g.dryRun, Account: g.account, Catalog: g.catalog, API: g.api, Now: g.deps.Now,
-		Decide: func(ctx context.Context, org string, in *policies.Input) (policies.Decision, error) {
-			return g.current.Load().engine.Decide(ctx, org, in)
-		},
-		Owners: func(ctx context.Context, org string, ids []string) ([]spend.Owner, error) {
-			return g.money.Ledger.Owners(ctx, org, ids)
-		},
-	}
-	return err
+// kit is what the parts of a gateway are made with.
+type kit struct {
+	deps       Deps
+	cfg        *settings.Config // of the start
+	name       string           // among those that share the store
+	api        *schema.API
+	runs       *schema.API // of the run interface
+	meter      metric.Meter
+	recorder   *telemetry.Recorder
+	store      *redisstore.Store
+	scripts    *groupcommit.Client // groups calls to Redis
+	background *tasks.Group        // work that may outlive its requests
+	tasks      *tasks.Supervisor
+	streams    *filter.Streams
+	current    *current
+	view       *view.Current // of current
 }
 
-// dryRun returns a dry run of the configuration in force.
-func (g *Gateway) dryRun() (*explain.DryRun, error) {
-	now := g.current.Load()
-	// Resources of a dry run must not be remembered.
-	legacy, err := dialects.New(now.Config, translate.Deps{Now: g.deps.Now}.WithDefaults(), nil)
-	if err != nil {
+// newKit makes a kit. Its current has no state yet.
+func newKit(cfg *settings.Config, deps Deps) (_ *kit, err error) {
+	k := &kit{
+		deps: deps, cfg: cfg, name: cmp.Or(cfg.Instance, deps.Instance, rand.Text()), api: deps.API,
+		scripts: groupcommit.New(deps.Redis), background: &tasks.Group{Logger: deps.Logger}, current: &current{swapped: make(chan struct{}, 1)},
+	}
+	k.meter, k.view = k.meterOf("gateway"), &k.current.view
+	k.tasks = newSupervisor(deps.Logger, k.meter)
+	k.streams = filter.NewStreams(func(s filter.Stream) (time.Duration, bool) { return k.current.allows(s, deps.Now()) })
+	if k.api == nil {
+		if k.api, err = schema.Load(); err != nil {
+			return nil, err
+		}
+	}
+	if k.runs, err = schema.LoadRun(); err != nil {
 		return nil, err
 	}
-	return &explain.DryRun{
-		Pipeline: now.pipeline, Translators: legacy.Translators(),
-		Counted: g.limiter.Show, Reads: filter.ReadsOf(g.api), Reader: now.reader,
-		Ledger: g.money.Ledger.Store.Show, Approval: g.approvals.Get, Entries: func(org string) []policies.Entry { return tenants.Entries(now.Config, org) }, Decide: now.engine.Decide, Now: g.deps.Now,
-	}, nil
+	if k.recorder, err = telemetry.NewRecorder(deps.Logger, deps.Providers.Tracer(), deps.Providers.Meter(), deps.Now); err != nil {
+		return nil, err
+	}
+	if k.store, err = redisstore.New(deps.Redis, redisstore.Config{Prefix: cfg.Redis.Prefix.Limits(), Recovery: cfg.Limits.Recovery}); err != nil {
+		return nil, fmt.Errorf("limits: %w", err)
+	}
+	return k, nil
 }
 
-// newMoney makes the ledger and the receivers of its findings.
-func (g *Gateway) newMoney(cfg *settings.Config) {
-	g.keep = &keep.Service{
-		Current: g.view, Now: g.deps.Now, Refused: g.access.Refused,
-		Updates: explain.UpdatesOf(g.api),
+// meterOf returns the meter of the instruments of a package.
+func (k *kit) meterOf(pkg string) metric.Meter {
+	return k.deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/" + pkg)
+}
+
+// newCatalog makes the price lists.
+func (k *kit) newCatalog(policies *engines.Engines) (*catalog.Catalog, error) {
+	c, err := catalog.New(k.cfg.Catalog, catalog.Deps{Fetcher: prices{k.current, policies}, Now: k.deps.Now, Logger: k.deps.Logger})
+	if err != nil {
+		return nil, fmt.Errorf("catalog: %w", err)
 	}
-	g.alerts = &alerts.Alerts{
-		Current: g.view, Logger: g.deps.Logger, Now: g.deps.Now, Go: g.background.Go, Meter: g.meter(), KeepLink: g.keep.Link,
-		Weekly: func(ctx context.Context, org, team string, to time.Time) (*admin.Weekly, error) {
-			return g.adminDeps().Weekly(ctx, org, team, to)
-		},
-		Approvals: g.approvals, Notices: func() spend.Notices { return g.money.Notices }, Told: alerts.NewTold(g.deps.Redis, cfg.Redis.Prefix),
+	return c, nil
+}
+
+// prices reads price lists with the credentials in force. It holds the first list of an organisation against its policies, which were loaded
+// before.
+type prices struct {
+	*current
+	policies *engines.Engines
+}
+
+// Lists implements catalog.Fetcher.
+func (p prices) Lists(ctx context.Context, org string, last *catalog.Snapshot) (catalog.Lists, error) {
+	now := p.Load()
+	l, err := now.account.Catalog(ctx, org)
+	if o := now.Orgs[org]; err == nil && o != nil {
+		l = o.Prices.Apply(l)
+		if last == nil {
+			p.policies.TellUnlisted(o, catalog.NewSnapshot(l, catalog.Rates{}, time.Time{}))
+		}
 	}
-	self := spend.Holder{Incarnation: ulid.Make().String(), Gateway: cmp.Or(cfg.Instance, g.deps.Instance)}
-	g.intents = once.NewDesk(g.scripts, cfg.Redis.Prefix.Intents(), self.Incarnation, g.background.Go, g.deps.Logger)
-	peers := g.store.Alive
-	if cfg.Redis.Embedded {
+	return l, err
+}
+
+// newKeys makes the keys of callers.
+func (k *kit) newKeys(issuers *oidc.Keys, revoked *tokens.Tokens) *callers.Keys {
+	return callers.New(k.cfg.Redis.Prefix, callers.Deps{
+		Redis: k.deps.Redis, Now: k.deps.Now, Logger: k.deps.Logger, Issuers: issuers, Tokens: revoked.Refresh, Current: k.view,
+		Tenants: func(cfg *settings.Config) (map[string]*filter.Tenant, error) { return tenants.New(cfg, k.api, k.runs) },
+		Callers: k.current.callers, Apply: k.changeCallers,
+	})
+}
+
+// newLogs opens the logs of decisions and of changes.
+func (k *kit) newLogs() (*decisions.Decisions, *ship.Shipping, error) {
+	decided, err := decisions.New(k.cfg, decisions.Deps{
+		Redis: k.deps.Redis, Now: k.deps.Now, Logger: k.deps.Logger, Meter: k.meter, PolicyMeter: k.meterOf("policies"),
+		Go: k.background.Go, Stdout: k.deps.Stdout, Also: k.deps.Decisions, Current: k.view, Chain: k.current.chain, Draining: k.current.status.Drains(),
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	recorded, err := ship.Open(&k.cfg.Audit, ship.Deps{Now: k.deps.Now, Logger: k.deps.Logger, Providers: k.deps.Providers, Meter: k.meter})
+	return decided, recorded, err
+}
+
+// newLedger makes the ledger, with the alerts that follow from it and the desk of calls that must not be made twice.
+func (k *kit) newLedger(prices *catalog.Catalog, decided *decisions.Decisions, recorded *ship.Shipping, approvals *approval.Store, links keep.Links) (*alerts.Alerts, *once.Desk, *money.Money) {
+	accounts := money.NewAccounts(k.cfg, k.scripts, k.view)
+	told := &alerts.Alerts{
+		Current: k.view, Logger: k.deps.Logger, Now: k.deps.Now, Go: k.background.Go, Meter: k.meter, KeepLink: links.Link,
+		Approvals: approvals, Notices: accounts, Told: alerts.NewTold(k.deps.Redis, k.cfg.Redis.Prefix),
+	}
+	self := spend.Holder{Incarnation: ulid.Make().String(), Gateway: cmp.Or(k.cfg.Instance, k.deps.Instance)}
+	intents := once.NewDesk(k.scripts, k.cfg.Redis.Prefix.Intents(), self.Incarnation, k.background.Go, k.deps.Logger)
+	peers := k.store.Alive
+	if k.cfg.Redis.Embedded {
 		peers = nil
 	}
-	g.intents.Follow(g.name, peers)
-	g.money = money.New(cfg, self, money.Deps{
-		Intents: g.intents.Store(),
-		Scripts: g.scripts, Now: g.deps.Now, Logger: g.deps.Logger, Meter: g.meter(), Go: g.background.Go, Gateway: g.name, Alone: cfg.Redis.Embedded, Limits: g.store, Catalog: g.catalog,
-		State: g.deps.State,
-		Audit: g.audit.Log, Alerts: g.alerts, Did: g.decisions.Did, Job: g.job, Claim: once.ClaimFor(g.intents), Dead: g.intents.Dead,
-		Current: g.view, Account: g.account,
+	intents.Follow(k.name, peers)
+	return told, intents, money.New(k.cfg, self, money.Deps{
+		Accounts: accounts, Intents: intents.Store(), Claim: once.ClaimFor(intents), Dead: intents.Dead,
+		Scripts: k.scripts, Now: k.deps.Now, Logger: k.deps.Logger, Meter: k.meter, Go: k.background.Go, Gateway: k.name, Alone: k.cfg.Redis.Embedded, Limits: k.store,
+		Catalog: prices, State: k.deps.State, Audit: recorded.Log, Alerts: told, Did: decided.Did, Job: k.current.job, Current: k.view, Account: k.current.account,
 	})
+}
+
+// newCounts makes the counters of calls. They prove which ledgers the store has lost before they restore their counts.
+func (k *kit) newCounts(ledger *money.Money) (*limits.Counts, error) {
+	return limits.New(k.cfg, limits.Deps{
+		Store: money.Proving{Store: k.store, Prove: ledger.Prove}, Now: k.deps.Now, Logger: k.deps.Logger, Meter: k.meterOf("ratelimit"), Gateway: k.name,
+	})
+}
+
+// newAccess makes the answers about what callers may do.
+func (k *kit) newAccess(prices *catalog.Catalog, counts *limits.Counts, ledger *money.Money) *access.Access {
+	return access.New(access.Deps{
+		API: k.api, Catalog: prices, Limiter: counts.Limiter, Balances: ledger.Ledger.Store.Balances,
+		Engine: k.current.engine, Entries: k.current.entries, Current: k.view, Now: k.deps.Now,
+	})
+}
+
+// newQuestions makes the answers about hypothetical requests, by dry runs that begin as dry.
+func (k *kit) newQuestions(prices *catalog.Catalog, ledger *money.Money, dry explain.DryRun) *questions.Questions {
+	dry.Reads, dry.Ledger, dry.Now = filter.ReadsOf(k.api), ledger.Ledger.Store.Show, k.deps.Now
+	return &questions.Questions{
+		Current: k.view, DryRun: func() (*explain.DryRun, error) { return k.current.dryRun(dry) }, Account: k.current.account, Decide: k.current.decide,
+		Catalog: prices, API: k.api, Now: k.deps.Now,
+		Owners: func(ctx context.Context, org string, ids []string) ([]spend.Owner, error) {
+			return ledger.Ledger.Owners(ctx, org, ids)
+		},
+	}
+}
+
+// newEnvoys makes the server of configurations for Envoys.
+func (k *kit) newEnvoys() (*xds.Server, error) {
+	return xds.NewServer(xds.Deps{
+		Logger: k.deps.Logger, Meter: k.meterOf("gateway/xds"), Now: k.deps.Now, Token: func() string { return k.view.Config().Envoy.XDS.Token.Reveal() },
+	})
+}
+
+// newFleet makes the list of the gateways that share the store.
+func (k *kit) newFleet(prices *catalog.Catalog, decided *decisions.Decisions, recorded *ship.Shipping, envoys *xds.Server) *fleet.Fleet {
+	return &fleet.Fleet{
+		Redis: k.deps.Redis, Key: k.cfg.Redis.Prefix.Running(), Instance: k.name, Version: k.deps.Version, Since: k.deps.Now(),
+		Status: &k.current.status, Policies: func() []engines.PolicyStatus { return engines.Status(k.current.engine(), k.view.Org, prices) },
+		Envoys: func() int { return len(envoys.Nodes()) }, Groups: envoys.Groups, Current: k.view, Now: k.deps.Now,
+		Undelivered: func() []string { return slices.Concat(decided.Undelivered(), recorded.Undelivered()) },
+	}
+}
+
+// newRevisions makes the list of the configurations that were in force.
+func (k *kit) newRevisions() *revisions.Revisions {
+	return &revisions.Revisions{
+		Journal: revisions.NewJournal(k.deps.Redis, k.cfg.Redis.Prefix), Gateway: k.name, Version: k.deps.Version, Current: k.view,
+		File: k.deps.File,
+	}
+}
+
+// newListeners makes the listeners for callers and operators.
+func (k *kit) newListeners() *listen.Listeners {
+	ls := &listen.Listeners{
+		Current: k.view, Signers: k.current.signers, Revocations: k.current.revocations,
+		Now: k.deps.Now, Logger: k.deps.Logger, Refused: k.recorder.Refused, End: k.streams.End,
+	}
+	ls.Measure(k.meter)
+	return ls
+}
+
+// newDialects makes what the translators of v1 and GraphQL work with.
+func (k *kit) newDialects(ledger *money.Money) translate.Deps {
+	d := translate.Deps{
+		Now: k.deps.Now, Sleep: k.deps.Sleep, Store: translatestore.New(k.scripts, k.cfg.Redis.Prefix.Legacy()), Logger: k.deps.Logger, Counted: ledger.GPUs,
+	}
+	return d.WithDefaults()
 }

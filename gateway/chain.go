@@ -2,157 +2,131 @@ package gateway
 
 import (
 	"errors"
-	"slices"
+	"fmt"
 
-	"github.com/tollgate-dev/tollgate/gateway/account"
-	"github.com/tollgate-dev/tollgate/gateway/approval/grants"
-	"github.com/tollgate-dev/tollgate/gateway/check"
-	"github.com/tollgate-dev/tollgate/gateway/coverage"
-	"github.com/tollgate-dev/tollgate/gateway/dialects"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/money/charge"
 	"github.com/tollgate-dev/tollgate/gateway/once"
-	"github.com/tollgate-dev/tollgate/gateway/platform"
-	"github.com/tollgate-dev/tollgate/gateway/reference"
-	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/gateway/tenants"
 )
 
-// agent is how the gateway names itself to the platform.
-func agent(version string) string { return "tollgate/" + version }
+// chainOrder is the order of the chain, by the names of stages. Cheap before dear, identity before quota, quota before bodies; size before
+// everything.
+func chainOrder() (order struct{ Head, Content, Call []string }) {
+	order.Head = []string{"Stamp", "Size", "Match", "Wire", "Identify", "Legacy", "Admit", "Count", "Routed"}
+	order.Content = []string{"Size", "Estimate", "Local", "Decode", "Admit", "Brownout", "Translate"}
+	order.Call = []string{
+		"Count", "OwnKeys", "Labels", "Pages", "Repeats", "Ownership", "Judge", "Recount", "Reserve", "Audit", "Rebuild", "Relay", "Measure",
+		"Addresses", "Lookup", "Share",
+	}
+	return order
+}
 
-// compile turns a configuration into the state that the doors use.
-func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
-	if err := errors.Join(cfg.Validate(), coverage.Check(slices.Concat(g.api.Operations(), g.runs.Operations()))); err != nil {
-		return nil, err
+// stages are filters by the names of their stages, which have a part: Call.Judge.
+type stages map[string]filter.Filter
+
+// arrange fills the chain of a configuration with the stages that features supply. Each name of the order must have one supplier, and each stage
+// a place in the order.
+func arrange(features []feature, c *compiled) error {
+	all, faults := make(stages), []error(nil)
+	for i := range features {
+		if features[i].stages == nil {
+			continue
+		}
+		for name, stage := range features[i].stages(c) {
+			if all[name] != nil {
+				faults = append(faults, fmt.Errorf("feature %s supplies the stage %s, which another feature supplies", features[i].name, name))
+			}
+			all[name] = stage
+		}
 	}
-	client, err := platform.New(cfg)
-	if err != nil {
-		return nil, err
+	part := func(part string, names []string) []filter.Filter {
+		list := make([]filter.Filter, len(names))
+		for i, name := range names {
+			name = part + "." + name
+			if list[i] = all[name]; list[i] == nil {
+				faults = append(faults, fmt.Errorf("no feature supplies the stage %s", name))
+			}
+			delete(all, name)
+		}
+		return list
 	}
-	runs, err := platform.NewRuns(cfg, g.runs)
-	if err != nil {
-		return nil, err
+	order := chainOrder()
+	c.chain.Head, c.chain.Content, c.chain.Call = part("Head", order.Head), part("Content", order.Content), part("Call", order.Call)
+	for name := range all {
+		faults = append(faults, fmt.Errorf("the order of the chain has no place for the stage %s", name))
 	}
-	engine, err := g.engines.New(cfg, g.engine())
-	if err != nil {
-		return nil, err
+	return errors.Join(faults...)
+}
+
+func (g *Gateway) trafficStages(c *compiled) stages {
+	return stages{
+		"Head.Stamp":     filter.Stamp{},
+		"Head.Size":      filter.Size{},
+		"Head.Match":     filter.Match{Table: c.table, API: g.api, Run: g.runs},
+		"Head.Wire":      filter.Wire{},
+		"Head.Routed":    filter.Routed{API: g.api, Run: g.runs},
+		"Content.Size":   filter.Size{Memory: g.room.Bodies, Keyless: g.room.Keyless},
+		"Content.Local":  filter.Local{Answers: c.answers},
+		"Content.Decode": filter.Decode{},
+		"Call.Pages":     filter.Pages{},
+		"Call.Rebuild":   filter.Rebuild{Agent: agent(g.deps.Version)},
+		"Call.Relay":     filter.Relay{Upstream: c.client, Run: c.runs.Client},
+		"Call.Addresses": c.addresses,
 	}
-	var before *dialects.Dialects
-	if now := g.current.Load(); now != nil {
-		before = now.legacy
+}
+
+func (g *Gateway) callerStages(c *compiled) stages {
+	return stages{
+		"Head.Identify":  filter.Identify{Guard: g.counts.Guard, Keyless: c.cfg.Legacy.Keyless.Org},
+		"Call.OwnKeys":   filter.OwnKeys{},
+		"Call.Ownership": &filter.Ownership{Reader: c.reader},
 	}
-	legacy, err := dialects.New(cfg, g.dialects, before)
-	if err != nil {
-		return nil, err
-	}
-	pages, err := reference.Files()
-	if err != nil {
-		return nil, err
-	}
-	if description, ok := runs.Description(); ok {
-		pages = append(pages, description)
-	}
-	table, err := dialects.Table(g.api, slices.Concat(localRoutes(pages), legacy.Routes(), runs.Routes()))
-	if err != nil {
-		return nil, err
-	}
-	callers, err := g.keys.Callers(cfg)
-	if err != nil {
-		return nil, err
-	}
-	recent, err := filter.NewRecent(g.deps.Now)
-	if err != nil {
-		return nil, err
-	}
-	refusing, err := charge.NewRefusing(g.deps.Now)
-	if err != nil {
-		return nil, err
-	}
-	asks := account.New(client, g.api, agent(g.deps.Version))
-	reader := &filter.Reader{Upstream: client, Recorder: g.recorder, Agent: asks.Agent, Gets: asks.Gets, Health: g.runs.Operation("endpointHealth")}
-	finder := once.Finder{Reader: reader, Account: asks, Time: cfg.Timeouts.Lookup, Patience: cfg.Timeouts.Call + money.Answering, Unresolved: g.started.Spend.Unresolved}
-	addresses := filter.Addresses{Public: platform.PublicRuns(cfg), Balanced: platform.PublicBalanced(cfg)}
-	made := &once.Repeats{Finder: finder, Addresses: addresses}
-	approvals := &grants.Grants{Repeats: made.Repeats, Requested: g.alerts.ApprovalRequested}
-	judge := &filter.Judge{
-		Policies: engine, Reads: filter.ReadsOf(g.api), Template: g.api.Operation("getTemplate"), Templates: g.api.Operation("listTemplates"),
-		Reader: reader, Recorder: g.recorder, Approvals: approvals,
-	}
+}
+
+func (g *Gateway) countStages(*compiled) stages {
 	count := &filter.Count{Recorder: g.recorder}
-	names := legacy.Names()
-	admit := filter.Admit{Names: names, Urgency: legacy.Urgency()}
-	chain := &filter.Chain{Help: filter.Help{Contact: cfg.Contact, Pages: cfg.DecisionPages()}}
+	return stages{"Head.Count": count, "Call.Count": count, "Call.Recount": filter.Recount{Count: count}, "Call.Share": filter.Share{}}
+}
 
-	// The order of the pipeline. Cheap before dear, identity before quota,
-	// quota before bodies; size before everything.
-	chain.Head = []filter.Filter{
-		filter.Stamp{},
-		filter.Size{},
-		filter.Match{Table: table, API: g.api, Run: g.runs},
-		filter.Wire{},
-		filter.Identify{Guard: g.guard, Keyless: cfg.Legacy.Keyless.Org},
-		&filter.Legacy{Names: names, Now: g.deps.Now},
-		admit,
-		count,
-		filter.Routed{API: g.api, Run: g.runs},
+func overloadStages(c *compiled) stages {
+	names, urgency := c.legacy.Names(), c.legacy.Urgency()
+	return stages{
+		"Head.Admit":    filter.Admit{Names: names, Urgency: urgency},
+		"Content.Admit": filter.Admit{Names: names, Urgency: urgency, Body: true},
 	}
-	chain.Content = []filter.Filter{
-		filter.Size{Memory: g.bodies, Keyless: g.keyless},
-		filter.Estimate{Run: g.questions.AnswerEstimate},
-		filter.Local{Answers: g.localAnswers(pages)},
-		filter.Decode{},
-		filter.Admit{Names: names, Urgency: admit.Urgency, Body: true},
-		&filter.Brownout{Now: g.deps.Now},
-		&filter.Translate{API: g.api, Chain: chain, Go: g.background.Go, Tell: charge.Tell, Lists: g.lists, Told: made.Told, Untold: made.Untold},
+}
+
+func (g *Gateway) legacyStages(c *compiled) stages {
+	return stages{
+		"Head.Legacy":       &filter.Legacy{Names: c.legacy.Names(), Now: g.deps.Now},
+		"Content.Brownout":  &filter.Brownout{Now: g.deps.Now},
+		"Content.Translate": &filter.Translate{API: g.api, Chain: c.chain, Go: g.background.Go, Tell: charge.Tell, Lists: g.room.Lists, Told: c.made.Told, Untold: c.made.Untold},
 	}
-	chain.Call = []filter.Filter{
-		count,
-		filter.OwnKeys{},
-		filter.Labels{},
-		filter.Pages{},
-		made,
-		&filter.Ownership{Reader: reader},
-		judge,
-		filter.Recount{Count: count},
-		&charge.Reserve{Repeats: made, Approvals: approvals, Reader: reader, Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.started.Spend.Unresolved, Costs: g.money.Ledger.Costs, Refusing: refusing},
-		filter.Audit{},
-		filter.Rebuild{Agent: agent(g.deps.Version)},
-		filter.Relay{Upstream: client, Run: runs.Client},
-		charge.Measure{},
-		addresses,
-		&once.Lookup{Finder: finder, Now: g.deps.Now},
-		filter.Share{},
+}
+
+func (g *Gateway) onceStages(c *compiled) stages {
+	return stages{"Call.Repeats": c.made, "Call.Lookup": &once.Lookup{Finder: c.made.Finder, Now: g.deps.Now}}
+}
+
+func (g *Gateway) policyStages(c *compiled) stages {
+	return stages{"Call.Judge": &filter.Judge{
+		Policies: c.engine, Reads: filter.ReadsOf(g.api), Template: g.api.Operation("getTemplate"), Templates: g.api.Operation("listTemplates"),
+		Reader: c.reader, Recorder: g.recorder, Approvals: c.approvals,
+	}}
+}
+
+func (g *Gateway) spendStages(c *compiled) stages {
+	return stages{
+		"Call.Labels":  filter.Labels{},
+		"Call.Reserve": &charge.Reserve{Repeats: c.made, Approvals: c.approvals, Reader: c.reader, Workers: g.api.Operation("listEndpointWorkers"), Unresolved: g.current.started.Spend.Unresolved, Costs: g.money.Ledger.Costs, Refusing: c.refusing},
+		"Call.Measure": charge.Measure{},
 	}
-	ports := filter.Ports{
-		Gate: g.gate, Counter: g.limiter, Shares: g.shares, Ledger: g.money.Ledger, Intents: g.intents, Approvals: g.approvals, Keeper: g.money.Keeper, Recent: recent, Prices: g.catalog, Usage: g.retired.Recorder, Observer: g.decisions,
-		Translators: legacy.Translators(),
-		Sender: &filter.Dispatcher{
-			Upstream: client, Run: runs.Client, Balanced: runs.Balanced, Recorder: g.recorder, Deadline: cfg.Timeouts.Call,
-			Streams: g.streams, WebSockets: g.webSockets, Lists: g.lists,
-		},
-	}
-	ports.Leads = true
-	ports.Decisions = g.decisions.Recorder()
-	if g.audit.Log != nil {
-		ports.Audit = g.audit.Log
-	}
-	admins, err := check.Admins(&cfg.Admin)
-	if err != nil {
-		return nil, err
-	}
-	v := callers.View(cfg, legacy.Moves())
-	v.Loaded = g.deps.Now()
-	return &state{
-		View:     v,
-		callers:  callers,
-		pipeline: &filter.Pipeline{Chain: chain, Ports: ports, Callers: callers.Callers, Table: table, Balanced: cfg.BalancedDomain(), Authorization: client.Authorization, Credential: client.Credential, Revision: cfg.Revision},
-		reader:   reader,
-		account:  asks,
-		runs:     runs,
-		engine:   engine,
-		legacy:   legacy,
-		admins:   admins.WithIssuers(cfg.Admin.Issuers, g.issuerKeys).Over(tenants.List(cfg)),
-	}, nil
+}
+
+func (g *Gateway) estimateStages(*compiled) stages {
+	return stages{"Content.Estimate": filter.Estimate{Run: g.questions.AnswerEstimate}}
+}
+
+func auditStages(*compiled) stages {
+	return stages{"Call.Audit": filter.Audit{}}
 }

@@ -20,7 +20,7 @@ import (
 func (g *Gateway) Handler() http.Handler {
 	cfg := g.view.Config()
 	door := &reverseproxy.Handler{
-		Pipeline: g.pipeline, Recorder: g.recorder, Peer: cfg.Balancers.Client, Traced: cfg.Balancers.Traced, BodyTimeout: cfg.Timeouts.Body, WriteTimeout: cfg.Timeouts.Write,
+		Pipeline: g.current.pipeline, Recorder: g.recorder, Peer: cfg.Balancers.Client, Traced: cfg.Balancers.Traced, BodyTimeout: cfg.Timeouts.Body, WriteTimeout: cfg.Timeouts.Write,
 		Release: wire.Release, Certificates: listen.Certificates, Excess: listen.Excess,
 	}
 	next := healthChecks{ready: g.ready, door: door}
@@ -33,7 +33,7 @@ func (g *Gateway) Handler() http.Handler {
 			return ui.Answer{Status: a.Status, Header: a.Header, Body: a.Body}
 		},
 		Attempt: func(r *http.Request) (func(), time.Duration) {
-			return g.guard.Attempt(cfg.Balancers.Client(r.RemoteAddr, r.Header))
+			return g.counts.Guard.Attempt(cfg.Balancers.Client(r.RemoteAddr, r.Header))
 		},
 		Logins: g.logins, Now: g.deps.Now, Logger: g.deps.Logger,
 		Encrypted: func(r *http.Request) bool { return listen.Encrypted(r) || cfg.Balancers.Forwards(r.RemoteAddr) },
@@ -41,7 +41,7 @@ func (g *Gateway) Handler() http.Handler {
 	pages := ui.NewTeam(team, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions(), "team"))
 	served := pages.Before(next)
 	return wire.Plain(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !pages.Serves(r) || g.pipeline().Balances(r.Host) { // the paths of an endpoint are its own
+		if !pages.Serves(r) || g.current.pipeline().Balances(r.Host) { // the paths of an endpoint are its own
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -66,7 +66,7 @@ func (g *Gateway) logins() (out []admin.Login) {
 // ExtProc returns the Envoy door, with the configuration of Envoys and health beside
 // it.
 func (g *Gateway) ExtProc() *grpc.Server {
-	s := (&extproc.Server{Pipeline: g.pipeline, Recorder: g.recorder}).NewGRPC(envoy.MutualTLS(g.view)...)
+	s := (&extproc.Server{Pipeline: g.current.pipeline, Recorder: g.recorder}).NewGRPC(envoy.MutualTLS(g.view)...)
 	g.envoys.Register(s)
 	healthpb.RegisterHealthServer(s, healthChecks{ready: g.ready})
 	return s
@@ -75,7 +75,7 @@ func (g *Gateway) ExtProc() *grpc.Server {
 // AdminHandler returns the handler of the admin listener.
 func (g *Gateway) AdminHandler() http.Handler {
 	guard := &admin.Guard{
-		Admins: func() *admin.Directory { return g.current.Load().admins }, Attempts: g.attempts, Audit: g.audit.Log, Logger: g.deps.Logger, Now: g.deps.Now,
+		Admins: g.current.admins, Attempts: g.counts.Attempts, Audit: g.audit.Log, Logger: g.deps.Logger, Now: g.deps.Now,
 	}
 	cfg, listener := g.view.Config(), admin.New(guard, g.rows)
 	if !cfg.Admin.Console {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"log/slog"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -10,20 +11,10 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
-// meter makes the instruments of this package.
-func (g *Gateway) meter() metric.Meter {
-	return g.deps.Providers.Meter().Meter("github.com/tollgate-dev/tollgate/gateway")
-}
-
 // newSupervisor makes the supervisor of the tasks that live as long as the process.
-func (g *Gateway) newSupervisor() {
-	panics := telemetry.Must(g.meter().Int64Counter("tollgate.task.panics", metric.WithDescription("Panics of background tasks, each of which was restarted.")))
-	g.fatal = make(chan error, 1)
-	g.tasks = &tasks.Supervisor{
-		Logger: g.deps.Logger,
-		Count: func(ctx context.Context, task string) {
-			panics.Add(ctx, 1, metric.WithAttributes(attribute.String("task", task)))
-		},
-		End: func(err error) { g.fatal <- err },
-	}
+func newSupervisor(logger *slog.Logger, meter metric.Meter) *tasks.Supervisor {
+	panics := telemetry.Must(meter.Int64Counter("tollgate.task.panics", metric.WithDescription("Panics of background tasks, each of which was restarted.")))
+	return &tasks.Supervisor{Logger: logger, Failed: make(chan error, 1), Count: func(ctx context.Context, task string) {
+		panics.Add(ctx, 1, metric.WithAttributes(attribute.String("task", task)))
+	}}
 }

@@ -24,7 +24,7 @@ import (
 // fetch each bundle must have ended, or bundleHold must have passed. It asks no dependency, so that one
 // that hangs does not delay a probe.
 func (g *Gateway) readiness() admin.Readiness {
-	report, bundles, store := g.status.Report(), g.engine().Status(), g.redisState()
+	report, bundles, store := g.current.status.Report(), g.current.engine().Status(), g.redisState()
 	pending, without := policyStates(bundles)
 	r := admin.Readiness{Revision: report.Revision, Dependencies: []admin.Dependency{store}}
 	if g.money.HasBudgets() {
@@ -92,7 +92,7 @@ func (g *Gateway) redisState() admin.Dependency {
 	switch {
 	case errors.Is(err, redisstore.ErrUnfit):
 		d.State, d.Effect = admin.DependencyUnfit, "is not fit to keep counts: it evicts keys, or its version is older than 6.2"
-	case err != nil, g.limiter.Away():
+	case err != nil, g.counts.Limiter.Away():
 		d.State, d.Effect = admin.DependencyDown, "the shared store cannot be used: the failure policies decide about calls, and calls that lower cost pass"
 	}
 	return d

@@ -11,7 +11,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/engines"
-	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/fleet"
 	"github.com/tollgate-dev/tollgate/gateway/limits"
 	"github.com/tollgate-dev/tollgate/gateway/money"
@@ -44,10 +43,10 @@ func (g *Gateway) operators() *operators {
 	return &operators{
 		overview:  overviewed{g.fleet, g.decisions, g.answers(), g.money.Rows()},
 		fleet:     g.fleet,
-		limits:    limits.Limits{Current: g.view, Limiter: g.limiter, Tenant: func(id string) *filter.Tenant { return g.pipeline().Callers.Tenants[id] }, Now: g.deps.Now},
+		limits:    limits.Limits{Current: g.view, Limiter: g.counts.Limiter, Tenant: g.current.tenant, Now: g.deps.Now},
 		decisions: g.decisions,
 		questions: g.questions,
-		drafts:    engines.Drafts{Engine: g.engine, Log: g.decisions.WriteLog, Isolate: g.deps.Isolate},
+		drafts:    engines.Drafts{Engine: g.current.engine, Log: g.decisions.WriteLog, Isolate: g.deps.Isolate},
 		audit:     g.audit.Log,
 		revisions: g.revisions,
 	}

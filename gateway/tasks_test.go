@@ -12,9 +12,11 @@ import (
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
@@ -89,5 +91,38 @@ func TestTasksThatKeepPanicking(t *testing.T) {
 	err := g.Run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "tasks panicked 5 times within 1m0s") || !strings.Contains(err.Error(), "boom") {
 		t.Errorf("%v, want the end after five panics", err)
+	}
+}
+
+// The end of a gateway: which tasks live until which phase, and the order in which those that are drained end. TestTasksEndByPhases in
+// gateway/tasks has the rule.
+func TestTasksEndInOrder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cfg := world.Configuration(t, `
+platform: {base_url: "http://127.0.0.1:1"}
+redis: {embedded: true}
+audit: {file: {path: "`+dir+`/audit.log"}, otlp: {endpoint: "http://127.0.0.1:1"}}
+decisions: {file: {path: "`+dir+`/decisions.log"}}
+orgs: [{id: acme, credential: {env: ACME}}]
+`, map[string]string{"ACME": "credential"})
+	g := world.Gateway(t, cfg, gateway.Deps{Redis: world.Redis(t, miniredis.RunT(t).Addr()), Logger: slog.New(slog.DiscardHandler)})
+	got := make([][]string, tasks.Ended+1)
+	for _, task := range g.Tasks(t.Context(), world.Listen(t)) {
+		got[task.Until] = append(got[task.Until], task.Name)
+	}
+	for _, phase := range []tasks.Phase{tasks.Stopping, tasks.Closed} { // which end together
+		slices.Sort(got[phase])
+	}
+	if diff := cmp.Diff([][]string{
+		{"catalog", "exceptions", "ledger warnings", "policies", "reconciler", "reports"},
+		{"door", "envoy door", "envoy fleet"},
+		{
+			"work behind answers", "outbox", "ledger images", "journal of owners", "limiter", "store check", "intents", "issuer keys", "keys", "fleet",
+			"admin listener",
+		},
+		{"legacy notes", "decision counts", "decision log", "audit shipping", "audit receiver"},
+	}, got); diff != "" {
+		t.Errorf("tasks by the phase that ends them (-want +got):\n%s", diff)
 	}
 }

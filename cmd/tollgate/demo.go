@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tollgate-dev/tollgate/config"
-	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/check"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/test/platform"
 )
@@ -180,7 +180,7 @@ func demoConfig(f demoFlags, public string, change func(text string) string) (*c
 	return config.Parse("demo.yaml", []byte(change(text)), config.Sources{
 		Env:      func(name string) (string, bool) { v, ok := secrets[name]; return v, ok },
 		DemoKeys: true,
-	}, gateway.Judge{})
+	}, check.Judge{})
 }
 
 // portsTried bounds the search for a free port.

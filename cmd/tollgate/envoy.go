@@ -22,8 +22,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/config"
-	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/check"
+	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
@@ -42,8 +43,8 @@ func (f *envoyFlags) add(cmd *cobra.Command) {
 
 // load reads the configuration, and of it the node group and its gateways.
 func (f *envoyFlags) load() (loaded *config.Loaded, group xds.Group, gateways []xds.Gateway, err error) {
-	if loaded, err = config.Load(f.path, config.Sources{}, gateway.Judge{}); err == nil {
-		group, gateways, err = gateway.NodeGroup(&loaded.Config, f.group)
+	if loaded, err = config.Load(f.path, config.Sources{}, check.Judge{}); err == nil {
+		group, gateways, err = envoy.NodeGroup(&loaded.Config, f.group)
 	}
 	return loaded, group, gateways, err
 }
@@ -64,11 +65,11 @@ envoy.tls.certificate.`,
 		Example: `  tollgate envoy bootstrap -c tollgate.yaml > envoy.json && envoy -c envoy.json`,
 		Args:    cobra.NoArgs,
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
-			loaded, err := config.LoadEnvoys(f.path, gateway.Judge{}.Envoys)
+			loaded, err := config.LoadEnvoys(f.path, check.Judge{}.Envoys)
 			if err != nil {
 				return err
 			}
-			group, gateways, err := gateway.NodeGroup(&loaded.Config, f.group)
+			group, gateways, err := envoy.NodeGroup(&loaded.Config, f.group)
 			if err != nil {
 				return err
 			}
@@ -238,7 +239,7 @@ func rendered(g *xds.Group, gateways []xds.Gateway) (map[string]string, error) {
 
 // compare writes the differences between the configured groups and those that a gateway serves. It returns errReported if there are any.
 func (f *envoyFlags) compare(ctx context.Context, c *adminClient, w io.Writer) error {
-	loaded, err := config.Load(f.path, config.Sources{}, gateway.Judge{})
+	loaded, err := config.Load(f.path, config.Sources{}, check.Judge{})
 	if err != nil {
 		return err
 	}
@@ -272,7 +273,7 @@ func (f *envoyFlags) compare(ctx context.Context, c *adminClient, w io.Writer) e
 		}
 		next := map[string]string{}
 		if isConfigured[id] || !isServed[id] {
-			group, gateways, err := gateway.NodeGroup(&loaded.Config, id)
+			group, gateways, err := envoy.NodeGroup(&loaded.Config, id)
 			if err != nil {
 				return err
 			}

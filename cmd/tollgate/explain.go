@@ -16,9 +16,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/questions"
 )
 
 // explainFlags holds the flags of explain.
@@ -120,7 +120,7 @@ func (f *explainFlags) ask(ctx context.Context, args []string, stdin io.Reader) 
 }
 
 // posted is a question as the admin listener takes it.
-func posted(q gateway.Question) map[string]any {
+func posted(q questions.Question) map[string]any {
 	m := map[string]any{"method": q.Method, "path": q.Target, "body": q.Body, "org": q.Org, "key": q.Key, "team": q.Team}
 	if len(q.Roles) > 0 {
 		m["roles"] = q.Roles
@@ -137,7 +137,7 @@ func posted(q gateway.Question) map[string]any {
 
 // explainOffline explains by a configuration alone. Its secrets are not needed
 // and not looked up.
-func explainOffline(ctx context.Context, path string, q gateway.Question) (*explain.Report, error) {
+func explainOffline(ctx context.Context, path string, q questions.Question) (*explain.Report, error) {
 	loaded, err := loadWithoutSecrets(path)
 	if err != nil {
 		return nil, err
@@ -150,12 +150,12 @@ func explainOffline(ctx context.Context, path string, q gateway.Question) (*expl
 		return nil, err
 	}
 	defer g.Close()
-	return g.ExplainOffline(ctx, q)
+	return g.Questions().ExplainOffline(ctx, q)
 }
 
 // question is the question of flags, arguments and a captured file.
-func (f *explainFlags) question(args []string, stdin io.Reader) (gateway.Question, error) {
-	var q gateway.Question
+func (f *explainFlags) question(args []string, stdin io.Reader) (questions.Question, error) {
+	var q questions.Question
 	if f.file != "" {
 		text, err := readFile(f.file, stdin)
 		if err != nil {
@@ -205,8 +205,8 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 
 // captured reads a request from a file: as it is sent, or as JSON. Credentials
 // in it are left out.
-func captured(text []byte) (gateway.Question, error) {
-	var q gateway.Question
+func captured(text []byte) (questions.Question, error) {
+	var q questions.Question
 	if trimmed := bytes.TrimSpace(text); len(trimmed) > 0 && trimmed[0] == '{' {
 		var m struct {
 			Method, Path, Body, Org, Key, Team string
@@ -218,7 +218,7 @@ func captured(text []byte) (gateway.Question, error) {
 		if err := d.Decode(&m); err != nil {
 			return q, err
 		}
-		q = gateway.Question{Method: m.Method, Target: m.Path, Body: m.Body, Org: m.Org, Key: m.Key, Team: m.Team, Roles: m.Roles, Header: http.Header{}}
+		q = questions.Question{Method: m.Method, Target: m.Path, Body: m.Body, Org: m.Org, Key: m.Key, Team: m.Team, Roles: m.Roles, Header: http.Header{}}
 		for name, v := range m.Header {
 			q.Header.Set(name, v)
 		}
@@ -234,7 +234,7 @@ func captured(text []byte) (gateway.Question, error) {
 	if u, err := url.Parse(target); err == nil && u.Host != "" { // the absolute form
 		target = u.RequestURI()
 	}
-	q = gateway.Question{Method: method, Target: target, Header: http.Header{}}
+	q = questions.Question{Method: method, Target: target, Header: http.Header{}}
 	if found {
 		q.Body = strings.TrimSuffix(string(body), "\n")
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/config"
-	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/check"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 )
 
@@ -80,7 +80,7 @@ func (p *policyAudit) ask(ctx context.Context, org string) (*explain.Audit, erro
 		x := new(explain.Audit)
 		return x, p.client.get(ctx, "/admin/audit", url.Values{"org": {org}}, x)
 	}
-	loaded, err := config.Load(p.config, config.Sources{DemoKeys: true}, gateway.Judge{})
+	loaded, err := config.Load(p.config, config.Sources{DemoKeys: true}, check.Judge{})
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (p *policyAudit) ask(ctx context.Context, org string) (*explain.Audit, erro
 		return nil, err
 	}
 	defer g.Close()
-	return g.Audit(ctx, org)
+	return g.Questions().Audit(ctx, org)
 }
 
 // said returns the verdicts of policies on a resource, a line for each.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/check"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies"
@@ -61,7 +62,7 @@ func serve(ctx context.Context, path, state string, stdout, stderr io.Writer) er
 	tuneHeap()
 	isolated, stop := isolation(ctx)
 	defer stop()
-	judge := gateway.Judge{Isolate: isolated}
+	judge := check.Judge{Isolate: isolated}
 	loaded, err := config.Load(path, config.Sources{}, judge)
 	if err != nil {
 		return err
@@ -114,7 +115,7 @@ func warn(loaded *config.Loaded, logger *slog.Logger) {
 // reload puts the file's configuration in force in the place of now, or says why not,
 // and returns the inputs that it was read from. It frees the old configuration and the garbage of the reading at once: the next
 // reload may follow in a second, and memory must not grow with the number of reloads.
-func reload(g *gateway.Gateway, path string, logger *slog.Logger, judge gateway.Judge, now **config.Loaded) config.Inputs {
+func reload(g *gateway.Gateway, path string, logger *slog.Logger, judge check.Judge, now **config.Loaded) config.Inputs {
 	defer debug.FreeOSMemory()
 	g.Reopen()
 	loaded, err := config.Load(path, config.Sources{Before: *now}, judge)
@@ -173,7 +174,7 @@ const leastFlush, mostFlush = 400 * time.Millisecond, 5 * time.Second
 
 // runGateway runs a gateway and everything it needs until ctx ends.
 func runGateway(ctx context.Context, loaded *config.Loaded, o runOptions) (err error) {
-	instance := gateway.Instance(&loaded.Config)
+	instance := loaded.Config.InstanceName()
 	annotated := func(h slog.Handler) *slog.Logger {
 		return slog.New(telemetry.Annotated(h, slog.String("instance", instance)))
 	}

@@ -38,9 +38,7 @@ type Alerts struct {
 	KeepLink func(org, id string) string
 	// Approvals and Notices have the exceptions that end, beside the configuration.
 	Approvals *approval.Store
-	Notices   func() spend.Notices
-	// Weekly makes the report of the seven days before a time.
-	Weekly func(ctx context.Context, org, team string, to time.Time) (*admin.Weekly, error)
+	Notices   spend.Notices
 	// Told keeps the sent alerts, by organisation.
 	Told *journal.Journal
 

@@ -30,7 +30,7 @@ func (t *Alerts) Exceptions(ctx context.Context, org string) ([]admin.Exception,
 			list = append(list, grantOf(org, r))
 		}
 	}
-	noticed, err := t.Notices().Noticed(ctx, org)
+	noticed, err := t.Notices.Noticed(ctx, org)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/section"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 	"github.com/tollgate-dev/tollgate/translate/brownout"
 )
@@ -53,7 +52,7 @@ func newAlerts(t *testing.T, o settings.Org, n notices) *alerts.Alerts {
 	return &alerts.Alerts{
 		Current: current, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
 		Go: func(f func()) { f() }, Meter: noop.Meter{}, KeepLink: func(string, string) string { return "" },
-		Approvals: approval.New(groupcommit.New(client), "approvals:"), Notices: func() spend.Notices { return n }, Told: alerts.NewTold(client, ""),
+		Approvals: approval.New(groupcommit.New(client), "approvals:"), Notices: n, Told: alerts.NewTold(client, ""),
 	}
 }
 

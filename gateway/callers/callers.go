@@ -88,9 +88,11 @@ func (s *Keys) Callers(cfg *settings.Config) (*Callers, error) {
 	return c.with(known, ids, s.keyring.partial())
 }
 
-// With returns callers with the keys that are known now, of which some have changed, by organisation.
-func (s *Keys) With(c *Callers, changed map[string][]string) (*Callers, error) {
-	return c.with(*s.keyring.known.Load(), changed, s.keyring.partial())
+// apply puts the keys in force that are known now, of which some have changed, by organisation.
+func (s *Keys) apply(changed map[string][]string) {
+	s.deps.Apply(func(c *Callers) (*Callers, error) {
+		return c.with(*s.keyring.known.Load(), changed, s.keyring.partial())
+	})
 }
 
 // View returns what is in force with a configuration and these callers.

@@ -113,7 +113,7 @@ func (s *Keys) freshKeys(ctx context.Context, org string) error {
 	}
 	changed, err := s.keyring.fresh(ctx, org)
 	if len(changed[org]) > 0 {
-		s.deps.Apply(changed)
+		s.apply(changed)
 	}
 	if err != nil {
 		return keysAway(err)
@@ -134,7 +134,7 @@ func (s *Keys) changeKey(ctx context.Context, org string, m madeKey, secret stri
 	case !done:
 		return nil, problem.KeyConflict.Newf("key %q was made or changed meanwhile: look at it again", m.ID)
 	}
-	s.deps.Apply(map[string][]string{org: {m.ID}})
+	s.apply(map[string][]string{org: {m.ID}})
 	return &KeyAnswer{Secret: secret, Key: m.record()}, nil
 }
 

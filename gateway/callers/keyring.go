@@ -373,7 +373,7 @@ func (s *Keys) Refresh(ctx context.Context) error {
 	tokens := s.deps.Tokens(ctx)
 	ids, changed, err := s.keyring.refresh(ctx, of)
 	if changed {
-		s.deps.Apply(ids)
+		s.apply(ids)
 	}
 	if err == nil && tokens != nil {
 		err = tokens

@@ -36,8 +36,8 @@ type Deps struct {
 	*view.Current
 	// Callers returns the callers in force.
 	Callers func() *Callers
-	// Apply puts the keys now known in force, of which some have changed, by organisation.
-	Apply func(changed map[string][]string)
+	// Apply puts the callers in force that change makes of the callers in force.
+	Apply func(change func(*Callers) (*Callers, error))
 }
 
 // New returns keys that are kept below a prefix.

@@ -151,8 +151,13 @@ func atMost[T ~int64](name string, of *T, own, team T) error {
 	return nil
 }
 
-// Answer answers a lead.
-func (s *Keys) Answer(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+// Answers maps the routes to their answers.
+func (s *Keys) Answers() map[string]filter.Responder {
+	return map[string]filter.Responder{listKeysID: s.answer, makeKeyID: s.answer, rotateKeyID: s.answer, revokeKeyID: s.answer}
+}
+
+// answer answers a lead.
+func (s *Keys) answer(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
 	l, err := s.leadOf(ex.Caller)
 	if err != nil {
 		return nil, err

@@ -133,3 +133,8 @@ func validateAdmins(c *settings.Config, orgs map[string]bool) error {
 	}
 	return errors.Join(errs...)
 }
+
+// KeepsLedger reports whether an organisation of a configuration has a ledger of spending.
+func KeepsLedger(c *settings.Config) bool {
+	return slices.ContainsFunc(c.Orgs, func(o settings.Org) bool { return tenants.Budgeted(&o) })
+}

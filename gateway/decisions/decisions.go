@@ -2,7 +2,6 @@ package decisions
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,13 +12,13 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tally"
+	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
@@ -143,27 +142,14 @@ func (d *Decisions) Reopen() {
 	}
 }
 
-// Start writes the decision log and the counts of decisions, in tasks that supervise runs, until stop is called. stop waits until both are
-// written. They outlive the listeners, so that requests that finish while the listeners drain are included.
-func (d *Decisions) Start(ctx context.Context, supervise func(ctx context.Context, name string, task func(context.Context) error) error) (stop func() error) {
-	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var group errgroup.Group
-	begin := func(name string, task func(context.Context) error) {
-		group.Go(func() error {
-			if err := supervise(run, name, task); !errors.Is(err, context.Canceled) {
-				return err
-			}
-			return nil
-		})
-	}
-	begin("decision counts", d.writeCounts)
+// Tasks write the decision log and the counts of decisions. They outlive the listeners, so that requests that finish while the listeners drain
+// are included.
+func (d *Decisions) Tasks() []tasks.Task {
+	list := []tasks.Task{{Name: "decision counts", Until: tasks.Ended, Run: d.writeCounts}}
 	if d.log != nil {
-		begin("decision log", d.log.Run)
+		list = append(list, tasks.Task{Name: "decision log", Until: tasks.Ended, Run: d.log.Run})
 	}
-	return func() error {
-		cancel()
-		return group.Wait()
-	}
+	return list
 }
 
 // Apply makes the decision log follow a new configuration.

@@ -47,10 +47,15 @@ func Routes() []route.Route {
 	}
 }
 
-// Service answers the routes. All fields are required.
-type Service struct {
+// Links makes and reads signed links. All fields are required.
+type Links struct {
 	*view.Current
 	Now func() time.Time
+}
+
+// Service answers the routes. All fields are required.
+type Service struct {
+	Links
 	// Updates are the operations that change a kind of resource.
 	Updates map[operation.Kind]*schema.Operation
 	// Refused says why the policies refuse a caller's calls of an operation, whatever their content.
@@ -150,13 +155,13 @@ func isProblem(err error) bool {
 
 // Link is a link by which its owner can keep a resource, "" where the
 // organisation has none.
-func (s *Service) Link(org, id string) string {
-	cfg := s.Config()
+func (l Links) Link(org, id string) string {
+	cfg := l.Config()
 	o := cfg.Org(org)
 	if o == nil || !o.Alerts.KeepSecret.Resolved() {
 		return ""
 	}
-	q := url.Values{"org": {org}, "id": {id}, "expires": {strconv.FormatInt(s.Now().Add(keepLinkTime).Unix(), 10)}}
+	q := url.Values{"org": {org}, "id": {id}, "expires": {strconv.FormatInt(l.Now().Add(keepLinkTime).Unix(), 10)}}
 	q.Set("signature", keepSignature(o, q))
 	return strings.TrimSuffix(cfg.PublicURL, "/") + keepPath + "?" + q.Encode()
 }

@@ -1,2 +1,2 @@
-// Package limits answers operators about quotas.
+// Package limits counts requests against quotas and addresses, and answers operators about quotas.
 package limits

@@ -53,6 +53,8 @@ type Deps struct {
 	Alone bool
 	// State is the directory for the journal of owners; "" keeps none.
 	State string
+	// Accounts is the store of ledgers, which [NewAccounts] returns.
+	Accounts *spendstore.Store
 	// Limits is the store of counts, which knows the server and the gateways that are alive.
 	Limits *redisstore.Store
 	// Catalog has the price lists.
@@ -93,10 +95,15 @@ type Money struct {
 	names    names
 }
 
+// NewAccounts returns the store of ledgers. It does not dial.
+func NewAccounts(cfg *settings.Config, scripts *groupcommit.Client, current *view.Current) *spendstore.Store {
+	return spendstore.New(scripts, cfg.Redis.Prefix.Spend(), current.Zone)
+}
+
 // New makes the ledger of spending and the loops that keep it in line with the
 // platform.
 func New(cfg *settings.Config, self spend.Holder, deps Deps) *Money {
-	m := &Money{deps: deps, accounts: spendstore.New(deps.Scripts, cfg.Redis.Prefix.Spend(), deps.Zone)}
+	m := &Money{deps: deps, accounts: deps.Accounts}
 	m.accounts.Now, m.accounts.Intents = deps.Now, deps.Intents
 	m.accounts.Watch(deps.Limits.Server())
 	store := m.accounts

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/translate/brownout"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
@@ -65,19 +66,9 @@ func (u *unnamed) Write(ctx context.Context, b usage.Batch) error {
 	return u.Store.Write(ctx, b)
 }
 
-// Start writes the notes, in a task that supervise runs, until stop is called, which
-// waits for the last of it: requests that drain are noted too.
-func (c *Calls) Start(ctx context.Context, supervise func(ctx context.Context, name string, task func(context.Context) error) error) (stop func()) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = supervise(ctx, "legacy notes", c.Recorder.Run) // it returns nil
-	}()
-	return func() {
-		cancel()
-		<-ended
-	}
+// Tasks write the notes. They outlive the listeners, so that requests that drain are noted, too.
+func (c *Calls) Tasks() []tasks.Task {
+	return []tasks.Task{{Name: "legacy notes", Until: tasks.Ended, Run: c.Recorder.Run}}
 }
 
 // Rows reports the callers of the retired interfaces to the admin listener.

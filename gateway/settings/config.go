@@ -1,6 +1,8 @@
 package settings
 
 import (
+	"cmp"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -8,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -363,6 +366,16 @@ func (c *Config) Notice() time.Duration {
 		return defaultNotice
 	}
 	return c.Timeouts.Notice
+}
+
+// InstanceName returns the name of this process among the gateways that share a store, and in the log: the configured name, or a name after the
+// machine.
+func (c *Config) InstanceName() string {
+	host, err := os.Hostname()
+	if err != nil || ratelimit.CheckGateway(host) != nil {
+		host = "tollgate"
+	}
+	return cmp.Or(c.Instance, host+"-"+rand.Text()[:8])
 }
 
 // Advertised is where Envoys reach this gateway, as far as the configuration says

@@ -25,11 +25,8 @@ type Supervisor struct {
 	Logger *slog.Logger
 	// Count is called for each panic with the name of its task. Nil counts nothing.
 	Count func(ctx context.Context, task string)
-	// End ends the process: there were too many panics. It is called at most once and must not block.
-	// Nil ends nothing; Run still returns the error.
-	End func(error)
-
-	once sync.Once
+	// Failed receives the error that ends the process, that there were too many panics, unless it is full or nil. Run still returns the error.
+	Failed chan error
 
 	mu     sync.Mutex // guards recent
 	recent []time.Time
@@ -56,8 +53,9 @@ func (s *Supervisor) Run(ctx context.Context, name string, task func(ctx context
 		if s.tooMany() {
 			err := fmt.Errorf("tasks panicked %d times within %v, the last one was %q: %w", maxPanics, window, name, p)
 			s.Logger.ErrorContext(ctx, "the process ends: too many panics", "task", name, "error", p.Error(), "exception.stacktrace", p.Stack)
-			if s.End != nil {
-				s.once.Do(func() { s.End(err) })
+			select {
+			case s.Failed <- err:
+			default:
 			}
 			return err
 		}

@@ -21,7 +21,7 @@ func TestATaskIsRestarted(t *testing.T) {
 		var ended atomic.Int32
 		s := &Supervisor{
 			Logger: slog.New(slog.NewTextHandler(&log, nil)), Count: func(context.Context, string) { counted++ },
-			End: func(err error) { t.Errorf("the process ends: %v", err) },
+			Failed: make(chan error, 1),
 		}
 		var begun []time.Duration
 		start, failed := time.Now(), errors.New("failed")
@@ -42,8 +42,8 @@ func TestATaskIsRestarted(t *testing.T) {
 				t.Fatalf("begun after %v, want %v", begun, want)
 			}
 		}
-		if counted != 3 || ended.Load() != 3 {
-			t.Errorf("%d panics counted and %d goroutines ended, want 3 of each", counted, ended.Load())
+		if counted != 3 || ended.Load() != 3 || len(s.Failed) > 0 {
+			t.Errorf("%d panics counted and %d goroutines ended, want 3 of each, and %d failures", counted, ended.Load(), len(s.Failed))
 		}
 		for _, want := range []string{"boom", "task=renewal", "TestATaskIsRestarted"} {
 			if !strings.Contains(log.String(), want) {
@@ -57,8 +57,7 @@ func TestATaskIsRestarted(t *testing.T) {
 // than a minute do not.
 func TestTooManyPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var fatal []error
-		s := &Supervisor{Logger: slog.New(slog.DiscardHandler), End: func(err error) { fatal = append(fatal, err) }}
+		s := &Supervisor{Logger: slog.New(slog.DiscardHandler), Failed: make(chan error, 2)}
 		panics := func(n int, apart time.Duration) error {
 			return s.Run(t.Context(), "renewal", func(context.Context) error {
 				if time.Sleep(apart); n == 0 {
@@ -68,14 +67,15 @@ func TestTooManyPanics(t *testing.T) {
 				panic("boom")
 			})
 		}
-		if err := panics(9, 20*time.Second); err != nil || len(fatal) > 0 {
-			t.Errorf("a panic each 20 s: %v, %v", err, fatal)
+		if err := panics(9, 20*time.Second); err != nil || len(s.Failed) > 0 {
+			t.Errorf("a panic each 20 s: %v, %d failures", err, len(s.Failed))
 		}
 		time.Sleep(time.Minute)
 		other := make(chan error)
 		go func() { other <- s.Run(t.Context(), "look", func(context.Context) error { panic("bang") }) }()
 		err := panics(2, 2*time.Second)
-		if got := <-other; err == nil && got == nil || len(fatal) != 1 || !strings.Contains(fatal[0].Error(), "5 times within 1m0s") {
+		got := <-other
+		if fatal := <-s.Failed; err == nil && got == nil || !strings.Contains(fatal.Error(), "5 times within 1m0s") {
 			t.Errorf("five panics in a minute: %v, %v, %v", err, got, fatal)
 		}
 	})

@@ -18,7 +18,8 @@ import (
 // organisation's credential. The Parse functions read the answers.
 // It may be used from several goroutines at once.
 type Fetcher interface {
-	Lists(ctx context.Context, org string) (Lists, error)
+	// Lists reads the lists. last is the list in use, nil for none.
+	Lists(ctx context.Context, org string, last *Snapshot) (Lists, error)
 }
 
 // Deps are the live things a Catalog needs.
@@ -199,7 +200,7 @@ func (c *Catalog) keep(org string, began time.Time, snap *Snapshot, err error) (
 }
 
 func (c *Catalog) fetch(ctx context.Context, org string, began time.Time) (*Snapshot, error) {
-	lists, err := c.deps.Fetcher.Lists(ctx, org)
+	lists, err := c.deps.Fetcher.Lists(ctx, org, c.Last(org))
 	if err != nil {
 		return nil, err
 	}

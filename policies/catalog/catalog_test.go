@@ -38,7 +38,7 @@ func (f *fakeFetcher) set(gpus []catalog.GPU, err error) {
 	f.gpus, f.err = gpus, err
 }
 
-func (f *fakeFetcher) Lists(ctx context.Context, _ string) (catalog.Lists, error) {
+func (f *fakeFetcher) Lists(ctx context.Context, _ string, _ *catalog.Snapshot) (catalog.Lists, error) {
 	f.calls.Add(1)
 	if f.hold != nil {
 		select {

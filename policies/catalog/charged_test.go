@@ -132,6 +132,6 @@ func TestChargedPricesOfMachines(t *testing.T) {
 type fixedLists catalog.Lists
 
 // Lists implements catalog.Fetcher.
-func (f fixedLists) Lists(context.Context, string) (catalog.Lists, error) {
+func (f fixedLists) Lists(context.Context, string, *catalog.Snapshot) (catalog.Lists, error) {
 	return catalog.Lists(f), nil
 }

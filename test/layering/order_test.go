@@ -13,57 +13,38 @@ import (
 	"github.com/tollgate-dev/tollgate/test/layering"
 )
 
-// stages returns the stages of the chain that a file assigns, in order, as part and type: chain.Call = []filter.Filter{...}. The stages of
-// a list are literals, or variables that the file sets to literals.
+// stages returns the stages of the order that a file assigns, as part and name: order.Call = []string{...}.
 func stages(t *testing.T, source []byte) []string {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), "chain.go", source, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
-	variables := map[string]string{}
 	var all []string
 	ast.Inspect(f, func(n ast.Node) bool {
 		assign, ok := n.(*ast.AssignStmt)
 		if !ok || len(assign.Lhs) != 1 || len(assign.Rhs) != 1 {
 			return true
 		}
-		switch left := assign.Lhs[0].(type) {
-		case *ast.Ident:
-			variables[left.Name] = literalOf(assign.Rhs[0])
-		case *ast.SelectorExpr:
-			list, ok := assign.Rhs[0].(*ast.CompositeLit)
-			if x, isIdent := left.X.(*ast.Ident); !ok || !isIdent || x.Name != "chain" {
-				return true
+		left, isField := assign.Lhs[0].(*ast.SelectorExpr)
+		list, isList := assign.Rhs[0].(*ast.CompositeLit)
+		if !isField || !isList {
+			return true
+		}
+		if x, isIdent := left.X.(*ast.Ident); !isIdent || x.Name != "order" {
+			return true
+		}
+		for _, elem := range list.Elts {
+			lit, ok := elem.(*ast.BasicLit)
+			if !ok {
+				t.Errorf("stage %d of order.%s cannot be read: write a literal name", len(all), left.Sel.Name)
+				continue
 			}
-			for _, elem := range list.Elts {
-				name := literalOf(elem)
-				if id, ok := elem.(*ast.Ident); ok {
-					name = variables[id.Name]
-				}
-				if name == "" {
-					t.Errorf("stage %d of chain.%s cannot be read: write a literal, or a variable that is set to one", len(all), left.Sel.Name)
-				}
-				all = append(all, left.Sel.Name+"."+name)
-			}
+			all = append(all, left.Sel.Name+"."+strings.Trim(lit.Value, `"`))
 		}
 		return true
 	})
 	return all
-}
-
-// literalOf returns the type of filter.Judge{...} and &filter.Judge{...}, "" for another
-// expression.
-func literalOf(e ast.Expr) string {
-	if ref, ok := e.(*ast.UnaryExpr); ok {
-		e = ref.X
-	}
-	if lit, ok := e.(*ast.CompositeLit); ok {
-		if sel, ok := lit.Type.(*ast.SelectorExpr); ok {
-			return sel.Sel.Name
-		}
-	}
-	return ""
 }
 
 // broken returns what stages break of a row.
@@ -116,11 +97,9 @@ func TestOrderIsRead(t *testing.T) {
 	t.Parallel()
 	got := stages(t, []byte(`package gateway
 func f() {
-	chain := new(filter.Chain)
-	once := &once.Repeats{Finder: finder}
-	chain.Head = []filter.Filter{filter.Size{}, &filter.Count{Recorder: r}}
-	chain.Call = []filter.Filter{once, &filter.Judge{Reader: &filter.Reader{}}, filter.Size{}}
-	other.Call = []filter.Filter{filter.Share{}}
+	order.Head = []string{"Size", "Count"}
+	order.Call = []string{"Repeats", "Judge", "Size"}
+	other.Call = []string{"Share"}
 }`))
 	if want := []string{"Head.Size", "Head.Count", "Call.Repeats", "Call.Judge", "Call.Size"}; !slices.Equal(got, want) {
 		t.Fatalf("stages %q, want %q", got, want)

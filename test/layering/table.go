@@ -102,7 +102,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/audit/ship",
-			May:     []string{"gateway/audit", "gateway/settings", "gateway/telemetry", "gateway/webhook"},
+			May:     []string{"gateway/audit", "gateway/settings", "gateway/tasks", "gateway/telemetry", "gateway/webhook"},
 			Why:     "a feature: the audit log goes to receivers",
 		},
 		{
@@ -151,8 +151,8 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/limits",
-			May:     []string{"gateway/admin/row", "gateway/filter", "gateway/identity", "gateway/settings", "gateway/tenants", "gateway/view", "ratelimit"},
-			Why:     "a feature: what operators ask of quotas",
+			May:     []string{"gateway/admin/row", "gateway/filter", "gateway/identity", "gateway/settings", "gateway/tenants", "gateway/view", "ratelimit", "ratelimit/metrics"},
+			Why:     "a feature: requests are counted, and operators ask what was counted",
 		},
 		{
 			Package: "gateway/overview",
@@ -167,7 +167,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/retired",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/route", "gateway/settings", "gateway/view", "translate/brownout", "translate/graphql", "translate/usage"},
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/route", "gateway/settings", "gateway/tasks", "gateway/view", "translate/brownout", "translate/graphql", "translate/usage"},
 			Why:     "a feature: who calls the retired interfaces",
 		},
 		{

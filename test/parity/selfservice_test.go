@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/questions"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 )
 
@@ -276,7 +276,7 @@ func TestLeadsGrantForTheirTeam(t *testing.T) {
 		if a := d.answers(t, "key_lead", ids["key_mate"], "grant", "Tollgate-Dry-Run: true"); a.Status == 200 && strings.Contains(a.Body, `"granted"`) {
 			t.Errorf("a dry run: %d %s", a.Status, a.Body)
 		}
-		if _, err := d.gateway.Explain(t.Context(), gatewayQuestion("key_lead", "POST", "/tollgate/approvals/"+ids["key_mate"]+"/grant")); err != nil {
+		if _, err := d.gateway.Questions().Explain(t.Context(), gatewayQuestion("key_lead", "POST", "/tollgate/approvals/"+ids["key_mate"]+"/grant")); err != nil {
 			t.Errorf("explain: %v", err)
 		}
 		for _, r := range d.asked(t, "acme") {
@@ -359,6 +359,6 @@ func TestAnswersOfLeadsAreAudited(t *testing.T) {
 	}
 }
 
-func gatewayQuestion(key, method, target string) gateway.Question {
-	return gateway.Question{Org: "acme", Key: key, Method: method, Target: target}
+func gatewayQuestion(key, method, target string) questions.Question {
+	return questions.Question{Org: "acme", Key: key, Method: method, Target: target}
 }

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/questions"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
@@ -193,7 +193,7 @@ func TestRunCostGoesByPublishedPrices(t *testing.T) {
 			t.Errorf("%s %s: %d %s, want %d %s", tt.target, tt.body, a.Status, a.Body, tt.status, tt.says)
 		}
 	}
-	report, err := r.gateway.Explain(t.Context(), gateway.Question{Method: "POST", Target: "/v2/p-video/run", Key: "key_research", Body: `{"input":{"resolution":"1080p"}}`})
+	report, err := r.gateway.Questions().Explain(t.Context(), questions.Question{Method: "POST", Target: "/v2/p-video/run", Key: "key_research", Body: `{"input":{"resolution":"1080p"}}`})
 	if err != nil {
 		t.Fatal(err)
 	}

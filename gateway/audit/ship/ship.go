@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
 )
@@ -132,26 +132,25 @@ func (s *Shipping) measure() {
 	}, lines, age, lost))
 }
 
-// Start ships the log, in tasks that supervise runs, until stop is called, which waits for the last
-// attempts. It outlives the listeners, so that their last changes are in it.
-func (s *Shipping) Start(ctx context.Context, supervise func(ctx context.Context, name string, task func(context.Context) error) error) (stop func()) {
-	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var group sync.WaitGroup
+// Tasks ship the log, and close the receiver at the end. They outlive the listeners, so that the last changes of the listeners are shipped.
+func (s *Shipping) Tasks() []tasks.Task {
+	var list []tasks.Task
 	for _, one := range s.shippers {
-		group.Go(func() {
-			_ = supervise(run, "audit shipping", func(ctx context.Context) error { one.Run(ctx); return nil }) // it returns nil, or the process ends
-		})
+		list = append(list, tasks.Task{Name: "audit shipping", Until: tasks.Ended, Run: tasks.Endless(one.Run)})
 	}
-	return func() {
-		cancel()
-		group.Wait()
-		if s.records == nil {
-			return
-		}
-		if err := s.records.exporter.Shutdown(context.WithoutCancel(ctx)); err != nil {
-			s.deps.Logger.WarnContext(ctx, "the receiver of the audit log cannot be closed", "error", err.Error())
-		}
+	if s.records != nil {
+		list = append(list, tasks.Task{Name: "audit receiver", Until: tasks.Ended, Run: s.closeReceiver})
 	}
+	return list
+}
+
+// closeReceiver closes the receiver of log records when ctx ends.
+func (s *Shipping) closeReceiver(ctx context.Context) error {
+	<-ctx.Done()
+	if err := s.records.exporter.Shutdown(context.WithoutCancel(ctx)); err != nil {
+		s.deps.Logger.WarnContext(ctx, "the receiver of the audit log cannot be closed", "error", err.Error())
+	}
+	return nil
 }
 
 // auditEvents delivers lines to a webhook, one by one. A line that comes twice has the

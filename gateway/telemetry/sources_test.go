@@ -1,4 +1,4 @@
-package gateway
+package telemetry_test
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
 // TestSourcesAreMeasured: age and failure of each, and no age of a source that was never
@@ -15,12 +17,12 @@ import (
 func TestSourcesAreMeasured(t *testing.T) {
 	reader := metric.NewManualReader()
 	at := time.Unix(1000, 0)
-	list := []source{
-		{kind: "configuration", good: at.Add(-time.Hour), failed: true},
-		{kind: "bundle", org: "acme", good: at.Add(-time.Minute)},
-		{kind: "prices", org: "acme", failed: true},
+	list := []telemetry.Source{
+		{Kind: "configuration", Good: at.Add(-time.Hour), Failed: true},
+		{Kind: "bundle", Org: "acme", Good: at.Add(-time.Minute)},
+		{Kind: "prices", Org: "acme", Failed: true},
 	}
-	measureSources(metric.NewMeterProvider(metric.WithReader(reader)).Meter(""), func() time.Time { return at }, func() []source { return list })
+	telemetry.MeasureSources(metric.NewMeterProvider(metric.WithReader(reader)).Meter(""), func() time.Time { return at }, func() []telemetry.Source { return list })
 	var rm metricdata.ResourceMetrics
 	if err := reader.Collect(t.Context(), &rm); err != nil {
 		t.Fatal(err)

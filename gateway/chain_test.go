@@ -1,0 +1,36 @@
+package gateway
+
+import (
+	"testing"
+
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+)
+
+// Each name of the order has one supplier, and each supplier a name.
+func TestStagesHaveOneSupplier(t *testing.T) {
+	t.Parallel()
+	all := func(change func(stages)) feature {
+		m, order := make(stages), chainOrder()
+		for part, names := range map[string][]string{"Head": order.Head, "Content": order.Content, "Call": order.Call} {
+			for _, name := range names {
+				m[part+"."+name] = filter.Stamp{}
+			}
+		}
+		change(m)
+		return feature{name: "all", stages: func(*compiled) stages { return m }}
+	}
+	unchanged := func(stages) {}
+	other := feature{name: "other", stages: func(*compiled) stages { return stages{"Call.Judge": filter.Stamp{}} }}
+	for want, features := range map[string][]feature{
+		"": {{name: "nothing"}, all(unchanged)},
+		"feature other supplies the stage Call.Judge, which another feature supplies": {all(unchanged), other},
+		"no feature supplies the stage Call.Judge":                                    {all(func(m stages) { delete(m, "Call.Judge") })},
+		"the order of the chain has no place for the stage Call.Jury":                 {all(func(m stages) { m["Call.Jury"] = filter.Stamp{} })},
+	} {
+		c := &compiled{chain: new(filter.Chain)}
+		err := arrange(features, c)
+		if want == "" && (err != nil || len(c.chain.Call) != len(chainOrder().Call)) || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%v and %d stages, want %q", err, len(c.chain.Call), want)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package gateway
+
+import (
+	"context"
+	"crypto/x509"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/account"
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
+	"github.com/tollgate-dev/tollgate/gateway/dialects"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/fleet"
+	"github.com/tollgate-dev/tollgate/gateway/money/charge"
+	"github.com/tollgate-dev/tollgate/gateway/platform"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/tenants"
+	"github.com/tollgate-dev/tollgate/gateway/view"
+	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/translate"
+)
+
+// state is one compiled configuration. It is immutable.
+type state struct {
+	*view.View
+	callers  *callers.Callers
+	pipeline *filter.Pipeline
+	reader   *filter.Reader
+	account  *account.Client
+	runs     platform.Runs
+	engine   *policies.Engine
+	legacy   *dialects.Dialects
+	admins   *admin.Directory
+}
+
+// close drops idle connections.
+func (s *state) close() {
+	s.account.Upstream.Close()
+	s.runs.Close()
+}
+
+// current holds the state in force, which a reload or a change of keys replaces. Its methods each load the state: a caller that needs two facts
+// of one configuration loads it once.
+type current struct {
+	atomic.Pointer[state]
+	view    view.Current  // of the same state, for the parts that know no state
+	status  fleet.Status  // of the configuration in force
+	swapped chan struct{} // tells Run of a new state
+
+	changing sync.Mutex       // held while the state is replaced; guards the fields below
+	started  *settings.Config // of the process: settings that require a restart are compared with it
+	closed   bool
+}
+
+// engine is nil before the first state.
+func (c *current) engine() *policies.Engine {
+	if now := c.Load(); now != nil {
+		return now.engine
+	}
+	return nil
+}
+
+func (c *current) account() *account.Client { return c.Load().account }
+
+func (c *current) admins() *admin.Directory { return c.Load().admins }
+
+func (c *current) callers() *callers.Callers { return c.Load().callers }
+
+func (c *current) pipeline() *filter.Pipeline { return c.Load().pipeline }
+
+func (c *current) chain() *filter.Chain { return c.pipeline().Chain }
+
+func (c *current) tenant(org string) *filter.Tenant { return c.pipeline().Callers.Tenants[org] }
+
+// signers are the signers of callers' certificates.
+func (c *current) signers() *x509.CertPool { return c.pipeline().Callers.Directory.Signers() }
+
+// revocations are the ends of the lists of revoked certificates.
+func (c *current) revocations() map[string]time.Time {
+	return c.pipeline().Callers.Directory.Revocations()
+}
+
+func (c *current) entries(org string) []policies.Entry { return tenants.Entries(c.view.Config(), org) }
+
+func (c *current) decide(ctx context.Context, org string, in *policies.Input) (policies.Decision, error) {
+	return c.Load().engine.Decide(ctx, org, in)
+}
+
+// job asks the platform for the outcome of a hold's job.
+func (c *current) job(ctx context.Context, org string, h *spend.Hold) (*spend.Settlement, error) {
+	now := c.Load()
+	o := now.Orgs[org]
+	if o == nil || now.runs.Client == nil {
+		return nil, nil //nolint:nilnil // nothing is known of it
+	}
+	return charge.JobEnd(ctx, now.runs.Client, now.account.Agent, org, h, o.Prices.Runs.Of(h.About.Name))
+}
+
+// allows reports whether an open event stream may go on at a time, and for how long, 0 without an end.
+func (c *current) allows(s filter.Stream, at time.Time) (left time.Duration, ok bool) {
+	now := c.Load()
+	revision, ok := now.engine.Revision(s.Caller.Org)
+	if !ok || s.Policies != "" && revision != s.Policies {
+		return 0, false
+	}
+	until, ok := now.pipeline.Callers.Directory.Holds(s.Caller, at)
+	if !until.IsZero() {
+		left = until.Sub(at)
+	}
+	return left, ok
+}
+
+// dryRun returns a dry run of the state in force, with the parts that outlive it.
+func (c *current) dryRun(run explain.DryRun) (*explain.DryRun, error) {
+	now := c.Load()
+	// Resources of a dry run must not be remembered.
+	legacy, err := dialects.New(now.Config, translate.Deps{Now: run.Now}.WithDefaults(), nil)
+	if err != nil {
+		return nil, err
+	}
+	run.Pipeline, run.Translators, run.Reader, run.Decide = now.pipeline, legacy.Translators(), now.reader, now.engine.Decide
+	run.Entries = func(org string) []policies.Entry { return tenants.Entries(now.Config, org) }
+	return &run, nil
+}
