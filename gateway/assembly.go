@@ -86,9 +86,12 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 		keep: &keep.Service{Links: links, Access: allowed, Updates: explain.UpdatesOf(k.api)},
 		room: filter.NewRoom(cfg.Run.Memory, cfg.Run.WebSockets), gate: overload.New(cfg.Overload),
 		questions: k.newQuestions(prices, ledger, explain.DryRun{Limiter: counts.Limiter, Approvals: approvals}),
-		fleet:     k.newFleet(decided, recorded, envoys), revisions: k.newRevisions(), listeners: k.newListeners(), dialects: k.newDialects(ledger),
+		fleet:     k.newFleet(prices, decided, recorded, envoys), revisions: k.newRevisions(), listeners: k.newListeners(), dialects: k.newDialects(ledger),
 	}
 	telemetry.MeasureGate(k.meter, g.gate)
+	sources := g.adminDeps()
+	sources.Features = g.operators().rows()
+	g.rows = sources.Rows()
 	g.features = g.listFeatures()
 	telemetry.MeasureSources(k.meter, deps.Now, g.sources)
 	if err := g.Swap(cfg); err != nil {
@@ -188,7 +191,7 @@ func (k *kit) newKeys(revoked *tokens.Tokens) *callers.Keys {
 func (k *kit) newLogs() (*decisions.Decisions, *ship.Shipping, error) {
 	decided, err := decisions.New(k.cfg, decisions.Deps{
 		Redis: k.deps.Redis, Now: k.deps.Now, Logger: k.deps.Logger, Meter: k.meter, PolicyMeter: k.meterOf("policies"),
-		Go: k.background.Go, Stdout: k.deps.Stdout, Also: k.deps.Decisions, Current: k.view, Chain: k.current.chain,
+		Go: k.background.Go, Stdout: k.deps.Stdout, Also: k.deps.Decisions, Current: k.view, Chain: k.current.chain, Draining: k.current.status.Drains(),
 	})
 	if err != nil {
 		return nil, nil, err
@@ -249,10 +252,11 @@ func (k *kit) newEnvoys() (*xds.Server, error) {
 }
 
 // newFleet makes the list of the gateways that share the store.
-func (k *kit) newFleet(decided *decisions.Decisions, recorded *ship.Shipping, envoys *xds.Server) *fleet.Fleet {
+func (k *kit) newFleet(prices *catalog.Catalog, decided *decisions.Decisions, recorded *ship.Shipping, envoys *xds.Server) *fleet.Fleet {
 	return &fleet.Fleet{
 		Redis: k.deps.Redis, Key: k.cfg.Redis.Prefix.Running(), Instance: k.name, Version: k.deps.Version, Since: k.deps.Now(),
-		Report: k.current.status.Report, Envoys: func() int { return len(envoys.Nodes()) }, Current: k.view,
+		Status: &k.current.status, Policies: func() []engines.PolicyStatus { return engines.Status(k.current.engine(), k.view.Org, prices) },
+		Envoys: func() int { return len(envoys.Nodes()) }, Groups: envoys.Groups, Current: k.view,
 		Undelivered: func() []string { return slices.Concat(decided.Undelivered(), recorded.Undelivered()) },
 	}
 }
@@ -261,7 +265,7 @@ func (k *kit) newFleet(decided *decisions.Decisions, recorded *ship.Shipping, en
 func (k *kit) newRevisions() *revisions.Revisions {
 	return &revisions.Revisions{
 		Journal: revisions.NewJournal(k.deps.Redis, k.cfg.Redis.Prefix), Gateway: k.name, Version: k.deps.Version, Current: k.view,
-		Loaded: func() time.Time { return k.current.status.Report().Loaded }, File: k.deps.File,
+		File: k.deps.File,
 	}
 }
 

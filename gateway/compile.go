@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies"
 )
@@ -69,8 +70,10 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
+	v := callers.View(cfg, c.legacy.Moves())
+	v.Loaded = g.deps.Now()
 	return &state{
-		View:     callers.View(cfg, c.legacy.Moves()),
+		View:     v,
 		callers:  callers,
 		pipeline: pipeline,
 		reader:   c.reader,
@@ -78,8 +81,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 		runs:     c.runs,
 		engine:   c.engine,
 		legacy:   c.legacy,
-		admins:   admins.WithIssuers(cfg.Admin.Issuers, g.issuerKeys),
-		loaded:   g.deps.Now(),
+		admins:   admins.WithIssuers(cfg.Admin.Issuers, g.issuerKeys).Over(tenants.List(cfg)),
 	}, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/dialects"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/fleet"
 	"github.com/tollgate-dev/tollgate/gateway/money/charge"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -34,7 +35,6 @@ type state struct {
 	engine   *policies.Engine
 	legacy   *dialects.Dialects
 	admins   *admin.Directory
-	loaded   time.Time
 }
 
 // close drops idle connections.
@@ -48,7 +48,7 @@ func (s *state) close() {
 type current struct {
 	atomic.Pointer[state]
 	view    *view.Current // of the same state, for the parts that know no state
-	status  admin.Status  // of the configuration in force
+	status  fleet.Status  // of the configuration in force
 	swapped chan struct{} // tells Run of a new state
 
 	changing sync.Mutex       // held while the state is replaced; guards the fields below

@@ -8,17 +8,10 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/approval/answers"
-	"github.com/tollgate-dev/tollgate/gateway/decisions"
-	"github.com/tollgate-dev/tollgate/gateway/engines"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/extproc"
-	"github.com/tollgate-dev/tollgate/gateway/fleet"
 	"github.com/tollgate-dev/tollgate/gateway/listen"
-	"github.com/tollgate-dev/tollgate/gateway/questions"
 	"github.com/tollgate-dev/tollgate/gateway/reverseproxy"
-	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/gateway/ui"
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
@@ -80,56 +73,30 @@ func (g *Gateway) ExtProc() *grpc.Server {
 
 // AdminHandler returns the handler of the admin listener.
 func (g *Gateway) AdminHandler() http.Handler {
-	deps, cfg := g.adminDeps(), g.view.Config()
-	if !cfg.Admin.Console {
-		return wire.Plain(admin.New(deps))
+	guard := &admin.Guard{
+		Admins: g.current.admins, Attempts: g.counts.Attempts, Audit: g.audit.Log, Logger: g.deps.Logger, Now: g.deps.Now,
 	}
-	return wire.Plain(ui.New(deps, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions(), "console")).Before(admin.New(deps)))
+	cfg, listener := g.view.Config(), admin.New(guard, g.rows)
+	if !cfg.Admin.Console {
+		return wire.Plain(listener)
+	}
+	return wire.Plain(ui.New(guard, g.rows, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions(), "console")).Before(listener))
 }
 
-// adminDeps returns the dependencies of the admin listener.
+// adminDeps returns the sources of the rows of the admin listener, but for the rows of features.
 func (g *Gateway) adminDeps() admin.Deps {
 	return admin.Deps{
-		Status:  &g.current.status,
-		Metrics: g.deps.Providers.Handler(),
-		Admins:  g.current.admins,
-		Now:     g.deps.Now,
-		Ready:   g.health.readiness,
-
-		Attempts: g.counts.Attempts,
-		Logger:   g.deps.Logger,
-		Audit:    g.audit.Log,
-
-		Features:  g.operators().rows(),
+		Ready:     g.health.readiness,
+		Metrics:   g.deps.Providers.Handler(),
+		Logger:    g.deps.Logger,
 		Legacy:    g.retired.Rows(),
 		Spend:     g.money.Rows(),
-		Approvals: answers.Rows{Current: g.view, Store: g.approvals},
+		Approvals: g.answers(),
 		Keys:      g.keys.Rows(),
 		Tokens:    g.tokens.Rows(),
 		Envoys:    g.envoys,
 		Alerts:    g.alerts,
-
-		Policies:  g.policyStatus,
-		Decisions: decisionRows{g.decisions.Rows(), g.questions.Rows()},
-		Drafts:    engines.Drafts{Engine: g.current.engine, Log: g.decisions.Rows().Log, Isolate: g.deps.Isolate},
-		Fleet:     fleetRows{g.fleet, g.decisions.Rows()},
+		Counts:    g.decisions.Counts,
 		Shapes:    adminShapes(),
-		Config:    g.configInForce,
-		Revisions: g.revisions,
-		Orgs:      func() []row.Tenant { return tenants.List(g.view.Config()) },
 	}
-}
-
-// decisionRows are the operators' questions about decisions, made and hypothetical.
-type decisionRows struct {
-	decisions.Rows
-	asked
-}
-
-type asked = questions.Rows
-
-// fleetRows are the operators' questions about gateways: which there are, and which calls they have refused.
-type fleetRows struct {
-	*fleet.Fleet
-	decisions.Rows
 }

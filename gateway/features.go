@@ -84,7 +84,7 @@ func (g *Gateway) listFeatures() []feature {
 // selfService answers callers about themselves.
 func (g *Gateway) selfService() *selfservice.Service {
 	return selfservice.New(selfservice.Deps{
-		Rows: g.adminDeps().Rows(), Access: g.access, Current: g.view, Logger: g.deps.Logger,
+		Rows: g.rows, Access: g.access, Current: g.view, Logger: g.deps.Logger,
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/access"
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
@@ -83,6 +82,7 @@ type Deps struct {
 type Gateway struct {
 	*kit
 	features   []feature
+	rows       []row.Row // of the admin listener
 	room       filter.Room
 	gate       *overload.Gate
 	counts     *limits.Counts
@@ -107,21 +107,6 @@ type Gateway struct {
 	envoys     *xds.Server
 	listeners  *listen.Listeners
 	engines    *engines.Engines
-}
-
-// configInForce shows the configuration in force to operators.
-func (g *Gateway) configInForce(org string) (*admin.InForce, error) {
-	cfg, loaded := g.view.Config(), g.current.status.Report().Loaded
-	text, err := cfg.Show(org)
-	if err == nil && text == nil {
-		err = row.ErrNoOrg
-	}
-	return &admin.InForce{Revision: cfg.Revision, Loaded: loaded, Org: org, YAML: string(text)}, err
-}
-
-// policyStatus tells how the policies in force are doing.
-func (g *Gateway) policyStatus() []admin.PolicyStatus {
-	return engines.Status(g.current.engine(), g.view.Org, g.catalog)
 }
 
 // Questions answers about requests that are not made, and about existing resources.

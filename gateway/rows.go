@@ -3,23 +3,78 @@ package gateway
 import (
 	"slices"
 
+	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/approval/answers"
+	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/engines"
+	"github.com/tollgate-dev/tollgate/gateway/fleet"
 	"github.com/tollgate-dev/tollgate/gateway/limits"
+	"github.com/tollgate-dev/tollgate/gateway/money"
+	"github.com/tollgate-dev/tollgate/gateway/overview"
+	"github.com/tollgate-dev/tollgate/gateway/questions"
+	"github.com/tollgate-dev/tollgate/gateway/revisions"
 )
 
 // operators are the features that operators question. The zero value describes their rows, which cannot be asked then.
 type operators struct {
-	limits limits.Limits
+	overview  overview.Source
+	fleet     *fleet.Fleet
+	limits    limits.Limits
+	decisions *decisions.Decisions
+	questions *questions.Questions
+	drafts    engines.Drafts
+	audit     *audit.Log
+	revisions *revisions.Revisions
 }
 
 // rows lists the rows of all features, in the order of the commands' and the API's descriptions.
 func (o *operators) rows() []row.Row {
-	return slices.Concat(o.limits.Rows())
+	return slices.Concat(
+		overview.Rows(o.overview), o.fleet.Rows(), o.limits.Rows(), o.decisions.Rows(), o.questions.Rows(), o.drafts.Rows(), o.audit.Rows(), o.revisions.Rows(),
+	)
 }
 
 // operators binds the features to this gateway.
 func (g *Gateway) operators() *operators {
 	return &operators{
-		limits: limits.Limits{Current: g.view, Limiter: g.counts.Limiter},
+		overview:  overviewed{g.fleet, g.decisions, g.answers(), g.money.Rows()},
+		fleet:     g.fleet,
+		limits:    limits.Limits{Current: g.view, Limiter: g.counts.Limiter},
+		decisions: g.decisions,
+		questions: g.questions,
+		drafts:    engines.Drafts{Engine: g.current.engine, Log: g.decisions.WriteLog, Isolate: g.deps.Isolate},
+		audit:     g.audit.Log,
+		revisions: g.revisions,
 	}
+}
+
+// overviewed are the features that an overview is about.
+type overviewed struct {
+	*fleet.Fleet
+	*decisions.Decisions
+	requests
+	ledgers
+}
+
+type (
+	requests = answers.Rows
+	ledgers  = money.Rows
+)
+
+// answers are the operators' answers to requests for approval.
+func (g *Gateway) answers() answers.Rows {
+	return answers.Rows{Current: g.view, Store: g.approvals}
+}
+
+// AdminRows returns the rows of any gateway for their descriptions. None of them can be asked.
+func AdminRows() []row.Row {
+	return admin.Deps{Shapes: adminShapes(), Features: new(operators).rows()}.Rows()
+}
+
+func adminShapes() admin.Shapes {
+	return admin.Shapes{Approval: approval.Record{}, Made: callers.KeyAnswer{}}
 }

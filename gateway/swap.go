@@ -40,7 +40,7 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 	old := g.current.Swap(next)
 	g.view.Set(next.View)
 	g.issuerKeys.Retain(next.pipeline.Callers.Directory.Verifier(), next.admins.Verifier())
-	g.current.status.Loaded(next.loaded, cfg.Revision, restart, cfg.Refused)
+	g.current.status.Loaded(next.Loaded, cfg.Revision, restart, cfg.Refused)
 	for i := range g.features {
 		if apply := g.features[i].apply; apply != nil {
 			apply(old, next)
@@ -85,7 +85,9 @@ func (k *kit) changeCallers(change func(*callers.Callers) (*callers.Callers, err
 	changed, err := change(next.callers)
 	if err == nil {
 		next.callers, pipeline.Callers = changed, changed.Callers
-		next.pipeline, next.View = &pipeline, changed.View(next.Config, next.Moves)
+		v := changed.View(next.Config, next.Moves)
+		v.Loaded = next.Loaded
+		next.pipeline, next.View = &pipeline, v
 		k.current.Store(&next)
 		k.view.Set(next.View)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 )
 
@@ -62,7 +61,7 @@ keep the head elsewhere from time to time, and name it with --head.`,
 }
 
 // auditPage has a row for each change.
-func auditPage(l *admin.AuditLog, _ asked) (p page) {
+func auditPage(l *audit.Page, _ asked) (p page) {
 	s := sheet{{"seq", "time", "org", "team", "by", "operation", "resource", "name", "usd/h", "status", "carried"}}
 	for _, c := range l.Changes {
 		s.add(c.Seq, c.Time.UTC().Format(time.DateTime), c.About(), c.Team, cmp.Or(c.Key, c.Subject, c.Who), cmp.Or(c.Operation, "loaded "+c.Revision), c.Resource, c.Name, c.PerHour, endOf(&c), c.Carried)

@@ -26,7 +26,7 @@ func TestLegacyReports(t *testing.T) {
 	var table, csv strings.Builder
 	write := func(w io.Writer, format string) {
 		out := &output{format: format}
-		answer := struct{ Calls []admin.LegacyCall }{legacyCalls()}
+		answer := admin.LegacyList{Calls: legacyCalls()}
 		if err := out.tables(w, legacyPage(&answer, asked{out: out}).sheets); err != nil {
 			t.Fatal(err)
 		}

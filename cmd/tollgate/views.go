@@ -13,9 +13,10 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
-	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/limits"
-	"github.com/tollgate-dev/tollgate/gateway/xds"
+	"github.com/tollgate-dev/tollgate/gateway/overview"
+	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
 
@@ -88,7 +89,7 @@ func views() map[string]view {
 		"approvals deny":  told(func(r *approval.Record) string { return fmt.Sprintf("%s: denied until %s", r.ID, moment(&r.Until)) }),
 		"decisions":       of(decisionsPage),
 		"audit list":      of(auditPage),
-		"config show": told(func(c *admin.InForce) string {
+		"config show": told(func(c *revisions.InForce) string {
 			return fmt.Sprintf("# Revision %s, in force since %s\n%s", c.Revision, moment(&c.Loaded), strings.TrimSuffix(c.YAML, "\n"))
 		}),
 		"config diff":    told(diffText),
@@ -99,7 +100,7 @@ func views() map[string]view {
 }
 
 // diffText is the difference of two configurations.
-func diffText(d *admin.ConfigDiff) string {
+func diffText(d *revisions.ConfigDiff) string {
 	switch {
 	case d.Fault != "":
 		return "The file would not be taken: " + d.Fault
@@ -111,7 +112,7 @@ func diffText(d *admin.ConfigDiff) string {
 
 // overviewPage has the unknown parts first, then the gateways with an old configuration, then a table for each list with entries, and a sentence for
 // each without. A list with an unknown part has no such sentence.
-func overviewPage(o *admin.Overview, _ asked) (p page) {
+func overviewPage(o *overview.Overview, _ asked) (p page) {
 	for _, what := range o.Unknown {
 		p.said = append(p.said, "Unknown: "+what+".")
 	}
@@ -128,11 +129,11 @@ func overviewPage(o *admin.Overview, _ asked) (p page) {
 		known, none string
 	}{
 		{o.Gateways, "", ""},
-		{o.Approvals, admin.PartApprovals, "No request waits for approval."},
-		{o.Budgets, admin.PartBudgets, "No budget is near its end."},
-		{o.Refused, admin.PartRefusals, "Nothing was refused today."},
-		{o.Idle, admin.PartIdle, "No money is spent on idle resources."},
-		{o.Drift, admin.PartBudgets, "No ledger differs from the platform."},
+		{o.Approvals, overview.PartApprovals, "No request waits for approval."},
+		{o.Budgets, overview.PartBudgets, "No budget is near its end."},
+		{o.Refused, overview.PartRefusals, "Nothing was refused today."},
+		{o.Idle, overview.PartIdle, "No money is spent on idle resources."},
+		{o.Drift, overview.PartBudgets, "No ledger differs from the platform."},
 	} {
 		if list := reflect.ValueOf(part.list); list.Len() > 0 {
 			p.sheets = append(p.sheets, plainSheet(list))
@@ -149,7 +150,7 @@ func overviewPage(o *admin.Overview, _ asked) (p page) {
 	return p
 }
 
-func limitsPage(l *struct{ Windows []limits.Window }, _ asked) page {
+func limitsPage(l *limits.List, _ asked) page {
 	t := sheet{{"scope", "window", "used", "limit", "left", "resets in", "leased"}}
 	for _, w := range l.Windows {
 		limit, left := "none", ""
@@ -376,11 +377,7 @@ func grantedLine(r *approval.Record) string {
 	return fmt.Sprintf("%s: %s may make %s once until %s, %s", r.ID, owner(r.Team, r.Key), r.Call, r.Until.UTC().Format(time.RFC3339), price)
 }
 
-func decisionsPage(l *struct {
-	Decisions  []explain.Summary
-	Incomplete string
-}, _ asked,
-) page {
+func decisionsPage(l *decisions.List, _ asked) page {
 	t := sheet{{"decision", "time", "org", "team", "key", "operation", "status", "policies"}}
 	for _, s := range l.Decisions {
 		var said []string
@@ -408,7 +405,7 @@ func decisionsPage(l *struct {
 }
 
 // legacyPage has more columns for programs than for people.
-func legacyPage(l *struct{ Calls []admin.LegacyCall }, a asked) page {
+func legacyPage(l *admin.LegacyList, a asked) page {
 	if !a.out.people() {
 		t := sheet{{"org", "key", "program", "interface", "operation", "calls", "2xx", "4xx", "5xx", "first", "last", "v2", "lost"}}
 		for _, c := range l.Calls {
@@ -437,11 +434,7 @@ func lostFields(c admin.LegacyCall) string {
 	return strings.Join(fields, ", ")
 }
 
-func envoysPage(l *struct {
-	Groups []xds.GroupStatus
-	Nodes  []xds.Node
-}, _ asked,
-) page {
+func envoysPage(l *admin.EnvoyList, _ asked) page {
 	groups := sheet{{"group", "envoys", "here", "refused since", "why"}}
 	for _, g := range l.Groups {
 		since, why := "", ""

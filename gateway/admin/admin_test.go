@@ -9,7 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,27 +19,31 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
+	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-func deps(token string) admin.Deps {
-	return admin.Deps{
-		Status:  new(admin.Status),
-		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "metrics") }),
-		Admins:  func() *admin.Directory { return directory(token) },
-		Now:     func() time.Time { return time.Unix(1e9, 0) },
+// listener is an operators' listener and its sources.
+type listener struct {
+	*admin.Guard
+	admin.Deps
+}
 
-		Attempts:  unbounded{},
-		Logger:    slog.New(slog.DiscardHandler),
-		Ready:     func() admin.Readiness { return admin.Readiness{Ready: true, Status: "ready", Revision: "r1"} },
-		Features:  quotas(),
-		Envoys:    envoys{},
-		Approvals: requests{},
+func (l listener) handler() http.Handler { return admin.New(l.Guard, l.Deps.Rows()) }
 
-		Policies:  func() []admin.PolicyStatus { return []admin.PolicyStatus{{Org: "acme", Revision: "p1"}} },
-		Decisions: history{},
-		Orgs:      func() []row.Tenant { return tenants },
+func deps(token string) listener {
+	return listener{
+		&admin.Guard{
+			Admins: func() *admin.Directory { return directory(token) }, Now: now, Attempts: attempts(1000, 30), Logger: slog.New(slog.DiscardHandler),
+		},
+		admin.Deps{
+			Metrics:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "metrics") }),
+			Ready:    func() admin.Readiness { return admin.Readiness{Ready: true, Status: "ready", Revision: "r1"} },
+			Features: features(), Envoys: envoys{},
+		},
 	}
 }
+
+func now() time.Time { return time.Unix(1e9, 0) }
 
 // tenants are the organisations of tests. Those that are away have stores that do not answer.
 var tenants = []row.Tenant{{ID: "acme", Teams: []string{"research", "ops"}}, {ID: "globex", Teams: []string{"ml"}}, {ID: "away"}, {ID: "none"}}
@@ -50,21 +54,34 @@ func directory(token string, accounts ...settings.AdminAccount) *admin.Directory
 	if err != nil {
 		panic(err) // the accounts are those of tests
 	}
-	return d
+	return d.Over(tenants)
 }
 
-// unbounded never runs out of attempts.
-type unbounded struct{}
+// attempts bounds the wrong tokens of an address: how many at once, and how many a minute.
+func attempts(burst, rate int64) *ratelimit.AddressLimiter {
+	cfg := ratelimit.DefaultAddressConfig()
+	cfg.Burst, cfg.Rate = burst, rate
+	l, err := ratelimit.NewAddressLimiter(cfg, clock{})
+	if err != nil {
+		panic(err) // the configuration is that of tests
+	}
+	return l
+}
 
-func (unbounded) Take(netip.Addr) (bool, time.Duration) { return true, 0 }
-func (unbounded) Return(netip.Addr)                     {}
+type clock struct{}
 
-// quotas are the rows of a feature that knows one organisation.
-func quotas() []row.Row {
+func (clock) Now() time.Time { return now() }
+
+// features are the rows of a feature that knows one organisation.
+func features() []row.Row {
 	type scope struct {
 		row.Scoped
 
 		Scope string `query:"scope"`
+	}
+	type posted struct{ Question row.Body }
+	type one struct {
+		ID string `query:"id,required"`
 	}
 	known := func(p scope) error {
 		switch {
@@ -84,16 +101,29 @@ func quotas() []row.Row {
 			Pattern: "POST /admin/limits/reset", Summary: "Empty windows", Role: row.Operator, About: row.OfOrg, Changes: true,
 			Ask: row.Do(func(_ context.Context, _ row.Scope, p scope) (none row.Nothing, err error) { return none, known(p) }),
 		},
+		{
+			Pattern: "GET /admin/decisions/{id}", Summary: "One", Role: row.Viewer, About: row.OfAsker,
+			Ask: row.Do(func(_ context.Context, _ row.Scope, p one) (string, error) {
+				if p.ID == "away" {
+					return "", errors.New("dial 10.0.0.1: refused")
+				}
+				return p.ID, nil
+			}),
+		},
+		{
+			Pattern: "POST /admin/explain", Summary: "Explain", Role: row.Viewer, About: row.OfAsker, Body: reflect.TypeFor[string](),
+			Ask: row.Do(func(_ context.Context, _ row.Scope, p posted) (string, error) { return string(p.Question), nil }),
+		},
 	}
 }
 
-func get(d admin.Deps, target, authorization string) *httptest.ResponseRecorder {
+func get(d listener, target, authorization string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1:8081"+target, nil)
 	if authorization != "" {
 		r.Header.Set("Authorization", authorization)
 	}
 	w := httptest.NewRecorder()
-	admin.New(d).ServeHTTP(w, r)
+	d.handler().ServeHTTP(w, r)
 	return w
 }
 
@@ -133,10 +163,9 @@ func TestTheTokenGuardsAllButProbesAndMetrics(t *testing.T) {
 	const token = "operators-only"
 	for target, open := range map[string]bool{
 		"/livez": true, "/readyz": true, "/metrics": true,
-		"/admin/status": false, "/admin/limits?org=acme": false, "/debug/pprof/": false, "/debug/pprof/goroutine?debug=1": false,
+		"/admin/orgs": false, "/admin/limits?org=acme": false, "/debug/pprof/": false, "/debug/pprof/goroutine?debug=1": false,
 	} {
 		d := deps(token)
-		d.Status.Serving(true)
 		for authorization, admitted := range map[string]bool{"": open, "Bearer wrong": open, "Bearer ": open, "Bearer " + token: true, "bearer  " + token: true} {
 			if got := get(d, target, authorization).Code != http.StatusUnauthorized; got != admitted {
 				t.Errorf("%s with %q: admitted = %t, want %t", target, authorization, got, admitted)
@@ -145,16 +174,25 @@ func TestTheTokenGuardsAllButProbesAndMetrics(t *testing.T) {
 	}
 }
 
-func TestAFailedConfigurationIsShownUntilOneIsTaken(t *testing.T) {
-	d := deps("")
-	d.Status.Loaded(time.Unix(1, 0), "r1", nil, nil)
-	d.Status.Failed(time.Unix(2, 0), errors.New("tollgate.yaml:3:1: orgz: unknown key"))
-	if body := get(d, "/admin/status", "").Body.String(); !strings.Contains(body, "orgz") || !strings.Contains(body, "r1") {
-		t.Errorf("status = %s, want the fault beside the revision in force", body)
-	}
-	d.Status.Loaded(time.Unix(3, 0), "r2", nil, nil)
-	if body := get(d, "/admin/status", "").Body.String(); strings.Contains(body, "orgz") {
-		t.Errorf("status = %s, want the fault gone", body)
+// A row gets the parameters of its path and the content of the request, and a failure names no address.
+func TestQuestions(t *testing.T) {
+	for _, tc := range []struct {
+		method, target, body string
+		status               int
+		want                 string
+	}{
+		{"GET", "/admin/decisions/d1", "", 200, `"d1"`},
+		{"GET", "/admin/decisions/away", "", 503, "does not answer"},
+		{"GET", "/admin/decisions/d1?teem=x", "", 400, `"parameter": "teem"`},
+		{"POST", "/admin/explain", "{}", 200, "{}"},
+		{"POST", "/admin/explain", strings.Repeat(" ", 2<<20), 400, "cannot be read"},
+		{"GET", "/admin/explain", "", 405, ""},
+	} {
+		w := httptest.NewRecorder()
+		deps("").handler().ServeHTTP(w, httptest.NewRequest(tc.method, "http://127.0.0.1:8081"+tc.target, strings.NewReader(tc.body)))
+		if w.Code != tc.status || !strings.Contains(w.Body.String(), tc.want) || strings.Contains(w.Body.String(), "10.0.0.1") {
+			t.Errorf("%s %s: %d %s, want %d and %q", tc.method, tc.target, w.Code, w.Body, tc.status, tc.want)
+		}
 	}
 }
 
@@ -178,7 +216,7 @@ func TestLimits(t *testing.T) {
 			r.Header.Set("Sec-Fetch-Site", tc.header)
 		}
 		w := httptest.NewRecorder()
-		admin.New(deps("")).ServeHTTP(w, r)
+		deps("").handler().ServeHTTP(w, r)
 		if w.Code != tc.want {
 			t.Errorf("%s %s: %d %s, want %d", tc.method, tc.target, w.Code, w.Body, tc.want)
 		}
@@ -204,7 +242,6 @@ func (envoys) Served(group string) (map[string]string, []xds.Gateway, error) {
 func TestEnvoys(t *testing.T) {
 	for target, want := range map[string]string{
 		"/admin/envoy":                     `200 "id": "e1"`,
-		"/admin/status":                    `200 "reason": "cannot bind"`,
 		"/admin/envoy/snapshot?group=edge": `200 "Listener callers": "{}"`,
 		"/admin/envoy/snapshot?group=x":    `400 no node group`,
 	} {

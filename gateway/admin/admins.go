@@ -39,6 +39,7 @@ type Directory struct {
 	byDigest map[identity.Digest]entry
 	issuers  map[string]*settings.AdminIssuer // by URL
 	verifier *oidc.Verifier                   // of their tokens
+	orgs     []row.Tenant
 }
 
 // entry is an admin, and until when the token is accepted; zero is without an end.
@@ -66,6 +67,13 @@ func NewDirectory(token string, accounts []settings.AdminAccount) (*Directory, e
 		d.byDigest[a.Digest] = entry{row.Scope{Name: a.Name, Org: a.Org, Roles: a.Roles}, a.Expires}
 	}
 	return d, nil
+}
+
+// Over returns a Directory of admins who may ask about organisations, as far as they are not bound to one.
+func (d *Directory) Over(orgs []row.Tenant) *Directory {
+	all := *d
+	all.orgs = orgs
+	return &all
 }
 
 // Open reports whether the listener requires no token: none was ever configured.

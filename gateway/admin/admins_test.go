@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -41,7 +42,7 @@ func TestRolesByRoute(t *testing.T) {
 		accounts = append(accounts, account("all-"+role, "", row.Role(role)), account("acme-"+role, "acme", row.Role(role)))
 	}
 	d.Admins = func() *admin.Directory { return directory("the-shared-token", accounts...) }
-	routes, h := admin.Routes(d, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Query().Get("org")) })
+	routes, h := admin.Routes(d.Guard, gateway.AdminRows(), func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Query().Get("org")) })
 	listed := make(map[row.Role][]string)
 	for _, rt := range routes {
 		name := rt.Method + " " + rt.Path
@@ -83,7 +84,7 @@ func TestRolesByRoute(t *testing.T) {
 func TestAdminsOfAnOrganisation(t *testing.T) {
 	d := deps("")
 	d.Admins = func() *admin.Directory { return directory("", account("ann", "acme", row.Admin)) }
-	_, h := admin.Routes(d, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Query().Get("org")) })
+	_, h := admin.Routes(d.Guard, gateway.AdminRows(), func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Query().Get("org")) })
 	for query, want := range map[string]string{
 		"": "200 acme", "?org=acme": "200 acme", "?org=": "200 acme", "?org=acme&org=globex": "200 acme", "?org=;&org=acme": "200 acme",
 		"?org=globex": "403", "?org=globex&org=acme": "403", "?org=ACME": "403", "?org=acme%20": "403", "?ORG=globex": "200 acme",
@@ -103,7 +104,7 @@ func TestAdminsEnd(t *testing.T) {
 	until.Expires = time.Unix(1000, 0)
 	now, accounts := time.Unix(999, 0), []settings.AdminAccount{until, account("bob", "", row.Viewer)}
 	d.Now, d.Admins = func() time.Time { return now }, func() *admin.Directory { return directory("", accounts...) }
-	h := admin.New(d)
+	h := d.handler()
 	for _, step := range []struct {
 		what     string
 		change   func()
@@ -115,7 +116,7 @@ func TestAdminsEnd(t *testing.T) {
 	} {
 		step.change()
 		for name, want := range map[string]int{"ann": step.ann, "bob": step.bob} {
-			if w := ask(h, "GET", "/admin/status", "192.0.2.1:1", "token-of-"+name); w.Code != want {
+			if w := ask(h, "GET", "/admin/orgs", "192.0.2.1:1", "token-of-"+name); w.Code != want {
 				t.Errorf("%s: %s gets %d, want %d", step.what, name, w.Code, want)
 			}
 		}

@@ -31,8 +31,8 @@ type Alert struct {
 	Data json.RawMessage `json:"data"`
 }
 
-// alertList is alerts as they are answered.
-type alertList struct {
+// AlertList is alerts as they are answered.
+type AlertList struct {
 	Alerts []Alert `json:"alerts"`
 	// Next is the parameter cursor of the next list, absent behind the last.
 	Next string `json:"next,omitempty"`
@@ -70,7 +70,7 @@ and scheduled brownouts of the retired interfaces.`,
 	}
 }
 
-func (d Deps) alerts(ctx context.Context, _ row.Scope, p telling) (*alertList, error) {
+func (d Deps) alerts(ctx context.Context, _ row.Scope, p telling) (*AlertList, error) {
 	list, err := d.Alerts.List(ctx, string(p.Org))
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (d Deps) alerts(ctx context.Context, _ row.Scope, p telling) (*alertList, e
 			kept = append(kept, a)
 		}
 	}
-	out := new(alertList)
+	out := new(AlertList)
 	out.Alerts, out.Next, err = pageOf(kept, &p.paging, func(a *Alert) string { return a.ID })
 	return out, err
 }
@@ -103,8 +103,8 @@ type Exception struct {
 	Until  time.Time  `json:"until"`
 }
 
-// exceptionList is exceptions as they are answered.
-type exceptionList struct {
+// ExceptionList is exceptions as they are answered.
+type ExceptionList struct {
 	Exceptions []Exception `json:"exceptions"`
 	// Next is the parameter cursor of the next list, absent behind the last.
 	Next string `json:"next,omitempty"`
@@ -119,7 +119,7 @@ type excepting struct {
 	Within row.Span `query:"within" doc:"only exceptions that end in this time from now, such as 7d"`
 }
 
-func (d Deps) exceptions(ctx context.Context, s row.Scope, p excepting) (*exceptionList, error) {
+func (d Deps) exceptions(ctx context.Context, s row.Scope, p excepting) (*ExceptionList, error) {
 	list, err := d.Alerts.Exceptions(ctx, string(p.Org))
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (d Deps) exceptions(ctx context.Context, s row.Scope, p excepting) (*except
 			kept = append(kept, x)
 		}
 	}
-	out := new(exceptionList)
+	out := new(ExceptionList)
 	out.Exceptions, out.Next, err = pageOf(kept, &p.paging, func(x *Exception) string { return x.Kind + " " + x.ID })
 	return out, err
 }

@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -16,7 +15,7 @@ const maxBody = 1 << 20
 
 // answered returns the handler of a row: it passes the parameters of a request on, and writes the reply or the
 // refusal.
-func (d Deps) answered(r *row.Row) http.HandlerFunc {
+func (g *Guard) answered(r *row.Row) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		values := valuesOf(r, req)
 		var body []byte
@@ -27,7 +26,7 @@ func (d Deps) answered(r *row.Row) http.HandlerFunc {
 				return
 			}
 		}
-		v, err := r.Reply(req.Context(), asking(req), values, body)
+		v, err := g.Reply(req.Context(), r, asking(req), values, body)
 		text, isText := v.(row.Writer)
 		switch {
 		case err != nil:
@@ -35,9 +34,9 @@ func (d Deps) answered(r *row.Row) http.HandlerFunc {
 		case isText:
 			WriteText(w, r.Media, text)
 		case r.Answers() == nil:
-			w.WriteHeader(http.StatusNoContent)
+			w.WriteHeader(r.Success())
 		default:
-			write(w, cmp.Or(r.Status, http.StatusOK), v)
+			write(w, r.Success(), v)
 		}
 	}
 }
@@ -91,29 +90,9 @@ type problem struct {
 
 // fail answers with the problem of an error.
 func fail(w http.ResponseWriter, err error) {
-	status, detail := StatusOf(err)
+	status, detail := row.StatusOf(err)
 	faults, _ := errors.AsType[row.FaultsError](err)
 	refuse(w, status, detail, faults...)
-}
-
-// StatusOf returns the status of the answer to a question that failed, and its detail for the asker; 0 without an error.
-func StatusOf(err error) (status int, detail string) {
-	faults, _ := errors.AsType[row.FaultsError](err)
-	bad, isBad := errors.AsType[row.BadRequestError](err)
-	refused, isRefused := errors.AsType[row.RefusedError](err)
-	switch {
-	case err == nil:
-		return 0, ""
-	case faults != nil:
-		return faults.Status(), faults.Error()
-	case errors.Is(err, row.ErrNoOrg):
-		return http.StatusNotFound, "name a configured organisation: org=ID"
-	case isBad:
-		return http.StatusBadRequest, bad.Reason
-	case isRefused:
-		return refused.Status, refused.Reason
-	}
-	return http.StatusServiceUnavailable, "the shared store does not answer"
 }
 
 // refuse answers with a problem.

@@ -1,5 +1,4 @@
-// Package admin answers the questions of operators and probes to a running gateway:
-// liveness, readiness, metrics, profiles, the state of the configuration and
-// the limits in use. It has a listener of its own and is never reachable
-// through the data listener.
+// Package admin is the operators' listener of a running gateway. [Deps] has its rows: probes, metrics, profiles, the description of the API,
+// and the rows of features. [Guard] identifies operators, checks their roles and records what they ask and change. The listener has an address of
+// its own and is never reachable through the data listener.
 package admin

@@ -18,8 +18,8 @@ type Envoys interface {
 	Served(group string) (map[string]string, []xds.Gateway, error)
 }
 
-// envoyList is the Envoys as they are answered.
-type envoyList struct {
+// EnvoyList is the Envoys as they are answered.
+type EnvoyList struct {
 	Groups []xds.GroupStatus `json:"groups"`
 	Nodes  []xds.Node        `json:"nodes"`
 }
@@ -45,8 +45,8 @@ Envoys that are connected to this gateway, with the versions that they have.`,
 	}
 }
 
-func (d Deps) envoys(context.Context, row.Scope, row.None) (envoyList, error) {
-	return envoyList{d.Envoys.Groups(), d.Envoys.Nodes()}, nil
+func (d Deps) envoys(context.Context, row.Scope, row.None) (EnvoyList, error) {
+	return EnvoyList{d.Envoys.Groups(), d.Envoys.Nodes()}, nil
 }
 
 // grouped names a group of Envoys.

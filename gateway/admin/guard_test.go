@@ -5,26 +5,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 )
-
-// three lets each address have three wrong attempts.
-type three map[netip.Addr]int
-
-func (m three) Take(a netip.Addr) (bool, time.Duration) {
-	if m[a] == 3 {
-		return false, 1500 * time.Millisecond
-	}
-	m[a]++
-	return true, 0
-}
-
-func (m three) Return(a netip.Addr) { m[a]-- }
 
 // ask sends one request from an address to h.
 func ask(h http.Handler, method, target, peer, token string) *httptest.ResponseRecorder {
@@ -41,24 +24,24 @@ func ask(h http.Handler, method, target, peer, token string) *httptest.ResponseR
 func TestWrongTokensAreLoggedAndSlowed(t *testing.T) {
 	var log bytes.Buffer
 	d := deps("the-right-token")
-	d.Attempts, d.Logger = three{}, slog.New(slog.NewTextHandler(&log, nil))
-	h := admin.New(d)
+	d.Attempts, d.Guard.Logger = attempts(3, 40), slog.New(slog.NewTextHandler(&log, nil))
+	h := d.handler()
 	const guesser, operator = "192.0.2.1:4711", "192.0.2.2:4711"
 	for i := range 10 { // a missing token is no guess
-		if w := ask(h, "GET", "/admin/status", guesser, ""); w.Code != http.StatusUnauthorized {
+		if w := ask(h, "GET", "/admin/orgs", guesser, ""); w.Code != http.StatusUnauthorized {
 			t.Fatalf("request %d without a token: %d, want 401", i, w.Code)
 		}
 	}
 	for i := range 3 {
-		if w := ask(h, "GET", "/admin/status", guesser, "guessed"); w.Code != http.StatusUnauthorized {
+		if w := ask(h, "GET", "/admin/orgs", guesser, "guessed"); w.Code != http.StatusUnauthorized {
 			t.Fatalf("wrong token %d: %d, want 401", i, w.Code)
 		}
 	}
-	if w := ask(h, "GET", "/admin/status", guesser, "guessed"); w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "2" {
+	if w := ask(h, "GET", "/admin/orgs", guesser, "guessed"); w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "2" {
 		t.Errorf("fourth wrong token: %d, Retry-After %q, want 429 and 2", w.Code, w.Header().Get("Retry-After"))
 	}
 	for _, peer := range []string{guesser, operator} {
-		if w := ask(h, "GET", "/admin/status", peer, "the-right-token"); w.Code != http.StatusOK {
+		if w := ask(h, "GET", "/admin/orgs", peer, "the-right-token"); w.Code != http.StatusOK {
 			t.Errorf("the right token from %s: %d, want 200", peer, w.Code)
 		}
 	}
@@ -68,7 +51,7 @@ func TestWrongTokensAreLoggedAndSlowed(t *testing.T) {
 	if got := strings.Count(log.String(), "wrong admin token"); got != 3 {
 		t.Errorf("%d lines about wrong tokens, want 3:\n%s", got, log.String())
 	}
-	for _, want := range []string{"client.address=192.0.2.1", "path=/admin/status"} {
+	for _, want := range []string{"client.address=192.0.2.1", "path=/admin/orgs"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log has no %s:\n%s", want, log.String())
 		}
@@ -81,11 +64,11 @@ func TestWrongTokensAreLoggedAndSlowed(t *testing.T) {
 func TestChangesAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	d := deps("the-right-token")
-	d.Logger = slog.New(slog.NewTextHandler(&log, nil))
-	h := admin.New(d)
+	d.Guard.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	h := d.handler()
 	ask(h, "POST", "/admin/limits/reset?org=acme&scope=key:ann", "192.0.2.1:4711", "the-right-token")
 	ask(h, "POST", "/admin/limits/reset?org=other", "192.0.2.1:4711", "the-right-token")
-	ask(h, "GET", "/admin/status", "192.0.2.1:4711", "the-right-token")
+	ask(h, "GET", "/admin/orgs", "192.0.2.1:4711", "the-right-token")
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	if len(lines) != 2 {
 		t.Fatalf("%d lines, want one per change:\n%s", len(lines), log.String())

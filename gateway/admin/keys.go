@@ -38,8 +38,8 @@ type Key struct {
 	ThisMonth string `json:"thisMonth,omitempty"`
 }
 
-// keyList is keys as they are answered.
-type keyList struct {
+// KeyList is keys as they are answered.
+type KeyList struct {
 	Keys []Key `json:"keys"`
 	// All is the number of keys that are selected.
 	All int `json:"all"`
@@ -96,7 +96,7 @@ func (d Deps) keyRows() []row.Row {
 	}
 }
 
-func (d Deps) keys(ctx context.Context, _ row.Scope, p listedKeys) (*keyList, error) {
+func (d Deps) keys(ctx context.Context, _ row.Scope, p listedKeys) (*KeyList, error) {
 	records, err := d.Keys.List(ctx, string(p.Org))
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (d Deps) keys(ctx context.Context, _ row.Scope, p listedKeys) (*keyList, er
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Key) int { return p.compare(&a, &b) })
-	out := &keyList{All: len(list)}
+	out := &KeyList{All: len(list)}
 	out.Keys, out.Next, err = pageOf(list, &p.paging, func(k *Key) string { return k.By + " " + k.ID })
 	return out, err
 }

@@ -50,13 +50,8 @@ type LegacyCall struct {
 	Refused *Brownout `json:"refused,omitempty"`
 }
 
-// anyOrg are parameters that may name an organisation.
-type anyOrg struct {
-	Org row.Org `query:"org" doc:"only this organisation; absent is all"`
-}
-
-// legacyList is the calls as they are answered.
-type legacyList struct {
+// LegacyList is the calls as they are answered.
+type LegacyList struct {
 	Calls []LegacyCall `json:"calls"`
 	// Brownouts are those of a week, the next first.
 	Brownouts []Brownout `json:"brownouts"`
@@ -76,7 +71,7 @@ the fields v2 has no place for. A GraphQL document counts for each of its root f
 	}
 }
 
-func (d Deps) legacy(ctx context.Context, _ row.Scope, p anyOrg) (legacyList, error) {
+func (d Deps) legacy(ctx context.Context, _ row.Scope, p row.AnyOrg) (LegacyList, error) {
 	calls, err := d.Legacy.Calls(ctx, string(p.Org))
-	return legacyList{calls, d.Legacy.Brownouts(string(p.Org))}, err
+	return LegacyList{calls, d.Legacy.Brownouts(string(p.Org))}, err
 }

@@ -45,7 +45,7 @@ type asked struct {
 	Next      string
 }
 
-func list(t *testing.T, d admin.Deps, target string) (out asked) {
+func list(t *testing.T, d listener, target string) (out asked) {
 	t.Helper()
 	w := get(d, target, "")
 	if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil || w.Code != 200 {

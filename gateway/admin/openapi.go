@@ -2,7 +2,6 @@ package admin
 
 import (
 	"cmp"
-	"context"
 	"encoding"
 	"encoding/json"
 	"net/http"
@@ -87,7 +86,7 @@ func (s *shapes) responses(r *row.Row) object {
 	}
 	switch t := r.Answers(); {
 	case t != nil:
-		status := cmp.Or(r.Status, http.StatusOK)
+		status := r.Success()
 		out[strconv.Itoa(status)] = object{"description": http.StatusText(status), "content": s.content("application/json", t)}
 	case r.Media != "":
 		out["200"] = object{"description": "OK", "content": object{r.Media: object{}}}
@@ -191,15 +190,4 @@ func (s *shapes) structure(t reflect.Type) object {
 		}
 	}
 	return object{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
-}
-
-func (d Deps) descriptionRows() []row.Row {
-	return []row.Row{
-		{Pattern: "GET /admin/openapi.json", Summary: "This document", Role: row.Viewer, About: row.OfAsker, Ask: row.Do(d.openAPI)},
-	}
-}
-
-// openAPI answers with the document.
-func (d Deps) openAPI(context.Context, row.Scope, row.None) (object, error) {
-	return document(d.Rows()), nil
 }

@@ -1,28 +1,29 @@
 package admin
 
 import (
+	"context"
 	"net/http"
 	"net/http/pprof"
 	"reflect"
 	"slices"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
-// Shapes are zero values of the results of Decisions, Drafts, Approvals and Keys, for the description of the API.
-type Shapes struct{ Report, Summary, Audit, Replayed, Approval, Made any }
+// Shapes are zero values of the results of Approvals and Keys, for the description of the API.
+type Shapes struct{ Approval, Made any }
 
-// Rows returns the whole of the operators' listener. Each file has its rows beside the functions that they ask. Those of the zero Deps can be
-// read, and not be asked.
-func (d Deps) Rows() []row.Row {
-	d.streams = semaphore.NewWeighted(maxStreams)
-	return slices.Concat(
-		d.gatewayRows(), d.descriptionRows(), d.overviewRows(), d.Features, d.spendRows(), d.costRows(), d.idleRows(), d.alertRows(), d.reportRows(),
-		d.approvalRows(), d.keyRows(), d.tokenRows(), d.legacyRows(), d.envoyRows(), d.decisionRows(), d.streamRows(), d.policyRows(), d.draftRows(),
-		d.auditLogRows(), d.configRows(), d.revisionRows(), d.processRows(),
+// Rows returns all rows of the operators' listener: its own, and those of features.
+func (d Deps) Rows() (all []row.Row) {
+	description := row.Row{
+		Pattern: "GET /admin/openapi.json", Summary: "This document", Role: row.Viewer, About: row.OfAsker,
+		Ask: row.Do(func(context.Context, row.Scope, row.None) (object, error) { return document(all), nil }),
+	}
+	all = slices.Concat(
+		d.gatewayRows(), []row.Row{description}, d.Features, d.spendRows(), d.costRows(), d.idleRows(), d.alertRows(), d.reportRows(),
+		d.approvalRows(), d.keyRows(), d.tokenRows(), d.legacyRows(), d.envoyRows(), d.processRows(),
 	)
+	return all
 }
 
 // processRows are about the process, for those who look into it.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
 )
 
 // Weekly is the report of seven days on an organisation or a team, by the same numbers as the views of the present and of costs. Amounts
@@ -35,7 +36,7 @@ type Weekly struct {
 	// Idle is the cost of idle resources in a month, absent without any.
 	Idle *IdleMoney `json:"idle,omitempty"`
 	// Denied counts calls that policies have refused, the most frequent first.
-	Denied []PolicyCount `json:"denied"`
+	Denied []decisions.PolicyCount `json:"denied"`
 	// Unknown names the parts that could not be read.
 	Unknown []string `json:"unknown,omitempty"`
 }
@@ -71,7 +72,7 @@ idle money; and the refusals of policies.`,
 // Weekly makes the report of the seven days before a time, on an organisation or on one of its teams.
 func (d Deps) Weekly(ctx context.Context, org, team string, to time.Time) (*Weekly, error) {
 	to = to.UTC()
-	w := &Weekly{Org: org, Team: team, From: to.Add(-week), To: to, Shares: []Share{}, Dearest: []Share{}, Budgets: []NearBudget{}, Denied: []PolicyCount{}}
+	w := &Weekly{Org: org, Team: team, From: to.Add(-week), To: to, Shares: []Share{}, Dearest: []Share{}, Budgets: []NearBudget{}, Denied: []decisions.PolicyCount{}}
 	costs := func(from time.Time, by ...string) (*Costs, error) {
 		q := CostQuery{From: from, To: from.Add(week), Bucket: "total", By: by, Where: map[string][]string{}}
 		if team != "" {
@@ -132,7 +133,7 @@ func (w *Weekly) present(ctx context.Context, d *Deps) {
 				continue
 			}
 			for _, budget := range b.Budgets {
-				w.Budgets = append(w.Budgets, newNearBudget(w.Org, b.Scope, budget))
+				w.Budgets = append(w.Budgets, budget.Near(w.Org, b.Scope))
 			}
 		}
 	}
@@ -158,7 +159,7 @@ func (w *Weekly) present(ctx context.Context, d *Deps) {
 
 // refusals adds the refusals by policies.
 func (w *Weekly) refusals(ctx context.Context, d *Deps) {
-	counts, err := d.Decisions.Counts(ctx, w.Org, w.From, w.To.Add(-time.Second))
+	counts, err := d.Counts(ctx, w.Org, w.From, w.To.Add(-time.Second))
 	if !w.known("refusals", err) {
 		return
 	}
@@ -169,9 +170,9 @@ func (w *Weekly) refusals(ctx context.Context, d *Deps) {
 		}
 	}
 	for policy, n := range calls {
-		w.Denied = append(w.Denied, PolicyCount{Policy: policy, Verdict: "denies", Calls: n})
+		w.Denied = append(w.Denied, decisions.PolicyCount{Policy: policy, Verdict: "denies", Calls: n})
 	}
-	slices.SortFunc(w.Denied, func(a, b PolicyCount) int {
+	slices.SortFunc(w.Denied, func(a, b decisions.PolicyCount) int {
 		if a.Calls != b.Calls {
 			return int(b.Calls - a.Calls)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
 )
 
 // weeks knows the costs of acme and of its team research.
@@ -44,10 +45,8 @@ func (weeks) History(_ context.Context, _ string, q admin.CostQuery) (*admin.Cos
 }
 
 // verdicts are those of a week.
-type verdicts struct{ admin.Decisions }
-
-func (verdicts) Counts(context.Context, string, time.Time, time.Time) ([]admin.PolicyCount, error) {
-	return []admin.PolicyCount{
+func verdicts(context.Context, string, time.Time, time.Time) ([]decisions.PolicyCount, error) {
+	return []decisions.PolicyCount{
 		{Policy: "gpu_count", Verdict: "denies", Team: "research", Calls: 2},
 		{Policy: "gpu_count", Verdict: "denies", Team: "ops", Calls: 1},
 		{Policy: "disk", Verdict: "denies", Team: "ops", Calls: 9},
@@ -57,7 +56,7 @@ func (verdicts) Counts(context.Context, string, time.Time, time.Time) ([]admin.P
 
 func TestWeekly(t *testing.T) {
 	t.Parallel()
-	d := admin.Deps{Spend: weeks{}, Decisions: verdicts{}}
+	d := admin.Deps{Spend: weeks{}, Counts: verdicts}
 	for team, want := range map[string]string{
 		"": `*acme: 2026-11-16 to 2026-11-22*
 Cost: 12.5 USD, 10 in the week before; this month about 300

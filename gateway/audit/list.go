@@ -59,11 +59,11 @@ func (q *Query) selects(c *Change) bool {
 
 // Page is a part of the selected changes, newest first.
 type Page struct {
-	Changes []Change
+	Changes []Change `json:"changes"`
 	// Next is the Before of the page behind, 0 at the end of the log.
-	Next int64
-	// Cut reports that the page ends because enough was read.
-	Cut bool
+	Next int64 `json:"next,omitempty"`
+	// Incomplete is why the page has fewer changes than it may, although there may be more: enough was read.
+	Incomplete string `json:"incomplete,omitempty"`
 }
 
 const (
@@ -91,7 +91,7 @@ func (l *Log) List(ctx context.Context, q Query) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	s := search{Query: q, lowest: math.MaxInt64, results: make(map[int64]line)}
+	s := search{Query: q, page: Page{Changes: []Change{}}, lowest: math.MaxInt64, results: make(map[int64]line)}
 	end := int64(math.MaxInt64)
 	if q.Before > 0 {
 		last := q.Before + lookahead
@@ -189,7 +189,7 @@ func (s *search) count(n int64) (enough bool) {
 	if s.read < maxScan && s.all < maxScan+lookahead*maxLine {
 		return false
 	}
-	if s.page.Cut = true; !behind {
+	if s.page.Incomplete = "the log is long, and enough was read for one list: go on before next"; !behind {
 		s.page.Next = s.lowest
 	}
 	return true

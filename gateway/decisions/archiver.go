@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/archive"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
@@ -99,11 +98,21 @@ func (a *archiver) reset() {
 	}
 }
 
+// find returns the archived report of a decision of some organisations, nil for none and for one of a version that cannot be read.
+func (a *archiver) find(ctx context.Context, orgs []string, id string) (*explain.Report, error) {
+	text, err := a.store.Find(ctx, orgs, id)
+	x := new(explain.Report)
+	if err != nil || text == nil || json.Unmarshal(text, x) != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
 // mostRead bounds how many archived decisions one list reads, of about 2.5 KB each.
 const mostRead = 5000
 
 // list returns the archived summaries of an organisation that are selected, newest
-// first. It returns an admin.NewestError when there were more to look through.
+// first. It returns a newestError when there were more to look through.
 func (a *archiver) list(ctx context.Context, org string, q explain.Query) ([]explain.Summary, error) {
 	var list []explain.Summary
 	var last json.RawMessage
@@ -124,7 +133,7 @@ func (a *archiver) list(ctx context.Context, org string, q explain.Query) ([]exp
 		var x explain.Report
 		err = json.Unmarshal(last, &x)
 		if err == nil {
-			err = admin.NewestError{Before: x.Time}
+			err = newestError{x.Time}
 		}
 	}
 	return list, err

@@ -12,8 +12,6 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
@@ -182,9 +180,18 @@ func (c *counter) changed(today func(org string) string) []orgDay {
 	return slices.Collect(maps.Keys(c.unwritten))
 }
 
-// Refused implements admin.Fleet.
-func (d Rows) Refused(ctx context.Context, org string) ([]admin.Refused, error) {
-	c, on := d.d.counter, orgDay{org, d.d.today(org)}
+// Refused counts the calls that were refused for one reason. Decision is the latest of them.
+type Refused struct {
+	Org string `json:"org"`
+	// Reason is a policy, a limit, a budget, or a kind of problem.
+	Reason   string `json:"reason"`
+	Calls    int    `json:"calls"`
+	Decision string `json:"decision"`
+}
+
+// Refused counts the refusals of today, in the organisation's zone, the most frequent reason first. With an error they are those of this gateway.
+func (d *Decisions) Refused(ctx context.Context, org string) ([]Refused, error) {
+	c, on := d.counter, orgDay{org, d.today(org)}
 	sums, err := c.store.Refusals(ctx, org, on.day, c.process)
 	if sums == nil {
 		sums = make(map[string]tally.Refusals)
@@ -194,11 +201,11 @@ func (d Rows) Refused(ctx context.Context, org string) ([]admin.Refused, error) 
 		sums[reason] = sums[reason].Add(n)
 	}
 	c.mu.Unlock()
-	var out []admin.Refused
+	var out []Refused
 	for reason, n := range sums {
-		out = append(out, admin.Refused{Org: org, Reason: reason, Calls: int(n.Calls), Decision: n.Decision})
+		out = append(out, Refused{Org: org, Reason: reason, Calls: int(n.Calls), Decision: n.Decision})
 	}
-	slices.SortFunc(out, func(a, b admin.Refused) int {
+	slices.SortFunc(out, func(a, b Refused) int {
 		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Reason, b.Reason))
 	})
 	return out, err
@@ -215,18 +222,4 @@ func refusedFor(e *telemetry.Event) string {
 		return "budget"
 	}
 	return e.Refusal
-}
-
-// Counts implements admin.Decisions.
-func (d Rows) Counts(ctx context.Context, org string, from, to time.Time) ([]admin.PolicyCount, error) {
-	if d.d.deps.Config().Org(org) == nil {
-		return nil, row.ErrNoOrg
-	}
-	d.d.counter.write(ctx, d.d.today) // the counts of this process are among them
-	counts, err := d.d.counter.store.List(ctx, org, from, to)
-	out := make([]admin.PolicyCount, len(counts))
-	for i, c := range counts {
-		out[i] = admin.PolicyCount{Hour: c.Hour, Policy: c.Policy, Verdict: c.Verdict, Team: c.Team, Calls: c.Calls}
-	}
-	return out, err
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -51,8 +50,8 @@ func TestRefusalsAreCounted(t *testing.T) {
 	}
 	server.SetError("LOADING")
 	blue.counter.write(t.Context(), blue.today)
-	own := []admin.Refused{{Org: "acme", Reason: "limit", Calls: 2000, Decision: "1"}}
-	if got, err := blue.Rows().Refused(t.Context(), "acme"); err == nil || !cmp.Equal(got, own) {
+	own := []Refused{{Org: "acme", Reason: "limit", Calls: 2000, Decision: "1"}}
+	if got, err := blue.Refused(t.Context(), "acme"); err == nil || !cmp.Equal(got, own) {
 		t.Errorf("without the store: %v (%v), want an error and %v", got, err, own)
 	}
 	server.SetError("")
@@ -64,9 +63,9 @@ func TestRefusalsAreCounted(t *testing.T) {
 		blue.counter.write(t.Context(), blue.today)
 		green.counter.write(t.Context(), green.today)
 	}
-	want := []admin.Refused{{Org: "acme", Reason: "limit", Calls: 2001, Decision: "2"}, {Org: "acme", Reason: "overloaded", Calls: 1, Decision: "3"}}
+	want := []Refused{{Org: "acme", Reason: "limit", Calls: 2001, Decision: "2"}, {Org: "acme", Reason: "overloaded", Calls: 1, Decision: "3"}}
 	for name, d := range map[string]*Decisions{"blue": blue, "green": green, "another": counting(t, server, &now)} {
-		got, err := d.Rows().Refused(t.Context(), "acme")
+		got, err := d.Refused(t.Context(), "acme")
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
@@ -79,7 +78,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 		d.counter.rewrite()
 		d.counter.write(t.Context(), d.today)
 	}
-	got, err := counting(t, server, &now).Rows().Refused(t.Context(), "acme")
+	got, err := counting(t, server, &now).Refused(t.Context(), "acme")
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("after the store was emptied: %v (-want +got):\n%s", err, diff)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
@@ -35,6 +36,8 @@ type Decisions struct {
 	log     *decisionlog.Log // nil when they are logged nowhere
 	archive *archiver        // nil without one
 	counter *counter
+	// streams bounds the streams of decisions that are open at once.
+	streams *semaphore.Weighted
 }
 
 // Deps are the dependencies of Decisions. All are required but Stdout and Also.
@@ -54,6 +57,8 @@ type Deps struct {
 	*view.Current
 	// Chain returns the chain in force.
 	Chain func() *filter.Chain
+	// Draining is closed when the gateway begins to drain, which ends streams of decisions.
+	Draining <-chan struct{}
 }
 
 // New opens the decision log, if it has anywhere to go, and the memory
@@ -62,6 +67,7 @@ func New(cfg *settings.Config, deps Deps) (*Decisions, error) {
 	d := &Decisions{
 		deps: deps, file: cfg.Decisions.File,
 		counter: newCounter(tally.New(deps.Redis, cfg.Redis.Prefix.Decisions()+"policies:"), deps.Logger),
+		streams: semaphore.NewWeighted(maxStreams),
 	}
 	d.newHistory(cfg)
 	if to := cfg.Decisions.DecisionLog; to.File == nil && !to.Stdout && to.Service == nil {

@@ -6,7 +6,6 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
@@ -17,7 +16,7 @@ const othersEvery, tellOnce = time.Second, 4096
 
 // watching sends decisions to one reader.
 type watching struct {
-	Rows
+	*Decisions
 	q    explain.Query
 	out  chan any
 	told *lru.Cache[string, bool] // by decision
@@ -25,10 +24,11 @@ type watching struct {
 	places map[string]string
 }
 
-// Watch implements admin.Decisions. It sends decisions of other gateways as soon as the archive has them.
-func (d Rows) Watch(ctx context.Context, q admin.DecisionQuery) <-chan any {
-	w := &watching{d, explain.Query(q), make(chan any), telemetry.Must(lru.New[string, bool](tellOnce)), make(map[string]string)}
-	own := d.d.History.Watch()
+// watch returns the selected decisions from now on, by this gateway at once and by others as soon as the archive has them, until ctx ends and the
+// channel is closed. It has a missed in the place of decisions that the reader was too slow for.
+func (d *Decisions) watch(ctx context.Context, q explain.Query) <-chan any {
+	w := &watching{d, q, make(chan any), telemetry.Must(lru.New[string, bool](tellOnce)), make(map[string]string)}
+	own := d.History.Watch()
 	w.others(ctx) // where the archive ends now
 	go func() {
 		defer close(w.out)
@@ -46,7 +46,7 @@ func (d Rows) Watch(ctx context.Context, q admin.DecisionQuery) <-chan any {
 				w.others(ctx)
 			}
 			if n := own.Missed(); n > 0 {
-				w.send(ctx, admin.Missed{Missed: n})
+				w.send(ctx, missed{n})
 			}
 		}
 	}()
@@ -55,11 +55,11 @@ func (d Rows) Watch(ctx context.Context, q admin.DecisionQuery) <-chan any {
 
 // others sends the decisions archived since the last look. While the store is away, it tells this gateway's decisions alone, and the others' later.
 func (w *watching) others(ctx context.Context) {
-	if w.d.archive == nil {
+	if w.archive == nil {
 		return
 	}
 	for _, org := range w.orgs(w.q.Org) {
-		place, err := w.d.archive.follow(ctx, org, w.places[org], func(s *explain.Summary) { w.tell(ctx, s) })
+		place, err := w.archive.follow(ctx, org, w.places[org], func(s *explain.Summary) { w.tell(ctx, s) })
 		if err == nil || w.places[org] != "" {
 			w.places[org] = place
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/isolate"
@@ -23,17 +22,14 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
-// Drafts tries changes of policies that are not in force, on calls that were recorded, in child processes. It implements admin.Drafts.
+// Drafts tries changes of policies that are not in force, on calls that were recorded, in child processes.
 type Drafts struct {
 	Engine func() *policies.Engine
-	// Log is the decision log of this gateway; see [admin.Decisions].
+	// Log is the decision log of this gateway; see decisions.Decisions.WriteLog.
 	Log func(ctx context.Context, w io.Writer, org string, since time.Time) error
 	// Isolate runs the children; nil tries drafts in this process, without bounds.
 	Isolate *isolate.Runner
 }
-
-// Replayed is the zero report of a replay, for the description of the API.
-func Replayed() any { return replay.Report{} }
 
 const (
 	// maxRego bounds a draft, in bytes.
@@ -42,14 +38,19 @@ const (
 	findTime = 10 * time.Second
 )
 
-// Replay implements admin.Drafts.
-func (r Drafts) Replay(ctx context.Context, org string, since time.Time, examples int, d admin.Draft) (any, error) {
+// replay decides the calls in this gateway's decision log by a draft, and reports the differences.
+func (r Drafts) replay(ctx context.Context, _ row.Scope, p replaying) (*replay.Report, error) {
+	var d Draft
+	if err := readBody(p.Draft, &d); err != nil {
+		return nil, err
+	}
+	org := string(p.Org)
 	src, draft, err := r.begin(org, &d)
 	if err != nil {
 		return nil, err
 	}
-	report, err := jobs.Replay(ctx, r.Isolate, &jobs.Replayed{Source: src, Draft: draft, Options: replay.Options{Org: org, Examples: cmp.Or(examples, -1)}},
-		func(ctx context.Context, w io.Writer) error { return r.Log(ctx, w, org, since) })
+	report, err := jobs.Replay(ctx, r.Isolate, &jobs.Replayed{Source: src, Draft: draft, Options: replay.Options{Org: org, Examples: cmp.Or(p.Examples, -1)}},
+		func(ctx context.Context, w io.Writer) error { return r.Log(ctx, w, org, time.Time(p.Since)) })
 	if errors.Is(err, isolate.ErrDeadline) {
 		return nil, row.RefusedError{Status: http.StatusUnprocessableEntity, Reason: fmt.Sprintf("the replay did not end within %s: replay a shorter time", jobs.ReplayTime)}
 	}
@@ -59,8 +60,16 @@ func (r Drafts) Replay(ctx context.Context, org string, since time.Time, example
 	return report, nil
 }
 
-// Try implements admin.Drafts.
-func (r Drafts) Try(ctx context.Context, org string, t admin.Trial) (*admin.Tried, error) {
+// try asks the policies that a draft is about of one call.
+func (r Drafts) try(ctx context.Context, _ row.Scope, p trying) (*Tried, error) {
+	var t Trial
+	if err := readBody(p.Trial, &t); err != nil {
+		return nil, err
+	}
+	if t.Decision == "" && t.Input == nil {
+		return nil, row.BadRequestError{Reason: "give decision or input"}
+	}
+	org := string(p.Org)
 	src, draft, err := r.begin(org, &t.Draft)
 	if err != nil {
 		return nil, err
@@ -84,8 +93,8 @@ func (r Drafts) Try(ctx context.Context, org string, t admin.Trial) (*admin.Trie
 	if err != nil {
 		return nil, refused(err)
 	}
-	out := &admin.Tried{
-		Policies: tried.Policies, Said: []admin.Said{}, Prints: tried.Prints, Covered: tried.Covered, Missed: tried.Missed,
+	out := &Tried{
+		Policies: tried.Policies, Said: []Said{}, Prints: tried.Prints, Covered: tried.Covered, Missed: tried.Missed,
 		Input: t.Input, Masked: t.Masked,
 	}
 	for _, list := range []struct {
@@ -93,20 +102,20 @@ func (r Drafts) Try(ctx context.Context, org string, t admin.Trial) (*admin.Trie
 		said    []policies.Violation
 	}{{"denies", tried.Decision.Deny}, {"warns", tried.Decision.Warn}, {"would deny", tried.Decision.Shadow}} {
 		for _, v := range list.said {
-			out.Said = append(out.Said, admin.Said{Policy: v.Policy, Verdict: list.verdict, Message: v.Message, Field: v.Pointer})
+			out.Said = append(out.Said, Said{Policy: v.Policy, Verdict: list.verdict, Message: v.Message, Field: v.Pointer})
 		}
 	}
 	for _, m := range tried.Decision.Mutate {
-		out.Said = append(out.Said, admin.Said{Policy: m.Policy, Verdict: "changes", Message: m.Message, Field: m.Pointer})
+		out.Said = append(out.Said, Said{Policy: m.Policy, Verdict: "changes", Message: m.Message, Field: m.Pointer})
 	}
 	for _, o := range tried.Open {
-		out.Open = append(out.Open, admin.Unjudged{Policy: o.Policy, Hidden: o.Hidden})
+		out.Open = append(out.Open, Unjudged{Policy: o.Policy, Hidden: o.Hidden})
 	}
 	return out, nil
 }
 
 // begin reads a draft and the policies in force that it changes.
-func (r Drafts) begin(org string, d *admin.Draft) (*policies.Source, policies.Draft, error) {
+func (r Drafts) begin(org string, d *Draft) (*policies.Source, policies.Draft, error) {
 	draft := policies.Draft{Rego: d.Rego}
 	if d.Rego == "" && d.Policies == "" {
 		return nil, draft, row.BadRequestError{Reason: "give rego, policies, or both"}

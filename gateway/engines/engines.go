@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/files"
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies"
@@ -96,12 +95,27 @@ func (e *Engines) Close() {
 	}
 }
 
+// PolicyStatus is how an organisation's policies are doing.
+type PolicyStatus struct {
+	Org string `json:"org"`
+	// Revision names the policies in force; empty while a bundle is awaited.
+	Revision string `json:"revision"`
+	// Bundle is the revision its bundle gives itself, Fetched when it was last
+	// seen to be current.
+	Bundle  string `json:"bundle,omitempty"`
+	Fetched string `json:"fetched,omitempty"`
+	// Fault is why the latest bundle was not taken; the last good one decides.
+	Fault string `json:"fault,omitempty"`
+	// Unlisted are the parameters that name things missing from the platform's catalog.
+	Unlisted []string `json:"unlisted,omitempty"`
+}
+
 // Status tells how the policies in force are doing.
-func Status(engine *policies.Engine, org func(id string) *settings.Org, prices *catalog.Catalog) []admin.PolicyStatus {
+func Status(engine *policies.Engine, org func(id string) *settings.Org, prices *catalog.Catalog) []PolicyStatus {
 	list := engine.Status()
-	out := make([]admin.PolicyStatus, len(list))
+	out := make([]PolicyStatus, len(list))
 	for i, s := range list {
-		out[i] = admin.PolicyStatus{Org: s.Org, Revision: s.Revision, Bundle: s.Bundle}
+		out[i] = PolicyStatus{Org: s.Org, Revision: s.Revision, Bundle: s.Bundle}
 		if !s.Fetched.IsZero() {
 			out[i].Fetched = s.Fetched.UTC().Format(time.RFC3339)
 		}

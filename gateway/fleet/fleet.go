@@ -9,9 +9,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/engines"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/view"
+	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
 // Each gateway announces itself every announceEvery. After a silence of announceEnds it is taken to be gone.
@@ -26,39 +27,41 @@ type Fleet struct {
 	Instance, Version string
 	// Since is when this process began.
 	Since time.Time
-	// Envoys counts those that are connected to this gateway.
+	// Envoys counts those that are connected to this gateway, and Groups describes the groups of Envoys.
 	Envoys func() int
-	// Report describes the configuration in force.
-	Report func() admin.Report
+	Groups func() []xds.GroupStatus
+	// Status is the state of the configuration in force, and Policies that of the organisations' policies.
+	Status   *Status
+	Policies func() []engines.PolicyStatus
 	// Undelivered describes the records that receivers have not taken; nil is none.
 	Undelivered func() []string
 	*view.Current
 }
 
 // self describes this gateway.
-func (f *Fleet) self() admin.Instance {
-	r := f.Report()
-	self := admin.Instance{Instance: f.Instance, Version: f.Version, Revision: r.Revision, Loaded: r.Loaded.UTC(), Fault: r.Why(), Restart: r.Restart, Since: f.Since.UTC(), Envoys: f.Envoys(), At: f.Now().UTC()}
+func (f *Fleet) self() Instance {
+	r := f.Status.Report()
+	self := Instance{Instance: f.Instance, Version: f.Version, Revision: r.Revision, Loaded: r.Loaded.UTC(), Fault: r.Why(), Restart: r.Restart, Since: f.Since.UTC(), Envoys: f.Envoys(), At: f.Now().UTC()}
 	if f.Undelivered != nil {
 		self.Undelivered = f.Undelivered()
 	}
 	return self
 }
 
-// Gateways implements admin.Fleet.
-func (f *Fleet) Gateways(ctx context.Context) ([]admin.Instance, error) {
+// Gateways lists the running gateways, this one first. With an error the list has this one alone.
+func (f *Fleet) Gateways(ctx context.Context) ([]Instance, error) {
 	self := f.self()
 	ctx, cancel := context.WithTimeout(ctx, f.Config().Limits.Timeout)
 	defer cancel()
 	fields, err := f.Redis.HGetAll(ctx, f.Key).Result()
-	var others []admin.Instance
+	var others []Instance
 	for name, text := range fields {
 		if other := f.read(text); other != nil && name != self.Instance {
 			others = append(others, *other)
 		}
 	}
-	slices.SortFunc(others, func(a, b admin.Instance) int { return cmp.Compare(a.Instance, b.Instance) })
-	return append([]admin.Instance{self}, others...), err
+	slices.SortFunc(others, func(a, b Instance) int { return cmp.Compare(a.Instance, b.Instance) })
+	return append([]Instance{self}, others...), err
 }
 
 // Announce announces this gateway until ctx ends. It reports no fault of the store: others do.
@@ -96,8 +99,8 @@ func (f *Fleet) announceOnce(ctx context.Context) {
 }
 
 // read returns the announcement of another gateway, nil if it is too old.
-func (f *Fleet) read(text string) *admin.Instance {
-	var other admin.Instance
+func (f *Fleet) read(text string) *Instance {
+	var other Instance
 	if json.Unmarshal([]byte(text), &other) != nil || f.Now().Sub(other.At) >= announceEnds {
 		return nil
 	}

@@ -2,15 +2,19 @@ package fleet
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/engines"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/view"
+	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
@@ -18,12 +22,13 @@ import (
 func running(t *testing.T, store *miniredis.Miniredis, name, version string, now *time.Time) *Fleet {
 	t.Helper()
 	client := redistest.Once(t, store.Addr())
-	report := admin.Report{Revision: "r-" + name, Loaded: *now}
+	status := new(Status)
+	status.Loaded(*now, "r-"+name, nil, nil)
 	current := view.New(func() time.Time { return *now })
 	current.Set(&view.View{Config: new(settings.Config)})
 	current.Config().Limits.Timeout = 10 * time.Second
 	return &Fleet{
-		Redis: client, Key: "running", Instance: name, Version: version, Since: *now, Envoys: func() int { return 3 }, Report: func() admin.Report { return report },
+		Redis: client, Key: "running", Instance: name, Version: version, Since: *now, Envoys: func() int { return 3 }, Status: status,
 		Current: current,
 	}
 }
@@ -67,5 +72,33 @@ func TestGatewaysKnowEachOther(t *testing.T) {
 	store.Close()
 	if list, err := blue.Gateways(t.Context()); err == nil || len(list) != 1 {
 		t.Errorf("without the store: %v (%v), want this one and an error", list, err)
+	}
+}
+
+func TestAFailedConfigurationIsShownUntilOneIsTaken(t *testing.T) {
+	t.Parallel()
+	s := new(Status)
+	s.Loaded(time.Unix(1, 0), "r1", nil, nil)
+	s.Failed(time.Unix(2, 0), errors.New("tollgate.yaml:3:1: orgz: unknown key"))
+	if r := s.Report(); !strings.Contains(r.Fault, "orgz") || r.Revision != "r1" || r.Failed == nil {
+		t.Errorf("status = %+v, want the fault beside the revision in force", r)
+	}
+	s.Loaded(time.Unix(3, 0), "r2", nil, nil)
+	if r := s.Report(); r.Fault != "" || r.Failed != nil || r.Revision != "r2" {
+		t.Errorf("status = %+v, want the fault gone", r)
+	}
+}
+
+func TestStatusHasPoliciesAndEnvoys(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	f := running(t, miniredis.RunT(t), "blue", "v1", &now)
+	f.Policies = func() []engines.PolicyStatus { return []engines.PolicyStatus{{Org: "acme", Revision: "p1"}} }
+	f.Groups = func() []xds.GroupStatus {
+		return []xds.GroupStatus{{Group: "edge", Refused: &xds.Refusal{Reason: "cannot bind"}}}
+	}
+	r, err := row.Ask[Report](t.Context(), row.NewRows(f.Rows(), row.Direct{}), "GET /admin/status", row.Scope{}, nil, nil)
+	if err != nil || r.Revision != "r-blue" || len(r.Policies) != 1 || len(r.Envoys) != 1 {
+		t.Errorf("status = %+v (%v), want the policies and the group of Envoys", r, err)
 	}
 }

@@ -22,15 +22,15 @@ type Limits struct {
 }
 
 // show returns the windows in use, and those that are configured and not in use.
-func (l Limits) show(ctx context.Context, _ row.Scope, p row.Scoped) (windowList, error) {
+func (l Limits) show(ctx context.Context, _ row.Scope, p row.Scoped) (List, error) {
 	org := string(p.Org)
 	o := l.Org(org)
 	if o == nil {
-		return windowList{}, row.ErrNoOrg
+		return List{}, row.ErrNoOrg
 	}
 	states, err := l.Limiter.Show(ctx, org)
 	if err != nil {
-		return windowList{}, err
+		return List{}, err
 	}
 	counted := make(map[ratelimit.Ref]bool)
 	for _, s := range states {
@@ -54,7 +54,7 @@ func (l Limits) show(ctx context.Context, _ row.Scope, p row.Scoped) (windowList
 			windows[i].Leases = append(windows[i].Leases, Lease{Gateway: lease.Gateway, Held: lease.Held})
 		}
 	}
-	return windowList{windows}, nil
+	return List{windows}, nil
 }
 
 // quotas are the quotas of all scopes that are known before they are counted. The keys

@@ -36,8 +36,8 @@ func (l Limits) Rows() []row.Row {
 	}
 }
 
-// windowList is the list as it is answered.
-type windowList struct {
+// List is a list of windows.
+type List struct {
 	Windows []Window `json:"windows"`
 }
 

@@ -50,6 +50,3 @@ func (a *Questions) Audit(ctx context.Context, org string) (*explain.Audit, erro
 	audit.Ownerless = reason
 	return audit, nil
 }
-
-// Audit implements admin.Decisions.
-func (r Rows) Audit(ctx context.Context, org string) (any, error) { return r.a.Audit(ctx, org) }

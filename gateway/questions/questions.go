@@ -3,7 +3,6 @@ package questions
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
-	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -154,62 +152,4 @@ func (a *Questions) keyCaller(q Question) (*identity.Caller, error) {
 		return nil, row.BadRequestError{Reason: fmt.Sprintf("no key %q is configured", q.Key)}
 	}
 	return found, nil
-}
-
-// parseQuestion reads a question as it is posted.
-func parseQuestion(body []byte) (Question, error) {
-	var q Question
-	doc, err := strictjson.Decode(body, strictjson.DefaultLimits())
-	if err != nil {
-		return q, err
-	}
-	m, ok := doc.(map[string]any)
-	if !ok {
-		return q, errors.New("want an object")
-	}
-	text := map[string]*string{
-		"method": &q.Method, "path": &q.Target, "body": &q.Body, "org": &q.Org, "key": &q.Key, "team": &q.Team,
-	}
-	for name, v := range m {
-		switch to := text[name]; {
-		case to != nil:
-			if *to, ok = v.(string); !ok {
-				return q, fmt.Errorf("%s: want a string", name)
-			}
-		case name == "roles":
-			list, _ := v.([]any)
-			for _, item := range list {
-				role, _ := item.(string)
-				q.Roles = append(q.Roles, identity.Role(role))
-			}
-		case name == "header":
-			h, _ := v.(map[string]any)
-			q.Header = make(http.Header, len(h))
-			for field, value := range h {
-				text, _ := value.(string)
-				q.Header.Set(field, text)
-			}
-		default:
-			return q, fmt.Errorf("unknown member %q", name)
-		}
-	}
-	return q, nil
-}
-
-// Rows answers operators.
-type Rows struct{ a *Questions }
-
-// Rows returns the operators' questions.
-func (a *Questions) Rows() Rows { return Rows{a} }
-
-// Explain implements admin.Decisions.
-func (r Rows) Explain(ctx context.Context, org string, body []byte) (any, error) {
-	q, err := parseQuestion(body)
-	if err != nil {
-		return nil, row.BadRequestError{Reason: err.Error()}
-	}
-	if q.Org = cmp.Or(q.Org, org); org != "" && q.Org != org {
-		return nil, row.BadRequestError{Reason: "org: the token is bound to organisation " + org}
-	}
-	return r.a.Explain(ctx, q)
 }

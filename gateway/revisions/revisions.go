@@ -15,7 +15,6 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/journal"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -37,8 +36,6 @@ type Revisions struct {
 	// Gateway and Version are this gateway's.
 	Gateway, Version string
 	*view.Current
-	// Loaded returns when the configuration in force was loaded.
-	Loaded func() time.Time
 	// File reads the configuration anew, without its secrets; nil for a gateway without a file.
 	File func() (*settings.Config, error)
 }
@@ -48,12 +45,12 @@ func NewJournal(client redis.Cmdable, prefix settings.Prefix) *journal.Journal {
 	return &journal.Journal{Client: client, Prefix: prefix.Decisions() + "revisions:", Most: maxRevisions, For: keptFor}
 }
 
-// List implements admin.Revisions.
-func (r *Revisions) List(ctx context.Context) ([]admin.Revision, error) {
+// List returns the configurations that were in force, the latest first.
+func (r *Revisions) List(ctx context.Context) ([]Revision, error) {
 	entries, err := r.Journal.List(ctx, list)
-	out := []admin.Revision{}
+	out := []Revision{}
 	for _, text := range entries {
-		var one admin.Revision
+		var one Revision
 		if json.Unmarshal([]byte(text), &one) != nil || len(out) > 0 && out[len(out)-1].Revision == one.Revision {
 			continue // of another version, or two gateways were as fast
 		}
@@ -84,7 +81,7 @@ func (r *Revisions) Save(ctx context.Context) error {
 	if err := w.Close(); err != nil {
 		return err
 	}
-	one, err := json.Marshal(admin.Revision{Revision: cfg.Revision, Loaded: r.Loaded().UTC(), Gateway: r.Gateway, Version: r.Version})
+	one, err := json.Marshal(Revision{Revision: cfg.Revision, Loaded: r.Load().Loaded.UTC(), Gateway: r.Gateway, Version: r.Version})
 	if err != nil {
 		return err
 	}
@@ -93,7 +90,7 @@ func (r *Revisions) Save(ctx context.Context) error {
 	}
 	if len(known) >= maxRevisions { // the list forgets the last one
 		last := known[len(known)-1].Revision
-		if last != cfg.Revision && !slices.ContainsFunc(known[:len(known)-1], func(k admin.Revision) bool { return k.Revision == last }) {
+		if last != cfg.Revision && !slices.ContainsFunc(known[:len(known)-1], func(k Revision) bool { return k.Revision == last }) {
 			if err := r.Journal.Drop(ctx, list, last); err != nil {
 				return err
 			}
@@ -102,8 +99,9 @@ func (r *Revisions) Save(ctx context.Context) error {
 	return r.Journal.Add(ctx, list, one)
 }
 
-// Diff implements admin.Revisions.
-func (r *Revisions) Diff(ctx context.Context, org, to string) (*admin.ConfigDiff, error) {
+// Diff compares the configuration in force, or the section of an organisation, with AgainstFile, with a revision, or with the revision before for
+// "". It returns row.ErrNoOrg for an organisation that is not configured.
+func (r *Revisions) Diff(ctx context.Context, org, to string) (*ConfigDiff, error) {
 	cfg := r.Config()
 	now, err := shown(cfg, org)
 	if err != nil {
@@ -112,9 +110,9 @@ func (r *Revisions) Diff(ctx context.Context, org, to string) (*admin.ConfigDiff
 	if now == nil {
 		return nil, row.ErrNoOrg
 	}
-	out := &admin.ConfigDiff{To: cfg.Revision}
+	out := &ConfigDiff{To: cfg.Revision}
 	var other []byte
-	if to == admin.AgainstFile {
+	if to == AgainstFile {
 		other, err = r.file(org, out)
 	} else {
 		other, err = r.revision(ctx, org, to, out)
@@ -122,7 +120,7 @@ func (r *Revisions) Diff(ctx context.Context, org, to string) (*admin.ConfigDiff
 	if err != nil || other == nil {
 		return out, err
 	}
-	if to == admin.AgainstFile { // the file is to be in force next
+	if to == AgainstFile { // the file is to be in force next
 		out.Diff = string(diff.Diff(out.To, now, out.From, other))
 		out.From, out.To = out.To, out.From
 		return out, nil
@@ -132,8 +130,8 @@ func (r *Revisions) Diff(ctx context.Context, org, to string) (*admin.ConfigDiff
 }
 
 // file returns the text of the file; nil and a fault if it cannot be read.
-func (r *Revisions) file(org string, out *admin.ConfigDiff) ([]byte, error) {
-	out.From = admin.AgainstFile
+func (r *Revisions) file(org string, out *ConfigDiff) ([]byte, error) {
+	out.From = AgainstFile
 	if r.File == nil {
 		return nil, row.RefusedError{Status: http.StatusConflict, Reason: "this gateway was started without a configuration file"}
 	}
@@ -189,12 +187,12 @@ func section(text []byte, org string) ([]byte, error) {
 }
 
 // revision returns the text of a revision, or of the one before that in force for "".
-func (r *Revisions) revision(ctx context.Context, org, revision string, out *admin.ConfigDiff) ([]byte, error) {
+func (r *Revisions) revision(ctx context.Context, org, revision string, out *ConfigDiff) ([]byte, error) {
 	known, err := r.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(known, func(k admin.Revision) bool {
+	at := slices.IndexFunc(known, func(k Revision) bool {
 		return revision == "" && k.Revision != out.To || revision != "" && k.Revision == revision
 	})
 	if at < 0 && revision == "" { // it is the first

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -32,11 +31,11 @@ func TestRevisionsAndTheirDifferences(t *testing.T) {
 	now := new(view.Current)
 	r := &revisions.Revisions{
 		Journal: revisions.NewJournal(redistest.Once(t, server.Addr()), ""), Gateway: "blue", Version: "v1",
-		Current: now, Loaded: func() time.Time { return time.Unix(1e9, 0) },
+		Current: now,
 	}
 	keep := func(cfg *settings.Config) {
 		t.Helper()
-		now.Set(&view.View{Config: cfg})
+		now.Set(&view.View{Config: cfg, Loaded: time.Unix(1e9, 0)})
 		for range 2 { // another gateway loads it, too
 			if err := r.Save(t.Context()); err != nil {
 				t.Fatal(err)
@@ -76,14 +75,14 @@ func TestRevisionsAndTheirDifferences(t *testing.T) {
 		t.Errorf("of an unknown organisation: %v", err)
 	}
 	r.File = func() (*settings.Config, error) { return configured("", ":3"), nil }
-	if d, err = r.Diff(t.Context(), "", admin.AgainstFile); err != nil || d.From != "r1" || !strings.Contains(d.Diff, "\n+listen: ") || strings.Contains(d.Diff, "hush") {
+	if d, err = r.Diff(t.Context(), "", revisions.AgainstFile); err != nil || d.From != "r1" || !strings.Contains(d.Diff, "\n+listen: ") || strings.Contains(d.Diff, "hush") {
 		t.Errorf("to the file: %+v (%v)", d, err)
 	}
-	if d, err = r.Diff(t.Context(), "acme", admin.AgainstFile); err != nil || d.Diff != "" {
+	if d, err = r.Diff(t.Context(), "acme", revisions.AgainstFile); err != nil || d.Diff != "" {
 		t.Errorf("of an organisation to the file: %+v (%v), want no difference", d, err)
 	}
 	r.File = func() (*settings.Config, error) { return nil, errors.New("tollgate.yaml:3: limit: unknown") }
-	if d, err = r.Diff(t.Context(), "", admin.AgainstFile); err != nil || d.Fault == "" {
+	if d, err = r.Diff(t.Context(), "", revisions.AgainstFile); err != nil || d.Fault == "" {
 		t.Errorf("to a file with a fault: %+v (%v)", d, err)
 	}
 	for i := range 60 {

@@ -23,11 +23,10 @@ import (
 
 // requests returns the requests for approval that a caller sees, newest first.
 func (s *Service) requests(ctx context.Context, ex *filter.Exchange) ([]approval.Record, error) {
-	v, err := s.ask(ctx, ex, "GET /admin/approvals", nil)
+	answered, err := ask[map[string]any](ctx, s, ex, "GET /admin/approvals", nil)
 	if err != nil {
 		return nil, err
 	}
-	answered, _ := v.(map[string]any)
 	list, _ := answered["approvals"].([]approval.Record)
 	out := make([]approval.Record, 0, len(list))
 	for _, r := range list {
@@ -188,7 +187,7 @@ func (s *Service) answered(ctx context.Context, ex *filter.Exchange, pattern str
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.rows[pattern].Reply(ctx, s.scope(ex.Caller, row.Approver), asked, nil)
+	v, err := row.Ask[any](ctx, s.rows, pattern, s.scope(ex.Caller, row.Approver), asked, nil)
 	status := http.StatusOK
 	if p, ok := errors.AsType[*problem.Problem](refusal(err)); err != nil && ok {
 		status = p.Status

@@ -34,7 +34,7 @@ type Deps struct {
 // Service answers callers. It is safe for concurrent use.
 type Service struct {
 	deps Deps
-	rows map[string]*row.Row // by pattern
+	rows *row.Rows
 	busy *semaphore.Weighted
 }
 
@@ -43,11 +43,7 @@ const atOnce = 8
 
 // New returns a Service.
 func New(deps Deps) *Service {
-	s := &Service{deps: deps, rows: make(map[string]*row.Row, len(deps.Rows)), busy: semaphore.NewWeighted(atOnce)}
-	for i := range deps.Rows {
-		s.rows[deps.Rows[i].Pattern] = &deps.Rows[i]
-	}
-	return s
+	return &Service{deps: deps, rows: row.NewRows(deps.Rows, row.Direct{}), busy: semaphore.NewWeighted(atOnce)}
 }
 
 // endpoint is a route of callers with its answer.
@@ -149,17 +145,16 @@ func leads(c *identity.Caller) bool {
 }
 
 // ask asks a row about the caller's own things. given are parameters of the request.
-func (s *Service) ask(ctx context.Context, ex *filter.Exchange, pattern string, given url.Values) (any, error) {
+func ask[A any](ctx context.Context, s *Service, ex *filter.Exchange, pattern string, given url.Values) (answer A, err error) {
 	c := ex.Caller
 	values := make(url.Values, len(given)+3)
 	for name, v := range given {
 		if name == "org" || name == "team" || name == "policy" || name == "key" && !leads(c) { // by policy one would learn of those tried out
-			return nil, row.Bad(name, "is no parameter here: the answer is about what is your own")
+			return answer, row.Bad(name, "is no parameter here: the answer is about what is your own")
 		}
 		values[name] = v
 	}
-	r := s.rows[pattern]
-	for _, p := range r.Parameters() {
+	for _, p := range s.rows.Row(pattern).Parameters() {
 		switch {
 		case p.Name == "org":
 			values.Set("org", c.Org)
@@ -169,7 +164,7 @@ func (s *Service) ask(ctx context.Context, ex *filter.Exchange, pattern string, 
 			values.Set("key", c.Key)
 		}
 	}
-	return r.Reply(ctx, s.scope(c), values, nil)
+	return row.Ask[A](ctx, s.rows, pattern, s.scope(c), values, nil)
 }
 
 // scope is a caller as an asker: a viewer of its organisation that knows of its own team alone.

@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/reference"
@@ -66,7 +67,7 @@ func (s *Service) me(ctx context.Context, ex *filter.Exchange) (any, error) {
 
 // spend answers the spend of the caller, for a lead that of its team.
 func (s *Service) spend(ctx context.Context, ex *filter.Exchange) (any, error) {
-	return s.ask(ctx, ex, "GET /admin/spend/history", ex.Query)
+	return ask[any](ctx, s, ex, "GET /admin/spend/history", ex.Query)
 }
 
 // Resource is one of a caller's.
@@ -84,15 +85,13 @@ type resourceList struct {
 }
 
 func (s *Service) resources(ctx context.Context, ex *filter.Exchange) (any, error) {
-	v, err := s.ask(ctx, ex, "GET /admin/spend", ex.Query)
+	l, err := ask[admin.Ledger](ctx, s, ex, "GET /admin/spend", ex.Query)
 	if err != nil {
 		return nil, err
 	}
-	l, _ := v.(*admin.Ledger)
 	out := resourceList{l.Complete, []Resource{}}
 	idle := map[string]*admin.Idle{}
-	if v, err := s.ask(ctx, ex, "GET /admin/spend/idle", nil); err == nil { // nothing is idle where nothing is looked for
-		list, _ := v.(*admin.IdleList)
+	if list, err := ask[admin.IdleList](ctx, s, ex, "GET /admin/spend/idle", nil); err == nil { // nothing is idle where nothing is looked for
 		for _, r := range list.Resources {
 			idle[r.ID] = &r.Idle
 		}
@@ -107,20 +106,18 @@ func (s *Service) resources(ctx context.Context, ex *filter.Exchange) (any, erro
 
 // decisions answers the decisions on the calls of the caller, for a lead on those of its team.
 func (s *Service) decisions(ctx context.Context, ex *filter.Exchange) (any, error) {
-	v, err := s.ask(ctx, ex, "GET /admin/decisions", ex.Query)
+	list, err := ask[decisions.List](ctx, s, ex, "GET /admin/decisions", ex.Query)
 	if err != nil {
 		return nil, err
 	}
-	out, _ := v.(map[string]any)
-	list, _ := out["decisions"].([]explain.Summary)
-	shown := make([]explain.Summary, 0, len(list))
-	for _, d := range list {
+	shown := make([]explain.Summary, 0, len(list.Decisions))
+	for _, d := range list.Decisions {
 		if sees(ex.Caller, d.Team, d.Key) {
 			shown = append(shown, d.Told())
 		}
 	}
-	out["decisions"] = shown
-	return out, nil
+	list.Decisions = shown
+	return list, nil
 }
 
 // Decision is a decision as callers may see it.
@@ -153,12 +150,11 @@ func (s *Service) decision(ctx context.Context, ex *filter.Exchange) (any, error
 	if len(ex.Query) > 0 {
 		return nil, row.Bad("query", "there are no parameters")
 	}
-	v, err := s.ask(ctx, ex, "GET /admin/decisions/{id}", url.Values{"id": {ex.Params["id"]}})
+	x, err := ask[explain.Report](ctx, s, ex, "GET /admin/decisions/{id}", url.Values{"id": {ex.Params["id"]}})
 	if err != nil {
 		return nil, err
 	}
-	x, _ := v.(*explain.Report)
-	if x == nil || x.Caller.Org != ex.Caller.Org || !sees(ex.Caller, x.Caller.Team, x.Caller.Key) {
+	if x.Caller.Org != ex.Caller.Org || !sees(ex.Caller, x.Caller.Team, x.Caller.Key) {
 		return nil, row.RefusedError{Status: http.StatusNotFound, Reason: "no decision of that id is kept: it is too old, or it only read and passed at another gateway"}
 	}
 	d := &Decision{Summary: x.Summary().Told(), Method: x.Method, Path: x.Path, Stage: x.Stage, Detail: x.Detail, Approval: x.Approval, ToPass: x.ToPass, Calls: []Call{}}

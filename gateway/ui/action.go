@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
@@ -28,7 +27,7 @@ func (c *Console) action(r *row.Row) func(v *visit) {
 			_, err = r.Admit(v.scope, form.Get("org"))
 		}
 		if err != nil {
-			v.fail(admin.StatusOf(err))
+			v.fail(row.StatusOf(err))
 			return
 		}
 		if ask := unconfirmed(name, form); ask != nil {
@@ -40,7 +39,7 @@ func (c *Console) action(r *row.Row) func(v *visit) {
 		if r.Pattern == createKey {
 			values = keyForm(values)
 		}
-		answer, err := c.deps.Ask(v.r.Context(), r, v.scope, peer(v.r), values, nil)
+		answer, err := row.Ask[any](v.r.Context(), c.rows, r.Pattern, v.scope, values, nil)
 		if err != nil {
 			v.again(name, form, back, err)
 			return
@@ -48,7 +47,7 @@ func (c *Console) action(r *row.Row) func(v *visit) {
 		if r.Pattern == createKey || r.Pattern == rotateKey {
 			made, err := as[secret](answer)
 			if err != nil {
-				v.fail(admin.StatusOf(err))
+				v.fail(row.StatusOf(err))
 				return
 			}
 			v.render(http.StatusOK, "secret", frame{Title: "Key " + made.Key.ID, Page: "keys", Data: made})

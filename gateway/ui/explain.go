@@ -5,30 +5,22 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/questions"
 )
-
-// question is a request that is to be explained.
-type question struct {
-	Method string `json:"method"`
-	Path   string `json:"path"`
-	Body   string `json:"body,omitempty"`
-	Org    string `json:"org,omitempty"`
-	Key    string `json:"key,omitempty"`
-}
 
 // dryRun is a question and, once it was asked, its answer.
 type dryRun struct {
-	Asked  question
+	Asked  questions.Posted
 	Report *explain.Report
 }
 
 // asked reads a question from the parameters of a page or a form.
-func (v *visit) asked() question {
+func (v *visit) asked() questions.Posted {
 	method := v.r.FormValue("method")
 	method = cmp.Or(method, http.MethodPost)
-	return question{Method: method, Path: v.r.FormValue("path"), Body: v.r.FormValue("body"), Org: v.org, Key: v.r.FormValue("key")}
+	return questions.Posted{Method: method, Path: v.r.FormValue("path"), Body: v.r.FormValue("body"), Org: v.org, Key: v.r.FormValue("key")}
 }
 
 // blank shows the form of a dry run, filled in as far as the URL says.
@@ -43,15 +35,11 @@ func (c *Console) explain(v *visit) {
 		return
 	}
 	status, fault := http.StatusOK, ""
-	answer, err := v.answer(explainRow, nil, text)
-	if err == nil {
-		var report explain.Report
-		report, err = as[explain.Report](answer)
-		d.Report = &report
-	}
+	report, err := reply[explain.Report](v, explainRow, nil, text)
 	if err != nil {
-		d.Report = nil
-		status, fault = admin.StatusOf(err)
+		status, fault = row.StatusOf(err)
+	} else {
+		d.Report = &report
 	}
 	v.render(status, "explain", frame{Title: "Dry run", Page: "explain", Fault: fault, Data: d})
 }

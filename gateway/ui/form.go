@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/overview"
 )
 
 // confirmation asks whether an action that cannot be undone is meant.
@@ -54,7 +54,7 @@ func (v *visit) confirm(c *confirmation, page string) {
 
 // again shows the page of a form that failed, with the reason and the typed fields. Without such a page it shows the reason alone.
 func (v *visit) again(action string, form url.Values, back string, err error) {
-	status, fault := admin.StatusOf(err)
+	status, fault := row.StatusOf(err)
 	v.retry(action, form, back, status, fault)
 }
 
@@ -68,7 +68,7 @@ func (v *visit) retry(action string, form url.Values, back string, status int, f
 		v.fail(status, fault)
 		return
 	}
-	ctx, cancel := context.WithTimeout(v.r.Context(), admin.PartsTime)
+	ctx, cancel := context.WithTimeout(v.r.Context(), overview.PartsTime)
 	defer cancel()
 	next, p := *v, v.pages[i]
 	next.r = v.r.Clone(ctx)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/approval"
 )
 
 // frame holds the data that every page shows, and the page's own. Templates call its methods.
@@ -50,14 +51,25 @@ func (f *frame) Nav() (out []link) {
 	for _, p := range f.pages {
 		if p.nav && (p.asks == "" || f.may(p.asks)) && (!p.lead || f.session.Lead) {
 			l := link{Title: p.title, Path: f.path + strings.TrimSuffix(p.below(), first) + f.OrgQuery(), Here: p.name == f.Page}
-			if p.name == "approvals" && f.org != "" && f.deps.Approvals != nil {
-				pending, _ := f.deps.Approvals.Pending(f.r.Context(), f.org) // without the store there is no badge
-				l.Waiting = len(pending)
+			if p.name == "approvals" && f.org != "" {
+				l.Waiting = f.pending()
 			}
 			out = append(out, l)
 		}
 	}
 	return out
+}
+
+// pending counts the requests that wait for approval, 0 without the store. A count is no look at them: it is not recorded.
+func (f *frame) pending() (n int) {
+	answer, _ := row.Ask[map[string]any](f.r.Context(), f.unrecorded, approvalList, f.scope, url.Values{"org": {f.org}}, nil)
+	list, _ := answer["approvals"].([]approval.Record)
+	for i := range list {
+		if list[i].State == approval.Pending {
+			n++
+		}
+	}
+	return n
 }
 
 // Base returns the path of the first page, with a slash at its end.
@@ -127,7 +139,7 @@ func (f *frame) With(name, value string) string {
 func (f *frame) Can(pattern string) bool { return f.may(pattern) }
 
 // Now returns the time of the page.
-func (f *frame) Now() time.Time { return f.deps.Now().UTC() }
+func (f *frame) Now() time.Time { return f.now().UTC() }
 
 // templates returns the pages' templates, by name.
 //

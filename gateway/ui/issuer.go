@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/cas"
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
 )
@@ -58,7 +59,7 @@ func (c *Console) unseal(r *http.Request) (login underWay, err error) {
 		return login, err
 	}
 	text, err := cipher.Open(nil, nil, sealed, nil)
-	if err != nil || json.Unmarshal(text, &login) != nil || c.deps.Now().Sub(login.Began) >= loginTime {
+	if err != nil || json.Unmarshal(text, &login) != nil || c.now().Sub(login.Began) >= loginTime {
 		return login, errNotBegun
 	}
 	return login, nil
@@ -85,7 +86,7 @@ func (c *Console) callback(r *http.Request) string {
 
 // toIssuer sends a browser to log in at an issuer. It follows a link: the policy of pages lets no form lead to another site.
 func (c *Console) toIssuer(w http.ResponseWriter, r *http.Request) {
-	login := underWay{Issuer: r.FormValue("issuer"), Proof: oidc.NewProof(), Next: c.local(r.FormValue("next")), Began: c.deps.Now()}
+	login := underWay{Issuer: r.FormValue("issuer"), Proof: oidc.NewProof(), Next: c.local(r.FormValue("next")), Began: c.now()}
 	client, known := c.client(login.Issuer)
 	if !known {
 		c.loginPage(w, r, http.StatusBadRequest, "nobody logs in at this issuer")
@@ -152,7 +153,7 @@ func (c *Console) finish(r *http.Request, login underWay) (token string, err err
 
 // refuseLogin shows why a login has failed. The issuer's answer is in the log.
 func (c *Console) refuseLogin(w http.ResponseWriter, r *http.Request, err error) {
-	c.deps.Logger.WarnContext(r.Context(), "login at an issuer failed", "client.address", peer(r).String(), "reason", err.Error())
+	c.logger.WarnContext(r.Context(), "login at an issuer failed", "client.address", peer(r).String(), "reason", err.Error())
 	refused, isRefused := errors.AsType[admin.TokenError](err)
 	switch {
 	case isRefused:
@@ -163,7 +164,7 @@ func (c *Console) refuseLogin(w http.ResponseWriter, r *http.Request, err error)
 	case errors.Is(err, errRefused):
 		c.loginPage(w, r, http.StatusForbidden, err.Error())
 	case errors.Is(err, cas.ErrUnavailable):
-		_, reason := admin.StatusOf(err)
+		_, reason := row.StatusOf(err)
 		c.loginPage(w, r, http.StatusServiceUnavailable, reason)
 	case errors.Is(err, oidc.ErrUnavailable):
 		c.loginPage(w, r, http.StatusServiceUnavailable, "the issuer does not answer")

@@ -23,16 +23,15 @@ func (c *Console) live(v *visit) {
 		if again.identify() != nil {
 			return false
 		}
-		now, err := v.rows[decisionStream].Admit(again.scope, org)
+		now, err := v.rows.Row(decisionStream).Admit(again.scope, org)
 		return err == nil && now == org
 	}
-	answer, err := v.answer(decisionStream, asked, nil)
-	stream, isStream := answer.(row.Writer)
-	if err != nil || !isStream {
-		v.fail(admin.StatusOf(err))
+	stream, err := reply[row.Writer](v, decisionStream, asked, nil)
+	if err != nil {
+		v.fail(row.StatusOf(err))
 		return
 	}
-	admin.WriteText(v.w, v.rows[decisionStream].Media, stream)
+	admin.WriteText(v.w, v.rows.Row(decisionStream).Media, stream)
 }
 
 // LiveAddress returns where the page's decisions are told as they are made, "" for a page of older ones.

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
 // Paths are below that of the console.
@@ -71,12 +72,12 @@ func (c *Console) begin(w http.ResponseWriter, r *http.Request, token string, of
 		value, err = c.sessions.Begin(r.Context(), token, of)
 	}
 	if err != nil {
-		_, reason := admin.StatusOf(err)
+		_, reason := row.StatusOf(err)
 		c.loginPage(w, r, http.StatusServiceUnavailable, reason)
 		return
 	}
 	c.setCookie(w, r, sessionCookie, value, int(sessionTime.Seconds()))
-	c.deps.Logger.InfoContext(r.Context(), "console session began", "who", of.Name, "client.address", peer(r).String())
+	c.logger.InfoContext(r.Context(), "console session began", "who", of.Name, "client.address", peer(r).String())
 	http.Redirect(w, r, next, http.StatusSeeOther) //nolint:gosec // a page of the console, see local
 }
 
@@ -92,7 +93,7 @@ func (c *Console) endSession(r *http.Request) error {
 // logout ends the session of a request, at every gateway.
 func (c *Console) logout(w http.ResponseWriter, r *http.Request) {
 	if err := c.endSession(r); err != nil {
-		_, reason := admin.StatusOf(err)
+		_, reason := row.StatusOf(err)
 		(&visit{Console: c, w: w, r: r}).fail(http.StatusServiceUnavailable, reason+": the session goes on")
 		return
 	}

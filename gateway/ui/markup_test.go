@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -17,8 +18,15 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/engines"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/fleet"
 	"github.com/tollgate-dev/tollgate/gateway/limits"
+	"github.com/tollgate-dev/tollgate/gateway/overview"
+	"github.com/tollgate-dev/tollgate/gateway/questions"
+	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 )
 
@@ -120,16 +128,16 @@ func TestHostileNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	orgs := []row.Tenant{{ID: hostile, Teams: []string{hostile}, Policies: []string{hostile}}, {ID: "acme"}}
-	deps := admin.Deps{Features: limits.Limits{}.Rows(), Admins: func() *admin.Directory { return directory }, Now: time.Now, Logger: slog.New(slog.DiscardHandler), Orgs: func() []row.Tenant { return orgs }}
-	c := New(deps, nil)
+	guard := &admin.Guard{Admins: func() *admin.Directory { return directory.Over(orgs) }, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
+	c := New(guard, adminRows(), nil)
 	costs := part[admin.Costs]{Is: filled[admin.Costs]().(admin.Costs)}
 	costs.Is.Rows[0].USD, costs.Is.Rows[1].USD = "2", "1"
 	sums := groups(&costs.Is, &costs.Is, "team,label:x")
 	held := of[explain.Audit]()
-	keys := filled[keyData]().(keyData)
+	keys := filled[admin.KeyList]().(admin.KeyList)
 	keys.Keys[0].Revoked = time.Time{}
-	told, ends := of[alertList](), of[exceptionList]()
-	config := configData{InForce: filled[admin.InForce]().(admin.InForce), File: of[admin.ConfigDiff](), Before: of[admin.ConfigDiff](), Revisions: filled[[]admin.Revision]().([]admin.Revision)}
+	told, ends := of[admin.AlertList](), of[admin.ExceptionList]()
+	config := configData{InForce: filled[revisions.InForce]().(revisions.InForce), File: of[revisions.ConfigDiff](), Before: of[revisions.ConfigDiff](), Revisions: filled[[]revisions.Revision]().([]revisions.Revision)}
 	config.Before.Is.Fault = ""
 	requests := filled[[]approval.Record]().([]approval.Record)
 	requests[0].State, requests[1].State = approval.Pending, approval.Granted
@@ -137,7 +145,7 @@ func TestHostileNames(t *testing.T) {
 	resources := resourceData{Ledger: ledger, Shown: excerpt[admin.Resource]{Rows: ledger.Is.Resources, Before: hostile, After: hostile}, Holds: excerpt[admin.Hold]{Rows: ledger.Is.Holds}, Idle: of[admin.IdleList](), idle: map[string]admin.IdleResource{hostile: filled[admin.IdleResource]().(admin.IdleResource)}}
 	dry := filled[dryRun]().(dryRun)
 	shown := map[string]any{
-		"now":           nowData{Overview: of[admin.Overview](), Ledger: ledger, Dearest: costs, Forecasts: of[admin.Forecasts](), Refused: of[decisionData](), Alerts: told, Exceptions: ends},
+		"now":           nowData{Overview: of[overview.Overview](), Ledger: ledger, Dearest: costs, Forecasts: of[admin.Forecasts](), Refused: of[decisions.List](), Alerts: told, Exceptions: ends},
 		"alerts":        alertData{told.Is, ends},
 		"spend":         spendData{Costs: costs, Before: costs, Forecasts: of[admin.Forecasts](), Groups: sums, Shown: excerpt[sum]{Rows: sums}, Chart: newChart(&costs.Is, "team,label:x", sums), By: hostile, Bucket: hostile, CSV: "/ui/spend.csv?" + hostile},
 		"resources":     resources,
@@ -148,10 +156,10 @@ func TestHostileNames(t *testing.T) {
 		"keys":          keys,
 		"secret":        filled[secret](),
 		"limits":        excerpt[limits.Window]{Rows: filled[[]limits.Window]().([]limits.Window)},
-		"policies":      policyData{Policies: filled[[]policyWeek]().([]policyWeek), Counts: of[policyCounts](), Teams: filled[[]admin.PolicyCount]().([]admin.PolicyCount), Held: &held},
+		"policies":      policyData{Policies: filled[[]policyWeek]().([]policyWeek), Counts: of[decisions.PolicyCounts](), Teams: filled[[]decisions.PolicyCount]().([]decisions.PolicyCount), Held: &held},
 		"playground":    filled[playground](),
 		"configuration": config,
-		"audit":         filled[admin.AuditLog](),
+		"audit":         filled[audit.Page](),
 		"legacy":        legacyData{excerpt[admin.LegacyCall]{Rows: filled[[]admin.LegacyCall]().([]admin.LegacyCall)}, filled[[]admin.Brownout]().([]admin.Brownout)},
 		"fleet":         filled[fleetData](),
 		"login":         filled[loginData](),
@@ -195,6 +203,17 @@ func TestHostileNames(t *testing.T) {
 		}
 		hold(t, &visit{Console: c, org: hostile, scope: row.Scope{Name: hostile, Roles: []row.Role{row.Admin}, Unnamed: true, Orgs: orgs}}, name, data)
 	}
+}
+
+// adminRows returns rows that can be read. Requests for approval can be asked, too: each page counts them.
+func adminRows() []row.Row {
+	rows := admin.Deps{Shapes: admin.Shapes{Approval: approval.Record{}}, Features: slices.Concat(
+		overview.Rows(nil), (*fleet.Fleet)(nil).Rows(), limits.Limits{}.Rows(), (*decisions.Decisions)(nil).Rows(), (*questions.Questions)(nil).Rows(),
+		engines.Drafts{}.Rows(), (*audit.Log)(nil).Rows(), (*revisions.Revisions)(nil).Rows(),
+	)}.Rows()
+	i := slices.IndexFunc(rows, func(r row.Row) bool { return r.Pattern == approvalList })
+	rows[i].Ask = row.Do(func(context.Context, row.Scope, row.Scoped) (map[string]any, error) { return nil, nil })
+	return rows
 }
 
 // hold renders a page, and fails if hostile text becomes markup, or does not come to it.

@@ -37,7 +37,7 @@ func (v *visit) leave(text string) {
 	if err != nil {
 		return
 	}
-	plain, err := json.Marshal(notice{text, v.deps.Now()})
+	plain, err := json.Marshal(notice{text, v.now()})
 	if err != nil {
 		return
 	}
@@ -62,7 +62,7 @@ func (v *visit) take() string {
 	}
 	plain, err := seal.Open(nil, nil, sealed, nil)
 	var n notice
-	if err != nil || json.Unmarshal(plain, &n) != nil || v.deps.Now().Sub(n.At) > noticeTime {
+	if err != nil || json.Unmarshal(plain, &n) != nil || v.now().Sub(n.At) > noticeTime {
 		return ""
 	}
 	return n.Text
@@ -109,4 +109,22 @@ func answered(r *approval.Record) string {
 		most = fmt.Sprintf(", for at most %s USD per %s", usd(r.Answer.MaxUSD), r.Per)
 	}
 	return fmt.Sprintf("Request %s is granted: the call may pass once until %s%s.", r.ID, moment(&r.Until), most)
+}
+
+// as returns the answer to an action as a type. An answer of the data listener is read from its JSON.
+func as[T any](answer any) (out T, err error) {
+	switch a := answer.(type) {
+	case T:
+		return a, nil
+	case *T:
+		return *a, nil
+	}
+	text, err := json.Marshal(answer)
+	if err == nil {
+		err = json.Unmarshal(text, &out)
+	}
+	if err != nil {
+		return out, fmt.Errorf("read an answer: %w", err)
+	}
+	return out, nil
 }

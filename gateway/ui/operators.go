@@ -10,7 +10,7 @@ import (
 )
 
 // operators are the holders of admins' tokens.
-type operators struct{ admin.Deps }
+type operators struct{ *admin.Guard }
 
 func (operators) private(r *http.Request) string {
 	if r.TLS != nil || onLoopback(r) {
@@ -51,7 +51,9 @@ func (o operators) asker(r *http.Request, token string, s *session) (row.Scope, 
 	if s.Login {
 		at = s.Began
 	}
-	return o.HolderAt(r.Context(), token, at)
+	holder, err := o.HolderAt(r.Context(), token, at)
+	holder.Peer = peer(r)
+	return holder, err
 }
 
 // onLoopback reports whether a request came on loopback.

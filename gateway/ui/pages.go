@@ -12,9 +12,13 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/fleet"
 	"github.com/tollgate-dev/tollgate/gateway/limits"
-	"github.com/tollgate-dev/tollgate/gateway/xds"
+	"github.com/tollgate-dev/tollgate/gateway/overview"
+	"github.com/tollgate-dev/tollgate/gateway/revisions"
 )
 
 // page is one page of a console.
@@ -43,14 +47,14 @@ func (p *page) below() string { return cmp.Or(p.at, p.name) }
 // pages returns the pages in the order of the navigation.
 func pages() []*page {
 	return []*page{
-		{name: "now", title: "Now", at: first, asks: "GET /admin/overview", nav: true, load: now},
+		{name: "now", title: "Now", at: first, asks: overviewRow, nav: true, load: now},
 		{name: "spend", title: "Spend", asks: history, nav: true, load: spend},
 		{name: "resources", title: "Resources", asks: ledger, nav: true, load: resources},
-		{name: "decisions", title: "Decisions", asks: decisionList, nav: true, load: decisions},
+		{name: "decisions", title: "Decisions", asks: decisionList, nav: true, load: loadDecisions},
 		{name: "decision", title: "Decision", at: "decisions/{id}", under: "decisions", asks: "GET /admin/decisions/{id}", load: decision},
 		{name: "explain", title: "Dry run", asks: explainRow, nav: true, load: blank},
 		{name: "alerts", title: "Alerts", asks: alertRow, nav: true, load: alerts},
-		{name: "approvals", title: "Approvals", asks: "GET /admin/approvals", nav: true, load: approvals},
+		{name: "approvals", title: "Approvals", asks: approvalList, nav: true, load: approvals},
 		{name: "keys", title: "Keys", asks: keyRow, nav: true, load: keys},
 		{name: "limits", title: "Limits", asks: "GET /admin/limits", nav: true, load: quotas},
 		{name: "policies", title: "Policies", asks: "GET /admin/orgs", nav: true, load: policies},
@@ -58,18 +62,19 @@ func pages() []*page {
 		{name: "legacy", title: "Legacy", asks: "GET /admin/legacy", nav: true, load: legacy},
 		{name: "audit", title: "Audit", asks: auditLog, nav: true, load: changes},
 		{name: "configuration", title: "Configuration", asks: configRow, nav: true, load: configuration},
-		{name: "fleet", title: "Fleet", asks: "GET /admin/status", nav: true, load: fleet},
+		{name: "fleet", title: "Fleet", asks: "GET /admin/status", nav: true, load: loadFleet},
 	}
 }
 
 // Patterns of rows that several pages ask.
 const (
-	overview     = "GET /admin/overview"
+	overviewRow  = "GET /admin/overview"
 	ledger       = "GET /admin/spend"
 	history      = "GET /admin/spend/history"
 	idle         = "GET /admin/spend/idle"
 	decisionList = "GET /admin/decisions"
 	auditLog     = "GET /admin/audit/log"
+	approvalList = "GET /admin/approvals"
 	// auditResources reads from the platform, and bounds its time itself.
 	auditResources = "GET /admin/audit"
 	configRow      = "GET /admin/config"
@@ -83,7 +88,7 @@ const (
 
 // show serves a page.
 func (c *Console) show(v *visit, p *page) {
-	ctx, cancel := context.WithTimeout(v.r.Context(), admin.PartsTime)
+	ctx, cancel := context.WithTimeout(v.r.Context(), overview.PartsTime)
 	defer cancel()
 	v.patient, v.r = v.r, v.r.WithContext(ctx)
 	data, status, fault := p.load(v)
@@ -103,44 +108,33 @@ func (c *Console) show(v *visit, p *page) {
 
 // nowData is the data of the page Now.
 type nowData struct {
-	Overview part[admin.Overview]
+	Overview part[overview.Overview]
 	Ledger   part[admin.Ledger]
 	// Dearest are the greatest costs of seven days.
 	Dearest   part[admin.Costs]
 	Forecasts part[admin.Forecasts]
 	// Refused are refusals of the last hour, Alerts those of the last week, and Exceptions those that end in the next one.
-	Refused    part[decisionData]
-	Alerts     part[alertList]
-	Exceptions part[exceptionList]
+	Refused    part[decisions.List]
+	Alerts     part[admin.AlertList]
+	Exceptions part[admin.ExceptionList]
 }
 
 // Knows reports whether a part of the overview was read.
 func (d nowData) Knows(part string) bool { return d.Overview.OK() && d.Overview.Is.Knows(part) }
 
-// alertList and exceptionList are lists as the rows answer them.
-type alertList struct {
-	Alerts []admin.Alert `json:"alerts"`
-	Next   string        `json:"next"`
-}
-
-type exceptionList struct {
-	Exceptions []admin.Exception `json:"exceptions"`
-	Next       string            `json:"next"`
-}
-
 // alertData is the data of the page of alerts.
 type alertData struct {
-	alertList
+	admin.AlertList
 
-	Exceptions part[exceptionList]
+	Exceptions part[admin.ExceptionList]
 }
 
 func alerts(v *visit) (any, int, string) {
-	var list part[alertList]
-	var exceptions part[exceptionList]
+	var list part[admin.AlertList]
+	var exceptions part[admin.ExceptionList]
 	together(
-		func() { list = ask[alertList](v, alertRow, v.query(alertRow)) },
-		func() { exceptions = ask[exceptionList](v, exceptionRow, url.Values{"limit": {"1000"}}) },
+		func() { list = ask[admin.AlertList](v, alertRow, v.query(alertRow)) },
+		func() { exceptions = ask[admin.ExceptionList](v, exceptionRow, url.Values{"limit": {"1000"}}) },
 	)
 	return alertData{list.Is, exceptions}, list.Status, list.Fault
 }
@@ -152,17 +146,17 @@ func withoutKeys[T any](list []T, scope func(*T) string) []T {
 
 func now(v *visit) (any, int, string) {
 	var d nowData
-	week := v.deps.Now().UTC().AddDate(0, 0, -7).Format(time.DateOnly)
+	week := v.now().UTC().AddDate(0, 0, -7).Format(time.DateOnly)
 	together(
-		func() { d.Overview = ask[admin.Overview](v, overview, nil) },
+		func() { d.Overview = ask[overview.Overview](v, overviewRow, nil) },
 		func() { d.Ledger = ask[admin.Ledger](v, ledger, nil) },
 		func() { d.Forecasts = ask[admin.Forecasts](v, "GET /admin/spend/forecast", nil) },
 		func() {
-			d.Refused = ask[decisionData](v, decisionList, url.Values{"refused": {"true"}, "since": {"1h"}, "limit": {"20"}})
+			d.Refused = ask[decisions.List](v, decisionList, url.Values{"refused": {"true"}, "since": {"1h"}, "limit": {"20"}})
 		},
-		func() { d.Alerts = ask[alertList](v, alertRow, url.Values{"since": {"7d"}, "limit": {"10"}}) },
+		func() { d.Alerts = ask[admin.AlertList](v, alertRow, url.Values{"since": {"7d"}, "limit": {"10"}}) },
 		func() {
-			d.Exceptions = ask[exceptionList](v, exceptionRow, url.Values{"within": {"7d"}, "limit": {"10"}})
+			d.Exceptions = ask[admin.ExceptionList](v, exceptionRow, url.Values{"within": {"7d"}, "limit": {"10"}})
 		},
 		func() {
 			d.Dearest = ask[admin.Costs](v, history, url.Values{"by": {"resource,team"}, "bucket": {"total"}, "limit": {"10"}, "from": {week}})
@@ -198,24 +192,19 @@ func resources(v *visit) (any, int, string) {
 	return d, d.Ledger.Status, d.Ledger.Fault
 }
 
-// decisionData is a list of decisions.
-type decisionData struct {
-	Decisions  []explain.Summary `json:"decisions"`
-	Incomplete string            `json:"incomplete"`
-	// Older is the value of the parameter before for the decisions before these, "" where there are none.
-	Older string `json:"next"`
-}
+// decisionData is the data of the page of decisions.
+type decisionData struct{ decisions.List }
 
 // Blank is the decision that a row for later ones is made of.
 func (decisionData) Blank() explain.Summary { return explain.Summary{} }
 
-func decisions(v *visit) (any, int, string) {
+func loadDecisions(v *visit) (any, int, string) {
 	q := v.query(decisionList)
-	list := ask[decisionData](v, decisionList, q)
-	if n := len(list.Is.Decisions); list.Is.Older == "" && n > 0 && strconv.Itoa(n) == cmp.Or(q.Get("limit"), "50") {
-		list.Is.Older = list.Is.Decisions[n-1].Time.UTC().Format(time.RFC3339Nano)
+	list := ask[decisions.List](v, decisionList, q)
+	if n := len(list.Is.Decisions); list.Is.Next == "" && n > 0 && strconv.Itoa(n) == cmp.Or(q.Get("limit"), "50") {
+		list.Is.Next = list.Is.Decisions[n-1].Time.UTC().Format(time.RFC3339Nano)
 	}
-	return list.Is, list.Status, list.Fault
+	return decisionData{list.Is}, list.Status, list.Fault
 }
 
 func decision(v *visit) (any, int, string) {
@@ -228,59 +217,47 @@ func decision(v *visit) (any, int, string) {
 }
 
 func approvals(v *visit) (any, int, string) {
-	list := ask[struct {
-		Approvals []approval.Record `json:"approvals"`
-	}](v, "GET /admin/approvals", nil)
-	return cut(v, list.Is.Approvals), list.Status, list.Fault
-}
-
-// keyData is keys as the row answers them.
-type keyData struct {
-	Keys []admin.Key `json:"keys"`
-	All  int         `json:"all"`
-	Next string      `json:"next"`
+	list := ask[map[string]any](v, approvalList, nil)
+	requests, _ := list.Is["approvals"].([]approval.Record)
+	return cut(v, requests), list.Status, list.Fault
 }
 
 func keys(v *visit) (any, int, string) {
-	list := ask[keyData](v, keyRow, v.query(keyRow))
+	list := ask[admin.KeyList](v, keyRow, v.query(keyRow))
 	return list.Is, list.Status, list.Fault
 }
 
 func quotas(v *visit) (any, int, string) {
-	list := ask[struct {
-		Windows []limits.Window `json:"windows"`
-	}](v, "GET /admin/limits", nil)
+	list := ask[limits.List](v, "GET /admin/limits", nil)
 	return cut(v, list.Is.Windows), list.Status, list.Fault
 }
 
 func changes(v *visit) (any, int, string) {
-	list := ask[admin.AuditLog](v, auditLog, v.query(auditLog))
+	list := ask[audit.Page](v, auditLog, v.query(auditLog))
 	return list.Is, list.Status, list.Fault
 }
 
 // configData is the data of the page of the configuration.
 type configData struct {
-	admin.InForce
+	revisions.InForce
 
 	// File and Before are the differences to the file, and to the revision before or the one that the page names.
-	File, Before part[admin.ConfigDiff]
+	File, Before part[revisions.ConfigDiff]
 	// Revisions are those that can be named, none for admins of an organisation.
-	Revisions []admin.Revision
+	Revisions []revisions.Revision
 }
 
 func configuration(v *visit) (any, int, string) {
-	const diffs, revisions = "GET /admin/config/diff", "GET /admin/config/revisions"
-	var c part[admin.InForce]
+	const diffs, revisionRow = "GET /admin/config/diff", "GET /admin/config/revisions"
+	var c part[revisions.InForce]
 	var d configData
 	together(
-		func() { c = ask[admin.InForce](v, configRow, nil) },
-		func() { d.File = ask[admin.ConfigDiff](v, diffs, url.Values{"with": {admin.AgainstFile}}) },
-		func() { d.Before = ask[admin.ConfigDiff](v, diffs, v.query(diffs)) },
+		func() { c = ask[revisions.InForce](v, configRow, nil) },
+		func() { d.File = ask[revisions.ConfigDiff](v, diffs, url.Values{"with": {revisions.AgainstFile}}) },
+		func() { d.Before = ask[revisions.ConfigDiff](v, diffs, v.query(diffs)) },
 		func() {
-			if v.may(revisions) {
-				d.Revisions = ask[struct {
-					Revisions []admin.Revision `json:"revisions"`
-				}](v, revisions, nil).Is.Revisions
+			if v.may(revisionRow) {
+				d.Revisions = ask[revisions.List](v, revisionRow, nil).Is.Revisions
 			}
 		},
 	)
@@ -296,32 +273,23 @@ type legacyData struct {
 }
 
 func legacy(v *visit) (any, int, string) {
-	list := ask[struct {
-		Calls     []admin.LegacyCall `json:"calls"`
-		Brownouts []admin.Brownout   `json:"brownouts"`
-	}](v, "GET /admin/legacy", nil)
+	list := ask[admin.LegacyList](v, "GET /admin/legacy", nil)
 	return legacyData{cut(v, list.Is.Calls), list.Is.Brownouts}, list.Status, list.Fault
 }
 
 // fleetData is the data of the page of the fleet.
 type fleetData struct {
-	Overview part[admin.Overview]
-	Status   part[admin.Report]
-	Envoys   part[envoyData]
+	Overview part[overview.Overview]
+	Status   part[fleet.Report]
+	Envoys   part[admin.EnvoyList]
 }
 
-// envoyData is Envoys as the row answers them.
-type envoyData struct {
-	Groups []xds.GroupStatus `json:"groups"`
-	Nodes  []xds.Node        `json:"nodes"`
-}
-
-func fleet(v *visit) (any, int, string) {
+func loadFleet(v *visit) (any, int, string) {
 	var d fleetData
 	together(
-		func() { d.Overview = ask[admin.Overview](v, overview, nil) },
-		func() { d.Status = ask[admin.Report](v, "GET /admin/status", nil) },
-		func() { d.Envoys = ask[envoyData](v, "GET /admin/envoy", nil) },
+		func() { d.Overview = ask[overview.Overview](v, overviewRow, nil) },
+		func() { d.Status = ask[fleet.Report](v, "GET /admin/status", nil) },
+		func() { d.Envoys = ask[admin.EnvoyList](v, "GET /admin/envoy", nil) },
 	)
 	if !d.Status.OK() {
 		return nil, d.Status.Status, d.Status.Fault

@@ -11,46 +11,18 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/engines"
+	"github.com/tollgate-dev/tollgate/policies/replay"
 )
 
 // playground is a draft of policies, a call and, once one was asked, an answer.
 type playground struct {
-	admin.Draft
+	engines.Draft
 
 	Decision, Input, Since string
-	Tried                  *admin.Tried
-	Replayed               *replayed
-}
-
-// replayed is the answer of a replay, as the page shows it.
-type replayed struct {
-	Read       int      `json:"read"`
-	Unreadable int      `json:"unreadable"`
-	Faults     []string `json:"faults"`
-	Groups     []struct {
-		Kind     string         `json:"kind"`
-		Calls    int            `json:"calls"`
-		Policies map[string]int `json:"policies"`
-		Missing  map[string]int `json:"missing"`
-		Examples []struct {
-			DecisionID string        `json:"decision_id"`
-			Time       string        `json:"time"`
-			Team       string        `json:"team"`
-			Key        string        `json:"key"`
-			Operation  string        `json:"operation"`
-			Was        []replayedWhy `json:"was"`
-			Now        []replayedWhy `json:"now"`
-			Missing    []string      `json:"missing"`
-		} `json:"examples"`
-	} `json:"groups"`
-}
-
-// replayedWhy is one reason of a verdict.
-type replayedWhy struct {
-	Policy  string `json:"policy"`
-	Message string `json:"message"`
+	Tried                  *engines.Tried
+	Replayed               *replay.Report
 }
 
 // sample is the text that a draft begins with.
@@ -66,18 +38,18 @@ deny contains msg if {
 
 // blankPlayground shows the form, filled in as far as the URL says.
 func blankPlayground(v *visit) (any, int, string) {
-	if _, err := v.rows[tryRow].Admit(v.scope, v.org); err != nil {
-		status, fault := admin.StatusOf(err)
+	if _, err := v.rows.Row(tryRow).Admit(v.scope, v.org); err != nil {
+		status, fault := row.StatusOf(err)
 		return nil, status, fault
 	}
-	return playground{Draft: admin.Draft{Rego: sample}, Decision: v.r.FormValue("decision"), Since: "7d"}, 0, ""
+	return playground{Draft: engines.Draft{Rego: sample}, Decision: v.r.FormValue("decision"), Since: "7d"}, 0, ""
 }
 
 // playground shows a draft's verdict on a call, or the verdicts that it would have changed. Nothing of it is in force.
 func (c *Console) playground(v *visit) {
 	lines := strings.NewReplacer("\r\n", "\n") // as forms write them
 	p := playground{
-		Draft:    admin.Draft{Rego: lines.Replace(v.r.PostFormValue("rego")), Policies: lines.Replace(v.r.PostFormValue("policies"))},
+		Draft:    engines.Draft{Rego: lines.Replace(v.r.PostFormValue("rego")), Policies: lines.Replace(v.r.PostFormValue("policies"))},
 		Decision: strings.TrimSpace(v.r.PostFormValue("decision")), Input: lines.Replace(v.r.PostFormValue("input")), Since: v.r.PostFormValue("since"),
 	}
 	var err error
@@ -86,7 +58,7 @@ func (c *Console) playground(v *visit) {
 	} else {
 		err = p.try(v)
 	}
-	status, fault := admin.StatusOf(err)
+	status, fault := row.StatusOf(err)
 	v.render(cmp.Or(status, http.StatusOK), "playground", frame{Title: "Playground", Page: "playground", Fault: fault, Data: p})
 }
 
@@ -95,17 +67,15 @@ func (p *playground) replay(v *visit) error {
 	if err != nil {
 		return err
 	}
-	answer, err := v.answer(replayRow, url.Values{"since": {p.Since}}, text)
-	if err != nil {
-		return err
+	report, err := reply[replay.Report](v, replayRow, url.Values{"since": {p.Since}}, text)
+	if err == nil {
+		p.Replayed = &report
 	}
-	report, err := as[replayed](answer)
-	p.Replayed = &report
 	return err
 }
 
 func (p *playground) try(v *visit) error {
-	trial := admin.Trial{Draft: p.Draft, Decision: p.Decision}
+	trial := engines.Trial{Draft: p.Draft, Decision: p.Decision}
 	if p.Decision == "" {
 		in := json.NewDecoder(strings.NewReader(p.Input))
 		in.UseNumber()
@@ -117,12 +87,10 @@ func (p *playground) try(v *visit) error {
 	if err != nil {
 		return err
 	}
-	answer, err := v.answer(tryRow, nil, text)
-	if err != nil {
-		return err
+	tried, err := reply[engines.Tried](v, tryRow, nil, text)
+	if err == nil {
+		p.Tried, p.Input = &tried, pretty(tried.Input)
 	}
-	tried, err := as[admin.Tried](answer)
-	p.Tried, p.Input = &tried, pretty(tried.Input)
 	return err
 }
 

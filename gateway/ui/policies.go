@@ -10,18 +10,20 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/overview"
 )
 
 // policyData is the data of the page of policies.
 type policyData struct {
 	Policies []policyWeek
 	// Counts is why there are no counts, if there are none.
-	Counts part[policyCounts]
+	Counts part[decisions.PolicyCounts]
 	// KnowsToday reports whether the refusals of today were read.
 	KnowsToday bool
 	// Teams are the counts of the week by team.
-	Teams []admin.PolicyCount
+	Teams []decisions.PolicyCount
 	// Held is the audit of the organisation's resources against its policies, if the request asks for it.
 	Held *part[explain.Audit]
 }
@@ -34,11 +36,6 @@ func (d policyData) Count(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// policyCounts is the number of calls by policies' verdicts.
-type policyCounts struct {
-	Counts []admin.PolicyCount `json:"counts"`
-}
-
 // policyWeek holds the verdicts of a policy in seven days.
 type policyWeek struct {
 	Policy string
@@ -46,7 +43,7 @@ type policyWeek struct {
 	On    bool
 	Modes []string
 	// Today counts the calls that it has refused today, and names the latest.
-	Today                                           admin.Refused
+	Today                                           decisions.Refused
 	Refused, WouldRefuse, Warned, Excepted, Changed int64
 	// Days are the calls that it would have refused or warned of, by day, the oldest first.
 	Days [weekDays]int64
@@ -80,21 +77,15 @@ func (w policyWeek) Label() string {
 }
 
 func policies(v *visit) (any, int, string) {
-	var orgs part[struct {
-		Orgs []row.Tenant `json:"orgs"`
-	}]
-	var today part[admin.Overview]
+	var orgs part[admin.Orgs]
+	var today part[overview.Overview]
 	var d policyData
 	together(
+		func() { orgs = ask[admin.Orgs](v, "GET /admin/orgs", nil) },
 		func() {
-			orgs = ask[struct {
-				Orgs []row.Tenant `json:"orgs"`
-			}](v, "GET /admin/orgs", nil)
+			d.Counts = ask[decisions.PolicyCounts](v, "GET /admin/policies/counts", url.Values{"since": {"7d"}, "bucket": {"hour"}})
 		},
-		func() {
-			d.Counts = ask[policyCounts](v, "GET /admin/policies/counts", url.Values{"since": {"7d"}, "bucket": {"hour"}})
-		},
-		func() { today = ask[admin.Overview](v, overview, nil) },
+		func() { today = ask[overview.Overview](v, overviewRow, nil) },
 		func() {
 			if v.r.FormValue("held") != "" {
 				held := ask[explain.Audit](v, auditResources, nil)
@@ -108,13 +99,13 @@ func policies(v *visit) (any, int, string) {
 			on = o.Entries
 		}
 	}
-	d.Policies, d.Teams = week(on, d.Counts.Is.Counts, today.Is.Refused, v.deps.Now())
-	d.KnowsToday = today.OK() && today.Is.Knows(admin.PartRefusals)
+	d.Policies, d.Teams = week(on, d.Counts.Is.Counts, today.Is.Refused, v.now())
+	d.KnowsToday = today.OK() && today.Is.Knows(overview.PartRefusals)
 	return d, orgs.Status, orgs.Fault
 }
 
 // week adds up the verdicts of policies: by policy, those that are switched on first, and by team.
-func week(on []row.Entry, counts []admin.PolicyCount, today []admin.Refused, now time.Time) (list []policyWeek, teams []admin.PolicyCount) {
+func week(on []row.Entry, counts []decisions.PolicyCount, today []decisions.Refused, now time.Time) (list []policyWeek, teams []decisions.PolicyCount) {
 	of := func(name string) *policyWeek {
 		i := slices.IndexFunc(list, func(w policyWeek) bool { return w.Policy == name })
 		if i < 0 {
@@ -126,7 +117,7 @@ func week(on []row.Entry, counts []admin.PolicyCount, today []admin.Refused, now
 		w := of(e.Policy)
 		w.On, w.Modes = true, append(w.Modes, e.How())
 	}
-	sums := make(map[admin.PolicyCount]int64)
+	sums := make(map[decisions.PolicyCount]int64)
 	for _, c := range counts {
 		w := of(c.Policy)
 		switch c.Verdict {
@@ -144,7 +135,7 @@ func week(on []row.Entry, counts []admin.PolicyCount, today []admin.Refused, now
 		if ago := int(now.Sub(c.Hour) / (24 * time.Hour)); (c.Verdict == "would deny" || c.Verdict == "warns") && ago >= 0 && ago < weekDays {
 			w.Days[weekDays-1-ago] += c.Calls
 		}
-		sums[admin.PolicyCount{Policy: c.Policy, Verdict: c.Verdict, Team: c.Team}] += c.Calls
+		sums[decisions.PolicyCount{Policy: c.Policy, Verdict: c.Verdict, Team: c.Team}] += c.Calls
 	}
 	for _, r := range today {
 		if name, isPolicy := strings.CutPrefix(r.Reason, "policy "); isPolicy {
@@ -155,7 +146,7 @@ func week(on []row.Entry, counts []admin.PolicyCount, today []admin.Refused, now
 		c.Calls = calls
 		teams = append(teams, c)
 	}
-	slices.SortFunc(teams, func(a, b admin.PolicyCount) int {
+	slices.SortFunc(teams, func(a, b decisions.PolicyCount) int {
 		return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Policy, b.Policy), strings.Compare(a.Verdict, b.Verdict), strings.Compare(a.Team, b.Team))
 	})
 	return list, teams

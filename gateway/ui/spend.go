@@ -112,9 +112,9 @@ func expected(v *visit, q url.Values, bucket string, scopes []admin.Forecast) (l
 	}
 	for i := range scopes {
 		if f := &scopes[i]; f.Scope == scope && bucket == "day" {
-			return v.deps.Now().UTC().Format(time.DateOnly), decimal(f.Day.Expected)
+			return v.now().UTC().Format(time.DateOnly), decimal(f.Day.Expected)
 		} else if f.Scope == scope && bucket == "month" {
-			return v.deps.Now().UTC().Format("2006-01") + "-01", decimal(f.Month.Expected)
+			return v.now().UTC().Format("2006-01") + "-01", decimal(f.Month.Expected)
 		}
 	}
 	return "", 0

@@ -48,7 +48,7 @@ type Answer struct {
 func NewTeam(deps Team, sessions *Sessions) *Console {
 	c := &Console{
 		path: TeamPath, cookies: "/tollgate", secureCookies: "__Host-tollgate_team", asks: "your key or token", pages: teamPages(), people: callers{deps}, sessions: sessions,
-		deps: admin.Deps{Now: deps.Now, Logger: deps.Logger},
+		now: deps.Now, logger: deps.Logger,
 	}
 	c.serveCommon()
 	for _, a := range acts() {
@@ -177,7 +177,7 @@ func acts() []act {
 func (v *visit) act(a act) {
 	form, back, err := v.sent()
 	if err != nil {
-		v.fail(admin.StatusOf(err))
+		v.fail(row.StatusOf(err))
 		return
 	}
 	if ask := unconfirmed(a.path, form); ask != nil {
@@ -206,7 +206,7 @@ func (v *visit) act(a act) {
 	case a.secret:
 		made, err := as[secret](answer)
 		if err != nil {
-			v.fail(admin.StatusOf(err))
+			v.fail(row.StatusOf(err))
 			return
 		}
 		v.render(http.StatusOK, "secret", frame{Title: "Key " + made.Key.ID, Page: "mykeys", Data: made})

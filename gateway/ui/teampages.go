@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -102,8 +103,8 @@ func myResources(v *visit) (any, int, string) {
 }
 
 func myDecisions(v *visit) (any, int, string) {
-	list := own[decisionData](v, "decisions", v.given("refused", "operation", "since", "limit"))
-	return list.Is, list.Status, list.Fault
+	list := own[decisions.List](v, "decisions", v.given("refused", "operation", "since", "limit"))
+	return decisionData{list.Is}, list.Status, list.Fault
 }
 
 func myDecision(v *visit) (any, int, string) {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"embed"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -39,10 +40,12 @@ type Console struct {
 	// pages are those that people see, in the order of the navigation.
 	pages    []*page
 	people   people
-	deps     admin.Deps
+	now      func() time.Time
+	logger   *slog.Logger
 	sessions *Sessions
 	issuers  *oidc.Logins
-	rows     map[string]*row.Row // by pattern; those of the operators' listener
+	// rows are those of the operators' listener, and unrecorded the same ones without a record of who asks them.
+	rows, unrecorded *row.Rows
 	// secret seals notices where nobody logs in.
 	secret string
 	mux    *http.ServeMux
@@ -68,15 +71,13 @@ type people interface {
 }
 
 // New returns the console over the rows of the operators' listener.
-func New(deps admin.Deps, sessions *Sessions) *Console {
+func New(guard *admin.Guard, rows []row.Row, sessions *Sessions) *Console {
 	c := &Console{
-		path: Path, cookies: "/ui", secureCookies: "__Host-tollgate", asks: "the token of an admin", pages: pages(), people: operators{deps},
-		deps: deps, sessions: sessions, rows: make(map[string]*row.Row),
+		path: Path, cookies: "/ui", secureCookies: "__Host-tollgate", asks: "the token of an admin", pages: pages(), people: operators{guard},
+		now: guard.Now, logger: guard.Logger, sessions: sessions, rows: row.NewRows(rows, guard), unrecorded: row.NewRows(rows, row.Direct{}),
 	}
 	c.serveCommon()
-	rows := deps.Rows()
 	for i := range rows {
-		c.rows[rows[i].Pattern] = &rows[i]
 		if rows[i].Changes {
 			c.mux.HandleFunc("POST "+actionPath(&rows[i]), c.visited(c.action(&rows[i])))
 		}
@@ -90,7 +91,7 @@ func New(deps admin.Deps, sessions *Sessions) *Console {
 
 // serveCommon begins to serve the parts that all consoles have: the pages, and the login.
 func (c *Console) serveCommon() {
-	c.mux, c.secret, c.issuers = http.NewServeMux(), rand.Text()+rand.Text(), oidc.NewLogins(c.deps.Now)
+	c.mux, c.secret, c.issuers = http.NewServeMux(), rand.Text()+rand.Text(), oidc.NewLogins(c.now)
 	c.mux.Handle("GET "+strings.TrimSuffix(c.path, "/"), http.RedirectHandler(c.path, http.StatusMovedPermanently))
 	c.mux.HandleFunc("GET "+c.path+"style.css", file("style.css"))
 	c.mux.HandleFunc("GET "+c.path+"live.js", file("live.js"))
@@ -174,10 +175,10 @@ func (c *Console) visited(next func(v *visit)) http.HandlerFunc {
 		case isRefused:
 			v.fail(refused.Status, refused.Reason)
 		case err != nil:
-			v.fail(admin.StatusOf(err))
+			v.fail(row.StatusOf(err))
 		default:
 			if err := v.choose(); err != nil {
-				v.fail(admin.StatusOf(err))
+				v.fail(row.StatusOf(err))
 				return
 			}
 			next(v)
@@ -224,7 +225,7 @@ func (v *visit) choose() error {
 
 // may reports whether the asker may ask a row.
 func (v *visit) may(pattern string) bool {
-	_, err := v.rows[pattern].Admit(v.scope, v.org)
+	_, err := v.rows.Row(pattern).Admit(v.scope, v.org)
 	return err == nil
 }
 
@@ -233,7 +234,7 @@ func (v *visit) render(status int, name string, f frame) {
 	var page bytes.Buffer
 	f.visit, f.Done = v, v.take()
 	if err := templates()[name].ExecuteTemplate(&page, "layout", &f); err != nil {
-		v.deps.Logger.ErrorContext(v.r.Context(), "a page of the console cannot be made", "error", err)
+		v.logger.ErrorContext(v.r.Context(), "a page of the console cannot be made", "error", err)
 		http.Error(v.w, "The page cannot be made.", http.StatusInternalServerError)
 		return
 	}

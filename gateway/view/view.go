@@ -11,6 +11,8 @@ import (
 // View is what is in force at one moment. A View and everything that it refers to is immutable.
 type View struct {
 	Config *settings.Config
+	// Loaded is when Config came into force.
+	Loaded time.Time
 	// Orgs are the organisations of Config by id, with the keys made at run time that are in force.
 	Orgs map[string]*settings.Org
 	// Plans are the budgets of organisations by id, with those of the same keys; an organisation without budgets has none.

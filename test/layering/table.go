@@ -155,8 +155,13 @@ func Table() []Row {
 			Why:     "a feature: requests are counted, and operators ask what was counted",
 		},
 		{
+			Package: "gateway/overview",
+			May:     []string{"config/panics", "gateway/admin", "gateway/admin/row", "gateway/decisions", "gateway/fleet"},
+			Why:     "a feature: what needs attention, of all other features",
+		},
+		{
 			Package: "gateway/revisions",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/journal", "gateway/settings", "gateway/view"},
+			May:     []string{"gateway/admin/row", "gateway/journal", "gateway/settings", "gateway/view"},
 			Tests:   []string{"config/strictyaml"},
 			Why:     "a feature: configurations that were in force, for operators",
 		},
@@ -185,19 +190,18 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/decisions",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/archive", "gateway/explain", "gateway/filter", "gateway/problem", "gateway/settings", "gateway/tally", "gateway/tasks", "gateway/telemetry", "gateway/view", "policies/decisionlog", "policies/logfile", "policies/spend"},
+			May:     []string{"gateway/admin/row", "gateway/archive", "gateway/explain", "gateway/filter", "gateway/problem", "gateway/settings", "gateway/tally", "gateway/tasks", "gateway/telemetry", "gateway/view", "policies/decisionlog", "policies/logfile", "policies/spend"},
 			Tests:   []string{"gateway/identity"},
 			Why:     "a feature: what was decided is kept",
 		},
 		{
 			Package: "gateway/fleet",
-			May:     []string{"gateway/admin", "gateway/telemetry", "gateway/view"},
-			Tests:   []string{"gateway/settings"},
+			May:     []string{"gateway/admin/row", "gateway/engines", "gateway/settings", "gateway/telemetry", "gateway/view", "gateway/xds"},
 			Why:     "a feature: gateways that share a store",
 		},
 		{
 			Package: "gateway/questions",
-			May:     []string{"gateway/account", "gateway/admin", "gateway/admin/row", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/schema", "gateway/settings", "gateway/strictjson", "gateway/tenants", "gateway/view", "policies", "policies/catalog", "policies/operation", "policies/spend"},
+			May:     []string{"gateway/account", "gateway/admin/row", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/schema", "gateway/settings", "gateway/strictjson", "gateway/tenants", "gateway/view", "policies", "policies/catalog", "policies/operation", "policies/spend"},
 			Why:     "a feature: what would become of a request, by a dry run",
 		},
 		{
@@ -218,7 +222,7 @@ func Table() []Row {
 		{
 			Package: "gateway/engines",
 			May: []string{
-				"config/files", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/settings", "policies", "policies/catalog", "policies/isolate/...", "policies/load",
+				"config/files", "config/strictyaml", "gateway/admin/row", "gateway/settings", "policies", "policies/catalog", "policies/isolate/...", "policies/load",
 				"policies/record", "policies/replay", "policies/section",
 			},
 			Tests: []string{"gateway", "policies/decisionlog", "policies/logfile", "test/world"}, // the gateway whose decisions are decided again
@@ -241,26 +245,28 @@ func Table() []Row {
 		leaf("gateway/xds/...", "a leaf: Envoy's configuration is a function of ours, as data"),
 		{
 			Package: "gateway/admin/...",
-			May:     []string{"config/fault", "config/panics", "gateway/admin/row", "gateway/audit", "gateway/identity", "gateway/oidc", "gateway/settings", "gateway/telemetry", "gateway/xds"},
-			Why:     "the operators' listener knows its admins, and shows what telemetry knows, and the Envoys",
+			May:     []string{"config/fault", "config/panics", "gateway/admin/row", "gateway/audit", "gateway/decisions", "gateway/identity", "gateway/oidc", "gateway/settings", "gateway/xds", "ratelimit"},
+			Tests:   []string{"gateway"}, // for the rows of all features
+			Why:     "the operators' listener knows its admins and rows",
 		},
 		{
 			Package: "gateway/ui",
 			May: []string{
-				"config/panics", "gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/cas", "gateway/explain", "gateway/identity", "gateway/oidc", "gateway/problem",
-				"gateway/limits", "gateway/reference", "gateway/selfservice", "gateway/settings", "gateway/xds",
+				"config/panics", "gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/audit", "gateway/cas", "gateway/decisions", "gateway/engines", "gateway/explain", "gateway/fleet",
+				"gateway/identity", "gateway/limits", "gateway/oidc", "gateway/overview", "gateway/problem", "gateway/questions", "gateway/reference", "gateway/revisions", "gateway/selfservice",
+				"gateway/settings", "policies/replay",
 			},
 			Tests: []string{"gateway", "gateway/callers", "gateway/keep", "gateway/route", "test/world"}, // the gateway whose rows and routes they ask
 			Why:   "pages stand on the rows of the operators' listener and the routes of callers, and know no feature but by its answers",
 		},
 		{
 			Package: "gateway/selfservice",
-			May:     []string{"gateway/access", "gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/audit", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/settings", "gateway/view", "policies/catalog"},
+			May:     []string{"gateway/access", "gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/audit", "gateway/decisions", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/settings", "gateway/view", "policies/catalog"},
 			Why:     "what callers see of themselves is a row of operators with a narrower scope",
 		},
 		{Package: "gateway/admin/row", May: []string{"config/fault"}, Why: "a leaf: what can be asked, whoever answers and whoever asks"},
 		{Package: "gateway/archive/...", May: []string{"config/fault", "gateway/cas"}, Why: "a leaf: it keeps JSON that it does not read"},
-		{Package: "gateway/audit", May: []string{"config/fault", "config/files", "policies/logfile"}, Why: "a leaf: a chain of lines in a file that rotates"},
+		{Package: "gateway/audit", May: []string{"config/fault", "config/files", "gateway/admin/row", "policies/logfile"}, Why: "a leaf: a chain of lines in a file that rotates, and what operators ask of it"},
 		{Package: "gateway/balancer/...", May: []string{"config/fault"}, Why: "a leaf: callers' addresses behind load balancers"},
 		{Package: "gateway/connlimit/...", May: []string{"config/fault"}, Why: "a leaf: how many connections a listener holds"},
 		{Package: "gateway/overload/...", May: []string{"config/fault"}, Why: "a leaf: what is done at once"},

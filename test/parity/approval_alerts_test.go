@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/overview"
 )
 
 // A request for approval reaches approvers once: by the receiver, as an event or as sentences with links, and on the overview until it
@@ -58,14 +58,14 @@ func TestRequestsForApprovalReachApprovers(t *testing.T) {
 						}
 					}
 				}
-				overview := operator[admin.Overview](t, d, "GET", "/admin/overview?org=acme").Approvals
-				if len(overview) != 1 || overview[0].ID != id || overview[0].Asks != "1 x NVIDIA L4" || overview[0].USD != "0.43274" || overview[0].Per != string(approval.PerHour) {
-					t.Errorf("overview = %+v, want %s", overview, id)
+				waiting := operator[overview.Overview](t, d, "GET", "/admin/overview?org=acme").Approvals
+				if len(waiting) != 1 || waiting[0].ID != id || waiting[0].Asks != "1 x NVIDIA L4" || waiting[0].USD != "0.43274" || waiting[0].Per != string(approval.PerHour) {
+					t.Errorf("overview = %+v, want %s", waiting, id)
 				}
 				if code := d.grants(t, "grant", "acme", id); code != 200 {
 					t.Fatalf("grant: %d", code)
 				}
-				if left := operator[admin.Overview](t, d, "GET", "/admin/overview?org=acme").Approvals; len(left) != 0 {
+				if left := operator[overview.Overview](t, d, "GET", "/admin/overview?org=acme").Approvals; len(left) != 0 {
 					t.Errorf("after the answer, the overview has %+v", left)
 				}
 				select {

@@ -58,6 +58,9 @@ func TestAnyGatewayExplains(t *testing.T) {
 			if code := other.operator(t, "GET", "/admin/decisions/"+id, "", &theirs); code != 200 {
 				t.Fatalf("%s: the other gateway answers %d", dialect, code)
 			}
+			if a := other.ask(t, request("GET", "/tollgate/decisions/"+id, "key_research", "")); a.Status != 200 || !strings.Contains(a.Body, id) {
+				t.Errorf("%s: the other gateway answers the caller %d %s", dialect, a.Status, a.Body)
+			}
 			if got, want := encode(t, theirs), encode(t, own); got != want || theirs.Dialect != dialect || theirs.Verdict != explain.Refused {
 				t.Errorf("%s: explained otherwise:\n got %s\nwant %s", dialect, got, want)
 			}

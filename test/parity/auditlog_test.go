@@ -6,7 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/gateway/revisions"
 )
 
 // Operators see each change, in each dialect and by whom; those of one organisation see its
@@ -26,7 +27,7 @@ func TestAuditLogIsListed(t *testing.T) {
 		}
 		seen := func(name, query string) (told string) {
 			w := d.as(t, name, "GET", "/admin/audit/log?"+query)
-			var out admin.AuditLog
+			var out audit.Page
 			if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil || w.Code != 200 {
 				t.Fatalf("%s as %s: %d %s", query, name, w.Code, w.Body)
 			}
@@ -69,9 +70,9 @@ func TestAuditLogIsListed(t *testing.T) {
 func TestConfigurationIsShown(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "http", administered)
-	shown := func(name, query string) admin.InForce {
+	shown := func(name, query string) revisions.InForce {
 		w := d.as(t, name, "GET", "/admin/config?"+query)
-		var out admin.InForce
+		var out revisions.InForce
 		if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil || w.Code != 200 {
 			t.Fatalf("%s as %s: %d %s", query, name, w.Code, w.Body)
 		}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
@@ -14,8 +14,8 @@ import (
 func TestPoliciesAreCounted(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
-		counts := func(g *door, query string) []admin.PolicyCount {
-			return operator[struct{ Counts []admin.PolicyCount }](t, g, "GET", "/admin/policies/counts?org="+query).Counts
+		counts := func(g *door, query string) []decisions.PolicyCount {
+			return operator[decisions.PolicyCounts](t, g, "GET", "/admin/policies/counts?org="+query).Counts
 		}
 		calls := func(query string) (n int64) {
 			for _, c := range counts(d, query) {

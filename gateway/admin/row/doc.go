@@ -10,7 +10,9 @@
 //
 //	func (d deps) limits(ctx context.Context, s row.Scope, p windows) (windowList, error)
 //
-// Only [Row.Reply] calls it. It refuses a scope without the role, and parameters that are unknown, missing, repeated or of another
+// A feature's rows are the method Rows of the feature's value; those of the zero value describe it. Pages and self-service ask a row by [Ask].
+//
+// Only [Row.Reply] calls the function. It refuses a scope without the role, and parameters that are unknown, missing, repeated or of another
 // type, with a [RefusedError] or [FaultsError]. The text of a fault names the values that would have been accepted.
 //
 // The package is a leaf: it knows no feature of the gateway.

@@ -62,6 +62,26 @@ type BadRequestError struct{ Reason string }
 // Error implements error.
 func (e BadRequestError) Error() string { return e.Reason }
 
+// StatusOf returns the status of the answer to a question that failed, and its detail for the asker; 0 without an error.
+func StatusOf(err error) (status int, detail string) {
+	faults, _ := errors.AsType[FaultsError](err)
+	bad, isBad := errors.AsType[BadRequestError](err)
+	refused, isRefused := errors.AsType[RefusedError](err)
+	switch {
+	case err == nil:
+		return 0, ""
+	case faults != nil:
+		return faults.Status(), faults.Error()
+	case errors.Is(err, ErrNoOrg):
+		return http.StatusNotFound, "name a configured organisation: org=ID"
+	case isBad:
+		return http.StatusBadRequest, bad.Reason
+	case isRefused:
+		return refused.Status, refused.Reason
+	}
+	return http.StatusServiceUnavailable, "the shared store does not answer"
+}
+
 // Nearest returns the name that was probably meant by a misspelt one, "" for none.
 func Nearest(written string, names []string) string { return fault.Nearest(written, names) }
 

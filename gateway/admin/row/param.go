@@ -35,6 +35,11 @@ type Scoped struct {
 	Org Org `query:"org,required" doc:"id of an organisation"`
 }
 
+// AnyOrg is the parameter of a question about one organisation or all of them. Structs of parameters embed it.
+type AnyOrg struct {
+	Org Org `query:"org" doc:"only this organisation; absent is all"`
+}
+
 // Param describes a parameter.
 type Param struct {
 	Name, Doc string

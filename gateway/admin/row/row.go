@@ -1,6 +1,7 @@
 package row
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -131,6 +132,14 @@ func (r *Row) Answers() reflect.Type {
 		return nil
 	}
 	return r.Ask.out
+}
+
+// Success returns the status of an answer.
+func (r *Row) Success() int {
+	if r.Answers() == nil && r.Media == "" {
+		return cmp.Or(r.Status, http.StatusNoContent)
+	}
+	return cmp.Or(r.Status, http.StatusOK)
 }
 
 // Admit reports whether someone may ask this of an organisation, which may be "". The error is a [RefusedError]. Admit returns the

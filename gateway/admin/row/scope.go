@@ -2,6 +2,7 @@ package row
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -43,6 +44,8 @@ type Scope struct {
 	Orgs []Tenant
 	// Now is when the question is asked.
 	Now time.Time
+	// Peer is the address of the asker, for records.
+	Peer netip.Addr
 	// Still reports, of a long answer, whether the asker may go on to ask; nil is always.
 	Still func(ctx context.Context) bool
 }

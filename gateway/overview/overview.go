@@ -1,4 +1,4 @@
-package admin
+package overview
 
 import (
 	"cmp"
@@ -12,65 +12,30 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tollgate-dev/tollgate/config/panics"
+	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/fleet"
 )
 
-// Fleet knows the gateways that share a store, and their refusals.
-type Fleet interface {
+// Source has the parts of an overview.
+type Source interface {
 	// Gateways lists the running gateways, this one first. With an error the list has this one alone.
-	Gateways(ctx context.Context) ([]Instance, error)
-	// Refused counts the refusals of today, in the organisation's zone, the most frequent reason first.
-	Refused(ctx context.Context, org string) ([]Refused, error)
+	Gateways(ctx context.Context) ([]fleet.Instance, error)
+	// Pending lists the requests for approval of an organisation that wait for an answer.
+	Pending(ctx context.Context, org string) ([]admin.PendingApproval, error)
+	// Show and Idle return the ledger of an organisation and its idle resources. The error is a [row.BadRequestError] where there are none.
+	Show(ctx context.Context, org string) (*admin.Ledger, error)
+	Idle(ctx context.Context, org string) (*admin.IdleList, error)
+	// Refused counts the refusals of today.
+	Refused(ctx context.Context, org string) ([]decisions.Refused, error)
 }
 
-// Instance is a running gateway.
-type Instance struct {
-	Instance string `json:"instance"`
-	Version  string `json:"version"`
-	// Revision names the configuration in force, which was loaded at Loaded.
-	Revision string    `json:"revision"`
-	Loaded   time.Time `json:"loaded"`
-	// Fault is why the newest configuration was not taken, empty when it was.
-	Fault string `json:"fault,omitempty"`
-	// Restart names the settings whose new values require a restart.
-	Restart []string `json:"restart,omitempty"`
-	// Undelivered describes the records of decisions and changes that a receiver has not taken.
-	Undelivered []string `json:"undelivered,omitempty"`
-	// Since is when the process began, and Envoys the number that are connected to it.
-	Since  time.Time `json:"since"`
-	Envoys int       `json:"envoys"`
-	// At is when the gateway said so.
-	At time.Time `json:"at"`
-}
-
-// Refused counts the calls that were refused for one reason. Decision is the latest of them.
-type Refused struct {
-	Org string `json:"org"`
-	// Reason is a policy, a limit, a budget, or a kind of problem.
-	Reason   string `json:"reason"`
-	Calls    int    `json:"calls"`
-	Decision string `json:"decision"`
-}
-
-// NearBudget is a budget that is taken by at least nearPercent, or that is expected to be used up before its period ends.
-type NearBudget struct {
-	Org     string `json:"org"`
-	Scope   string `json:"scope"`
-	Percent int    `json:"percent"`
-	Budget
-}
-
-// gatewayList is gateways as they are answered.
-type gatewayList struct {
-	Gateways []Instance `json:"gateways"`
-	// Incomplete is why there may be others.
-	Incomplete string `json:"incomplete,omitempty"`
-}
-
-func (d Deps) overviewRows() []row.Row {
+// Rows are the questions of operators about all parts at once. Those of nil can be read, and not be asked.
+func Rows(from Source) []row.Row {
 	return []row.Row{
 		{
-			Pattern: "GET /admin/overview", Summary: "The entries that need attention: gateways, requests for approval, budgets, refusals, idle money, drift", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.overview),
+			Pattern: "GET /admin/overview", Summary: "The entries that need attention: gateways, requests for approval, budgets, refusals, idle money, drift", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(reader{from}.read),
 			Commands: []row.Command{{
 				Use: "status", Short: "Show the entries that need attention: gateways, approvals, budgets, refusals, idle money, drift", Example: "tollgate status\ntollgate status --org acme -o json",
 				Long: `Shows the gateways that share a Redis, with their versions and revisions; requests
@@ -80,31 +45,14 @@ platform. The column undelivered has the records of decisions and changes that a
 receiver has not taken, or that were dropped.`,
 			}},
 		},
-		{
-			Pattern: "GET /admin/gateways", Summary: "The gateways that share a store", Role: row.Viewer, Ask: row.Do(d.gateways),
-			Commands: []row.Command{{Use: "gateways", Short: "List the gateways that share a store, with version, revision, age and Envoys", Example: "tollgate gateways"}},
-		},
 	}
 }
 
-func (d Deps) gateways(ctx context.Context, _ row.Scope, _ row.None) (gatewayList, error) {
-	list, err := d.Fleet.Gateways(ctx)
-	out := gatewayList{Gateways: list}
-	if err != nil {
-		out.Incomplete = "the shared store does not answer: this is the gateway that was asked"
-	}
-	return out, nil
-}
+// reader reads an overview.
+type reader struct{ from Source }
 
 // nearPercent is the share of a budget, in percent, from which it is near its end.
 const nearPercent = 80
-
-// IdleMoney is the cost of an organisation's idle resources, in USD a month.
-type IdleMoney struct {
-	Org       string `json:"org"`
-	Resources int    `json:"resources"`
-	PerMonth  string `json:"perMonth"`
-}
 
 // Drift is a ledger that may differ from the platform: it is not complete, or it has resources without an owner, or holds with an unknown
 // outcome.
@@ -119,13 +67,13 @@ type Drift struct {
 type Overview struct {
 	At time.Time `json:"at"`
 	// Gateways is empty for askers bound to an organisation.
-	Gateways []Instance `json:"gateways"`
+	Gateways []fleet.Instance `json:"gateways"`
 	// Approvals wait for an answer.
-	Approvals []PendingApproval `json:"approvals"`
-	Budgets   []NearBudget      `json:"budgets"`
-	Refused   []Refused         `json:"refused"`
-	Idle      []IdleMoney       `json:"idle"`
-	Drift     []Drift           `json:"drift"`
+	Approvals []admin.PendingApproval `json:"approvals"`
+	Budgets   []admin.NearBudget      `json:"budgets"`
+	Refused   []decisions.Refused     `json:"refused"`
+	Idle      []admin.IdleMoney       `json:"idle"`
+	Drift     []Drift                 `json:"drift"`
 	// Off names the parts that the configuration switches off.
 	Off []string `json:"off,omitempty"`
 	// Unknown names the parts that could not be read, and why; see Knows.
@@ -155,38 +103,38 @@ const partsAtOnce = 32
 // orgParts are the parts of the overview of one organisation.
 type orgParts struct {
 	org       string
-	approvals []PendingApproval
-	ledger    *Ledger
-	idle      *IdleList
-	refused   []Refused
+	approvals []admin.PendingApproval
+	ledger    *admin.Ledger
+	idle      *admin.IdleList
+	refused   []decisions.Refused
 
 	approvalsErr, ledgerErr, idleErr, refusedErr error
 }
 
 // reads returns the functions that read the parts.
-func (p *orgParts) reads(ctx context.Context, d *Deps) []func() {
+func (p *orgParts) reads(ctx context.Context, from Source) []func() {
 	return []func(){
-		func() { p.approvals, p.approvalsErr = d.Approvals.Pending(ctx, p.org) },
-		func() { p.ledger, p.ledgerErr = d.Spend.Show(ctx, p.org) },
-		func() { p.idle, p.idleErr = d.Spend.Idle(ctx, p.org) },
-		func() { p.refused, p.refusedErr = d.Fleet.Refused(ctx, p.org) },
+		func() { p.approvals, p.approvalsErr = from.Pending(ctx, p.org) },
+		func() { p.ledger, p.ledgerErr = from.Show(ctx, p.org) },
+		func() { p.idle, p.idleErr = from.Idle(ctx, p.org) },
+		func() { p.refused, p.refusedErr = from.Refused(ctx, p.org) },
 	}
 }
 
-func (d Deps) overview(ctx context.Context, s row.Scope, p anyOrg) (*Overview, error) {
+func (r reader) read(ctx context.Context, s row.Scope, p row.AnyOrg) (*Overview, error) {
 	ctx, cancel := context.WithTimeout(ctx, PartsTime)
 	defer cancel()
-	o := &Overview{At: s.Now.UTC(), Gateways: []Instance{}, Approvals: []PendingApproval{}, Budgets: []NearBudget{}, Refused: []Refused{}, Idle: []IdleMoney{}, Drift: []Drift{}, Unknown: []string{}}
+	o := &Overview{At: s.Now.UTC(), Gateways: []fleet.Instance{}, Approvals: []admin.PendingApproval{}, Budgets: []admin.NearBudget{}, Refused: []decisions.Refused{}, Idle: []admin.IdleMoney{}, Drift: []Drift{}, Unknown: []string{}}
 	var reads []func()
 	var gatewaysErr error
 	if s.Org == "" {
-		reads = append(reads, func() { o.Gateways, gatewaysErr = d.Fleet.Gateways(ctx) })
+		reads = append(reads, func() { o.Gateways, gatewaysErr = r.from.Gateways(ctx) })
 	}
 	var orgs []*orgParts
 	for _, t := range s.Visible() {
 		if p.Org == "" || string(p.Org) == t.ID {
 			of := &orgParts{org: t.ID}
-			orgs, reads = append(orgs, of), append(reads, of.reads(ctx, &d)...)
+			orgs, reads = append(orgs, of), append(reads, of.reads(ctx, r.from)...)
 		}
 	}
 	var group errgroup.Group
@@ -210,7 +158,7 @@ func (d Deps) overview(ctx context.Context, s row.Scope, p anyOrg) (*Overview, e
 		}
 		o.Off = append(o.Off, PartIdle+" of "+of+", without idle.for")
 	}
-	slices.SortStableFunc(o.Budgets, func(a, b NearBudget) int { return cmp.Compare(b.Percent, a.Percent) })
+	slices.SortStableFunc(o.Budgets, func(a, b admin.NearBudget) int { return cmp.Compare(b.Percent, a.Percent) })
 	return o, nil
 }
 
@@ -234,26 +182,19 @@ func (o *Overview) add(p *orgParts) {
 	if p.idleErr == nil && len(p.idle.Resources) > 0 {
 		var sum float64
 		for _, r := range p.idle.Resources {
-			sum += decimal(r.PerMonth)
+			usd, _ := strconv.ParseFloat(r.PerMonth, 64) // it was written by us
+			sum += usd
 		}
-		o.Idle = append(o.Idle, IdleMoney{p.org, len(p.idle.Resources), strconv.FormatFloat(sum, 'f', 2, 64)})
+		o.Idle = append(o.Idle, admin.IdleMoney{Org: p.org, Resources: len(p.idle.Resources), PerMonth: strconv.FormatFloat(sum, 'f', 2, 64)})
 	}
 	o.missed(PartRefusals+" of "+p.org, p.refusedErr)
 	o.Refused = append(o.Refused, p.refused...)
 }
 
-func newNearBudget(org, scope string, budget Budget) NearBudget {
-	n := NearBudget{org, scope, 100, budget}
-	if limit := decimal(budget.Limit); limit > 0 {
-		n.Percent = int(100 * (decimal(budget.Used) + decimal(budget.Reserved)) / limit)
-	}
-	return n
-}
-
-func (o *Overview) near(org string, l *Ledger) {
+func (o *Overview) near(org string, l *admin.Ledger) {
 	for _, b := range l.Scopes {
 		for _, budget := range b.Budgets {
-			n := newNearBudget(org, b.Scope, budget)
+			n := budget.Near(org, b.Scope)
 			if n.Percent >= nearPercent || budget.UsedUp != "" {
 				o.Budgets = append(o.Budgets, n)
 			}
@@ -261,7 +202,7 @@ func (o *Overview) near(org string, l *Ledger) {
 	}
 }
 
-func (o *Overview) drifted(org string, l *Ledger) {
+func (o *Overview) drifted(org string, l *admin.Ledger) {
 	d := Drift{Org: org, Complete: l.Complete}
 	for _, r := range l.Resources {
 		if r.Team+r.Key == "" {
@@ -276,10 +217,4 @@ func (o *Overview) drifted(org string, l *Ledger) {
 	if !d.Complete || d.Unowned+d.Open > 0 {
 		o.Drift = append(o.Drift, d)
 	}
-}
-
-// decimal reads an amount of ours.
-func decimal(text string) float64 {
-	n, _ := strconv.ParseFloat(text, 64) // it was written by us
-	return n
 }

@@ -1,11 +1,10 @@
-package admin
+package fleet
 
 import (
-	"context"
 	"sync"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/engines"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
@@ -37,10 +36,9 @@ type Report struct {
 	Restart []string `json:"restart,omitempty"`
 	// Refused are the files of organisations that were not taken; the last good section of each stays.
 	Refused []settings.FileFault `json:"refused,omitempty"`
-	// Policies lists the organisations' policies; the caller of Report adds them.
-	Policies []PolicyStatus `json:"policies,omitempty"`
-	// Envoys lists their groups; the caller of Report adds them.
-	Envoys []xds.GroupStatus `json:"envoys,omitempty"`
+	// Policies lists the organisations' policies, and Envoys their groups; the caller of Report adds both.
+	Policies []engines.PolicyStatus `json:"policies,omitempty"`
+	Envoys   []xds.GroupStatus      `json:"envoys,omitempty"`
 }
 
 // Why says why the newest configuration was not taken, or not as a whole; "" when it was.
@@ -49,49 +47,6 @@ func (r *Report) Why() string {
 		return r.Fault
 	}
 	return "files of organisations were not taken: " + r.Refused[0].Fault
-}
-
-// InForce is the configuration in force, or a section of it.
-type InForce struct {
-	Revision string    `json:"revision"`
-	Loaded   time.Time `json:"loaded"`
-	// Org is the organisation whose section it is, "" for the whole.
-	Org string `json:"org,omitempty"`
-	// YAML has no secrets.
-	YAML string `json:"yaml"`
-}
-
-func (d Deps) configRows() []row.Row {
-	return []row.Row{
-		{
-			Pattern: "GET /admin/config", Summary: "The configuration in force as YAML, without secrets", Role: row.Admin, About: row.OfOrg, Ask: row.Do(d.inForce),
-			Commands: []row.Command{{
-				Use: "config show", Short: "Show the configuration in force as YAML, without secrets", Example: "tollgate config show\ntollgate config show --org acme",
-				Long: `Shows the configuration that the gateway works by, with its defaults, its revision
-and when it was loaded. Secrets show where they come from; the digests of keys and
-tokens are masked. With --org it is the section of the organisation.`,
-			}},
-		},
-	}
-}
-
-func (d Deps) inForce(_ context.Context, _ row.Scope, p anyOrg) (*InForce, error) {
-	return d.Config(string(p.Org))
-}
-
-// PolicyStatus is how an organisation's policies are doing.
-type PolicyStatus struct {
-	Org string `json:"org"`
-	// Revision names the policies in force; empty while a bundle is awaited.
-	Revision string `json:"revision"`
-	// Bundle is the revision its bundle gives itself, Fetched when it was last
-	// seen to be current.
-	Bundle  string `json:"bundle,omitempty"`
-	Fetched string `json:"fetched,omitempty"`
-	// Fault is why the latest bundle was not taken; the last good one decides.
-	Fault string `json:"fault,omitempty"`
-	// Unlisted are the parameters that name things missing from the platform's catalog.
-	Unlisted []string `json:"unlisted,omitempty"`
 }
 
 // Serving notes that the listeners are open, or that draining has begun.

@@ -1,4 +1,4 @@
-package admin
+package decisions
 
 import (
 	"context"
@@ -18,15 +18,15 @@ type PolicyCount struct {
 	Calls   int64  `json:"calls"`
 }
 
-// policyCounts are counts as they are answered, of whole hours.
-type policyCounts struct {
+// PolicyCounts are counts of whole hours.
+type PolicyCounts struct {
 	From   time.Time     `json:"from"`
 	To     time.Time     `json:"to"`
 	Counts []PolicyCount `json:"counts"`
 }
 
-// counting says which counts are shown.
-type counting struct {
+// counted says which counts are shown.
+type counted struct {
 	row.Scoped
 
 	Policy  string       `query:"policy" doc:"only this policy"`
@@ -39,27 +39,13 @@ type counting struct {
 // countedFor is how long counts are kept.
 const countedFor = 30 * 24 * time.Hour
 
-func (d Deps) policyRows() []row.Row {
-	return []row.Row{
-		{
-			Pattern: "GET /admin/policies/counts", Summary: "The number of calls by policy and verdict", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.counts),
-			Commands: []row.Command{{
-				Use: "policy counts ORG", Short: "Show on how many calls policies denied, warned, or would have denied", Example: "tollgate policy counts acme --since 7d\ntollgate policy counts acme --policy gpu_count --verdict 'would deny' --bucket hour",
-				Long: `Shows on how many calls each policy denied, warned, would have denied (mode shadow),
-was lifted by an exception or changed something, by team: so you see the effect of a
-policy before you enforce it. Counts are kept for 30 days, by whole hours.`,
-			}},
-		},
-	}
-}
-
-func (d Deps) counts(ctx context.Context, s row.Scope, p counting) (*policyCounts, error) {
+func (d *Decisions) policyCounts(ctx context.Context, s row.Scope, p counted) (*PolicyCounts, error) {
 	from := time.Time(p.Since)
 	if oldest := s.Now.Add(-countedFor); from.Before(oldest) {
 		from = oldest
 	}
-	out := &policyCounts{From: from.UTC().Truncate(time.Hour), To: s.Now.UTC(), Counts: []PolicyCount{}}
-	counts, err := d.Decisions.Counts(ctx, string(p.Org), out.From, out.To)
+	out := &PolicyCounts{From: from.UTC().Truncate(time.Hour), To: s.Now.UTC(), Counts: []PolicyCount{}}
+	counts, err := d.Counts(ctx, string(p.Org), out.From, out.To)
 	if err != nil {
 		return nil, err
 	}
@@ -81,4 +67,18 @@ func (d Deps) counts(ctx context.Context, s row.Scope, p counting) (*policyCount
 		out.Counts[i].Calls = sums[out.Counts[i]]
 	}
 	return out, nil
+}
+
+// Counts returns the number of calls by verdict of an organisation's policies, by hour, from one hour to another.
+func (d *Decisions) Counts(ctx context.Context, org string, from, to time.Time) ([]PolicyCount, error) {
+	if d.deps.Config().Org(org) == nil {
+		return nil, row.ErrNoOrg
+	}
+	d.counter.write(ctx, d.today) // the counts of this process are among them
+	counts, err := d.counter.store.List(ctx, org, from, to)
+	out := make([]PolicyCount, len(counts))
+	for i, c := range counts {
+		out[i] = PolicyCount{Hour: c.Hour, Policy: c.Policy, Verdict: c.Verdict, Team: c.Team, Calls: c.Calls}
+	}
+	return out, err
 }

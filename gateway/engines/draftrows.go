@@ -1,26 +1,15 @@
-package admin
+package engines
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"reflect"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
-
-// Drafts tries changes of policies that are not in force. One at a time is tried at a gateway.
-type Drafts interface {
-	// Replay decides the calls of an organisation in this gateway's decision log that are no older than since by a draft, and reports the
-	// differences, with so many examples of each kind.
-	Replay(ctx context.Context, org string, since time.Time, examples int, d Draft) (any, error)
-	// Try asks the policies that a draft is about of one call.
-	Try(ctx context.Context, org string, t Trial) (*Tried, error)
-}
 
 // Draft is a change of the policies of an organisation.
 type Draft struct {
@@ -72,6 +61,21 @@ type Unjudged struct {
 	Hidden []string `json:"hidden"`
 }
 
+// Rows are the questions of operators about drafts. Those of the zero value can be read, and not be asked.
+func (r Drafts) Rows() []row.Row {
+	fails := []int{http.StatusConflict, http.StatusUnprocessableEntity} // there is no log, or it took too much time or memory
+	return []row.Row{
+		{
+			Pattern: "POST /admin/policies/replay", Summary: "The decisions that other policies would have made on recorded calls", Watched: true, Role: row.Admin, About: row.OfOrg, Ask: row.Do(r.replay),
+			Body: reflect.TypeFor[Draft](), Fails: fails,
+		},
+		{
+			Pattern: "POST /admin/policies/try", Summary: "The verdict of a policy that is not in force on one call", Watched: true, Role: row.Admin, About: row.OfOrg, Ask: row.Do(r.try),
+			Body: reflect.TypeFor[Trial](), Fails: fails,
+		},
+	}
+}
+
 // replaying selects the decisions to be made again.
 type replaying struct {
 	row.Scoped
@@ -81,43 +85,11 @@ type replaying struct {
 	Draft    row.Body
 }
 
-func (d Deps) draftRows() []row.Row {
-	return []row.Row{
-		{
-			Pattern: "POST /admin/policies/replay", Summary: "The decisions that other policies would have made on recorded calls", Watched: true, Role: row.Admin, About: row.OfOrg, Ask: row.Do(d.replay),
-			Body: reflect.TypeFor[Draft](), Answer: row.TypeOf(d.Shapes.Replayed), Fails: ofDrafts(),
-		},
-		{
-			Pattern: "POST /admin/policies/try", Summary: "The verdict of a policy that is not in force on one call", Watched: true, Role: row.Admin, About: row.OfOrg, Ask: row.Do(d.try),
-			Body: reflect.TypeFor[Trial](), Fails: ofDrafts(),
-		},
-	}
-}
-
-func (d Deps) replay(ctx context.Context, _ row.Scope, p replaying) (any, error) {
-	var draft Draft
-	if err := readBody(p.Draft, &draft); err != nil {
-		return nil, err
-	}
-	return d.Drafts.Replay(ctx, string(p.Org), time.Time(p.Since), p.Examples, draft)
-}
-
 // trying says which call a draft is tried on.
 type trying struct {
 	row.Scoped
 
 	Trial row.Body
-}
-
-func (d Deps) try(ctx context.Context, _ row.Scope, p trying) (*Tried, error) {
-	var t Trial
-	if err := readBody(p.Trial, &t); err != nil {
-		return nil, err
-	}
-	if t.Decision == "" && t.Input == nil {
-		return nil, row.BadRequestError{Reason: "give decision or input"}
-	}
-	return d.Drafts.Try(ctx, string(p.Org), t)
 }
 
 // readBody reads the content of a request, one JSON value with known members.
@@ -133,6 +105,3 @@ func readBody(text []byte, into any) error {
 	}
 	return nil
 }
-
-// ofDrafts are the statuses of drafts that cannot be tried: there is no log, or it took too much time or memory.
-func ofDrafts() []int { return []int{http.StatusConflict, http.StatusUnprocessableEntity} }

@@ -1,4 +1,4 @@
-package admin
+package decisions
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
-// Missed says how many decisions a reader was too slow for.
-type Missed struct {
+// missed says how many decisions a reader was too slow for.
+type missed struct {
 	Missed int64 `json:"missed"`
 }
 
@@ -25,15 +25,9 @@ const (
 	maxStall = 10 * time.Second
 )
 
-func (d Deps) streamRows() []row.Row {
-	return []row.Row{
-		{Pattern: "GET /admin/decisions/stream", Summary: "Decisions as they are made, as server-sent events", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.stream), Media: "text/event-stream"},
-	}
-}
-
 // stream sends decisions as server-sent events (WHATWG HTML, section "Server-sent events"): "decision" with a summary, "missed" with
 // how many were left out, and "end" with the reason when the gateway ends the stream: the asker has lost the permission, or the gateway drains.
-func (d Deps) stream(ctx context.Context, s row.Scope, p followed) (row.Writer, error) {
+func (d *Decisions) stream(ctx context.Context, s row.Scope, p followed) (row.Writer, error) {
 	return func(w io.Writer) error {
 		if !d.streams.TryAcquire(1) {
 			return row.RefusedError{Status: http.StatusServiceUnavailable, Reason: "too many streams are open"}
@@ -43,7 +37,7 @@ func (d Deps) stream(ctx context.Context, s row.Scope, p followed) (row.Writer, 
 		defer cancel()
 		out := newEvents(w)
 		defer out.close()
-		events, drains := d.Decisions.Watch(ctx, p.query()), d.Status.Drains()
+		events := d.watch(ctx, p.query())
 		look := time.NewTicker(lookEvery)
 		defer look.Stop()
 		if err := out.comment("open"); err != nil {
@@ -54,7 +48,7 @@ func (d Deps) stream(ctx context.Context, s row.Scope, p followed) (row.Writer, 
 			select {
 			case <-ctx.Done():
 				return nil
-			case <-drains:
+			case <-d.deps.Draining:
 				return out.end("the gateway drains")
 			case e, ok := <-events:
 				if !ok {
@@ -97,7 +91,7 @@ func (e *events) comment(text string) error { return e.write(": " + text + "\n\n
 func (e *events) end(reason string) error { return e.event("end", map[string]string{"reason": reason}) }
 
 func (e *events) tell(v any) error {
-	if m, ok := v.(Missed); ok {
+	if m, ok := v.(missed); ok {
 		return e.event("missed", m)
 	}
 	return e.event("decision", v)

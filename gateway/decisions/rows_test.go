@@ -1,0 +1,194 @@
+package decisions
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/archive"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/tally"
+	"github.com/tollgate-dev/tollgate/gateway/view"
+	"github.com/tollgate-dev/tollgate/policies/logfile"
+	"github.com/tollgate-dev/tollgate/test/redistest"
+)
+
+// ask asks a row as an operator of all organisations. It returns the status, and the answer as JSON or the reason for the refusal.
+func ask(t *testing.T, d *Decisions, pattern, query string) (status int, text string) {
+	t.Helper()
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := row.Scope{
+		Roles: []row.Role{row.Operator}, Now: d.deps.Now(),
+		Orgs: []row.Tenant{{ID: "acme", Teams: []string{"research", "ops"}}, {ID: "globex", Teams: []string{"ml"}}},
+	}
+	for _, r := range d.Rows() {
+		if r.Pattern != pattern {
+			continue
+		}
+		answer, err := r.Reply(t.Context(), s, values, nil)
+		var out strings.Builder
+		if write, isText := answer.(row.Writer); err == nil && isText {
+			err = write(&out)
+		} else if err == nil {
+			err = json.NewEncoder(&out).Encode(answer)
+		}
+		if status, reason := row.StatusOf(err); status != 0 {
+			return status, reason
+		}
+		return 200, out.String()
+	}
+	t.Fatalf("no row %s", pattern)
+	return 0, ""
+}
+
+// configured are the organisations of tests.
+func configured() *view.Current {
+	orgs := []settings.Org{{ID: "acme"}, {ID: "globex"}}
+	v := &view.View{Config: &settings.Config{Orgs: orgs}, Orgs: map[string]*settings.Org{"acme": &orgs[0], "globex": &orgs[1]}}
+	current := new(view.Current)
+	current.Set(v)
+	return current
+}
+
+func TestDecisionsAreListed(t *testing.T) {
+	t.Parallel()
+	server, now := miniredis.RunT(t), time.Date(2026, 11, 22, 16, 0, 0, 0, time.UTC)
+	d := counting(t, server, &now)
+	d.deps.Current, d.deps.Chain = configured(), func() *filter.Chain { return new(filter.Chain) }
+	for id, x := range map[string]explain.Report{
+		"d1": {Caller: explain.Caller{Org: "acme", Team: "research", Key: "ann"}, Time: now.Add(-2 * time.Hour)},
+		"d2": {Caller: explain.Caller{Org: "globex", Team: "ml", Key: "bob"}, Verdict: explain.Refused, Time: now},
+	} {
+		x.DecisionID, x.Own = id, &explain.Own{}
+		d.History.Did(&x)
+	}
+	const list, one = "GET /admin/decisions", "GET /admin/decisions/{id}"
+	for _, tt := range []struct {
+		pattern, query string
+		status         int
+		want, not      string
+	}{
+		{list, "", 200, `"d1"`, ""},
+		{list, "org=acme", 200, `"d1"`, `"d2"`},
+		{list, "limit=1", 200, `"d2"`, `"d1"`},
+		{list, "team=research", 200, `"d1"`, `"d2"`},
+		{list, "key=ann", 200, `"d1"`, `"d2"`},
+		{list, "refused=true", 200, `"d2"`, `"d1"`},
+		{list, "since=2026-11-22T15:04:05Z", 200, `"d2"`, `"d1"`},
+		{list, "since=1h", 200, `"d2"`, `"d1"`},
+		{list, "before=2026-11-22T15:04:05Z", 200, `"d1"`, `"d2"`},
+		{list, "refused=2", 400, "refused", ""},
+		{list, "since=-1h", 400, "since", ""},
+		{list, "team=resarch", 404, `did you mean "research"?; known: ml, ops, research`, ""},
+		{list, "org=globex&team=research", 404, `no team of globex is called "research"; known: ml`, ""},
+		{list, "teem=research", 400, "teem", ""},
+		{list, "limit=1&limit=2", 400, "more than once", ""},
+		{list, "limit=0", 400, "limit", ""},
+		{list, "limit=many", 400, "limit", ""},
+		{one, "id=d1", 200, `"decisionId":"d1"`, ""},
+		{one, "id=d3", 404, "no decision of that id", ""},
+	} {
+		if status, text := ask(t, d, tt.pattern, tt.query); status != tt.status || !strings.Contains(text, tt.want) || tt.not != "" && strings.Contains(text, tt.not) {
+			t.Errorf("%s %s: %d %s, want %d with %q and without %q", tt.pattern, tt.query, status, text, tt.status, tt.want, tt.not)
+		}
+	}
+	d.archive = &archiver{store: archive.New(redistest.Once(t, server.Addr()), "t:", archive.DefaultConfig()), logger: slog.New(slog.DiscardHandler)}
+	server.SetError("LOADING")
+	if status, text := ask(t, d, list, "org=acme"); status != 200 || !strings.Contains(text, `"incomplete":"the shared store`) || !strings.Contains(text, `"d1"`) {
+		t.Errorf("a list without the store: %d %s", status, text)
+	}
+	if status, text := ask(t, d, one, "id=01KBDXV1G0000000000000000A"); status != 503 {
+		t.Errorf("a decision without the store: %d %s, want 503", status, text)
+	}
+}
+
+func TestTheDecisionLogIsRead(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 22, 16, 0, 0, 0, time.UTC)
+	d := counting(t, miniredis.RunT(t), &now)
+	d.deps.Current = configured()
+	const log = "GET /admin/decisions/log"
+	for query, want := range map[string]string{"org=acme": "409 decisions.file is not set", "org=acmee": `404 did you mean "acme"?; known: acme, globex`, "org=acme&since=yesterday": "400 since", "": "400 org: is required"} {
+		code, part, _ := strings.Cut(want, " ")
+		if status, text := ask(t, d, log, query); status != map[string]int{"400": 400, "404": 404, "409": 409}[code] || !strings.Contains(text, part) {
+			t.Errorf("%q: %d %s, want %s", query, status, text, want)
+		}
+	}
+	d.file = &logfile.File{Path: filepath.Join(t.TempDir(), "decisions.log")}
+	w, err := logfile.Open(*d.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		`{"decision_id":"old","timestamp":"2026-11-22T10:00:00Z","custom":{"org":"acme"}}`, `{"decision_id":"new","timestamp":"2026-11-22T15:30:00Z","custom":{"org":"acme"}}`,
+		`{"decision_id":"other","timestamp":"2026-11-22T15:30:00Z","custom":{"org":"globex"}}`,
+	} {
+		if err := w.WriteLines([]byte(line + "\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if status, text := ask(t, d, log, "org=acme&since=2026-11-22T15:04:05Z"); status != 200 || !strings.Contains(text, `"new"`) || strings.Contains(text, `"old"`) || strings.Contains(text, `"other"`) {
+		t.Errorf("since 15:04: %d %s, want the new event of acme", status, text)
+	}
+}
+
+func TestPoliciesAreCounted(t *testing.T) {
+	t.Parallel()
+	server, now := miniredis.RunT(t), time.Date(2026, 11, 22, 16, 0, 0, 0, time.UTC)
+	d := counting(t, server, &now)
+	d.deps.Current = configured()
+	hour := now.Add(-2 * time.Hour)
+	d.counter.mergeSaid("acme", map[tally.Said]int64{
+		{Hour: hour, Policy: "gpu_count", Verdict: "denies", Team: "ml"}: 2, {Hour: hour, Policy: "gpu_count", Verdict: "would deny", Team: "ops"}: 1,
+		{Hour: hour.Add(time.Hour), Policy: "gpu_count", Verdict: "denies", Team: "ml"}: 3, {Hour: hour.Add(time.Hour), Policy: "price_ceiling", Verdict: "denies"}: 4,
+	})
+	for query, want := range map[string]string{
+		"org=acme":                               `{"policy":"gpu_count","verdict":"denies","team":"ml","calls":5}`,
+		"org=acme&bucket=hour&since=90d":         `"hour":"2026-11-22T14:00:00Z"`,
+		"org=acme&verdict=would+deny&team=ml":    `"counts":[]`,
+		"org=acme&policy=price_ceiling":          `"calls":4`,
+		"org=acme&verdict=no":                    "expected denies, warns, would deny, excepted or changes",
+		"":                                       "org: is required",
+		"org=acme&since=90d&policy=none":         `"from":"2026-10-23T16:00:00Z"`,
+		"org=acme&since=2026-11-22T15:30:00Z":    `"gpu_count","verdict":"denies","team":"ml","calls":3`,
+		"org=acme&team=dissolved&verdict=denies": `"counts":[]`,
+	} {
+		if status, text := ask(t, d, "GET /admin/policies/counts", query); !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s, want %q", query, status, text, want)
+		}
+	}
+	server.SetError("LOADING")
+	if status, _ := ask(t, d, "GET /admin/policies/counts", "org=acme"); status != 503 {
+		t.Errorf("without the store: %d, want 503", status)
+	}
+}
+
+// A slow reader is told how many decisions it has missed.
+func TestMissedDecisionsAreTold(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	e := newEvents(&out)
+	for _, v := range []any{explain.Summary{DecisionID: "d1"}, missed{3}} {
+		if err := e.tell(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text := out.String(); !strings.HasPrefix(text, "event: decision\ndata: {\"decisionId\":\"d1\"") || !strings.HasSuffix(text, "\n\nevent: missed\ndata: {\"missed\":3}\n\n") {
+		t.Errorf("the stream is %q", text)
+	}
+}

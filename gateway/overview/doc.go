@@ -1,0 +1,2 @@
+// Package overview shows operators the entries of all features that need attention.
+package overview

@@ -1,0 +1,161 @@
+package overview_test
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/fleet"
+	"github.com/tollgate-dev/tollgate/gateway/overview"
+)
+
+// books are the ledgers of tests: acme's wants a look, globex has no budgets, and that of away cannot be read.
+type books struct{ ships }
+
+func (books) Show(_ context.Context, org string) (*admin.Ledger, error) {
+	switch org {
+	case "acme":
+		return &admin.Ledger{
+			Complete: true,
+			Scopes: []admin.Balance{{Scope: "team ops", Budgets: []admin.Budget{
+				{Name: "per_hour", Limit: "10", Used: "7", Reserved: "1", Left: "2"},
+				{Name: "gpus", Limit: "10", Used: "7", Reserved: "0.9", Left: "2"},
+				{Name: "per_day", Limit: "100", Used: "5", UsedUp: "2026-11-26"},
+				{Name: "pods", Limit: "0", Used: "0"},
+			}}},
+			Resources: []admin.Resource{{ID: "p1"}, {ID: "p2", Team: "ops"}},
+			Holds:     []admin.Hold{{ID: "h1", Open: true}, {ID: "h2"}},
+		}, nil
+	case "away":
+		return nil, errors.New("the store is away")
+	}
+	return nil, row.BadRequestError{Reason: "no budgets"}
+}
+
+func (books) Idle(_ context.Context, org string) (*admin.IdleList, error) {
+	if org != "acme" {
+		return nil, row.BadRequestError{Reason: "idle.for is not set"}
+	}
+	return &admin.IdleList{Resources: []admin.IdleResource{{ID: "p1", Idle: admin.Idle{PerMonth: "315.9"}}, {ID: "p2", Idle: admin.Idle{PerMonth: "0.25"}}}}, nil
+}
+
+// ships are the gateways of tests.
+type ships struct{ err error }
+
+func (s ships) Gateways(context.Context) ([]fleet.Instance, error) {
+	return []fleet.Instance{{Instance: "blue", Version: "v1", Revision: "r1"}}, s.err
+}
+
+func (s ships) Refused(_ context.Context, org string) ([]decisions.Refused, error) {
+	if org == "acme" {
+		return []decisions.Refused{{Org: org, Reason: "limit", Calls: 3, Decision: "d1"}}, s.err
+	}
+	return nil, nil
+}
+
+// Pending returns the requests for approval of tests.
+func (books) Pending(_ context.Context, org string) ([]admin.PendingApproval, error) {
+	if org == "acme" {
+		return []admin.PendingApproval{{Org: org, ID: "ap-1", Key: "ann", Call: "POST /v2/pods"}}, nil
+	}
+	return nil, nil
+}
+
+// tenants are the organisations of tests. Those that are away have stores that do not answer.
+func tenants() []row.Tenant {
+	return []row.Tenant{{ID: "acme"}, {ID: "globex"}, {ID: "away"}, {ID: "none"}}
+}
+
+func read(t *testing.T, from overview.Source, s row.Scope, query string) overview.Overview {
+	t.Helper()
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Orgs, s.Now = tenants(), time.Unix(1e9, 0)
+	o, err := row.Ask[overview.Overview](t.Context(), row.NewRows(overview.Rows(from), row.Direct{}), "GET /admin/overview", s, values, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestOverview(t *testing.T) {
+	now := time.Unix(1e9, 0).UTC()
+	acme := overview.Overview{
+		At:        now,
+		Gateways:  []fleet.Instance{{Instance: "blue", Version: "v1", Revision: "r1"}},
+		Approvals: []admin.PendingApproval{{Org: "acme", ID: "ap-1", Key: "ann", Call: "POST /v2/pods"}},
+		Budgets: []admin.NearBudget{
+			{Org: "acme", Scope: "team ops", Percent: 100, Budget: admin.Budget{Name: "pods", Limit: "0", Used: "0"}},
+			{Org: "acme", Scope: "team ops", Percent: 80, Budget: admin.Budget{Name: "per_hour", Limit: "10", Used: "7", Reserved: "1", Left: "2"}},
+			{Org: "acme", Scope: "team ops", Percent: 5, Budget: admin.Budget{Name: "per_day", Limit: "100", Used: "5", UsedUp: "2026-11-26"}},
+		},
+		Refused: []decisions.Refused{{Org: "acme", Reason: "limit", Calls: 3, Decision: "d1"}},
+		Idle:    []admin.IdleMoney{{Org: "acme", Resources: 2, PerMonth: "316.15"}},
+		Drift:   []overview.Drift{{"acme", true, 1, 1}},
+		Unknown: []string{},
+	}
+	if diff := cmp.Diff(acme, read(t, books{}, row.Scope{}, "org=acme")); diff != "" {
+		t.Errorf("of one organisation (-want +got):\n%s", diff)
+	}
+	all := acme
+	all.Unknown, all.Off = []string{"budgets of away: the shared store does not answer"}, []string{"idle resources of 3 organisations, without idle.for"}
+	if diff := cmp.Diff(all, read(t, books{}, row.Scope{}, "")); diff != "" {
+		t.Errorf("of all (-want +got):\n%s", diff)
+	}
+	away := books{ships{errors.New("away")}}
+	if got := read(t, away, row.Scope{}, "org=acme"); len(got.Unknown) != 2 || len(got.Gateways) != 1 || len(got.Refused) != 1 {
+		t.Errorf("without the store: %+v, want what this gateway knows, and what it does not", got)
+	}
+	if got := read(t, away, row.Scope{Org: "acme"}, ""); len(got.Gateways) != 0 || len(got.Drift) != 1 || got.Drift[0].Org != "acme" {
+		t.Errorf("who is bound to acme sees %+v", got)
+	}
+}
+
+// silent is a ledger and a list of gateways whose store never answers.
+type silent struct{ books }
+
+func (silent) Show(ctx context.Context, _ string) (*admin.Ledger, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (silent) Idle(ctx context.Context, _ string) (*admin.IdleList, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (silent) Gateways(ctx context.Context) ([]fleet.Instance, error) {
+	<-ctx.Done()
+	return []fleet.Instance{{Instance: "blue", Fault: "no policies at all", Restart: []string{"listen"}}}, ctx.Err()
+}
+
+func (silent) Refused(ctx context.Context, _ string) ([]decisions.Refused, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// The parts of an overview are read at once, and share a deadline. None of them is reported as empty.
+func TestOverviewHasOneDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		o := read(t, silent{}, row.Scope{}, "")
+		if took := time.Since(began); took != overview.PartsTime {
+			t.Errorf("it took %s, want %s", took, overview.PartsTime)
+		}
+		for _, part := range []string{overview.PartGateways, overview.PartBudgets, overview.PartIdle, overview.PartRefusals} {
+			if o.Knows(part) {
+				t.Errorf("%s are known", part)
+			}
+		}
+	})
+}
