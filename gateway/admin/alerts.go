@@ -41,7 +41,7 @@ type AlertList struct {
 // telling says which alerts are listed.
 type telling struct {
 	row.Scoped
-	paging
+	row.Paging
 
 	Kind  string    `query:"kind" doc:"only alerts of this kind, such as budget.threshold"`
 	Since row.Since `query:"since" doc:"only entries no older than a duration, such as 24h, or than a time"`
@@ -82,7 +82,7 @@ func (d Deps) alerts(ctx context.Context, _ row.Scope, p telling) (*AlertList, e
 		}
 	}
 	out := new(AlertList)
-	out.Alerts, out.Next, err = pageOf(kept, &p.paging, func(a *Alert) string { return a.ID })
+	out.Alerts, out.Next, err = row.Page(kept, &p.Paging, func(a *Alert) string { return a.ID })
 	return out, err
 }
 
@@ -113,7 +113,7 @@ type ExceptionList struct {
 // excepting says which exceptions are listed.
 type excepting struct {
 	row.Scoped
-	paging
+	row.Paging
 
 	Kind   string   `query:"kind" oneof:"policy,approval,kept,brownout" doc:"only this kind"`
 	Within row.Span `query:"within" doc:"only exceptions that end in this time from now, such as 7d"`
@@ -131,6 +131,6 @@ func (d Deps) exceptions(ctx context.Context, s row.Scope, p excepting) (*Except
 		}
 	}
 	out := new(ExceptionList)
-	out.Exceptions, out.Next, err = pageOf(kept, &p.paging, func(x *Exception) string { return x.Kind + " " + x.ID })
+	out.Exceptions, out.Next, err = row.Page(kept, &p.Paging, func(x *Exception) string { return x.Kind + " " + x.ID })
 	return out, err
 }

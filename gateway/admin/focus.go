@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
 // focusColumns are those of FOCUS 1.2 (FinOps Open Cost and Usage Specification,
@@ -211,5 +213,5 @@ func WriteFOCUS(w io.Writer, org string, rows []Cost) error {
 			}
 		}
 	}
-	return WriteCSV(w, table)
+	return row.WriteCSV(w, table)
 }

@@ -50,7 +50,7 @@ type KeyList struct {
 // listedKeys selects keys.
 type listedKeys struct {
 	row.Scoped
-	paging
+	row.Paging
 
 	Search string   `query:"search" max:"200" doc:"only keys with this text in their id, team or owner"`
 	Team   row.Team `query:"team" doc:"only keys of this team"`
@@ -119,7 +119,7 @@ func (d Deps) keys(ctx context.Context, _ row.Scope, p listedKeys) (*KeyList, er
 	}
 	slices.SortStableFunc(list, func(a, b Key) int { return p.compare(&a, &b) })
 	out := &KeyList{All: len(list)}
-	out.Keys, out.Next, err = pageOf(list, &p.paging, func(k *Key) string { return k.By + " " + k.ID })
+	out.Keys, out.Next, err = row.Page(list, &p.Paging, func(k *Key) string { return k.By + " " + k.ID })
 	return out, err
 }
 
@@ -131,7 +131,7 @@ type made struct {
 }
 
 func (d Deps) createKey(ctx context.Context, s row.Scope, p made) (any, error) {
-	return d.Keys.Create(ctx, string(p.Org), p.Spec, author(s))
+	return d.Keys.Create(ctx, string(p.Org), p.Spec, s.Author())
 }
 
 // keyed names a key.
@@ -156,7 +156,7 @@ func (d Deps) rotateKey(ctx context.Context, _ row.Scope, p rotated) (any, error
 }
 
 func (d Deps) revokeKey(ctx context.Context, s row.Scope, p keyed) (row.Nothing, error) {
-	return row.Nothing{}, d.Keys.Revoke(ctx, string(p.Org), p.ID, author(s))
+	return row.Nothing{}, d.Keys.Revoke(ctx, string(p.Org), p.ID, s.Author())
 }
 
 // ofKeys are the statuses of refused changes of keys.

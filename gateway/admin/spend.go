@@ -262,7 +262,7 @@ type resourceList struct {
 // listedResources selects resources.
 type listedResources struct {
 	shown
-	paging
+	row.Paging
 
 	Search string `query:"search" max:"200" doc:"only resources with this text in their id, name, team or key"`
 	Sort   string `query:"sort" oneof:"dearest,newest,oldest,name" default:"dearest" doc:"which are first"`
@@ -288,7 +288,7 @@ func (d Deps) resources(ctx context.Context, s row.Scope, p listedResources) (*r
 		sum += decimal(list[i].Takes.PerHour)
 	}
 	out := &resourceList{All: len(list), PerHour: strconv.FormatFloat(sum, 'f', -1, 64)}
-	out.Resources, out.Next, err = pageOf(list, &p.paging, func(r *Resource) string { return r.ID })
+	out.Resources, out.Next, err = row.Page(list, &p.Paging, func(r *Resource) string { return r.ID })
 	return out, err
 }
 

@@ -71,5 +71,5 @@ func (d Deps) revokeToken(ctx context.Context, s row.Scope, p revoked) (RevokedT
 	if (p.ID == "") == (p.Subject == "") {
 		return RevokedToken{}, row.Bad("id", "name either a token by its id or a subject")
 	}
-	return d.Tokens.Revoke(ctx, p.Issuer, p.ID, p.Subject, author(s))
+	return d.Tokens.Revoke(ctx, p.Issuer, p.ID, p.Subject, s.Author())
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
 // spendData is the data of the page of spend.
@@ -199,7 +200,7 @@ func (c *Console) spendCSV(v *visit) {
 		lines = append(lines, append(line, r.USD))
 	}
 	var text bytes.Buffer
-	if err := admin.WriteCSV(&text, lines); err != nil {
+	if err := row.WriteCSV(&text, lines); err != nil {
 		v.fail(http.StatusInternalServerError, "the file cannot be made")
 		return
 	}
