@@ -89,9 +89,8 @@ func (g *Gateway) adminDeps() admin.Deps {
 	return admin.Deps{
 		Ready:     g.readiness,
 		Metrics:   g.deps.Providers.Handler(),
-		Logger:    g.deps.Logger,
 		Legacy:    g.retired.Rows(),
-		Spend:     g.money.Rows(),
+		Spend:     g.money,
 		Approvals: g.answers(),
 		Keys:      g.keys.Rows(),
 		Tokens:    g.tokens.Rows(),

@@ -25,6 +25,7 @@ type operators struct {
 	overview  overview.Source
 	fleet     *fleet.Fleet
 	limits    limits.Limits
+	money     *money.Money
 	decisions *decisions.Decisions
 	questions *questions.Questions
 	drafts    engines.Drafts
@@ -35,16 +36,17 @@ type operators struct {
 // rows lists the rows of all features, in the order of the commands' and the API's descriptions.
 func (o *operators) rows() []row.Row {
 	return slices.Concat(
-		overview.Rows(o.overview), o.fleet.Rows(), o.limits.Rows(), o.decisions.Rows(), o.questions.Rows(), o.drafts.Rows(), o.audit.Rows(), o.revisions.Rows(),
+		overview.Rows(o.overview), o.fleet.Rows(), o.limits.Rows(), o.money.Rows(), o.decisions.Rows(), o.questions.Rows(), o.drafts.Rows(), o.audit.Rows(), o.revisions.Rows(),
 	)
 }
 
 // operators binds the features to this gateway.
 func (g *Gateway) operators() *operators {
 	return &operators{
-		overview:  overviewed{g.fleet, g.decisions, g.answers(), g.money.Rows()},
+		overview:  overviewed{g.fleet, g.decisions, g.answers(), g.money},
 		fleet:     g.fleet,
 		limits:    limits.Limits{Current: g.view, Limiter: g.limiter, Tenant: func(id string) *filter.Tenant { return g.pipeline().Callers.Tenants[id] }, Now: g.deps.Now},
+		money:     g.money,
 		decisions: g.decisions,
 		questions: g.questions,
 		drafts:    engines.Drafts{Engine: g.engine, Log: g.decisions.WriteLog, Isolate: g.deps.Isolate},
@@ -58,13 +60,10 @@ type overviewed struct {
 	*fleet.Fleet
 	*decisions.Decisions
 	requests
-	ledgers
+	*money.Money
 }
 
-type (
-	requests = answers.Rows
-	ledgers  = money.Rows
-)
+type requests = answers.Rows
 
 // answers are the operators' answers to requests for approval.
 func (g *Gateway) answers() answers.Rows {

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/limits"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/translate/usage"
@@ -64,11 +65,11 @@ func views() map[string]view {
 		"limits show": of(limitsPage),
 		"spend show":  of(ledgerPage),
 		"spend holds": of(holdsPage),
-		"spend holds release": told(func(h *admin.Hold) string {
+		"spend holds release": told(func(h *money.Hold) string {
 			return fmt.Sprintf("%s is released: it was %s for %s (%s)", h.ID, h.State, age(h.Age), owner(h.Team, h.Key))
 		}),
 		"spend adjust": told(adjustedLine),
-		"spend reconcile": told(func(r *admin.Reconciled) string {
+		"spend reconcile": told(func(r *money.Reconciled) string {
 			return fmt.Sprintf("%d resources: %d adopted, %d removed, %d changed. Holds: %d carried out, %d released, %d open.",
 				r.Resources, r.Adopted, r.Removed, r.Changed, r.Found, r.Released, r.Open)
 		}),
@@ -159,7 +160,7 @@ func limitsPage(l *limits.List, _ asked) page {
 	return page{sheets: []sheet{t}}
 }
 
-func ledgerPage(l *admin.Ledger, _ asked) page {
+func ledgerPage(l *money.Ledger, _ asked) page {
 	var p page
 	if !l.Complete {
 		p.said = append(p.said, "The ledger is not complete: what raises cost is refused until it was compared with the platform.", "")
@@ -204,7 +205,7 @@ func pairs(m map[string]string, between string) string {
 }
 
 // lossText describes the loss of a ledger, and its time.
-func lossText(l *admin.Loss) string {
+func lossText(l *money.Loss) string {
 	text := "The ledger was lost at " + l.At.Format(time.DateTime) + ": " + l.Reason + ". "
 	if l.Rebuilt == nil {
 		return text + "It is being rebuilt."
@@ -217,7 +218,7 @@ func budgetSheet() sheet {
 	return sheet{{"scope", "budget", "limit", "used", "reserved", "left", "used up"}}
 }
 
-func (s *sheet) addBudgets(scope string, budgets []admin.Budget) {
+func (s *sheet) addBudgets(scope string, budgets []money.Budget) {
 	for _, b := range budgets {
 		s.add(scope, b.Name, b.Limit, b.Used, b.Reserved, b.Left, b.UsedUp)
 	}
@@ -227,7 +228,7 @@ func owner(team, key string) string {
 	return cmp.Or(strings.Trim(team+"/"+key, "/"), "organisation")
 }
 
-func holdsPage(l *struct{ Holds []admin.Hold }, _ asked) page {
+func holdsPage(l *struct{ Holds []money.Hold }, _ asked) page {
 	s := sheet{{"hold", "age", "state", "until", "operation", "name", "resource", "owner", "usd/h", "runs", "gpus", "pods", "workers", "gb", "gateway", "decision"}}
 	for _, h := range l.Holds {
 		a := h.Reserves
@@ -243,7 +244,7 @@ func age(seconds float64) string {
 }
 
 // costsPage has a column for each group, and of resources their names, too.
-func costsPage(c *admin.Costs, a asked) page {
+func costsPage(c *money.Costs, a asked) page {
 	timed := a.Get("bucket") != "total"
 	groups := strings.Split(strings.Join(a.Values["by"], ","), ",")
 	var header []string
@@ -276,7 +277,7 @@ func costsPage(c *admin.Costs, a asked) page {
 }
 
 // costCells are the cells of one group.
-func costCells(r *admin.Cost, by string) []string {
+func costCells(r *money.Cost, by string) []string {
 	if label, ok := strings.CutPrefix(by, "label:"); ok {
 		return []string{r.Labels[label]}
 	}
@@ -286,7 +287,7 @@ func costCells(r *admin.Cost, by string) []string {
 	return []string{map[string]string{"team": r.Team, "key": r.Key, "kind": r.Kind, "gpu": r.GPU, "dc": r.DataCenter}[by]}
 }
 
-func forecastPage(f *admin.Forecasts, _ asked) page {
+func forecastPage(f *money.Forecasts, _ asked) page {
 	s, budgets := sheet{{"scope", "usd/h", "today", "day", "day low", "day high", "this month", "month", "month low", "month high", "days"}}, budgetSheet()
 	for _, r := range f.Scopes {
 		budgets.addBudgets(r.Scope, r.Budgets)
@@ -298,7 +299,7 @@ func forecastPage(f *admin.Forecasts, _ asked) page {
 	return page{sheets: []sheet{s, budgets}}
 }
 
-func idlePage(l *admin.IdleList, a asked) page {
+func idlePage(l *money.IdleList, a asked) page {
 	if l.At == nil && a.out.people() {
 		return page{said: []string{"The platform was not looked at yet."}}
 	}
@@ -317,7 +318,7 @@ func moment(t *time.Time) string {
 	return t.Format(time.RFC3339)
 }
 
-func adjustedLine(a *admin.AdjustedAccrual) string {
+func adjustedLine(a *money.AdjustedAccrual) string {
 	line := fmt.Sprintf("%s: %s USD today (%s), %s USD this month (%s); request %s", a.Scope, a.Day, signed(a.DayChange), a.Month, signed(a.MonthChange), a.RequestID)
 	if a.Period != "" {
 		line = fmt.Sprintf("%s: %s USD in the %s (%s); request %s", a.Scope, a.Accrued, a.Period, signed(a.Change), a.RequestID)
@@ -336,7 +337,7 @@ func signed(amount string) string {
 	return "+" + amount
 }
 
-func keptLine(k *admin.Kept) string {
+func keptLine(k *money.Kept) string {
 	if k.Until == nil {
 		return k.Resource + " is no longer kept"
 	}

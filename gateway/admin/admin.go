@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"reflect"
 	"time"
@@ -19,8 +18,6 @@ type Deps struct {
 	Ready   func() Readiness
 	Metrics http.Handler
 
-	// Logger receives a line for a ledger that cannot be reconciled.
-	Logger *slog.Logger
 	Legacy Legacy
 	Spend  Spend
 	// Approvals answers requests for approval.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
@@ -79,7 +80,7 @@ func (p *listedKeys) compare(a, b *Key) int {
 		}
 		return a.Expires.Compare(b.Expires)
 	case "spend":
-		return cmp.Compare(decimal(b.ThisMonth), decimal(a.ThisMonth))
+		return cmp.Compare(row.Decimal(b.ThisMonth), row.Decimal(a.ThisMonth))
 	}
 	return 0
 }
@@ -101,7 +102,7 @@ func (d Deps) keys(ctx context.Context, _ row.Scope, p listedKeys) (*KeyList, er
 	if err != nil {
 		return nil, err
 	}
-	spent := make(map[string]*Balance)
+	spent := make(map[string]*money.Balance)
 	if l, err := d.Spend.Show(ctx, string(p.Org)); err == nil { // without it, the keys are told all the same
 		for i := range l.Scopes {
 			spent[l.Scopes[i].Scope] = &l.Scopes[i]

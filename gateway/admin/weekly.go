@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/money"
+	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // Weekly is the report of seven days on an organisation or a team, by the same numbers as the views of the present and of costs. Amounts
@@ -30,15 +31,23 @@ type Weekly struct {
 	// Dearest are the dearest resources.
 	Dearest []Share `json:"dearest"`
 	// Budgets are those of the organisation and its teams, or of the team, as they are now.
-	Budgets []NearBudget `json:"budgets"`
+	Budgets []money.NearBudget `json:"budgets"`
 	// Month is the likely cost of this month, absent without an estimate.
-	Month *Estimate `json:"month,omitempty"`
+	Month *money.Estimate `json:"month,omitempty"`
 	// Idle is the cost of idle resources in a month, absent without any.
-	Idle *IdleMoney `json:"idle,omitempty"`
+	Idle *money.IdleMoney `json:"idle,omitempty"`
 	// Denied counts calls that policies have refused, the most frequent first.
 	Denied []decisions.PolicyCount `json:"denied"`
 	// Unknown names the parts that could not be read.
 	Unknown []string `json:"unknown,omitempty"`
+}
+
+// Spend shows ledgers. Its methods are those of money.Money.
+type Spend interface {
+	Show(ctx context.Context, org string) (*money.Ledger, error)
+	Costs(ctx context.Context, org string, q *spend.Query) (*money.Costs, error)
+	Forecast(ctx context.Context, org string) (*money.Forecasts, error)
+	Idle(ctx context.Context, org string) (*money.IdleList, error)
 }
 
 // Share is a part of a cost.
@@ -72,17 +81,17 @@ idle money; and the refusals of policies.`,
 // Weekly makes the report of the seven days before a time, on an organisation or on one of its teams.
 func (d Deps) Weekly(ctx context.Context, org, team string, to time.Time) (*Weekly, error) {
 	to = to.UTC()
-	w := &Weekly{Org: org, Team: team, From: to.Add(-week), To: to, Shares: []Share{}, Dearest: []Share{}, Budgets: []NearBudget{}, Denied: []decisions.PolicyCount{}}
-	costs := func(from time.Time, by ...string) (*Costs, error) {
-		q := CostQuery{From: from, To: from.Add(week), Bucket: "total", By: by, Where: map[string][]string{}}
+	w := &Weekly{Org: org, Team: team, From: to.Add(-week), To: to, Shares: []Share{}, Dearest: []Share{}, Budgets: []money.NearBudget{}, Denied: []decisions.PolicyCount{}}
+	costs := func(from time.Time, by ...spend.Dimension) (*money.Costs, error) {
+		q := &spend.Query{From: from, To: from.Add(week), Bucket: spend.Total, By: by, Where: map[spend.Dimension][]string{}}
 		if team != "" {
-			q.Where["team"] = []string{team}
+			q.Where[spend.ByTeam] = []string{team}
 		}
-		return d.Spend.History(ctx, org, q)
+		return d.Spend.Costs(ctx, org, q)
 	}
-	by := "team"
+	by := spend.ByTeam
 	if team != "" {
-		by = "key"
+		by = spend.ByKey
 	}
 	shares, err := costs(w.From, by)
 	if err != nil {
@@ -96,7 +105,7 @@ func (d Deps) Weekly(ctx context.Context, org, team string, to time.Time) (*Week
 	if before, err := costs(w.From.Add(-week)); w.known("the week before", err) {
 		w.Before = before.Total
 	}
-	if dearest, err := costs(w.From, "resource", "team"); w.known("the dearest resources", err) {
+	if dearest, err := costs(w.From, spend.ByResource, spend.ByTeam); w.known("the dearest resources", err) {
 		for i := range dearest.Rows[:min(len(dearest.Rows), mostShares)] {
 			c := &dearest.Rows[i]
 			w.Dearest = append(w.Dearest, Share{Name: strings.TrimSpace(c.Name + " " + c.Resource), Of: strings.Trim(c.GPU+", "+c.Team, ", "), USD: c.USD})
@@ -138,22 +147,12 @@ func (w *Weekly) present(ctx context.Context, d *Deps) {
 		}
 	}
 	if f, err := d.Spend.Forecast(ctx, w.Org); w.known("the forecast", err) {
-		if i := slices.IndexFunc(f.Scopes, func(f Forecast) bool { return f.Scope == w.scope() }); i >= 0 {
+		if i := slices.IndexFunc(f.Scopes, func(f money.Forecast) bool { return f.Scope == w.scope() }); i >= 0 {
 			w.Month = &f.Scopes[i].Month
 		}
 	}
-	idle, err := d.Spend.Idle(ctx, w.Org)
-	if !w.known("idle resources", err) {
-		return
-	}
-	sum, n := 0.0, 0
-	for _, r := range idle.Resources {
-		if w.Team == "" || r.Team == w.Team {
-			sum, n = sum+decimal(r.PerMonth), n+1
-		}
-	}
-	if n > 0 {
-		w.Idle = &IdleMoney{w.Org, n, strconv.FormatFloat(sum, 'f', 2, 64)}
+	if idle, err := d.Spend.Idle(ctx, w.Org); w.known("idle resources", err) {
+		w.Idle = idle.Sum(w.Org, w.Team)
 	}
 }
 

@@ -2,7 +2,7 @@ package admin_test
 
 import (
 	"context"
-	"strings"
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,36 +10,38 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/money"
+	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // weeks knows the costs of acme and of its team research.
 type weeks struct{ admin.Spend }
 
-func (weeks) Show(context.Context, string) (*admin.Ledger, error) {
-	budget := []admin.Budget{{Name: "per_month", Limit: "100", Used: "80", Reserved: "0", Left: "20"}}
-	return &admin.Ledger{Scopes: []admin.Balance{{Scope: "organisation", Budgets: budget}, {Scope: "team research", Budgets: budget}, {Scope: "key ann", Budgets: budget}}}, nil
+func (weeks) Show(context.Context, string) (*money.Ledger, error) {
+	budget := []money.Budget{{Name: "per_month", Limit: "100", Used: "80", Reserved: "0", Left: "20"}}
+	return &money.Ledger{Scopes: []money.Balance{{Scope: "organisation", Budgets: budget}, {Scope: "team research", Budgets: budget}, {Scope: "key ann", Budgets: budget}}}, nil
 }
 
-func (weeks) Forecast(context.Context, string) (*admin.Forecasts, error) {
-	return &admin.Forecasts{Scopes: []admin.Forecast{{Scope: "organisation", Month: admin.Estimate{Expected: "300"}}, {Scope: "team research", Month: admin.Estimate{Expected: "200"}}}}, nil
+func (weeks) Forecast(context.Context, string) (*money.Forecasts, error) {
+	return &money.Forecasts{Scopes: []money.Forecast{{Scope: "organisation", Month: money.Estimate{Expected: "300"}}, {Scope: "team research", Month: money.Estimate{Expected: "200"}}}}, nil
 }
 
-func (weeks) Idle(context.Context, string) (*admin.IdleList, error) {
-	return &admin.IdleList{Resources: []admin.IdleResource{{ID: "p1", Team: "research", Idle: admin.Idle{PerMonth: "10"}}, {ID: "p2", Idle: admin.Idle{PerMonth: "5.5"}}}}, nil
+func (weeks) Idle(context.Context, string) (*money.IdleList, error) {
+	return &money.IdleList{Resources: []money.IdleResource{{ID: "p1", Team: "research", Idle: money.Idle{PerMonth: "10"}}, {ID: "p2", Idle: money.Idle{PerMonth: "5.5"}}}}, nil
 }
 
-func (weeks) History(_ context.Context, _ string, q admin.CostQuery) (*admin.Costs, error) {
-	c := &admin.Costs{Total: "12.5"}
+func (weeks) Costs(_ context.Context, _ string, q *spend.Query) (*money.Costs, error) {
+	c := &money.Costs{Total: "12.5"}
 	if q.From.Day() == 9 {
 		c.Total = "10"
 	}
-	switch strings.Join(q.By, ",") {
-	case "team":
-		c.Rows = []admin.Cost{{Team: "research", USD: "12"}, {USD: "0.5"}}
-	case "key":
-		c.Rows = []admin.Cost{{Key: "ann", USD: "12"}}
-	case "resource,team":
-		c.Rows = []admin.Cost{{Name: "train", Resource: "p1", Team: "research", GPU: "NVIDIA L4", USD: "12"}}
+	switch fmt.Sprint(q.By) {
+	case "[team]":
+		c.Rows = []money.Cost{{Team: "research", USD: "12"}, {USD: "0.5"}}
+	case "[key]":
+		c.Rows = []money.Cost{{Key: "ann", USD: "12"}}
+	case "[resource team]":
+		c.Rows = []money.Cost{{Name: "train", Resource: "p1", Team: "research", GPU: "NVIDIA L4", USD: "12"}}
 	}
 	return c, nil
 }

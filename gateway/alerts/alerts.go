@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/journal"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/view"
@@ -281,11 +282,11 @@ func (t *Alerts) newIdleAlert(c *spend.Cause, r *spend.Record) idleAlert {
 // lostLedger is the alert about a ledger that the store has lost.
 type lostLedger struct {
 	Org string `json:"org"`
-	*admin.Loss
+	*money.Loss
 }
 
 // Lost tells of a ledger that the store has lost.
-func (t *Alerts) Lost(ctx context.Context, org string, l *admin.Loss) {
+func (t *Alerts) Lost(ctx context.Context, org string, l *money.Loss) {
 	const kind = "ledger.lost"
 	t.tell(ctx, org, strings.Join([]string{kind, org, strconv.FormatInt(l.At.UnixMilli(), 10)}, ":"), kind, l.At, lostLedger{org, l})
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
@@ -67,7 +68,7 @@ func TestToldAlertsAreKept(t *testing.T) {
 		URL: egress.To(receiver.URL), Secret: strictyaml.NewSecret("a secret of at least 24 bytes"), Networks: []egress.Network{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}},
 	}}}
 	a := newAlerts(t, o, notices{})
-	lost := &admin.Loss{Lost: "all", At: now}
+	lost := &money.Loss{Lost: "all", At: now}
 	ends := func() (out []string) {
 		list, err := a.List(t.Context(), "acme")
 		if err != nil {

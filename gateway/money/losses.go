@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
@@ -135,11 +134,11 @@ func (p Proving) Restore(ctx context.Context, gateway string, within time.Durati
 // Prove finds out which ledgers the store has lost.
 func (m *Money) Prove(ctx context.Context) error { return m.accounts.Prove(ctx, m.budgeted()) }
 
-func lossOf(l *spend.Loss) *admin.Loss {
+func lossOf(l *spend.Loss) *Loss {
 	if l == nil {
 		return nil
 	}
-	return &admin.Loss{Lost: string(l.Lost), Reason: l.Lost.String(), At: l.At, Rebuilt: timeOf(l.Rebuilt), Returned: l.Returned, Unowned: l.Unowned}
+	return &Loss{Lost: string(l.Lost), Reason: l.Lost.String(), At: l.At, Rebuilt: timeOf(l.Rebuilt), Returned: l.Returned, Unowned: l.Unowned}
 }
 
 // recorded is the word of the audit log, if there is one, on resources.

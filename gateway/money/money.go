@@ -9,7 +9,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/tollgate-dev/tollgate/gateway/account"
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -33,7 +32,7 @@ type Alerts interface {
 	Strangers(ctx context.Context, org string, found []spend.Found)
 	Drift(ctx context.Context, org string, drifted []spend.Drift)
 	Short(ctx context.Context, org string, r *spend.Report)
-	Lost(ctx context.Context, org string, l *admin.Loss)
+	Lost(ctx context.Context, org string, l *Loss)
 }
 
 // Deps are the ledger's dependencies. All are required but Audit.

@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/fleet"
 	"github.com/tollgate-dev/tollgate/gateway/limits"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
 )
@@ -109,10 +110,10 @@ func (c *Console) show(v *visit, p *page) {
 // nowData is the data of the page Now.
 type nowData struct {
 	Overview part[overview.Overview]
-	Ledger   part[admin.Ledger]
+	Ledger   part[money.Ledger]
 	// Dearest are the greatest costs of seven days.
-	Dearest   part[admin.Costs]
-	Forecasts part[admin.Forecasts]
+	Dearest   part[money.Costs]
+	Forecasts part[money.Forecasts]
 	// Refused are refusals of the last hour, Alerts those of the last week, and Exceptions those that end in the next one.
 	Refused    part[decisions.List]
 	Alerts     part[admin.AlertList]
@@ -149,8 +150,8 @@ func now(v *visit) (any, int, string) {
 	week := v.now().UTC().AddDate(0, 0, -7).Format(time.DateOnly)
 	together(
 		func() { d.Overview = ask[overview.Overview](v, overviewRow, nil) },
-		func() { d.Ledger = ask[admin.Ledger](v, ledger, nil) },
-		func() { d.Forecasts = ask[admin.Forecasts](v, "GET /admin/spend/forecast", nil) },
+		func() { d.Ledger = ask[money.Ledger](v, ledger, nil) },
+		func() { d.Forecasts = ask[money.Forecasts](v, "GET /admin/spend/forecast", nil) },
 		func() {
 			d.Refused = ask[decisions.List](v, decisionList, url.Values{"refused": {"true"}, "since": {"1h"}, "limit": {"20"}})
 		},
@@ -159,31 +160,31 @@ func now(v *visit) (any, int, string) {
 			d.Exceptions = ask[admin.ExceptionList](v, exceptionRow, url.Values{"within": {"7d"}, "limit": {"10"}})
 		},
 		func() {
-			d.Dearest = ask[admin.Costs](v, history, url.Values{"by": {"resource,team"}, "bucket": {"total"}, "limit": {"10"}, "from": {week}})
+			d.Dearest = ask[money.Costs](v, history, url.Values{"by": {"resource,team"}, "bucket": {"total"}, "limit": {"10"}, "from": {week}})
 		},
 	)
-	d.Ledger.Is.Scopes = withoutKeys(d.Ledger.Is.Scopes, func(b *admin.Balance) string { return b.Scope })
-	d.Forecasts.Is.Scopes = withoutKeys(d.Forecasts.Is.Scopes, func(f *admin.Forecast) string { return f.Scope })
+	d.Ledger.Is.Scopes = withoutKeys(d.Ledger.Is.Scopes, func(b *money.Balance) string { return b.Scope })
+	d.Forecasts.Is.Scopes = withoutKeys(d.Forecasts.Is.Scopes, func(f *money.Forecast) string { return f.Scope })
 	return d, d.Overview.Status, d.Overview.Fault
 }
 
 // resourceData is the data of the page of resources.
 type resourceData struct {
-	Ledger part[admin.Ledger]
-	Shown  excerpt[admin.Resource]
-	Holds  excerpt[admin.Hold]
-	Idle   part[admin.IdleList]
-	idle   map[string]admin.IdleResource
+	Ledger part[money.Ledger]
+	Shown  excerpt[money.Resource]
+	Holds  excerpt[money.Hold]
+	Idle   part[money.IdleList]
+	idle   map[string]money.IdleResource
 }
 
 // IdleOf returns the details of an idle resource, with an empty ID for a resource that works.
-func (d resourceData) IdleOf(id string) admin.IdleResource { return d.idle[id] }
+func (d resourceData) IdleOf(id string) money.IdleResource { return d.idle[id] }
 
 func resources(v *visit) (any, int, string) {
-	d := resourceData{idle: map[string]admin.IdleResource{}}
+	d := resourceData{idle: map[string]money.IdleResource{}}
 	together(
-		func() { d.Ledger = ask[admin.Ledger](v, ledger, v.query(ledger)) },
-		func() { d.Idle = ask[admin.IdleList](v, idle, nil) },
+		func() { d.Ledger = ask[money.Ledger](v, ledger, v.query(ledger)) },
+		func() { d.Idle = ask[money.IdleList](v, idle, nil) },
 	)
 	for _, r := range d.Idle.Is.Resources {
 		d.idle[r.ID] = r
