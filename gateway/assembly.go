@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tollgate-dev/tollgate/gateway/access"
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/audit/ship"
@@ -223,9 +222,6 @@ func (g *Gateway) newMoney(cfg *settings.Config) {
 	}
 	g.alerts = &alerts.Alerts{
 		Current: g.view, Logger: g.deps.Logger, Now: g.deps.Now, Go: g.background.Go, Meter: g.meter(), KeepLink: g.keep.Link,
-		Weekly: func(ctx context.Context, org, team string, to time.Time) (*admin.Weekly, error) {
-			return g.adminDeps().Weekly(ctx, org, team, to)
-		},
 		Approvals: g.approvals, Notices: func() spend.Notices { return g.money.Notices }, Told: alerts.NewTold(g.deps.Redis, cfg.Redis.Prefix),
 	}
 	self := spend.Holder{Incarnation: ulid.Make().String(), Gateway: cmp.Or(cfg.Instance, g.deps.Instance)}

@@ -95,8 +95,6 @@ func (g *Gateway) adminDeps() admin.Deps {
 		Keys:      g.keys.Rows(),
 		Tokens:    g.tokens.Rows(),
 		Envoys:    g.envoys,
-		Alerts:    g.alerts,
-		Counts:    g.decisions.Counts,
 		Shapes:    adminShapes(),
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/approval/answers"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
@@ -26,6 +27,8 @@ type operators struct {
 	fleet     *fleet.Fleet
 	limits    limits.Limits
 	money     *money.Money
+	alerts    *alerts.Alerts
+	reports   alerts.Reports
 	decisions *decisions.Decisions
 	questions *questions.Questions
 	drafts    engines.Drafts
@@ -36,7 +39,7 @@ type operators struct {
 // rows lists the rows of all features, in the order of the commands' and the API's descriptions.
 func (o *operators) rows() []row.Row {
 	return slices.Concat(
-		overview.Rows(o.overview), o.fleet.Rows(), o.limits.Rows(), o.money.Rows(), o.decisions.Rows(), o.questions.Rows(), o.drafts.Rows(), o.audit.Rows(), o.revisions.Rows(),
+		overview.Rows(o.overview), o.fleet.Rows(), o.limits.Rows(), o.money.Rows(), o.alerts.Rows(), o.reports.Rows(), o.decisions.Rows(), o.questions.Rows(), o.drafts.Rows(), o.audit.Rows(), o.revisions.Rows(),
 	)
 }
 
@@ -47,6 +50,8 @@ func (g *Gateway) operators() *operators {
 		fleet:     g.fleet,
 		limits:    limits.Limits{Current: g.view, Limiter: g.limiter, Tenant: func(id string) *filter.Tenant { return g.pipeline().Callers.Tenants[id] }, Now: g.deps.Now},
 		money:     g.money,
+		alerts:    g.alerts,
+		reports:   alerts.Reports{Money: g.money, Decisions: g.decisions},
 		decisions: g.decisions,
 		questions: g.questions,
 		drafts:    engines.Drafts{Engine: g.engine, Log: g.decisions.WriteLog, Isolate: g.deps.Isolate},

@@ -125,7 +125,7 @@ func (g *Gateway) runTasks(group *errgroup.Group, ctx, limit, watch context.Cont
 	start(ctx, "exceptions", func(ctx context.Context) error {
 		return g.alerts.WatchExceptions(ctx, g.money.Notices, g.money.Books.Lead)
 	})
-	start(ctx, "reports", g.alerts.WatchReports)
+	start(ctx, "reports", func(ctx context.Context) error { return g.alerts.WatchReports(ctx, g.operators().reports.Weekly) })
 	start(ctx, "policies", g.follow)
 	start(ctx, "catalog", func(ctx context.Context) error { return g.catalog.Run(ctx, orgs(g.view.Config())...) })
 	start(watch, "fleet", g.fleet.Announce)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/limits"
@@ -87,7 +88,7 @@ func views() map[string]view {
 			return fmt.Sprintf("# Revision %s, in force since %s\n%s", c.Revision, moment(&c.Loaded), strings.TrimSuffix(c.YAML, "\n"))
 		}),
 		"config diff":    told(diffText),
-		"report":         told(func(w *admin.Weekly) string { return strings.ReplaceAll(w.Text(), "*", "") }),
+		"report":         told(func(w *alerts.Weekly) string { return strings.ReplaceAll(w.Text(), "*", "") }),
 		"migrate report": of(legacyPage),
 		"envoy status":   of(envoysPage),
 	}

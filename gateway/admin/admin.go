@@ -4,10 +4,8 @@ import (
 	"context"
 	"net/http"
 	"reflect"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/decisions"
 )
 
 // Deps are the sources of the rows. The zero value describes them, and they cannot be asked then.
@@ -27,10 +25,6 @@ type Deps struct {
 	// Tokens revokes tokens of issuers.
 	Tokens Tokens
 	Envoys Envoys
-	// Alerts knows the sent alerts, and the exceptions that end.
-	Alerts Alerts
-	// Counts are the verdicts of policies, for weekly reports.
-	Counts func(ctx context.Context, org string, from, to time.Time) ([]decisions.PolicyCount, error)
 	Shapes Shapes
 }
 

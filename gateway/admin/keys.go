@@ -29,6 +29,11 @@ type Keys interface {
 	Revoke(ctx context.Context, org, id, by string) error
 }
 
+// Spend shows ledgers, as money.Money does.
+type Spend interface {
+	Show(ctx context.Context, org string) (*money.Ledger, error)
+}
+
 // Key is a key as it is listed.
 type Key struct {
 	settings.KeyRecord

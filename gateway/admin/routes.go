@@ -20,7 +20,7 @@ func (d Deps) Rows() (all []row.Row) {
 		Ask: row.Do(func(context.Context, row.Scope, row.None) (object, error) { return document(all), nil }),
 	}
 	all = slices.Concat(
-		d.gatewayRows(), []row.Row{description}, d.Features, d.alertRows(), d.reportRows(),
+		d.gatewayRows(), []row.Row{description}, d.Features,
 		d.approvalRows(), d.keyRows(), d.tokenRows(), d.legacyRows(), d.envoyRows(), d.processRows(),
 	)
 	return all

@@ -13,7 +13,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/journal"
 	"github.com/tollgate-dev/tollgate/gateway/money"
@@ -40,8 +39,6 @@ type Alerts struct {
 	// Approvals and Notices have the exceptions that end, beside the configuration.
 	Approvals *approval.Store
 	Notices   func() spend.Notices
-	// Weekly makes the report of the seven days before a time.
-	Weekly func(ctx context.Context, org, team string, to time.Time) (*admin.Weekly, error)
 	// Told keeps the sent alerts, by organisation.
 	Told *journal.Journal
 
@@ -239,7 +236,7 @@ func (t *Alerts) deliver(ctx context.Context, org, id, kind string, at time.Time
 		return nil
 	}
 	err := t.send(ctx, o, id, kind, at, data)
-	t.keep(ctx, org, admin.Alert{ID: id, Kind: kind, At: at.UTC(), Delivered: !o.Alerts.Webhook.URL.IsZero() && err == nil}, data, err)
+	t.keep(ctx, org, Alert{ID: id, Kind: kind, At: at.UTC(), Delivered: !o.Alerts.Webhook.URL.IsZero() && err == nil}, data, err)
 	return err
 }
 

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -67,7 +66,7 @@ func TestAlertsAreSentences(t *testing.T) {
 	if got := spoken(&settings.Config{}, "acme", "spend.unusual", unusualAlert{}).Links; got != nil {
 		t.Errorf("without an address of the console: %v", got)
 	}
-	if text := spoken(c, "acme", "report.weekly", &admin.Weekly{Org: "acme", USD: "1", From: at, To: at}).Text; !strings.Contains(text, "Cost: 1 USD") {
+	if text := spoken(c, "acme", "report.weekly", &Weekly{Org: "acme", USD: "1", From: at, To: at}).Text; !strings.Contains(text, "Cost: 1 USD") {
 		t.Errorf("a weekly report: %q", text)
 	}
 }

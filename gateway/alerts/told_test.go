@@ -16,7 +16,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/egress"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
@@ -94,7 +93,7 @@ func TestToldAlertsAreKept(t *testing.T) {
 	if err != nil || len(list) != 2 {
 		t.Errorf("%d entries are kept (%v), want one failure and its end", len(list), err)
 	}
-	var kept admin.Alert
+	var kept alerts.Alert
 	if err := json.Unmarshal([]byte(list[0]), &kept); err != nil || !json.Valid(kept.Data) {
 		t.Errorf("kept: %s (%v)", list[0], err)
 	}

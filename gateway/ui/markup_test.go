@@ -17,6 +17,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
@@ -137,7 +138,7 @@ func TestHostileNames(t *testing.T) {
 	held := of[explain.Audit]()
 	keys := filled[admin.KeyList]().(admin.KeyList)
 	keys.Keys[0].Revoked = time.Time{}
-	told, ends := of[admin.AlertList](), of[admin.ExceptionList]()
+	told, ends := of[alerts.AlertList](), of[alerts.ExceptionList]()
 	config := configData{InForce: filled[revisions.InForce]().(revisions.InForce), File: of[revisions.ConfigDiff](), Before: of[revisions.ConfigDiff](), Revisions: filled[[]revisions.Revision]().([]revisions.Revision)}
 	config.Before.Is.Fault = ""
 	requests := filled[[]approval.Record]().([]approval.Record)
@@ -209,7 +210,7 @@ func TestHostileNames(t *testing.T) {
 // adminRows returns rows that can be read. Requests for approval can be asked, too: each page counts them.
 func adminRows() []row.Row {
 	rows := admin.Deps{Shapes: admin.Shapes{Approval: approval.Record{}}, Features: slices.Concat(
-		overview.Rows(nil), (*fleet.Fleet)(nil).Rows(), limits.Limits{}.Rows(), (*money.Money)(nil).Rows(), (*decisions.Decisions)(nil).Rows(), (*questions.Questions)(nil).Rows(),
+		overview.Rows(nil), (*fleet.Fleet)(nil).Rows(), limits.Limits{}.Rows(), (*money.Money)(nil).Rows(), (*alerts.Alerts)(nil).Rows(), alerts.Reports{}.Rows(), (*decisions.Decisions)(nil).Rows(), (*questions.Questions)(nil).Rows(),
 		engines.Drafts{}.Rows(), (*audit.Log)(nil).Rows(), (*revisions.Revisions)(nil).Rows(),
 	)}.Rows()
 	i := slices.IndexFunc(rows, func(r row.Row) bool { return r.Pattern == approvalList })

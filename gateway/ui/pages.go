@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
@@ -54,7 +55,7 @@ func pages() []*page {
 		{name: "decisions", title: "Decisions", asks: decisionList, nav: true, load: loadDecisions},
 		{name: "decision", title: "Decision", at: "decisions/{id}", under: "decisions", asks: "GET /admin/decisions/{id}", load: decision},
 		{name: "explain", title: "Dry run", asks: explainRow, nav: true, load: blank},
-		{name: "alerts", title: "Alerts", asks: alertRow, nav: true, load: alerts},
+		{name: "alerts", title: "Alerts", asks: alertRow, nav: true, load: loadAlerts},
 		{name: "approvals", title: "Approvals", asks: approvalList, nav: true, load: approvals},
 		{name: "keys", title: "Keys", asks: keyRow, nav: true, load: keys},
 		{name: "limits", title: "Limits", asks: "GET /admin/limits", nav: true, load: quotas},
@@ -116,8 +117,8 @@ type nowData struct {
 	Forecasts part[money.Forecasts]
 	// Refused are refusals of the last hour, Alerts those of the last week, and Exceptions those that end in the next one.
 	Refused    part[decisions.List]
-	Alerts     part[admin.AlertList]
-	Exceptions part[admin.ExceptionList]
+	Alerts     part[alerts.AlertList]
+	Exceptions part[alerts.ExceptionList]
 }
 
 // Knows reports whether a part of the overview was read.
@@ -125,17 +126,17 @@ func (d nowData) Knows(part string) bool { return d.Overview.OK() && d.Overview.
 
 // alertData is the data of the page of alerts.
 type alertData struct {
-	admin.AlertList
+	alerts.AlertList
 
-	Exceptions part[admin.ExceptionList]
+	Exceptions part[alerts.ExceptionList]
 }
 
-func alerts(v *visit) (any, int, string) {
-	var list part[admin.AlertList]
-	var exceptions part[admin.ExceptionList]
+func loadAlerts(v *visit) (any, int, string) {
+	var list part[alerts.AlertList]
+	var exceptions part[alerts.ExceptionList]
 	together(
-		func() { list = ask[admin.AlertList](v, alertRow, v.query(alertRow)) },
-		func() { exceptions = ask[admin.ExceptionList](v, exceptionRow, url.Values{"limit": {"1000"}}) },
+		func() { list = ask[alerts.AlertList](v, alertRow, v.query(alertRow)) },
+		func() { exceptions = ask[alerts.ExceptionList](v, exceptionRow, url.Values{"limit": {"1000"}}) },
 	)
 	return alertData{list.Is, exceptions}, list.Status, list.Fault
 }
@@ -155,9 +156,9 @@ func now(v *visit) (any, int, string) {
 		func() {
 			d.Refused = ask[decisions.List](v, decisionList, url.Values{"refused": {"true"}, "since": {"1h"}, "limit": {"20"}})
 		},
-		func() { d.Alerts = ask[admin.AlertList](v, alertRow, url.Values{"since": {"7d"}, "limit": {"10"}}) },
+		func() { d.Alerts = ask[alerts.AlertList](v, alertRow, url.Values{"since": {"7d"}, "limit": {"10"}}) },
 		func() {
-			d.Exceptions = ask[admin.ExceptionList](v, exceptionRow, url.Values{"within": {"7d"}, "limit": {"10"}})
+			d.Exceptions = ask[alerts.ExceptionList](v, exceptionRow, url.Values{"within": {"7d"}, "limit": {"10"}})
 		},
 		func() {
 			d.Dearest = ask[money.Costs](v, history, url.Values{"by": {"resource,team"}, "bucket": {"total"}, "limit": {"10"}, "from": {week}})
