@@ -93,7 +93,6 @@ func (g *Gateway) adminDeps() admin.Deps {
 		Spend:     g.money,
 		Approvals: g.answers(),
 		Keys:      g.keys.Rows(),
-		Tokens:    g.tokens.Rows(),
 		Envoys:    g.envoys,
 		Shapes:    adminShapes(),
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/overview"
 	"github.com/tollgate-dev/tollgate/gateway/questions"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
+	"github.com/tollgate-dev/tollgate/gateway/tokens"
 )
 
 // operators are the features that operators question. The zero value describes their rows, which cannot be asked then.
@@ -29,6 +30,7 @@ type operators struct {
 	money     *money.Money
 	alerts    *alerts.Alerts
 	reports   alerts.Reports
+	tokens    *tokens.Tokens
 	decisions *decisions.Decisions
 	questions *questions.Questions
 	drafts    engines.Drafts
@@ -39,7 +41,7 @@ type operators struct {
 // rows lists the rows of all features, in the order of the commands' and the API's descriptions.
 func (o *operators) rows() []row.Row {
 	return slices.Concat(
-		overview.Rows(o.overview), o.fleet.Rows(), o.limits.Rows(), o.money.Rows(), o.alerts.Rows(), o.reports.Rows(), o.decisions.Rows(), o.questions.Rows(), o.drafts.Rows(), o.audit.Rows(), o.revisions.Rows(),
+		overview.Rows(o.overview), o.fleet.Rows(), o.limits.Rows(), o.money.Rows(), o.alerts.Rows(), o.reports.Rows(), o.tokens.Rows(), o.decisions.Rows(), o.questions.Rows(), o.drafts.Rows(), o.audit.Rows(), o.revisions.Rows(),
 	)
 }
 
@@ -52,6 +54,7 @@ func (g *Gateway) operators() *operators {
 		money:     g.money,
 		alerts:    g.alerts,
 		reports:   alerts.Reports{Money: g.money, Decisions: g.decisions},
+		tokens:    g.tokens,
 		decisions: g.decisions,
 		questions: g.questions,
 		drafts:    engines.Drafts{Engine: g.engine, Log: g.decisions.WriteLog, Isolate: g.deps.Isolate},

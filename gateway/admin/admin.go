@@ -21,9 +21,7 @@ type Deps struct {
 	// Approvals answers requests for approval.
 	Approvals Approvals
 	// Keys makes and withdraws keys at run time.
-	Keys Keys
-	// Tokens revokes tokens of issuers.
-	Tokens Tokens
+	Keys   Keys
 	Envoys Envoys
 	Shapes Shapes
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/cas"
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
@@ -57,29 +56,29 @@ type Deps struct {
 
 // New returns tokens that are kept below a prefix.
 func New(prefix settings.Prefix, deps Deps) *Tokens {
-	return &Tokens{deps, newRevokedTokens(cas.New[admin.RevokedToken](deps.Redis, prefix.Tokens()), deps.Issuers, deps.Now)}
+	return &Tokens{deps, newRevokedTokens(cas.New[RevokedToken](deps.Redis, prefix.Tokens()), deps.Issuers, deps.Now)}
 }
 
 // revokedTokens is the tokens of issuers that were revoked: the store, and what this
 // gateway knows of it. Its knowledge is in force whether the store answers or not, and
 // is written back to a store that has lost it.
 type revokedTokens struct {
-	store *cas.Store[admin.RevokedToken]
+	store *cas.Store[RevokedToken]
 	keys  *oidc.Keys
 	now   func() time.Time
 
 	mu      sync.Mutex // held while the store is asked; guards what follows
 	read    bool       // whether the store ever was
 	version string
-	known   map[string]admin.RevokedToken // by id
+	known   map[string]RevokedToken // by id
 }
 
-func newRevokedTokens(store *cas.Store[admin.RevokedToken], keys *oidc.Keys, now func() time.Time) *revokedTokens {
-	return &revokedTokens{store: store, keys: keys, now: now, known: make(map[string]admin.RevokedToken)}
+func newRevokedTokens(store *cas.Store[RevokedToken], keys *oidc.Keys, now func() time.Time) *revokedTokens {
+	return &revokedTokens{store: store, keys: keys, now: now, known: make(map[string]RevokedToken)}
 }
 
 // revokedID is the id of a revocation: of each token and each subject there is one.
-func revokedID(r *admin.RevokedToken) string {
+func revokedID(r *RevokedToken) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{r.Issuer, r.Token, r.Subject}, "\x00")))
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:]))
 }
@@ -104,7 +103,7 @@ func (r *revokedTokens) load(ctx context.Context, version string) (changed bool,
 	if err != nil {
 		return false, err
 	}
-	next := make(map[string]admin.RevokedToken, len(entries))
+	next := make(map[string]RevokedToken, len(entries))
 	for _, e := range entries {
 		next[e.ID] = *e.Record
 	}
@@ -125,9 +124,9 @@ func (r *revokedTokens) load(ctx context.Context, version string) (changed bool,
 }
 
 // write stores a revocation, in the place of an earlier one.
-func (r *revokedTokens) write(ctx context.Context, next admin.RevokedToken) error {
+func (r *revokedTokens) write(ctx context.Context, next RevokedToken) error {
 	id := revokedID(&next)
-	w := cas.Write[admin.RevokedToken]{
+	w := cas.Write[RevokedToken]{
 		Record: &next, TTL: max(next.Until.Sub(r.now()), time.Second), Version: true, In: []cas.Index{{Name: allTokens, Most: maxRevoked}},
 	}
 	for {
@@ -146,7 +145,7 @@ func (r *revokedTokens) write(ctx context.Context, next admin.RevokedToken) erro
 }
 
 // add revokes, here at once.
-func (r *revokedTokens) add(ctx context.Context, next admin.RevokedToken) error {
+func (r *revokedTokens) add(ctx context.Context, next RevokedToken) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.write(ctx, next); err != nil {
@@ -204,50 +203,47 @@ func (t *Tokens) issuer(name string) (oidc.Config, error) {
 	}).WithDefaults(), nil
 }
 
-// Rows is the tokens of issuers as the admin listener knows them.
-type Rows struct{ t *Tokens }
-
-// Rows returns the operators' questions.
-func (t *Tokens) Rows() Rows { return Rows{t} }
-
-// Revoked implements admin.Tokens.
-func (a Rows) Revoked(ctx context.Context) ([]admin.RevokedToken, error) {
-	r := a.t.revoked
-	if err := a.t.Refresh(ctx); err != nil {
-		return nil, err
+// list returns the revoked tokens, the oldest first.
+func (t *Tokens) list(ctx context.Context, _ row.Scope, _ row.None) (List, error) {
+	r := t.revoked
+	if err := t.Refresh(ctx); err != nil {
+		return List{}, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.now()
 	list := slices.Collect(maps.Values(r.known))
-	list = slices.DeleteFunc(list, func(t admin.RevokedToken) bool { return !t.Until.After(now) })
-	slices.SortFunc(list, func(a, b admin.RevokedToken) int {
+	list = slices.DeleteFunc(list, func(t RevokedToken) bool { return !t.Until.After(now) })
+	slices.SortFunc(list, func(a, b RevokedToken) int {
 		return cmp.Or(a.At.Compare(b.At), strings.Compare(a.Issuer+a.Token+a.Subject, b.Issuer+b.Token+b.Subject))
 	})
-	return list, nil
+	return List{list}, nil
 }
 
-// Revoke implements admin.Tokens.
-func (a Rows) Revoke(ctx context.Context, issuer, token, subject, by string) (admin.RevokedToken, error) {
-	if (token == "") == (subject == "") || len(token) > maxClaim || len(subject) > maxClaim {
-		return admin.RevokedToken{}, row.BadRequestError{Reason: "name either a token by its jti or a subject, of at most 512 bytes"}
+// revoke revokes the token of an issuer that has a jti, or all tokens that a subject was issued until now.
+func (t *Tokens) revoke(ctx context.Context, s row.Scope, p revoking) (RevokedToken, error) {
+	if (p.ID == "") == (p.Subject == "") {
+		return RevokedToken{}, row.Bad("id", "name either a token by its id or a subject")
 	}
-	c, err := a.t.issuer(issuer)
+	if len(p.ID) > maxClaim || len(p.Subject) > maxClaim {
+		return RevokedToken{}, row.BadRequestError{Reason: "name either a token by its jti or a subject, of at most 512 bytes"}
+	}
+	c, err := t.issuer(p.Issuer)
 	if err != nil {
-		return admin.RevokedToken{}, err
+		return RevokedToken{}, err
 	}
-	if err := a.t.Refresh(ctx); err != nil {
-		return admin.RevokedToken{}, err
+	if err := t.Refresh(ctx); err != nil {
+		return RevokedToken{}, err
 	}
-	now := a.t.deps.Now().UTC().Truncate(time.Second)
-	next := admin.RevokedToken{Issuer: c.URL, Token: token, Subject: subject, At: now, By: by, Until: now.Add(max(memory, c.Lasts()))}
-	err = a.t.revoked.add(ctx, next)
+	now := t.deps.Now().UTC().Truncate(time.Second)
+	next := RevokedToken{Issuer: c.URL, Token: p.ID, Subject: p.Subject, At: now, By: s.Author(), Until: now.Add(max(memory, c.Lasts()))}
+	err = t.revoked.add(ctx, next)
 	if errors.Is(err, cas.ErrFull) {
 		return next, row.RefusedError{Status: http.StatusConflict, Reason: "10000 revocations are kept, as many as there may be: revoke by subject, or take the issuer out of the configuration"}
 	}
 	if err != nil {
 		return next, err
 	}
-	a.t.deps.Changed()
+	t.deps.Changed()
 	return next, nil
 }

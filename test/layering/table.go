@@ -211,7 +211,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/tokens",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/cas", "gateway/oidc", "gateway/settings", "gateway/view"},
+			May:     []string{"gateway/admin/row", "gateway/cas", "gateway/oidc", "gateway/settings", "gateway/view"},
 			Why:     "a feature: tokens of issuers are revoked",
 		},
 		{
