@@ -89,7 +89,6 @@ func (g *Gateway) adminDeps() admin.Deps {
 	return admin.Deps{
 		Ready:     g.readiness,
 		Metrics:   g.deps.Providers.Handler(),
-		Legacy:    g.retired.Rows(),
 		Spend:     g.money,
 		Approvals: g.answers(),
 		Keys:      g.keys.Rows(),

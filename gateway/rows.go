@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
 	"github.com/tollgate-dev/tollgate/gateway/questions"
+	"github.com/tollgate-dev/tollgate/gateway/retired"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/gateway/tokens"
 )
@@ -31,6 +32,7 @@ type operators struct {
 	alerts    *alerts.Alerts
 	reports   alerts.Reports
 	tokens    *tokens.Tokens
+	retired   *retired.Calls
 	decisions *decisions.Decisions
 	questions *questions.Questions
 	drafts    engines.Drafts
@@ -41,7 +43,7 @@ type operators struct {
 // rows lists the rows of all features, in the order of the commands' and the API's descriptions.
 func (o *operators) rows() []row.Row {
 	return slices.Concat(
-		overview.Rows(o.overview), o.fleet.Rows(), o.limits.Rows(), o.money.Rows(), o.alerts.Rows(), o.reports.Rows(), o.tokens.Rows(), o.decisions.Rows(), o.questions.Rows(), o.drafts.Rows(), o.audit.Rows(), o.revisions.Rows(),
+		overview.Rows(o.overview), o.fleet.Rows(), o.limits.Rows(), o.money.Rows(), o.alerts.Rows(), o.reports.Rows(), o.tokens.Rows(), o.retired.Rows(), o.decisions.Rows(), o.questions.Rows(), o.drafts.Rows(), o.audit.Rows(), o.revisions.Rows(),
 	)
 }
 
@@ -55,6 +57,7 @@ func (g *Gateway) operators() *operators {
 		alerts:    g.alerts,
 		reports:   alerts.Reports{Money: g.money, Decisions: g.decisions},
 		tokens:    g.tokens,
+		retired:   g.retired,
 		decisions: g.decisions,
 		questions: g.questions,
 		drafts:    engines.Drafts{Engine: g.engine, Log: g.decisions.WriteLog, Isolate: g.deps.Isolate},

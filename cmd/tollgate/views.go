@@ -18,6 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/limits"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
+	"github.com/tollgate-dev/tollgate/gateway/retired"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
@@ -405,7 +406,7 @@ func decisionsPage(l *decisions.List, _ asked) page {
 }
 
 // legacyPage has more columns for programs than for people.
-func legacyPage(l *admin.LegacyList, a asked) page {
+func legacyPage(l *retired.List, a asked) page {
 	if !a.out.people() {
 		t := sheet{{"org", "key", "program", "interface", "operation", "calls", "2xx", "4xx", "5xx", "first", "last", "v2", "lost"}}
 		for _, c := range l.Calls {
@@ -426,7 +427,7 @@ func legacyPage(l *admin.LegacyList, a asked) page {
 }
 
 // lostFields tells which fields had no place in v2, the most frequent first.
-func lostFields(c admin.LegacyCall) string {
+func lostFields(c retired.Call) string {
 	fields := usage.Names(c.Lost)
 	for i, f := range fields {
 		fields[i] = fmt.Sprintf("%s (%d)", f, c.Lost[f])

@@ -16,8 +16,7 @@ type Deps struct {
 	Ready   func() Readiness
 	Metrics http.Handler
 
-	Legacy Legacy
-	Spend  Spend
+	Spend Spend
 	// Approvals answers requests for approval.
 	Approvals Approvals
 	// Keys makes and withdraws keys at run time.

@@ -20,6 +20,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/limits"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
+	"github.com/tollgate-dev/tollgate/gateway/retired"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
 )
 
@@ -269,13 +270,13 @@ func configuration(v *visit) (any, int, string) {
 
 // legacyData is the data of the page of legacy callers.
 type legacyData struct {
-	excerpt[admin.LegacyCall]
+	excerpt[retired.Call]
 
-	Brownouts []admin.Brownout
+	Brownouts []retired.Brownout
 }
 
 func legacy(v *visit) (any, int, string) {
-	list := ask[admin.LegacyList](v, "GET /admin/legacy", nil)
+	list := ask[retired.List](v, "GET /admin/legacy", nil)
 	return legacyData{cut(v, list.Is.Calls), list.Is.Brownouts}, list.Status, list.Fault
 }
 
