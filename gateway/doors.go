@@ -92,7 +92,6 @@ func (g *Gateway) adminDeps() admin.Deps {
 		Spend:     g.money,
 		Approvals: g.answers(),
 		Keys:      g.keys.Rows(),
-		Envoys:    g.envoys,
 		Shapes:    adminShapes(),
 	}
 }

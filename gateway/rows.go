@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/retired"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/gateway/tokens"
+	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
 // operators are the features that operators question. The zero value describes their rows, which cannot be asked then.
@@ -33,6 +34,7 @@ type operators struct {
 	reports   alerts.Reports
 	tokens    *tokens.Tokens
 	retired   *retired.Calls
+	envoys    *xds.Server
 	decisions *decisions.Decisions
 	questions *questions.Questions
 	drafts    engines.Drafts
@@ -43,7 +45,7 @@ type operators struct {
 // rows lists the rows of all features, in the order of the commands' and the API's descriptions.
 func (o *operators) rows() []row.Row {
 	return slices.Concat(
-		overview.Rows(o.overview), o.fleet.Rows(), o.limits.Rows(), o.money.Rows(), o.alerts.Rows(), o.reports.Rows(), o.tokens.Rows(), o.retired.Rows(), o.decisions.Rows(), o.questions.Rows(), o.drafts.Rows(), o.audit.Rows(), o.revisions.Rows(),
+		overview.Rows(o.overview), o.fleet.Rows(), o.limits.Rows(), o.money.Rows(), o.alerts.Rows(), o.reports.Rows(), o.tokens.Rows(), o.retired.Rows(), o.envoys.Rows(), o.decisions.Rows(), o.questions.Rows(), o.drafts.Rows(), o.audit.Rows(), o.revisions.Rows(),
 	)
 }
 
@@ -58,6 +60,7 @@ func (g *Gateway) operators() *operators {
 		reports:   alerts.Reports{Money: g.money, Decisions: g.decisions},
 		tokens:    g.tokens,
 		retired:   g.retired,
+		envoys:    g.envoys,
 		decisions: g.decisions,
 		questions: g.questions,
 		drafts:    engines.Drafts{Engine: g.engine, Log: g.decisions.WriteLog, Isolate: g.deps.Isolate},

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
@@ -20,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/overview"
 	"github.com/tollgate-dev/tollgate/gateway/retired"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
+	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
 
@@ -435,7 +435,7 @@ func lostFields(c retired.Call) string {
 	return strings.Join(fields, ", ")
 }
 
-func envoysPage(l *admin.EnvoyList, _ asked) page {
+func envoysPage(l *xds.Status, _ asked) page {
 	groups := sheet{{"group", "envoys", "here", "refused since", "why"}}
 	for _, g := range l.Groups {
 		since, why := "", ""

@@ -21,7 +21,6 @@ type Deps struct {
 	Approvals Approvals
 	// Keys makes and withdraws keys at run time.
 	Keys   Keys
-	Envoys Envoys
 	Shapes Shapes
 }
 

@@ -21,7 +21,7 @@ func (d Deps) Rows() (all []row.Row) {
 	}
 	all = slices.Concat(
 		d.gatewayRows(), []row.Row{description}, d.Features,
-		d.approvalRows(), d.keyRows(), d.envoyRows(), d.processRows(),
+		d.approvalRows(), d.keyRows(), d.processRows(),
 	)
 	return all
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/retired"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
+	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
 // hostile is markup that would run in an element, in an attribute with any quotes or without, and in a template.
@@ -211,7 +212,7 @@ func TestHostileNames(t *testing.T) {
 // adminRows returns rows that can be read. Requests for approval can be asked, too: each page counts them.
 func adminRows() []row.Row {
 	rows := admin.Deps{Shapes: admin.Shapes{Approval: approval.Record{}}, Features: slices.Concat(
-		overview.Rows(nil), (*fleet.Fleet)(nil).Rows(), limits.Limits{}.Rows(), (*money.Money)(nil).Rows(), (*alerts.Alerts)(nil).Rows(), alerts.Reports{}.Rows(), (*retired.Calls)(nil).Rows(), (*decisions.Decisions)(nil).Rows(), (*questions.Questions)(nil).Rows(),
+		overview.Rows(nil), (*fleet.Fleet)(nil).Rows(), limits.Limits{}.Rows(), (*money.Money)(nil).Rows(), (*alerts.Alerts)(nil).Rows(), alerts.Reports{}.Rows(), (*retired.Calls)(nil).Rows(), (*xds.Server)(nil).Rows(), (*decisions.Decisions)(nil).Rows(), (*questions.Questions)(nil).Rows(),
 		engines.Drafts{}.Rows(), (*audit.Log)(nil).Rows(), (*revisions.Revisions)(nil).Rows(),
 	)}.Rows()
 	i := slices.IndexFunc(rows, func(r row.Row) bool { return r.Pattern == approvalList })

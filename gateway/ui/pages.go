@@ -22,6 +22,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/overview"
 	"github.com/tollgate-dev/tollgate/gateway/retired"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
+	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
 // page is one page of a console.
@@ -284,7 +285,7 @@ func legacy(v *visit) (any, int, string) {
 type fleetData struct {
 	Overview part[overview.Overview]
 	Status   part[fleet.Report]
-	Envoys   part[admin.EnvoyList]
+	Envoys   part[xds.Status]
 }
 
 func loadFleet(v *visit) (any, int, string) {
@@ -292,7 +293,7 @@ func loadFleet(v *visit) (any, int, string) {
 	together(
 		func() { d.Overview = ask[overview.Overview](v, overviewRow, nil) },
 		func() { d.Status = ask[fleet.Report](v, "GET /admin/status", nil) },
-		func() { d.Envoys = ask[admin.EnvoyList](v, "GET /admin/envoy", nil) },
+		func() { d.Envoys = ask[xds.Status](v, "GET /admin/envoy", nil) },
 	)
 	if !d.Status.OK() {
 		return nil, d.Status.Status, d.Status.Fault

@@ -242,10 +242,10 @@ func Table() []Row {
 		},
 		leaf("gateway/tally", "a leaf: counts in Redis"),
 		leaf("gateway/journal", "a leaf: bounded lists in Redis"),
-		leaf("gateway/xds/...", "a leaf: Envoy's configuration is a function of ours, as data"),
+		{Package: "gateway/xds/...", May: []string{"gateway/admin/row"}, Why: "a leaf: Envoy's configuration is a function of ours, as data, and what operators ask of it"},
 		{
 			Package: "gateway/admin/...",
-			May:     []string{"config/fault", "config/panics", "gateway/admin/row", "gateway/audit", "gateway/identity", "gateway/money", "gateway/oidc", "gateway/settings", "gateway/xds", "ratelimit"},
+			May:     []string{"config/fault", "config/panics", "gateway/admin/row", "gateway/audit", "gateway/identity", "gateway/money", "gateway/oidc", "gateway/settings", "ratelimit"},
 			Tests:   []string{"gateway"}, // for the rows of all features
 			Why:     "the operators' listener knows its admins and rows",
 		},
@@ -254,7 +254,7 @@ func Table() []Row {
 			May: []string{
 				"config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/audit", "gateway/cas", "gateway/decisions", "gateway/engines", "gateway/explain", "gateway/fleet",
 				"gateway/identity", "gateway/limits", "gateway/money", "gateway/oidc", "gateway/overview", "gateway/problem", "gateway/questions", "gateway/reference", "gateway/retired", "gateway/revisions", "gateway/selfservice",
-				"gateway/settings", "policies/replay",
+				"gateway/settings", "gateway/xds", "policies/replay",
 			},
 			Tests: []string{"gateway", "gateway/callers", "gateway/keep", "gateway/route", "test/world"}, // the gateway whose rows and routes they ask
 			Why:   "pages stand on the rows of the operators' listener and the routes of callers, and know no feature but by its answers",
