@@ -87,11 +87,10 @@ func (g *Gateway) AdminHandler() http.Handler {
 // adminDeps returns the sources of the rows of the admin listener, but for the rows of features.
 func (g *Gateway) adminDeps() admin.Deps {
 	return admin.Deps{
-		Ready:     g.readiness,
-		Metrics:   g.deps.Providers.Handler(),
-		Spend:     g.money,
-		Approvals: g.answers(),
-		Keys:      g.keys.Rows(),
-		Shapes:    adminShapes(),
+		Ready:   g.readiness,
+		Metrics: g.deps.Providers.Handler(),
+		Spend:   g.money,
+		Keys:    g.keys.Rows(),
+		Shapes:  adminShapes(),
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
-	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/approval/answers"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
@@ -32,6 +31,7 @@ type operators struct {
 	money     *money.Money
 	alerts    *alerts.Alerts
 	reports   alerts.Reports
+	answers   answers.Answers
 	tokens    *tokens.Tokens
 	retired   *retired.Calls
 	envoys    *xds.Server
@@ -45,7 +45,7 @@ type operators struct {
 // rows lists the rows of all features, in the order of the commands' and the API's descriptions.
 func (o *operators) rows() []row.Row {
 	return slices.Concat(
-		overview.Rows(o.overview), o.fleet.Rows(), o.limits.Rows(), o.money.Rows(), o.alerts.Rows(), o.reports.Rows(), o.tokens.Rows(), o.retired.Rows(), o.envoys.Rows(), o.decisions.Rows(), o.questions.Rows(), o.drafts.Rows(), o.audit.Rows(), o.revisions.Rows(),
+		overview.Rows(o.overview), o.fleet.Rows(), o.limits.Rows(), o.money.Rows(), o.alerts.Rows(), o.reports.Rows(), o.answers.Rows(), o.tokens.Rows(), o.retired.Rows(), o.envoys.Rows(), o.decisions.Rows(), o.questions.Rows(), o.drafts.Rows(), o.audit.Rows(), o.revisions.Rows(),
 	)
 }
 
@@ -58,6 +58,7 @@ func (g *Gateway) operators() *operators {
 		money:     g.money,
 		alerts:    g.alerts,
 		reports:   alerts.Reports{Money: g.money, Decisions: g.decisions},
+		answers:   g.answers(),
 		tokens:    g.tokens,
 		retired:   g.retired,
 		envoys:    g.envoys,
@@ -77,11 +78,11 @@ type overviewed struct {
 	*money.Money
 }
 
-type requests = answers.Rows
+type requests = answers.Answers
 
 // answers are the operators' answers to requests for approval.
-func (g *Gateway) answers() answers.Rows {
-	return answers.Rows{Current: g.view, Store: g.approvals, Now: g.deps.Now}
+func (g *Gateway) answers() answers.Answers {
+	return answers.Answers{Current: g.view, Store: g.approvals, Now: g.deps.Now}
 }
 
 // AdminRows returns the rows of any gateway for their descriptions. None of them can be asked.
@@ -90,5 +91,5 @@ func AdminRows() []row.Row {
 }
 
 func adminShapes() admin.Shapes {
-	return admin.Shapes{Approval: approval.Record{}, Made: callers.KeyAnswer{}}
+	return admin.Shapes{Made: callers.KeyAnswer{}}
 }

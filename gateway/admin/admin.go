@@ -17,8 +17,6 @@ type Deps struct {
 	Metrics http.Handler
 
 	Spend Spend
-	// Approvals answers requests for approval.
-	Approvals Approvals
 	// Keys makes and withdraws keys at run time.
 	Keys   Keys
 	Shapes Shapes

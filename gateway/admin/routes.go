@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
-// Shapes are zero values of the results of Approvals and Keys, for the description of the API.
-type Shapes struct{ Approval, Made any }
+// Shapes are zero values of the results of Keys, for the description of the API.
+type Shapes struct{ Made any }
 
 // Rows returns all rows of the operators' listener: its own, and those of features.
 func (d Deps) Rows() (all []row.Row) {
@@ -21,7 +21,7 @@ func (d Deps) Rows() (all []row.Row) {
 	}
 	all = slices.Concat(
 		d.gatewayRows(), []row.Row{description}, d.Features,
-		d.approvalRows(), d.keyRows(), d.processRows(),
+		d.keyRows(), d.processRows(),
 	)
 	return all
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/approval/answers"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/engines"
@@ -211,12 +212,12 @@ func TestHostileNames(t *testing.T) {
 
 // adminRows returns rows that can be read. Requests for approval can be asked, too: each page counts them.
 func adminRows() []row.Row {
-	rows := admin.Deps{Shapes: admin.Shapes{Approval: approval.Record{}}, Features: slices.Concat(
-		overview.Rows(nil), (*fleet.Fleet)(nil).Rows(), limits.Limits{}.Rows(), (*money.Money)(nil).Rows(), (*alerts.Alerts)(nil).Rows(), alerts.Reports{}.Rows(), (*retired.Calls)(nil).Rows(), (*xds.Server)(nil).Rows(), (*decisions.Decisions)(nil).Rows(), (*questions.Questions)(nil).Rows(),
+	rows := admin.Deps{Features: slices.Concat(
+		overview.Rows(nil), (*fleet.Fleet)(nil).Rows(), limits.Limits{}.Rows(), (*money.Money)(nil).Rows(), (*alerts.Alerts)(nil).Rows(), alerts.Reports{}.Rows(), answers.Answers{}.Rows(), (*retired.Calls)(nil).Rows(), (*xds.Server)(nil).Rows(), (*decisions.Decisions)(nil).Rows(), (*questions.Questions)(nil).Rows(),
 		engines.Drafts{}.Rows(), (*audit.Log)(nil).Rows(), (*revisions.Revisions)(nil).Rows(),
 	)}.Rows()
 	i := slices.IndexFunc(rows, func(r row.Row) bool { return r.Pattern == approvalList })
-	rows[i].Ask = row.Do(func(context.Context, row.Scope, row.Scoped) (map[string]any, error) { return nil, nil })
+	rows[i].Ask = row.Do(func(context.Context, row.Scope, row.Scoped) (answers.List, error) { return answers.List{}, nil })
 	return rows
 }
 

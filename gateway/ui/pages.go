@@ -12,7 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
-	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/approval/answers"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
@@ -221,9 +221,8 @@ func decision(v *visit) (any, int, string) {
 }
 
 func approvals(v *visit) (any, int, string) {
-	list := ask[map[string]any](v, approvalList, nil)
-	requests, _ := list.Is["approvals"].([]approval.Record)
-	return cut(v, requests), list.Status, list.Fault
+	list := ask[answers.List](v, approvalList, nil)
+	return cut(v, list.Is.Approvals), list.Status, list.Fault
 }
 
 func keys(v *visit) (any, int, string) {

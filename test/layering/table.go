@@ -156,7 +156,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/overview",
-			May:     []string{"config/panics", "gateway/admin", "gateway/admin/row", "gateway/decisions", "gateway/fleet", "gateway/money"},
+			May:     []string{"config/panics", "gateway/admin/row", "gateway/approval/answers", "gateway/decisions", "gateway/fleet", "gateway/money"},
 			Why:     "a feature: what needs attention, of all other features",
 		},
 		{
@@ -180,7 +180,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/approval/answers",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/settings", "gateway/view", "policies/catalog"},
+			May:     []string{"gateway/admin/row", "gateway/approval", "gateway/settings", "gateway/view", "policies/catalog"},
 			Why:     "a feature: what operators answer to requests for approval",
 		},
 		{
@@ -252,7 +252,7 @@ func Table() []Row {
 		{
 			Package: "gateway/ui",
 			May: []string{
-				"config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/audit", "gateway/cas", "gateway/decisions", "gateway/engines", "gateway/explain", "gateway/fleet",
+				"config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/approval/answers", "gateway/audit", "gateway/cas", "gateway/decisions", "gateway/engines", "gateway/explain", "gateway/fleet",
 				"gateway/identity", "gateway/limits", "gateway/money", "gateway/oidc", "gateway/overview", "gateway/problem", "gateway/questions", "gateway/reference", "gateway/retired", "gateway/revisions", "gateway/selfservice",
 				"gateway/settings", "gateway/xds", "policies/replay",
 			},
@@ -261,7 +261,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/selfservice",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/audit", "gateway/decisions", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/money", "gateway/problem", "gateway/reference", "gateway/route", "gateway/settings", "gateway/view", "policies/catalog"},
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/approval/answers", "gateway/audit", "gateway/decisions", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/money", "gateway/problem", "gateway/reference", "gateway/route", "gateway/settings", "gateway/view", "policies/catalog"},
 			Why:     "what callers see of themselves is a row of operators with a narrower scope",
 		},
 		{Package: "gateway/admin/row", May: []string{"config/fault"}, Why: "a leaf: what can be asked, whoever answers and whoever asks"},
