@@ -89,8 +89,5 @@ func (g *Gateway) adminDeps() admin.Deps {
 	return admin.Deps{
 		Ready:   g.readiness,
 		Metrics: g.deps.Providers.Handler(),
-		Spend:   g.money,
-		Keys:    g.keys.Rows(),
-		Shapes:  adminShapes(),
 	}
 }

@@ -32,6 +32,7 @@ type operators struct {
 	alerts    *alerts.Alerts
 	reports   alerts.Reports
 	answers   answers.Answers
+	keys      callers.Operators
 	tokens    *tokens.Tokens
 	retired   *retired.Calls
 	envoys    *xds.Server
@@ -45,7 +46,7 @@ type operators struct {
 // rows lists the rows of all features, in the order of the commands' and the API's descriptions.
 func (o *operators) rows() []row.Row {
 	return slices.Concat(
-		overview.Rows(o.overview), o.fleet.Rows(), o.limits.Rows(), o.money.Rows(), o.alerts.Rows(), o.reports.Rows(), o.answers.Rows(), o.tokens.Rows(), o.retired.Rows(), o.envoys.Rows(), o.decisions.Rows(), o.questions.Rows(), o.drafts.Rows(), o.audit.Rows(), o.revisions.Rows(),
+		overview.Rows(o.overview), o.fleet.Rows(), o.limits.Rows(), o.money.Rows(), o.alerts.Rows(), o.reports.Rows(), o.answers.Rows(), o.keys.Rows(), o.tokens.Rows(), o.retired.Rows(), o.envoys.Rows(), o.decisions.Rows(), o.questions.Rows(), o.drafts.Rows(), o.audit.Rows(), o.revisions.Rows(),
 	)
 }
 
@@ -59,6 +60,7 @@ func (g *Gateway) operators() *operators {
 		alerts:    g.alerts,
 		reports:   alerts.Reports{Money: g.money, Decisions: g.decisions},
 		answers:   g.answers(),
+		keys:      callers.Operators{Keys: g.keys, Ledger: g.money.Ledger},
 		tokens:    g.tokens,
 		retired:   g.retired,
 		envoys:    g.envoys,
@@ -87,9 +89,5 @@ func (g *Gateway) answers() answers.Answers {
 
 // AdminRows returns the rows of any gateway for their descriptions. None of them can be asked.
 func AdminRows() []row.Row {
-	return admin.Deps{Shapes: adminShapes(), Features: new(operators).rows()}.Rows()
-}
-
-func adminShapes() admin.Shapes {
-	return admin.Shapes{Made: callers.KeyAnswer{}}
+	return admin.Deps{Features: new(operators).rows()}.Rows()
 }

@@ -15,11 +15,6 @@ type Deps struct {
 	// Ready decides whether calls are served.
 	Ready   func() Readiness
 	Metrics http.Handler
-
-	Spend Spend
-	// Keys makes and withdraws keys at run time.
-	Keys   Keys
-	Shapes Shapes
 }
 
 // New returns the handler of the operators' listener.

@@ -10,9 +10,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
-// Shapes are zero values of the results of Keys, for the description of the API.
-type Shapes struct{ Made any }
-
 // Rows returns all rows of the operators' listener: its own, and those of features.
 func (d Deps) Rows() (all []row.Row) {
 	description := row.Row{
@@ -21,7 +18,7 @@ func (d Deps) Rows() (all []row.Row) {
 	}
 	all = slices.Concat(
 		d.gatewayRows(), []row.Row{description}, d.Features,
-		d.keyRows(), d.processRows(),
+		d.processRows(),
 	)
 	return all
 }

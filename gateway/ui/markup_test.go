@@ -21,6 +21,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/approval/answers"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/engines"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
@@ -139,7 +140,7 @@ func TestHostileNames(t *testing.T) {
 	costs.Is.Rows[0].USD, costs.Is.Rows[1].USD = "2", "1"
 	sums := groups(&costs.Is, &costs.Is, "team,label:x")
 	held := of[explain.Audit]()
-	keys := filled[admin.KeyList]().(admin.KeyList)
+	keys := filled[callers.List]().(callers.List)
 	keys.Keys[0].Revoked = time.Time{}
 	told, ends := of[alerts.AlertList](), of[alerts.ExceptionList]()
 	config := configData{InForce: filled[revisions.InForce]().(revisions.InForce), File: of[revisions.ConfigDiff](), Before: of[revisions.ConfigDiff](), Revisions: filled[[]revisions.Revision]().([]revisions.Revision)}
@@ -213,7 +214,7 @@ func TestHostileNames(t *testing.T) {
 // adminRows returns rows that can be read. Requests for approval can be asked, too: each page counts them.
 func adminRows() []row.Row {
 	rows := admin.Deps{Features: slices.Concat(
-		overview.Rows(nil), (*fleet.Fleet)(nil).Rows(), limits.Limits{}.Rows(), (*money.Money)(nil).Rows(), (*alerts.Alerts)(nil).Rows(), alerts.Reports{}.Rows(), answers.Answers{}.Rows(), (*retired.Calls)(nil).Rows(), (*xds.Server)(nil).Rows(), (*decisions.Decisions)(nil).Rows(), (*questions.Questions)(nil).Rows(),
+		overview.Rows(nil), (*fleet.Fleet)(nil).Rows(), limits.Limits{}.Rows(), (*money.Money)(nil).Rows(), (*alerts.Alerts)(nil).Rows(), alerts.Reports{}.Rows(), answers.Answers{}.Rows(), callers.Operators{}.Rows(), (*retired.Calls)(nil).Rows(), (*xds.Server)(nil).Rows(), (*decisions.Decisions)(nil).Rows(), (*questions.Questions)(nil).Rows(),
 		engines.Drafts{}.Rows(), (*audit.Log)(nil).Rows(), (*revisions.Revisions)(nil).Rows(),
 	)}.Rows()
 	i := slices.IndexFunc(rows, func(r row.Row) bool { return r.Pattern == approvalList })

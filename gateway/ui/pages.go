@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval/answers"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/fleet"
@@ -226,7 +226,7 @@ func approvals(v *visit) (any, int, string) {
 }
 
 func keys(v *visit) (any, int, string) {
-	list := ask[admin.KeyList](v, keyRow, v.query(keyRow))
+	list := ask[callers.List](v, keyRow, v.query(keyRow))
 	return list.Is, list.Status, list.Fault
 }
 

@@ -236,7 +236,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/callers",
-			May:     []string{"config/fault", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/identity", "gateway/keystore", "gateway/oidc", "gateway/problem", "gateway/route", "gateway/settings", "gateway/tenants", "gateway/trie", "gateway/view", "policies/spend"},
+			May:     []string{"config/fault", "config/strictyaml", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/identity", "gateway/keystore", "gateway/oidc", "gateway/problem", "gateway/route", "gateway/settings", "gateway/tenants", "gateway/trie", "gateway/view", "policies/spend"},
 			Tests:   []string{"gateway/cas"},
 			Why:     "a feature: who may call, by the configuration and by keys made at run time",
 		},
@@ -245,18 +245,18 @@ func Table() []Row {
 		{Package: "gateway/xds/...", May: []string{"gateway/admin/row"}, Why: "a leaf: Envoy's configuration is a function of ours, as data, and what operators ask of it"},
 		{
 			Package: "gateway/admin/...",
-			May:     []string{"config/fault", "config/panics", "gateway/admin/row", "gateway/audit", "gateway/identity", "gateway/money", "gateway/oidc", "gateway/settings", "ratelimit"},
+			May:     []string{"config/fault", "config/panics", "gateway/admin/row", "gateway/audit", "gateway/identity", "gateway/oidc", "gateway/settings", "ratelimit"},
 			Tests:   []string{"gateway"}, // for the rows of all features
 			Why:     "the operators' listener knows its admins and rows",
 		},
 		{
 			Package: "gateway/ui",
 			May: []string{
-				"config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/approval/answers", "gateway/audit", "gateway/cas", "gateway/decisions", "gateway/engines", "gateway/explain", "gateway/fleet",
+				"config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/approval/answers", "gateway/audit", "gateway/callers", "gateway/cas", "gateway/decisions", "gateway/engines", "gateway/explain", "gateway/fleet",
 				"gateway/identity", "gateway/limits", "gateway/money", "gateway/oidc", "gateway/overview", "gateway/problem", "gateway/questions", "gateway/reference", "gateway/retired", "gateway/revisions", "gateway/selfservice",
 				"gateway/settings", "gateway/xds", "policies/replay",
 			},
-			Tests: []string{"gateway", "gateway/callers", "gateway/keep", "gateway/route", "test/world"}, // the gateway whose rows and routes they ask
+			Tests: []string{"gateway", "gateway/keep", "gateway/route", "test/world"}, // the gateway whose rows and routes they ask
 			Why:   "pages stand on the rows of the operators' listener and the routes of callers, and know no feature but by its answers",
 		},
 		{
