@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/extproc"
 	"github.com/tollgate-dev/tollgate/gateway/listen"
+	"github.com/tollgate-dev/tollgate/gateway/oidc"
 	"github.com/tollgate-dev/tollgate/gateway/reverseproxy"
 	"github.com/tollgate-dev/tollgate/gateway/ui"
 	"github.com/tollgate-dev/tollgate/gateway/wire"
@@ -53,11 +54,11 @@ func (g *Gateway) Handler() http.Handler {
 }
 
 // logins returns the issuers where callers log in.
-func (g *Gateway) logins() (out []admin.Login) {
+func (g *Gateway) logins() (out []oidc.Login) {
 	issuers := g.view.Config().Issuers
 	for i := range issuers {
 		if l := &issuers[i].Login; l.ClientID != "" {
-			out = append(out, admin.Login{ID: issuers[i].ID, Client: l.Client(issuers[i].URL)})
+			out = append(out, oidc.Login{ID: issuers[i].ID, Client: l.Client(issuers[i].URL)})
 		}
 	}
 	return out

@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/oidc"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 )
@@ -28,7 +29,7 @@ type Team struct {
 	// Encrypted reports whether a request came over TLS, to the listener or to a balancer in front of it.
 	Encrypted func(r *http.Request) bool
 	// Logins returns the issuers where callers log in.
-	Logins func() []admin.Login
+	Logins func() []oidc.Login
 	// Attempt counts a request as one with a wrong key; undo takes that back. If its address has no attempts left, nothing is counted, undo is
 	// nil, and wait is the time until there is one.
 	Attempt func(r *http.Request) (undo func(), wait time.Duration)
@@ -71,7 +72,7 @@ func (c members) encrypted(r *http.Request) bool { return c.Encrypted(r) }
 
 func (members) open() bool { return false }
 
-func (c members) logins() []admin.Login { return c.Logins() }
+func (c members) logins() []oidc.Login { return c.Logins() }
 
 func (c members) attempt(r *http.Request) (undo func(), wait time.Duration) { return c.Attempt(r) }
 
