@@ -207,6 +207,7 @@ func (k *kit) newLedger(prices *catalog.Catalog, decided *decisions.Decisions, r
 		Current: k.view, Logger: k.deps.Logger, Now: k.deps.Now, Go: k.background.Go, Meter: k.meter, KeepLinks: links,
 		Approvals: approvals, Notices: accounts, Told: alerts.NewTold(k.deps.Redis, k.cfg.Redis.Prefix),
 	}
+	history := money.NewHistory(k.cfg, accounts)
 	self := spend.Holder{Incarnation: ulid.Make().String(), Gateway: cmp.Or(k.cfg.Instance, k.deps.Instance)}
 	intents := once.NewDesk(k.scripts, k.cfg.Redis.Prefix.Intents(), self.Incarnation, k.background.Go, k.deps.Logger)
 	peers := k.store.Alive
@@ -216,7 +217,7 @@ func (k *kit) newLedger(prices *catalog.Catalog, decided *decisions.Decisions, r
 	intents.Follow(k.name, peers)
 	return told, intents, money.New(k.cfg, self, money.Deps{
 		Accounts: accounts, Intents: intents, Did: decided.Did, Now: k.deps.Now, Logger: k.deps.Logger, Meter: k.meter, Gateway: k.name, Alone: k.cfg.Redis.Embedded, Limits: k.store,
-		Catalog: prices, State: k.deps.State, Audit: recorded.Log, Alerts: told, Job: k.current.job, Current: k.view, Account: k.current.account,
+		Catalog: prices, State: k.deps.State, Audit: recorded.Log, Alerts: told.NewThresholds(accounts, history), History: history, Job: k.current.job, Current: k.view, Account: k.current.account,
 	})
 }
 

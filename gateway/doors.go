@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/extproc"
 	"github.com/tollgate-dev/tollgate/gateway/listen"
+	"github.com/tollgate-dev/tollgate/gateway/oidc"
 	"github.com/tollgate-dev/tollgate/gateway/reverseproxy"
 	"github.com/tollgate-dev/tollgate/gateway/ui"
 	"github.com/tollgate-dev/tollgate/gateway/wire"
@@ -52,11 +53,11 @@ func (g *Gateway) Handler() http.Handler {
 }
 
 // logins returns the issuers where callers log in.
-func (g *Gateway) logins() (out []admin.Login) {
+func (g *Gateway) logins() (out []oidc.Login) {
 	issuers := g.view.Config().Issuers
 	for i := range issuers {
 		if l := &issuers[i].Login; l.ClientID != "" {
-			out = append(out, admin.Login{ID: issuers[i].ID, Client: l.Client(issuers[i].URL)})
+			out = append(out, oidc.Login{ID: issuers[i].ID, Client: l.Client(issuers[i].URL)})
 		}
 	}
 	return out
@@ -86,17 +87,7 @@ func (g *Gateway) AdminHandler() http.Handler {
 // adminDeps returns the sources of the rows of the admin listener, but for the rows of features.
 func (g *Gateway) adminDeps() admin.Deps {
 	return admin.Deps{
-		Ready:     g.health.readiness,
-		Metrics:   g.deps.Providers.Handler(),
-		Logger:    g.deps.Logger,
-		Legacy:    g.retired.Rows(),
-		Spend:     g.money.Rows(),
-		Approvals: g.answers(),
-		Keys:      g.keys.Rows(),
-		Tokens:    g.tokens.Rows(),
-		Envoys:    g.envoys,
-		Alerts:    g.alerts,
-		Counts:    g.decisions.Counts,
-		Shapes:    adminShapes(),
+		Ready:   g.health.readiness,
+		Metrics: g.deps.Providers.Handler(),
 	}
 }

@@ -66,7 +66,7 @@ func (g *Gateway) listFeatures() []feature {
 			{Name: "exceptions", Until: tasks.Stopping, Run: func(ctx context.Context) error {
 				return g.alerts.WatchExceptions(ctx, g.money.Notices, g.money.Books.Lead)
 			}},
-			{Name: "reports", Until: tasks.Stopping, Run: func(ctx context.Context) error { return g.alerts.WatchReports(ctx, g.adminDeps().Weekly) }},
+			{Name: "reports", Until: tasks.Stopping, Run: func(ctx context.Context) error { return g.alerts.WatchReports(ctx, g.operators().reports.Weekly) }},
 		}},
 		{name: "keep", routes: keep.Routes(), answers: g.keep.Answers()},
 		{name: "access", routes: access.Routes(), answers: g.access.Answers()},

@@ -5,7 +5,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval/answers"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
@@ -16,7 +16,10 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
 	"github.com/tollgate-dev/tollgate/gateway/questions"
+	"github.com/tollgate-dev/tollgate/gateway/retired"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
+	"github.com/tollgate-dev/tollgate/gateway/tokens"
+	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
 // operators are the features that operators question. The zero value describes their rows, which cannot be asked then.
@@ -24,6 +27,14 @@ type operators struct {
 	overview  overview.Source
 	fleet     *fleet.Fleet
 	limits    limits.Limits
+	money     *money.Money
+	alerts    *alerts.Alerts
+	reports   alerts.Reports
+	answers   answers.Answers
+	keys      callers.Operators
+	tokens    *tokens.Tokens
+	retired   *retired.Calls
+	envoys    *xds.Server
 	decisions *decisions.Decisions
 	questions *questions.Questions
 	drafts    engines.Drafts
@@ -34,16 +45,24 @@ type operators struct {
 // rows lists the rows of all features, in the order of the commands' and the API's descriptions.
 func (o *operators) rows() []row.Row {
 	return slices.Concat(
-		overview.Rows(o.overview), o.fleet.Rows(), o.limits.Rows(), o.decisions.Rows(), o.questions.Rows(), o.drafts.Rows(), o.audit.Rows(), o.revisions.Rows(),
+		overview.Rows(o.overview), o.fleet.Rows(), o.limits.Rows(), o.money.Rows(), o.alerts.Rows(), o.reports.Rows(), o.answers.Rows(), o.keys.Rows(), o.tokens.Rows(), o.retired.Rows(), o.envoys.Rows(), o.decisions.Rows(), o.questions.Rows(), o.drafts.Rows(), o.audit.Rows(), o.revisions.Rows(),
 	)
 }
 
 // operators binds the features to this gateway.
 func (g *Gateway) operators() *operators {
 	return &operators{
-		overview:  overviewed{g.fleet, g.decisions, g.answers(), g.money.Rows()},
+		overview:  overviewed{g.fleet, g.decisions, g.answers(), g.money},
 		fleet:     g.fleet,
 		limits:    limits.Limits{Current: g.view, Limiter: g.counts.Limiter},
+		money:     g.money,
+		alerts:    g.alerts,
+		reports:   alerts.Reports{Money: g.money, Decisions: g.decisions},
+		answers:   g.answers(),
+		keys:      callers.Operators{Keys: g.keys, Ledger: g.money.Ledger},
+		tokens:    g.tokens,
+		retired:   g.retired,
+		envoys:    g.envoys,
 		decisions: g.decisions,
 		questions: g.questions,
 		drafts:    engines.Drafts{Engine: g.current.engine, Log: g.decisions.WriteLog, Isolate: g.deps.Isolate},
@@ -57,24 +76,17 @@ type overviewed struct {
 	*fleet.Fleet
 	*decisions.Decisions
 	requests
-	ledgers
+	*money.Money
 }
 
-type (
-	requests = answers.Rows
-	ledgers  = money.Rows
-)
+type requests = answers.Answers
 
 // answers are the operators' answers to requests for approval.
-func (g *Gateway) answers() answers.Rows {
-	return answers.Rows{Current: g.view, Store: g.approvals}
+func (g *Gateway) answers() answers.Answers {
+	return answers.Answers{Current: g.view, Store: g.approvals}
 }
 
 // AdminRows returns the rows of any gateway for their descriptions. None of them can be asked.
 func AdminRows() []row.Row {
-	return admin.Deps{Shapes: adminShapes(), Features: new(operators).rows()}.Rows()
-}
-
-func adminShapes() admin.Shapes {
-	return admin.Shapes{Approval: approval.Record{}, Made: callers.KeyAnswer{}}
+	return admin.Deps{Features: new(operators).rows()}.Rows()
 }

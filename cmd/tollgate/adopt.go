@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
 func newAdopt() *cobra.Command {
@@ -61,7 +61,7 @@ same of one key.`,
 }
 
 func adopt(ctx context.Context, c *adminClient, q url.Values, w io.Writer) error {
-	var a admin.Adopted
+	var a money.Adopted
 	if err := c.do(ctx, http.MethodPost, "/admin/spend/adopt?"+q.Encode(), &a); err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func adopt(ctx context.Context, c *adminClient, q url.Values, w io.Writer) error
 
 // adoptTeam gives everything of a team, or of a key in it, to another team.
 func adoptTeam(ctx context.Context, c *adminClient, q url.Values, w io.Writer) error {
-	var a admin.AdoptedTeam
+	var a money.AdoptedTeam
 	if err := c.do(ctx, http.MethodPost, "/admin/spend/adopt-team?"+q.Encode(), &a); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func adoptAll(ctx context.Context, c *adminClient, org, file string, w io.Writer
 	if err != nil {
 		return err
 	}
-	var l admin.Ledger
+	var l money.Ledger
 	if err := c.get(ctx, "/admin/spend", url.Values{"org": {org}}, &l); err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
 // byLedger reports whether the grouping needs the ledger: by GPU type, team or label.
@@ -19,7 +19,7 @@ func (b *billing) byLedger() bool {
 }
 
 // group returns the group of costs in the ledger's history.
-func (b *billing) group(c *admin.Cost) string {
+func (b *billing) group(c *money.Cost) string {
 	if label, ok := strings.CutPrefix(b.grouping, "label:"); ok {
 		return c.Labels[label]
 	}
@@ -56,7 +56,7 @@ func (b *billing) allot(ctx context.Context, bills []bill) ([]map[string]any, er
 
 // history returns the costs, by the ledger, of the resources of some bills, by
 // resource.
-func (b *billing) history(ctx context.Context, bills []bill) (map[string][]admin.Cost, error) {
+func (b *billing) history(ctx context.Context, bills []bill) (map[string][]money.Cost, error) {
 	if len(bills) == 0 {
 		return nil, nil
 	}
@@ -81,11 +81,11 @@ func (b *billing) history(ctx context.Context, bills []bill) (map[string][]admin
 		"org": {b.org}, "by": by, "bucket": {unit},
 		"from": {from.Truncate(length).Format(time.RFC3339)}, "to": {b.end(to).Format(time.RFC3339)},
 	}
-	var costs admin.Costs
+	var costs money.Costs
 	if err := b.admin.get(ctx, "/admin/spend/history", q, &costs); err != nil {
 		return nil, err
 	}
-	rows := make(map[string][]admin.Cost)
+	rows := make(map[string][]money.Cost)
 	for _, c := range costs.Rows {
 		rows[c.Resource] = append(rows[c.Resource], c)
 	}
@@ -110,8 +110,8 @@ func (b *billing) end(start time.Time) time.Time {
 
 // shares returns each group's part of the costs of a resource, whose history is rows, in the bucket that began at a time. The parts add up to 1, or
 // to less when --gpu-id leaves some out.
-func (b *billing) shares(rows []admin.Cost, at time.Time) map[string]*big.Rat {
-	sum := func(in func(c *admin.Cost) bool) (map[string]*big.Rat, *big.Rat) {
+func (b *billing) shares(rows []money.Cost, at time.Time) map[string]*big.Rat {
+	sum := func(in func(c *money.Cost) bool) (map[string]*big.Rat, *big.Rat) {
 		parts, total := make(map[string]*big.Rat), new(big.Rat)
 		for i := range rows {
 			usd, ok := new(big.Rat).SetString(rows[i].USD)
@@ -131,15 +131,15 @@ func (b *billing) shares(rows []admin.Cost, at time.Time) map[string]*big.Rat {
 		return parts, total
 	}
 	end := b.end(at)
-	parts, total := sum(func(c *admin.Cost) bool { return !c.Start.Before(at) && c.Start.Before(end) })
+	parts, total := sum(func(c *money.Cost) bool { return !c.Start.Before(at) && c.Start.Before(end) })
 	if total.Sign() == 0 {
-		parts, total = sum(func(*admin.Cost) bool { return true })
+		parts, total = sum(func(*money.Cost) bool { return true })
 	}
 	if total.Sign() == 0 && b.gpu != "" {
 		return nil
 	}
 	if total.Sign() == 0 {
-		return map[string]*big.Rat{b.group(&admin.Cost{}): big.NewRat(1, 1)}
+		return map[string]*big.Rat{b.group(&money.Cost{}): big.NewRat(1, 1)}
 	}
 	for _, part := range parts {
 		part.Quo(part, total)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
 func TestParts(t *testing.T) {
@@ -90,11 +90,11 @@ func TestBillingWaits(t *testing.T) {
 func TestShares(t *testing.T) {
 	day := func(n int) time.Time { return time.Date(2026, 6, n, 0, 0, 0, 0, time.UTC) }
 	b := &billing{bucket: "day", grouping: "team", groups: map[string]string{"podId": "podId"}}
-	rows := []admin.Cost{
+	rows := []money.Cost{
 		{Start: day(1), Team: "research", USD: "3"}, {Start: day(1), Team: "ops", USD: "1"}, {Start: day(2), Team: "ops", USD: "4"},
 	}
 	for _, tt := range []struct {
-		rows []admin.Cost
+		rows []money.Cost
 		at   time.Time
 		want map[string]*big.Rat
 	}{

@@ -22,7 +22,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/config"
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/check"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
@@ -265,7 +264,7 @@ func (f *envoyFlags) compare(ctx context.Context, c *adminClient, w io.Writer) e
 	}
 	var differs error
 	for _, id := range ids {
-		var served admin.EnvoySnapshot
+		var served xds.GroupSnapshot
 		if isServed[id] {
 			if err := c.get(ctx, "/admin/envoy/snapshot", url.Values{"group": {id}}, &served); err != nil {
 				return err

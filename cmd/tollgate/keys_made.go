@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
@@ -168,11 +168,11 @@ const keysAtOnce = "1000"
 // listMade lists the keys that a question selects, through all parts of the answer.
 func listMade(cmd *cobra.Command, c *adminClient, q url.Values, out *output) error {
 	var all struct {
-		Keys []admin.Key `json:"keys"`
+		Keys []callers.Key `json:"keys"`
 	}
 	for q.Set("limit", keysAtOnce); ; {
 		var part struct {
-			Keys []admin.Key
+			Keys []callers.Key
 			Next string
 		}
 		if err := c.get(cmd.Context(), "/admin/keys", q, &part); err != nil {

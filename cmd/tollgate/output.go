@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
@@ -83,7 +82,7 @@ func (o *output) tables(w io.Writer, sheets []sheet) error {
 		}
 		write := s.print
 		if o.format == "csv" {
-			write = func(w io.Writer) error { return admin.WriteCSV(w, s) }
+			write = func(w io.Writer) error { return row.WriteCSV(w, s) }
 		}
 		if err := write(w); err != nil {
 			return err

@@ -11,12 +11,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/limits"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
+	"github.com/tollgate-dev/tollgate/gateway/retired"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
+	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
 
@@ -71,11 +74,11 @@ func views() map[string]view {
 		"limits show": of(limitsPage),
 		"spend show":  of(ledgerPage),
 		"spend holds": of(holdsPage),
-		"spend holds release": told(func(h *admin.Hold) string {
+		"spend holds release": told(func(h *money.Hold) string {
 			return fmt.Sprintf("%s is released: it was %s for %s (%s)", h.ID, h.State, age(h.Age), owner(h.Team, h.Key))
 		}),
 		"spend adjust": told(adjustedLine),
-		"spend reconcile": told(func(r *admin.Reconciled) string {
+		"spend reconcile": told(func(r *money.Reconciled) string {
 			return fmt.Sprintf("%d resources: %d adopted, %d removed, %d changed. Holds: %d carried out, %d released, %d open.",
 				r.Resources, r.Adopted, r.Removed, r.Changed, r.Found, r.Released, r.Open)
 		}),
@@ -93,7 +96,7 @@ func views() map[string]view {
 			return fmt.Sprintf("# Revision %s, in force since %s\n%s", c.Revision, moment(&c.Loaded), strings.TrimSuffix(c.YAML, "\n"))
 		}),
 		"config diff":    told(diffText),
-		"report":         told(func(w *admin.Weekly) string { return strings.ReplaceAll(w.Text(), "*", "") }),
+		"report":         told(func(w *alerts.Weekly) string { return strings.ReplaceAll(w.Text(), "*", "") }),
 		"migrate report": of(legacyPage),
 		"envoy status":   of(envoysPage),
 	}
@@ -166,7 +169,7 @@ func limitsPage(l *limits.List, _ asked) page {
 	return page{sheets: []sheet{t}}
 }
 
-func ledgerPage(l *admin.Ledger, _ asked) page {
+func ledgerPage(l *money.Ledger, _ asked) page {
 	var p page
 	if !l.Complete {
 		p.said = append(p.said, "The ledger is not complete: what raises cost is refused until it was compared with the platform.", "")
@@ -207,7 +210,7 @@ func pairs(m map[string]string, between string) string {
 }
 
 // lossText describes the loss of a ledger, and its time.
-func lossText(l *admin.Loss) string {
+func lossText(l *money.Loss) string {
 	text := "The ledger was lost at " + l.At.Format(time.DateTime) + ": " + l.Reason + ". "
 	if l.Rebuilt == nil {
 		return text + "It is being rebuilt."
@@ -220,7 +223,7 @@ func budgetSheet() sheet {
 	return sheet{{"scope", "budget", "limit", "used", "reserved", "left", "used up"}}
 }
 
-func (s *sheet) addBudgets(scope string, budgets []admin.Budget) {
+func (s *sheet) addBudgets(scope string, budgets []money.Budget) {
 	for _, b := range budgets {
 		s.add(scope, b.Name, b.Limit, b.Used, b.Reserved, b.Left, b.UsedUp)
 	}
@@ -230,7 +233,7 @@ func owner(team, key string) string {
 	return cmp.Or(strings.Trim(team+"/"+key, "/"), "organisation")
 }
 
-func holdsPage(l *struct{ Holds []admin.Hold }, _ asked) page {
+func holdsPage(l *struct{ Holds []money.Hold }, _ asked) page {
 	s := sheet{{"hold", "age", "state", "until", "operation", "name", "resource", "owner", "usd/h", "runs", "gpus", "pods", "workers", "gb", "gateway", "decision"}}
 	for _, h := range l.Holds {
 		a := h.Reserves
@@ -246,7 +249,7 @@ func age(seconds float64) string {
 }
 
 // costsPage has a column for each group, and of resources their names, too.
-func costsPage(c *admin.Costs, a asked) page {
+func costsPage(c *money.Costs, a asked) page {
 	timed := a.Get("bucket") != "total"
 	groups := strings.Split(strings.Join(a.Values["by"], ","), ",")
 	var header []string
@@ -279,7 +282,7 @@ func costsPage(c *admin.Costs, a asked) page {
 }
 
 // costCells are the cells of one group.
-func costCells(r *admin.Cost, by string) []string {
+func costCells(r *money.Cost, by string) []string {
 	if label, ok := strings.CutPrefix(by, "label:"); ok {
 		return []string{r.Labels[label]}
 	}
@@ -289,7 +292,7 @@ func costCells(r *admin.Cost, by string) []string {
 	return []string{map[string]string{"team": r.Team, "key": r.Key, "kind": r.Kind, "gpu": r.GPU, "dc": r.DataCenter}[by]}
 }
 
-func forecastPage(f *admin.Forecasts, _ asked) page {
+func forecastPage(f *money.Forecasts, _ asked) page {
 	s, budgets := sheet{{"scope", "usd/h", "today", "day", "day low", "day high", "this month", "month", "month low", "month high", "days"}}, budgetSheet()
 	for _, r := range f.Scopes {
 		budgets.addBudgets(r.Scope, r.Budgets)
@@ -300,7 +303,7 @@ func forecastPage(f *admin.Forecasts, _ asked) page {
 	return p
 }
 
-func idlePage(l *admin.IdleList, a asked) page {
+func idlePage(l *money.IdleList, a asked) page {
 	if l.At == nil && a.out.people() {
 		return page{said: []string{"The platform was not looked at yet."}}
 	}
@@ -319,7 +322,7 @@ func moment(t *time.Time) string {
 	return t.Format(time.RFC3339)
 }
 
-func adjustedLine(a *admin.AdjustedAccrual) string {
+func adjustedLine(a *money.AdjustedAccrual) string {
 	line := fmt.Sprintf("%s: %s USD today (%s), %s USD this month (%s); request %s", a.Scope, a.Day, signed(a.DayChange), a.Month, signed(a.MonthChange), a.RequestID)
 	if a.Period != "" {
 		line = fmt.Sprintf("%s: %s USD in the %s (%s); request %s", a.Scope, a.Accrued, a.Period, signed(a.Change), a.RequestID)
@@ -338,7 +341,7 @@ func signed(amount string) string {
 	return "+" + amount
 }
 
-func keptLine(k *admin.Kept) string {
+func keptLine(k *money.Kept) string {
 	if k.Until == nil {
 		return k.Resource + " is no longer kept"
 	}
@@ -405,7 +408,7 @@ func decisionsPage(l *decisions.List, _ asked) page {
 }
 
 // legacyPage has more columns for programs than for people.
-func legacyPage(l *admin.LegacyList, a asked) page {
+func legacyPage(l *retired.List, a asked) page {
 	if !a.out.people() {
 		t := sheet{{"org", "key", "program", "interface", "operation", "calls", "2xx", "4xx", "5xx", "first", "last", "v2", "lost"}}
 		for _, c := range l.Calls {
@@ -426,7 +429,7 @@ func legacyPage(l *admin.LegacyList, a asked) page {
 }
 
 // lostFields tells which fields had no place in v2, the most frequent first.
-func lostFields(c admin.LegacyCall) string {
+func lostFields(c retired.Call) string {
 	fields := usage.Names(c.Lost)
 	for i, f := range fields {
 		fields[i] = fmt.Sprintf("%s (%d)", f, c.Lost[f])
@@ -434,7 +437,7 @@ func lostFields(c admin.LegacyCall) string {
 	return strings.Join(fields, ", ")
 }
 
-func envoysPage(l *admin.EnvoyList, _ asked) page {
+func envoysPage(l *xds.Status, _ asked) page {
 	groups := sheet{{"group", "envoys", "here", "refused since", "why"}}
 	for _, g := range l.Groups {
 		since, why := "", ""

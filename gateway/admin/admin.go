@@ -2,13 +2,10 @@ package admin
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"reflect"
-	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/decisions"
 )
 
 // Deps are the sources of the rows. The zero value describes them, and they cannot be asked then.
@@ -18,23 +15,6 @@ type Deps struct {
 	// Ready decides whether calls are served.
 	Ready   func() Readiness
 	Metrics http.Handler
-
-	// Logger receives a line for a ledger that cannot be reconciled.
-	Logger *slog.Logger
-	Legacy Legacy
-	Spend  Spend
-	// Approvals answers requests for approval.
-	Approvals Approvals
-	// Keys makes and withdraws keys at run time.
-	Keys Keys
-	// Tokens revokes tokens of issuers.
-	Tokens Tokens
-	Envoys Envoys
-	// Alerts knows the sent alerts, and the exceptions that end.
-	Alerts Alerts
-	// Counts are the verdicts of policies, for weekly reports.
-	Counts func(ctx context.Context, org string, from, to time.Time) ([]decisions.PolicyCount, error)
-	Shapes Shapes
 }
 
 // New returns the handler of the operators' listener.

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +17,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -38,7 +36,7 @@ func deps(token string) listener {
 		admin.Deps{
 			Metrics:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "metrics") }),
 			Ready:    func() admin.Readiness { return admin.Readiness{Ready: true, Status: "ready", Revision: "r1"} },
-			Features: features(), Envoys: envoys{},
+			Features: features(),
 		},
 	}
 }
@@ -219,36 +217,6 @@ func TestLimits(t *testing.T) {
 		deps("").handler().ServeHTTP(w, r)
 		if w.Code != tc.want {
 			t.Errorf("%s %s: %d %s, want %d", tc.method, tc.target, w.Code, w.Body, tc.want)
-		}
-	}
-}
-
-// envoys has one node in one group.
-type envoys struct{}
-
-func (envoys) Groups() []xds.GroupStatus {
-	return []xds.GroupStatus{{Group: "edge", Nodes: 3, Here: 1, Refused: &xds.Refusal{Node: "e1", Reason: "cannot bind", Withdrawn: true}}}
-}
-
-func (envoys) Nodes() []xds.Node { return []xds.Node{{ID: "e1", Group: "edge", Version: "1.40.0"}} }
-
-func (envoys) Served(group string) (map[string]string, []xds.Gateway, error) {
-	if group != "edge" {
-		return nil, nil, errors.New("no node group")
-	}
-	return map[string]string{"Listener callers": "{}"}, nil, nil
-}
-
-func TestEnvoys(t *testing.T) {
-	for target, want := range map[string]string{
-		"/admin/envoy":                     `200 "id": "e1"`,
-		"/admin/envoy/snapshot?group=edge": `200 "Listener callers": "{}"`,
-		"/admin/envoy/snapshot?group=x":    `400 no node group`,
-	} {
-		w := get(deps(""), target, "")
-		code, part, _ := strings.Cut(want, " ")
-		if strconv.Itoa(w.Code) != code || !strings.Contains(w.Body.String(), part) {
-			t.Errorf("%s: %d %s, want %s", target, w.Code, w.Body, want)
 		}
 	}
 }

@@ -13,14 +13,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// author returns the maker or revoker of a key, for its record.
-func author(s row.Scope) string {
-	if s.Unnamed {
-		return settings.SharedAdmin
-	}
-	return s.Name
-}
-
 // scopeKey is the key of the Scope in the context of a request.
 type scopeKey struct{}
 
@@ -54,7 +46,7 @@ func NewDirectory(token string, accounts []settings.AdminAccount) (*Directory, e
 	d := &Directory{byDigest: make(map[identity.Digest]entry, len(accounts)+1)}
 	names := make(map[string]bool, len(accounts))
 	if token != "" {
-		d.byDigest[identity.DigestOf(token)] = entry{admin: row.Scope{Name: settings.SharedAdmin, Roles: []row.Role{row.Admin}, Unnamed: true}}
+		d.byDigest[identity.DigestOf(token)] = entry{admin: row.Scope{Name: row.SharedAdmin, Roles: []row.Role{row.Admin}, Unnamed: true}}
 	}
 	for i, a := range accounts {
 		if names[a.Name] {
@@ -105,5 +97,5 @@ func (d *Directory) Find(ctx context.Context, token string, now time.Time) (row.
 
 // openAdmin is the asker where no token is required.
 func openAdmin() row.Scope {
-	return row.Scope{Name: settings.OpenAdmin, Roles: []row.Role{row.Admin}, Unnamed: true}
+	return row.Scope{Name: row.OpenAdmin, Roles: []row.Role{row.Admin}, Unnamed: true}
 }

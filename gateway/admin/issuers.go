@@ -59,20 +59,13 @@ func (d *Directory) issued(ctx context.Context, token string, at time.Time) (row
 // errNoName is the end of a token that is accepted and names no admin.
 var errNoName = errors.New("the token has no name that can be recorded")
 
-// Login is an issuer where people log in with a browser.
-type Login struct {
-	// ID is the issuer's name in the configuration.
-	ID     string
-	Client oidc.Client
-}
-
 // Logins returns the issuers where people log in, sorted by name.
-func (d *Directory) Logins() (out []Login) {
+func (d *Directory) Logins() (out []oidc.Login) {
 	for _, i := range d.issuers {
 		if l := i.Login; l.ClientID != "" {
-			out = append(out, Login{i.ID, l.Client(i.URL)})
+			out = append(out, oidc.Login{ID: i.ID, Client: l.Client(i.URL)})
 		}
 	}
-	slices.SortFunc(out, func(a, b Login) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(out, func(a, b oidc.Login) int { return strings.Compare(a.ID, b.ID) })
 	return out
 }

@@ -10,9 +10,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
-// Shapes are zero values of the results of Approvals and Keys, for the description of the API.
-type Shapes struct{ Approval, Made any }
-
 // Rows returns all rows of the operators' listener: its own, and those of features.
 func (d Deps) Rows() (all []row.Row) {
 	description := row.Row{
@@ -20,8 +17,8 @@ func (d Deps) Rows() (all []row.Row) {
 		Ask: row.Do(func(context.Context, row.Scope, row.None) (object, error) { return document(all), nil }),
 	}
 	all = slices.Concat(
-		d.gatewayRows(), []row.Row{description}, d.Features, d.spendRows(), d.costRows(), d.idleRows(), d.alertRows(), d.reportRows(),
-		d.approvalRows(), d.keyRows(), d.tokenRows(), d.legacyRows(), d.envoyRows(), d.processRows(),
+		d.gatewayRows(), []row.Row{description}, d.Features,
+		d.processRows(),
 	)
 	return all
 }

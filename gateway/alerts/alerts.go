@@ -13,10 +13,10 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/journal"
 	"github.com/tollgate-dev/tollgate/gateway/keep"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/view"
@@ -48,32 +48,33 @@ type Alerts struct {
 }
 
 // Thresholds reports budgets that reach a threshold and unusual hours: by a line of
-// the log, a count and a webhook.
+// the log, a count and a webhook. It implements money.Alerts.
 type Thresholds struct {
-	alerts *Alerts
-	due    *spend.Alerts
-	count  metric.Int64Counter
+	*Alerts
+
+	due   *spend.Alerts
+	count metric.Int64Counter
 }
 
 // NewThresholds returns the thresholds of ledgers with their history.
 func (t *Alerts) NewThresholds(notices spend.Notices, history *spend.History) *Thresholds {
 	return &Thresholds{
-		alerts: t, due: &spend.Alerts{Notices: notices, History: history, Logger: t.Logger},
+		Alerts: t, due: &spend.Alerts{Notices: notices, History: history, Logger: t.Logger},
 		count: telemetry.Must(t.Meter.Int64Counter("tollgate.budget.alerts", metric.WithDescription("Budgets that reached a threshold, in percent."))),
 	}
 }
 
 // Look compares the budgets of an organisation with its ledger. It does not wait for the deliveries.
 func (w *Thresholds) Look(ctx context.Context, org string, p *spend.Plan, s *spend.State) {
-	w.alerts.Go(func() {
+	w.Go(func() {
 		if err := w.due.Tell(ctx, org, p, s, w.tell); err != nil {
-			w.alerts.Logger.WarnContext(ctx, "an alert was not delivered", "org", org, "error", err.Error())
+			w.Logger.WarnContext(ctx, "an alert was not delivered", "org", org, "error", err.Error())
 		}
 	})
 }
 
 func (w *Thresholds) tell(ctx context.Context, a *spend.Alert) error {
-	t := w.alerts
+	t := w.Alerts
 	if a.Usual != nil {
 		return t.tellUnusual(ctx, a)
 	}
@@ -253,7 +254,7 @@ func (t *Alerts) deliver(ctx context.Context, org, id, kind string, at time.Time
 		return nil
 	}
 	err := t.send(ctx, o, id, kind, at, data)
-	t.keep(ctx, org, admin.Alert{ID: id, Kind: kind, At: at.UTC(), Delivered: !o.Alerts.Webhook.URL.IsZero() && err == nil}, data, err)
+	t.keep(ctx, org, Alert{ID: id, Kind: kind, At: at.UTC(), Delivered: !o.Alerts.Webhook.URL.IsZero() && err == nil}, data, err)
 	return err
 }
 
@@ -296,11 +297,11 @@ func (t *Alerts) newIdleAlert(c *spend.Cause, r *spend.Record) idleAlert {
 // lostLedger is the alert about a ledger that the store has lost.
 type lostLedger struct {
 	Org string `json:"org"`
-	*admin.Loss
+	*money.Loss
 }
 
 // Lost tells of a ledger that the store has lost.
-func (t *Alerts) Lost(ctx context.Context, org string, l *admin.Loss) {
+func (t *Alerts) Lost(ctx context.Context, org string, l *money.Loss) {
 	const kind = "ledger.lost"
 	t.tell(ctx, org, strings.Join([]string{kind, org, strconv.FormatInt(l.At.UnixMilli(), 10)}, ":"), kind, l.At, lostLedger{org, l})
 }

@@ -7,15 +7,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// Exceptions implements admin.Alerts.
-func (t *Alerts) Exceptions(ctx context.Context, org string) ([]admin.Exception, error) {
+// Exceptions returns the exceptions of an organisation that have an end, the next end first. The error is row.ErrNoOrg for an organisation that
+// is not configured.
+func (t *Alerts) Exceptions(ctx context.Context, org string) ([]Exception, error) {
 	o := t.Config().Org(org)
 	if o == nil {
 		return nil, row.ErrNoOrg
@@ -35,18 +35,18 @@ func (t *Alerts) Exceptions(ctx context.Context, org string) ([]admin.Exception,
 		return nil, err
 	}
 	for id, until := range spend.KeptUntil(noticed) {
-		list = append(list, admin.Exception{Org: org, Kind: "kept", ID: id, About: "idle", Until: until.UTC()})
+		list = append(list, Exception{Org: org, Kind: "kept", ID: id, About: "idle", Until: until.UTC()})
 	}
 	now := t.Now()
-	list = slices.DeleteFunc(list, func(x admin.Exception) bool { return !x.Until.After(now) })
-	slices.SortFunc(list, func(a, b admin.Exception) int {
+	list = slices.DeleteFunc(list, func(x Exception) bool { return !x.Until.After(now) })
+	slices.SortFunc(list, func(a, b Exception) int {
 		return cmp.Or(a.Until.Compare(b.Until), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
 	})
 	return list, nil
 }
 
 // configured returns the exceptions and the brownouts of the configuration.
-func (t *Alerts) configured(o *settings.Org) (list []admin.Exception) {
+func (t *Alerts) configured(o *settings.Org) (list []Exception) {
 	for i := range o.Policies.Exceptions {
 		x := &o.Policies.Exceptions[i]
 		var of []string
@@ -56,7 +56,7 @@ func (t *Alerts) configured(o *settings.Org) (list []admin.Exception) {
 			}
 		}
 		slices.Sort(of)
-		list = append(list, admin.Exception{
+		list = append(list, Exception{
 			Org: o.ID, Kind: "policy", ID: x.ID, About: x.Policy, For: strings.Join(of, ", "), By: x.GrantedBy, Reason: x.Reason, From: timeOf(x.From), Until: x.Until.UTC(),
 		})
 	}
@@ -69,7 +69,7 @@ func (t *Alerts) configured(o *settings.Org) (list []admin.Exception) {
 		for j, d := range b.Dialects {
 			dialects[j] = string(d)
 		}
-		list = append(list, admin.Exception{
+		list = append(list, Exception{
 			Org: o.ID, Kind: "brownout", ID: b.Until.UTC().Format(time.RFC3339) + " " + strings.Join(dialects, ","), About: strings.Join(dialects, ", "), Reason: b.Message, From: timeOf(b.From), Until: b.Until.UTC(),
 		})
 	}
@@ -77,12 +77,12 @@ func (t *Alerts) configured(o *settings.Org) (list []admin.Exception) {
 }
 
 // grantOf returns a grant that waits for its call.
-func grantOf(org string, r *approval.Record) admin.Exception {
+func grantOf(org string, r *approval.Record) Exception {
 	by := make([]string, len(r.Refusals))
 	for i, refusal := range r.Refusals {
 		by[i] = refusal.By
 	}
-	x := admin.Exception{Org: org, Kind: "approval", ID: r.ID, About: strings.Join(by, ", "), For: strings.Trim(r.Team+"/"+r.Key, "/"), Until: r.Until.UTC()}
+	x := Exception{Org: org, Kind: "approval", ID: r.ID, About: strings.Join(by, ", "), For: strings.Trim(r.Team+"/"+r.Key, "/"), Until: r.Until.UTC()}
 	if a := r.Answer; a != nil {
 		x.By, x.Reason, x.From = a.By, a.Reason, timeOf(a.At)
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
@@ -23,11 +22,8 @@ const (
 	reportTime = 5 * time.Minute
 )
 
-// Weekly makes the report of the seven days before a time, on an organisation or on one of its teams.
-type Weekly func(ctx context.Context, org, team string, to time.Time) (*admin.Weekly, error)
-
-// WatchReports makes the weekly reports that are due, at the start and each minute. Of all gateways that share the store one makes each.
-func (t *Alerts) WatchReports(ctx context.Context, weekly Weekly) error {
+// WatchReports sends the weekly reports that are due, at the start and each minute. Of all gateways that share the store one sends each.
+func (t *Alerts) WatchReports(ctx context.Context, weekly Maker) error {
 	tick := time.NewTicker(reportLook)
 	defer tick.Stop()
 	for {
@@ -40,8 +36,11 @@ func (t *Alerts) WatchReports(ctx context.Context, weekly Weekly) error {
 	}
 }
 
-// Reports makes the reports that are due and that no gateway has made.
-func (t *Alerts) Reports(ctx context.Context, weekly Weekly) {
+// Maker makes the report of the seven days before a time, as [Reports.Weekly] does.
+type Maker func(ctx context.Context, org, team string, to time.Time) (*Weekly, error)
+
+// Reports sends the reports that are due and that no gateway has sent.
+func (t *Alerts) Reports(ctx context.Context, weekly Maker) {
 	cfg := t.Config()
 	for i := range cfg.Orgs {
 		o := &cfg.Orgs[i]
@@ -49,16 +48,16 @@ func (t *Alerts) Reports(ctx context.Context, weekly Weekly) {
 		if due.IsZero() || t.Now().Sub(due) > reportLate {
 			continue
 		}
-		t.report(ctx, weekly, o, "", due)
+		t.report(ctx, o, "", due, weekly)
 		for _, team := range o.Teams {
-			t.report(ctx, weekly, o, team.ID, due)
+			t.report(ctx, o, team.ID, due, weekly)
 		}
 	}
 }
 
 // report makes a report, unless a gateway has made it or is at it. The claim comes before the delivery, so that no report is sent twice: that of
 // a gateway that is killed in between is not sent. One that could not be made or delivered is tried again.
-func (t *Alerts) report(ctx context.Context, weekly Weekly, o *settings.Org, team string, due time.Time) {
+func (t *Alerts) report(ctx context.Context, o *settings.Org, team string, due time.Time, weekly Maker) {
 	const kind = "report.weekly"
 	ctx, cancel := context.WithTimeout(ctx, reportTime)
 	defer cancel()
@@ -67,7 +66,7 @@ func (t *Alerts) report(ctx context.Context, weekly Weekly, o *settings.Org, tea
 	if err != nil || !mine {
 		return // the store is away, which others tell of, or another gateway has it
 	}
-	if err = t.make(ctx, weekly, o, team, id, due); err == nil {
+	if err = t.make(ctx, o, team, id, due, weekly); err == nil {
 		t.Logger.InfoContext(ctx, "a weekly report was made", "org", o.ID, "team", team, "due", due)
 		return
 	}
@@ -81,7 +80,7 @@ func (t *Alerts) report(ctx context.Context, weekly Weekly, o *settings.Org, tea
 }
 
 // make makes a report, writes it into the directory of reports, and delivers it.
-func (t *Alerts) make(ctx context.Context, weekly Weekly, o *settings.Org, team, id string, due time.Time) error {
+func (t *Alerts) make(ctx context.Context, o *settings.Org, team, id string, due time.Time, weekly Maker) error {
 	w, err := weekly(ctx, o.ID, team, due.Truncate(24*time.Hour))
 	if err != nil {
 		return err

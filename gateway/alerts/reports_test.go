@@ -19,7 +19,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/egress"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
-	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
 )
@@ -49,8 +49,8 @@ func TestWeeklyReportsAreSentOnce(t *testing.T) {
 	cfg := a.Config()
 	cfg.Spend.Reports = dir
 	a.Now = func() time.Time { return at }
-	weekly := func(_ context.Context, org, team string, to time.Time) (*admin.Weekly, error) {
-		return &admin.Weekly{Org: org, Team: team, From: to.AddDate(0, 0, -7), To: to, USD: "12.5", Before: "10", Dearest: []admin.Share{{Name: "<train>", USD: "9"}}}, nil
+	weekly := func(_ context.Context, org, team string, to time.Time) (*alerts.Weekly, error) {
+		return &alerts.Weekly{Org: org, Team: team, From: to.AddDate(0, 0, -7), To: to, USD: "12.5", Before: "10", Dearest: []alerts.Share{{Name: "<train>", USD: "9"}}}, nil
 	}
 	other := newAlerts(t, o, notices{})
 	other.Current, other.Now, other.Told = a.Current, a.Now, a.Told
@@ -87,7 +87,7 @@ func TestWeeklyReportsAreSentOnce(t *testing.T) {
 	if diff := cmp.Diff([]string{"acme__2026-11-23.json", "acme_research_2026-11-23.json"}, names); diff != "" || err != nil {
 		t.Errorf("files (%v, -want +got):\n%s", err, diff)
 	}
-	var w admin.Weekly
+	var w alerts.Weekly
 	if text, err := os.ReadFile(files[1]); err != nil || json.Unmarshal(text, &w) != nil || w.Team != "research" {
 		t.Errorf("the file of the team: %s (%v)", text, err)
 	}
@@ -100,7 +100,7 @@ func TestWeeklyReportsAreSentOnce(t *testing.T) {
 		t.Errorf("%d reports were sent almost three days late, want both", n)
 	}
 	at = at.Add(7 * 24 * time.Hour)
-	a.Reports(t.Context(), func(context.Context, string, string, time.Time) (*admin.Weekly, error) {
+	a.Reports(t.Context(), func(context.Context, string, string, time.Time) (*alerts.Weekly, error) {
 		return nil, errors.New("away")
 	})
 	if n := look(); n != 2 {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -26,7 +25,7 @@ func spoken(c *settings.Config, org, kind string, data any) webhook.Spoken {
 	switch d := data.(type) {
 	case sentencer:
 		s.Text = d.sentence(kind)
-	case *admin.Weekly:
+	case *Weekly:
 		s.Text = d.Text()
 	}
 	if l, ok := data.(linker); ok {

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
 )
@@ -35,7 +35,7 @@ func TestAlertsAreSentences(t *testing.T) {
 		{"platform.list_short", shortList{"acme", 2, 9}, "The platform's list for acme has 2 resources, and lacks 9 that the ledger knows.", "resources"},
 		{"resource.idle", idleAlert{ownedResource: pod, Reason: "no_jobs", Since: at, PerMonth: "315.9", StopAt: &at, KeepURL: "https://gw.example/keep?x"}, "The pod train (p1) of key ann, team research in acme is idle since 2026-11-26 12:00 UTC (no jobs) and costs 315.9 USD a month. It is stopped at 2026-11-26 12:00 UTC.", "resources"},
 		{"resource.stopped", idleAlert{ownedResource: pod, Reason: "unused", Since: at}, "The pod train (p1) of key ann, team research in acme was stopped: it was idle since 2026-11-26 12:00 UTC (unused).", "resources"},
-		{"ledger.lost", lostLedger{"acme", &admin.Loss{Lost: "all", At: at}}, "Redis has lost the ledger of acme, or a part of it (all).", ""},
+		{"ledger.lost", lostLedger{"acme", &money.Loss{Lost: "all", At: at}}, "Redis has lost the ledger of acme, or a part of it (all).", ""},
 		{"exception.expiring", expiring{"acme", "x1", "gpu_count", at, "demo.", "ada"}, "The exception x1 to policy gpu_count in acme ends at 2026-11-26 12:00 UTC. ada granted it: demo.", "policies"},
 		{
 			"approval.requested",
@@ -66,7 +66,7 @@ func TestAlertsAreSentences(t *testing.T) {
 	if got := spoken(&settings.Config{}, "acme", "spend.unusual", unusualAlert{}).Links; got != nil {
 		t.Errorf("without an address of the console: %v", got)
 	}
-	if text := spoken(c, "acme", "report.weekly", &admin.Weekly{Org: "acme", USD: "1", From: at, To: at}).Text; !strings.Contains(text, "Cost: 1 USD") {
+	if text := spoken(c, "acme", "report.weekly", &Weekly{Org: "acme", USD: "1", From: at, To: at}).Text; !strings.Contains(text, "Cost: 1 USD") {
 		t.Errorf("a weekly report: %q", text)
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/journal"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -29,7 +28,7 @@ func NewTold(client redis.Cmdable, prefix settings.Prefix) *journal.Journal {
 }
 
 // keep keeps an alert that was told, or could not be. An alert whose delivery is tried again and again is kept as failed once.
-func (t *Alerts) keep(ctx context.Context, org string, a admin.Alert, data any, failure error) {
+func (t *Alerts) keep(ctx context.Context, org string, a Alert, data any, failure error) {
 	if failure != nil {
 		a.Failure = failure.Error()
 	}
@@ -62,15 +61,16 @@ func (t *Alerts) news(id string, failed bool) bool {
 	return true
 }
 
-// List implements admin.Alerts. An alert that was delivered after all is listed once.
-func (t *Alerts) List(ctx context.Context, org string) ([]admin.Alert, error) {
+// List returns the alerts of an organisation that are kept, the newest first. An alert that was delivered after all is listed once. The error is
+// row.ErrNoOrg for an organisation that is not configured.
+func (t *Alerts) List(ctx context.Context, org string) ([]Alert, error) {
 	if t.Config().Org(org) == nil {
 		return nil, row.ErrNoOrg
 	}
 	list, err := t.Told.List(ctx, org)
-	seen, out := make(map[string]bool), []admin.Alert{}
+	seen, out := make(map[string]bool), []Alert{}
 	for _, text := range list {
-		var a admin.Alert
+		var a Alert
 		if json.Unmarshal([]byte(text), &a) == nil && !seen[a.ID] { // others are of another version
 			seen[a.ID], out = true, append(out, a)
 		}

@@ -16,11 +16,11 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/egress"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
 	"github.com/tollgate-dev/tollgate/gateway/keep"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
@@ -67,7 +67,7 @@ func TestToldAlertsAreKept(t *testing.T) {
 		URL: egress.To(receiver.URL), Secret: strictyaml.NewSecret("a secret of at least 24 bytes"), Networks: []egress.Network{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}},
 	}}}
 	a := newAlerts(t, o, notices{})
-	lost := &admin.Loss{Lost: "all", At: now}
+	lost := &money.Loss{Lost: "all", At: now}
 	ends := func() (out []string) {
 		list, err := a.List(t.Context(), "acme")
 		if err != nil {
@@ -93,7 +93,7 @@ func TestToldAlertsAreKept(t *testing.T) {
 	if err != nil || len(list) != 2 {
 		t.Errorf("%d entries are kept (%v), want one failure and its end", len(list), err)
 	}
-	var kept admin.Alert
+	var kept alerts.Alert
 	if err := json.Unmarshal([]byte(list[0]), &kept); err != nil || !json.Valid(kept.Data) {
 		t.Errorf("kept: %s (%v)", list[0], err)
 	}

@@ -241,12 +241,6 @@ func (s *Keys) configuredKeys(org string, used map[string]time.Time) []settings.
 	return list
 }
 
-// Rows is the keys as the admin listener knows them.
-type Rows struct{ s *Keys }
-
-// Rows returns the operators' questions.
-func (s *Keys) Rows() Rows { return Rows{s} }
-
 // refused is an error as the admin listener answers it.
 func refused(err error) error {
 	p, ok := errors.AsType[*problem.Problem](err)
@@ -254,53 +248,4 @@ func refused(err error) error {
 		return err
 	}
 	return row.RefusedError{Status: p.Status, Reason: strings.Join(append([]string{p.Detail}, p.Errors...), "; ")}
-}
-
-// List implements admin.Keys.
-func (a Rows) List(ctx context.Context, org string) ([]settings.KeyRecord, error) {
-	if a.s.org(org) == nil {
-		return nil, row.ErrNoOrg
-	}
-	used := a.s.keyring.lastUsed(ctx, org)
-	return append(a.s.listKeys(org, used), a.s.configuredKeys(org, used)...), nil
-}
-
-// Create implements admin.Keys.
-func (a Rows) Create(ctx context.Context, org, spec, by string) (any, error) {
-	if a.s.org(org) == nil {
-		return nil, row.ErrNoOrg
-	}
-	k, err := parseKey(spec)
-	if err != nil {
-		return nil, refused(err)
-	}
-	made, err := a.s.createKey(ctx, org, k, by)
-	return made, refused(err)
-}
-
-// Rotate implements admin.Keys.
-func (a Rows) Rotate(ctx context.Context, org, id string, overlap time.Duration) (any, error) {
-	m, err := a.find(ctx, org, id)
-	if err != nil {
-		return nil, err
-	}
-	made, err := a.s.rotateKey(ctx, org, m, overlap)
-	return made, refused(err)
-}
-
-// Revoke implements admin.Keys.
-func (a Rows) Revoke(ctx context.Context, org, id, by string) error {
-	m, err := a.find(ctx, org, id)
-	if err != nil {
-		return err
-	}
-	return refused(a.s.revokeKey(ctx, org, m, by))
-}
-
-func (a Rows) find(ctx context.Context, org, id string) (madeKey, error) {
-	if a.s.org(org) == nil {
-		return madeKey{}, row.ErrNoOrg
-	}
-	m, err := a.s.madeKey(ctx, org, id)
-	return m, refused(err)
 }

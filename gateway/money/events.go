@@ -8,7 +8,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -19,16 +18,15 @@ import (
 type events struct {
 	*Deps
 
-	thresholds *alerts.Thresholds
-	passes     *passes
-	balances   *balances
-	losses     *losses
-	late       metric.Int64Counter
+	passes   *passes
+	balances *balances
+	losses   *losses
+	late     metric.Int64Counter
 }
 
-func newEvents(cfg *settings.Config, d *Deps, history *spend.History) *events {
+func newEvents(cfg *settings.Config, d *Deps) *events {
 	return &events{
-		Deps: d, thresholds: d.Alerts.NewThresholds(d.Accounts, history), passes: newPasses(d, 2*cfg.Spend.Reconcile),
+		Deps: d, passes: newPasses(d, 2*cfg.Spend.Reconcile),
 		balances: newBalances(d, 2*cfg.Spend.Reconcile), losses: newLosses(d),
 		late: telemetry.Must(d.Meter.Int64Counter("tollgate.ledger.restored_late",
 			metric.WithDescription("Reservations restored into a ledger that was rebuilt without them, because this gateway was not heard in time."))),
@@ -38,7 +36,7 @@ func newEvents(cfg *settings.Config, d *Deps, history *spend.History) *events {
 // Observed implements spend.Events.
 func (e *events) Observed(ctx context.Context, org string, p *spend.Plan, s *spend.State) {
 	e.balances.saw(org, p, s)
-	e.thresholds.Look(ctx, org, p, s)
+	e.Alerts.Look(ctx, org, p, s)
 }
 
 // Passed implements spend.Events.

@@ -6,14 +6,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // holdRow is a hold as it is shown at a time.
-func holdRow(h *spend.Hold, now time.Time) admin.Hold {
-	row := admin.Hold{
+func holdRow(h *spend.Hold, now time.Time) Hold {
+	row := Hold{
 		ID: h.ID, State: "noted", Kind: h.Kind, Resource: h.Resource, Name: h.About.Name, Team: h.Owner.Team, Key: h.Owner.Key,
 		Gateway: h.Holder.Gateway, Since: h.At.UTC(), Age: now.Sub(h.At).Seconds(), Open: h.Open,
 		Reserves: amounts(h.Amounts), Operation: h.About.Operation, Decision: h.About.Decision,
@@ -25,13 +24,22 @@ func holdRow(h *spend.Hold, now time.Time) admin.Hold {
 	return row
 }
 
-// Release implements admin.Spend. A hold is refused whose call may be under way: what
+// ending is a reservation to be ended.
+type ending struct {
+	row.Scoped
+
+	ID     string `query:"id,required" doc:"id of a reservation"`
+	Reason string `query:"reason,required" max:"500" doc:"why, for the audit log"`
+}
+
+// release ends a reservation without its call. It refuses a hold whose call may be under way: what
 // that makes would have no owner.
-func (l Rows) Release(ctx context.Context, org, hold, reason string) (*admin.Hold, error) {
-	if _, err := l.check(org); err != nil {
+func (m *Money) release(ctx context.Context, _ row.Scope, p ending) (*Hold, error) {
+	org, hold := string(p.Org), p.ID
+	if _, err := m.check(org); err != nil {
 		return nil, err
 	}
-	store := l.m.Outbox.Store
+	store := m.Outbox.Store
 	state, err := store.Holds(ctx, org)
 	if err != nil {
 		return nil, err
@@ -41,18 +49,18 @@ func (l Rows) Release(ctx context.Context, org, hold, reason string) (*admin.Hol
 		return nil, row.BadRequestError{Reason: fmt.Sprintf("organisation %s has no hold with the id %q", org, hold)}
 	}
 	h := &state.Holds[i]
-	_, dead := l.m.deps.Intents.Dead(ctx, h.Holder.Incarnation)
-	if ends := h.At.Add(l.m.Books.Patience); !h.Open && !dead && state.Now.Before(ends) {
+	_, dead := m.deps.Intents.Dead(ctx, h.Holder.Incarnation)
+	if ends := h.At.Add(m.Books.Patience); !h.Open && !dead && state.Now.Before(ends) {
 		return nil, row.BadRequestError{Reason: "the call of this hold may be under way until " + ends.UTC().Format(time.RFC3339)}
 	}
 	if err := store.Settle(ctx, org, &spend.Settlement{Hold: h.ID, End: spend.Release}); err != nil {
 		return nil, err
 	}
-	if err := l.m.deps.Intents.Store().Forget(ctx, org, h.ID); err != nil {
+	if err := m.deps.Intents.Store().Forget(ctx, org, h.ID); err != nil {
 		return nil, err
 	}
-	l.m.deps.Logger.InfoContext(ctx, "reservation released by an operator", "org", org, "hold", h.ID, "operation", h.About.Operation,
-		"decision", h.About.Decision, "reason", reason)
+	m.deps.Logger.InfoContext(ctx, "reservation released by an operator", "org", org, "hold", h.ID, "operation", h.About.Operation,
+		"decision", h.About.Decision, "reason", p.Reason)
 	row := holdRow(h, state.Now)
 	return &row, nil
 }

@@ -4,24 +4,98 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// Idle implements admin.Spend.
-func (l Rows) Idle(ctx context.Context, org string) (*admin.IdleList, error) {
-	o, err := l.check(org)
+// IdleList lists resources that cost money and did not work at the last look; At is nil if there
+// was none.
+type IdleList struct {
+	At        *time.Time     `json:"at"`
+	Resources []IdleResource `json:"resources"`
+}
+
+// IdleResource is one of them. Without a team and a key, it is the organisation's.
+type IdleResource struct {
+	ID   string `json:"id"`
+	Kind string `json:"kind"`
+	Name string `json:"name,omitempty"`
+	Team string `json:"team,omitempty"`
+	Key  string `json:"key,omitempty"`
+	Idle
+}
+
+// Idle says why a resource is idle.
+type Idle struct {
+	// Reason is unused, no_jobs, stopped or unmounted.
+	Reason string    `json:"reason"`
+	Since  time.Time `json:"since"`
+	// PerMonth is its cost in a month as it stands, USD.
+	PerMonth string `json:"perMonth"`
+	// Kept is until when its owner keeps it, StopAt when it will be stopped.
+	Kept   *time.Time `json:"kept,omitempty"`
+	StopAt *time.Time `json:"stopAt,omitempty"`
+}
+
+// IdleMoney is the cost of an organisation's idle resources, in USD a month.
+type IdleMoney struct {
+	Org       string `json:"org"`
+	Resources int    `json:"resources"`
+	PerMonth  string `json:"perMonth"`
+}
+
+// Sum returns the cost of the listed resources of a team, or of all teams for "". It is nil without any.
+func (l *IdleList) Sum(org, team string) *IdleMoney {
+	sum, n := 0.0, 0
+	for i := range l.Resources {
+		if r := &l.Resources[i]; team == "" || r.Team == team {
+			sum, n = sum+row.Decimal(r.PerMonth), n+1
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return &IdleMoney{org, n, strconv.FormatFloat(sum, 'f', 2, 64)}
+}
+
+// Kept says until when a resource is left alone; nil ends that.
+type Kept struct {
+	Resource string     `json:"resource"`
+	Until    *time.Time `json:"until"`
+}
+
+func (m *Money) idleRows() []row.Row {
+	return []row.Row{
+		{
+			Pattern: "GET /admin/spend/idle", Summary: "Resources that cost money and do not work", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(m.idle),
+			Commands: []row.Command{{Use: "spend idle ORG", Short: "Show resources that cost money and do not work, with owner, beginning, and cost a month", Example: "tollgate spend idle acme"}},
+		},
+		{
+			Pattern: "POST /admin/spend/keep", Summary: "Leave an idle resource alone", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(m.keep),
+			Commands: []row.Command{{Use: "spend keep ORG ID", Short: "Leave a resource alone for a time although it is idle", Example: "tollgate spend keep acme k2n5x8 --for 24h", Defaults: map[string]string{"for": "24h"}}},
+		},
+	}
+}
+
+func (m *Money) idle(ctx context.Context, _ row.Scope, p row.Scoped) (*IdleList, error) {
+	return m.Idle(ctx, string(p.Org))
+}
+
+// Idle lists the idle resources of an organisation. The errors are those of [Money.Show], and a row.BadRequestError for an organisation that does
+// not look for them.
+func (m *Money) Idle(ctx context.Context, org string) (*IdleList, error) {
+	o, err := m.check(org)
 	if err != nil {
 		return nil, err
 	}
 	if o.Idle.For == 0 {
 		return nil, row.BadRequestError{Reason: "organisation " + org + " does not look for idle resources: idle.for is not set"}
 	}
-	noticed, err := l.m.Notices.Noticed(ctx, org)
+	noticed, err := m.Notices.Noticed(ctx, org)
 	if err != nil {
 		return nil, err
 	}
@@ -29,20 +103,20 @@ func (l Rows) Idle(ctx context.Context, org string) (*admin.IdleList, error) {
 	if err != nil {
 		return nil, err
 	}
-	state, err := l.m.Ledger.Store.Show(ctx, org)
+	state, err := m.Ledger.Store.Show(ctx, org)
 	if err != nil {
 		return nil, err
 	}
-	out := &admin.IdleList{At: timeOf(at), Resources: []admin.IdleResource{}}
+	out := &IdleList{At: timeOf(at), Resources: []IdleResource{}}
 	for _, r := range list {
 		i := slices.IndexFunc(state.Resources, func(known spend.Record) bool { return known.ID == r.ID })
 		if i < 0 {
 			continue // it has gone since
 		}
 		known := &state.Resources[i]
-		out.Resources = append(out.Resources, admin.IdleResource{
+		out.Resources = append(out.Resources, IdleResource{
 			ID: r.ID, Kind: r.Kind, Name: r.Name, Team: known.Owner.Team, Key: known.Owner.Key,
-			Idle: admin.Idle{Reason: string(r.Reason), Since: r.Since.UTC(), PerMonth: perMonth(r.Burn), Kept: timeOf(r.Kept), StopAt: timeOf(r.StopAt)},
+			Idle: Idle{Reason: string(r.Reason), Since: r.Since.UTC(), PerMonth: perMonth(r.Burn), Kept: timeOf(r.Kept), StopAt: timeOf(r.StopAt)},
 		})
 	}
 	return out, nil
@@ -57,23 +131,32 @@ func timeOf(t time.Time) *time.Time {
 	return &t
 }
 
-// Keep implements admin.Spend.
-func (l Rows) Keep(ctx context.Context, org, resource string, d time.Duration) (*admin.Kept, error) {
-	if _, err := l.check(org); err != nil {
+// kept is a resource to be left alone.
+type kept struct {
+	row.Scoped
+
+	ID  string   `query:"id,required" doc:"id of a resource"`
+	For row.Span `query:"for,required" doc:"how long, such as 24h, at most 30d; 0s ends it"`
+}
+
+// keep leaves a resource alone for a time although it is idle; 0 ends that.
+func (m *Money) keep(ctx context.Context, _ row.Scope, p kept) (*Kept, error) {
+	org, resource, d := string(p.Org), p.ID, time.Duration(p.For)
+	if _, err := m.check(org); err != nil {
 		return nil, err
 	}
-	if resource == "" || d < 0 || d > spend.MaxKeep {
+	if d < 0 || d > spend.MaxKeep {
 		return nil, row.BadRequestError{Reason: "name a resource, and a duration of at most " + spend.MaxKeep.String()}
 	}
-	until, err := l.m.Keeper.Keep(ctx, org, resource, d, func(*spend.Record) error { return nil })
+	until, err := m.Keeper.Keep(ctx, org, resource, d, func(*spend.Record) error { return nil })
 	if errors.Is(err, spend.ErrNoResource) {
 		return nil, row.BadRequestError{Reason: "organisation " + org + " has nothing that costs money with the id \"" + resource + "\""}
 	}
 	if err != nil {
 		return nil, err
 	}
-	l.m.deps.Logger.InfoContext(ctx, "a resource is kept although it is idle", "org", org, "resource", resource, "until", until)
-	return &admin.Kept{Resource: resource, Until: timeOf(until)}, nil
+	m.deps.Logger.InfoContext(ctx, "a resource is kept although it is idle", "org", org, "resource", resource, "until", until)
+	return &Kept{Resource: resource, Until: timeOf(until)}, nil
 }
 
 // perMonth is the cost of a rate in a month, USD.

@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -102,9 +101,9 @@ func (m *Money) Prove(ctx context.Context) error {
 	return m.deps.Accounts.Prove(ctx, m.deps.Budgeted())
 }
 
-func lossOf(l *spend.Loss) *admin.Loss {
+func lossOf(l *spend.Loss) *Loss {
 	if l == nil {
 		return nil
 	}
-	return &admin.Loss{Lost: string(l.Lost), Reason: l.Lost.String(), At: l.At, Rebuilt: timeOf(l.Rebuilt), Returned: l.Returned, Unowned: l.Unowned}
+	return &Loss{Lost: string(l.Lost), Reason: l.Lost.String(), At: l.At, Rebuilt: timeOf(l.Rebuilt), Returned: l.Returned, Unowned: l.Unowned}
 }

@@ -9,7 +9,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/tollgate-dev/tollgate/gateway/account"
-	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/once"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -26,6 +25,17 @@ const Answering = 10 * time.Second
 
 // beat is the time between two looks at the heads of ledgers.
 const beat = 500 * time.Millisecond
+
+// Alerts tells receivers of what passes over ledgers find.
+type Alerts interface {
+	// Look compares a ledger with the thresholds of its budgets.
+	Look(ctx context.Context, org string, p *spend.Plan, s *spend.State)
+	Cause(ctx context.Context, c *spend.Cause, r *spend.Record, budget, idle string, ended func(error))
+	Strangers(ctx context.Context, org string, found []spend.Found)
+	Drift(ctx context.Context, org string, drifted []spend.Drift)
+	Short(ctx context.Context, org string, r *spend.Report)
+	Lost(ctx context.Context, org string, l *Loss)
+}
 
 // Deps are the ledger's dependencies. All are required but Audit.
 type Deps struct {
@@ -47,7 +57,9 @@ type Deps struct {
 	Catalog *catalog.Catalog
 	// Audit is the audit log, nil for none.
 	Audit  *audit.Log
-	Alerts *alerts.Alerts
+	Alerts Alerts
+	// History is the history of costs, which [NewHistory] returns.
+	History *spend.History
 	// Did keeps an act of the gateway's own.
 	Did func(org string, of spend.Owner, operation, resource, text string)
 	// Intents is the desk whose intents are recorded with reservations.
@@ -83,18 +95,22 @@ func NewAccounts(cfg *settings.Config, scripts redis.Cmdable, current *view.Curr
 	return spendstore.New(scripts, cfg.Redis.Prefix.Spend(), current.Zone)
 }
 
+// NewHistory returns the history of costs in a store of ledgers.
+func NewHistory(cfg *settings.Config, accounts *spendstore.Store) *spend.History {
+	return &spend.History{Store: accounts, Retention: cfg.Spend.History}
+}
+
 // New makes the ledger of spending and the loops that keep it in line with the
 // platform.
 func New(cfg *settings.Config, self spend.Holder, deps Deps) *Money {
 	d, store := &deps, deps.Accounts
 	store.Now, store.Intents = d.Now, d.Intents.Store()
 	store.Watch(d.Limits.Server())
-	history := &spend.History{Store: store, Retention: cfg.Spend.History}
 	journal := openJournal(cfg, d)
 	books := spend.New(spend.Deps{
-		Store: store, Platform: platform{d}, Gateway: gateway{d}, Events: newEvents(cfg, d, history), Leadership: store.Leader(3 * cfg.Spend.Reconcile),
+		Store: store, Platform: platform{d}, Gateway: gateway{d}, Events: newEvents(cfg, d), Leadership: store.Leader(3 * cfg.Spend.Reconcile),
 		Logger: d.Logger, Now: d.Now, Self: self, Name: d.Gateway, Alone: d.Alone, Journal: journal,
-		History: history, BillsAfter: cfg.Spend.Bills, Interval: cfg.Spend.Reconcile, Beat: beat,
+		History: d.History, BillsAfter: cfg.Spend.Bills, Interval: cfg.Spend.Reconcile, Beat: beat,
 		Patience: cfg.Timeouts.Call + Answering, Unresolved: cfg.Spend.Unresolved, PeerPatience: peerPatience,
 	})
 	measureHolds(d.Meter, books.Outbox)

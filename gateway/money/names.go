@@ -10,7 +10,6 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -96,9 +95,19 @@ func known(o *settings.Org) func(spend.Owner) bool {
 	}
 }
 
-// AdoptTeam implements admin.Spend.
-func (l Rows) AdoptTeam(ctx context.Context, org, from, to, key string) (*admin.AdoptedTeam, error) {
-	o, err := l.check(org)
+// adoptingTeam is a team, which may be configured no longer, and its successor.
+type adoptingTeam struct {
+	row.Scoped
+
+	From row.PastTeam `query:"from_team,required" doc:"id of the team that gives, also one that is configured no longer"`
+	To   row.Team     `query:"to_team,required" doc:"id of the team that gets everything"`
+	Key  string       `query:"key" doc:"only the resources of this key, and what it has accrued"`
+}
+
+// adoptTeam gives everything that a team has, or a key in a team, to another team.
+func (m *Money) adoptTeam(ctx context.Context, _ row.Scope, p adoptingTeam) (*AdoptedTeam, error) {
+	org, from, to, key := string(p.Org), string(p.From), string(p.To), p.Key
+	o, err := m.check(org)
 	if err != nil {
 		return nil, err
 	}
@@ -114,9 +123,9 @@ func (l Rows) AdoptTeam(ctx context.Context, org, from, to, key string) (*admin.
 	if key != "" {
 		request = ulid.Make().String()
 	}
-	c, err := l.m.Books.Carry(ctx, org, spend.Move{From: from, To: to, Key: key}, request)
+	c, err := m.Books.Carry(ctx, org, spend.Move{From: from, To: to, Key: key}, request)
 	if err != nil {
 		return nil, err
 	}
-	return &admin.AdoptedTeam{From: from, To: to, Key: key, Resources: c.Resources, Pending: c.Pending, Day: usd(c.Day), Month: usd(c.Month)}, nil
+	return &AdoptedTeam{From: from, To: to, Key: key, Resources: c.Resources, Pending: c.Pending, Day: usd(c.Day), Month: usd(c.Month)}, nil
 }

@@ -1,135 +1,156 @@
 package money
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"time"
+	"slices"
+	"strconv"
+	"strings"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/gateway/tenants"
-	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// Rows shows and reconciles the ledger for the admin listener.
-type Rows struct{ m *Money }
+// shown selects the visible parts of a ledger.
+type shown struct {
+	row.Scoped
 
-// Rows returns the operators' questions about the ledger.
-func (m *Money) Rows() Rows { return Rows{m} }
-
-// check refuses organisations without budgets.
-func (l Rows) check(org string) (*settings.Org, error) {
-	o := l.m.org(org)
-	if o == nil {
-		return nil, row.ErrNoOrg
-	}
-	if !tenants.Budgeted(o) {
-		return nil, row.BadRequestError{Reason: "organisation " + org + " has no budgets: nothing is counted"}
-	}
-	return o, nil
+	Team     row.Team `query:"team" doc:"only this team"`
+	Key      string   `query:"key" doc:"only this key"`
+	Kind     string   `query:"kind" doc:"only resources of this kind"`
+	Resource string   `query:"resource" doc:"only this resource"`
+	GPU      string   `query:"gpu" doc:"only resources with this type of GPU or CPU"`
+	DC       string   `query:"dc" doc:"only resources in this data centre"`
+	Label    []string `query:"label" doc:"only resources with this label, name=value, or name= for those that have none of the name"`
 }
 
-// Show implements admin.Spend.
-func (l Rows) Show(ctx context.Context, org string) (*admin.Ledger, error) {
-	o, err := l.check(org)
+// Rows are the questions of operators about spending, and the changes that they make. A nil Money describes them.
+func (m *Money) Rows() []row.Row {
+	return slices.Concat(m.ledgerRows(), m.costRows(), m.idleRows())
+}
+
+func (m *Money) ledgerRows() []row.Row {
+	return []row.Row{
+		{
+			Pattern: "GET /admin/spend", Summary: "The ledger of an organisation", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(m.spend),
+			Commands: []row.Command{{Use: "spend show ORG", Short: "Show budgets, spend, and the resources that count", Example: "tollgate spend show acme --team research --watch 5s"}},
+		},
+		{
+			Pattern: "GET /admin/spend/resources", Summary: "Resources that count, in parts", Role: row.Viewer, About: row.OfOrg, Watched: true, Ask: row.Do(m.resources),
+			Commands: []row.Command{{Use: "spend resources ORG", Short: "List the resources that count, the dearest first, in parts", Example: "tollgate spend resources acme --search train --sort oldest --limit 20"}},
+		},
+		{
+			Pattern: "POST /admin/spend/reconcile", Summary: "Compare the ledger with the platform", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(m.reconcile),
+			Commands: []row.Command{{Use: "spend reconcile ORG", Short: "Compare the ledger with the platform's resources, now", Example: "tollgate spend reconcile acme"}},
+		},
+		{Pattern: "POST /admin/spend/adopt", Summary: "Give a resource an owner", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(m.adopt)},
+		{Pattern: "POST /admin/spend/adopt-team", Summary: "Give everything that a team has to another team", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(m.adoptTeam)},
+		m.adjustRow(),
+		{
+			Pattern: "GET /admin/spend/holds", Summary: "Reservations of an organisation", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(m.holds),
+			Commands: []row.Command{{Use: "spend holds ORG", Short: "Show reservations whose call has not ended, or whose end is not known", Example: "tollgate spend holds acme"}},
+		},
+		{
+			Pattern: "POST /admin/spend/holds/release", Summary: "End a reservation", Role: row.Operator, About: row.OfOrg, Changes: true, Ask: row.Do(m.release),
+			Commands: []row.Command{{Use: "spend holds release ORG ID", Short: "End a reservation whose call has left nothing", Example: "tollgate spend holds release acme 01M84TG8488HTPRJ2EYM7Q01FJ --reason 'the platform made nothing'"}},
+		},
+	}
+}
+
+func (m *Money) spend(ctx context.Context, _ row.Scope, p shown) (*Ledger, error) {
+	l, err := m.Show(ctx, string(p.Org))
 	if err != nil {
 		return nil, err
 	}
-	state, err := l.m.Ledger.Store.Show(ctx, org)
-	if err != nil {
-		return nil, err
-	}
-	loss, err := spend.LastLoss(ctx, l.m.Notices, org)
-	if err != nil {
-		return nil, err
-	}
-	out := &admin.Ledger{Complete: state.Complete, Loss: lossOf(loss), Scopes: []admin.Balance{}, Resources: []admin.Resource{}, Holds: []admin.Hold{}}
-	outlooks, err := l.m.Books.History.Outlooks(ctx, org, tenants.Plan(o), &state)
-	if err != nil {
-		return nil, err
-	}
-	for i, b := range state.Balances {
-		row := admin.Balance{
-			Scope: b.Scope.String(), Committed: amounts(b.Committed), Reserved: amounts(b.Reserved),
-			Day: catalog.Money(b.Day).String(), Month: catalog.Money(b.Month).String(), Limits: map[string]string{}, Budgets: budgetsOf(outlooks[i].Ceilings),
+	return l, p.keep(l)
+}
+
+// keep leaves out the parts that are not asked for.
+func (p *shown) keep(l *Ledger) error {
+	labels := make(map[string]string, len(p.Label))
+	for _, label := range p.Label {
+		name, value, err := cutLabel(label)
+		if err != nil {
+			return err
 		}
-		for _, b := range row.Budgets {
-			row.Limits[b.Name] = b.Limit
+		labels[name] = value
+	}
+	unlike := func(asked, value string) bool { return asked != "" && asked != value }
+	team := string(p.Team)
+	l.Resources = slices.DeleteFunc(l.Resources, func(r Resource) bool {
+		for name, value := range labels {
+			if r.Labels[name] != value {
+				return true
+			}
 		}
-		out.Scopes = append(out.Scopes, row)
+		return unlike(team, r.Team) || unlike(p.Key, r.Key) || unlike(p.Kind, r.Kind) || unlike(p.Resource, r.ID) || unlike(p.GPU, r.GPU) || unlike(p.DC, r.DataCenter)
+	})
+	if team == "" && p.Key == "" {
+		return nil
 	}
-	for _, r := range state.Resources {
-		out.Resources = append(out.Resources, admin.Resource{
-			ID: r.ID, Kind: r.Kind, Name: r.About.Name, Team: r.Owner.Team, Key: r.Owner.Key, Since: r.Since.UTC(), Takes: amounts(r.Amounts), Decision: r.About.Decision,
-			GPU: r.About.GPU, DataCenter: r.About.DataCenter, Labels: r.About.Labels.Map(),
-		})
-	}
-	for i := range state.Holds {
-		out.Holds = append(out.Holds, holdRow(&state.Holds[i], state.Now))
-	}
-	return out, nil
+	l.Scopes = slices.DeleteFunc(l.Scopes, func(b Balance) bool {
+		return (team == "" || b.Scope != "team "+team) && (p.Key == "" || b.Scope != "key "+p.Key)
+	})
+	l.Holds = slices.DeleteFunc(l.Holds, func(h Hold) bool { return unlike(team, h.Team) || unlike(p.Key, h.Key) })
+	return nil
 }
 
-// budgetsOf says how full ceilings are.
-func budgetsOf(ceilings []spend.Fullness) []admin.Budget {
-	rows := make([]admin.Budget, len(ceilings))
-	for i, c := range ceilings {
-		text := func(n int64) string { return spend.AmountText(c.Index, n) }
-		rows[i] = admin.Budget{Name: spend.CeilingName(c.Index), Limit: text(c.Limit), Used: text(c.Used), Reserved: text(c.Reserved), Left: text(c.Left())}
-		if over := c.Over(); over > 0 {
-			rows[i].Over = text(over)
-		}
-		if !c.UsedUp.IsZero() {
-			rows[i].UsedUp = c.UsedUp.Format(time.DateOnly)
-		}
-	}
-	return rows
+// resourceList is resources as they are answered.
+type resourceList struct {
+	Resources []Resource `json:"resources"`
+	// All is the number of resources that are selected, and PerHour their cost, in USD.
+	All     int    `json:"all"`
+	PerHour string `json:"perHour"`
+	// Next is the parameter cursor of the next list, absent behind the last.
+	Next string `json:"next,omitempty"`
 }
 
-// Reconcile implements admin.Spend.
-func (l Rows) Reconcile(ctx context.Context, org string) (*admin.Reconciled, error) {
-	if _, err := l.check(org); err != nil {
-		return nil, err
-	}
-	r, err := l.m.Books.Pass(ctx, org)
+// listedResources selects resources.
+type listedResources struct {
+	shown
+	row.Paging
+
+	Search string `query:"search" max:"200" doc:"only resources with this text in their id, name, team or key"`
+	Sort   string `query:"sort" oneof:"dearest,newest,oldest,name" default:"dearest" doc:"which are first"`
+}
+
+func (m *Money) resources(ctx context.Context, s row.Scope, p listedResources) (*resourceList, error) {
+	l, err := m.spend(ctx, s, p.shown)
 	if err != nil {
 		return nil, err
 	}
-	return &admin.Reconciled{
-		Resources: r.Resources, Adopted: r.Adopted, Removed: r.Removed, Changed: r.Changed,
-		Found: r.Found, Released: r.Released, Open: r.Open, Rebuilt: r.Rebuilt,
-	}, nil
+	return p.list(l)
 }
 
-// Adopt implements admin.Spend.
-func (l Rows) Adopt(ctx context.Context, org, resource, team, key string) (*admin.Adopted, error) {
-	o, err := l.check(org)
-	if err != nil {
-		return nil, err
+// list returns the part of the resources of a ledger that is asked for.
+func (p *listedResources) list(l *Ledger) (out *resourceList, err error) {
+	has := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(p.Search)) }
+	list := slices.DeleteFunc(l.Resources, func(r Resource) bool {
+		return p.Search != "" && !has(r.ID) && !has(r.Name) && !has(r.Team) && !has(r.Key)
+	})
+	slices.SortStableFunc(list, func(a, b Resource) int {
+		first := map[string]int{
+			"dearest": cmp.Compare(row.Decimal(b.Takes.PerHour), row.Decimal(a.Takes.PerHour)), "newest": b.Since.Compare(a.Since), "oldest": a.Since.Compare(b.Since), "name": cmp.Compare(a.Name, b.Name),
+		}[p.Sort]
+		return cmp.Or(first, cmp.Compare(a.ID, b.ID))
+	})
+	var sum float64
+	for i := range list {
+		sum += row.Decimal(list[i].Takes.PerHour)
 	}
-	to, err := ownerOf(o, team, key)
-	switch {
-	case err != nil:
-		return nil, err
-	case resource == "" || to == (spend.Owner{}):
-		return nil, row.BadRequestError{Reason: "name a resource, and a team or a key"}
-	}
-	was, err := l.m.Books.Assign(ctx, org, resource, to)
-	if errors.Is(err, spend.ErrNoResource) {
-		return nil, row.BadRequestError{Reason: fmt.Sprintf("organisation %s has nothing with the id %q that has an owner", org, resource)}
-	}
-	if err != nil {
-		return nil, err
-	}
-	l.m.deps.Logger.InfoContext(ctx, "a resource has another owner", "org", org, "resource", resource, "was", was.String(), "owner", to.String())
-	return &admin.Adopted{Resource: resource, Was: was.String(), Owner: to.String()}, nil
+	out = &resourceList{All: len(list), PerHour: strconv.FormatFloat(sum, 'f', -1, 64)}
+	out.Resources, out.Next, err = row.Page(list, &p.Paging, func(r *Resource) string { return r.ID })
+	return out, err
 }
 
-func amounts(a spend.Amounts) admin.Amounts {
-	return admin.Amounts{
-		PerHour: catalog.Money(a[spend.Burn]).String(), Runs: catalog.Money(a[spend.Cost]).String(), GPUs: a[spend.GPUs], Pods: a[spend.Pods], Workers: a[spend.Workers], VolumeGB: a[spend.VolumeGB],
+// holdList is reservations as they are answered.
+type holdList struct {
+	Holds []Hold `json:"holds"`
+}
+
+func (m *Money) holds(ctx context.Context, _ row.Scope, p row.Scoped) (holdList, error) {
+	l, err := m.Show(ctx, string(p.Org))
+	if err != nil {
+		return holdList{}, err
 	}
+	return holdList{l.Holds}, nil
 }

@@ -15,6 +15,13 @@ import (
 	"golang.org/x/oauth2"
 )
 
+// Login is an issuer where people log in with a browser.
+type Login struct {
+	// ID is the issuer's name in the configuration.
+	ID     string
+	Client Client
+}
+
 // Client is this program's registration at an issuer, for people who log in with a browser.
 type Client struct {
 	// Issuer is the issuer's URL.

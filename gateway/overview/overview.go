@@ -12,10 +12,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tollgate-dev/tollgate/config/panics"
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/approval/answers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/fleet"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
 // Source has the parts of an overview.
@@ -23,10 +24,10 @@ type Source interface {
 	// Gateways lists the running gateways, this one first. With an error the list has this one alone.
 	Gateways(ctx context.Context) ([]fleet.Instance, error)
 	// Pending lists the requests for approval of an organisation that wait for an answer.
-	Pending(ctx context.Context, org string) ([]admin.PendingApproval, error)
+	Pending(ctx context.Context, org string) ([]answers.PendingApproval, error)
 	// Show and Idle return the ledger of an organisation and its idle resources. The error is a [row.BadRequestError] where there are none.
-	Show(ctx context.Context, org string) (*admin.Ledger, error)
-	Idle(ctx context.Context, org string) (*admin.IdleList, error)
+	Show(ctx context.Context, org string) (*money.Ledger, error)
+	Idle(ctx context.Context, org string) (*money.IdleList, error)
 	// Refused counts the refusals of today.
 	Refused(ctx context.Context, org string) ([]decisions.Refused, error)
 }
@@ -69,11 +70,11 @@ type Overview struct {
 	// Gateways is empty for askers bound to an organisation.
 	Gateways []fleet.Instance `json:"gateways"`
 	// Approvals wait for an answer.
-	Approvals []admin.PendingApproval `json:"approvals"`
-	Budgets   []admin.NearBudget      `json:"budgets"`
-	Refused   []decisions.Refused     `json:"refused"`
-	Idle      []admin.IdleMoney       `json:"idle"`
-	Drift     []Drift                 `json:"drift"`
+	Approvals []answers.PendingApproval `json:"approvals"`
+	Budgets   []money.NearBudget        `json:"budgets"`
+	Refused   []decisions.Refused       `json:"refused"`
+	Idle      []money.IdleMoney         `json:"idle"`
+	Drift     []Drift                   `json:"drift"`
 	// Off names the parts that the configuration switches off.
 	Off []string `json:"off,omitempty"`
 	// Unknown names the parts that could not be read, and why; see Knows.
@@ -103,9 +104,9 @@ const partsAtOnce = 32
 // orgParts are the parts of the overview of one organisation.
 type orgParts struct {
 	org       string
-	approvals []admin.PendingApproval
-	ledger    *admin.Ledger
-	idle      *admin.IdleList
+	approvals []answers.PendingApproval
+	ledger    *money.Ledger
+	idle      *money.IdleList
 	refused   []decisions.Refused
 
 	approvalsErr, ledgerErr, idleErr, refusedErr error
@@ -124,7 +125,7 @@ func (p *orgParts) reads(ctx context.Context, from Source) []func() {
 func (r reader) read(ctx context.Context, s row.Scope, p row.AnyOrg) (*Overview, error) {
 	ctx, cancel := context.WithTimeout(ctx, PartsTime)
 	defer cancel()
-	o := &Overview{At: s.Now.UTC(), Gateways: []fleet.Instance{}, Approvals: []admin.PendingApproval{}, Budgets: []admin.NearBudget{}, Refused: []decisions.Refused{}, Idle: []admin.IdleMoney{}, Drift: []Drift{}, Unknown: []string{}}
+	o := &Overview{At: s.Now.UTC(), Gateways: []fleet.Instance{}, Approvals: []answers.PendingApproval{}, Budgets: []money.NearBudget{}, Refused: []decisions.Refused{}, Idle: []money.IdleMoney{}, Drift: []Drift{}, Unknown: []string{}}
 	var reads []func()
 	var gatewaysErr error
 	if s.Org == "" {
@@ -158,7 +159,7 @@ func (r reader) read(ctx context.Context, s row.Scope, p row.AnyOrg) (*Overview,
 		}
 		o.Off = append(o.Off, PartIdle+" of "+of+", without idle.for")
 	}
-	slices.SortStableFunc(o.Budgets, func(a, b admin.NearBudget) int { return cmp.Compare(b.Percent, a.Percent) })
+	slices.SortStableFunc(o.Budgets, func(a, b money.NearBudget) int { return cmp.Compare(b.Percent, a.Percent) })
 	return o, nil
 }
 
@@ -179,19 +180,16 @@ func (o *Overview) add(p *orgParts) {
 	o.missed(PartApprovals+" of "+p.org, p.approvalsErr)
 	o.Approvals = append(o.Approvals, p.approvals...)
 	o.missed(PartIdle+" of "+p.org, p.idleErr)
-	if p.idleErr == nil && len(p.idle.Resources) > 0 {
-		var sum float64
-		for _, r := range p.idle.Resources {
-			usd, _ := strconv.ParseFloat(r.PerMonth, 64) // it was written by us
-			sum += usd
+	if p.idleErr == nil {
+		if sum := p.idle.Sum(p.org, ""); sum != nil {
+			o.Idle = append(o.Idle, *sum)
 		}
-		o.Idle = append(o.Idle, admin.IdleMoney{Org: p.org, Resources: len(p.idle.Resources), PerMonth: strconv.FormatFloat(sum, 'f', 2, 64)})
 	}
 	o.missed(PartRefusals+" of "+p.org, p.refusedErr)
 	o.Refused = append(o.Refused, p.refused...)
 }
 
-func (o *Overview) near(org string, l *admin.Ledger) {
+func (o *Overview) near(org string, l *money.Ledger) {
 	for _, b := range l.Scopes {
 		for _, budget := range b.Budgets {
 			n := budget.Near(org, b.Scope)
@@ -202,7 +200,7 @@ func (o *Overview) near(org string, l *admin.Ledger) {
 	}
 }
 
-func (o *Overview) drifted(org string, l *admin.Ledger) {
+func (o *Overview) drifted(org string, l *money.Ledger) {
 	d := Drift{Org: org, Complete: l.Complete}
 	for _, r := range l.Resources {
 		if r.Team+r.Key == "" {

@@ -10,29 +10,30 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/approval/answers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/fleet"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
 )
 
 // books are the ledgers of tests: acme's wants a look, globex has no budgets, and that of away cannot be read.
 type books struct{ ships }
 
-func (books) Show(_ context.Context, org string) (*admin.Ledger, error) {
+func (books) Show(_ context.Context, org string) (*money.Ledger, error) {
 	switch org {
 	case "acme":
-		return &admin.Ledger{
+		return &money.Ledger{
 			Complete: true,
-			Scopes: []admin.Balance{{Scope: "team ops", Budgets: []admin.Budget{
+			Scopes: []money.Balance{{Scope: "team ops", Budgets: []money.Budget{
 				{Name: "per_hour", Limit: "10", Used: "7", Reserved: "1", Left: "2"},
 				{Name: "gpus", Limit: "10", Used: "7", Reserved: "0.9", Left: "2"},
 				{Name: "per_day", Limit: "100", Used: "5", UsedUp: "2026-11-26"},
 				{Name: "pods", Limit: "0", Used: "0"},
 			}}},
-			Resources: []admin.Resource{{ID: "p1"}, {ID: "p2", Team: "ops"}},
-			Holds:     []admin.Hold{{ID: "h1", Open: true}, {ID: "h2"}},
+			Resources: []money.Resource{{ID: "p1"}, {ID: "p2", Team: "ops"}},
+			Holds:     []money.Hold{{ID: "h1", Open: true}, {ID: "h2"}},
 		}, nil
 	case "away":
 		return nil, errors.New("the store is away")
@@ -40,11 +41,11 @@ func (books) Show(_ context.Context, org string) (*admin.Ledger, error) {
 	return nil, row.BadRequestError{Reason: "no budgets"}
 }
 
-func (books) Idle(_ context.Context, org string) (*admin.IdleList, error) {
+func (books) Idle(_ context.Context, org string) (*money.IdleList, error) {
 	if org != "acme" {
 		return nil, row.BadRequestError{Reason: "idle.for is not set"}
 	}
-	return &admin.IdleList{Resources: []admin.IdleResource{{ID: "p1", Idle: admin.Idle{PerMonth: "315.9"}}, {ID: "p2", Idle: admin.Idle{PerMonth: "0.25"}}}}, nil
+	return &money.IdleList{Resources: []money.IdleResource{{ID: "p1", Idle: money.Idle{PerMonth: "315.9"}}, {ID: "p2", Idle: money.Idle{PerMonth: "0.25"}}}}, nil
 }
 
 // ships are the gateways of tests.
@@ -62,9 +63,9 @@ func (s ships) Refused(_ context.Context, org string) ([]decisions.Refused, erro
 }
 
 // Pending returns the requests for approval of tests.
-func (books) Pending(_ context.Context, org string) ([]admin.PendingApproval, error) {
+func (books) Pending(_ context.Context, org string) ([]answers.PendingApproval, error) {
 	if org == "acme" {
-		return []admin.PendingApproval{{Org: org, ID: "ap-1", Key: "ann", Call: "POST /v2/pods"}}, nil
+		return []answers.PendingApproval{{Org: org, ID: "ap-1", Key: "ann", Call: "POST /v2/pods"}}, nil
 	}
 	return nil, nil
 }
@@ -93,14 +94,14 @@ func TestOverview(t *testing.T) {
 	acme := overview.Overview{
 		At:        now,
 		Gateways:  []fleet.Instance{{Instance: "blue", Version: "v1", Revision: "r1"}},
-		Approvals: []admin.PendingApproval{{Org: "acme", ID: "ap-1", Key: "ann", Call: "POST /v2/pods"}},
-		Budgets: []admin.NearBudget{
-			{Org: "acme", Scope: "team ops", Percent: 100, Budget: admin.Budget{Name: "pods", Limit: "0", Used: "0"}},
-			{Org: "acme", Scope: "team ops", Percent: 80, Budget: admin.Budget{Name: "per_hour", Limit: "10", Used: "7", Reserved: "1", Left: "2"}},
-			{Org: "acme", Scope: "team ops", Percent: 5, Budget: admin.Budget{Name: "per_day", Limit: "100", Used: "5", UsedUp: "2026-11-26"}},
+		Approvals: []answers.PendingApproval{{Org: "acme", ID: "ap-1", Key: "ann", Call: "POST /v2/pods"}},
+		Budgets: []money.NearBudget{
+			{Org: "acme", Scope: "team ops", Percent: 100, Budget: money.Budget{Name: "pods", Limit: "0", Used: "0"}},
+			{Org: "acme", Scope: "team ops", Percent: 80, Budget: money.Budget{Name: "per_hour", Limit: "10", Used: "7", Reserved: "1", Left: "2"}},
+			{Org: "acme", Scope: "team ops", Percent: 5, Budget: money.Budget{Name: "per_day", Limit: "100", Used: "5", UsedUp: "2026-11-26"}},
 		},
 		Refused: []decisions.Refused{{Org: "acme", Reason: "limit", Calls: 3, Decision: "d1"}},
-		Idle:    []admin.IdleMoney{{Org: "acme", Resources: 2, PerMonth: "316.15"}},
+		Idle:    []money.IdleMoney{{Org: "acme", Resources: 2, PerMonth: "316.15"}},
 		Drift:   []overview.Drift{{"acme", true, 1, 1}},
 		Unknown: []string{},
 	}
@@ -124,12 +125,12 @@ func TestOverview(t *testing.T) {
 // silent is a ledger and a list of gateways whose store never answers.
 type silent struct{ books }
 
-func (silent) Show(ctx context.Context, _ string) (*admin.Ledger, error) {
+func (silent) Show(ctx context.Context, _ string) (*money.Ledger, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
 
-func (silent) Idle(ctx context.Context, _ string) (*admin.IdleList, error) {
+func (silent) Idle(ctx context.Context, _ string) (*money.IdleList, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -68,66 +67,61 @@ func (c *Calls) Tasks() []tasks.Task {
 	return []tasks.Task{{Name: "legacy notes", Until: tasks.Ended, Run: c.Recorder.Run}}
 }
 
-// Rows reports the callers of the retired interfaces to the admin listener.
-type Rows struct{ c *Calls }
-
-// Rows returns the operators' questions.
-func (c *Calls) Rows() Rows { return Rows{c} }
-
-// Calls implements admin.Legacy.
-func (l Rows) Calls(ctx context.Context, org string) ([]admin.LegacyCall, error) {
+// list returns the legacy calls of an organisation, or of all for "", and the brownouts of a week.
+func (c *Calls) list(ctx context.Context, _ row.Scope, p row.AnyOrg) (none List, err error) {
+	org := string(p.Org)
 	var known []string
-	for _, o := range l.c.Config().Orgs {
+	for _, o := range c.Config().Orgs {
 		known = append(known, o.ID)
 	}
 	if org != "" {
 		if !slices.Contains(known, org) {
-			return nil, row.ErrNoOrg
+			return none, row.ErrNoOrg
 		}
 		known = []string{org}
 	}
 	// Calls that this gateway noted a moment ago are shown too.
-	if err := l.c.Recorder.Flush(ctx); err != nil {
-		return nil, err
+	if err := c.Recorder.Flush(ctx); err != nil {
+		return none, err
 	}
-	calls, refused := []admin.LegacyCall{}, l.Brownouts(org)
+	calls, refused := []Call{}, c.brownouts(org)
 	for _, id := range known {
-		rows, err := l.c.store.Rows(ctx, id)
+		rows, err := c.store.Rows(ctx, id)
 		if err != nil {
-			return nil, fmt.Errorf("legacy calls: %w", err)
+			return none, fmt.Errorf("legacy calls: %w", err)
 		}
 		slices.SortStableFunc(rows, func(a, b usage.Row) int { return cmp.Compare(b.Count, a.Count) })
 		for _, r := range rows {
-			var next *admin.Brownout
-			if i := slices.IndexFunc(refused, func(b admin.Brownout) bool { return b.Org == id && b.Dialect == r.Dialect }); i >= 0 {
+			var next *Brownout
+			if i := slices.IndexFunc(refused, func(b Brownout) bool { return b.Org == id && b.Dialect == r.Dialect }); i >= 0 {
 				next = &refused[i]
 			}
-			calls = append(calls, admin.LegacyCall{
+			calls = append(calls, Call{
 				Refused: next,
 				Org:     id, Key: r.Key, Dialect: r.Dialect, Operation: r.Operation, Agent: r.Agent,
 				Count: r.Count, First: r.First, Last: r.Last, Statuses: r.Statuses,
-				V2: successors(r.Who, l.c.Load().Moves), Became: r.V2, Lost: r.Lost,
+				V2: successors(r.Who, c.Load().Moves), Became: r.V2, Lost: r.Lost,
 			})
 		}
 	}
-	return calls, nil
+	return List{calls, refused}, nil
 }
 
-// Brownouts implements admin.Legacy.
-func (l Rows) Brownouts(org string) []admin.Brownout {
-	now, out := l.c.Now(), []admin.Brownout{}
-	for _, o := range l.c.Config().Orgs {
+// brownouts returns the times in which retired interfaces of an organisation, or of all for "", are refused, from now on for a week.
+func (c *Calls) brownouts(org string) []Brownout {
+	now, out := c.Now(), []Brownout{}
+	for _, o := range c.Config().Orgs {
 		for _, dialect := range brownout.Dialect("").Values() {
 			s := brownout.New(o.Brownouts, brownout.Dialect(dialect))
 			if s == nil || org != "" && o.ID != org {
 				continue
 			}
 			for _, span := range s.Spans(now) {
-				out = append(out, admin.Brownout{Org: o.ID, Dialect: dialect, From: span.From.UTC(), Until: span.Until.UTC(), Now: !span.From.After(now)})
+				out = append(out, Brownout{Org: o.ID, Dialect: dialect, From: span.From.UTC(), Until: span.Until.UTC(), Now: !span.From.After(now)})
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b admin.Brownout) int { return a.From.Compare(b.From) })
+	slices.SortStableFunc(out, func(a, b Brownout) int { return a.From.Compare(b.From) })
 	return out
 }
 

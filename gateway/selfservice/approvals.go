@@ -12,6 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/approval/answers"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -23,13 +24,12 @@ import (
 
 // requests returns the requests for approval that a caller sees, newest first.
 func (s *Service) requests(ctx context.Context, ex *filter.Exchange) ([]approval.Record, error) {
-	answered, err := ask[map[string]any](ctx, s, ex, "GET /admin/approvals", nil)
+	list, err := ask[answers.List](ctx, s, ex, "GET /admin/approvals", nil)
 	if err != nil {
 		return nil, err
 	}
-	list, _ := answered["approvals"].([]approval.Record)
-	out := make([]approval.Record, 0, len(list))
-	for _, r := range list {
+	out := make([]approval.Record, 0, len(list.Approvals))
+	for _, r := range list.Approvals {
 		if sees(ex.Caller, r.Team, r.Key) {
 			r.Claim = ""
 			out = append(out, r)

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 )
 
@@ -72,10 +72,10 @@ func (s *Service) spend(ctx context.Context, ex *filter.Exchange) (any, error) {
 
 // Resource is one of a caller's.
 type Resource struct {
-	admin.Resource
+	money.Resource
 
 	// Idle is absent for a resource that works, or is not looked at.
-	Idle *admin.Idle `json:"idle,omitempty"`
+	Idle *money.Idle `json:"idle,omitempty"`
 }
 
 // resourceList is resources as they are answered. Complete is that of the ledger.
@@ -85,13 +85,13 @@ type resourceList struct {
 }
 
 func (s *Service) resources(ctx context.Context, ex *filter.Exchange) (any, error) {
-	l, err := ask[admin.Ledger](ctx, s, ex, "GET /admin/spend", ex.Query)
+	l, err := ask[money.Ledger](ctx, s, ex, "GET /admin/spend", ex.Query)
 	if err != nil {
 		return nil, err
 	}
 	out := resourceList{l.Complete, []Resource{}}
-	idle := map[string]*admin.Idle{}
-	if list, err := ask[admin.IdleList](ctx, s, ex, "GET /admin/spend/idle", nil); err == nil { // nothing is idle where nothing is looked for
+	idle := map[string]*money.Idle{}
+	if list, err := ask[money.IdleList](ctx, s, ex, "GET /admin/spend/idle", nil); err == nil { // nothing is idle where nothing is looked for
 		for _, r := range list.Resources {
 			idle[r.ID] = &r.Idle
 		}

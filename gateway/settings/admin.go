@@ -25,14 +25,8 @@ type AdminAccount struct {
 // MaxAdminName bounds the name of an admin, in bytes.
 const MaxAdminName = 64
 
-// Names in the audit log that are no admin's own.
-const (
-	SharedAdmin = "admin"           // who has the shared token
-	OpenAdmin   = "unauthenticated" // where the listener requires none
-)
-
 // reserved are the names that the audit log gives to others.
-var reserved = []string{SharedAdmin, OpenAdmin, "gateway", "link"} //nolint:gochecknoglobals // read only
+var reserved = []string{row.SharedAdmin, row.OpenAdmin, "gateway", "link"} //nolint:gochecknoglobals // read only
 
 // Validate reports every fault, each with its path below the account.
 func (a *AdminAccount) Validate() error {

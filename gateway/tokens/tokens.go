@@ -15,7 +15,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/cas"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
@@ -43,12 +42,12 @@ const (
 // and is written back to a store that has lost it.
 type Tokens struct {
 	deps  Deps
-	store *cas.Store[admin.RevokedToken]
+	store *cas.Store[RevokedToken]
 
 	mu      sync.Mutex // held while the store is asked; guards what follows
 	read    bool       // whether the store ever was
 	version string
-	known   map[string]admin.RevokedToken // by id
+	known   map[string]RevokedToken // by id
 }
 
 // Deps are the dependencies of Tokens. All are required.
@@ -63,14 +62,14 @@ type Deps struct {
 
 // New returns tokens that are kept below a prefix.
 func New(prefix settings.Prefix, deps Deps) *Tokens {
-	return &Tokens{deps: deps, store: cas.New[admin.RevokedToken](deps.Redis, prefix.Tokens()), known: make(map[string]admin.RevokedToken)}
+	return &Tokens{deps: deps, store: cas.New[RevokedToken](deps.Redis, prefix.Tokens()), known: make(map[string]RevokedToken)}
 }
 
 // Issuers returns the keys of issuers, which refuse revoked tokens.
 func (t *Tokens) Issuers() *oidc.Keys { return t.deps.Issuers }
 
 // revokedID is the id of a revocation: of each token and each subject there is one.
-func revokedID(r *admin.RevokedToken) string {
+func revokedID(r *RevokedToken) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{r.Issuer, r.Token, r.Subject}, "\x00")))
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:]))
 }
@@ -95,7 +94,7 @@ func (t *Tokens) load(ctx context.Context, version string) (changed bool, err er
 	if err != nil {
 		return false, err
 	}
-	next := make(map[string]admin.RevokedToken, len(entries))
+	next := make(map[string]RevokedToken, len(entries))
 	for _, e := range entries {
 		next[e.ID] = *e.Record
 	}
@@ -111,14 +110,14 @@ func (t *Tokens) load(ctx context.Context, version string) (changed bool, err er
 	}
 	changed = !maps.Equal(t.known, next)
 	t.known, t.version, t.read = next, version, true
-	t.deps.Issuers.Revoke(t.list())
+	t.deps.Issuers.Revoke(t.revocations())
 	return changed, nil
 }
 
 // write stores a revocation, in the place of an earlier one.
-func (t *Tokens) write(ctx context.Context, next admin.RevokedToken) error {
+func (t *Tokens) write(ctx context.Context, next RevokedToken) error {
 	id := revokedID(&next)
-	w := cas.Write[admin.RevokedToken]{
+	w := cas.Write[RevokedToken]{
 		Record: &next, TTL: max(next.Until.Sub(t.deps.Now()), time.Second), Version: true, In: []cas.Index{{Name: allTokens, Most: maxRevoked}},
 	}
 	for {
@@ -137,7 +136,7 @@ func (t *Tokens) write(ctx context.Context, next admin.RevokedToken) error {
 }
 
 // add revokes, here at once.
-func (t *Tokens) add(ctx context.Context, next admin.RevokedToken) error {
+func (t *Tokens) add(ctx context.Context, next RevokedToken) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.write(ctx, next); err != nil {
@@ -146,12 +145,12 @@ func (t *Tokens) add(ctx context.Context, next admin.RevokedToken) error {
 	t.known = maps.Clone(t.known)
 	t.known[revokedID(&next)] = next
 	t.version = changedHere
-	t.deps.Issuers.Revoke(t.list())
+	t.deps.Issuers.Revoke(t.revocations())
 	return nil
 }
 
-// list has the revocations, as the verifiers want them. mu is held.
-func (t *Tokens) list() []oidc.Revocation {
+// revocations returns the revocations for verifiers. The caller holds mu.
+func (t *Tokens) revocations() []oidc.Revocation {
 	list := make([]oidc.Revocation, 0, len(t.known))
 	for _, r := range t.known {
 		list = append(list, oidc.Revocation{Issuer: r.Issuer, Token: r.Token, Subject: r.Subject, At: r.At})
@@ -195,49 +194,46 @@ func (t *Tokens) issuer(name string) (oidc.Config, error) {
 	}).WithDefaults(), nil
 }
 
-// Rows is the tokens of issuers as the admin listener knows them.
-type Rows struct{ t *Tokens }
-
-// Rows returns the operators' questions.
-func (t *Tokens) Rows() Rows { return Rows{t} }
-
-// Revoked implements admin.Tokens.
-func (a Rows) Revoked(ctx context.Context) ([]admin.RevokedToken, error) {
-	if err := a.t.Refresh(ctx); err != nil {
-		return nil, err
+// list returns the revoked tokens, the oldest first.
+func (t *Tokens) list(ctx context.Context, _ row.Scope, _ row.None) (List, error) {
+	if err := t.Refresh(ctx); err != nil {
+		return List{}, err
 	}
-	a.t.mu.Lock()
-	defer a.t.mu.Unlock()
-	now := a.t.deps.Now()
-	list := slices.Collect(maps.Values(a.t.known))
-	list = slices.DeleteFunc(list, func(t admin.RevokedToken) bool { return !t.Until.After(now) })
-	slices.SortFunc(list, func(a, b admin.RevokedToken) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.deps.Now()
+	list := slices.Collect(maps.Values(t.known))
+	list = slices.DeleteFunc(list, func(t RevokedToken) bool { return !t.Until.After(now) })
+	slices.SortFunc(list, func(a, b RevokedToken) int {
 		return cmp.Or(a.At.Compare(b.At), strings.Compare(a.Issuer+a.Token+a.Subject, b.Issuer+b.Token+b.Subject))
 	})
-	return list, nil
+	return List{list}, nil
 }
 
-// Revoke implements admin.Tokens.
-func (a Rows) Revoke(ctx context.Context, issuer, token, subject, by string) (admin.RevokedToken, error) {
-	if (token == "") == (subject == "") || len(token) > maxClaim || len(subject) > maxClaim {
-		return admin.RevokedToken{}, row.BadRequestError{Reason: "name either a token by its jti or a subject, of at most 512 bytes"}
+// revoke revokes the token of an issuer that has a jti, or all tokens that a subject was issued until now.
+func (t *Tokens) revoke(ctx context.Context, s row.Scope, p revoking) (RevokedToken, error) {
+	if (p.ID == "") == (p.Subject == "") {
+		return RevokedToken{}, row.Bad("id", "name either a token by its id or a subject")
 	}
-	c, err := a.t.issuer(issuer)
+	if len(p.ID) > maxClaim || len(p.Subject) > maxClaim {
+		return RevokedToken{}, row.BadRequestError{Reason: "name either a token by its jti or a subject, of at most 512 bytes"}
+	}
+	c, err := t.issuer(p.Issuer)
 	if err != nil {
-		return admin.RevokedToken{}, err
+		return RevokedToken{}, err
 	}
-	if err := a.t.Refresh(ctx); err != nil {
-		return admin.RevokedToken{}, err
+	if err := t.Refresh(ctx); err != nil {
+		return RevokedToken{}, err
 	}
-	now := a.t.deps.Now().UTC().Truncate(time.Second)
-	next := admin.RevokedToken{Issuer: c.URL, Token: token, Subject: subject, At: now, By: by, Until: now.Add(max(memory, c.Lasts()))}
-	err = a.t.add(ctx, next)
+	now := t.deps.Now().UTC().Truncate(time.Second)
+	next := RevokedToken{Issuer: c.URL, Token: p.ID, Subject: p.Subject, At: now, By: s.Author(), Until: now.Add(max(memory, c.Lasts()))}
+	err = t.add(ctx, next)
 	if errors.Is(err, cas.ErrFull) {
 		return next, row.RefusedError{Status: http.StatusConflict, Reason: "10000 revocations are kept, as many as there may be: revoke by subject, or take the issuer out of the configuration"}
 	}
 	if err != nil {
 		return next, err
 	}
-	a.t.deps.Streams.Recheck()
+	t.deps.Streams.Recheck()
 	return next, nil
 }

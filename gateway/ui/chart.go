@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
 // Measures of a chart, in units of its own.
@@ -53,7 +53,7 @@ type box struct {
 }
 
 // newChart draws costs. The groups are sorted, the dearest first.
-func newChart(costs *admin.Costs, by string, groups []sum) chart {
+func newChart(costs *money.Costs, by string, groups []sum) chart {
 	c := chart{Width: chartWidth, Height: chartHeight}
 	series := make(map[string]int, len(groups))
 	for i, g := range groups {
@@ -86,7 +86,7 @@ func newChart(costs *admin.Costs, by string, groups []sum) chart {
 }
 
 // compare adds the time before, if it has as many buckets.
-func (c *chart) compare(before *admin.Costs) {
+func (c *chart) compare(before *money.Costs) {
 	sums := make(map[string]float64)
 	for i := range before.Rows {
 		sums[labelOf(&before.Rows[i])] += decimal(before.Rows[i].USD)
@@ -164,13 +164,13 @@ const maxColumns = 366
 
 // bucketsOf returns an empty cell for each bucket of costs. Those without any costs are among them where buckets have one length and there
 // are not too many.
-func bucketsOf(costs *admin.Costs) (cells []cell) {
+func bucketsOf(costs *money.Costs) (cells []cell) {
 	length := time.Duration(0)
 	if len(costs.Rows) > 0 {
 		length = costs.Rows[0].End.Sub(costs.Rows[0].Start)
 	}
 	known := make(map[string]bool)
-	add := func(r *admin.Cost) {
+	add := func(r *money.Cost) {
 		if label := labelOf(r); !known[label] {
 			known[label] = true
 			cells = append(cells, cell{label: label})
@@ -180,7 +180,7 @@ func bucketsOf(costs *admin.Costs) (cells []cell) {
 		if n := int(costs.To.Sub(costs.From) / length); n > 0 && n <= maxColumns {
 			for i := range n {
 				start := costs.From.Add(time.Duration(i) * length)
-				add(&admin.Cost{Start: start, End: start.Add(length)})
+				add(&money.Cost{Start: start, End: start.Add(length)})
 			}
 		}
 	}
@@ -198,7 +198,7 @@ func total(list []float64) (sum float64) {
 }
 
 // labelOf names a bucket: a day, or an hour of it.
-func labelOf(c *admin.Cost) string {
+func labelOf(c *money.Cost) string {
 	start := c.Start.UTC()
 	if c.End.Sub(c.Start) == time.Hour {
 		return start.Format("2006-01-02 15:04")
@@ -225,7 +225,7 @@ type gauge struct {
 }
 
 // newGauge draws a budget.
-func newGauge(b admin.Budget) gauge {
+func newGauge(b money.Budget) gauge {
 	limit := cmp.Or(decimal(b.Limit), 1)
 	used := min(100, 100*decimal(b.Used)/limit)
 	reserved := min(100-used, 100*decimal(b.Reserved)/limit)

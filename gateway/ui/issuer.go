@@ -68,7 +68,7 @@ func (c *Console) unseal(r *http.Request) (login underWay, err error) {
 // client returns the client of an issuer by its name, and false if nobody logs in there.
 func (c *Console) client(issuer string) (oidc.Client, bool) {
 	logins := c.people.logins()
-	i := slices.IndexFunc(logins, func(l admin.Login) bool { return l.ID == issuer })
+	i := slices.IndexFunc(logins, func(l oidc.Login) bool { return l.ID == issuer })
 	if i < 0 {
 		return oidc.Client{}, false
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/oidc"
 )
 
 // Paths are below that of the console.
@@ -26,7 +27,7 @@ const (
 // loginData is the data of the login page: the page to go on to, the issuers where people log in, and what else they paste.
 type loginData struct {
 	Next   string
-	Logins []admin.Login
+	Logins []oidc.Login
 	Asks   string
 }
 

@@ -17,17 +17,23 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/approval/answers"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/engines"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/fleet"
 	"github.com/tollgate-dev/tollgate/gateway/limits"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
 	"github.com/tollgate-dev/tollgate/gateway/questions"
+	"github.com/tollgate-dev/tollgate/gateway/retired"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
+	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
 // hostile is markup that would run in an element, in an attribute with any quotes or without, and in a template.
@@ -130,24 +136,24 @@ func TestHostileNames(t *testing.T) {
 	orgs := []row.Tenant{{ID: hostile, Teams: []string{hostile}, Policies: []string{hostile}}, {ID: "acme"}}
 	guard := &admin.Guard{Admins: func() *admin.Directory { return directory.Over(orgs) }, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
 	c := New(guard, adminRows(), nil)
-	costs := part[admin.Costs]{Is: filled[admin.Costs]().(admin.Costs)}
+	costs := part[money.Costs]{Is: filled[money.Costs]().(money.Costs)}
 	costs.Is.Rows[0].USD, costs.Is.Rows[1].USD = "2", "1"
 	sums := groups(&costs.Is, &costs.Is, "team,label:x")
 	held := of[explain.Audit]()
-	keys := filled[admin.KeyList]().(admin.KeyList)
+	keys := filled[callers.List]().(callers.List)
 	keys.Keys[0].Revoked = time.Time{}
-	told, ends := of[admin.AlertList](), of[admin.ExceptionList]()
+	told, ends := of[alerts.AlertList](), of[alerts.ExceptionList]()
 	config := configData{InForce: filled[revisions.InForce]().(revisions.InForce), File: of[revisions.ConfigDiff](), Before: of[revisions.ConfigDiff](), Revisions: filled[[]revisions.Revision]().([]revisions.Revision)}
 	config.Before.Is.Fault = ""
 	requests := filled[[]approval.Record]().([]approval.Record)
 	requests[0].State, requests[1].State = approval.Pending, approval.Granted
-	ledger := of[admin.Ledger]()
-	resources := resourceData{Ledger: ledger, Shown: excerpt[admin.Resource]{Rows: ledger.Is.Resources, Before: hostile, After: hostile}, Holds: excerpt[admin.Hold]{Rows: ledger.Is.Holds}, Idle: of[admin.IdleList](), idle: map[string]admin.IdleResource{hostile: filled[admin.IdleResource]().(admin.IdleResource)}}
+	ledger := of[money.Ledger]()
+	resources := resourceData{Ledger: ledger, Shown: excerpt[money.Resource]{Rows: ledger.Is.Resources, Before: hostile, After: hostile}, Holds: excerpt[money.Hold]{Rows: ledger.Is.Holds}, Idle: of[money.IdleList](), idle: map[string]money.IdleResource{hostile: filled[money.IdleResource]().(money.IdleResource)}}
 	dry := filled[dryRun]().(dryRun)
 	shown := map[string]any{
-		"now":           nowData{Overview: of[overview.Overview](), Ledger: ledger, Dearest: costs, Forecasts: of[admin.Forecasts](), Refused: of[decisions.List](), Alerts: told, Exceptions: ends},
+		"now":           nowData{Overview: of[overview.Overview](), Ledger: ledger, Dearest: costs, Forecasts: of[money.Forecasts](), Refused: of[decisions.List](), Alerts: told, Exceptions: ends},
 		"alerts":        alertData{told.Is, ends},
-		"spend":         spendData{Costs: costs, Before: costs, Forecasts: of[admin.Forecasts](), Groups: sums, Shown: excerpt[sum]{Rows: sums}, Chart: newChart(&costs.Is, "team,label:x", sums), By: hostile, Bucket: hostile, CSV: "/ui/spend.csv?" + hostile},
+		"spend":         spendData{Costs: costs, Before: costs, Forecasts: of[money.Forecasts](), Groups: sums, Shown: excerpt[sum]{Rows: sums}, Chart: newChart(&costs.Is, "team,label:x", sums), By: hostile, Bucket: hostile, CSV: "/ui/spend.csv?" + hostile},
 		"resources":     resources,
 		"decisions":     filled[decisionData](),
 		"decision":      filled[explain.Report](),
@@ -160,7 +166,7 @@ func TestHostileNames(t *testing.T) {
 		"playground":    filled[playground](),
 		"configuration": config,
 		"audit":         filled[audit.Page](),
-		"legacy":        legacyData{excerpt[admin.LegacyCall]{Rows: filled[[]admin.LegacyCall]().([]admin.LegacyCall)}, filled[[]admin.Brownout]().([]admin.Brownout)},
+		"legacy":        legacyData{excerpt[retired.Call]{Rows: filled[[]retired.Call]().([]retired.Call)}, filled[[]retired.Brownout]().([]retired.Brownout)},
 		"fleet":         filled[fleetData](),
 		"login":         filled[loginData](),
 		"fault":         nil,
@@ -207,12 +213,12 @@ func TestHostileNames(t *testing.T) {
 
 // adminRows returns rows that can be read. Requests for approval can be asked, too: each page counts them.
 func adminRows() []row.Row {
-	rows := admin.Deps{Shapes: admin.Shapes{Approval: approval.Record{}}, Features: slices.Concat(
-		overview.Rows(nil), (*fleet.Fleet)(nil).Rows(), limits.Limits{}.Rows(), (*decisions.Decisions)(nil).Rows(), (*questions.Questions)(nil).Rows(),
+	rows := admin.Deps{Features: slices.Concat(
+		overview.Rows(nil), (*fleet.Fleet)(nil).Rows(), limits.Limits{}.Rows(), (*money.Money)(nil).Rows(), (*alerts.Alerts)(nil).Rows(), alerts.Reports{}.Rows(), answers.Answers{}.Rows(), callers.Operators{}.Rows(), (*retired.Calls)(nil).Rows(), (*xds.Server)(nil).Rows(), (*decisions.Decisions)(nil).Rows(), (*questions.Questions)(nil).Rows(),
 		engines.Drafts{}.Rows(), (*audit.Log)(nil).Rows(), (*revisions.Revisions)(nil).Rows(),
 	)}.Rows()
 	i := slices.IndexFunc(rows, func(r row.Row) bool { return r.Pattern == approvalList })
-	rows[i].Ask = row.Do(func(context.Context, row.Scope, row.Scoped) (map[string]any, error) { return nil, nil })
+	rows[i].Ask = row.Do(func(context.Context, row.Scope, row.Scoped) (answers.List, error) { return answers.List{}, nil })
 	return rows
 }
 
@@ -263,12 +269,12 @@ func TestLongListsAreCut(t *testing.T) {
 func TestCharts(t *testing.T) {
 	t.Parallel()
 	day := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
-	costs := &admin.Costs{}
+	costs := &money.Costs{}
 	for i := range 10 {
-		costs.Rows = append(costs.Rows, admin.Cost{Start: day.AddDate(0, 0, i%2), End: day.AddDate(0, 0, i%2+1), Team: string(rune('a' + i)), USD: "1"})
+		costs.Rows = append(costs.Rows, money.Cost{Start: day.AddDate(0, 0, i%2), End: day.AddDate(0, 0, i%2+1), Team: string(rune('a' + i)), USD: "1"})
 	}
 	costs.Rows[0].USD = "5.5"
-	earlier := &admin.Costs{From: day.AddDate(0, 0, -2), To: day, Rows: []admin.Cost{
+	earlier := &money.Costs{From: day.AddDate(0, 0, -2), To: day, Rows: []money.Cost{
 		{Start: day.AddDate(0, 0, -1), End: day, Team: "a", USD: "19"}, {Start: day.AddDate(0, 0, -1), End: day, Team: "gone", USD: "1"},
 	}}
 	sums := groups(costs, earlier, "team")
@@ -293,17 +299,17 @@ func TestCharts(t *testing.T) {
 	if f := c.Forecast; f == nil || f.Y != "50.0" || f.Height != "100.0" || f.Title != "2026-11-02, more by the forecast: 10.00 USD" {
 		t.Errorf("with the forecast: %+v", f)
 	}
-	c.compare(&admin.Costs{Rows: costs.Rows[:1]})
+	c.compare(&money.Costs{Rows: costs.Rows[:1]})
 	if c.Columns[1].Before != 20 {
 		t.Error("a time of another length is compared")
 	}
 	for _, g := range []struct {
-		budget admin.Budget
+		budget money.Budget
 		want   gauge
 	}{
-		{admin.Budget{Limit: "10", Used: "5", Reserved: "1"}, gauge{"50.0", "10.0", "50.0", 60, "fine", "5 used and 1 reserved of 10"}},
-		{admin.Budget{Limit: "10", Used: "8", Reserved: "0"}, gauge{"80.0", "0.0", "80.0", 80, "near", "8 used and 0 reserved of 10"}},
-		{admin.Budget{Limit: "10", Used: "20", Reserved: "5"}, gauge{"100.0", "0.0", "100.0", 250, "full", "20 used and 5 reserved of 10"}},
+		{money.Budget{Limit: "10", Used: "5", Reserved: "1"}, gauge{"50.0", "10.0", "50.0", 60, "fine", "5 used and 1 reserved of 10"}},
+		{money.Budget{Limit: "10", Used: "8", Reserved: "0"}, gauge{"80.0", "0.0", "80.0", 80, "near", "8 used and 0 reserved of 10"}},
+		{money.Budget{Limit: "10", Used: "20", Reserved: "5"}, gauge{"100.0", "0.0", "100.0", 250, "full", "20 used and 5 reserved of 10"}},
 	} {
 		if got := newGauge(g.budget); got != g.want {
 			t.Errorf("%+v: %+v, want %+v", g.budget, got, g.want)

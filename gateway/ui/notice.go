@@ -9,8 +9,8 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
 // noticeTime is how long a notice waits for the next page.
@@ -79,16 +79,16 @@ func outcome(action string, form url.Values, answer any) string {
 	case "spend/holds/release":
 		return "Reservation " + id + " is released."
 	case "spend/keep", "resources/keep":
-		if kept, err := as[admin.Kept](answer); err == nil && kept.Until != nil {
+		if kept, err := as[money.Kept](answer); err == nil && kept.Until != nil {
 			return id + " is left alone until " + moment(kept.Until) + "."
 		}
 		return id + " is left alone."
 	case "spend/adopt":
-		if adopted, err := as[admin.Adopted](answer); err == nil {
+		if adopted, err := as[money.Adopted](answer); err == nil {
 			return fmt.Sprintf("%s belongs to %s. Before, it belonged to %s.", id, adopted.Owner, adopted.Was)
 		}
 	case "spend/reconcile":
-		if r, err := as[admin.Reconciled](answer); err == nil {
+		if r, err := as[money.Reconciled](answer); err == nil {
 			return fmt.Sprintf("The ledger was compared with the platform: %d resources, %d adopted, %d removed, %d changed.", r.Resources, r.Adopted, r.Removed, r.Changed)
 		}
 	case "approvals/grant", "approvals/deny":

@@ -10,15 +10,19 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
-	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/alerts"
+	"github.com/tollgate-dev/tollgate/gateway/approval/answers"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/fleet"
 	"github.com/tollgate-dev/tollgate/gateway/limits"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
+	"github.com/tollgate-dev/tollgate/gateway/retired"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
+	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
 // page is one page of a console.
@@ -53,7 +57,7 @@ func pages() []*page {
 		{name: "decisions", title: "Decisions", asks: decisionList, nav: true, load: loadDecisions},
 		{name: "decision", title: "Decision", at: "decisions/{id}", under: "decisions", asks: "GET /admin/decisions/{id}", load: decision},
 		{name: "explain", title: "Dry run", asks: explainRow, nav: true, load: blank},
-		{name: "alerts", title: "Alerts", asks: alertRow, nav: true, load: alerts},
+		{name: "alerts", title: "Alerts", asks: alertRow, nav: true, load: loadAlerts},
 		{name: "approvals", title: "Approvals", asks: approvalList, nav: true, load: approvals},
 		{name: "keys", title: "Keys", asks: keyRow, nav: true, load: keys},
 		{name: "limits", title: "Limits", asks: "GET /admin/limits", nav: true, load: quotas},
@@ -109,14 +113,14 @@ func (c *Console) show(v *visit, p *page) {
 // nowData is the data of the page Now.
 type nowData struct {
 	Overview part[overview.Overview]
-	Ledger   part[admin.Ledger]
+	Ledger   part[money.Ledger]
 	// Dearest are the greatest costs of seven days.
-	Dearest   part[admin.Costs]
-	Forecasts part[admin.Forecasts]
+	Dearest   part[money.Costs]
+	Forecasts part[money.Forecasts]
 	// Refused are refusals of the last hour, Alerts those of the last week, and Exceptions those that end in the next one.
 	Refused    part[decisions.List]
-	Alerts     part[admin.AlertList]
-	Exceptions part[admin.ExceptionList]
+	Alerts     part[alerts.AlertList]
+	Exceptions part[alerts.ExceptionList]
 }
 
 // Knows reports whether a part of the overview was read.
@@ -124,17 +128,17 @@ func (d nowData) Knows(part string) bool { return d.Overview.OK() && d.Overview.
 
 // alertData is the data of the page of alerts.
 type alertData struct {
-	admin.AlertList
+	alerts.AlertList
 
-	Exceptions part[admin.ExceptionList]
+	Exceptions part[alerts.ExceptionList]
 }
 
-func alerts(v *visit) (any, int, string) {
-	var list part[admin.AlertList]
-	var exceptions part[admin.ExceptionList]
+func loadAlerts(v *visit) (any, int, string) {
+	var list part[alerts.AlertList]
+	var exceptions part[alerts.ExceptionList]
 	together(
-		func() { list = ask[admin.AlertList](v, alertRow, v.query(alertRow)) },
-		func() { exceptions = ask[admin.ExceptionList](v, exceptionRow, url.Values{"limit": {"1000"}}) },
+		func() { list = ask[alerts.AlertList](v, alertRow, v.query(alertRow)) },
+		func() { exceptions = ask[alerts.ExceptionList](v, exceptionRow, url.Values{"limit": {"1000"}}) },
 	)
 	return alertData{list.Is, exceptions}, list.Status, list.Fault
 }
@@ -149,41 +153,41 @@ func now(v *visit) (any, int, string) {
 	week := v.now().UTC().AddDate(0, 0, -7).Format(time.DateOnly)
 	together(
 		func() { d.Overview = ask[overview.Overview](v, overviewRow, nil) },
-		func() { d.Ledger = ask[admin.Ledger](v, ledger, nil) },
-		func() { d.Forecasts = ask[admin.Forecasts](v, "GET /admin/spend/forecast", nil) },
+		func() { d.Ledger = ask[money.Ledger](v, ledger, nil) },
+		func() { d.Forecasts = ask[money.Forecasts](v, "GET /admin/spend/forecast", nil) },
 		func() {
 			d.Refused = ask[decisions.List](v, decisionList, url.Values{"refused": {"true"}, "since": {"1h"}, "limit": {"20"}})
 		},
-		func() { d.Alerts = ask[admin.AlertList](v, alertRow, url.Values{"since": {"7d"}, "limit": {"10"}}) },
+		func() { d.Alerts = ask[alerts.AlertList](v, alertRow, url.Values{"since": {"7d"}, "limit": {"10"}}) },
 		func() {
-			d.Exceptions = ask[admin.ExceptionList](v, exceptionRow, url.Values{"within": {"7d"}, "limit": {"10"}})
+			d.Exceptions = ask[alerts.ExceptionList](v, exceptionRow, url.Values{"within": {"7d"}, "limit": {"10"}})
 		},
 		func() {
-			d.Dearest = ask[admin.Costs](v, history, url.Values{"by": {"resource,team"}, "bucket": {"total"}, "limit": {"10"}, "from": {week}})
+			d.Dearest = ask[money.Costs](v, history, url.Values{"by": {"resource,team"}, "bucket": {"total"}, "limit": {"10"}, "from": {week}})
 		},
 	)
-	d.Ledger.Is.Scopes = withoutKeys(d.Ledger.Is.Scopes, func(b *admin.Balance) string { return b.Scope })
-	d.Forecasts.Is.Scopes = withoutKeys(d.Forecasts.Is.Scopes, func(f *admin.Forecast) string { return f.Scope })
+	d.Ledger.Is.Scopes = withoutKeys(d.Ledger.Is.Scopes, func(b *money.Balance) string { return b.Scope })
+	d.Forecasts.Is.Scopes = withoutKeys(d.Forecasts.Is.Scopes, func(f *money.Forecast) string { return f.Scope })
 	return d, d.Overview.Status, d.Overview.Fault
 }
 
 // resourceData is the data of the page of resources.
 type resourceData struct {
-	Ledger part[admin.Ledger]
-	Shown  excerpt[admin.Resource]
-	Holds  excerpt[admin.Hold]
-	Idle   part[admin.IdleList]
-	idle   map[string]admin.IdleResource
+	Ledger part[money.Ledger]
+	Shown  excerpt[money.Resource]
+	Holds  excerpt[money.Hold]
+	Idle   part[money.IdleList]
+	idle   map[string]money.IdleResource
 }
 
 // IdleOf returns the details of an idle resource, with an empty ID for a resource that works.
-func (d resourceData) IdleOf(id string) admin.IdleResource { return d.idle[id] }
+func (d resourceData) IdleOf(id string) money.IdleResource { return d.idle[id] }
 
 func resources(v *visit) (any, int, string) {
-	d := resourceData{idle: map[string]admin.IdleResource{}}
+	d := resourceData{idle: map[string]money.IdleResource{}}
 	together(
-		func() { d.Ledger = ask[admin.Ledger](v, ledger, v.query(ledger)) },
-		func() { d.Idle = ask[admin.IdleList](v, idle, nil) },
+		func() { d.Ledger = ask[money.Ledger](v, ledger, v.query(ledger)) },
+		func() { d.Idle = ask[money.IdleList](v, idle, nil) },
 	)
 	for _, r := range d.Idle.Is.Resources {
 		d.idle[r.ID] = r
@@ -217,13 +221,12 @@ func decision(v *visit) (any, int, string) {
 }
 
 func approvals(v *visit) (any, int, string) {
-	list := ask[map[string]any](v, approvalList, nil)
-	requests, _ := list.Is["approvals"].([]approval.Record)
-	return cut(v, requests), list.Status, list.Fault
+	list := ask[answers.List](v, approvalList, nil)
+	return cut(v, list.Is.Approvals), list.Status, list.Fault
 }
 
 func keys(v *visit) (any, int, string) {
-	list := ask[admin.KeyList](v, keyRow, v.query(keyRow))
+	list := ask[callers.List](v, keyRow, v.query(keyRow))
 	return list.Is, list.Status, list.Fault
 }
 
@@ -267,13 +270,13 @@ func configuration(v *visit) (any, int, string) {
 
 // legacyData is the data of the page of legacy callers.
 type legacyData struct {
-	excerpt[admin.LegacyCall]
+	excerpt[retired.Call]
 
-	Brownouts []admin.Brownout
+	Brownouts []retired.Brownout
 }
 
 func legacy(v *visit) (any, int, string) {
-	list := ask[admin.LegacyList](v, "GET /admin/legacy", nil)
+	list := ask[retired.List](v, "GET /admin/legacy", nil)
 	return legacyData{cut(v, list.Is.Calls), list.Is.Brownouts}, list.Status, list.Fault
 }
 
@@ -281,7 +284,7 @@ func legacy(v *visit) (any, int, string) {
 type fleetData struct {
 	Overview part[overview.Overview]
 	Status   part[fleet.Report]
-	Envoys   part[admin.EnvoyList]
+	Envoys   part[xds.Status]
 }
 
 func loadFleet(v *visit) (any, int, string) {
@@ -289,7 +292,7 @@ func loadFleet(v *visit) (any, int, string) {
 	together(
 		func() { d.Overview = ask[overview.Overview](v, overviewRow, nil) },
 		func() { d.Status = ask[fleet.Report](v, "GET /admin/status", nil) },
-		func() { d.Envoys = ask[admin.EnvoyList](v, "GET /admin/envoy", nil) },
+		func() { d.Envoys = ask[xds.Status](v, "GET /admin/envoy", nil) },
 	)
 	if !d.Status.OK() {
 		return nil, d.Status.Status, d.Status.Fault

@@ -11,15 +11,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
 // spendData is the data of the page of spend.
 type spendData struct {
-	Costs part[admin.Costs]
+	Costs part[money.Costs]
 	// Before are the costs of the time of the same length before, by the same groups and buckets.
-	Before    part[admin.Costs]
-	Forecasts part[admin.Forecasts]
+	Before    part[money.Costs]
+	Forecasts part[money.Forecasts]
 	Chart     chart
 	// Groups are the sums of the groups, the dearest first.
 	Groups []sum
@@ -70,7 +71,7 @@ func grouping(v *visit) url.Values {
 
 func spend(v *visit) (any, int, string) {
 	q := grouping(v)
-	d := spendData{Costs: ask[admin.Costs](v, history, q), By: q.Get("by"), Bucket: cmp.Or(q.Get("bucket"), "day")}
+	d := spendData{Costs: ask[money.Costs](v, history, q), By: q.Get("by"), Bucket: cmp.Or(q.Get("bucket"), "day")}
 	csv := v.r.URL.Query()
 	csv.Set("org", v.org)
 	d.CSV = "/ui/spend.csv?" + csv.Encode()
@@ -83,21 +84,21 @@ func spend(v *visit) (any, int, string) {
 	before.Set("from", from.Add(from.Sub(to)).Format(time.RFC3339))
 	before.Set("to", from.Format(time.RFC3339))
 	together(
-		func() { d.Before = ask[admin.Costs](v, history, before) },
-		func() { d.Forecasts = ask[admin.Forecasts](v, "GET /admin/spend/forecast", nil) },
+		func() { d.Before = ask[money.Costs](v, history, before) },
+		func() { d.Forecasts = ask[money.Forecasts](v, "GET /admin/spend/forecast", nil) },
 	)
 	d.Groups = groups(&d.Costs.Is, &d.Before.Is, d.By)
 	d.Shown = cut(v, d.Groups)
 	d.Chart = newChart(&d.Costs.Is, d.By, d.Groups)
 	d.Chart.compare(&d.Before.Is)
 	d.Chart.forecast(expected(v, q, d.Bucket, d.Forecasts.Is.Scopes))
-	d.Forecasts.Is.Scopes = withoutKeys(d.Forecasts.Is.Scopes, func(f *admin.Forecast) string { return f.Scope })
+	d.Forecasts.Is.Scopes = withoutKeys(d.Forecasts.Is.Scopes, func(f *money.Forecast) string { return f.Scope })
 	return d, 0, ""
 }
 
 // expected returns the bucket under way and its likely total, in USD, of the costs that a query selects; "" where no forecast is
 // made of those.
-func expected(v *visit, q url.Values, bucket string, scopes []admin.Forecast) (label string, usd float64) {
+func expected(v *visit, q url.Values, bucket string, scopes []money.Forecast) (label string, usd float64) {
 	scope, filters := "organisation", 0
 	for _, name := range []string{"team", "key", "kind", "resource", "gpu", "dc", "label"} {
 		filters += len(q[name])
@@ -121,9 +122,9 @@ func expected(v *visit, q url.Values, bucket string, scopes []admin.Forecast) (l
 }
 
 // groups adds the costs of each group up, and those of the time before. The dearest come first.
-func groups(costs, before *admin.Costs, by string) []sum {
+func groups(costs, before *money.Costs, by string) []sum {
 	totals := make(map[string]*sum)
-	of := func(c *admin.Cost) *sum {
+	of := func(c *money.Cost) *sum {
 		name := groupOf(c, by)
 		if totals[name] == nil {
 			totals[name] = &sum{Name: name}
@@ -151,7 +152,7 @@ func groups(costs, before *admin.Costs, by string) []sum {
 }
 
 // groupOf returns the name of the group of some costs.
-func groupOf(c *admin.Cost, by string) string {
+func groupOf(c *money.Cost, by string) string {
 	var names []string
 	for dimension := range strings.SplitSeq(by, ",") {
 		names = append(names, cmp.Or(dimensionOf(c, dimension), "without "+strings.TrimPrefix(dimension, "label:")))
@@ -159,7 +160,7 @@ func groupOf(c *admin.Cost, by string) string {
 	return strings.Join(names, ", ")
 }
 
-func dimensionOf(c *admin.Cost, dimension string) string {
+func dimensionOf(c *money.Cost, dimension string) string {
 	if label, ok := strings.CutPrefix(dimension, "label:"); ok {
 		return c.Labels[label]
 	}
@@ -183,7 +184,7 @@ func dimensionOf(c *admin.Cost, dimension string) string {
 // spendCSV serves the costs of the page as CSV.
 func (c *Console) spendCSV(v *visit) {
 	q := grouping(v)
-	costs := ask[admin.Costs](v, history, q)
+	costs := ask[money.Costs](v, history, q)
 	if !costs.OK() {
 		v.fail(costs.Status, costs.Fault)
 		return
@@ -199,7 +200,7 @@ func (c *Console) spendCSV(v *visit) {
 		lines = append(lines, append(line, r.USD))
 	}
 	var text bytes.Buffer
-	if err := admin.WriteCSV(&text, lines); err != nil {
+	if err := row.WriteCSV(&text, lines); err != nil {
 		v.fail(http.StatusInternalServerError, "the file cannot be made")
 		return
 	}

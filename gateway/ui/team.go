@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/oidc"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 )
@@ -28,7 +29,7 @@ type Team struct {
 	// Encrypted reports whether a request came over TLS, to the listener or to a balancer in front of it.
 	Encrypted func(r *http.Request) bool
 	// Logins returns the issuers where callers log in.
-	Logins func() []admin.Login
+	Logins func() []oidc.Login
 	// Attempt counts a request as one with a wrong key; undo takes that back. If its address has no attempts left, nothing is counted, undo is
 	// nil, and wait is the time until there is one.
 	Attempt func(r *http.Request) (undo func(), wait time.Duration)
@@ -47,7 +48,7 @@ type Answer struct {
 // operators does those of admins.
 func NewTeam(deps Team, sessions *Sessions) *Console {
 	c := &Console{
-		path: TeamPath, cookies: "/tollgate", secureCookies: "__Host-tollgate_team", asks: "your key or token", pages: teamPages(), people: callers{deps}, sessions: sessions,
+		path: TeamPath, cookies: "/tollgate", secureCookies: "__Host-tollgate_team", asks: "your key or token", pages: teamPages(), people: members{deps}, sessions: sessions,
 		now: deps.Now, logger: deps.Logger,
 	}
 	c.serveCommon()
@@ -57,26 +58,26 @@ func NewTeam(deps Team, sessions *Sessions) *Console {
 	return c
 }
 
-// callers are the holders of callers' keys and tokens.
-type callers struct{ Team }
+// members are the holders of callers' keys and tokens.
+type members struct{ Team }
 
-func (c callers) private(r *http.Request) string {
+func (c members) private(r *http.Request) string {
 	if c.Encrypted(r) || onLoopback(r) {
 		return ""
 	}
 	return "The pages of callers are served over TLS (tls, or balancers.forwarded_hops) and on loopback."
 }
 
-func (c callers) encrypted(r *http.Request) bool { return c.Encrypted(r) }
+func (c members) encrypted(r *http.Request) bool { return c.Encrypted(r) }
 
-func (callers) open() bool { return false }
+func (members) open() bool { return false }
 
-func (c callers) logins() []admin.Login { return c.Logins() }
+func (c members) logins() []oidc.Login { return c.Logins() }
 
-func (c callers) attempt(r *http.Request) (undo func(), wait time.Duration) { return c.Attempt(r) }
+func (c members) attempt(r *http.Request) (undo func(), wait time.Duration) { return c.Attempt(r) }
 
 // enter identifies the caller with a key or token. A wrong one counts as at any route.
-func (c callers) enter(r *http.Request, token string, login bool) (session, error) {
+func (c members) enter(r *http.Request, token string, login bool) (session, error) {
 	s := session{Began: c.Now().UTC(), Login: login}
 	me, err := asked[selfservice.Me](c.ask(r, token, &s, http.MethodGet, "me", nil, nil))
 	if err != nil {
@@ -91,12 +92,12 @@ func (c callers) enter(r *http.Request, token string, login bool) (session, erro
 }
 
 // asker returns the name of a session. Its token is judged by each question of the page.
-func (callers) asker(_ *http.Request, _ string, s *session) (row.Scope, error) {
+func (members) asker(_ *http.Request, _ string, s *session) (row.Scope, error) {
 	return row.Scope{Name: s.Name}, nil
 }
 
 // ask asks a route below /tollgate/ with the token of a session.
-func (c callers) ask(r *http.Request, token string, s *session, method, path string, query url.Values, body []byte) Answer {
+func (c members) ask(r *http.Request, token string, s *session, method, path string, query url.Values, body []byte) Answer {
 	target := url.URL{Path: "/tollgate/" + path, RawQuery: query.Encode()}
 	if unescaped, err := url.PathUnescape(path); err == nil {
 		target.Path, target.RawPath = "/tollgate/"+unescaped, "/tollgate/"+path
@@ -146,7 +147,7 @@ func own[T any](v *visit, path string, query url.Values) (out part[T]) {
 
 // askOwn asks a route below /tollgate/ in the name of the asker.
 func (v *visit) askOwn(method, path string, query url.Values, body []byte) Answer {
-	people, _ := v.people.(callers)
+	people, _ := v.people.(members)
 	return people.ask(v.r, v.token, &v.session, method, path, query, body)
 }
 

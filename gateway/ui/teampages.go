@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -41,7 +41,7 @@ type scopeBudgets struct {
 
 // ownBudget is a budget as bars of budgets show it, and when its period ends.
 type ownBudget struct {
-	admin.Budget
+	money.Budget
 
 	Known bool
 	Ends  *time.Time
@@ -60,7 +60,7 @@ func my(v *visit) (any, int, string) {
 func byScope(budgets []reference.Budget) map[string][]ownBudget {
 	out := make(map[string][]ownBudget)
 	for _, b := range budgets {
-		shown := admin.Budget{Name: b.Name, Limit: b.Limit, Used: b.Used, Reserved: b.Reserved, Left: b.Left}
+		shown := money.Budget{Name: b.Name, Limit: b.Limit, Used: b.Used, Reserved: b.Reserved, Left: b.Left}
 		out[b.Scope] = append(out[b.Scope], ownBudget{shown, b.Left != "", b.Ends})
 	}
 	return out
@@ -80,9 +80,9 @@ func (v *visit) given(names ...string) url.Values {
 func mySpend(v *visit) (any, int, string) {
 	q := v.given("from", "to", "bucket", "by")
 	q.Set("by", cmp.Or(q.Get("by"), "gpu"))
-	d := spendData{Costs: own[admin.Costs](v, "spend", q), By: q.Get("by"), Bucket: cmp.Or(q.Get("bucket"), "day")}
+	d := spendData{Costs: own[money.Costs](v, "spend", q), By: q.Get("by"), Bucket: cmp.Or(q.Get("bucket"), "day")}
 	if d.Costs.OK() {
-		d.Groups = groups(&d.Costs.Is, new(admin.Costs), d.By)
+		d.Groups = groups(&d.Costs.Is, new(money.Costs), d.By)
 		d.Shown = cut(v, d.Groups)
 		d.Chart = newChart(&d.Costs.Is, d.By, d.Groups)
 	}

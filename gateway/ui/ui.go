@@ -60,7 +60,7 @@ type people interface {
 	// open reports whether the console requires no login.
 	open() bool
 	// logins returns the issuers where people log in.
-	logins() []admin.Login
+	logins() []oidc.Login
 	// attempt counts a request as one with a wrong token, as long as its address has attempts left; undo takes that back. Otherwise wait is the
 	// time until there is one, and undo is nil.
 	attempt(r *http.Request) (undo func(), wait time.Duration)

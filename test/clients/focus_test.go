@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
 // draftRules are those of the validator's rule set "1.0" that are about names of a draft
@@ -29,23 +29,23 @@ func TestFOCUSValidator(t *testing.T) {
 	t.Parallel()
 	python := installed(t, "focus-validator-1.0.0/bin/python")
 	start := time.Date(2027, 3, 1, 0, 0, 0, 0, time.UTC)
-	var rows []admin.Cost
+	var rows []money.Cost
 	for _, kind := range []string{"pod", "cluster", "endpoint", "network_volume"} {
 		rows = append(rows,
-			admin.Cost{
+			money.Cost{
 				Start: start, End: start.AddDate(0, 0, 1), Team: "research", Key: "ann", Kind: kind, Resource: "a-" + kind, Name: "a, \"b\"",
 				GPU: "NVIDIA L4", DataCenter: "EU-RO-1", Decision: "01J", USD: "10.322581", PerHour: "0.430108", Hours: "23.999974",
 			},
-			admin.Cost{
+			money.Cost{
 				Start: start, End: start.Add(time.Hour), Kind: kind, Resource: "c-" + kind, USD: "0.008219", PerHour: "0.008219", Hours: "1.000000",
 				ListPerHour: "0.010274", ListUSD: "0.010274", GB: 100,
 			},
-			admin.Cost{Start: start, End: start.Add(time.Hour), Kind: kind, Resource: "b-" + kind, USD: "0.43"},
+			money.Cost{Start: start, End: start.Add(time.Hour), Kind: kind, Resource: "b-" + kind, USD: "0.43"},
 		)
 	}
 	file := filepath.Join(t.TempDir(), "export.csv")
 	var out strings.Builder
-	if err := admin.WriteFOCUS(&out, "acme", rows); err != nil {
+	if err := money.WriteFOCUS(&out, "acme", rows); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(file, []byte(out.String()), 0o600); err != nil {

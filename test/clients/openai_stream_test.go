@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway"
-	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
@@ -90,7 +90,7 @@ func accrued(t *testing.T, g *gateway.Gateway) string {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/admin/spend?org=acme", http.NoBody)
 	r.Host = "127.0.0.1"
 	g.AdminHandler().ServeHTTP(w, r)
-	var ledger admin.Ledger
+	var ledger money.Ledger
 	if err := json.Unmarshal(w.Body.Bytes(), &ledger); err != nil || len(ledger.Scopes) == 0 {
 		t.Fatalf("%d %s (%v)", w.Code, w.Body, err)
 	}

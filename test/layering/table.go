@@ -127,13 +127,13 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/alerts",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/journal", "gateway/keep", "gateway/settings", "gateway/telemetry", "gateway/view", "gateway/webhook", "policies", "policies/catalog", "policies/operation", "policies/spend"},
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/decisions", "gateway/journal", "gateway/keep", "gateway/money", "gateway/settings", "gateway/telemetry", "gateway/view", "gateway/webhook", "policies", "policies/catalog", "policies/operation", "policies/spend"},
 			Tests:   []string{"config/egress", "config/strictyaml", "gateway/groupcommit", "policies/section", "translate/brownout"}, // to make configurations and grants
 			Why:     "a feature: receivers are told, whoever finds out",
 		},
 		{
 			Package: "gateway/money",
-			May:     []string{"gateway/account", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/audit", "gateway/once", "gateway/settings", "gateway/telemetry", "gateway/tenants", "gateway/view", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit/redisstore"},
+			May:     []string{"gateway/account", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/audit", "gateway/filter", "gateway/groupcommit", "gateway/once", "gateway/settings", "gateway/telemetry", "gateway/tenants", "gateway/view", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit", "ratelimit/redisstore"},
 			Why:     "a feature: the ledger and what keeps it, for the chain and for operators",
 		},
 		{
@@ -156,7 +156,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/overview",
-			May:     []string{"config/panics", "gateway/admin", "gateway/admin/row", "gateway/decisions", "gateway/fleet"},
+			May:     []string{"config/panics", "gateway/admin/row", "gateway/approval/answers", "gateway/decisions", "gateway/fleet", "gateway/money"},
 			Why:     "a feature: what needs attention, of all other features",
 		},
 		{
@@ -180,7 +180,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/approval/answers",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/settings", "gateway/view", "policies/catalog"},
+			May:     []string{"gateway/admin/row", "gateway/approval", "gateway/settings", "gateway/view", "policies/catalog"},
 			Why:     "a feature: what operators answer to requests for approval",
 		},
 		{
@@ -236,32 +236,32 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/callers",
-			May:     []string{"config/fault", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/identity", "gateway/keystore", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/tenants", "gateway/tokens", "gateway/view", "policies/spend"},
+			May:     []string{"config/fault", "config/strictyaml", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/identity", "gateway/keystore", "gateway/oidc", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/tenants", "gateway/tokens", "gateway/view", "policies/spend"},
 			Tests:   []string{"gateway/cas"},
 			Why:     "a feature: who may call, by the configuration and by keys made at run time",
 		},
 		{Package: "gateway/tally", May: []string{"gateway/cas"}, Why: "a leaf: counts in Redis"},
 		{Package: "gateway/journal", May: []string{"gateway/cas"}, Why: "a leaf: bounded lists in Redis"},
-		leaf("gateway/xds/...", "a leaf: Envoy's configuration is a function of ours, as data"),
+		{Package: "gateway/xds/...", May: []string{"gateway/admin/row"}, Why: "a leaf: Envoy's configuration is a function of ours, as data, and what operators ask of it"},
 		{
 			Package: "gateway/admin/...",
-			May:     []string{"config/fault", "config/panics", "gateway/admin/row", "gateway/audit", "gateway/decisions", "gateway/identity", "gateway/oidc", "gateway/settings", "gateway/xds", "ratelimit"},
+			May:     []string{"config/fault", "config/panics", "gateway/admin/row", "gateway/audit", "gateway/identity", "gateway/oidc", "gateway/settings", "ratelimit"},
 			Tests:   []string{"gateway"}, // for the rows of all features
 			Why:     "the operators' listener knows its admins and rows",
 		},
 		{
 			Package: "gateway/ui",
 			May: []string{
-				"config/panics", "gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/audit", "gateway/cas", "gateway/decisions", "gateway/engines", "gateway/explain", "gateway/fleet",
-				"gateway/identity", "gateway/limits", "gateway/oidc", "gateway/overview", "gateway/problem", "gateway/questions", "gateway/reference", "gateway/revisions", "gateway/selfservice",
-				"gateway/settings", "policies/replay",
+				"config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/approval/answers", "gateway/audit", "gateway/callers", "gateway/cas", "gateway/decisions", "gateway/engines", "gateway/explain", "gateway/fleet",
+				"gateway/identity", "gateway/limits", "gateway/money", "gateway/oidc", "gateway/overview", "gateway/problem", "gateway/questions", "gateway/reference", "gateway/retired", "gateway/revisions", "gateway/selfservice",
+				"gateway/settings", "gateway/xds", "policies/replay",
 			},
-			Tests: []string{"gateway", "gateway/callers", "gateway/keep", "gateway/route", "test/world"}, // the gateway whose rows and routes they ask
+			Tests: []string{"gateway", "gateway/keep", "gateway/route", "test/world"}, // the gateway whose rows and routes they ask
 			Why:   "pages stand on the rows of the operators' listener and the routes of callers, and know no feature but by its answers",
 		},
 		{
 			Package: "gateway/selfservice",
-			May:     []string{"gateway/access", "gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/audit", "gateway/decisions", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/settings", "gateway/view", "policies/catalog"},
+			May:     []string{"gateway/access", "gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/approval/answers", "gateway/audit", "gateway/decisions", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/money", "gateway/problem", "gateway/reference", "gateway/route", "gateway/settings", "gateway/view", "policies/catalog"},
 			Why:     "what callers see of themselves is a row of operators with a narrower scope",
 		},
 		{Package: "gateway/admin/row", May: []string{"config/fault"}, Why: "a leaf: what can be asked, whoever answers and whoever asks"},

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
 // post asks the admin listener and returns its answer.
@@ -38,7 +38,7 @@ func TestAWrongPriceIsTakenBack(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "http", budgeted("{per_day: 40}"), prices(`{gpus: {"NVIDIA L4": 39.5}}`))
 	d.reconcile(t)
-	operator[admin.Costs](t, d, "GET", "/admin/spend/history?org=acme") // it begins
+	operator[money.Costs](t, d, "GET", "/admin/spend/history?org=acme") // it begins
 	id := d.rented(t, podL4)
 	d.advance(time.Hour)
 	text := strings.Replace(d.text, "39.5", "0.43", 1)
@@ -64,8 +64,8 @@ func TestAWrongPriceIsTakenBack(t *testing.T) {
 	}
 	const credit = "/admin/spend/adjust?org=acme&kind=credit&key=key_research&amount=39.07&reason=a+wrong+price&request_id=r-1"
 	for _, repeated := range []bool{false, true} {
-		got := operator[admin.AdjustedAccrual](t, d, "POST", credit)
-		want := admin.AdjustedAccrual{RequestID: "r-1", Scope: "key key_research", DayChange: "-39.07", MonthChange: "-39.07", Day: "0.43274", Month: "0.43274", Repeated: repeated}
+		got := operator[money.AdjustedAccrual](t, d, "POST", credit)
+		want := money.AdjustedAccrual{RequestID: "r-1", Scope: "key key_research", DayChange: "-39.07", MonthChange: "-39.07", Day: "0.43274", Month: "0.43274", Repeated: repeated}
 		if got != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}
@@ -81,7 +81,7 @@ func TestAWrongPriceIsTakenBack(t *testing.T) {
 	if a := d.ask(t, request("POST", "/v2/pods", "key_research", podL4)); a.Status != 201 {
 		t.Errorf("after the credit: %d %s, want 201", a.Status, a.Body)
 	}
-	costs := operator[admin.Costs](t, d, "GET", "/admin/spend/history?org=acme&by=kind&by=resource&by=team")
+	costs := operator[money.Costs](t, d, "GET", "/admin/spend/history?org=acme&by=kind&by=resource&by=team")
 	got := make(map[string]string)
 	for _, c := range costs.Rows {
 		got[c.Kind+" "+c.Resource] = strings.TrimSpace(c.USD + " " + c.Team + " " + strings.TrimPrefix(c.Name, "a"))
@@ -99,7 +99,7 @@ func TestAWrongPriceIsTakenBack(t *testing.T) {
 	if logs := d.logs.String(); !strings.Contains(logs, `"msg":"admin change"`) || !strings.Contains(logs, "reason=a+wrong+price") {
 		t.Error("the log does not have who adjusted, and why")
 	}
-	reset := operator[admin.AdjustedAccrual](t, d, "POST", "/admin/spend/adjust?org=acme&kind=reset&period=month&reason=x")
+	reset := operator[money.AdjustedAccrual](t, d, "POST", "/admin/spend/adjust?org=acme&kind=reset&period=month&reason=x")
 	if reset.Month != "0" || reset.Day != "0" || reset.Scope != "organisation" || d.accrued(t, "team research") != "0.43274 0.43274" {
 		t.Errorf("%+v and team %s, want the organisation's account alone reset", reset, d.accrued(t, "team research"))
 	}

@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
 // A resource that was made without the gateway is the admins' alone, but public templates are
@@ -131,10 +131,10 @@ func TestAdopt(t *testing.T) {
 	if pod.Team != "" {
 		t.Fatalf("the pod belongs to %q before it is adopted", pod.Team)
 	}
-	adopt := func(query string) admin.Adopted {
-		return operator[admin.Adopted](t, d, "POST", "/admin/spend/adopt?org=acme&"+query)
+	adopt := func(query string) money.Adopted {
+		return operator[money.Adopted](t, d, "POST", "/admin/spend/adopt?org=acme&"+query)
 	}
-	if got, want := adopt("team=research&id="+pod.ID), (admin.Adopted{Resource: pod.ID, Was: "organisation", Owner: "team research"}); got != want {
+	if got, want := adopt("team=research&id="+pod.ID), (money.Adopted{Resource: pod.ID, Was: "organisation", Owner: "team research"}); got != want {
 		t.Errorf("adopt = %+v, want %+v", got, want)
 	}
 	d.holds(t, 1, 0)
@@ -145,7 +145,7 @@ func TestAdopt(t *testing.T) {
 	if got, want := adopt("key=key_platform&id="+pod.ID), "team platform"; got.Owner != want || got.Was != "team research" {
 		t.Errorf("adopt = %+v, want %s", got, want)
 	}
-	if made := d.ledger(t).Resources; !slices.ContainsFunc(made, func(r admin.Resource) bool { return r.ID == pod.ID && r.Team == "platform" && r.Key == "key_platform" }) {
+	if made := d.ledger(t).Resources; !slices.ContainsFunc(made, func(r money.Resource) bool { return r.ID == pod.ID && r.Team == "platform" && r.Key == "key_platform" }) {
 		t.Errorf("resources = %+v, want the pod with the key and its team", made)
 	}
 	d.rented(t, podL4)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
 // scopes are the pods and the accrued costs of the day of each scope that has any.
@@ -76,6 +76,14 @@ func TestARenamedTeamKeepsItsBudget(t *testing.T) {
 			if after["team research"] != "" || after["team science"] != before["team research"] || after["organisation"] != before["organisation"] || after["key key_research"] != before["key key_research"] {
 				t.Errorf("the scopes were %v and are %v", before, after)
 			}
+			// The old name has a history. A name that never was is a mistake.
+			for team, want := range map[string]int{"science": 200, "research": 200, "finance": 404, "research&team=finance": 404} {
+				for _, path := range []string{"history", "export"} {
+					if code := d.operator(t, http.MethodGet, "/admin/spend/"+path+"?org=acme&team="+team, "", nil); code != want {
+						t.Errorf("%s of team %s: %d, want %d", path, team, code, want)
+					}
+				}
+			}
 			// A call that began under the old name ends later.
 			stray(t, d, "late")
 			d.reconcile(t)
@@ -112,14 +120,14 @@ func TestAMovedKey(t *testing.T) {
 	if got := d.scopes(t); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("the scopes are %v, want %v", got, want)
 	}
-	got := operator[admin.AdoptedTeam](t, d, "POST", "/admin/spend/adopt-team?org=acme&from_team=tiny&to_team=other&key=key_research")
-	if got != (admin.AdoptedTeam{From: "tiny", To: "other", Key: "key_research", Resources: 3, Day: "1.29822", Month: "1.29822"}) {
+	got := operator[money.AdoptedTeam](t, d, "POST", "/admin/spend/adopt-team?org=acme&from_team=tiny&to_team=other&key=key_research")
+	if got != (money.AdoptedTeam{From: "tiny", To: "other", Key: "key_research", Resources: 3, Day: "1.29822", Month: "1.29822"}) {
 		t.Errorf("adopted %+v", got)
 	}
 	if got := d.scopes(t); got["team other"] != "3 pods, 1.29822" || got["team tiny"] != "" {
 		t.Errorf("the scopes are %v, want all with team other", got)
 	}
-	got = operator[admin.AdoptedTeam](t, d, "POST", "/admin/spend/adopt-team?org=acme&from_team=other&to_team=research")
+	got = operator[money.AdoptedTeam](t, d, "POST", "/admin/spend/adopt-team?org=acme&from_team=other&to_team=research")
 	if got.Resources != 3 || got.Day != "1.29822" {
 		t.Errorf("adopted %+v", got)
 	}

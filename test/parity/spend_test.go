@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
 // podL4 costs 0.43 USD per hour, and its disk of 20 GB about a quarter of a cent.
@@ -37,14 +37,14 @@ func operator[T any](t *testing.T, d *door, method, target string) T {
 	return out
 }
 
-func (d *door) ledger(t *testing.T) admin.Ledger {
+func (d *door) ledger(t *testing.T) money.Ledger {
 	t.Helper()
-	return operator[admin.Ledger](t, d, "GET", "/admin/spend?org=acme")
+	return operator[money.Ledger](t, d, "GET", "/admin/spend?org=acme")
 }
 
-func (d *door) reconcile(t *testing.T) admin.Reconciled {
+func (d *door) reconcile(t *testing.T) money.Reconciled {
 	t.Helper()
-	return operator[admin.Reconciled](t, d, "POST", "/admin/spend/reconcile?org=acme")
+	return operator[money.Reconciled](t, d, "POST", "/admin/spend/reconcile?org=acme")
 }
 
 // holds fails unless team research has committed and reserved so many GPUs.

@@ -7,13 +7,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	gatewaylimits "github.com/tollgate-dev/tollgate/gateway/limits"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
 // budgetsOf returns the budgets of a scope, by name.
-func budgetsOf(scopes []admin.Balance, scope string) map[string]admin.Budget {
-	by := make(map[string]admin.Budget)
+func budgetsOf(scopes []money.Balance, scope string) map[string]money.Budget {
+	by := make(map[string]money.Budget)
 	for _, s := range scopes {
 		for _, b := range s.Budgets {
 			if s.Scope == scope {
@@ -28,15 +28,15 @@ func budgetsOf(scopes []admin.Balance, scope string) map[string]admin.Budget {
 // callers see it, and the day on which it will be used up.
 func TestWhatIsConfiguredIsShown(t *testing.T) {
 	t.Parallel()
-	forecastOf := func(t *testing.T, d *door) (budgets []admin.Budget) {
+	forecastOf := func(t *testing.T, d *door) (budgets []money.Budget) {
 		t.Helper()
-		for _, s := range operator[admin.Forecasts](t, d, "GET", "/admin/spend/forecast?org=acme&team=research").Scopes {
+		for _, s := range operator[money.Forecasts](t, d, "GET", "/admin/spend/forecast?org=acme&team=research").Scopes {
 			budgets = append(budgets, s.Budgets...)
 		}
 		return budgets
 	}
 	eachDoor(t, func(t *testing.T, d *door) {
-		undrawn := map[string]admin.Budget{
+		undrawn := map[string]money.Budget{
 			"per_day":   {Name: "per_day", Limit: "6", Used: "0", Reserved: "0", Left: "6"},
 			"per_month": {Name: "per_month", Limit: "40", Used: "0", Reserved: "0", Left: "40"},
 			"gpus":      {Name: "gpus", Limit: "3", Used: "0", Reserved: "0", Left: "3"},
@@ -44,13 +44,13 @@ func TestWhatIsConfiguredIsShown(t *testing.T) {
 		if diff := cmp.Diff(undrawn, budgetsOf(d.ledger(t).Scopes, "team research")); diff != "" {
 			t.Errorf("before anything is rented (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff([]admin.Budget{undrawn["per_day"], undrawn["per_month"]}, forecastOf(t, d)); diff != "" {
+		if diff := cmp.Diff([]money.Budget{undrawn["per_day"], undrawn["per_month"]}, forecastOf(t, d)); diff != "" {
 			t.Errorf("forecast before anything is rented (-want +got):\n%s", diff)
 		}
 		told := d.ask(t, request("POST", "/v2/pods", "key_research", podL4)).Header.Get("X-Tollgate-Budget")
 		// 0.43274 USD per hour from 10:00 on come to 6.06 today and to 37.2 by the end of
 		// the 24th. An hour of it is reserved.
-		rented := map[string]admin.Budget{
+		rented := map[string]money.Budget{
 			"per_day":   {Name: "per_day", Limit: "6", Used: "0", Reserved: "0.43274", Left: "5.56726", UsedUp: "2026-11-21"},
 			"per_month": {Name: "per_month", Limit: "40", Used: "0", Reserved: "0.43274", Left: "39.56726", UsedUp: "2026-11-25"},
 			"gpus":      {Name: "gpus", Limit: "3", Used: "1", Reserved: "0", Left: "2"},
@@ -62,7 +62,7 @@ func TestWhatIsConfiguredIsShown(t *testing.T) {
 		if want := `"team research gpus";limit=3;left=` + got["gpus"].Left; told != want {
 			t.Errorf("the caller was told %s, want %s", told, want)
 		}
-		if diff := cmp.Diff([]admin.Budget{rented["per_day"], rented["per_month"]}, forecastOf(t, d)); diff != "" {
+		if diff := cmp.Diff([]money.Budget{rented["per_day"], rented["per_month"]}, forecastOf(t, d)); diff != "" {
 			t.Errorf("forecast with a pod (-want +got):\n%s", diff)
 		}
 	}, budgeted("{per_day: 6, per_month: 40, gpus: 3}"))

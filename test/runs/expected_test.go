@@ -8,18 +8,18 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
 // perDay is how full the organisation's budget of a day is.
-func (r *rig) perDay(t *testing.T) admin.Budget {
+func (r *rig) perDay(t *testing.T) money.Budget {
 	t.Helper()
-	for _, s := range operator[admin.Ledger](t, r, "GET", "/admin/spend?org=acme").Scopes {
+	for _, s := range operator[money.Ledger](t, r, "GET", "/admin/spend?org=acme").Scopes {
 		if s.Scope == "organisation" {
 			return s.Budgets[0]
 		}
 	}
-	return admin.Budget{}
+	return money.Budget{}
 }
 
 // Agents ask for far more tokens than they take. Where the recent cost of runs is reserved, they

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/questions"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/world"
@@ -91,7 +91,7 @@ func TestTheReconcilerAsksWhatAPublicModelCost(t *testing.T) {
 	})))
 	r.want(t, 200, "POST", "/v2/wan-2-5/run", `{"input":{}}`)
 	r.spent(t, "0", "1.5")
-	if got := operator[admin.Reconciled](t, r, "POST", "/admin/spend/reconcile?org=acme"); got.Found != 1 {
+	if got := operator[money.Reconciled](t, r, "POST", "/admin/spend/reconcile?org=acme"); got.Found != 1 {
 		t.Errorf("%+v, want one hold carried out", got)
 	}
 	r.spent(t, "0.25", "0")

@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tollgate-dev/tollgate/gateway"
-	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/policies/spend/redisstore"
 	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
@@ -213,7 +213,7 @@ func (s *site) outside(method, path, body string) answer {
 }
 
 // reconcile makes a pass, as an operator would ask for it.
-func (s *site) reconcile(g int) admin.Reconciled {
+func (s *site) reconcile(g int) money.Reconciled {
 	s.t.Helper()
 	out, err := s.pass(g)
 	if err != nil {
@@ -223,7 +223,7 @@ func (s *site) reconcile(g int) admin.Reconciled {
 }
 
 // pass is reconcile, which can fail while the store is in trouble.
-func (s *site) pass(g int) (out admin.Reconciled, err error) {
+func (s *site) pass(g int) (out money.Reconciled, err error) {
 	w := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(s.t.Context(), http.MethodPost, "/admin/spend/reconcile?org=acme", http.NoBody)
 	r.Host = "127.0.0.1"

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
@@ -113,7 +113,7 @@ func (x *lossSite) full() (unavailable int) {
 }
 
 // shown is what `tollgate spend show` reads.
-func (x *lossSite) shown() (l admin.Ledger) {
+func (x *lossSite) shown() (l money.Ledger) {
 	x.t.Helper()
 	w := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(x.t.Context(), http.MethodGet, "/admin/spend?org=acme", http.NoBody)

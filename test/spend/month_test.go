@@ -16,7 +16,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/test/platform"
 )
@@ -48,7 +48,7 @@ type month struct {
 	live  []thing
 	done  map[string]int
 	// forecasts were made at some time of each day.
-	forecasts []admin.Forecasts
+	forecasts []money.Forecasts
 }
 
 // thing is a resource that exists.
@@ -105,7 +105,7 @@ func live(t *testing.T, seed uint64) outcomes {
 			m.reconcile(m.IntN(2))
 		}
 		if n := len(m.forecasts); next.Hour() >= 12 && (n == 0 || m.forecasts[n-1].At.Day() != next.Day()) {
-			m.forecasts = append(m.forecasts, get[admin.Forecasts](m.site, "/admin/spend/forecast?org=acme"))
+			m.forecasts = append(m.forecasts, get[money.Forecasts](m.site, "/admin/spend/forecast?org=acme"))
 		}
 	}
 	m.at(end.Add(-time.Millisecond))
@@ -288,7 +288,7 @@ func (m *month) history() map[string]float64 {
 	sums := make(map[string]float64)
 	for _, bucket := range []string{"hour", "day", "month", "total"} {
 		got := make(map[string]float64)
-		costs := get[admin.Costs](m.site, "/admin/spend/history?"+march+"&by=team&by=gpu&bucket="+bucket)
+		costs := get[money.Costs](m.site, "/admin/spend/history?"+march+"&by=team&by=gpu&bucket="+bucket)
 		for _, r := range costs.Rows {
 			got[r.Team] += dollars(m.t, r.USD)
 			got[""] += dollars(m.t, r.USD)
@@ -327,19 +327,19 @@ func (m *month) foreseen() (came outcomes) {
 	m.t.Helper()
 	actual := make(map[int]float64)
 	total := 0.0
-	for _, r := range get[admin.Costs](m.site, "/admin/spend/history?"+march+"&bucket=day").Rows {
+	for _, r := range get[money.Costs](m.site, "/admin/spend/history?"+march+"&bucket=day").Rows {
 		actual[r.Start.Day()] = dollars(m.t, r.USD)
 		total += actual[r.Start.Day()]
 	}
 	var days, months []float64
 	for _, f := range m.forecasts {
-		i := slices.IndexFunc(f.Scopes, func(s admin.Forecast) bool { return s.Scope == "organisation" })
+		i := slices.IndexFunc(f.Scopes, func(s money.Forecast) bool { return s.Scope == "organisation" })
 		one, day := f.Scopes[i], f.At.Day()
 		days = append(days, math.Abs(dollars(m.t, one.Day.Expected)/actual[day]-1))
 		if day >= 8 {
 			months = append(months, math.Abs(dollars(m.t, one.Month.Expected)/total-1))
 		}
-		within := func(e admin.Estimate, came float64) float64 {
+		within := func(e money.Estimate, came float64) float64 {
 			if dollars(m.t, e.Low) <= came && came <= dollars(m.t, e.High) {
 				return 1
 			}

@@ -165,6 +165,12 @@ func ParseSpan(text string) (time.Duration, error) {
 	return time.ParseDuration(text)
 }
 
+// Decimal returns the number that an amount of an answer is, and 0 for "".
+func Decimal(text string) float64 {
+	n, _ := strconv.ParseFloat(text, 64) // amounts of answers are written by the gateway
+	return n
+}
+
 func parseMoment(text string) (time.Time, error) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at, nil

@@ -96,6 +96,20 @@ func (s Scope) Has(r Role) bool {
 // MayStill reports whether the asker may go on to ask.
 func (s Scope) MayStill(ctx context.Context) bool { return s.Still == nil || s.Still(ctx) }
 
+// Names of askers without a name of their own.
+const (
+	SharedAdmin = "admin"           // with the shared token
+	OpenAdmin   = "unauthenticated" // where the listener requires no token
+)
+
+// Author returns the name under which a change by the asker is recorded: the name of a named asker, and SharedAdmin otherwise.
+func (s Scope) Author() string {
+	if s.Unnamed {
+		return SharedAdmin
+	}
+	return s.Name
+}
+
 // Signs returns the name that an answer is recorded under. Askers without a name of their own give one.
 func (s Scope) Signs(given string) (string, error) {
 	switch {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/view"
@@ -23,51 +22,50 @@ const (
 	maxReason   = 500
 )
 
-// Rows answers requests for approval for the admin listener.
-type Rows struct {
+// Answers shows requests for approval to operators, and takes their answers.
+type Answers struct {
 	Store *approval.Store
 	*view.Current
 }
 
-// List implements admin.Approvals.
-func (a Rows) List(ctx context.Context, org string) (any, error) {
+func (a Answers) list(ctx context.Context, _ row.Scope, p row.Scoped) (List, error) {
+	org := string(p.Org)
 	if a.Org(org) == nil {
-		return nil, row.ErrNoOrg
+		return List{}, row.ErrNoOrg
 	}
 	entries, err := a.Store.Entries(ctx, org)
 	if err != nil {
-		return nil, err
+		return List{}, err
 	}
 	list := make([]approval.Record, len(entries))
 	for i, e := range entries {
 		list[i] = *e.Record
 	}
 	approval.Sort(list)
-	return list, nil
+	return List{list}, nil
 }
 
-// Pending implements admin.Approvals.
-func (a Rows) Pending(ctx context.Context, org string) ([]admin.PendingApproval, error) {
+// Pending returns the requests of an organisation that wait for an answer, the next end first.
+func (a Answers) Pending(ctx context.Context, org string) ([]PendingApproval, error) {
 	entries, err := a.Store.Entries(ctx, org)
 	if err != nil {
 		return nil, err
 	}
-	var list []admin.PendingApproval
+	var list []PendingApproval
 	for _, e := range entries {
 		if r := e.Record; r.State == approval.Pending && r.Until.After(a.Now()) {
-			list = append(list, admin.PendingApproval{
+			list = append(list, PendingApproval{
 				Org: org, ID: r.ID, Team: r.Team, Key: r.Key, Call: r.Call, Asks: r.Asks, USD: r.USD, Per: string(r.Per), Until: r.Until.UTC(),
 			})
 		}
 	}
-	slices.SortFunc(list, func(x, y admin.PendingApproval) int { return cmp.Or(x.Until.Compare(y.Until), cmp.Compare(x.ID, y.ID)) })
+	slices.SortFunc(list, func(x, y PendingApproval) int { return cmp.Or(x.Until.Compare(y.Until), cmp.Compare(x.ID, y.ID)) })
 	return list, nil
 }
 
-// Grant implements admin.Approvals.
-func (a Rows) Grant(ctx context.Context, org string, given admin.Approval) (any, error) {
-	return a.answer(ctx, org, given, func(next *approval.Record) error {
-		length := cmp.Or(given.For, grantTime)
+func (a Answers) grant(ctx context.Context, s row.Scope, given granted) (*approval.Record, error) {
+	return a.answer(ctx, s, given.denied, func(next *approval.Record) error {
+		length := cmp.Or(time.Duration(given.For), grantTime)
 		if length <= 0 || length > maxGrant {
 			return row.Bad("for", "must be positive and at most %s", maxGrant)
 		}
@@ -82,9 +80,8 @@ func (a Rows) Grant(ctx context.Context, org string, given admin.Approval) (any,
 	})
 }
 
-// Deny implements admin.Approvals.
-func (a Rows) Deny(ctx context.Context, org string, given admin.Approval) (any, error) {
-	return a.answer(ctx, org, given, func(next *approval.Record) error {
+func (a Answers) deny(ctx context.Context, s row.Scope, given denied) (*approval.Record, error) {
+	return a.answer(ctx, s, given, func(next *approval.Record) error {
 		next.State, next.Until = approval.Denied, next.Answer.At.Add(approval.Waiting)
 		return nil
 	})
@@ -92,11 +89,15 @@ func (a Rows) Deny(ctx context.Context, org string, given admin.Approval) (any, 
 
 // answer replaces a request by the result of change. A grant can be denied as long
 // as it was not used.
-func (a Rows) answer(ctx context.Context, org string, given admin.Approval, change func(next *approval.Record) error) (any, error) {
+func (a Answers) answer(ctx context.Context, s row.Scope, given denied, change func(next *approval.Record) error) (*approval.Record, error) {
+	org := string(given.Org)
+	by, err := s.Signs(given.By)
 	switch {
+	case err != nil:
+		return nil, err
 	case a.Org(org) == nil:
 		return nil, row.ErrNoOrg
-	case given.By == "" || len(given.By) > maxAnswerer || len(given.Reason) > maxReason:
+	case by == "" || len(by) > maxAnswerer || len(given.Reason) > maxReason:
 		return nil, row.Bad("by", "say who answers, in at most %d bytes, and reason in at most %d", maxAnswerer, maxReason)
 	}
 	e, err := a.Store.Find(ctx, org, given.ID)
@@ -110,7 +111,7 @@ func (a Rows) answer(ctx context.Context, org string, given admin.Approval, chan
 		return nil, row.BadRequestError{Reason: fmt.Sprintf("%s was used by %s", given.ID, e.Record.UsedBy)}
 	}
 	next := *e.Record
-	next.Answer = &approval.Answer{By: given.By, Reason: given.Reason, At: e.Now}
+	next.Answer = &approval.Answer{By: by, Reason: given.Reason, At: e.Now}
 	if err := change(&next); err != nil {
 		return nil, err
 	}
@@ -121,5 +122,5 @@ func (a Rows) answer(ctx context.Context, org string, given admin.Approval, chan
 	if !swapped {
 		return nil, row.BadRequestError{Reason: given.ID + " has changed: look at it again"}
 	}
-	return next, nil
+	return &next, nil
 }

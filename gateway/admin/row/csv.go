@@ -1,4 +1,4 @@
-package admin
+package row
 
 import (
 	"encoding/csv"
@@ -13,9 +13,9 @@ import (
 func WriteCSV(w io.Writer, rows [][]string) error {
 	out := csv.NewWriter(w)
 	line := make([]string, 0, 64)
-	for _, row := range rows {
+	for _, cells := range rows {
 		line = line[:0]
-		for _, cell := range row {
+		for _, cell := range cells {
 			line = append(line, inert(cell))
 		}
 		if err := out.Write(line); err != nil {

@@ -1,26 +1,25 @@
-package admin
+package row
 
 import (
 	"encoding/base64"
 	"slices"
-
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
-// paging are the parameters of a list that is answered in parts.
-type paging struct {
+// Paging is the parameters of a list that is answered in parts. Structs of parameters embed it.
+type Paging struct {
 	Cursor string `query:"cursor" max:"1000" doc:"where the list goes on: next of the list before"`
 	Limit  int    `query:"limit" min:"1" max:"1000" default:"100" doc:"how many at most"`
 }
 
-// pageOf returns a part of a list, and the cursor of the next part, "" behind the last. name returns a name that no other entry has. An
-// entry that came in front since the part before moves nothing; one at the cursor that has gone since ends the list with a fault.
-func pageOf[T any](list []T, p *paging, name func(*T) string) (part []T, next string, err error) {
+// Page returns the part of a list that p names, and the cursor of the next part, "" after the last part. name returns a name that no other
+// entry has. Entries that were added in front since the previous part move nothing. A cursor whose entry was removed meanwhile is a
+// [FaultsError].
+func Page[T any](list []T, p *Paging, name func(*T) string) (part []T, next string, err error) {
 	if p.Cursor != "" {
 		last, err := base64.RawURLEncoding.DecodeString(p.Cursor)
 		at := slices.IndexFunc(list, func(x T) bool { return name(&x) == string(last) })
 		if err != nil || at < 0 {
-			return nil, "", row.Bad("cursor", "the list has changed there: begin anew without it")
+			return nil, "", Bad("cursor", "the list has changed there: begin anew without it")
 		}
 		list = list[at+1:]
 	}

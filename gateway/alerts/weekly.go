@@ -1,4 +1,4 @@
-package admin
+package alerts
 
 import (
 	"cmp"
@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/money"
+	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // Weekly is the report of seven days on an organisation or a team, by the same numbers as the views of the present and of costs. Amounts
@@ -30,11 +31,11 @@ type Weekly struct {
 	// Dearest are the dearest resources.
 	Dearest []Share `json:"dearest"`
 	// Budgets are those of the organisation and its teams, or of the team, as they are now.
-	Budgets []NearBudget `json:"budgets"`
+	Budgets []money.NearBudget `json:"budgets"`
 	// Month is the likely cost of this month, absent without an estimate.
-	Month *Estimate `json:"month,omitempty"`
+	Month *money.Estimate `json:"month,omitempty"`
 	// Idle is the cost of idle resources in a month, absent without any.
-	Idle *IdleMoney `json:"idle,omitempty"`
+	Idle *money.IdleMoney `json:"idle,omitempty"`
 	// Denied counts calls that policies have refused, the most frequent first.
 	Denied []decisions.PolicyCount `json:"denied"`
 	// Unknown names the parts that could not be read.
@@ -55,10 +56,17 @@ const mostShares = 10
 // week is the time of a report.
 const week = 7 * 24 * time.Hour
 
-func (d Deps) reportRows() []row.Row {
+// Reports makes weekly reports. The zero value describes its row.
+type Reports struct {
+	Money     *money.Money
+	Decisions *decisions.Decisions
+}
+
+// Rows are the questions of operators about reports.
+func (r Reports) Rows() []row.Row {
 	return []row.Row{
 		{
-			Pattern: "GET /admin/report", Summary: "The report of seven days on an organisation or a team", Role: row.Viewer, About: row.OfOrg, Watched: true, Ask: row.Do(d.report),
+			Pattern: "GET /admin/report", Summary: "The report of seven days on an organisation or a team", Role: row.Viewer, About: row.OfOrg, Watched: true, Ask: row.Do(r.report),
 			Commands: []row.Command{{
 				Use: "report ORG", Short: "Show the report of seven days on an organisation or a team", Example: "tollgate report acme\ntollgate report acme --team research --to 2026-11-23",
 				Long: `Shows the report that alerts.report sends each week: the cost of seven days and of
@@ -70,42 +78,48 @@ idle money; and the refusals of policies.`,
 }
 
 // Weekly makes the report of the seven days before a time, on an organisation or on one of its teams.
-func (d Deps) Weekly(ctx context.Context, org, team string, to time.Time) (*Weekly, error) {
-	to = to.UTC()
-	w := &Weekly{Org: org, Team: team, From: to.Add(-week), To: to, Shares: []Share{}, Dearest: []Share{}, Budgets: []NearBudget{}, Denied: []decisions.PolicyCount{}}
-	costs := func(from time.Time, by ...string) (*Costs, error) {
-		q := CostQuery{From: from, To: from.Add(week), Bucket: "total", By: by, Where: map[string][]string{}}
+func (r Reports) Weekly(ctx context.Context, org, team string, to time.Time) (*Weekly, error) {
+	w := newWeekly(org, team, to)
+	costs := func(from time.Time, by ...spend.Dimension) (*money.Costs, error) {
+		q := &spend.Query{From: from, To: from.Add(week), Bucket: spend.Total, By: by, Where: map[spend.Dimension][]string{}}
 		if team != "" {
-			q.Where["team"] = []string{team}
+			q.Where[spend.ByTeam] = []string{team}
 		}
-		return d.Spend.History(ctx, org, q)
+		return r.Money.Costs(ctx, org, q)
 	}
-	by := "team"
+	by := spend.ByTeam
 	if team != "" {
-		by = "key"
+		by = spend.ByKey
 	}
 	shares, err := costs(w.From, by)
 	if err != nil {
 		return nil, err
 	}
-	w.USD = shares.Total
-	for i := range shares.Rows {
-		c := &shares.Rows[i]
-		w.Shares = append(w.Shares, Share{Name: strings.TrimSpace(c.Team + c.Key), USD: c.USD})
-	}
+	w.addShares(shares)
 	if before, err := costs(w.From.Add(-week)); w.known("the week before", err) {
 		w.Before = before.Total
 	}
-	if dearest, err := costs(w.From, "resource", "team"); w.known("the dearest resources", err) {
-		for i := range dearest.Rows[:min(len(dearest.Rows), mostShares)] {
-			c := &dearest.Rows[i]
-			w.Dearest = append(w.Dearest, Share{Name: strings.TrimSpace(c.Name + " " + c.Resource), Of: strings.Trim(c.GPU+", "+c.Team, ", "), USD: c.USD})
-		}
+	if dearest, err := costs(w.From, spend.ByResource, spend.ByTeam); w.known("the dearest resources", err) {
+		w.addDearest(dearest)
 	}
-	w.Shares = w.Shares[:min(len(w.Shares), mostShares)]
-	w.present(ctx, &d)
-	w.refusals(ctx, &d)
+	if l, err := r.Money.Show(ctx, org); w.known("budgets", err) {
+		w.addBudgets(l)
+	}
+	if f, err := r.Money.Forecast(ctx, org); w.known("the forecast", err) {
+		w.addForecast(f)
+	}
+	if idle, err := r.Money.Idle(ctx, org); w.known("idle resources", err) {
+		w.Idle = idle.Sum(org, team)
+	}
+	if counts, err := r.Decisions.Counts(ctx, org, w.From, w.To.Add(-time.Second)); w.known("refusals", err) {
+		w.addDenied(counts)
+	}
 	return w, nil
+}
+
+func newWeekly(org, team string, to time.Time) *Weekly {
+	to = to.UTC()
+	return &Weekly{Org: org, Team: team, From: to.Add(-week), To: to, Shares: []Share{}, Dearest: []Share{}, Budgets: []money.NearBudget{}, Denied: []decisions.PolicyCount{}}
 }
 
 // known reports whether a part could be read, and notes it if not. A BadRequestError is no such fault: there is nothing of it.
@@ -124,45 +138,45 @@ func (w *Weekly) scope() string {
 	return "organisation"
 }
 
-// present adds budgets, the forecast and idle money, as they are now.
-func (w *Weekly) present(ctx context.Context, d *Deps) {
-	if l, err := d.Spend.Show(ctx, w.Org); w.known("budgets", err) {
-		for _, b := range l.Scopes {
-			kind, _, _ := strings.Cut(b.Scope, " ")
-			if b.Scope != w.scope() && (w.Team != "" || kind == "key") {
-				continue
-			}
-			for _, budget := range b.Budgets {
-				w.Budgets = append(w.Budgets, budget.Near(w.Org, b.Scope))
-			}
-		}
-	}
-	if f, err := d.Spend.Forecast(ctx, w.Org); w.known("the forecast", err) {
-		if i := slices.IndexFunc(f.Scopes, func(f Forecast) bool { return f.Scope == w.scope() }); i >= 0 {
-			w.Month = &f.Scopes[i].Month
-		}
-	}
-	idle, err := d.Spend.Idle(ctx, w.Org)
-	if !w.known("idle resources", err) {
-		return
-	}
-	sum, n := 0.0, 0
-	for _, r := range idle.Resources {
-		if w.Team == "" || r.Team == w.Team {
-			sum, n = sum+decimal(r.PerMonth), n+1
-		}
-	}
-	if n > 0 {
-		w.Idle = &IdleMoney{w.Org, n, strconv.FormatFloat(sum, 'f', 2, 64)}
+// addShares adds the costs of teams, or of the keys of a team.
+func (w *Weekly) addShares(costs *money.Costs) {
+	w.USD = costs.Total
+	for i := range costs.Rows[:min(len(costs.Rows), mostShares)] {
+		c := &costs.Rows[i]
+		w.Shares = append(w.Shares, Share{Name: strings.TrimSpace(c.Team + c.Key), USD: c.USD})
 	}
 }
 
-// refusals adds the refusals by policies.
-func (w *Weekly) refusals(ctx context.Context, d *Deps) {
-	counts, err := d.Counts(ctx, w.Org, w.From, w.To.Add(-time.Second))
-	if !w.known("refusals", err) {
-		return
+// addDearest adds the costs of the dearest resources.
+func (w *Weekly) addDearest(costs *money.Costs) {
+	for i := range costs.Rows[:min(len(costs.Rows), mostShares)] {
+		c := &costs.Rows[i]
+		w.Dearest = append(w.Dearest, Share{Name: strings.TrimSpace(c.Name + " " + c.Resource), Of: strings.Trim(c.GPU+", "+c.Team, ", "), USD: c.USD})
 	}
+}
+
+// addBudgets adds budgets as they are now, but for those of keys.
+func (w *Weekly) addBudgets(l *money.Ledger) {
+	for _, b := range l.Scopes {
+		kind, _, _ := strings.Cut(b.Scope, " ")
+		if b.Scope != w.scope() && (w.Team != "" || kind == "key") {
+			continue
+		}
+		for _, budget := range b.Budgets {
+			w.Budgets = append(w.Budgets, budget.Near(w.Org, b.Scope))
+		}
+	}
+}
+
+// addForecast adds the likely cost of this month.
+func (w *Weekly) addForecast(f *money.Forecasts) {
+	if i := slices.IndexFunc(f.Scopes, func(f money.Forecast) bool { return f.Scope == w.scope() }); i >= 0 {
+		w.Month = &f.Scopes[i].Month
+	}
+}
+
+// addDenied adds the refusals by policies.
+func (w *Weekly) addDenied(counts []decisions.PolicyCount) {
 	calls := make(map[string]int64)
 	for _, c := range counts {
 		if c.Verdict == "denies" && (w.Team == "" || w.Team == c.Team) {
@@ -173,10 +187,7 @@ func (w *Weekly) refusals(ctx context.Context, d *Deps) {
 		w.Denied = append(w.Denied, decisions.PolicyCount{Policy: policy, Verdict: "denies", Calls: n})
 	}
 	slices.SortFunc(w.Denied, func(a, b decisions.PolicyCount) int {
-		if a.Calls != b.Calls {
-			return int(b.Calls - a.Calls)
-		}
-		return strings.Compare(a.Policy, b.Policy)
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Policy, b.Policy))
 	})
 }
 
@@ -206,9 +217,7 @@ func (w *Weekly) Text() string {
 			if s.Of != "" {
 				of = " (" + s.Of + ")"
 			}
-			name := s.Name
-			name = cmp.Or(name, "without an owner")
-			out = append(out, name+of+" "+s.USD)
+			out = append(out, cmp.Or(s.Name, "without an owner")+of+" "+s.USD)
 		}
 		return out
 	}
@@ -238,10 +247,10 @@ type reporting struct {
 	To   row.Moment `query:"to" doc:"the first day behind the seven; absent is today, so that the last one is yesterday"`
 }
 
-func (d Deps) report(ctx context.Context, s row.Scope, p reporting) (*Weekly, error) {
+func (r Reports) report(ctx context.Context, s row.Scope, p reporting) (*Weekly, error) {
 	to := time.Time(p.To)
 	if to.IsZero() {
 		to = s.Now.UTC().Truncate(24 * time.Hour)
 	}
-	return d.Weekly(ctx, string(p.Org), string(p.Team), to)
+	return r.Weekly(ctx, string(p.Org), string(p.Team), to)
 }

@@ -1,20 +1,10 @@
-package admin
+package retired
 
 import (
-	"context"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
-
-// Legacy tells who still calls the retired interfaces.
-type Legacy interface {
-	// Calls returns the legacy calls of an organisation, or of all for "". It
-	// returns row.ErrNoOrg for one that is not configured.
-	Calls(ctx context.Context, org string) ([]LegacyCall, error)
-	// Brownouts returns the times in which retired interfaces of an organisation, or of all for "", are refused, from now on for a week.
-	Brownouts(org string) []Brownout
-}
 
 // Brownout is a time in which a retired interface is refused.
 type Brownout struct {
@@ -26,8 +16,8 @@ type Brownout struct {
 	Now bool `json:"now"`
 }
 
-// LegacyCall is the calls of one caller, with one program, of one operation.
-type LegacyCall struct {
+// Call is the calls of one caller, with one program, of one operation.
+type Call struct {
 	Org       string `json:"org"`
 	Key       string `json:"key"`
 	Dialect   string `json:"dialect"`
@@ -50,17 +40,18 @@ type LegacyCall struct {
 	Refused *Brownout `json:"refused,omitempty"`
 }
 
-// LegacyList is the calls as they are answered.
-type LegacyList struct {
-	Calls []LegacyCall `json:"calls"`
+// List is the calls as they are answered.
+type List struct {
+	Calls []Call `json:"calls"`
 	// Brownouts are those of a week, the next first.
 	Brownouts []Brownout `json:"brownouts"`
 }
 
-func (d Deps) legacyRows() []row.Row {
+// Rows are the questions of operators about the callers of retired interfaces. A nil Calls describes them.
+func (c *Calls) Rows() []row.Row {
 	return []row.Row{
 		{
-			Pattern: "GET /admin/legacy", Summary: "The callers of the retired interfaces", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.legacy),
+			Pattern: "GET /admin/legacy", Summary: "The callers of the retired interfaces", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(c.list),
 			Commands: []row.Command{{
 				Use: "migrate report", Short: "List the callers of v1 and GraphQL, how often they call, and the v2 operation to call instead", Example: "tollgate migrate report --org acme -o csv",
 				Long: `Lists the remaining callers of the retired interfaces at a running gateway: one line
@@ -69,9 +60,4 @@ the fields v2 has no place for. A GraphQL document counts for each of its root f
 			}},
 		},
 	}
-}
-
-func (d Deps) legacy(ctx context.Context, _ row.Scope, p row.AnyOrg) (LegacyList, error) {
-	calls, err := d.Legacy.Calls(ctx, string(p.Org))
-	return LegacyList{calls, d.Legacy.Brownouts(string(p.Org))}, err
 }

@@ -1,4 +1,4 @@
-package admin
+package money
 
 import (
 	"cmp"
@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
 // focusColumns are those of FOCUS 1.2 (FinOps Open Cost and Usage Specification,
@@ -19,9 +21,9 @@ var focusColumns = []struct { //nolint:gochecknoglobals // read only
 	value func(org string, c *Cost) string
 }{
 	{"AvailabilityZone", null},
-	{"BilledCost", usd},
-	{"BillingAccountId", account},
-	{"BillingAccountName", account},
+	{"BilledCost", billed},
+	{"BillingAccountId", billingAccount},
+	{"BillingAccountName", billingAccount},
 	{"BillingAccountType", always("Organisation")},
 	{"BillingCurrency", always("USD")},
 	{"BillingPeriodEnd", func(_ string, c *Cost) string { return instant(monthOf(c.Start).AddDate(0, 1, 0)) }},
@@ -51,9 +53,9 @@ var focusColumns = []struct { //nolint:gochecknoglobals // read only
 	{"CommitmentDiscountUnit", null},
 	{"ConsumedQuantity", quantity},
 	{"ConsumedUnit", unit},
-	{"ContractedCost", usd},
+	{"ContractedCost", billed},
 	{"ContractedUnitPrice", unitPrice},
-	{"EffectiveCost", usd},
+	{"EffectiveCost", billed},
 	{"InvoiceId", null},
 	{"InvoiceIssuerName", always(issuer)},
 	{"ListCost", func(_ string, c *Cost) string { return cmp.Or(c.ListUSD, c.USD) }},
@@ -61,7 +63,7 @@ var focusColumns = []struct { //nolint:gochecknoglobals // read only
 	{"PricingCategory", always("Standard")},
 	{"PricingCurrency", always("USD")},
 	{"PricingCurrencyContractedUnitPrice", unitPrice},
-	{"PricingCurrencyEffectiveCost", usd},
+	{"PricingCurrencyEffectiveCost", billed},
 	{"PricingCurrencyListUnitPrice", listPrice},
 	{"PricingQuantity", quantity},
 	{"PricingUnit", unit},
@@ -109,10 +111,10 @@ func ifAdjusted(yes, no string) func(string, *Cost) string {
 // issuer is the biller.
 const issuer = "Compute Platform"
 
-func null(string, *Cost) string          { return "" }
-func usd(_ string, c *Cost) string       { return c.USD }
-func account(org string, _ *Cost) string { return org }
-func sku(_ string, c *Cost) string       { return cmp.Or(c.GPU, c.Kind) }
+func null(string, *Cost) string                 { return "" }
+func billed(_ string, c *Cost) string           { return c.USD }
+func billingAccount(org string, _ *Cost) string { return org }
+func sku(_ string, c *Cost) string              { return cmp.Or(c.GPU, c.Kind) }
 
 // quantity is for how many hours a resource existed at one rate, a network volume with
 // each of its GB. Costs without a rate, such as runs and corrections by bills, are their own
@@ -211,5 +213,5 @@ func WriteFOCUS(w io.Writer, org string, rows []Cost) error {
 			}
 		}
 	}
-	return WriteCSV(w, table)
+	return row.WriteCSV(w, table)
 }

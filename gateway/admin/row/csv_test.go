@@ -1,15 +1,15 @@
-package admin_test
+package row_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
 func TestWriteCSV(t *testing.T) {
 	var b strings.Builder
-	err := admin.WriteCSV(&b, [][]string{
+	err := row.WriteCSV(&b, [][]string{
 		{"name", "usd"}, {"=HYPERLINK(\"http://x\")", "-1.5"}, {"+1-2", "+3"}, {"@SUM(A1)", "1e6"}, {"-cmd|' /C calc'!A0", ""}, {"\tx", "a=b"},
 	})
 	const want = "name,usd\n\"'=HYPERLINK(\"\"http://x\"\")\",-1.5\n'+1-2,+3\n'@SUM(A1),1e6\n'-cmd|' /C calc'!A0,\n'\tx,a=b\n"

@@ -1,4 +1,4 @@
-package admin_test
+package money_test
 
 import (
 	"encoding/csv"
@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
 // Columns of FOCUS 1.2 that every data set has, or has if it is about usage, prices by
@@ -38,7 +38,7 @@ const (
 func TestWriteFOCUS(t *testing.T) {
 	start := time.Date(2026, 12, 31, 0, 0, 0, 0, time.UTC)
 	var b strings.Builder
-	err := admin.WriteFOCUS(&b, "acme", []admin.Cost{
+	err := money.WriteFOCUS(&b, "acme", []money.Cost{
 		{Start: start, End: start.AddDate(0, 0, 1), Team: "research", Key: "ann", Kind: "pod", Resource: "p1", Name: `a, "b"`, GPU: "NVIDIA L4", DataCenter: "EU-RO-1", Labels: map[string]string{"project": "llm", "team": "mine"}, USD: "10.32"},
 		{Start: start, End: start.Add(time.Hour), Kind: "network_volume", Resource: "v1", USD: "0.000001"},
 		{Start: start, End: start.Add(time.Hour), Kind: "endpoint", Resource: "e1", USD: "3"},

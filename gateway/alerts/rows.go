@@ -1,4 +1,4 @@
-package admin
+package alerts
 
 import (
 	"context"
@@ -7,15 +7,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
-
-// Alerts knows the alerts sent to receivers of an organisation, and the exceptions that end there by themselves. Both return row.ErrNoOrg for an organisation that is
-// not configured.
-type Alerts interface {
-	// List returns the alerts that are kept, the newest first.
-	List(ctx context.Context, org string) ([]Alert, error)
-	// Exceptions returns the exceptions with an end, the next end first.
-	Exceptions(ctx context.Context, org string) ([]Exception, error)
-}
 
 // Alert is one sent alert.
 type Alert struct {
@@ -41,16 +32,17 @@ type AlertList struct {
 // telling says which alerts are listed.
 type telling struct {
 	row.Scoped
-	paging
+	row.Paging
 
 	Kind  string    `query:"kind" doc:"only alerts of this kind, such as budget.threshold"`
 	Since row.Since `query:"since" doc:"only entries no older than a duration, such as 24h, or than a time"`
 }
 
-func (d Deps) alertRows() []row.Row {
+// Rows are the questions of operators about alerts and exceptions. A nil Alerts describes them.
+func (t *Alerts) Rows() []row.Row {
 	return []row.Row{
 		{
-			Pattern: "GET /admin/alerts", Summary: "The alerts that receivers were sent", Role: row.Viewer, About: row.OfOrg, Watched: true, Ask: row.Do(d.alerts),
+			Pattern: "GET /admin/alerts", Summary: "The alerts that receivers were sent", Role: row.Viewer, About: row.OfOrg, Watched: true, Ask: row.Do(t.list),
 			Commands: []row.Command{{
 				Use: "alerts ORG", Short: "List the alerts that were sent, and whether a receiver took them", Example: "tollgate alerts acme --since 7d",
 				Long: `Lists the alerts of an organisation, the newest first: budgets that reached a
@@ -59,7 +51,7 @@ exceptions that end, and weekly reports. The latest 1,000 are kept, for 90 days.
 			}},
 		},
 		{
-			Pattern: "GET /admin/exceptions", Summary: "Exceptions that end at a time", Role: row.Viewer, About: row.OfOrg, Watched: true, Ask: row.Do(d.exceptions),
+			Pattern: "GET /admin/exceptions", Summary: "Exceptions that end at a time", Role: row.Viewer, About: row.OfOrg, Watched: true, Ask: row.Do(t.exceptions),
 			Commands: []row.Command{{
 				Use: "exceptions ORG", Short: "List exceptions with their ends: to policies, approvals, kept resources, brownouts", Example: "tollgate exceptions acme --within 7d",
 				Long: `Lists the exceptions of an organisation that end, the next end first: those to
@@ -70,8 +62,8 @@ and scheduled brownouts of the retired interfaces.`,
 	}
 }
 
-func (d Deps) alerts(ctx context.Context, _ row.Scope, p telling) (*AlertList, error) {
-	list, err := d.Alerts.List(ctx, string(p.Org))
+func (t *Alerts) list(ctx context.Context, _ row.Scope, p telling) (*AlertList, error) {
+	list, err := t.List(ctx, string(p.Org))
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +74,7 @@ func (d Deps) alerts(ctx context.Context, _ row.Scope, p telling) (*AlertList, e
 		}
 	}
 	out := new(AlertList)
-	out.Alerts, out.Next, err = pageOf(kept, &p.paging, func(a *Alert) string { return a.ID })
+	out.Alerts, out.Next, err = row.Page(kept, &p.Paging, func(a *Alert) string { return a.ID })
 	return out, err
 }
 
@@ -113,14 +105,14 @@ type ExceptionList struct {
 // excepting says which exceptions are listed.
 type excepting struct {
 	row.Scoped
-	paging
+	row.Paging
 
 	Kind   string   `query:"kind" oneof:"policy,approval,kept,brownout" doc:"only this kind"`
 	Within row.Span `query:"within" doc:"only exceptions that end in this time from now, such as 7d"`
 }
 
-func (d Deps) exceptions(ctx context.Context, s row.Scope, p excepting) (*ExceptionList, error) {
-	list, err := d.Alerts.Exceptions(ctx, string(p.Org))
+func (t *Alerts) exceptions(ctx context.Context, s row.Scope, p excepting) (*ExceptionList, error) {
+	list, err := t.Exceptions(ctx, string(p.Org))
 	if err != nil {
 		return nil, err
 	}
@@ -131,6 +123,6 @@ func (d Deps) exceptions(ctx context.Context, s row.Scope, p excepting) (*Except
 		}
 	}
 	out := new(ExceptionList)
-	out.Exceptions, out.Next, err = pageOf(kept, &p.paging, func(x *Exception) string { return x.Kind + " " + x.ID })
+	out.Exceptions, out.Next, err = row.Page(kept, &p.Paging, func(x *Exception) string { return x.Kind + " " + x.ID })
 	return out, err
 }

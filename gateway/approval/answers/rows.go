@@ -1,0 +1,67 @@
+package answers
+
+import (
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/approval"
+)
+
+// List is a list of requests for approval.
+type List struct {
+	Approvals []approval.Record `json:"approvals"`
+}
+
+// PendingApproval is a request for approval that waits for an answer.
+type PendingApproval struct {
+	Org  string `json:"org"`
+	ID   string `json:"id"`
+	Team string `json:"team,omitempty"`
+	Key  string `json:"key"`
+	// Call is the request line, Asks describes its resources, "" if they are unknown.
+	Call string `json:"call"`
+	Asks string `json:"asks,omitempty"`
+	// USD is the highest cost of the call per Per, hour or run; "" if it is unknown.
+	USD   string    `json:"usd,omitempty"`
+	Per   string    `json:"per,omitempty"`
+	Until time.Time `json:"until"`
+}
+
+// Rows are the questions of operators about requests for approval, and their answers. The zero value describes them.
+func (a Answers) Rows() []row.Row {
+	return []row.Row{
+		{
+			Pattern: "GET /admin/approvals", Summary: "Requests for approval", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(a.list),
+			Commands: []row.Command{{Use: "approvals list ORG", Short: "Show the requests that wait for an answer, and recent answers", Example: "tollgate approvals list acme"}},
+		},
+		{
+			Pattern: "POST /admin/approvals/grant", Summary: "Let a refused call pass once", Role: row.Approver, About: row.OfOrg, Changes: true, Ask: row.Do(a.grant),
+			Commands: []row.Command{{
+				Use: "approvals grant ORG ID", Short: "Let the caller make the refused call, once", Example: "tollgate approvals grant acme ap-01M84TG8488H --by ada --reason 'the demo on Monday' --for 2h",
+				Long: `Lets the caller of a refused call make it once more: the very same call, for
+at most a price, within a time. It lifts the rules that refused it and nothing
+else: other policies, budgets and limits hold.`,
+			}},
+		},
+		{
+			Pattern: "POST /admin/approvals/deny", Summary: "Deny a request for approval", Role: row.Approver, About: row.OfOrg, Changes: true, Ask: row.Do(a.deny),
+			Commands: []row.Command{{Use: "approvals deny ORG ID", Short: "Refuse a request, or take back a grant that was not used", Example: "tollgate approvals deny acme ap-01M84TG8488H --by ada --reason 'one is enough'"}},
+		},
+	}
+}
+
+// denied is an answer to a request for approval, granted one that lets its call pass.
+type denied struct {
+	row.Scoped
+
+	ID     string `query:"id,required" doc:"id of the request for approval"`
+	By     string `query:"by" max:"100" doc:"the approver, for the record; required with the shared token, and otherwise the name of the token's admin"`
+	Reason string `query:"reason" max:"500" doc:"why; of a denial, the caller is told"`
+}
+
+type granted struct {
+	denied
+
+	For    row.Span `query:"for" default:"1h" doc:"how long the grant can be used, at most 7d"`
+	MaxUSD string   `query:"max_usd" doc:"the most the call may cost in USD, per hour or run; absent is its cost when it was refused"`
+}

@@ -1,0 +1,90 @@
+package money
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/tenants"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// Forecasts is the likely spend of an organisation's scopes.
+type Forecasts struct {
+	At     time.Time  `json:"at"`
+	Scopes []Forecast `json:"scopes"`
+}
+
+// Forecast is that of one scope, in USD: the accrued amounts of today and this month, and
+// the totals that both come to.
+type Forecast struct {
+	Scope     string   `json:"scope"`
+	PerHour   string   `json:"perHour"`
+	Today     string   `json:"today"`
+	Day       Estimate `json:"day"`
+	ThisMonth string   `json:"thisMonth"`
+	Month     Estimate `json:"month"`
+	// Days is how many whole days of history it is made from.
+	Days int `json:"days"`
+	// Budgets are those for accrued cost.
+	Budgets []Budget `json:"budgets"`
+}
+
+// Estimate is one in USD, with the range that days have differed in.
+type Estimate struct {
+	Low      string `json:"low"`
+	Expected string `json:"expected"`
+	High     string `json:"high"`
+}
+
+// forecasting says of whom a forecast is made.
+type forecasting struct {
+	row.Scoped
+
+	Team []row.Team `query:"team" doc:"only these teams"`
+	Key  []string   `query:"key" doc:"only these keys"`
+}
+
+func (m *Money) forecast(ctx context.Context, _ row.Scope, p forecasting) (*Forecasts, error) {
+	forecasts, err := m.Forecast(ctx, string(p.Org))
+	if err != nil || len(p.Team)+len(p.Key) == 0 {
+		return forecasts, err
+	}
+	forecasts.Scopes = slices.DeleteFunc(forecasts.Scopes, func(f Forecast) bool {
+		kind, id, _ := strings.Cut(f.Scope, " ")
+		return (kind != "team" || !slices.Contains(p.Team, row.Team(id))) && (kind != "key" || !slices.Contains(p.Key, id))
+	})
+	return forecasts, nil
+}
+
+// Forecast estimates the costs of the scopes of an organisation. The errors are those of [Money.Show].
+func (m *Money) Forecast(ctx context.Context, org string) (*Forecasts, error) {
+	o, err := m.check(org)
+	if err != nil {
+		return nil, err
+	}
+	history := m.Books.History
+	if err := history.Roll(ctx, org); err != nil {
+		return nil, err
+	}
+	state, err := m.Ledger.Store.Show(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	outlooks, err := history.Outlooks(ctx, org, tenants.Plan(o), &state)
+	if err != nil {
+		return nil, err
+	}
+	out := &Forecasts{At: state.Now.UTC(), Scopes: make([]Forecast, len(outlooks))}
+	for i, o := range outlooks {
+		periods := slices.DeleteFunc(o.Ceilings, func(c spend.Fullness) bool { return !spend.Accrues(c.Index) })
+		out.Scopes[i] = Forecast{
+			Scope: o.Scope.String(), PerHour: usd(o.Burn), Today: usd(o.Today), ThisMonth: usd(o.ThisMonth), Days: o.Days, Budgets: budgetsOf(periods),
+			Day:   Estimate{Low: usd(o.Day.Low), Expected: usd(o.Day.Expected), High: usd(o.Day.High)},
+			Month: Estimate{Low: usd(o.Month.Low), Expected: usd(o.Month.Expected), High: usd(o.Month.High)},
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,142 @@
+package money
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/tenants"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// check refuses organisations without budgets.
+func (m *Money) check(org string) (*settings.Org, error) {
+	o := m.org(org)
+	if o == nil {
+		return nil, row.ErrNoOrg
+	}
+	if !tenants.Budgeted(o) {
+		return nil, row.BadRequestError{Reason: "organisation " + org + " has no budgets: nothing is counted"}
+	}
+	return o, nil
+}
+
+// Show returns the ledger of an organisation. The error is row.ErrNoOrg for an organisation that is not configured, and a
+// row.BadRequestError for one without budgets.
+func (m *Money) Show(ctx context.Context, org string) (*Ledger, error) {
+	o, err := m.check(org)
+	if err != nil {
+		return nil, err
+	}
+	state, err := m.Ledger.Store.Show(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	loss, err := spend.LastLoss(ctx, m.Notices, org)
+	if err != nil {
+		return nil, err
+	}
+	out := &Ledger{Complete: state.Complete, Loss: lossOf(loss), Scopes: []Balance{}, Resources: []Resource{}, Holds: []Hold{}}
+	outlooks, err := m.Books.History.Outlooks(ctx, org, tenants.Plan(o), &state)
+	if err != nil {
+		return nil, err
+	}
+	for i, b := range state.Balances {
+		row := Balance{
+			Scope: b.Scope.String(), Committed: amounts(b.Committed), Reserved: amounts(b.Reserved),
+			Day: catalog.Money(b.Day).String(), Month: catalog.Money(b.Month).String(), Limits: map[string]string{}, Budgets: budgetsOf(outlooks[i].Ceilings),
+		}
+		for _, b := range row.Budgets {
+			row.Limits[b.Name] = b.Limit
+		}
+		out.Scopes = append(out.Scopes, row)
+	}
+	for _, r := range state.Resources {
+		out.Resources = append(out.Resources, Resource{
+			ID: r.ID, Kind: r.Kind, Name: r.About.Name, Team: r.Owner.Team, Key: r.Owner.Key, Since: r.Since.UTC(), Takes: amounts(r.Amounts), Decision: r.About.Decision,
+			GPU: r.About.GPU, DataCenter: r.About.DataCenter, Labels: r.About.Labels.Map(),
+		})
+	}
+	for i := range state.Holds {
+		out.Holds = append(out.Holds, holdRow(&state.Holds[i], state.Now))
+	}
+	return out, nil
+}
+
+// budgetsOf says how full ceilings are.
+func budgetsOf(ceilings []spend.Fullness) []Budget {
+	rows := make([]Budget, len(ceilings))
+	for i, c := range ceilings {
+		text := func(n int64) string { return spend.AmountText(c.Index, n) }
+		rows[i] = Budget{Name: spend.CeilingName(c.Index), Limit: text(c.Limit), Used: text(c.Used), Reserved: text(c.Reserved), Left: text(c.Left())}
+		if over := c.Over(); over > 0 {
+			rows[i].Over = text(over)
+		}
+		if !c.UsedUp.IsZero() {
+			rows[i].UsedUp = c.UsedUp.Format(time.DateOnly)
+		}
+	}
+	return rows
+}
+
+// reconcile compares the ledger with the platform.
+func (m *Money) reconcile(ctx context.Context, _ row.Scope, p row.Scoped) (*Reconciled, error) {
+	org := string(p.Org)
+	_, err := m.check(org)
+	var r spend.Report
+	if err == nil {
+		r, err = m.Books.Pass(ctx, org)
+	}
+	if err != nil {
+		m.deps.Logger.WarnContext(ctx, "a ledger could not be reconciled with the platform", "error", err.Error())
+		return nil, err
+	}
+	return &Reconciled{
+		Resources: r.Resources, Adopted: r.Adopted, Removed: r.Removed, Changed: r.Changed,
+		Found: r.Found, Released: r.Released, Open: r.Open, Rebuilt: r.Rebuilt,
+	}, nil
+}
+
+// adopting is a resource and its next owner.
+type adopting struct {
+	row.Scoped
+
+	ID   string   `query:"id,required" doc:"id of a resource"`
+	Team row.Team `query:"team" doc:"id of the team"`
+	Key  string   `query:"key" doc:"id of the key; its team is the owner, too"`
+}
+
+// adopt gives a resource to a team, or to a key and its team.
+func (m *Money) adopt(ctx context.Context, _ row.Scope, p adopting) (*Adopted, error) {
+	org, resource := string(p.Org), p.ID
+	o, err := m.check(org)
+	if err != nil {
+		return nil, err
+	}
+	to, err := ownerOf(o, string(p.Team), p.Key)
+	switch {
+	case err != nil:
+		return nil, err
+	case to == (spend.Owner{}):
+		return nil, row.BadRequestError{Reason: "name a resource, and a team or a key"}
+	}
+	was, err := m.Books.Assign(ctx, org, resource, to)
+	if errors.Is(err, spend.ErrNoResource) {
+		return nil, row.BadRequestError{Reason: fmt.Sprintf("organisation %s has nothing with the id %q that has an owner", org, resource)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.deps.Logger.InfoContext(ctx, "a resource has another owner", "org", org, "resource", resource, "was", was.String(), "owner", to.String())
+	return &Adopted{Resource: resource, Was: was.String(), Owner: to.String()}, nil
+}
+
+func amounts(a spend.Amounts) Amounts {
+	return Amounts{
+		PerHour: catalog.Money(a[spend.Burn]).String(), Runs: catalog.Money(a[spend.Cost]).String(), GPUs: a[spend.GPUs], Pods: a[spend.Pods], Workers: a[spend.Workers], VolumeGB: a[spend.VolumeGB],
+	}
+}

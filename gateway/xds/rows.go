@@ -1,0 +1,52 @@
+package xds
+
+import (
+	"context"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+)
+
+// Status is the groups of Envoys, as all gateways see them, and the Envoys that are connected to this gateway.
+type Status struct {
+	Groups []GroupStatus `json:"groups"`
+	Nodes  []Node        `json:"nodes"`
+}
+
+// GroupSnapshot is the configuration that a group of Envoys is served: resources by type and name, and the gateways in them.
+type GroupSnapshot struct {
+	Resources map[string]string `json:"resources"`
+	Gateways  []Gateway         `json:"gateways"`
+}
+
+// Rows are the questions of operators about Envoys. A nil Server describes them.
+func (s *Server) Rows() []row.Row {
+	return []row.Row{
+		{
+			Pattern: "GET /admin/envoy", Summary: "Groups of Envoys, and the Envoys connected to this gateway", Role: row.Viewer, Ask: row.Do(s.status),
+			Commands: []row.Command{{
+				Use: "envoy status", Short: "Show the groups of Envoys, those connected to a gateway, and the resources they refused", Example: "tollgate envoy status",
+				Long: `Shows each group of Envoys, with how many are connected to all gateways and to
+this one, and the resources that an Envoy refused and none has taken since; then the
+Envoys that are connected to this gateway, with the versions that they have.`,
+			}},
+		},
+		{Pattern: "GET /admin/envoy/snapshot", Summary: "The resources that a group of Envoys is served", Role: row.Viewer, Ask: row.Do(s.snapshot)},
+	}
+}
+
+func (s *Server) status(context.Context, row.Scope, row.None) (Status, error) {
+	return Status{s.Groups(), s.Nodes()}, nil
+}
+
+// grouped names a group of Envoys.
+type grouped struct {
+	Group string `query:"group,required" doc:"a node group of the configuration"`
+}
+
+func (s *Server) snapshot(_ context.Context, _ row.Scope, p grouped) (GroupSnapshot, error) {
+	resources, gateways, err := s.Served(p.Group)
+	if err != nil {
+		err = row.Bad("group", "%s", err)
+	}
+	return GroupSnapshot{Resources: resources, Gateways: gateways}, err
+}
