@@ -52,7 +52,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	policies := &engines.Engines{Logger: deps.Logger, Streams: k.streams, Isolate: deps.Isolate, Arriving: k.reconsider}
+	policies := &engines.Engines{Logger: deps.Logger, Changed: k.streams.Recheck, Isolate: deps.Isolate, Arriving: k.reconsider}
 	prices, err := k.newCatalog(policies)
 	if err != nil {
 		return nil, err

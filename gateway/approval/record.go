@@ -105,3 +105,8 @@ func (r *Record) Covers(refusals []Refusal) bool {
 func Sort(list []Record) {
 	slices.SortFunc(list, func(a, b Record) int { return b.Asked.Compare(a.Asked) })
 }
+
+// List is a list of requests for approval.
+type List struct {
+	Approvals []Record `json:"approvals"`
+}

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/files"
-	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -24,9 +23,9 @@ import (
 
 // Engines makes engines.
 type Engines struct {
-	// Logger logs for the engines. Streams are checked again when other policies are in force.
+	// Logger logs for the engines. Changed is called when other policies are in force.
 	Logger  *slog.Logger
-	Streams *filter.Streams
+	Changed func()
 	// Isolate compiles own Rego that is not known to compile; see policies.Deps.
 	Isolate *isolate.Runner
 	// Arriving is that of [policies.Deps].
@@ -53,7 +52,7 @@ func (e *Engines) New(cfg *settings.Config, before *policies.Engine) (*policies.
 		}
 		orgs[o.ID] = section
 	}
-	deps := policies.Deps{Logger: e.Logger, Changed: e.Streams.Recheck, Arriving: e.Arriving, Before: before, Isolate: e.Isolate}
+	deps := policies.Deps{Logger: e.Logger, Changed: e.Changed, Arriving: e.Arriving, Before: before, Isolate: e.Isolate}
 	if before != nil { // the organisations in force do not wait for Rego that compiles slowly
 		deps.Patience = patience
 	}

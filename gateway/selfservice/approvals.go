@@ -12,7 +12,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
-	"github.com/tollgate-dev/tollgate/gateway/approval/answers"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -24,7 +23,7 @@ import (
 
 // requests returns the requests for approval that a caller sees, newest first.
 func (s *Service) requests(ctx context.Context, ex *filter.Exchange) ([]approval.Record, error) {
-	list, err := ask[answers.List](ctx, s, ex, "GET /admin/approvals", nil)
+	list, err := ask[approval.List](ctx, s, ex, "GET /admin/approvals", nil)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
-	"github.com/tollgate-dev/tollgate/gateway/approval/answers"
 )
 
 // frame holds the data that every page shows, and the page's own. Templates call its methods.
@@ -63,7 +62,7 @@ func (f *frame) Nav() (out []link) {
 
 // pending counts the requests that wait for approval, 0 without the store. A count is no look at them: it is not recorded.
 func (f *frame) pending() (n int) {
-	list, _ := row.Ask[answers.List](f.r.Context(), f.unrecorded, approvalList, f.scope, url.Values{"org": {f.org}}, nil)
+	list, _ := row.Ask[approval.List](f.r.Context(), f.unrecorded, approvalList, f.scope, url.Values{"org": {f.org}}, nil)
 	for i := range list.Approvals {
 		if list.Approvals[i].State == approval.Pending {
 			n++

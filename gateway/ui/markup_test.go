@@ -218,7 +218,7 @@ func adminRows() []row.Row {
 		engines.Drafts{}.Rows(), (*audit.Log)(nil).Rows(), (*revisions.Revisions)(nil).Rows(),
 	)}.Rows()
 	i := slices.IndexFunc(rows, func(r row.Row) bool { return r.Pattern == approvalList })
-	rows[i].Ask = row.Do(func(context.Context, row.Scope, row.Scoped) (answers.List, error) { return answers.List{}, nil })
+	rows[i].Ask = row.Do(func(context.Context, row.Scope, row.Scoped) (approval.List, error) { return approval.List{}, nil })
 	return rows
 }
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
-	"github.com/tollgate-dev/tollgate/gateway/approval/answers"
+	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
@@ -221,7 +221,7 @@ func decision(v *visit) (any, int, string) {
 }
 
 func approvals(v *visit) (any, int, string) {
-	list := ask[answers.List](v, approvalList, nil)
+	list := ask[approval.List](v, approvalList, nil)
 	return cut(v, list.Is.Approvals), list.Status, list.Fault
 }
 

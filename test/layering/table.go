@@ -261,7 +261,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/selfservice",
-			May:     []string{"gateway/access", "gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/approval/answers", "gateway/audit", "gateway/decisions", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/money", "gateway/problem", "gateway/reference", "gateway/route", "gateway/settings", "gateway/view", "policies/catalog"},
+			May:     []string{"gateway/access", "gateway/admin/row", "gateway/approval", "gateway/audit", "gateway/decisions", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/money", "gateway/problem", "gateway/reference", "gateway/route", "gateway/settings", "gateway/view", "policies/catalog"},
 			Why:     "what callers see of themselves is a row of operators with a narrower scope",
 		},
 		{Package: "gateway/admin/row", May: []string{"config/fault"}, Why: "a leaf: what can be asked, whoever answers and whoever asks"},

@@ -28,21 +28,21 @@ type Answers struct {
 	*view.Current
 }
 
-func (a Answers) list(ctx context.Context, _ row.Scope, p row.Scoped) (List, error) {
+func (a Answers) list(ctx context.Context, _ row.Scope, p row.Scoped) (approval.List, error) {
 	org := string(p.Org)
 	if a.Org(org) == nil {
-		return List{}, row.ErrNoOrg
+		return approval.List{}, row.ErrNoOrg
 	}
 	entries, err := a.Store.Entries(ctx, org)
 	if err != nil {
-		return List{}, err
+		return approval.List{}, err
 	}
 	list := make([]approval.Record, len(entries))
 	for i, e := range entries {
 		list[i] = *e.Record
 	}
 	approval.Sort(list)
-	return List{list}, nil
+	return approval.List{Approvals: list}, nil
 }
 
 // Pending returns the requests of an organisation that wait for an answer, the next end first.

@@ -4,13 +4,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/approval"
 )
-
-// List is a list of requests for approval.
-type List struct {
-	Approvals []approval.Record `json:"approvals"`
-}
 
 // PendingApproval is a request for approval that waits for an answer.
 type PendingApproval struct {
