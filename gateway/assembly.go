@@ -47,7 +47,7 @@ import (
 )
 
 // New compiles cfg. It neither dials nor listens; Run does.
-func New(cfg settings.Config, deps Deps) (*Gateway, error) {
+func New(cfg settings.Config, deps Deps) (_ *Gateway, err error) {
 	k, err := newKit(&cfg, deps)
 	if err != nil {
 		return nil, err
@@ -66,6 +66,11 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	}
 	approvals, links := approval.New(k.scripts, cfg.Redis.Prefix.Approvals()), keep.Links{Current: k.view}
 	told, intents, ledger := k.newLedger(prices, decided, recorded, approvals, links)
+	defer func() {
+		if err != nil {
+			closeFiles(policies, recorded, ledger)
+		}
+	}()
 	counts, err := k.newCounts(ledger)
 	if err != nil {
 		return nil, err
@@ -94,8 +99,7 @@ func New(cfg settings.Config, deps Deps) (*Gateway, error) {
 	g.rows = sources.Rows()
 	g.features = g.listFeatures()
 	telemetry.MeasureSources(k.meter, deps.Now, g.sources)
-	if err := g.Swap(cfg); err != nil {
-		g.closeFiles()
+	if err = g.Swap(cfg); err != nil {
 		return nil, err
 	}
 	return g, nil

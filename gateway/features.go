@@ -61,7 +61,6 @@ func (g *Gateway) listFeatures() []feature {
 			name: "policies", stages: g.policyStages, apply: g.applyPolicies, sources: g.bundleSources,
 			tasks: []tasks.Task{{Name: "policies", Until: tasks.Stopping, Run: g.follow}},
 		},
-		{name: "legacy", stages: g.legacyStages, tasks: g.retired.Tasks()},
 		{name: "alerts", tasks: []tasks.Task{
 			{Name: "exceptions", Until: tasks.Stopping, Run: func(ctx context.Context) error {
 				return g.alerts.WatchExceptions(ctx, g.money.Notices, g.money.Books.Lead)
@@ -76,8 +75,10 @@ func (g *Gateway) listFeatures() []feature {
 		{name: "self-service", routes: selfservice.Routes(), answers: g.selfService().Answers()},
 		{name: "estimates", stages: g.estimateStages},
 		{name: "fleet", tasks: []tasks.Task{{Name: "fleet", Until: tasks.Drained, Run: g.fleet.Announce}}},
-		{name: "decisions", tasks: g.decisions.Tasks(), apply: func(_, now *state) { g.decisions.Apply(now.Config) }},
+		// What is delivered to others ends first: the counts after it wait for a store that may be away.
 		{name: "audit", stages: auditStages, tasks: g.audit.Tasks(), apply: g.applyAudit},
+		{name: "decisions", tasks: g.decisions.Tasks(), apply: func(_, now *state) { g.decisions.Apply(now.Config) }},
+		{name: "legacy", stages: g.legacyStages, tasks: g.retired.Tasks()},
 	}
 }
 

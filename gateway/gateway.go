@@ -118,14 +118,14 @@ func (g *Gateway) Close() {
 	defer g.current.changing.Unlock()
 	g.current.closed = true
 	g.current.Load().close()
-	g.closeFiles()
+	closeFiles(g.engines, g.audit, g.money)
 }
 
 // closeFiles closes the parts that have files open.
-func (g *Gateway) closeFiles() {
-	g.engines.Close()
-	g.audit.Close()
-	g.money.Journal.Close()
+func closeFiles(policies *engines.Engines, recorded *ship.Shipping, ledger *money.Money) {
+	policies.Close()
+	recorded.Close()
+	ledger.Journal.Close()
 }
 
 func orgs(cfg *settings.Config) []string {

@@ -121,7 +121,7 @@ orgs: [{id: acme, credential: {env: ACME}}]
 			"work behind answers", "outbox", "ledger images", "journal of owners", "limiter", "store check", "intents", "issuer keys", "keys", "fleet",
 			"admin listener",
 		},
-		{"legacy notes", "decision counts", "decision log", "audit shipping", "audit receiver"},
+		{"audit shipping", "audit receiver", "decision log", "decision counts", "legacy notes"},
 	}, got); diff != "" {
 		t.Errorf("tasks by the phase that ends them (-want +got):\n%s", diff)
 	}

@@ -2,9 +2,11 @@ package policies
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -67,7 +69,7 @@ func (e *Engine) bundles() map[string]*bundle.Source {
 func (e *Engine) poll(ctx context.Context, org string, s *bundle.Source) {
 	before, after := e.look(ctx, org, s)
 	switch {
-	case fmt.Sprint(before) == fmt.Sprint(after), ctx.Err() != nil:
+	case sameFault(before, after), ctx.Err() != nil:
 	case after != nil:
 		e.deps.Logger.LogAttrs(ctx, slog.LevelError, "policy bundle not taken, the last good one stays",
 			slog.String("org", org), slog.String("fault", after.Error()))
@@ -122,4 +124,16 @@ func (e *Engine) offered(ctx context.Context, org string, found *bundle.Found) b
 		delete(e.arriving, org)
 	}()
 	return e.deps.Arriving(ctx)
+}
+
+// sameFault reports whether two looks failed for the same reason, or both did not fail. Network errors have the ports of their connections in
+// their texts, and are compared without them.
+func sameFault(before, after error) bool {
+	text := func(err error) string {
+		if op, ok := errors.AsType[*net.OpError](err); ok {
+			return fmt.Sprint(op.Op, op.Err)
+		}
+		return fmt.Sprint(err)
+	}
+	return text(before) == text(after)
 }

@@ -145,11 +145,11 @@ func (d *Decisions) Reopen() {
 // Tasks write the decision log and the counts of decisions. They outlive the listeners, so that requests that finish while the listeners drain
 // are included.
 func (d *Decisions) Tasks() []tasks.Task {
-	list := []tasks.Task{{Name: "decision counts", Until: tasks.Ended, Run: d.writeCounts}}
-	if d.log != nil {
-		list = append(list, tasks.Task{Name: "decision log", Until: tasks.Ended, Run: d.log.Run})
+	counts := tasks.Task{Name: "decision counts", Until: tasks.Ended, Run: d.writeCounts}
+	if d.log == nil {
+		return []tasks.Task{counts}
 	}
-	return list
+	return []tasks.Task{{Name: "decision log", Until: tasks.Ended, Run: d.log.Run}, counts}
 }
 
 // Apply makes the decision log follow a new configuration.

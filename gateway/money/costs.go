@@ -205,6 +205,11 @@ func (m *Money) Costs(ctx context.Context, org string, q *spend.Query) (*Costs, 
 	if _, err := m.check(org); err != nil {
 		return nil, err
 	}
+	if tomorrow := spend.Daily.Start(m.deps.Now()).AddDate(0, 0, 1); q.To.After(tomorrow) {
+		known := *q
+		known.To = tomorrow
+		q = &known
+	}
 	history := m.Books.History
 	if err := history.Roll(ctx, org); err != nil {
 		return nil, err

@@ -153,7 +153,6 @@ func (byGroup) ID(n *corev3.Node) string { return n.GetCluster() }
 func (s *Server) SetGroups(groups []Group, token string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.token = token
 	next := make(map[string]*placed, len(groups))
 	for i := range groups {
 		p := &placed{now: &groups[i]}
@@ -175,7 +174,11 @@ func (s *Server) SetGroups(groups []Group, token string) error {
 		}
 	}
 	s.groups = next
-	return s.serve()
+	if err := s.serve(); err != nil {
+		return err
+	}
+	s.token = token
+	return nil
 }
 
 // SetGateways names the gateways that are ready. Nothing is served before: an

@@ -398,14 +398,15 @@ func (m *Images) returned(ctx context.Context, org string, n int) error {
 	return m.notice(ctx, org, l)
 }
 
-// finished reports the loss that a rebuild has made good, once: a further rebuild of the same loss only updates the report.
-func (m *Images) finished(ctx context.Context, org string, r *recollection, report *Report, now time.Time) error {
+// finished returns the loss that a rebuild has made good, nil for none, for its notice. It puts the loss into the report once: a further
+// rebuild of the same loss only updates the notice.
+func (m *Images) finished(ctx context.Context, org string, r *recollection, report *Report, now time.Time) (*Loss, error) {
 	if r.loss == nil {
-		return nil
+		return nil, nil //nolint:nilnil // there was no loss
 	}
 	last, err := LastLoss(ctx, m.Store, org)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	l, reported := *r.loss, false
 	if l.Returned = report.Returned; last != nil && last.At.Equal(l.At) {
@@ -416,5 +417,5 @@ func (m *Images) finished(ctx context.Context, org string, r *recollection, repo
 		m.Logger.WarnContext(ctx, "a lost ledger was rebuilt", "org", org, "lost", string(l.Lost), "returned", l.Returned, "unowned", l.Unowned)
 		report.Loss = &l
 	}
-	return m.notice(ctx, org, &l)
+	return &l, nil
 }

@@ -120,6 +120,9 @@ func (r *Reconciler) pass(ctx context.Context, org string, closed bool) (Report,
 	}
 	err = p.reconcile(ctx, &before, from, began)
 	r.Events.Passed(ctx, org, &p.report, err)
+	if p.loss != nil { // stored behind its report, so that a gateway that ends meanwhile makes another one report it
+		err = errors.Join(err, r.images.notice(ctx, org, p.loss))
+	}
 	return p.report, err
 }
 
@@ -163,7 +166,7 @@ func (p *pass) reconcile(ctx context.Context, before *State, from int64, began t
 			return p.unfinished(ctx, p.org)
 		}
 	}
-	if err := p.images.finished(ctx, p.org, p.memory, &p.report, before.Now.Add(time.Since(began))); err != nil {
+	if p.loss, err = p.images.finished(ctx, p.org, p.memory, &p.report, before.Now.Add(time.Since(began))); err != nil {
 		return err
 	}
 	p.report.Corrected, err = p.bills.Follow(ctx, p.org, before.Now)
@@ -251,6 +254,7 @@ type pass struct {
 	records map[string]*Record
 	gets    gets
 	memory  *recollection
+	loss    *Loss // that the pass has made good
 	report  Report
 	// silent is how long dead gateways have been silent, by incarnation; 0 for others.
 	silent map[string]time.Duration
