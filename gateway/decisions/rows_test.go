@@ -67,11 +67,11 @@ func TestDecisionsAreListed(t *testing.T) {
 	server, now := miniredis.RunT(t), time.Date(2026, 11, 22, 16, 0, 0, 0, time.UTC)
 	d := counting(t, server, &now)
 	d.deps.Current, d.deps.Chain = configured(), func() *filter.Chain { return new(filter.Chain) }
-	for id, x := range map[string]explain.Report{
-		"d1": {Caller: explain.Caller{Org: "acme", Team: "research", Key: "ann"}, Time: now.Add(-2 * time.Hour)},
-		"d2": {Caller: explain.Caller{Org: "globex", Team: "ml", Key: "bob"}, Verdict: explain.Refused, Time: now},
+	for _, x := range []explain.Report{
+		{DecisionID: "d1", Caller: explain.Caller{Org: "acme", Team: "research", Key: "ann"}, Time: now.Add(-2 * time.Hour)},
+		{DecisionID: "d2", Caller: explain.Caller{Org: "globex", Team: "ml", Key: "bob"}, Verdict: explain.Refused, Time: now},
 	} {
-		x.DecisionID, x.Own = id, &explain.Own{}
+		x.Own = &explain.Own{}
 		d.History.Did(&x)
 	}
 	const list, one = "GET /admin/decisions", "GET /admin/decisions/{id}"
