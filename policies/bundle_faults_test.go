@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -279,5 +280,30 @@ func TestAReloadDuringALookStays(t *testing.T) {
 	in := call(t, "createPod", `{"gpu":{"id":"NVIDIA L4","count":3}}`)
 	if d, err := e.Decide(t.Context(), "acme", in); err != nil || !d.Allowed() {
 		t.Errorf("three GPUs after the change to four: %+v, %v", d, err)
+	}
+}
+
+// TestFaultsOfConnectionsAreTheSame: each connection has a port of its own, which makes no new fault of a failure.
+func TestFaultsOfConnectionsAreTheSame(t *testing.T) {
+	t.Parallel()
+	read := func(port int, err error) error {
+		return fmt.Errorf("bundle: %w", &net.OpError{Op: "read", Net: "tcp", Source: &net.TCPAddr{Port: port}, Err: err})
+	}
+	reset, refused := errors.New("connection reset"), errors.New("connection refused")
+	for _, tt := range []struct {
+		name          string
+		before, after error
+		want          bool
+	}{
+		{"both good", nil, nil, true},
+		{"a first fault", nil, reset, false},
+		{"the end of a fault", reset, nil, false},
+		{"another connection", read(40_001, reset), read(40_002, reset), true},
+		{"another failure", read(40_001, reset), read(40_002, refused), false},
+		{"another fault", errors.New("not a gzipped archive"), errors.New("unknown policy"), false},
+	} {
+		if got := policies.SameFault(tt.before, tt.after); got != tt.want {
+			t.Errorf("%s: %t, want %t", tt.name, got, tt.want)
+		}
 	}
 }

@@ -43,3 +43,6 @@ func (e *Engine) Reads(org string) (paths []string, ok bool) {
 	}
 	return o.Compiled.Reads.Paths(), true
 }
+
+// SameFault is sameFault.
+var SameFault = sameFault

@@ -61,7 +61,7 @@ func attempts(burst, rate int64) *ratelimit.AddressLimiter {
 	cfg.Burst, cfg.Rate = burst, rate
 	l, err := ratelimit.NewAddressLimiter(cfg, clock{})
 	if err != nil {
-		panic(err) // the configuration is that of tests
+		panic(err) // a test has a wrong configuration
 	}
 	return l
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
-// Rows returns all rows of the operators' listener: its own, and those of features.
+// Rows returns the listener's own rows and the rows of all features.
 func (d Deps) Rows() (all []row.Row) {
 	description := row.Row{
 		Pattern: "GET /admin/openapi.json", Summary: "This document", Role: row.Viewer, About: row.OfAsker,

@@ -104,3 +104,17 @@ func TestAWrongPriceIsTakenBack(t *testing.T) {
 		t.Errorf("%+v and team %s, want the organisation's account alone reset", reset, d.accrued(t, "team research"))
 	}
 }
+
+// A weekly report may be asked for until tomorrow. A report for a later week would have a cost of 0.
+func TestReportsOfTheFutureAreRefused(t *testing.T) {
+	t.Parallel()
+	d := openDoor(t, "http", budgeted("{per_day: 40}"))
+	d.reconcile(t)
+	operator[money.Costs](t, d, "GET", "/admin/spend/history?org=acme") // it begins
+	for days, want := range map[int]int{0: http.StatusOK, 30: http.StatusBadRequest} {
+		to := d.clock.Now().AddDate(0, 0, days).Format(time.DateOnly)
+		if got := d.operator(t, http.MethodGet, "/admin/report?org=acme&to="+to, "", nil); got != want {
+			t.Errorf("a report %d days from now: %d, want %d", days, got, want)
+		}
+	}
+}

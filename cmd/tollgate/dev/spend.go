@@ -24,7 +24,7 @@ func (s *Session) header() http.Header {
 	return h
 }
 
-// dropLabel removes the label from later calls of the session, and tells the developer once.
+// dropLabel removes the label from later calls of the session, and prints one warning.
 func (s *Session) dropLabel() {
 	s.mu.Lock()
 	dropped := s.set.User != ""

@@ -10,7 +10,7 @@
 //
 //	func (d deps) limits(ctx context.Context, s row.Scope, p windows) (windowList, error)
 //
-// A feature's rows are the method Rows of the feature's value; those of the zero value describe it. Pages and self-service ask a row by [Ask].
+// The method Rows of a feature's value returns the feature's rows. The rows of a zero value can be described, and not be asked. Pages and self-service ask a row by [Ask].
 //
 // Only [Row.Reply] calls the function. It refuses a scope without the role, and parameters that are unknown, missing, repeated or of another
 // type, with a [RefusedError] or [FaultsError]. The text of a fault names the values that would have been accepted.

@@ -19,7 +19,7 @@ func Page[T any](list []T, p *Paging, name func(*T) string) (part []T, next stri
 		last, err := base64.RawURLEncoding.DecodeString(p.Cursor)
 		at := slices.IndexFunc(list, func(x T) bool { return name(&x) == string(last) })
 		if err != nil || at < 0 {
-			return nil, "", Bad("cursor", "the list has changed there: begin anew without it")
+			return nil, "", Bad("cursor", "the list has changed at this cursor: start again without a cursor")
 		}
 		list = list[at+1:]
 	}
