@@ -95,7 +95,7 @@ func newAccount(o Account, now time.Time) *account {
 		clusters:    newTable[cluster]("cluster"),
 		endpoints:   newTable[endpoint]("endpoint"),
 		publicJobs:  newTable[job]("job"),
-		workerQuota: orInt(o.WorkerQuota, defaultQuota),
+		workerQuota: cmp.Or(o.WorkerQuota, defaultQuota),
 		meters:      newTable[meter]("meter"),
 		secrets:     newTable[secret]("secret"),
 		sandboxes:   newTable[sandbox]("sandbox"),

@@ -285,45 +285,35 @@ func perBucket(q billQuery, records []billRecord) []billRecord {
 
 func (v billView) append(q billQuery, records []billRecord) []byte {
 	var totals amounts
-	unique := map[string]bool{}
-	b := []byte(`{"records":[`)
-	for i, r := range records {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendTime(append(b, `{"startTime":`...), r.from)
-		b = appendTime(append(b, `,"endTime":`...), r.to)
-		b = v.appendAmounts(append(b, ','), r.amounts)
+	unique, list := map[string]bool{}, []object{}
+	for _, r := range records {
+		one := append(object{"startTime", stamp(r.from), "endTime", stamp(r.to)}, v.shown(r.amounts)...)
 		if v.filter != "" {
-			b = appendText(append(append(append(b, `,"`...), v.filter...), `":`...), r.id)
+			one = append(one, v.filter, r.id)
 			unique[r.id] = true
 		}
-		b = append(b, '}')
+		list = append(list, one)
 		totals.add(r.amounts, 1)
 	}
-	b = appendTime(append(b, `],"metadata":{"query":{"startTime":`...), q.from)
-	b = appendTime(append(b, `,"endTime":`...), q.to)
-	b = appendText(append(b, `,"bucketSize":`...), q.size)
+	query := object{"startTime", stamp(q.from), "endTime", stamp(q.to), "bucketSize", q.size}
 	if v.filter != "" {
-		b = appendTextOrNull(append(append(append(b, `,"`...), v.filter...), `":`...), q.id)
+		query = append(query, v.filter, optional(q.id))
 	}
-	b = appendInt(append(b, `},"recordCount":`...), len(records))
+	metadata := object{"query", query, "recordCount", len(records), "totals", v.shown(totals)}
 	if v.unique != "" {
-		b = appendInt(append(append(append(b, `,"`...), v.unique...), `":`...), len(unique))
+		metadata = append(metadata, v.unique, len(unique))
 	}
-	b = v.appendAmounts(append(b, `,"totals":{`...), totals)
-	return append(b, `}}}`...)
+	return object{"records", list, "metadata", metadata}.append(nil)
 }
 
-// appendAmounts writes totalAmount and what it consists of.
-func (v billView) appendAmounts(b []byte, a amounts) []byte {
-	total := 0.0
-	for _, column := range v.columns {
+// shown is totalAmount and what it consists of.
+func (v billView) shown(a amounts) object {
+	total, o := 0.0, object{}
+	for i, column := range v.columns {
 		total += a[column]
+		if i < len(v.names) {
+			o = append(o, v.names[i], a[column])
+		}
 	}
-	b = appendNumber(append(b, `"totalAmount":`...), total)
-	for i, name := range v.names {
-		b = appendNumber(append(append(append(b, `,"`...), name...), `":`...), a[v.columns[i]])
-	}
-	return b
+	return append(o, "totalAmount", total)
 }

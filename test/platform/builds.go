@@ -1,10 +1,8 @@
 package platform
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -50,13 +48,16 @@ type build struct {
 	Released bool
 }
 
-// stages are the states that the build passes through, the last one final.
-func (b *build) stages() []string {
+// stages are the states that the build passes through, the last one final; nil for an
+// outcome that no build has.
+func (b Build) stages() []string {
 	switch b.Outcome {
 	case buildFailed, buildCancelled:
 		return []string{buildPending, buildBuilding, b.Outcome}
-	default:
+	case buildCompleted, buildTestFailed:
 		return []string{buildPending, buildBuilding, buildUploading, buildTesting, b.Outcome}
+	default:
+		return nil
 	}
 }
 
@@ -84,46 +85,36 @@ func (b *build) append(out []byte, now time.Time) []byte {
 	} else if b.Outcome == buildFailed || b.Outcome == buildTestFailed {
 		fault = b.Error
 	}
-	out = appendText(append(out, `{"id":`...), b.ID)
-	out = appendText(append(out, `,"status":`...), b.statusAt(now))
-	out = appendTextOrNull(append(out, `,"commitHash":`...), b.CommitHash)
-	out = appendTextOrNull(append(out, `,"commitMessage":`...), b.CommitMessage)
-	out = appendTimeOrNull(append(out, `,"commitDate":`...), b.CommitDate)
-	out = appendTextOrNull(append(out, `,"branch":`...), b.Branch)
-	out = appendTextOrNull(append(out, `,"imageName":`...), b.Image)
-	out = appendTimeOrNull(append(out, `,"startedAt":`...), started)
-	out = appendTimeOrNull(append(out, `,"completedAt":`...), ended)
-	return append(appendTextOrNull(append(out, `,"error":`...), fault), '}')
+	return object{
+		"id", b.ID, "status", b.statusAt(now), "commitHash", optional(b.CommitHash), "commitMessage", optional(b.CommitMessage),
+		"commitDate", b.CommitDate, "branch", optional(b.Branch), "imageName", b.Image, "startedAt", started, "completedAt", ended,
+		"error", optional(fault),
+	}.append(out)
 }
 
 // AddBuild starts a build of an endpoint of any account and returns its id. It goes on by
 // the clock, and stays Timing.Build in each of its states.
 func (s *Server) AddBuild(endpointID string, b Build) (id string, err error) {
-	if b.Outcome == "" {
-		b.Outcome = buildCompleted
-	}
-	if !slices.Contains([]string{buildCompleted, buildFailed, buildCancelled, buildTestFailed}, b.Outcome) {
+	b.Outcome = cmp.Or(b.Outcome, buildCompleted)
+	if b.stages() == nil {
 		return "", fmt.Errorf("a build cannot end as %q", b.Outcome)
 	}
 	s.mu.Lock()
 	defer s.release()
-	now := s.clock.Now()
-	for _, a := range s.accounts {
-		e := a.endpoints.get(endpointID)
-		if e == nil {
-			continue
-		}
-		s.advanceLocked(a, now)
-		one := &build{
-			Build: b, ID: s.newIDLocked(func(id string) bool { return e.build(id) != nil }),
-			Number: uint64(len(e.Builds)) + 1, QueuedAt: now, Each: s.timing.Build,
-		}
-		one.Image = "registry.platform.test/builds/" + strings.ToLower(e.ID) + ":" + one.ID
-		e.Builds = append(e.Builds, one)
-		s.stepLocked(a, e, now)
-		return one.ID, nil
+	a, e := endpoints().findLocked(s, endpointID)
+	if e == nil {
+		return "", fmt.Errorf("no endpoint is called %q", endpointID)
 	}
-	return "", errors.New("no endpoint is called '" + endpointID + "'")
+	now := s.clock.Now()
+	s.advanceLocked(a, now)
+	one := &build{
+		Build: b, ID: s.newIDLocked(func(id string) bool { return e.build(id) != nil }),
+		Number: uint64(len(e.Builds)) + 1, QueuedAt: now, Each: s.timing.Build,
+	}
+	one.Image = "registry.platform.test/builds/" + e.ID + ":" + one.ID
+	e.Builds = append(e.Builds, one)
+	s.stepLocked(a, e, now)
+	return one.ID, nil
 }
 
 func (e *endpoint) build(id string) *build {
@@ -141,12 +132,9 @@ func (e *endpoint) releaseBuilds(at time.Time, by string) {
 		if b.Released || b.Outcome != buildCompleted || at.Before(b.endsAt()) {
 			continue
 		}
-		b.Released = true
-		changed := *e
-		changed.Container.Image = b.Image
-		diff := e.diff(&changed)
-		e.Container.Image = b.Image
-		e.release(at, by, diff)
+		before := *e
+		b.Released, e.Container.Image = true, b.Image
+		e.release(at, by, before.diff(e))
 		e.Releases[len(e.Releases)-1].Build = b.ID
 	}
 }

@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -152,7 +153,7 @@ func newCatalog(listed *Catalog) (*catalog, error) {
 			}
 			for _, cloud := range []string{secureCloud, communityCloud} {
 				if g.price(cloud) > 0 {
-					c.stock[stockKey{g.ID, cloud, dc}] = &stock{Total: orInt(g.Stock, 64)}
+					c.stock[stockKey{g.ID, cloud, dc}] = &stock{Total: cmp.Or(g.Stock, 64)}
 				}
 			}
 		}
@@ -164,17 +165,10 @@ func newCatalog(listed *Catalog) (*catalog, error) {
 			if c.dcs[dc] == nil {
 				return nil, fmt.Errorf("catalog: %s: no data center is called %q", f.ID, dc)
 			}
-			c.stock[stockKey{f.ID, "", dc}] = &stock{Total: orInt(f.Stock, 1024)}
+			c.stock[stockKey{f.ID, "", dc}] = &stock{Total: cmp.Or(f.Stock, 1024)}
 		}
 	}
 	return c, nil
-}
-
-func orInt(n, otherwise int) int {
-	if n == 0 {
-		return otherwise
-	}
-	return n
 }
 
 // price is what one card costs per hour on a cloud; zero is not offered.

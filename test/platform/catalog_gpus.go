@@ -124,54 +124,51 @@ func best(places []place) string {
 }
 
 func (c *catalog) appendGPUTypeLocked(b []byte, g *GPU, q gpuQuery) []byte {
-	b = appendText(append(b, `{"id":`...), g.ID)
-	b = appendText(append(b, `,"name":`...), g.Name)
-	b = appendTextOrNull(append(b, `,"pool":`...), g.Pool)
 	maker := "NVIDIA"
 	if g.AMD {
 		maker = "AMD"
 	}
-	b = appendText(append(b, `,"manufacturer":`...), maker)
-	b = appendInt(append(b, `,"memory":`...), g.Memory)
-	b = appendBool(append(b, `,"secure":`...), g.Price.Secure > 0)
-	b = appendBool(append(b, `,"community":`...), g.Price.Community > 0)
-	b = appendNumber(append(b, `,"price":{"secure":`...), g.Price.Secure)
-	b = appendNumber(append(b, `,"community":`...), g.Price.Community)
+	price := object{"secure", g.Price.Secure, "community", g.Price.Community}
 	if g.Pool != "" {
-		b = appendNumber(append(b, `,"serverless":`...), g.Price.Serverless)
+		price = append(price, "serverless", g.Price.Serverless)
 	}
-	b = appendInt(append(b, `},"maxCount":{"secure":`...), g.MaxSecure)
-	b = appendInt(append(b, `,"community":`...), g.MaxCommunity)
-	b = append(b, '}')
+	o := object{
+		"id", g.ID, "name", g.Name, "pool", optional(g.Pool), "manufacturer", maker, "memory", g.Memory,
+		"secure", g.Price.Secure > 0, "community", g.Price.Community > 0, "price", price,
+		"maxCount",
+		object{"secure", g.MaxSecure, "community", g.MaxCommunity},
+	}
 	if q.include {
 		places := c.placesLocked(g, q)
-		b = appendText(append(b, `,"availability":`...), best(places))
-		b = appendPlaces(b, places)
-		b = appendCUDAVersions(b, g, q, places)
+		o = withList(withPlaces(o, places), "cudaVersions", cudaVersions(g, q, places))
 	}
-	return append(b, '}')
+	return o.append(b)
 }
 
-// appendPlaces writes the dataCenters member, which is left out when empty.
-func appendPlaces(b []byte, places []place) []byte {
-	if len(places) == 0 {
-		return b
+// withPlaces adds where there is room.
+func withPlaces(o object, places []place) object {
+	var list []object
+	for _, p := range places {
+		list = append(list, availability(p.dc.ID, p.dc.Name, p.level))
 	}
-	return appendArray(append(b, `,"dataCenters":`...), places, func(b []byte, p place) []byte {
-		return appendAvailability(b, p.dc.ID, p.dc.Name, p.level)
-	})
+	return withList(append(o, "availability", best(places)), "dataCenters", list)
 }
 
-func appendAvailability(b []byte, id, name, level string) []byte {
-	b = appendText(append(b, `{"id":`...), id)
-	b = appendText(append(b, `,"name":`...), name)
-	return append(appendText(append(b, `,"availability":`...), level), '}')
+// withList adds a list, which is left out when empty.
+func withList(o object, name string, list []object) object {
+	if len(list) == 0 {
+		return o
+	}
+	return append(o, name, list)
 }
 
-// appendCUDAVersions writes the versions the query lets through; a version is
-// available when one of its hosts has room.
-func appendCUDAVersions(b []byte, g *GPU, q gpuQuery, places []place) []byte {
-	written := 0
+func availability(id, name, level string) object {
+	return object{"id", id, "name", name, "availability", level}
+}
+
+// cudaVersions are the versions the query lets through; a version is available when one of
+// its hosts has room.
+func cudaVersions(g *GPU, q gpuQuery, places []place) (list []object) {
 	for _, version := range g.CUDA {
 		if len(q.cuda) > 0 && !slices.Contains(q.cuda, version) ||
 			q.minCUDA != "" && compareVersions(version, q.minCUDA) < 0 {
@@ -183,20 +180,9 @@ func appendCUDAVersions(b []byte, g *GPU, q gpuQuery, places []place) []byte {
 				offered, free = true, free || p.level != "NONE"
 			}
 		}
-		if !offered {
-			continue
+		if offered {
+			list = append(list, object{"version", version, "available", free})
 		}
-		if written == 0 {
-			b = append(b, `,"cudaVersions":[`...)
-		} else {
-			b = append(b, ',')
-		}
-		written++
-		b = appendText(append(b, `{"version":`...), version)
-		b = append(appendBool(append(b, `,"available":`...), free), '}')
 	}
-	if written > 0 {
-		b = append(b, ']')
-	}
-	return b
+	return list
 }

@@ -34,15 +34,13 @@ func cpuTypes() part[CPU, cpuQuery] {
 }
 
 func (c *catalog) appendCPUTypeLocked(b []byte, f *CPU, q cpuQuery) []byte {
-	b = appendText(append(b, `{"id":`...), f.ID)
-	b = appendText(append(b, `,"name":`...), f.Name)
-	b = appendText(append(b, `,"group":`...), f.Group)
-	b = appendInt(append(b, `,"vcpu":{"min":`...), f.MinVCPU)
-	b = appendInt(append(b, `,"max":`...), f.MaxVCPU)
-	b = appendNumber(append(b, `},"ramGbPerVcpu":`...), f.RAMPerVCPU)
-	b = appendNumber(append(b, `,"price":{"securePerVcpu":`...), f.Secure)
-	b = appendNumber(append(b, `,"serverlessPerVcpu":`...), f.Serverless)
-	b = append(b, '}')
+	o := object{
+		"id", f.ID, "name", f.Name, "group", f.Group, "vcpu",
+		object{"min", f.MinVCPU, "max", f.MaxVCPU},
+		"ramGbPerVcpu", f.RAMPerVCPU,
+		"price",
+		object{"securePerVcpu", f.Secure, "serverlessPerVcpu", f.Serverless},
+	}
 	if q.include {
 		var places []place
 		for _, id := range f.DataCenters {
@@ -52,10 +50,9 @@ func (c *catalog) appendCPUTypeLocked(b []byte, f *CPU, q cpuQuery) []byte {
 			}
 			places = append(places, place{dc: c.dcs[id], level: level})
 		}
-		b = appendText(append(b, `,"availability":`...), best(places))
-		b = appendPlaces(b, places)
+		o = withPlaces(o, places)
 	}
-	return append(b, '}')
+	return o.append(b)
 }
 
 // dcQuery is what a caller wants to know of data centers.
@@ -103,50 +100,35 @@ func dataCenters() part[DataCenter, dcQuery] {
 }
 
 func (c *catalog) appendDataCenterLocked(b []byte, dc *DataCenter, q dcQuery) []byte {
-	b = appendText(append(b, `{"id":`...), dc.ID)
-	b = appendText(append(b, `,"name":`...), dc.Name)
-	b = appendText(append(b, `,"region":`...), dc.Region)
-	b = appendBool(append(b, `,"globalNetwork":`...), dc.GlobalNetwork)
-	b = appendTexts(append(b, `,"networkVolumeTypes":`...), dc.VolumeTypes)
-	b = appendTexts(append(b, `,"compliance":`...), dc.Compliance)
+	o := object{
+		"id", dc.ID, "name", dc.Name, "region", dc.Region, "globalNetwork", dc.GlobalNetwork,
+		"networkVolumeTypes", dc.VolumeTypes, "compliance", dc.Compliance,
+	}
 	if q.gpus {
-		b = appendStandings(b, `,"gpuAvailability":`, c.gpusInLocked(dc.ID))
+		o = withList(o, "gpuAvailability", c.gpusInLocked(dc.ID))
 	}
 	if q.cpus {
-		b = appendStandings(b, `,"cpuAvailability":`, c.cpusInLocked(dc.ID))
+		o = withList(o, "cpuAvailability", c.cpusInLocked(dc.ID))
 	}
-	return append(b, '}')
+	return o.append(b)
 }
 
-// standing is one type of machine as one data center has it.
-type standing struct{ id, name, level string }
-
-func (c *catalog) gpusInLocked(dc string) []standing {
-	var out []standing
+func (c *catalog) gpusInLocked(dc string) (list []object) {
 	for i := range c.GPUs {
 		g := &c.GPUs[i]
 		if s := c.stock[stockKey{g.ID, secureCloud, dc}]; s != nil {
-			out = append(out, standing{g.ID, g.Name, s.level(1)})
+			list = append(list, availability(g.ID, g.Name, s.level(1)))
 		}
 	}
-	return out
+	return list
 }
 
-func (c *catalog) cpusInLocked(dc string) []standing {
-	var out []standing
+func (c *catalog) cpusInLocked(dc string) (list []object) {
 	for i := range c.CPUs {
 		f := &c.CPUs[i]
 		if s := c.stock[stockKey{f.ID, "", dc}]; s != nil {
-			out = append(out, standing{f.ID, f.Name, s.level(f.MinVCPU)})
+			list = append(list, availability(f.ID, f.Name, s.level(f.MinVCPU)))
 		}
 	}
-	return out
-}
-
-// appendStandings writes a member that is left out when it would be empty.
-func appendStandings(b []byte, open string, list []standing) []byte {
-	if len(list) == 0 {
-		return b
-	}
-	return appendArray(append(b, open...), list, func(b []byte, st standing) []byte { return appendAvailability(b, st.id, st.name, st.level) })
+	return list
 }

@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -13,18 +14,24 @@ import (
 
 // checker gathers everything that is wrong with one body, each entry opening
 // with the place it is about: "$.gpu.count: must be 1 or more, but got 0".
-type checker struct{ errs []string }
+type checker struct {
+	errs []string
+	// unknown is the status of a body with unknown members; zero is 422, as for all else.
+	unknown, status int
+}
 
 func (c *checker) add(at, format string, args ...any) {
 	c.errs = append(c.errs, at+": "+fmt.Sprintf(format, args...))
 }
 
-// err returns a 422 with what was found, or nil.
+// err returns a refusal with what was found, or nil.
 func (c *checker) err() error {
 	if len(c.errs) == 0 {
 		return nil
 	}
-	return invalid(c.errs...)
+	p := invalid(c.errs...)
+	p.status = cmp.Or(c.status, p.status)
+	return p
 }
 
 // kind names the JSON type of a decoded value.
@@ -83,6 +90,7 @@ func (c *checker) object(at string, v any, known ...string) (fields, bool) {
 	}
 	if len(unknown) > 0 {
 		slices.Sort(unknown)
+		c.status = c.unknown
 		c.add(at, "additional properties %s not allowed", strings.Join(unknown, ", "))
 	}
 	return fields{c: c, at: at, m: m}, true

@@ -207,53 +207,42 @@ func (s *Server) deleteClusterLocked(a *account, c *cluster, now time.Time) {
 
 func (x *exchange) appendClusterLocked(b []byte, c *cluster) []byte {
 	members := x.acct.members(c)
-	b = appendText(append(b, `{"id":`...), c.ID)
-	b = appendText(append(b, `,"name":`...), c.Name)
-	b = appendText(append(b, `,"type":`...), c.Type)
-	b = appendText(append(b, `,"compute":{"gpuTypeId":`...), c.GPU)
-	b = appendInt(append(b, `,"gpuCountPerPod":`...), c.PerPod)
-	b = appendInt(append(b, `,"podCount":`...), len(c.Pods))
-	b = append(b, '}')
-	if c.Template != "" {
-		b = appendText(append(b, `,"template":`...), c.Template)
+	o := object{
+		"id", c.ID, "name", c.Name, "type", c.Type, "pods", x.summary(members), "createdAt", c.CreatedAt,
+		"compute",
+		object{"gpuTypeId", c.GPU, "gpuCountPerPod", c.PerPod, "podCount", len(c.Pods)},
 	}
-	b = x.appendSummary(append(b, `,"pods":`...), members)
+	if c.Template != "" {
+		o = append(o, "template", c.Template)
+	}
 	if len(members) > 0 && members[0].placed(x.now) {
 		first := members[0]
-		n := digest(c.ID)
-		b = appendText(append(b, `,"dataCenterId":`...), first.DC)
-		b = appendInt(append(b, `,"network":{"cidr":"10.65.0.0/16","vxlanId":`...), int(n%16_000_000)+1)
-		b = append(b, `,"vxlanPort":4789}`...)
-		b = x.appendPrimary(b, first)
+		network := object{"cidr", "10.65.0.0/16", "vxlanId", int(digest(c.ID)%16_000_000) + 1, "vxlanPort", 4789}
+		o = append(o, "dataCenterId", first.DC, "network", network, "primary", x.primary(first))
 	}
-	return append(appendTime(append(b, `,"createdAt":`...), c.CreatedAt), '}')
+	return o.append(b)
 }
 
-// appendSummary counts members by status; a status that no member has is left out.
-func (x *exchange) appendSummary(b []byte, members []*pod) []byte {
+// summary counts members by status; a status that no member has is left out.
+func (x *exchange) summary(members []*pod) object {
 	byStatus := map[string]int{}
 	for _, p := range members {
 		byStatus[p.statusAt(x.now)]++
 	}
-	b = appendInt(append(b, `{"total":`...), len(members))
-	b = append(b, `,"byStatus":{`...)
-	for i, status := range slices.Sorted(maps.Keys(byStatus)) {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendInt(append(appendText(b, status), ':'), byStatus[status])
+	counts := object{}
+	for _, status := range slices.Sorted(maps.Keys(byStatus)) {
+		counts = append(counts, status, byStatus[status])
 	}
-	return append(b, `}}`...)
+	return object{"total", len(members), "byStatus", counts}
 }
 
-// appendPrimary writes the entry node, with its address while it runs sshd.
-func (x *exchange) appendPrimary(b []byte, p *pod) []byte {
-	b = appendText(append(b, `,"primary":{"podId":`...), p.ID)
-	b = appendText(append(b, `,"status":`...), p.statusAt(x.now))
+// primary is the entry node, with its address while it runs sshd.
+func (x *exchange) primary(p *pod) object {
+	o := object{"podId", p.ID, "status", p.statusAt(x.now)}
 	if port := p.publicPort("22/tcp"); port > 0 && p.statusAt(x.now) == statusRunning {
-		b = appendText(append(b, `,"sshEndpoint":`...), p.publicIP()+":"+strconv.Itoa(port))
+		o = append(o, "sshEndpoint", p.publicIP()+":"+strconv.Itoa(port))
 	}
-	return append(b, '}')
+	return o
 }
 
 func (x *exchange) clusterPodsLocked(c *cluster) (reply, error) {

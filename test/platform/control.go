@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,25 +31,27 @@ import (
 func (s *Server) ControlHandler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, handle := range map[string]func(*http.Request) (any, error){
-		"GET /clock":                   s.controlClock,
-		"POST /clock":                  s.controlMoveClock,
-		"POST /reset":                  func(r *http.Request) (any, error) { return nil, s.Reset(r.Context()) },
-		"GET /faults":                  func(*http.Request) (any, error) { return s.Faults(), nil },
-		"POST /faults":                 s.controlAddFault,
-		"DELETE /faults":               func(*http.Request) (any, error) { s.ClearFaults(); return nil, nil },
-		"DELETE /faults/{id}":          s.controlRemoveFault,
-		"GET /latency":                 s.controlLatency,
-		"PUT /latency":                 s.controlSetLatency,
-		"GET /calls":                   s.controlCalls,
-		"DELETE /calls":                func(*http.Request) (any, error) { s.ResetCalls(); return nil, nil },
-		"GET /accounts/{id}":           s.controlAccount,
-		"PATCH /accounts/{id}":         s.controlSetAccount,
-		"PUT /prices":                  s.controlSetPrice,
-		"PUT /stock":                   s.controlSetStock,
-		"PATCH /pods/{id}":             s.controlSetPod,
-		"GET /sandboxes":               func(*http.Request) (any, error) { return map[string]any{"sandboxes": s.SandboxBills()}, nil },
-		"PATCH /sandboxes/{id}":        s.controlSetSandbox,
-		"POST /serverless/{id}/builds": s.controlAddBuild,
+		"GET /clock":           s.controlClock,
+		"POST /clock":          reading(s.controlMoveClock),
+		"POST /reset":          func(r *http.Request) (any, error) { return nil, s.Reset(r.Context()) },
+		"GET /faults":          func(*http.Request) (any, error) { return s.Faults(), nil },
+		"POST /faults":         reading(s.controlAddFault),
+		"DELETE /faults":       func(*http.Request) (any, error) { s.ClearFaults(); return nil, nil },
+		"DELETE /faults/{id}":  s.controlRemoveFault,
+		"GET /latency":         s.controlLatency,
+		"PUT /latency":         reading(s.controlSetLatency),
+		"GET /calls":           s.controlCalls,
+		"DELETE /calls":        func(*http.Request) (any, error) { s.ResetCalls(); return nil, nil },
+		"GET /accounts/{id}":   s.controlAccount,
+		"PATCH /accounts/{id}": reading(s.controlSetAccount),
+		"PUT /prices":          reading(func(_ *http.Request, p SeedPrice) (any, error) { return nil, s.setPrice(p) }),
+		"PUT /stock":           reading(func(_ *http.Request, st SeedStock) (any, error) { return nil, s.setStock(st) }),
+		"PATCH /pods/{id}":     reading(func(r *http.Request, c PodChange) (any, error) { return nil, s.ChangePod(r.PathValue("id"), c) }),
+		"GET /sandboxes":       func(*http.Request) (any, error) { return map[string]any{"sandboxes": s.SandboxBills()}, nil },
+		"PATCH /sandboxes/{id}": reading(func(r *http.Request, c struct{ State string }) (any, error) {
+			return nil, s.SetSandboxState(r.PathValue("id"), c.State)
+		}),
+		"POST /serverless/{id}/builds": reading(s.controlAddBuild),
 		"GET /environments/{id}":       func(r *http.Request) (any, error) { return s.Environment(r.PathValue("id")) },
 	} {
 		mux.Handle(pattern, controlled(handle))
@@ -74,13 +77,17 @@ func controlled(handle func(*http.Request) (any, error)) http.Handler {
 	})
 }
 
-// read decodes a control request; names it does not know are refused.
-func read[T any](r *http.Request) (T, error) {
-	var v T
-	d := json.NewDecoder(io.LimitReader(r.Body, 1<<20))
-	d.DisallowUnknownFields()
-	err := d.Decode(&v)
-	return v, err
+// reading decodes a control request for handle; names it does not know are refused.
+func reading[T any](handle func(*http.Request, T) (any, error)) func(*http.Request) (any, error) {
+	return func(r *http.Request) (any, error) {
+		var v T
+		d := json.NewDecoder(io.LimitReader(r.Body, 1<<20))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&v); err != nil {
+			return nil, err
+		}
+		return handle(r, v)
+	}
 }
 
 type clockState struct {
@@ -92,22 +99,17 @@ func (s *Server) controlClock(*http.Request) (any, error) {
 	return clockState{Now: s.clock.Now(), Speed: s.clock.Speed()}, nil
 }
 
-func (s *Server) controlMoveClock(r *http.Request) (any, error) {
-	move, err := read[struct {
-		Advance string     `json:"advance"`
-		To      *time.Time `json:"to"`
-		Speed   *float64   `json:"speed"`
-	}](r)
-	if err != nil {
-		return nil, err
-	}
-	var advance time.Duration
-	if move.Advance != "" {
-		if advance, err = time.ParseDuration(move.Advance); err != nil {
-			return nil, err
-		}
-	}
+type clockMove struct {
+	Advance string     `json:"advance"`
+	To      *time.Time `json:"to"`
+	Speed   *float64   `json:"speed"`
+}
+
+func (s *Server) controlMoveClock(r *http.Request, move clockMove) (any, error) {
+	advance, err := time.ParseDuration(cmp.Or(move.Advance, "0"))
 	switch {
+	case err != nil:
+		return nil, err
 	case move.Advance != "" && move.To != nil:
 		return nil, errors.New("advance and to exclude each other")
 	case advance < 0:
@@ -124,11 +126,7 @@ func (s *Server) controlMoveClock(r *http.Request) (any, error) {
 	return s.controlClock(r)
 }
 
-func (s *Server) controlAddFault(r *http.Request) (any, error) {
-	f, err := read[Fault](r)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) controlAddFault(_ *http.Request, f Fault) (any, error) {
 	if err := s.validateFault(f); err != nil {
 		return nil, err
 	}
@@ -151,19 +149,14 @@ func (s *Server) controlLatency(*http.Request) (any, error) {
 	return out, nil
 }
 
-func (s *Server) controlSetLatency(r *http.Request) (any, error) {
-	wanted, err := read[map[string]string](r)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) controlSetLatency(r *http.Request, wanted map[string]string) (any, error) {
 	parsed := map[string]time.Duration{}
 	for op, text := range wanted {
-		if parsed[op], err = time.ParseDuration(text); err != nil {
+		d, err := time.ParseDuration(text)
+		if err := errors.Join(err, checkOperation(op)); err != nil {
 			return nil, err
 		}
-		if err := checkOperation(op); err != nil {
-			return nil, err
-		}
+		parsed[op] = d
 	}
 	for op, d := range parsed {
 		s.SetLatency(op, d)
@@ -204,14 +197,13 @@ func (s *Server) controlAccount(r *http.Request) (any, error) {
 	return accountState{ID: id, Balance: left, PerHour: perHour}, err
 }
 
-func (s *Server) controlSetAccount(r *http.Request) (any, error) {
-	wanted, err := read[struct {
-		Balance *float64 `json:"balance"`
-		Quota   *Quota   `json:"quota"`
-	}](r)
-	if err != nil {
-		return nil, err
-	}
+type accountChange struct {
+	Balance *float64 `json:"balance"`
+	Quota   *Quota   `json:"quota"`
+}
+
+func (s *Server) controlSetAccount(r *http.Request, wanted accountChange) (any, error) {
+	var err error
 	id := r.PathValue("id")
 	if wanted.Balance != nil {
 		err = s.SetBalance(id, *wanted.Balance)
@@ -225,55 +217,7 @@ func (s *Server) controlSetAccount(r *http.Request) (any, error) {
 	return s.controlAccount(r)
 }
 
-func (s *Server) controlSetPrice(r *http.Request) (any, error) {
-	wanted, err := read[struct {
-		GPU        string  `json:"gpu"`
-		Secure     float64 `json:"secure"`
-		Community  float64 `json:"community"`
-		Serverless float64 `json:"serverless"`
-	}](r)
-	if err != nil {
-		return nil, err
-	}
-	return nil, s.SetPrice(wanted.GPU, Price{wanted.Secure, wanted.Community, wanted.Serverless})
-}
-
-func (s *Server) controlSetStock(r *http.Request) (any, error) {
-	wanted, err := read[struct {
-		Type       string `json:"type"`
-		Cloud      string `json:"cloud"`
-		DataCenter string `json:"dataCenter"`
-		Total      int    `json:"total"`
-	}](r)
-	if err != nil {
-		return nil, err
-	}
-	return nil, s.SetStock(wanted.Type, wanted.Cloud, wanted.DataCenter, wanted.Total)
-}
-
-func (s *Server) controlSetPod(r *http.Request) (any, error) {
-	change, err := read[PodChange](r)
-	if err != nil {
-		return nil, err
-	}
-	return nil, s.ChangePod(r.PathValue("id"), change)
-}
-
-func (s *Server) controlSetSandbox(r *http.Request) (any, error) {
-	change, err := read[struct {
-		State string `json:"state"`
-	}](r)
-	if err != nil {
-		return nil, err
-	}
-	return nil, s.SetSandboxState(r.PathValue("id"), change.State)
-}
-
-func (s *Server) controlAddBuild(r *http.Request) (any, error) {
-	b, err := read[Build](r)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) controlAddBuild(r *http.Request, b Build) (any, error) {
 	id, err := s.AddBuild(r.PathValue("id"), b)
 	return map[string]string{"id": id}, err
 }

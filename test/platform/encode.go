@@ -1,6 +1,8 @@
 package platform
 
 import (
+	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -85,6 +87,56 @@ func appendMap(b []byte, m map[string]string) []byte {
 		b = appendText(b, m[name])
 	}
 	return append(b, '}')
+}
+
+// object is the members of a JSON object: names, each followed by its value. It is the
+// short form for records that no benchmark reads.
+type object []any
+
+// optional is text that is null where it is empty.
+type optional string
+
+func (o object) append(b []byte) []byte { return append(o.members(append(b, '{')), '}') }
+
+// members appends the members to an object that is still open.
+func (o object) members(b []byte) []byte {
+	for i := 0; i < len(o); i += 2 {
+		if b[len(b)-1] != '{' {
+			b = append(b, ',')
+		}
+		b = append(appendText(b, o[i].(string)), ':')
+		b = appendValue(b, o[i+1])
+	}
+	return b
+}
+
+func appendValue(b []byte, v any) []byte {
+	switch v := v.(type) {
+	case nil:
+		return append(b, "null"...)
+	case string:
+		return appendText(b, v)
+	case optional:
+		return appendTextOrNull(b, string(v))
+	case int, int64, bool:
+		return fmt.Append(b, v)
+	case float64:
+		return appendNumber(b, v)
+	case time.Time:
+		return appendTimeOrNull(b, v)
+	case []string:
+		return appendTexts(b, v)
+	case map[string]string:
+		return appendMap(b, v)
+	case []object:
+		return appendArray(b, v, func(b []byte, o object) []byte { return o.append(b) })
+	case object:
+		return v.append(b)
+	case json.RawMessage:
+		return append(b, v...)
+	default:
+		panic(fmt.Sprintf("platform: no JSON of %T", v))
+	}
 }
 
 // appendNumber writes f rounded to nine digits after the point, which is finer

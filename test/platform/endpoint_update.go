@@ -77,15 +77,8 @@ func (e *endpoint) diff(to *endpoint) []diffEntry {
 	add("template.containerDiskInGb", appendInt(nil, a.Disk), appendInt(nil, b.Disk))
 	add("template.ports", appendTexts(nil, a.Ports), appendTexts(nil, b.Ports))
 	add("template.containerRegistryAuthId", appendTextOrNull(nil, a.Registry), appendTextOrNull(nil, b.Registry))
-	add("compute", e.compute(), to.compute())
+	add("compute", e.compute().append(nil), to.compute().append(nil))
 	return out
-}
-
-// compute is the gpu and cpu members as one object.
-func (e *endpoint) compute() []byte {
-	b := e.appendCompute(nil)
-	b[0] = '{' // in place of the comma between members
-	return append(b, '}')
 }
 
 func (x *exchange) releasesLocked(e *endpoint) (reply, error) {
@@ -102,30 +95,27 @@ func (x *exchange) releasesLocked(e *endpoint) (reply, error) {
 			onLatest++
 		}
 	}
-	b := appendInt([]byte(`{"endpointVersion":`), e.Version)
-	b = appendBool(append(b, `,"rollout":{"inProgress":`...), onLatest < len(e.Fleet))
-	b = appendInt(append(b, `,"workersOnLatest":`...), onLatest)
-	b = appendInt(append(b, `,"workersTotal":`...), len(e.Fleet))
-	b = appendInt(append(b, `,"percentOnLatest":`...), 100*onLatest/max(len(e.Fleet), 1))
 	version := func(r release) uint64 { return uint64(r.Version) }
-	return ok(appendPage(append(b, `},"releases":`...), pg, e.Releases, version, nil, func(b []byte, r release) []byte { return r.append(b, perVersion[r.Version]) })), nil
+	b := object{"endpointVersion", e.Version, "rollout", object{
+		"inProgress", onLatest < len(e.Fleet), "workersOnLatest", onLatest, "workersTotal", len(e.Fleet),
+		"percentOnLatest", 100 * onLatest / max(len(e.Fleet), 1),
+	}}.members([]byte{'{'})
+	return ok(appendPage(append(b, `,"releases":`...), pg, e.Releases, version, nil, func(b []byte, r release) []byte {
+		return r.append(b, perVersion[r.Version])
+	})), nil
 }
 
 func (r release) append(b []byte, workers int) []byte {
-	b = appendText(append(b, `{"id":`...), r.ID)
-	b = appendInt(append(b, `,"version":`...), r.Version)
 	source := "MANUAL"
 	if r.Build != "" {
 		source = "GIT_BUILD"
 	}
-	b = appendText(append(b, `,"source":`...), source)
-	b = appendTextOrNull(append(b, `,"buildId":`...), r.Build)
-	b = appendText(append(b, `,"createdByUserId":`...), r.By)
-	b = appendInt(append(b, `,"workerCount":`...), workers)
-	b = appendTime(append(b, `,"createdAt":`...), r.CreatedAt)
-	return appendList(append(b, `,"diff":`...), r.Diff, func(b []byte, d diffEntry) []byte {
-		b = appendText(append(b, `{"field":`...), d.Field)
-		b = append(append(b, `,"old":`...), d.Old...)
-		return append(append(append(b, `,"new":`...), d.New...), '}')
-	})
+	diff := []object{}
+	for _, d := range r.Diff {
+		diff = append(diff, object{"field", d.Field, "old", d.Old, "new", d.New})
+	}
+	return object{
+		"id", r.ID, "version", r.Version, "source", source, "buildId", optional(r.Build), "createdByUserId", r.By, "workerCount", workers,
+		"createdAt", r.CreatedAt, "diff", diff,
+	}.append(b)
 }

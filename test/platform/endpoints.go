@@ -77,70 +77,47 @@ func (e *endpoint) hidesIdle() bool {
 }
 
 func (e *endpoint) append(b []byte, runURL string) []byte {
-	b = appendText(append(b, `{"id":`...), e.ID)
-	b = appendText(append(b, `,"name":`...), e.Name)
-	b = appendText(append(b, `,"type":`...), e.Type)
-	b = e.Container.appendMembers(append(b, ','))
-	b = e.appendURLs(append(b, `,"requestUrls":`...), runURL)
-	b = e.appendCompute(b)
-	b = appendInt(append(b, `,"workers":{"min":`...), e.Min)
-	b = appendInt(append(b, `,"max":`...), e.Max)
+	b = e.Container.appendMembers(append(object{"id", e.ID, "name", e.Name, "type", e.Type}.members(append(b, '{')), ','))
+	workers := object{"min", e.Min, "max", e.Max}
 	if !e.hidesIdle() {
-		b = appendInt(append(b, `,"idleTimeout":`...), e.IdleTimeout)
+		workers = append(workers, "idleTimeout", e.IdleTimeout)
 	}
-	b = appendText(append(b, `},"scaling":{"type":`...), e.Scaling.Type)
+	scaling := object{"type", e.Scaling.Type, "requestCount", e.Scaling.RequestCount}
 	if e.Scaling.Type == queueDelay {
-		b = appendNumber(append(b, `,"queueDelay":`...), e.Scaling.QueueDelay)
-	} else {
-		b = appendInt(append(b, `,"requestCount":`...), e.Scaling.RequestCount)
+		scaling = object{"type", e.Scaling.Type, "queueDelay", e.Scaling.QueueDelay}
 	}
-	b = appendTexts(append(b, `},"dataCenterIds":`...), e.DataCenterIDs)
-	b = appendTexts(append(b, `,"networkVolumes":`...), e.Volumes)
-	b = appendInt(append(b, `,"timeout":`...), e.Timeout)
-	b = appendText(append(b, `,"flashboot":`...), e.FlashBoot)
-	return append(appendTime(append(b, `,"createdAt":`...), e.CreatedAt), '}')
+	o := append(object{"requestUrls", e.urls(runURL)}, e.compute()...)
+	return append(append(o, "workers", workers, "scaling", scaling, "dataCenterIds", e.DataCenterIDs, "networkVolumes", e.Volumes,
+		"timeout", e.Timeout, "flashboot", e.FlashBoot, "createdAt", e.CreatedAt).members(b), '}')
 }
 
-func (e *endpoint) appendCompute(b []byte) []byte {
+// compute is the gpu and cpu members.
+func (e *endpoint) compute() object {
 	if g := e.GPU; g != nil {
-		b = appendTexts(append(b, `,"gpu":{"pools":`...), g.Pools)
+		o := object{"pools", g.Pools, "count", g.Count, "allowedCudaVersions", g.CUDA, "minCudaVersion", optional(g.MinCUDA)}
 		if len(g.Excluded) > 0 {
-			b = appendTexts(append(b, `,"excludedTypes":`...), g.Excluded)
+			o = append(o, "excludedTypes", g.Excluded)
 		}
-		b = appendInt(append(b, `,"count":`...), g.Count)
-		b = appendTexts(append(b, `,"allowedCudaVersions":`...), g.CUDA)
-		return append(appendTextOrNull(append(b, `,"minCudaVersion":`...), g.MinCUDA), '}')
+		return object{"gpu", o}
 	}
-	return appendArray(append(b, `,"gpu":null,"cpu":`...), e.CPU, func(b []byte, c podCPU) []byte { return c.append(b) })
+	cpus := []object{}
+	for _, c := range e.CPU {
+		cpus = append(cpus, object{"id", c.ID, "vcpuCount", c.VCPU, "memory", c.Memory})
+	}
+	return object{"gpu", nil, "cpu", cpus}
 }
 
-// appendURLs writes where the endpoint is called.
-func (e *endpoint) appendURLs(b []byte, runURL string) []byte {
+// urls are where the endpoint is called.
+func (e *endpoint) urls(runURL string) object {
 	if e.Type == typeBalanced {
 		base := balancedURL(runURL, e.ID)
-		b = appendText(append(b, `{"base":`...), base)
-		return append(appendText(append(b, `,"health":`...), base+orText(e.Container.Env["HEALTH_CHECK_PATH"], "/ping")), '}')
+		return object{"base", base, "health", base + orText(e.Container.Env["HEALTH_CHECK_PATH"], "/ping")}
 	}
 	base := runURL + "/v2/" + e.ID
-	for i, one := range [][2]string{
-		{"run", "/run"},
-		{"runSync", "/runsync"},
-		{"status", "/status/{job_id}"},
-		{"stream", "/stream/{job_id}"},
-		{"cancel", "/cancel/{job_id}"},
-		{"retry", "/retry/{job_id}"},
-		{"purgeQueue", "/purge-queue"},
-		{"health", "/health"},
-	} {
-		if i == 0 {
-			b = append(b, '{')
-		} else {
-			b = append(b, ',')
-		}
-		b = append(appendText(b, one[0]), ':')
-		b = appendText(b, base+one[1])
+	return object{
+		"run", base + "/run", "runSync", base + "/runsync", "status", base + "/status/{job_id}", "stream", base + "/stream/{job_id}",
+		"cancel", base + "/cancel/{job_id}", "retry", base + "/retry/{job_id}", "purgeQueue", base + "/purge-queue", "health", base + "/health",
 	}
-	return append(b, '}')
 }
 
 // runBase is the address of the run interface: the one in the options, or else

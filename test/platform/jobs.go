@@ -288,7 +288,4 @@ func (j *job) append(b []byte) []byte {
 }
 
 // brief writes what a caller learns before the end.
-func (j *job) brief() []byte {
-	b := appendText([]byte(`{"id":`), j.ID)
-	return append(appendText(append(b, `,"status":`...), j.Status), '}')
-}
+func (j *job) brief() []byte { return object{"id", j.ID, "status", j.Status}.append(nil) }

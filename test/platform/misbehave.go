@@ -2,6 +2,7 @@ package platform
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"net/http"
 	"strconv"
@@ -21,13 +22,13 @@ func (x *exchange) misbehave(f Fault, rep reply) {
 	}
 	switch f.Kind {
 	case FaultSlow:
-		if x.sleep(orDefault(f.Delay, time.Second)) {
+		if x.sleep(cmp.Or(f.Delay, time.Second)) {
 			x.send(rep)
 		}
 	case FaultHalf:
 		x.send(rep)
 	case FaultTrickle:
-		x.trickle(rep, orDefault(f.Delay, time.Millisecond))
+		x.trickle(rep, cmp.Or(f.Delay, time.Millisecond))
 	case FaultDrop:
 		panic(http.ErrAbortHandler)
 	case FaultCut:
@@ -49,13 +50,6 @@ func (x *exchange) misbehave(f Fault, rep reply) {
 		x.bomb()
 	default: // the refusals, which are answered already
 	}
-}
-
-func orDefault(d, otherwise time.Duration) time.Duration {
-	if d == 0 {
-		return otherwise
-	}
-	return d
 }
 
 // cut promises the whole body, sends half of it and closes the connection.

@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 )
@@ -102,12 +103,7 @@ type Timing struct {
 }
 
 func (t Timing) withDefaults() Timing {
-	set := func(d, otherwise time.Duration) time.Duration {
-		if d == 0 {
-			return otherwise
-		}
-		return max(d, 0)
-	}
+	set := func(d, otherwise time.Duration) time.Duration { return max(cmp.Or(d, otherwise), 0) }
 	return Timing{
 		Provision: set(t.Provision, 2*time.Second),
 		Boot:      set(t.Boot, 2*time.Second),
@@ -174,11 +170,5 @@ type Quota struct {
 }
 
 func (q Quota) withDefaults() Quota {
-	set := func(n, otherwise int) int {
-		if n == 0 {
-			return otherwise
-		}
-		return n
-	}
-	return Quota{Minute: set(q.Minute, 6_000), Hour: set(q.Hour, 300_000), Day: set(q.Day, 5_000_000)}
+	return Quota{Minute: cmp.Or(q.Minute, 6_000), Hour: cmp.Or(q.Hour, 300_000), Day: cmp.Or(q.Day, 5_000_000)}
 }

@@ -180,7 +180,7 @@ func (s *Server) ChangePod(podID string, c PodChange) error {
 	s.mu.Lock()
 	defer s.release()
 	now := s.clock.Now()
-	a, p := s.podLocked(podID)
+	a, p := pods().findLocked(s, podID)
 	if p == nil {
 		return fmt.Errorf("no pod is called %q", podID)
 	}
@@ -241,14 +241,4 @@ func earlier(a, b time.Time) time.Time {
 		return a
 	}
 	return b
-}
-
-// podLocked finds a pod of any account.
-func (s *Server) podLocked(id string) (*account, *pod) {
-	for _, a := range s.accounts {
-		if p := a.pods.get(id); p != nil {
-			return a, p
-		}
-	}
-	return nil, nil
 }

@@ -30,17 +30,11 @@ func title(status int) string {
 
 // append writes the document to b.
 func (p *problem) append(b []byte) []byte {
-	b = append(b, `{"title":`...)
-	b = appendText(b, title(p.status))
-	b = append(b, `,"status":`...)
-	b = strconv.AppendInt(b, int64(p.status), 10)
-	b = append(b, `,"detail":`...)
-	b = appendText(b, p.detail)
+	o := object{"title", title(p.status), "status", p.status, "detail", p.detail}
 	if len(p.errors) > 0 {
-		b = append(b, `,"errors":`...)
-		b = appendTexts(b, p.errors)
+		o = append(o, "errors", p.errors)
 	}
-	return append(b, '}')
+	return o.append(b)
 }
 
 func refuse(status int, detail string, errors ...string) *problem {

@@ -9,10 +9,7 @@ import (
 // checked on arrival and then forgotten: nothing here ever pulls an image.
 type registry struct{ ID, Name string }
 
-func (r *registry) append(b []byte) []byte {
-	b = appendText(append(b, `{"id":`...), r.ID)
-	return append(appendText(append(b, `,"name":`...), r.Name), '}')
-}
+func (r *registry) append(b []byte) []byte { return object{"id", r.ID, "name", r.Name}.append(b) }
 
 // checkRegistryLocked refuses a credential that is not the account's.
 func (x *exchange) checkRegistryLocked(id string) error {
@@ -75,15 +72,10 @@ type delegation struct {
 }
 
 func (d *delegation) append(b []byte) []byte {
-	b = appendText(append(b, `{"id":`...), d.ID)
-	b = appendTextOrNull(append(b, `,"name":`...), d.Name)
-	b = appendText(append(b, `,"delegatorUserId":`...), d.Account)
-	b = appendText(append(b, `,"awsUser":`...), d.AWSUser)
-	b = appendText(append(b, `,"repository":`...), d.Repository)
-	b = appendText(append(b, `,"tag":`...), d.Tag)
-	b = appendText(append(b, `,"awsRegion":`...), d.Region)
-	b = appendText(append(b, `,"dockerRegistryUri":`...), d.AWSUser+".dkr.ecr."+d.Region+".amazonaws.com/"+d.Repository)
-	return append(appendTime(append(b, `,"createdAt":`...), d.CreatedAt), '}')
+	return object{
+		"id", d.ID, "name", optional(d.Name), "delegatorUserId", d.Account, "awsUser", d.AWSUser, "repository", d.Repository, "tag", d.Tag,
+		"awsRegion", d.Region, "dockerRegistryUri", d.AWSUser + ".dkr.ecr." + d.Region + ".amazonaws.com/" + d.Repository, "createdAt", d.CreatedAt,
+	}.append(b)
 }
 
 // parseARN reads arn:aws:ecr:<region>:<account>:repository/<name>[:<tag>].

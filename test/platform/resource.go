@@ -30,8 +30,10 @@ type resource[T any] struct {
 	// always whole.
 	paged  func(v *T) string
 	create writer[T]
-	update writer[T]                     // nil for records that do not change
-	remove func(x *exchange, v *T) error // deletes, or says why not
+	// unknown is the status of a create with unknown members; zero is 422.
+	unknown int
+	update  writer[T]                     // nil for records that do not change
+	remove  func(x *exchange, v *T) error // deletes, or says why not
 	// fixed says why a record is not changed by itself; nil for all that are.
 	fixed func(v *T) error
 }
@@ -55,7 +57,7 @@ func bodyOf[B any](x *exchange, names []string, read func(fields) B) (want B, er
 	if err != nil {
 		return want, err
 	}
-	var c checker
+	c := checker{unknown: x.route.unknown}
 	if f, isObject := c.object("$", body, names...); isObject {
 		want = read(f)
 	}
@@ -72,7 +74,7 @@ func (k resource[T]) routes() []route {
 	}
 	routes := []route{
 		{method: http.MethodGet, pattern: k.path, operation: "list" + k.many, handle: list, query: query},
-		{method: http.MethodPost, pattern: k.path, operation: "create" + k.one, handle: k.createOne, body: true, changes: true},
+		{method: http.MethodPost, pattern: k.path, operation: "create" + k.one, handle: k.createOne, body: true, changes: true, unknown: k.unknown},
 		{method: http.MethodGet, pattern: item, operation: "get" + k.one, handle: k.getOne},
 	}
 	if k.update != nil {
@@ -168,6 +170,16 @@ func (k resource[T]) updateOne(x *exchange) (reply, error) {
 
 func (k resource[T]) deleteOne(x *exchange) (reply, error) {
 	return k.change(func(x *exchange, v *T) (reply, error) { return noContent(), k.remove(x, v) })(x)
+}
+
+// findLocked finds a record of any account, and whose it is; nil if there is none.
+func (k resource[T]) findLocked(s *Server, id string) (*account, *T) {
+	for _, a := range s.accounts {
+		if v := k.table(a).get(id); v != nil {
+			return a, v
+		}
+	}
+	return nil, nil
 }
 
 // change is an operation that changes the record that the path names.

@@ -17,6 +17,7 @@ type route struct {
 	body      bool     // takes a body
 	changes   bool     // needs a key that may change things
 	open      bool     // needs no key
+	unknown   int      // status of a body with unknown members; zero is 422
 }
 
 // repeated ends the name of a query parameter that may be given more than once.

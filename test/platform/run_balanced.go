@@ -81,11 +81,7 @@ func (x *exchange) balanced() (reply, error) {
 	} else if calls {
 		return x.executeLocked(input, e, w), nil
 	}
-	b := appendText([]byte(`{"method":`), x.method)
-	b = appendText(append(b, `,"path":`...), x.path)
-	b = appendText(append(b, `,"query":`...), x.query.Encode())
-	b = appendText(append(b, `,"body":`...), string(x.raw))
-	rep := ok(append(appendText(append(b, `,"worker":`...), w.ID), '}'))
+	rep := ok(object{"method", x.method, "path", x.path, "query", x.query.Encode(), "body", string(x.raw), "worker", w.ID}.append(nil))
 	rep.header = http.Header{workerHeader: {w.ID}}
 	return rep, nil
 }

@@ -136,18 +136,12 @@ func (x *exchange) healthLocked(e *endpoint) (reply, error) {
 	for _, j := range e.Active {
 		counts[j.Status]++
 	}
-	b := appendInt([]byte(`{"jobs":{"completed":`), e.Completed)
-	b = appendInt(append(b, `,"failed":`...), e.Failed)
-	b = appendInt(append(b, `,"inProgress":`...), counts[jobRunning])
-	b = appendInt(append(b, `,"inQueue":`...), counts[jobQueued])
-	b = appendInt(append(b, `,"retried":`...), e.Retried)
-	b = appendInt(append(b, `},"workers":{"idle":`...), counts[workerIdle])
-	b = appendInt(append(b, `,"running":`...), counts[workerRunning])
-	b = appendInt(append(b, `,"initializing":`...), counts[workerInitializing])
-	b = appendInt(append(b, `,"ready":`...), counts[workerIdle]+counts[workerRunning])
-	b = appendInt(append(b, `,"throttled":`...), counts[workerThrottled])
-	b = appendInt(append(b, `,"unhealthy":`...), counts[workerUnhealthy])
-	return ok(append(b, `}}`...)), nil
+	return ok(object{"jobs", object{
+		"completed", e.Completed, "failed", e.Failed, "inProgress", counts[jobRunning], "inQueue", counts[jobQueued], "retried", e.Retried,
+	}, "workers", object{
+		"idle", counts[workerIdle], "running", counts[workerRunning], "initializing", counts[workerInitializing],
+		"ready", counts[workerIdle] + counts[workerRunning], "throttled", counts[workerThrottled], "unhealthy", counts[workerUnhealthy],
+	}}.append(nil)), nil
 }
 
 // unfinishedLocked answers the jobs that are not over yet.

@@ -43,28 +43,25 @@ func (s *Server) SandboxBills() []SandboxBill {
 func (s *Server) SetSandboxState(id, state string) error {
 	s.mu.Lock()
 	defer s.release()
-	now := s.clock.Now()
-	for _, a := range s.accounts {
-		b := a.sandboxes.get(id)
-		if b == nil {
-			continue
-		}
-		s.advanceLocked(a, now)
-		switch {
-		case !b.EndedAt.IsZero():
-			return fmt.Errorf("sandbox %s is %s, which is final", id, b.stateAt(now))
-		case state == sandboxRunning:
-			b.RunsAt, b.UpAt = earlier(b.RunsAt, now), earlier(b.UpAt, now)
-			a.sandboxes.touch(id)
-			s.notifyLocked()
-		case state == sandboxTerminated:
-			s.endSandboxLocked(a, b, now, "PLATFORM")
-		case state == sandboxFailed:
-			s.endSandboxLocked(a, b, now, endedFailed)
-		default:
-			return fmt.Errorf("a sandbox cannot be made %q", state)
-		}
-		return nil
+	a, b := sandboxes().findLocked(s, id)
+	if b == nil {
+		return fmt.Errorf("no sandbox is called %q", id)
 	}
-	return fmt.Errorf("no sandbox is called %q", id)
+	now := s.clock.Now()
+	s.advanceLocked(a, now)
+	switch {
+	case !b.EndedAt.IsZero():
+		return fmt.Errorf("sandbox %s is %s, which is final", id, b.stateAt(now))
+	case state == sandboxRunning:
+		b.RunsAt, b.UpAt = earlier(b.RunsAt, now), earlier(b.UpAt, now)
+		a.sandboxes.touch(id)
+		s.notifyLocked()
+	case state == sandboxTerminated:
+		s.endSandboxLocked(a, b, now, endedByPlatform)
+	case state == sandboxFailed:
+		s.endSandboxLocked(a, b, now, endedFailed)
+	default:
+		return fmt.Errorf("a sandbox cannot be made %q", state)
+	}
+	return nil
 }

@@ -2,7 +2,6 @@ package platform
 
 import (
 	"cmp"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -19,11 +18,12 @@ const (
 
 // Why a sandbox has ended, as its record says.
 const (
-	endedIdle     = "IDLE_TIMEOUT"
-	endedLifetime = "MAX_LIFETIME"
-	endedDeleted  = "DELETED"
-	endedUnpaid   = "INSUFFICIENT_BALANCE"
-	endedFailed   = "FAILED"
+	endedIdle       = "IDLE_TIMEOUT"
+	endedLifetime   = "MAX_LIFETIME"
+	endedDeleted    = "DELETED"
+	endedUnpaid     = "INSUFFICIENT_BALANCE"
+	endedFailed     = "FAILED"
+	endedByPlatform = "PLATFORM"
 )
 
 const (
@@ -104,32 +104,21 @@ func (b *sandbox) updatedAt(now time.Time) time.Time {
 
 func (b *sandbox) append(out []byte, now time.Time) []byte {
 	state := b.stateAt(now)
-	out = appendText(append(out, `{"id":`...), b.ID)
-	out = appendText(append(out, `,"name":`...), b.Name)
-	out = appendText(append(out, `,"state":`...), state)
-	out = appendTextOrNull(append(out, `,"templateId":`...), b.Template)
-	out = appendText(append(out, `,"imageName":`...), b.Image)
-	out = appendText(append(out, `,"cpuFlavorId":`...), b.Flavor)
+	o := object{
+		"id", b.ID, "name", b.Name, "state", state, "templateId", optional(b.Template), "imageName", b.Image, "cpuFlavorId", b.Flavor,
+		"idleTimeoutSeconds", b.Idle, "maxLifetimeSeconds", b.Lifetime, "lastActivityAt", b.ActiveAt, "idleExpiresAt", b.idleExpires(),
+		"expiresAt", b.expires(), "createdAt", b.CreatedAt, "updatedAt", b.updatedAt(now), "labels", b.Labels,
+		"terminationReason", optional(b.Reason), "terminatedAt", b.EndedAt,
+	}
 	if state == sandboxRunning {
-		out = appendInt(append(out, `,"compute":{"vcpuCount":`...), b.VCPU)
-		out = appendInt(append(out, `,"memoryInGb":`...), b.Memory)
-		out = appendInt(append(out, `,"containerDiskInGb":`...), sandboxDisk)
-		out = append(appendNumber(append(out, `,"costPerHr":`...), b.rate()), '}')
+		o = append(o, "compute", object{
+			"vcpuCount", b.VCPU, "memoryInGb", b.Memory, "containerDiskInGb", sandboxDisk, "costPerHr", b.rate(),
+		})
 	}
 	if b.Egress != "" {
-		out = appendText(append(out, `,"egressMode":`...), b.Egress)
-		out = appendTexts(append(out, `,"egressAllowlist":`...), b.Allowed)
+		o = append(o, "egressMode", b.Egress, "egressAllowlist", b.Allowed)
 	}
-	out = appendInt(append(out, `,"idleTimeoutSeconds":`...), b.Idle)
-	out = appendInt(append(out, `,"maxLifetimeSeconds":`...), b.Lifetime)
-	out = appendTime(append(out, `,"lastActivityAt":`...), b.ActiveAt)
-	out = appendTime(append(out, `,"idleExpiresAt":`...), b.idleExpires())
-	out = appendTime(append(out, `,"expiresAt":`...), b.expires())
-	out = appendTime(append(out, `,"createdAt":`...), b.CreatedAt)
-	out = appendTime(append(out, `,"updatedAt":`...), b.updatedAt(now))
-	out = appendMap(append(out, `,"labels":`...), b.Labels)
-	out = appendTextOrNull(append(out, `,"terminationReason":`...), b.Reason)
-	return append(appendTimeOrNull(append(out, `,"terminatedAt":`...), b.EndedAt), '}')
+	return o.append(out)
 }
 
 func sandboxes() resource[sandbox] {
@@ -140,7 +129,11 @@ func sandboxes() resource[sandbox] {
 		table:    func(a *account) *table[sandbox] { return &a.sandboxes },
 		append:   func(x *exchange, out []byte, b *sandbox) []byte { return b.append(out, x.now) },
 		identify: func(b *sandbox, id string) { b.ID, b.Name = id, orText(b.Name, "sandbox-"+id) },
-		create:   createSandbox,
+		unknown:  http.StatusBadRequest,
+		create: writes([]string{
+			"imageName", "templateId", "name", "cpuFlavorId", "vcpuCount", "memoryInGb", "dataCenterId", "env", "labels",
+			"idleTimeoutSeconds", "maxLifetimeSeconds", "egressMode", "egressAllowlist",
+		}, readSandbox, (*exchange).rentSandboxLocked),
 		remove: func(x *exchange, b *sandbox) error {
 			x.s.endSandboxLocked(x.acct, b, x.now, endedDeleted)
 			return nil
@@ -170,42 +163,17 @@ func sandboxFilter(x *exchange, p *params) func(*sandbox) bool {
 
 // sandboxRequest is the body of a create, checked for its shape only.
 type sandboxRequest struct {
-	image, template       string
-	name, flavor, place   string
-	vcpu, memory          int64 // zero is left out
-	env, labels           map[string]string
-	idle, lifetime        int64
-	egress                string
-	allowed               []string
-	hasImage, hasTemplate bool
-}
-
-// createSandbox is the writer of a create. An unknown field is 400 here, and not 422 as
-// elsewhere.
-func createSandbox(x *exchange) (func(*sandbox) (func(), error), error) {
-	names := []string{
-		"imageName", "templateId", "name", "cpuFlavorId", "vcpuCount", "memoryInGb", "dataCenterId", "env", "labels",
-		"idleTimeoutSeconds", "maxLifetimeSeconds",
-	}
-	if x.s.opts.SandboxEgress {
-		names = append(names, "egressMode", "egressAllowlist")
-	}
-	body, err := x.decode()
-	if err != nil {
-		return nil, err
-	}
-	fields, _ := body.(map[string]any)
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if !slices.Contains(names, name) {
-			return nil, badRequest("request could not be processed", "$: unknown field '"+name+"'")
-		}
-	}
-	return writes(names, readSandbox, (*exchange).rentSandboxLocked)(x)
+	image, template     *string
+	name, flavor, place string
+	vcpu, memory        int64 // zero is left out
+	env, labels         map[string]string
+	idle, lifetime      int64
+	egress              string
+	allowed             []string
 }
 
 func readSandbox(f fields) (r sandboxRequest) {
-	r.image, r.hasImage = f.text("imageName", 1)
-	r.template, r.hasTemplate = f.text("templateId", 1)
+	r.image, r.template = f.textPtr("imageName", 1), f.textPtr("templateId", 1)
 	r.name, _ = f.text("name", 0)
 	r.flavor, _ = f.text("cpuFlavorId", 1)
 	r.place, _ = f.text("dataCenterId", 1)
@@ -222,15 +190,18 @@ func readSandbox(f fields) (r sandboxRequest) {
 // rentSandboxLocked applies the rules of a create: image or template, names, access,
 // money, capacity. The clocks are clamped silently.
 func (x *exchange) rentSandboxLocked(b *sandbox, r sandboxRequest) (func(), error) {
-	if r.hasImage == r.hasTemplate {
+	if !x.s.opts.SandboxEgress && (r.egress != "" || r.allowed != nil) {
+		return nil, badRequest("egressMode and egressAllowlist are unknown")
+	}
+	if (r.image == nil) == (r.template == nil) {
 		return nil, badRequest("exactly one of imageName and templateId must be given")
 	}
-	t := noTemplate()
-	if r.hasTemplate {
-		if t = x.s.readableTemplateLocked(x.acct, r.template); t == nil {
-			return nil, invalid("$.templateId: no template is called '" + r.template + "'")
+	t := &template{}
+	if r.template != nil {
+		if t = x.s.readableTemplateLocked(x.acct, *r.template); t == nil {
+			return nil, invalid("$.templateId: no template is called '" + *r.template + "'")
 		}
-		r.image = t.Container.Image
+		r.image = &t.Container.Image
 	}
 	f := x.s.catalog.cpus[orText(r.flavor, sandboxFlavor)]
 	if f == nil {
@@ -240,14 +211,16 @@ func (x *exchange) rentSandboxLocked(b *sandbox, r sandboxRequest) (func(), erro
 		return nil, invalid("$.dataCenterId: no data center is called '" + r.place + "'")
 	}
 	*b = sandbox{
-		Name: r.name, Template: r.template, Image: r.image, Flavor: f.ID, VCPU: cmp.Or(int(r.vcpu), sandboxVCPU), Labels: r.labels,
+		Name: r.name, Template: t.ID, Image: *r.image, Flavor: f.ID, VCPU: cmp.Or(int(r.vcpu), sandboxVCPU), Labels: r.labels,
 		Egress: r.egress, Allowed: r.allowed, CreatedAt: x.now, ActiveAt: x.now, RunsAt: x.now.Add(x.s.timing.Provision),
 		Idle:     min(cmp.Or(r.idle, defaultSandboxIdle), x.acct.maxIdle),
 		Lifetime: min(cmp.Or(r.lifetime, defaultSandboxLifetime), x.acct.maxLifetime),
 		Booted:   x.acct.bootedLocked(mergedEnv(t.Container.Env, r.env, mergeEnv)),
 	}
 	b.Memory, b.UpAt = cmp.Or(int(r.memory), f.memory(b.VCPU)), b.RunsAt.Add(x.s.timing.Boot)
-	return func() { x.openSandboxLocked(b) }, x.placeSandboxLocked(b, f, r.place)
+	return func() {
+		x.acct.chargeLocked(meterSandbox, b.ID, amounts{sandboxAmount: b.rate()}, x.now)
+	}, x.placeSandboxLocked(b, f, r.place)
 }
 
 // placeSandboxLocked takes the machine of a sandbox, in the data center that is preferred
@@ -265,13 +238,6 @@ func (x *exchange) placeSandboxLocked(b *sandbox, f *CPU, preferred string) erro
 		}
 	}
 	return refuse(http.StatusServiceUnavailable, "there is no capacity for this sandbox")
-}
-
-func (x *exchange) openSandboxLocked(b *sandbox) {
-	var rate amounts
-	rate[sandboxAmount] = b.rate()
-	x.acct.chargeLocked(meterSandbox, b.ID, rate, x.now)
-	x.s.notifyLocked()
 }
 
 // endSandboxLocked ends a sandbox and its bill. One that is over stays as it is.

@@ -27,11 +27,9 @@ type secret struct {
 }
 
 func (s *secret) append(b []byte) []byte {
-	b = appendText(append(b, `{"id":`...), s.ID)
-	b = appendText(append(b, `,"name":`...), s.Name)
-	b = appendTextOrNull(append(b, `,"description":`...), s.Description)
-	b = appendTime(append(b, `,"createdAt":`...), s.CreatedAt)
-	return append(appendTime(append(b, `,"valueLastUpdatedAt":`...), s.RotatedAt), '}')
+	return object{
+		"id", s.ID, "name", s.Name, "description", optional(s.Description), "createdAt", s.CreatedAt, "valueLastUpdatedAt", s.RotatedAt,
+	}.append(b)
 }
 
 func secrets() resource[secret] {

@@ -62,12 +62,12 @@ func ParseSeed(data []byte) (*Seed, error) {
 // because a data file kept it, are left out. The first fault ends it.
 func (s *Server) ApplySeed(ctx context.Context, seed *Seed) error {
 	for _, p := range seed.Prices {
-		if err := s.SetPrice(p.GPU, Price{p.Secure, p.Community, p.Serverless}); err != nil {
+		if err := s.setPrice(p); err != nil {
 			return fmt.Errorf("seed: %w", err)
 		}
 	}
 	for _, st := range seed.Stock {
-		if err := s.SetStock(st.Type, st.Cloud, st.DataCenter, st.Total); err != nil {
+		if err := s.setStock(st); err != nil {
 			return fmt.Errorf("seed: %w", err)
 		}
 	}
@@ -85,6 +85,14 @@ func (s *Server) ApplySeed(ctx context.Context, seed *Seed) error {
 	}
 	s.ResetCalls()
 	return nil
+}
+
+func (s *Server) setPrice(p SeedPrice) error {
+	return s.SetPrice(p.GPU, Price{p.Secure, p.Community, p.Serverless})
+}
+
+func (s *Server) setStock(st SeedStock) error {
+	return s.SetStock(st.Type, st.Cloud, st.DataCenter, st.Total)
 }
 
 // owned returns the accounts that own anything.

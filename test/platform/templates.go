@@ -1,6 +1,8 @@
 package platform
 
 import (
+	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 )
@@ -26,7 +28,7 @@ func (p PublicTemplate) record() *template {
 		ID: p.ID, Name: p.Name, Serverless: p.Serverless, Public: true, Category: orText(p.Category, "NVIDIA"),
 		SSH: p.SSH, Jupyter: p.Jupyter, CUDA: slices.Clone(p.CUDA),
 		Container: container{
-			Image: p.Image, Disk: int64(orInt(p.Disk, defaultDisk)),
+			Image: p.Image, Disk: int64(cmp.Or(p.Disk, defaultDisk)),
 			Env: maps.Clone(p.Env), Ports: slices.Clone(p.Ports), Command: command{Args: p.Args},
 		},
 	}
@@ -118,16 +120,11 @@ func (t *template) append(b []byte, own bool) []byte {
 	if !own {
 		shown.Registry = ""
 	}
-	b = appendText(append(b, `{"id":`...), t.ID)
-	b = appendText(append(b, `,"name":`...), t.Name)
-	b = shown.appendMembers(append(b, ','))
-	b = mounts{Persistent: t.Persistent}.append(append(b, `,"mounts":`...))
-	b = appendBool(append(b, `,"serverless":`...), t.Serverless)
-	b = appendBool(append(b, `,"public":`...), t.Public)
-	b = appendText(append(b, `,"category":`...), t.Category)
-	b = appendBool(append(b, `,"startSsh":`...), t.SSH)
-	b = appendBool(append(b, `,"startJupyter":`...), t.Jupyter)
-	return append(appendTexts(append(b, `,"allowedCudaVersions":`...), t.CUDA), '}')
+	b = shown.appendMembers(append(object{"id", t.ID, "name", t.Name}.members(append(b, '{')), ','))
+	return append(object{
+		"mounts", json.RawMessage(mounts{Persistent: t.Persistent}.append(nil)), "serverless", t.Serverless, "public", t.Public, "category", t.Category,
+		"startSsh", t.SSH, "startJupyter", t.Jupyter, "allowedCudaVersions", t.CUDA,
+	}.members(b), '}')
 }
 
 // templateRequest is the body of a create or a change, checked for its shape

@@ -20,11 +20,7 @@ const (
 )
 
 func (v *volume) append(b []byte) []byte {
-	b = appendText(append(b, `{"id":`...), v.ID)
-	b = appendText(append(b, `,"name":`...), v.Name)
-	b = appendInt(append(b, `,"size":`...), v.Size)
-	b = appendText(append(b, `,"dataCenter":`...), v.DataCenter)
-	return append(appendText(append(b, `,"type":`...), v.Tier), '}')
+	return object{"id", v.ID, "name", v.Name, "size", v.Size, "dataCenter", v.DataCenter, "type", v.Tier}.append(b)
 }
 
 // rate is what the volume costs per hour: the STANDARD tier is cheaper from

@@ -9,51 +9,29 @@ import (
 // workersLocked answers the workers an endpoint has now.
 func (x *exchange) workersLocked(e *endpoint) (reply, error) {
 	counts := map[string]int{}
-	b := appendInt([]byte(`{"endpointVersion":`), e.Version)
-	b = appendArray(append(b, `,"workers":`...), e.Fleet, func(b []byte, w *worker) []byte {
+	workers := []object{}
+	for _, w := range e.Fleet {
 		counts[w.Status]++
-		return w.append(b, e, x.now)
-	})
-	b = append(b, `,"summary":{`...)
-	for _, one := range [][2]string{
-		{"running", workerRunning},
-		{"idle", workerIdle},
-		{"initializing", workerInitializing},
-		{"throttled", workerThrottled},
-		{"unhealthy", workerUnhealthy},
-	} {
-		b = appendInt(append(appendText(b, one[0]), ':'), counts[one[1]])
-		b = append(b, ',')
+		workers = append(workers, w.record(e, x.now))
 	}
-	b = appendInt(append(b, `"total":`...), len(e.Fleet))
-	return ok(append(b, `}}`...)), nil
+	return ok(object{"endpointVersion", e.Version, "workers", workers, "summary", object{
+		"running", counts[workerRunning], "idle", counts[workerIdle], "initializing", counts[workerInitializing],
+		"throttled", counts[workerThrottled], "unhealthy", counts[workerUnhealthy], "total", len(e.Fleet),
+	}}.append(nil)), nil
 }
 
-func (w *worker) append(b []byte, e *endpoint, now time.Time) []byte {
-	gpus := 0
+func (w *worker) record(e *endpoint, now time.Time) object {
+	gpus, started, uptime := 0, time.Time{}, any(nil)
 	if e.GPU != nil {
 		gpus = e.GPU.Count
 	}
-	up := !w.Ready.After(now)
-	b = appendText(append(b, `{"id":`...), w.ID)
-	b = appendText(append(b, `,"status":`...), w.Status)
-	b = appendBool(append(b, `,"isStale":`...), w.Version != e.Version)
-	b = appendInt(append(b, `,"version":`...), w.Version)
-	b = appendInt(append(b, `,"gpuCount":`...), gpus)
-	b = appendText(append(b, `,"image":`...), w.Image)
-	b = append(b, `,"uptimeSeconds":`...)
-	if up {
-		b = appendInt(b, int64(now.Sub(w.Ready)/time.Second))
-	} else {
-		b = append(b, "null"...)
+	if !w.Ready.After(now) {
+		started, uptime = w.Ready, int64(now.Sub(w.Ready)/time.Second)
 	}
-	b = appendTextOrNull(append(b, `,"gpuTypeId":`...), w.GPUType)
-	b = appendTextOrNull(append(b, `,"dataCenterId":`...), w.DC)
-	started := time.Time{}
-	if up {
-		started = w.Ready
+	return object{
+		"id", w.ID, "status", w.Status, "isStale", w.Version != e.Version, "version", w.Version, "gpuCount", gpus, "image", w.Image,
+		"uptimeSeconds", uptime, "gpuTypeId", optional(w.GPUType), "dataCenterId", optional(w.DC), "startedAt", started,
 	}
-	return append(appendTimeOrNull(append(b, `,"startedAt":`...), started), '}')
 }
 
 func (x *exchange) workerLogLocked(e *endpoint) (func() logState, error) {
@@ -81,20 +59,17 @@ func (x *exchange) workerLogLocked(e *endpoint) (func() logState, error) {
 func (s *Server) SetWorkerUnhealthy(endpointID, workerID string) error {
 	s.mu.Lock()
 	defer s.release()
-	for _, a := range s.accounts {
-		e := a.endpoints.get(endpointID)
-		if e == nil {
-			continue
-		}
-		now := s.clock.Now()
-		s.advanceLocked(a, now)
-		w := e.worker(workerID)
-		if w == nil || w.Status == workerRunning {
-			return fmt.Errorf("endpoint %s has no idle worker %q", endpointID, workerID)
-		}
-		w.Status, w.IdleSince = workerUnhealthy, now
-		s.scheduleLocked(a, e, now)
-		return nil
+	a, e := endpoints().findLocked(s, endpointID)
+	if e == nil {
+		return fmt.Errorf("no endpoint is called %q", endpointID)
 	}
-	return fmt.Errorf("no endpoint is called %q", endpointID)
+	now := s.clock.Now()
+	s.advanceLocked(a, now)
+	w := e.worker(workerID)
+	if w == nil || w.Status == workerRunning {
+		return fmt.Errorf("endpoint %s has no idle worker %q", endpointID, workerID)
+	}
+	w.Status, w.IdleSince = workerUnhealthy, now
+	s.scheduleLocked(a, e, now)
+	return nil
 }

@@ -15,9 +15,6 @@ import (
 //go:embed published.json
 var description []byte
 
-//go:embed overlay.json
-var overlay []byte
-
 // Faults lists what the published description finds wrong with the body of an
 // operation, nil if it fits or the operation has no body. It panics if the body is no
 // JSON.
@@ -41,40 +38,14 @@ func Faults(operation string, body []byte) []string {
 var schemas = sync.OnceValue(func() map[string]*jsonschema.Schema { //nolint:gochecknoglobals // compiled once
 	var doc map[string]any
 	must(json.Unmarshal(description, &doc))
-	var deltas []struct {
-		At    string
-		Value any
-	}
-	must(json.Unmarshal(overlay, &deltas))
-	for _, d := range deltas {
-		put(doc, strings.Split(d.At, "/")[1:], d.Value)
-	}
-	text, err := json.Marshal(doc)
-	must(err)
 	c := jsonschema.NewCompiler()
-	must(c.AddResource("published.json", bytes.NewReader(text)))
+	must(c.AddResource("published.json", bytes.NewReader(description)))
 	out := make(map[string]*jsonschema.Schema)
 	for operation, name := range doc["operations"].(map[string]any) {
 		out[operation] = c.MustCompile(fmt.Sprintf("published.json#/components/schemas/%s", name))
 	}
 	return out
 })
-
-// put sets the member at path, every step of which is there.
-func put(in any, path []string, value any) {
-	switch in := in.(type) {
-	case map[string]any:
-		if len(path) == 1 {
-			in[path[0]] = value
-			return
-		}
-		put(in[path[0]], path[1:], value)
-	case []any:
-		put(in[int(path[0][0]-'0')], path[1:], value)
-	default:
-		panic("overlay: nothing at " + strings.Join(path, "/"))
-	}
-}
 
 // leaves are the faults themselves. Where one part of a schema fails, its members
 // count as unknown to the whole, too: that says nothing.
