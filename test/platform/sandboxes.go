@@ -130,10 +130,16 @@ func sandboxes() resource[sandbox] {
 		append:   func(x *exchange, out []byte, b *sandbox) []byte { return b.append(out, x.now) },
 		identify: func(b *sandbox, id string) { b.ID, b.Name = id, orText(b.Name, "sandbox-"+id) },
 		unknown:  http.StatusBadRequest,
-		create: writes([]string{
-			"imageName", "templateId", "name", "cpuFlavorId", "vcpuCount", "memoryInGb", "dataCenterId", "env", "labels",
-			"idleTimeoutSeconds", "maxLifetimeSeconds", "egressMode", "egressAllowlist",
-		}, readSandbox, (*exchange).rentSandboxLocked),
+		create: func(x *exchange) (func(*sandbox) (func(), error), error) {
+			names := []string{
+				"imageName", "templateId", "name", "cpuFlavorId", "vcpuCount", "memoryInGb", "dataCenterId", "env", "labels",
+				"idleTimeoutSeconds", "maxLifetimeSeconds",
+			}
+			if x.s.opts.SandboxEgress {
+				names = append(names, "egressMode", "egressAllowlist")
+			}
+			return writes(names, readSandbox, (*exchange).rentSandboxLocked)(x)
+		},
 		remove: func(x *exchange, b *sandbox) error {
 			x.s.endSandboxLocked(x.acct, b, x.now, endedDeleted)
 			return nil
@@ -190,9 +196,6 @@ func readSandbox(f fields) (r sandboxRequest) {
 // rentSandboxLocked applies the rules of a create: image or template, names, access,
 // money, capacity. The clocks are clamped silently.
 func (x *exchange) rentSandboxLocked(b *sandbox, r sandboxRequest) (func(), error) {
-	if !x.s.opts.SandboxEgress && (r.egress != "" || r.allowed != nil) {
-		return nil, badRequest("egressMode and egressAllowlist are unknown")
-	}
 	if (r.image == nil) == (r.template == nil) {
 		return nil, badRequest("exactly one of imageName and templateId must be given")
 	}

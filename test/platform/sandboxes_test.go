@@ -83,6 +83,8 @@ func TestSandboxRefusals(t *testing.T) {
 		{400, `{"imageName":"i","image":"i"}`},
 		{400, `{"imageName":"i","vcpuCount":0,"bogus":1}`},
 		{400, `{"imageName":"i","egressMode":"DENY_ALL"}`},
+		{400, `{"imageName":"i","egressMode":1}`},
+		{400, `{"imageName":"i","egressAllowlist":[]}`},
 		{400, `{"imageName":`},
 		{422, `[]`},
 		{422, `{"imageName":1}`},
