@@ -79,6 +79,12 @@ func clusterFromTemplate(t *testing.T, c *client) {
 	for _, setting := range []string{`"image":"i"`, `"args":""`, `"cmd":[]`, `"disk":20`, `"env":{}`, `"ports":[]`, `"mounts":{}`} {
 		c.want(t, 400, "createCluster", head+`,`+setting+`}`)
 	}
+	op := c.api.operation(t, "createCluster")
+	unknown := c.raw(t, op.method, c.url+op.path, c.key, []byte(strings.Replace(head, tpl, "nope", 1)+`}`))
+	c.note(op.id, unknown.status)
+	if unknown.status != 404 { // which not every description declares
+		t.Errorf("an unknown template: got %d %s, want 404", unknown.status, unknown.body)
+	}
 	made := c.want(t, 201, "createCluster", head+`}`)
 	c.tidy(t, "deleteCluster", made.text("id"))
 	members := c.want(t, 200, "listClusterPods", "", made.text("id"))
