@@ -80,7 +80,7 @@ func Budgets() []Budget {
 		{"configuration", []string{"config/...", "gateway/settings"}, 6327},
 		{"command line", []string{"cmd/tollgate"}, 5981},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2268},
-		{"emulator of the platform", []string{"test/platform/..."}, 9417},
+		{"emulator of the platform", []string{"test/platform/..."}, 10007},
 	}
 }
 
