@@ -24,7 +24,7 @@ import (
 
 // operators are the features that operators question. The zero value describes their rows, which cannot be asked then.
 type operators struct {
-	overview  overview.Source
+	overview  overview.Sources
 	fleet     *fleet.Fleet
 	limits    limits.Limits
 	money     *money.Money
@@ -45,14 +45,16 @@ type operators struct {
 // rows lists the rows of all features, in the order of the commands' and the API's descriptions.
 func (o *operators) rows() []row.Row {
 	return slices.Concat(
-		overview.Rows(o.overview), o.fleet.Rows(), o.limits.Rows(), o.money.Rows(), o.alerts.Rows(), o.reports.Rows(), o.answers.Rows(), o.keys.Rows(), o.tokens.Rows(), o.retired.Rows(), o.envoys.Rows(), o.decisions.Rows(), o.questions.Rows(), o.drafts.Rows(), o.audit.Rows(), o.revisions.Rows(),
+		o.overview.Rows(), o.fleet.Rows(), o.limits.Rows(), o.money.Rows(), o.alerts.Rows(), o.reports.Rows(), o.answers.Rows(), o.keys.Rows(), o.tokens.Rows(), o.retired.Rows(), o.envoys.Rows(), o.decisions.Rows(), o.questions.Rows(), o.drafts.Rows(), o.audit.Rows(), o.revisions.Rows(),
 	)
 }
 
 // operators binds the features to this gateway.
 func (g *Gateway) operators() *operators {
 	return &operators{
-		overview:  overviewed{g.fleet, g.decisions, g.answers(), g.money},
+		overview: overview.Sources{
+			Gateways: g.fleet.Gateways, Pending: g.answers().Pending, Show: g.money.Show, Idle: g.money.Idle, Refused: g.decisions.Refused,
+		},
 		fleet:     g.fleet,
 		limits:    limits.Limits{Current: g.view, Limiter: g.counts.Limiter},
 		money:     g.money,
@@ -70,16 +72,6 @@ func (g *Gateway) operators() *operators {
 		revisions: g.revisions,
 	}
 }
-
-// overviewed are the features that an overview is about.
-type overviewed struct {
-	*fleet.Fleet
-	*decisions.Decisions
-	requests
-	*money.Money
-}
-
-type requests = answers.Answers
 
 // answers are the operators' answers to requests for approval.
 func (g *Gateway) answers() answers.Answers {
