@@ -156,7 +156,7 @@ func (k *kit) meterOf(pkg string) metric.Meter {
 
 // newCatalog makes the price lists.
 func (k *kit) newCatalog(policies *engines.Engines) (*catalog.Catalog, error) {
-	c, err := catalog.New(k.cfg.Catalog, catalog.Deps{Fetcher: prices{k.current, policies}, Now: k.deps.Now, Logger: k.deps.Logger})
+	c, err := catalog.New(k.cfg.Catalog, catalog.Deps{Fetch: prices{k.current, policies}.fetch, Now: k.deps.Now, Logger: k.deps.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("catalog: %w", err)
 	}
@@ -170,8 +170,8 @@ type prices struct {
 	policies *engines.Engines
 }
 
-// Lists implements catalog.Fetcher.
-func (p prices) Lists(ctx context.Context, org string, last *catalog.Snapshot) (catalog.Lists, error) {
+// fetch reads the lists of an organisation.
+func (p prices) fetch(ctx context.Context, org string, last *catalog.Snapshot) (catalog.Lists, error) {
 	now := p.Load()
 	l, err := now.account.Catalog(ctx, org)
 	if o := now.Orgs[org]; err == nil && o != nil {
