@@ -47,12 +47,12 @@ func (s *state) close() {
 // of one configuration loads it once.
 type current struct {
 	atomic.Pointer[state]
-	view    *view.Current // of the same state, for the parts that know no state
-	status  fleet.Status  // of the configuration in force
-	swapped chan struct{} // tells Run of a new state
+	view    *view.Current    // of the same state, for the parts that know no state
+	status  fleet.Status     // of the configuration in force
+	swapped chan struct{}    // tells Run of a new state
+	started *settings.Config // of the process: settings that require a restart are compared with it
 
-	changing sync.Mutex       // held while the state is replaced; guards the fields below
-	started  *settings.Config // of the process: settings that require a restart are compared with it
+	changing sync.Mutex // held while the state is replaced; guards closed
 	closed   bool
 }
 

@@ -102,7 +102,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/audit/ship",
-			May:     []string{"gateway/audit", "gateway/settings", "gateway/tasks", "gateway/telemetry", "gateway/webhook"},
+			May:     []string{"gateway/admin/row", "gateway/audit", "gateway/settings", "gateway/tasks", "gateway/telemetry", "gateway/webhook"},
 			Why:     "a feature: the audit log goes to receivers",
 		},
 		{
