@@ -302,6 +302,9 @@ func (p *parts) close() {
 	if p.engines != nil {
 		p.engines.Close()
 	}
+	if p.decisions != nil {
+		p.decisions.Close()
+	}
 	if p.audit != nil {
 		p.audit.Close()
 	}
