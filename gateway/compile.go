@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/coverage"
-	"github.com/tollgate-dev/tollgate/gateway/dialects"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/money/charge"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/reference"
@@ -31,7 +31,7 @@ type compiled struct {
 	callers   *callers.Callers
 	admins    *admin.Directory
 	engine    *policies.Engine
-	legacy    *dialects.Dialects
+	legacy    *legacy.Dialects
 	ports     filter.Ports
 
 	answers map[string]filter.Responder
@@ -94,6 +94,6 @@ func (g *Gateway) addRoutes(c *compiled) error {
 			maps.Copy(c.answers, own())
 		}
 	}
-	c.table, err = dialects.Table(g.api, routes)
+	c.table, err = legacy.Table(g.api, routes)
 	return err
 }

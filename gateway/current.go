@@ -10,10 +10,10 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/account"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
-	"github.com/tollgate-dev/tollgate/gateway/dialects"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/fleet"
+	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/money/charge"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -33,7 +33,7 @@ type state struct {
 	account  *account.Client
 	runs     platform.Runs
 	engine   *policies.Engine
-	legacy   *dialects.Dialects
+	legacy   *legacy.Dialects
 	admins   *admin.Directory
 }
 
@@ -110,7 +110,7 @@ func (c *current) allows(s filter.Stream, at time.Time) (left time.Duration, ok 
 func (c *current) dryRun(run explain.DryRun) (*explain.DryRun, error) {
 	now := c.Load()
 	// Resources of a dry run must not be remembered.
-	legacy, err := dialects.New(now.Config, translate.Deps{Now: run.Now}.WithDefaults(), nil)
+	legacy, err := legacy.Compile(now.Config, translate.Deps{Now: run.Now}.WithDefaults(), nil)
 	if err != nil {
 		return nil, err
 	}

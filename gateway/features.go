@@ -24,6 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/fleet"
 	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
 	"github.com/tollgate-dev/tollgate/gateway/keep"
+	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/limits"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/money/charge"
@@ -32,7 +33,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
 	"github.com/tollgate-dev/tollgate/gateway/questions"
-	"github.com/tollgate-dev/tollgate/gateway/retired"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
@@ -109,7 +109,7 @@ type parts struct {
 	keep      *keep.Service
 	self      *selfservice.Service
 	envoys    *xds.Server
-	retired   *retired.Calls
+	retired   *legacy.Calls
 	dialects  translate.Deps
 	questions *questions.Questions
 	fleet     *fleet.Fleet
@@ -417,7 +417,7 @@ func (p *parts) makeLegacy(cfg *settings.Config) (err error) {
 	p.dialects = translate.Deps{
 		Now: p.deps.Now, Sleep: p.deps.Sleep, Store: translatestore.New(p.scripts, cfg.Redis.Prefix.Legacy()), Logger: p.deps.Logger, Counted: p.money.GPUs,
 	}.WithDefaults()
-	p.retired, err = retired.New(cfg.Redis.Prefix, retired.Deps{Redis: p.deps.Redis, Logger: p.deps.Logger, Meter: p.meterOf("translate/usage"), Current: p.current.view})
+	p.retired, err = legacy.New(cfg.Redis.Prefix, legacy.Deps{Redis: p.deps.Redis, Logger: p.deps.Logger, Meter: p.meterOf("translate/usage"), Current: p.current.view})
 	return err
 }
 

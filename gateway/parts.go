@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/approval/grants"
 	"github.com/tollgate-dev/tollgate/gateway/check"
-	"github.com/tollgate-dev/tollgate/gateway/dialects"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/money/charge"
 	"github.com/tollgate-dev/tollgate/gateway/once"
@@ -112,11 +112,11 @@ func (p *parts) compileDecisions(c *compiled) error {
 }
 
 func (p *parts) compileLegacy(c *compiled) (err error) {
-	var before *dialects.Dialects
+	var before *legacy.Dialects
 	if now := p.current.Load(); now != nil {
 		before = now.legacy
 	}
-	if c.legacy, err = dialects.New(c.cfg, p.dialects, before); err != nil {
+	if c.legacy, err = legacy.Compile(c.cfg, p.dialects, before); err != nil {
 		return err
 	}
 	c.ports.Translators, c.ports.Usage = c.legacy.Translators(), p.retired.Recorder
