@@ -10,10 +10,10 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/account"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
-	"github.com/tollgate-dev/tollgate/gateway/dialects"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/fleet"
+	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/money/charge"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -33,7 +33,7 @@ type state struct {
 	account  *account.Client
 	runs     platform.Runs
 	engine   *policies.Engine
-	legacy   *dialects.Dialects
+	legacy   *legacy.Dialects
 	admins   *admin.Directory
 }
 
@@ -47,12 +47,12 @@ func (s *state) close() {
 // of one configuration loads it once.
 type current struct {
 	atomic.Pointer[state]
-	view    *view.Current // of the same state, for the parts that know no state
-	status  fleet.Status  // of the configuration in force
-	swapped chan struct{} // tells Run of a new state
+	view    *view.Current    // of the same state, for the parts that know no state
+	status  fleet.Status     // of the configuration in force
+	swapped chan struct{}    // tells Run of a new state
+	started *settings.Config // of the process: settings that require a restart are compared with it
 
-	changing sync.Mutex       // held while the state is replaced; guards the fields below
-	started  *settings.Config // of the process: settings that require a restart are compared with it
+	changing sync.Mutex // held while the state is replaced; guards closed
 	closed   bool
 }
 
@@ -110,7 +110,7 @@ func (c *current) allows(s filter.Stream, at time.Time) (left time.Duration, ok 
 func (c *current) dryRun(run explain.DryRun) (*explain.DryRun, error) {
 	now := c.Load()
 	// Resources of a dry run must not be remembered.
-	legacy, err := dialects.New(now.Config, translate.Deps{Now: run.Now}.WithDefaults(), nil)
+	legacy, err := legacy.Compile(now.Config, translate.Deps{Now: run.Now}.WithDefaults(), nil)
 	if err != nil {
 		return nil, err
 	}

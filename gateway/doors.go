@@ -19,7 +19,7 @@ import (
 
 // Handler returns the HTTP door, with the pages of callers.
 func (g *Gateway) Handler() http.Handler {
-	cfg := g.view.Config()
+	cfg := g.current.view.Config()
 	door := &reverseproxy.Handler{
 		Pipeline: g.current.pipeline, Recorder: g.recorder, Balancers: cfg.Balancers, BodyTimeout: cfg.Timeouts.Body, WriteTimeout: cfg.Timeouts.Write,
 	}
@@ -54,7 +54,7 @@ func (g *Gateway) Handler() http.Handler {
 
 // logins returns the issuers where callers log in.
 func (g *Gateway) logins() (out []oidc.Login) {
-	issuers := g.view.Config().Issuers
+	issuers := g.current.view.Config().Issuers
 	for i := range issuers {
 		if l := &issuers[i].Login; l.ClientID != "" {
 			out = append(out, oidc.Login{ID: issuers[i].ID, Client: l.Client(issuers[i].URL)})
@@ -66,7 +66,7 @@ func (g *Gateway) logins() (out []oidc.Login) {
 // ExtProc returns the Envoy door, with the configuration of Envoys and health beside
 // it.
 func (g *Gateway) ExtProc() *grpc.Server {
-	s := (&extproc.Server{Pipeline: g.current.pipeline, Recorder: g.recorder}).NewGRPC(envoy.MutualTLS(g.view)...)
+	s := (&extproc.Server{Pipeline: g.current.pipeline, Recorder: g.recorder}).NewGRPC(envoy.MutualTLS(g.current.view)...)
 	g.envoys.Register(s)
 	healthpb.RegisterHealthServer(s, healthChecks{health: g.health})
 	return s
@@ -77,17 +77,9 @@ func (g *Gateway) AdminHandler() http.Handler {
 	guard := &admin.Guard{
 		Admins: g.current.admins, Attempts: g.counts.Attempts, Audit: g.audit.Log, Logger: g.deps.Logger, Now: g.deps.Now,
 	}
-	cfg, listener := g.view.Config(), admin.New(guard, g.rows)
+	cfg, listener := g.current.view.Config(), admin.New(guard, g.rows)
 	if !cfg.Admin.Console {
 		return wire.Plain(listener)
 	}
 	return wire.Plain(ui.New(guard, g.rows, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions(), "console")).Before(listener))
-}
-
-// adminDeps returns the sources of the rows of the admin listener, but for the rows of features.
-func (g *Gateway) adminDeps() admin.Deps {
-	return admin.Deps{
-		Ready:   g.health.readiness,
-		Metrics: g.deps.Providers.Handler(),
-	}
 }

@@ -1,137 +1,201 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
-	"net/http"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/oklog/ulid/v2"
 
 	"github.com/tollgate-dev/tollgate/gateway/access"
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/alerts"
+	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/approval/answers"
+	"github.com/tollgate-dev/tollgate/gateway/audit/ship"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/engines"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/fleet"
+	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
 	"github.com/tollgate-dev/tollgate/gateway/keep"
+	"github.com/tollgate-dev/tollgate/gateway/legacy"
+	"github.com/tollgate-dev/tollgate/gateway/limits"
+	"github.com/tollgate-dev/tollgate/gateway/money"
+	"github.com/tollgate-dev/tollgate/gateway/money/charge"
+	"github.com/tollgate-dev/tollgate/gateway/oidc"
+	"github.com/tollgate-dev/tollgate/gateway/once"
+	"github.com/tollgate-dev/tollgate/gateway/overload"
+	"github.com/tollgate-dev/tollgate/gateway/overview"
+	"github.com/tollgate-dev/tollgate/gateway/questions"
+	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/gateway/tokens"
+	"github.com/tollgate-dev/tollgate/gateway/xds"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
+	"github.com/tollgate-dev/tollgate/translate"
+	translatestore "github.com/tollgate-dev/tollgate/translate/redisstore"
 )
 
-// feature is a part of the gateway. All fields but the name may be empty; the rows of features are listed by operators.
+// chainOrder is the order of the chain, by the names of stages. Cheap before dear, identity before quota, quota before bodies; size before
+// everything.
+func chainOrder() (order struct{ Head, Content, Call []string }) {
+	order.Head = []string{"Stamp", "Size", "Match", "Wire", "Identify", "Legacy", "Admit", "Count", "Routed"}
+	order.Content = []string{"Receive", "Estimate", "Local", "Decode", "AdmitBody", "Brownout", "Translate"}
+	order.Call = []string{
+		"Count", "OwnKeys", "Labels", "Pages", "Repeats", "Ownership", "Judge", "Recount", "Reserve", "Audit", "Rebuild", "Relay", "Measure",
+		"Addresses", "Lookup", "Share",
+	}
+	return order
+}
+
+// feature is a part of the gateway. All fields but the name may be nil.
 type feature struct {
 	name string
+	// rows are the questions of operators. They can be described without a gateway.
+	rows func() []row.Row
 	// routes are the routes of v2 that the feature answers itself, with answers by the id of the route.
-	routes  []route.Route
-	answers map[string]filter.Responder
-	// stages returns filters by the names of their stages, which chainOrder lists. It is called for each configuration and changes nothing.
+	routes  func() []route.Route
+	answers func() map[string]filter.Responder
+	// compile adds to a configuration what the stages and the effects of the feature need. It changes nothing else.
+	compile func(c *compiled) error
+	// stages returns filters by the names of their stages, which chainOrder lists. It is called for each configuration, after compile of all features.
 	stages func(c *compiled) stages
 	// tasks live as long as the process. Tasks that live until Drained or Ended end in the order of the features.
-	tasks []tasks.Task
+	tasks func() []tasks.Task
 	// apply follows a state that was put in force; before is nil for the first.
 	apply func(before, now *state)
 	// sources reports on what the feature works from and keeps looking at.
 	sources func() []telemetry.Source
 }
 
-// listFeatures lists the features of a gateway that is otherwise complete.
-func (g *Gateway) listFeatures() []feature {
+// parts are the values of features. Those of the zero value describe their rows.
+type parts struct {
+	*kit
+	scripts   *groupcommit.Client // groups calls to Redis
+	store     *redisstore.Store   // of counts
+	rows      []row.Row           // of the operators' listener
+	health    *health
+	engines   *engines.Engines
+	drafts    engines.Drafts
+	prices    *catalog.Catalog
+	issuers   *oidc.Keys
+	tokens    *tokens.Tokens
+	keys      *callers.Keys
+	operators callers.Operators
+	decisions *decisions.Decisions
+	audit     *ship.Shipping
+	approvals answers.Answers
+	alerts    *alerts.Alerts
+	reports   alerts.Reports
+	intents   *once.Desk
+	money     *money.Money
+	counts    *limits.Counts
+	limits    limits.Limits
+	room      filter.Room
+	gate      *overload.Gate
+	access    *access.Access
+	keep      *keep.Service
+	self      *selfservice.Service
+	envoys    *xds.Server
+	retired   *legacy.Calls
+	dialects  translate.Deps
+	questions *questions.Questions
+	fleet     *fleet.Fleet
+	revisions *revisions.Revisions
+	overview  overview.Sources
+}
+
+// list lists the features.
+func (p *parts) list() []feature {
 	return []feature{
+		{name: "traffic", compile: p.compileTraffic, stages: p.trafficStages, apply: p.applyTelemetry, tasks: func() []tasks.Task {
+			return []tasks.Task{{Name: "work behind answers", Until: tasks.Drained, Run: tasks.Wait, Drain: p.drainBackground}}
+		}},
+		{name: "overview", rows: p.overview.Rows},
+		{name: "spending", rows: p.money.Rows, compile: p.compileSpending, stages: p.spendStages, tasks: func() []tasks.Task {
+			return []tasks.Task{
+				{Name: "outbox", Until: tasks.Drained, Run: p.money.Outbox.Run, Drain: p.drainLedger},
+				{Name: "ledger images", Until: tasks.Drained, Run: p.money.Images.Run},
+				{Name: "journal of owners", Until: tasks.Drained, Run: p.money.Journal.Run},
+				{Name: "ledger warnings", Until: tasks.Stopping, Run: tasks.Endless(p.money.WarnOfStore)},
+				{Name: "reconciler", Until: tasks.Stopping, Run: p.money.Books.Run},
+			}
+		}},
+		{name: "quotas", rows: p.limits.Rows, compile: p.compileQuotas, stages: p.countStages, tasks: func() []tasks.Task {
+			return []tasks.Task{
+				{Name: "limiter", Until: tasks.Drained, Run: p.counts.Run}, // permits drawn while the doors drain are given back, too
+				{Name: "store check", Until: tasks.Drained, Run: p.health.watchStore},
+			}
+		}},
+		{name: "overload", compile: p.compileOverload, stages: overloadStages},
+		{name: "idempotency", compile: p.compileIntents, stages: onceStages, tasks: func() []tasks.Task {
+			return []tasks.Task{{Name: "intents", Until: tasks.Drained, Run: p.intents.Run}}
+		}},
+		{name: "approvals", rows: p.approvals.Rows, compile: p.compileApprovals},
 		{
-			name: "traffic", stages: g.trafficStages, apply: g.applyTelemetry,
-			tasks: []tasks.Task{{Name: "work behind answers", Until: tasks.Drained, Run: tasks.Wait, Drain: g.drainBackground}},
+			name: "callers", rows: p.operators.Rows, routes: callers.Routes, answers: p.keys.Answers, compile: p.compileCallers, stages: p.callerStages,
+			apply: p.applyCallers, sources: p.keySources, tasks: func() []tasks.Task {
+				return []tasks.Task{
+					{Name: "issuer keys", Until: tasks.Drained, Run: tasks.Endless(p.issuers.Run)},
+					{Name: "keys", Until: tasks.Drained, Run: tasks.Endless(p.keys.Run)}, // keys are revoked while the doors drain, too
+				}
+			},
 		},
-		{name: "spending", stages: g.spendStages, tasks: []tasks.Task{
-			{Name: "outbox", Until: tasks.Drained, Run: g.money.Outbox.Run, Drain: g.drainLedger},
-			{Name: "ledger images", Until: tasks.Drained, Run: g.money.Images.Run},
-			{Name: "journal of owners", Until: tasks.Drained, Run: g.money.Journal.Run},
-			{Name: "ledger warnings", Until: tasks.Stopping, Run: tasks.Endless(g.money.WarnOfStore)},
-			{Name: "reconciler", Until: tasks.Stopping, Run: g.money.Books.Run},
-		}},
-		{name: "quotas", stages: g.countStages, tasks: []tasks.Task{
-			{Name: "limiter", Until: tasks.Drained, Run: g.counts.Run}, // permits drawn while the doors drain are given back, too
-			{Name: "store check", Until: tasks.Drained, Run: g.health.watchStore},
-		}},
-		{name: "overload", stages: overloadStages},
-		{name: "idempotency", stages: g.onceStages, tasks: []tasks.Task{{Name: "intents", Until: tasks.Drained, Run: g.intents.Run}}},
-		{name: "callers", stages: g.callerStages, sources: g.keySources, routes: callers.Routes(), answers: g.keys.Answers(), tasks: []tasks.Task{
-			{Name: "issuer keys", Until: tasks.Drained, Run: tasks.Endless(g.issuerKeys.Run)},
-			{Name: "keys", Until: tasks.Drained, Run: tasks.Endless(g.keys.Run)}, // keys are revoked while the doors drain, too
-		}},
-		{name: "prices", apply: g.applyPrices, sources: g.priceSources, tasks: []tasks.Task{
-			{Name: "catalog", Until: tasks.Stopping, Run: func(ctx context.Context) error { return g.catalog.Run(ctx, orgs(g.view.Config())...) }},
+		{name: "tokens", rows: p.tokens.Rows},
+		{name: "prices", compile: p.compilePrices, apply: p.applyPrices, sources: p.priceSources, tasks: func() []tasks.Task {
+			return []tasks.Task{{Name: "catalog", Until: tasks.Stopping, Run: func(ctx context.Context) error { return p.prices.Run(ctx, orgs(p.current.view.Config())...) }}}
 		}},
 		{
-			name: "policies", stages: g.policyStages, apply: g.applyPolicies, sources: g.bundleSources,
-			tasks: []tasks.Task{{Name: "policies", Until: tasks.Stopping, Run: g.follow}},
+			name: "policies", rows: p.drafts.Rows, compile: p.compilePolicies, stages: p.policyStages, apply: p.applyPolicies, sources: p.bundleSources,
+			tasks: func() []tasks.Task { return []tasks.Task{{Name: "policies", Until: tasks.Stopping, Run: p.follow}} },
 		},
-		{name: "alerts", tasks: []tasks.Task{
-			{Name: "exceptions", Until: tasks.Stopping, Run: func(ctx context.Context) error {
-				return g.alerts.WatchExceptions(ctx, g.money.Notices, g.money.Books.Lead)
-			}},
-			{Name: "reports", Until: tasks.Stopping, Run: func(ctx context.Context) error { return g.alerts.WatchReports(ctx, g.operators().reports.Weekly) }},
+		{name: "alerts", rows: p.alerts.Rows, tasks: func() []tasks.Task {
+			return []tasks.Task{
+				{Name: "exceptions", Until: tasks.Stopping, Run: func(ctx context.Context) error {
+					return p.alerts.WatchExceptions(ctx, p.money.Notices, p.money.Books.Lead)
+				}},
+				{Name: "reports", Until: tasks.Stopping, Run: func(ctx context.Context) error { return p.alerts.WatchReports(ctx, p.reports.Weekly) }},
+			}
 		}},
-		{name: "keep", routes: keep.Routes(), answers: g.keep.Answers()},
-		{name: "access", routes: access.Routes(), answers: g.access.Answers()},
-		{name: "reference", answers: map[string]filter.Responder{
-			"getOpenAPI": filter.Document(http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"max-age=300"}}, g.api.Document),
-		}},
-		{name: "self-service", routes: selfservice.Routes(), answers: g.selfService().Answers()},
-		{name: "estimates", stages: g.estimateStages},
-		{name: "fleet", tasks: []tasks.Task{{Name: "fleet", Until: tasks.Drained, Run: g.fleet.Announce}}},
+		{name: "reports", rows: p.reports.Rows},
+		{name: "keep", routes: keep.Routes, answers: p.keep.Answers},
+		{name: "access", routes: access.Routes, answers: p.access.Answers},
+		{name: "reference", answers: p.referenceAnswers},
+		{name: "self-service", routes: selfservice.Routes, answers: p.self.Answers},
+		{name: "questions", rows: p.questions.Rows, stages: p.estimateStages},
+		{name: "fleet", rows: p.fleet.Rows, tasks: func() []tasks.Task { return []tasks.Task{{Name: "fleet", Until: tasks.Drained, Run: p.fleet.Announce}} }},
+		{name: "Envoy", rows: p.envoys.Rows},
+		{name: "revisions", rows: p.revisions.Rows},
 		// What is delivered to others ends first: the counts after it wait for a store that may be away.
-		{name: "audit", stages: auditStages, tasks: g.audit.Tasks(), apply: g.applyAudit},
-		{name: "decisions", tasks: g.decisions.Tasks(), apply: func(_, now *state) { g.decisions.Apply(now.Config) }},
-		{name: "legacy", stages: g.legacyStages, tasks: g.retired.Tasks()},
+		{name: "audit", rows: p.audit.Rows, compile: p.compileAudit, stages: auditStages, tasks: p.audit.Tasks, apply: p.applyAudit},
+		{
+			name: "decisions", rows: p.decisions.Rows, compile: p.compileDecisions, tasks: p.decisions.Tasks,
+			apply: func(_, now *state) { p.decisions.Apply(now.Config) },
+		},
+		{name: "legacy", rows: p.retired.Rows, compile: p.compileLegacy, stages: p.legacyStages, tasks: p.retired.Tasks},
 	}
 }
 
-// selfService answers callers about themselves.
-func (g *Gateway) selfService() *selfservice.Service {
-	return selfservice.New(selfservice.Deps{
-		Rows: g.rows, Access: g.access, Current: g.view, Logger: g.deps.Logger,
-	})
-}
-
-// applyTelemetry follows the settings of logs and traces.
-func (g *Gateway) applyTelemetry(_, now *state) {
-	if g.deps.LogLevel != nil {
-		g.deps.LogLevel.Set(now.Config.Log.Level.Level())
-	}
-	g.recorder.Apply(now.Config.Telemetry.Context)
-	g.deps.Providers.Sample(now.Config.Telemetry.SampleRatio)
-}
-
-// applyPrices forgets lists that were read with another credential, from another platform or with other prices of our own.
-func (g *Gateway) applyPrices(before, now *state) {
-	if before == nil {
-		return
-	}
-	for _, org := range before.Config.Orgs {
-		o := now.Orgs[org.ID]
-		if before.account.Upstream.Credential(org.ID) != now.account.Upstream.Credential(org.ID) || before.Config.Platform.BaseURL != now.Config.Platform.BaseURL ||
-			o != nil && !o.Prices.Equal(org.Prices) {
-			g.catalog.Forget(org.ID)
+// rowsOf lists the rows of features, in their order.
+func rowsOf(features []feature) (out []row.Row) {
+	for i := range features {
+		if features[i].rows != nil {
+			out = append(out, features[i].rows()...)
 		}
 	}
-}
-
-// applyPolicies puts the engine in force, and holds policies against the price lists that were read before.
-func (g *Gateway) applyPolicies(before, now *state) {
-	g.engines.InForce.Store(now.engine)
-	if before == nil {
-		return
-	}
-	for i := range now.Config.Orgs {
-		o := &now.Config.Orgs[i]
-		g.engines.TellUnlisted(o, g.catalog.Last(o.ID))
-	}
-}
-
-// applyAudit records the new configuration.
-func (g *Gateway) applyAudit(_, now *state) {
-	if g.audit.Log == nil {
-		return
-	}
-	if err := g.audit.Log.Loaded(now.Config.Revision); err != nil {
-		g.deps.Logger.Error("the audit log cannot be written", "error", err)
-	}
+	return out
 }
 
 // sources lists what the gateway works from: the configuration, and the sources of features.
@@ -149,40 +213,234 @@ func (g *Gateway) sources() []telemetry.Source {
 	return out
 }
 
-// bundleSources are the bundles of organisations.
-func (g *Gateway) bundleSources() (out []telemetry.Source) {
-	now := g.current.Load()
-	for _, s := range now.engine.Status() {
-		if o := now.Orgs[s.Org]; o != nil && o.Policies.Bundle != nil {
-			out = append(out, telemetry.Source{Kind: "bundle", Org: s.Org, Good: s.Fetched, Failed: s.Err != nil})
-		}
+func (p *parts) trafficStages(c *compiled) stages {
+	return stages{
+		"Head.Stamp":      filter.Stamp{},
+		"Head.Size":       filter.Size{},
+		"Head.Match":      filter.Match{Table: c.table, API: p.api, Run: p.runs},
+		"Head.Wire":       filter.Wire{},
+		"Head.Routed":     filter.Routed{API: p.api, Run: p.runs},
+		"Content.Receive": filter.Receive{Memory: p.room.Bodies, Keyless: p.room.Keyless},
+		"Content.Local":   filter.Local{Answers: c.answers},
+		"Content.Decode":  filter.Decode{},
+		"Call.Pages":      filter.Pages{},
+		"Call.Rebuild":    filter.Rebuild{Agent: agent(p.deps.Version)},
+		"Call.Relay":      filter.Relay{Upstream: c.account.Upstream, Run: c.runs.Client},
+		"Call.Addresses":  c.addresses,
 	}
-	return out
 }
 
-// priceSources are the price lists of organisations.
-func (g *Gateway) priceSources() (out []telemetry.Source) {
-	for _, s := range g.catalog.Status() {
-		out = append(out, telemetry.Source{Kind: "prices", Org: s.Org, Good: s.Fetched, Failed: s.Err != nil})
+func (p *parts) callerStages(c *compiled) stages {
+	return stages{
+		"Head.Identify":  filter.Identify{Guard: p.counts.Guard, Keyless: c.cfg.Legacy.Keyless.Org},
+		"Call.OwnKeys":   filter.OwnKeys{},
+		"Call.Ownership": &filter.Ownership{Reader: c.reader},
 	}
-	return out
 }
 
-// keySources are the keys of all issuers as one source, which is as good as the keys that were read the longest ago, and the keys made at run
-// time.
-func (g *Gateway) keySources() (out []telemetry.Source) {
-	issuers, list := telemetry.Source{Kind: "issuers"}, g.issuerKeys.Status()
-	for i, one := range list {
-		issuers.Failed = issuers.Failed || one.Err != nil
-		if i == 0 || one.Fetched.Before(issuers.Good) {
-			issuers.Good = one.Fetched
+func (p *parts) countStages(*compiled) stages {
+	count := filter.Count{Recorder: p.recorder}
+	return stages{"Head.Count": count, "Call.Count": count, "Call.Recount": filter.Recount{Recorder: p.recorder}, "Call.Share": filter.Share{}}
+}
+
+func overloadStages(c *compiled) stages {
+	priorities := filter.Priorities{Names: c.legacy.Names(), Urgency: c.legacy.Urgency()}
+	return stages{"Head.Admit": filter.Admit{Priorities: priorities}, "Content.AdmitBody": filter.AdmitBody{Priorities: priorities}}
+}
+
+func (p *parts) legacyStages(c *compiled) stages {
+	return stages{
+		"Head.Legacy":       filter.Legacy{Names: c.legacy.Names()},
+		"Content.Brownout":  filter.Brownout{},
+		"Content.Translate": &filter.Translate{API: p.api, Lists: p.room.Lists},
+	}
+}
+
+func onceStages(*compiled) stages {
+	return stages{"Call.Repeats": once.Repeats{}, "Call.Lookup": once.Lookup{}}
+}
+
+func (p *parts) policyStages(c *compiled) stages {
+	return stages{"Call.Judge": &filter.Judge{
+		Policies: c.engine, Reads: filter.ReadsOf(p.api), Template: p.api.Operation("getTemplate"), Templates: p.api.Operation("listTemplates"),
+		Reader: c.reader, Recorder: p.recorder,
+	}}
+}
+
+func (p *parts) spendStages(c *compiled) stages {
+	return stages{
+		"Call.Labels":  filter.Labels{},
+		"Call.Reserve": &charge.Reserve{Reader: c.reader, Workers: p.api.Operation("listEndpointWorkers"), Unresolved: p.current.started.Spend.Unresolved, Costs: p.money.Ledger.Costs, Refusing: c.refusing},
+		"Call.Measure": charge.Measure{},
+	}
+}
+
+func (p *parts) estimateStages(*compiled) stages {
+	return stages{"Content.Estimate": filter.Estimate{Run: p.questions.AnswerEstimate}}
+}
+
+func auditStages(*compiled) stages {
+	return stages{"Call.Audit": filter.Audit{}}
+}
+
+// newParts makes the values of features, in the order in which they need each other. On an error, the files that were opened are closed.
+func newParts(k *kit, cfg *settings.Config) (*parts, error) {
+	p := &parts{kit: k, scripts: groupcommit.New(k.deps.Redis), room: filter.NewRoom(cfg.Run.Memory, cfg.Run.WebSockets), gate: overload.New(cfg.Overload)}
+	for _, more := range []func(*settings.Config) error{p.makePolicies, p.makeCallers, p.makeRecords, p.makeMoney, p.makeQuotas, p.makeLegacy, p.makeOperators} {
+		if err := more(cfg); err != nil {
+			p.close()
+			return nil, err
 		}
 	}
-	if len(list) > 0 && (issuers.Failed || !issuers.Good.IsZero()) {
-		out = append(out, issuers)
+	p.rows = admin.Deps{Ready: p.health.readiness, Metrics: k.deps.Providers.Handler(), Features: rowsOf(p.list())}.Rows()
+	p.self = selfservice.New(selfservice.Deps{Rows: p.rows, Access: p.access, Current: k.current.view, Logger: k.deps.Logger})
+	return p, nil
+}
+
+// close closes the parts that have files open.
+func (p *parts) close() {
+	if p.engines != nil {
+		p.engines.Close()
 	}
-	if keys, err := g.keys.State(); !keys.IsZero() || err != nil {
-		out = append(out, telemetry.Source{Kind: "keys", Good: keys, Failed: err != nil})
+	if p.decisions != nil {
+		p.decisions.Close()
 	}
-	return out
+	if p.audit != nil {
+		p.audit.Close()
+	}
+	if p.money != nil {
+		p.money.Journal.Close()
+	}
+}
+
+// makePolicies makes the engines of policies, and the price lists that they judge by.
+func (p *parts) makePolicies(cfg *settings.Config) (err error) {
+	p.engines = &engines.Engines{Logger: p.deps.Logger, Changed: p.streams.Recheck, Isolate: p.deps.Isolate, Arriving: p.reconsider}
+	p.prices, err = catalog.New(cfg.Catalog, catalog.Deps{Fetch: prices{p.current, p.engines}.fetch, Now: p.deps.Now, Logger: p.deps.Logger})
+	if err != nil {
+		return fmt.Errorf("catalog: %w", err)
+	}
+	return nil
+}
+
+// prices reads price lists with the credentials in force. It holds the first list of an organisation against its policies, which were loaded
+// before.
+type prices struct {
+	*current
+	policies *engines.Engines
+}
+
+// fetch reads the lists of an organisation.
+func (p prices) fetch(ctx context.Context, org string, last *catalog.Snapshot) (catalog.Lists, error) {
+	now := p.Load()
+	l, err := now.account.Catalog(ctx, org)
+	if o := now.Orgs[org]; err == nil && o != nil {
+		l = o.Prices.Apply(l)
+		if last == nil {
+			p.policies.TellUnlisted(o, catalog.NewSnapshot(l, catalog.Rates{}, time.Time{}))
+		}
+	}
+	return l, err
+}
+
+// makeCallers makes the keys of callers, and the keys of issuers with the revocations of their tokens.
+func (p *parts) makeCallers(cfg *settings.Config) error {
+	p.issuers = oidc.NewKeys(p.deps.Now, p.deps.Logger)
+	p.tokens = tokens.New(cfg.Redis.Prefix, tokens.Deps{Redis: p.deps.Redis, Issuers: p.issuers, Current: p.current.view, Streams: p.streams})
+	p.keys = callers.New(cfg.Redis.Prefix, callers.Deps{
+		Redis: p.deps.Redis, Logger: p.deps.Logger, Tokens: p.tokens, Current: p.current.view,
+		API: p.api, Runs: p.runs, Callers: p.current.callers, Apply: p.changeCallers,
+	})
+	return nil
+}
+
+// makeRecords opens the logs of decisions and of changes.
+func (p *parts) makeRecords(cfg *settings.Config) (err error) {
+	p.decisions, err = decisions.New(cfg, decisions.Deps{
+		Redis: p.deps.Redis, Now: p.deps.Now, Logger: p.deps.Logger, Meter: p.meter(), PolicyMeter: p.meterOf("policies"),
+		Go: p.background.Go, Stdout: p.deps.Stdout, Also: p.deps.Decisions, Current: p.current.view, Chain: p.current.chain, Draining: p.current.status.Drains(),
+	})
+	if err == nil {
+		p.audit, err = ship.Open(&cfg.Audit, p.deps.Now, p.deps.Logger, p.deps.Providers, p.meter())
+	}
+	return err
+}
+
+// makeMoney makes the ledger, with the alerts that follow from it and the desk of calls that must not be made twice.
+func (p *parts) makeMoney(cfg *settings.Config) (err error) {
+	if p.store, err = redisstore.New(p.deps.Redis, redisstore.Config{Prefix: cfg.Redis.Prefix.Limits(), Recovery: cfg.Limits.Recovery}); err != nil {
+		return fmt.Errorf("limits: %w", err)
+	}
+	p.approvals = answers.Answers{Current: p.current.view, Store: approval.New(p.scripts, cfg.Redis.Prefix.Approvals())}
+	accounts := money.NewAccounts(cfg, p.scripts, p.current.view)
+	p.alerts = &alerts.Alerts{
+		Current: p.current.view, Logger: p.deps.Logger, Now: p.deps.Now, Go: p.background.Go, Meter: p.meter(), KeepLinks: keep.Links{Current: p.current.view},
+		Approvals: p.approvals.Store, Notices: accounts, Told: alerts.NewTold(p.deps.Redis, cfg.Redis.Prefix),
+	}
+	history := money.NewHistory(cfg, accounts)
+	self := spend.Holder{Incarnation: ulid.Make().String(), Gateway: cmp.Or(cfg.Instance, p.deps.Instance)}
+	p.intents = once.NewDesk(p.scripts, cfg.Redis.Prefix.Intents(), self.Incarnation, p.background.Go, p.deps.Logger)
+	peers := p.store.Alive
+	if cfg.Redis.Embedded {
+		peers = nil
+	}
+	p.intents.Follow(p.name, peers)
+	p.money = money.New(cfg, self, money.Deps{
+		Accounts: accounts, Intents: p.intents, Did: p.decisions.Did, Now: p.deps.Now, Logger: p.deps.Logger, Meter: p.meter(), Gateway: p.name, Alone: cfg.Redis.Embedded, Limits: p.store,
+		Catalog: p.prices, State: p.deps.State, Audit: p.audit.Log, Alerts: p.alerts.NewThresholds(accounts, history), History: history, Job: p.current.job, Current: p.current.view, Account: p.current.account,
+	})
+	p.operators = callers.Operators{Keys: p.keys, Ledger: p.money.Ledger}
+	p.reports = alerts.Reports{Money: p.money, Decisions: p.decisions}
+	return nil
+}
+
+// makeQuotas makes the counters of calls, which prove which ledgers the store has lost before they restore their counts, and the answers about
+// what callers may do.
+func (p *parts) makeQuotas(cfg *settings.Config) (err error) {
+	p.counts, err = limits.New(cfg, limits.Deps{
+		Store: money.Proving{Store: p.store, Prove: p.money.Prove}, Now: p.deps.Now, Logger: p.deps.Logger, Meter: p.meterOf("ratelimit"), Gateway: p.name,
+	})
+	if err != nil {
+		return err
+	}
+	p.limits = limits.Limits{Current: p.current.view, Limiter: p.counts.Limiter}
+	p.health = &health{kit: p.kit, store: p.store, counts: p.counts, catalog: p.prices, money: p.money}
+	p.access = access.New(access.Deps{
+		API: p.api, Catalog: p.prices, Limiter: p.counts.Limiter, Ledger: p.money.Ledger.Store, Engine: &p.engines.InForce, Current: p.current.view,
+	})
+	p.keep = &keep.Service{Links: p.alerts.KeepLinks, Access: p.access, Updates: explain.UpdatesOf(p.api)}
+	return nil
+}
+
+// makeLegacy makes what the translators of v1 and GraphQL work with, and the notes of their callers.
+func (p *parts) makeLegacy(cfg *settings.Config) (err error) {
+	p.dialects = translate.Deps{
+		Now: p.deps.Now, Sleep: p.deps.Sleep, Store: translatestore.New(p.scripts, cfg.Redis.Prefix.Legacy()), Logger: p.deps.Logger, Counted: p.money.GPUs,
+	}.WithDefaults()
+	p.retired, err = legacy.New(cfg.Redis.Prefix, legacy.Deps{Redis: p.deps.Redis, Logger: p.deps.Logger, Meter: p.meterOf("translate/usage"), Current: p.current.view})
+	return err
+}
+
+// makeOperators makes the answers to operators that no call depends on.
+func (p *parts) makeOperators(cfg *settings.Config) (err error) {
+	if p.envoys, err = xds.NewServer(xds.Deps{Logger: p.deps.Logger, Meter: p.meterOf("gateway/xds"), Now: p.deps.Now}); err != nil {
+		return err
+	}
+	p.drafts = engines.Drafts{Engine: p.current.engine, Log: p.decisions.WriteLog, Isolate: p.deps.Isolate}
+	dry := explain.DryRun{Limiter: p.counts.Limiter, Approvals: p.approvals.Store, Reads: filter.ReadsOf(p.api), Ledger: p.money.Ledger, Now: p.deps.Now}
+	p.questions = &questions.Questions{
+		Current: p.current.view, DryRun: func() (*explain.DryRun, error) { return p.current.dryRun(dry) }, Account: p.current.account,
+		Catalog: p.prices, API: p.api, Now: p.deps.Now,
+	}
+	p.fleet = &fleet.Fleet{
+		Redis: p.deps.Redis, Key: cfg.Redis.Prefix.Running(), Instance: p.name, Version: p.deps.Version, Since: p.deps.Now(),
+		Status: &p.current.status, Policies: func() []engines.PolicyStatus { return engines.Status(p.current.engine(), p.current.view.Org, p.prices) },
+		Envoys: func() int { return len(p.envoys.Nodes()) }, Groups: p.envoys.Groups, Current: p.current.view,
+		Undelivered: func() []string { return slices.Concat(p.decisions.Undelivered(), p.audit.Undelivered()) },
+	}
+	p.revisions = &revisions.Revisions{
+		Journal: revisions.NewJournal(p.deps.Redis, cfg.Redis.Prefix), Gateway: p.name, Version: p.deps.Version, Current: p.current.view, File: p.deps.File,
+	}
+	p.overview = overview.Sources{Gateways: p.fleet.Gateways, Pending: p.approvals.Pending, Show: p.money.Show, Idle: p.money.Idle, Refused: p.decisions.Refused}
+	return nil
 }

@@ -7,35 +7,19 @@ import (
 	"net"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/access"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/alerts"
-	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/audit/ship"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
-	"github.com/tollgate-dev/tollgate/gateway/engines"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/gateway/fleet"
-	"github.com/tollgate-dev/tollgate/gateway/keep"
 	"github.com/tollgate-dev/tollgate/gateway/limits"
-	"github.com/tollgate-dev/tollgate/gateway/listen"
-	"github.com/tollgate-dev/tollgate/gateway/money"
-	"github.com/tollgate-dev/tollgate/gateway/oidc"
-	"github.com/tollgate-dev/tollgate/gateway/once"
-	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/questions"
-	"github.com/tollgate-dev/tollgate/gateway/retired"
-	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/gateway/tokens"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
-	"github.com/tollgate-dev/tollgate/translate"
 )
 
 // Deps are the live things a Gateway works with. All are required but API and
@@ -82,31 +66,15 @@ type Deps struct {
 type Gateway struct {
 	*kit
 	features   []feature
-	rows       []row.Row // of the admin listener
-	room       filter.Room
-	gate       *overload.Gate
-	counts     *limits.Counts
-	catalog    *catalog.Catalog
-	dialects   translate.Deps
+	rows       []row.Row // of the operators' listener
 	health     *health
-	money      *money.Money
-	intents    *once.Desk // calls that must not be made twice
-	alerts     *alerts.Alerts
-	keep       *keep.Service
-	approvals  *approval.Store
+	counts     *limits.Counts
 	keys       *callers.Keys
-	issuerKeys *oidc.Keys
-	tokens     *tokens.Tokens
-	retired    *retired.Calls
 	decisions  *decisions.Decisions
 	questions  *questions.Questions
-	access     *access.Access
-	fleet      *fleet.Fleet
-	revisions  *revisions.Revisions
 	audit      *ship.Shipping
 	envoys     *xds.Server
-	listeners  *listen.Listeners
-	engines    *engines.Engines
+	closeFiles func() // of features
 }
 
 // Questions answers about requests that are not made, and about existing resources.
@@ -118,14 +86,7 @@ func (g *Gateway) Close() {
 	defer g.current.changing.Unlock()
 	g.current.closed = true
 	g.current.Load().close()
-	closeFiles(g.engines, g.audit, g.money)
-}
-
-// closeFiles closes the parts that have files open.
-func closeFiles(policies *engines.Engines, recorded *ship.Shipping, ledger *money.Money) {
-	policies.Close()
-	recorded.Close()
-	ledger.Journal.Close()
+	g.closeFiles()
 }
 
 func orgs(cfg *settings.Config) []string {

@@ -25,6 +25,7 @@ import (
 // health knows whether this gateway takes requests.
 type health struct {
 	*kit
+	store   *redisstore.Store
 	counts  *limits.Counts
 	catalog *catalog.Catalog
 	money   *money.Money
@@ -88,7 +89,7 @@ func policyStates(all []policies.Status) (pending int, without map[string]bool) 
 // servesReads reports whether reads of any organisation are served; without any organisation there
 // is nothing to refuse.
 func (h *health) servesReads(without map[string]bool, store admin.DependencyState) bool {
-	cfg := h.view.Config()
+	cfg := h.current.view.Config()
 	for i := range cfg.Orgs {
 		o := &cfg.Orgs[i]
 		closed := o.Failure.Over(cfg.Limits.Failure)[ratelimit.ClassRead] == ratelimit.FailClosed
@@ -144,7 +145,7 @@ func policyState(without, all int) admin.Dependency {
 func (h *health) priceState() admin.Dependency {
 	d := admin.Dependency{Name: "prices", State: admin.DependencyUp}
 	for _, s := range h.catalog.Status() {
-		if s.Err != nil && h.deps.Now().Sub(s.Fetched) > h.view.Config().Catalog.MaxAge {
+		if s.Err != nil && h.deps.Now().Sub(s.Fetched) > h.current.view.Config().Catalog.MaxAge {
 			d.State, d.Effect = admin.DependencyDegraded, "the price list of an organisation cannot be read: what its policies judge by price is refused"
 		}
 	}
@@ -174,7 +175,7 @@ func (h *health) watchStore(ctx context.Context) error {
 
 // checkStore checks Redis once, and logs a server that became unfit.
 func (h *health) checkStore(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, h.view.Config().Limits.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, h.current.view.Config().Limits.Timeout)
 	defer cancel()
 	err := h.store.Check(ctx)
 	was := h.fitness.Swap(&fitness{err})
@@ -218,5 +219,5 @@ func (h healthChecks) Check(context.Context, *healthpb.HealthCheckRequest) (*hea
 
 // envoyFleet keeps the registry of gateways for Envoys.
 func (g *Gateway) envoyFleet() *envoy.Fleet {
-	return &envoy.Fleet{Redis: g.deps.Redis, Logger: g.deps.Logger, Server: g.envoys, Current: g.view, Ready: g.health.ready}
+	return &envoy.Fleet{Redis: g.deps.Redis, Logger: g.deps.Logger, Server: g.envoys, Current: g.current.view, Ready: g.health.ready}
 }

@@ -19,7 +19,7 @@ const lastWords = 500 * time.Millisecond
 // Run serves until ctx ends, then drains. It returns nil after a clean stop. Calls
 // still in flight timeouts.drain after the doors have closed are cut off.
 func (g *Gateway) Run(ctx context.Context) error {
-	cfg := g.view.Config()
+	cfg := g.current.view.Config()
 	on, err := g.open(cfg)
 	if err != nil {
 		return err
@@ -57,10 +57,15 @@ func (g *Gateway) Run(ctx context.Context) error {
 }
 
 // opened are the listeners of a gateway that runs.
-type opened struct{ data, admin, envoy net.Listener } // envoy is nil without a door for Envoys
+type opened struct {
+	data, admin, envoy net.Listener // envoy is nil without a door for Envoys
+	*listen.Listeners
+}
 
 // open opens the listeners of a configuration.
 func (g *Gateway) open(cfg *settings.Config) (on opened, err error) {
+	on.Listeners = &listen.Listeners{Current: g.current.view, Logger: g.deps.Logger, Recorder: g.recorder}
+	on.Measure(g.meter(), g.current.revocations)
 	if on.data, err = listen.Open(g.deps.Data, cfg.Listen); err != nil {
 		return on, err
 	}
@@ -80,7 +85,7 @@ func (g *Gateway) open(cfg *settings.Config) (on opened, err error) {
 // probes can watch what is drained. Requests that have not ended when over ends are cut off.
 func (g *Gateway) listTasks(on opened, stopping, over context.Context) []tasks.Task {
 	list := []tasks.Task{{Name: "door", Until: tasks.Closed, Run: func(ctx context.Context) error {
-		return g.listeners.Serve(ctx, over, g.listeners.Data(ctx, on.data, g.view.Config(), g.current.signers), leaving(stopping, g.Handler()), g.streams.End)
+		return on.Serve(ctx, over, on.Data(ctx, on.data, g.current.view.Config(), g.current.signers), leaving(stopping, g.Handler()), g.streams.End)
 	}}}
 	if on.envoy != nil {
 		list = append(list,
@@ -88,10 +93,12 @@ func (g *Gateway) listTasks(on opened, stopping, over context.Context) []tasks.T
 			tasks.Task{Name: "envoy fleet", Until: tasks.Closed, Run: func(ctx context.Context) error { return g.envoyFleet().Run(ctx, on.data.Addr(), on.envoy.Addr()) }})
 	}
 	for i := range g.features {
-		list = append(list, g.features[i].tasks...)
+		if own := g.features[i].tasks; own != nil {
+			list = append(list, own()...)
+		}
 	}
 	return append(list, tasks.Task{Name: "admin listener", Until: tasks.Drained, Run: func(ctx context.Context) error {
-		return g.listeners.Serve(ctx, over, g.listeners.Admin(on.admin), g.AdminHandler(), g.streams.End)
+		return on.Serve(ctx, over, on.Admin(on.admin), g.AdminHandler(), g.streams.End)
 	}})
 }
 
@@ -115,32 +122,32 @@ func leaving(ctx context.Context, next http.Handler) http.Handler {
 
 // drainBackground gives creates that outlived their requests as much time as requests have.
 // Then it cuts them off; a client that repeats such a create looks for its pod.
-func (g *Gateway) drainBackground(over context.Context) {
-	if !g.background.Wait(over) {
-		g.deps.Logger.WarnContext(over, "creates are cut off that outlived their requests")
+func (p *parts) drainBackground(over context.Context) {
+	if !p.background.Wait(over) {
+		p.deps.Logger.WarnContext(over, "creates are cut off that outlived their requests")
 	}
 }
 
 // drainLedger gives the ledger's store that time to take the ends of calls.
-func (g *Gateway) drainLedger(over context.Context) {
-	if left := g.money.Outbox.Drain(over); left > 0 {
-		g.deps.Logger.WarnContext(over, "the ledger was not told how calls have ended: their reservations stay until it is found out", "calls", left)
+func (p *parts) drainLedger(over context.Context) {
+	if left := p.money.Outbox.Drain(over); left > 0 {
+		p.deps.Logger.WarnContext(over, "the ledger was not told how calls have ended: their reservations stay until it is found out", "calls", left)
 	}
 }
 
 // follow runs the policy engine of the state in force, which polls bundles, and
 // turns to the next one after a swap.
-func (g *Gateway) follow(ctx context.Context) error {
+func (p *parts) follow(ctx context.Context) error {
 	for ctx.Err() == nil {
-		g.background.Go(func() { g.keepRevision(ctx) })
-		g.background.Go(func() { g.money.Configured(ctx) })
+		p.background.Go(func() { p.keepRevision(ctx) })
+		p.background.Go(func() { p.money.Configured(ctx) })
 		run, cancel := context.WithCancel(ctx)
 		ended := make(chan error, 1)
 		go func() {
-			ended <- g.tasks.Run(run, "bundles", func(ctx context.Context) error { return g.current.Load().engine.Run(ctx) })
+			ended <- p.tasks.Run(run, "bundles", func(ctx context.Context) error { return p.current.Load().engine.Run(ctx) })
 		}()
 		select {
-		case <-g.current.swapped:
+		case <-p.current.swapped:
 		case <-ctx.Done():
 		}
 		cancel()
@@ -152,11 +159,11 @@ func (g *Gateway) follow(ctx context.Context) error {
 }
 
 // keepRevision keeps the configuration in force for operators.
-func (g *Gateway) keepRevision(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, g.view.Config().Limits.Timeout)
+func (p *parts) keepRevision(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, p.current.view.Config().Limits.Timeout)
 	defer cancel()
-	if err := g.revisions.Save(ctx); err != nil && ctx.Err() == nil {
-		g.deps.Logger.WarnContext(ctx, "the configuration was not kept among the revisions", "error", err.Error())
+	if err := p.revisions.Save(ctx); err != nil && ctx.Err() == nil {
+		p.deps.Logger.WarnContext(ctx, "the configuration was not kept among the revisions", "error", err.Error())
 	}
 }
 

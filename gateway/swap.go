@@ -18,9 +18,6 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 	if g.current.closed {
 		return errors.New("the gateway has ended")
 	}
-	if g.current.started == nil {
-		g.current.started = &cfg
-	}
 	restart := g.current.started.NeedRestart(&cfg)
 	if old := g.current.Load(); old != nil { // a listener cannot stop to speak TLS
 		cfg.TLS.Pair = cmp.Or(cfg.TLS.Pair, old.Config.TLS.Pair)
@@ -38,8 +35,7 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 		return err
 	}
 	old := g.current.Swap(next)
-	g.view.Set(next.View)
-	g.issuerKeys.Retain(next.pipeline.Callers.Directory.Verifier(), next.admins.Verifier())
+	g.current.view.Set(next.View)
 	g.current.status.Loaded(next.Loaded, cfg.Revision, restart, cfg.Refused)
 	for i := range g.features {
 		if apply := g.features[i].apply; apply != nil {
@@ -89,7 +85,7 @@ func (k *kit) changeCallers(change func(*callers.Callers) (*callers.Callers, err
 		v.Loaded = next.Loaded
 		next.pipeline, next.View = &pipeline, v
 		k.current.Store(&next)
-		k.view.Set(next.View)
+		k.current.view.Set(next.View)
 	}
 	k.current.changing.Unlock()
 	if err != nil {

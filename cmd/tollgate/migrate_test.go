@@ -8,12 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/retired"
+	"github.com/tollgate-dev/tollgate/gateway/legacy"
 )
 
-func legacyCalls() []retired.Call {
+func legacyCalls() []legacy.Call {
 	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
-	return []retired.Call{
+	return []legacy.Call{
 		{
 			Org: "acme", Key: "ann", Dialect: "v1", Operation: "createPod", Agent: "+cmd|calc", Count: 5, First: at, Last: at.Add(time.Hour),
 			Statuses: map[string]int64{"2xx": 3, "4xx": 1, "5xx": 1}, V2: []string{"createPod"}, Lost: map[string]int64{"locked": 1, "minUploadMbps": 3},
@@ -26,7 +26,7 @@ func TestLegacyReports(t *testing.T) {
 	var table, csv strings.Builder
 	write := func(w io.Writer, format string) {
 		out := &output{format: format}
-		answer := retired.List{Calls: legacyCalls()}
+		answer := legacy.List{Calls: legacyCalls()}
 		if err := out.tables(w, legacyPage(&answer, asked{out: out}).sheets); err != nil {
 			t.Fatal(err)
 		}

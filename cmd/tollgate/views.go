@@ -14,10 +14,10 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/limits"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
-	"github.com/tollgate-dev/tollgate/gateway/retired"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/translate/usage"
@@ -408,7 +408,7 @@ func decisionsPage(l *decisions.List, _ asked) page {
 }
 
 // legacyPage has more columns for programs than for people.
-func legacyPage(l *retired.List, a asked) page {
+func legacyPage(l *legacy.List, a asked) page {
 	if !a.out.people() {
 		t := sheet{{"org", "key", "program", "interface", "operation", "calls", "2xx", "4xx", "5xx", "first", "last", "v2", "lost"}}
 		for _, c := range l.Calls {
@@ -429,7 +429,7 @@ func legacyPage(l *retired.List, a asked) page {
 }
 
 // lostFields tells which fields had no place in v2, the most frequent first.
-func lostFields(c retired.Call) string {
+func lostFields(c legacy.Call) string {
 	fields := usage.Names(c.Lost)
 	for i, f := range fields {
 		fields[i] = fmt.Sprintf("%s (%d)", f, c.Lost[f])

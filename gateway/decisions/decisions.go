@@ -90,6 +90,13 @@ func New(cfg *settings.Config, deps Deps) (*Decisions, error) {
 	return d, nil
 }
 
+// Close closes the log of a gateway that does not run.
+func (d *Decisions) Close() {
+	if d.log != nil {
+		d.log.Close()
+	}
+}
+
 // Recorder returns a recorder of decisions, nil for none.
 func (d *Decisions) Recorder() filter.Decisions {
 	var all recorders

@@ -95,17 +95,15 @@ type Intents interface {
 	Enter(ctx context.Context, ex *Exchange, key string) error
 	// MayRepeat reports whether a call whose intent was not noted yet may be the repeat of another.
 	MayRepeat(ctx context.Context, ex *Exchange) bool
-	// Note notes the intent of a call without a reservation, Reserve in one step with the reservation Money.Held. Both
-	// may answer the exchange as the repeat of another; repeated reports this, and then err is the answer's refusal.
-	Note(ctx context.Context, ex *Exchange) error
+	// Reserve notes the intent of a call, in one step with the reservation Money.Held if the call has one. It may answer
+	// the exchange as the repeat of another; repeated reports this, and then err is the answer's refusal.
 	Reserve(ctx context.Context, ex *Exchange) (q spend.Quote, repeated bool, err error)
 	// MaySend reports whether the call of an intent may still be made. Search looks for what a call has made whose answer was lost.
 	MaySend(id string) bool
 	Search(ctx context.Context, ex *Exchange) error
-	// Settle ends the intent in one step with a settlement, End without one. Deliver ends the intent of a legacy
+	// End ends the intent, in one step with a settlement; nil is none. Deliver ends the intent of a legacy
 	// request's call when the request ends, with an answer or, if a is nil, without.
-	Settle(ctx context.Context, ex *Exchange, s *spend.Settlement) error
-	End(ctx context.Context, ex *Exchange) error
+	End(ctx context.Context, ex *Exchange, s *spend.Settlement) error
 	Deliver(ctx context.Context, ex *Exchange, a *Answer)
 }
 

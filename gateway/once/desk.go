@@ -69,11 +69,11 @@ const stranger = "?"
 // are alive; nil means that no other gateway can share the store. It is called before the desk is used.
 func (d *Desk) Follow(name string, alive func() []string) {
 	d.alive = alive
-	d.store.Follow(name, d)
+	d.store.Follow(name, d.memory.all, d.peers)
 }
 
-// Peers implements redisstore.Gateway.
-func (d *Desk) Peers() []string {
+// peers returns the names of all gateways that a recovery waits for.
+func (d *Desk) peers() []string {
 	switch {
 	case d.alive == nil:
 		return nil
@@ -82,9 +82,6 @@ func (d *Desk) Peers() []string {
 	}
 	return d.alive()
 }
-
-// Remembered implements redisstore.Gateway.
-func (d *Desk) Remembered(org string) []spend.Remembered { return d.memory.all(org) }
 
 // Wish returns what equal requests have in common.
 func (d *Desk) Wish(org, owner, print string) intent.Wish {

@@ -120,10 +120,10 @@ func looks(kind operation.Kind, name, shape string) string {
 	return filter.Digest(string(kind), name, strings.ToLower(shape))
 }
 
-// Note notes the intent of a call without a reservation, unless it turns out to be a
+// note notes the intent of a call without a reservation, unless it turns out to be a
 // repeat that is answered. Without the store, a call without a key goes on: as without
 // a gateway, its repeat may make a second one.
-func (f *Deduplicator) Note(ctx context.Context, ex *filter.Exchange) error {
+func (f *Deduplicator) note(ctx context.Context, ex *filter.Exchange) error {
 	if err := f.prepare(ctx, ex); err != nil {
 		return err
 	}
@@ -178,11 +178,15 @@ func (f *Deduplicator) MayRepeat(ctx context.Context, ex *filter.Exchange) bool 
 	return !o.Keyed && !o.Noted && len(f.others(ctx, ex).Intents) > 0
 }
 
-// Reserve notes the intent of a call in one step with its reservation. A quote that is refused has noted nothing.
+// Reserve notes the intent of a call in one step with its reservation, if it has one. A quote that is refused has noted nothing.
 // Of a call for which the ledger fails, the intent is given up: the store may have noted it, and its ending is the
 // reservation's Unsure.
 func (f *Deduplicator) Reserve(ctx context.Context, ex *filter.Exchange) (q spend.Quote, repeated bool, err error) {
 	o, held := ex.Once, ex.Money.Held
+	if held == nil {
+		err = f.note(ctx, ex)
+		return q, ex.Answer != nil, err
+	}
 	if o.Intent.Print == "" {
 		if err := f.prepare(ctx, ex); err != nil {
 			return q, true, err
@@ -214,9 +218,9 @@ func (f *Deduplicator) Reserve(ctx context.Context, ex *filter.Exchange) (q spen
 	}
 }
 
-// Settle writes the settlement of a call together with the end of its intent. The intent of a request with a key
+// settleWith writes the settlement of a call together with the end of its intent. The intent of a request with a key
 // ends when its answer is kept.
-func (f *Deduplicator) Settle(ctx context.Context, ex *filter.Exchange, s *spend.Settlement) error {
+func (f *Deduplicator) settleWith(ctx context.Context, ex *filter.Exchange, s *spend.Settlement) error {
 	o := ex.Once
 	if !o.Noted || o.Keyed {
 		return ex.Settle(ctx, s)
@@ -244,10 +248,13 @@ func (f *Deduplicator) begin(ctx context.Context, ex *filter.Exchange, noted, at
 // errHeldUp is why a call is not made.
 var errHeldUp = errors.New("the gateway stood still, and may have been taken for dead")
 
-// End ends the intent of a call on the way out. A call refused before it was noted may be a repeat:
-// an allowed call stays done.
-func (f *Deduplicator) End(ctx context.Context, ex *filter.Exchange) error {
+// End ends the intent of a call on the way out, in one step with its settlement; nil is for a call that has none or whose settlement was
+// written. A call refused before it was noted may be a repeat: an allowed call stays done.
+func (f *Deduplicator) End(ctx context.Context, ex *filter.Exchange, s *spend.Settlement) error {
 	o := ex.Once
+	if s != nil {
+		return f.settleWith(ctx, ex, s)
+	}
 	if refused := ex.Event.Refusal; !o.Noted && !o.Keyed && refused != "" && refused != string(problem.OutcomeUnknown) {
 		if seen := f.others(ctx, ex); len(seen.Intents) > 0 {
 			if err := f.wait(ctx, ex, seen); err != nil {

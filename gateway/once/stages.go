@@ -41,7 +41,7 @@ func (Repeats) Response(ctx context.Context, ex *filter.Exchange) error {
 	if ex.Once == nil {
 		return nil
 	}
-	return ex.Ports.Intents.End(ctx, ex)
+	return ex.Ports.Intents.End(ctx, ex, nil)
 }
 
 // Notes implements Noter.

@@ -19,24 +19,24 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
-// Source has the parts of an overview.
-type Source interface {
+// Sources read the parts of an overview. The zero value describes its row.
+type Sources struct {
 	// Gateways lists the running gateways, this one first. With an error the list has this one alone.
-	Gateways(ctx context.Context) ([]fleet.Instance, error)
+	Gateways func(ctx context.Context) ([]fleet.Instance, error)
 	// Pending lists the requests for approval of an organisation that wait for an answer.
-	Pending(ctx context.Context, org string) ([]answers.PendingApproval, error)
+	Pending func(ctx context.Context, org string) ([]answers.PendingApproval, error)
 	// Show and Idle return the ledger of an organisation and its idle resources. The error is a [row.BadRequestError] where there are none.
-	Show(ctx context.Context, org string) (*money.Ledger, error)
-	Idle(ctx context.Context, org string) (*money.IdleList, error)
+	Show func(ctx context.Context, org string) (*money.Ledger, error)
+	Idle func(ctx context.Context, org string) (*money.IdleList, error)
 	// Refused counts the refusals of today.
-	Refused(ctx context.Context, org string) ([]decisions.Refused, error)
+	Refused func(ctx context.Context, org string) ([]decisions.Refused, error)
 }
 
-// Rows are the questions of operators about all parts at once. Those of nil can be read, and not be asked.
-func Rows(from Source) []row.Row {
+// Rows are the questions of operators about all parts at once.
+func (from Sources) Rows() []row.Row {
 	return []row.Row{
 		{
-			Pattern: "GET /admin/overview", Summary: "The entries that need attention: gateways, requests for approval, budgets, refusals, idle money, drift", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(reader{from}.read),
+			Pattern: "GET /admin/overview", Summary: "The entries that need attention: gateways, requests for approval, budgets, refusals, idle money, drift", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(from.read),
 			Commands: []row.Command{{
 				Use: "status", Short: "Show the entries that need attention: gateways, approvals, budgets, refusals, idle money, drift", Example: "tollgate status\ntollgate status --org acme -o json",
 				Long: `Shows the gateways that share a Redis, with their versions and revisions; requests
@@ -48,9 +48,6 @@ receiver has not taken, or that were dropped.`,
 		},
 	}
 }
-
-// reader reads an overview.
-type reader struct{ from Source }
 
 // nearPercent is the share of a budget, in percent, from which it is near its end.
 const nearPercent = 80
@@ -113,7 +110,7 @@ type orgParts struct {
 }
 
 // reads returns the functions that read the parts.
-func (p *orgParts) reads(ctx context.Context, from Source) []func() {
+func (p *orgParts) reads(ctx context.Context, from *Sources) []func() {
 	return []func(){
 		func() { p.approvals, p.approvalsErr = from.Pending(ctx, p.org) },
 		func() { p.ledger, p.ledgerErr = from.Show(ctx, p.org) },
@@ -122,20 +119,20 @@ func (p *orgParts) reads(ctx context.Context, from Source) []func() {
 	}
 }
 
-func (r reader) read(ctx context.Context, s row.Scope, p row.AnyOrg) (*Overview, error) {
+func (from Sources) read(ctx context.Context, s row.Scope, p row.AnyOrg) (*Overview, error) {
 	ctx, cancel := context.WithTimeout(ctx, PartsTime)
 	defer cancel()
 	o := &Overview{At: s.Now.UTC(), Gateways: []fleet.Instance{}, Approvals: []answers.PendingApproval{}, Budgets: []money.NearBudget{}, Refused: []decisions.Refused{}, Idle: []money.IdleMoney{}, Drift: []Drift{}, Unknown: []string{}}
 	var reads []func()
 	var gatewaysErr error
 	if s.Org == "" {
-		reads = append(reads, func() { o.Gateways, gatewaysErr = r.from.Gateways(ctx) })
+		reads = append(reads, func() { o.Gateways, gatewaysErr = from.Gateways(ctx) })
 	}
 	var orgs []*orgParts
 	for _, t := range s.Visible() {
 		if p.Org == "" || string(p.Org) == t.ID {
 			of := &orgParts{org: t.ID}
-			orgs, reads = append(orgs, of), append(reads, of.reads(ctx, r.from)...)
+			orgs, reads = append(orgs, of), append(reads, of.reads(ctx, &from)...)
 		}
 	}
 	var group errgroup.Group

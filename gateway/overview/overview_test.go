@@ -75,14 +75,24 @@ func tenants() []row.Tenant {
 	return []row.Tenant{{ID: "acme"}, {ID: "globex"}, {ID: "away"}, {ID: "none"}}
 }
 
-func read(t *testing.T, from overview.Source, s row.Scope, query string) overview.Overview {
+// source is one of the fakes of tests.
+type source interface {
+	Gateways(ctx context.Context) ([]fleet.Instance, error)
+	Pending(ctx context.Context, org string) ([]answers.PendingApproval, error)
+	Show(ctx context.Context, org string) (*money.Ledger, error)
+	Idle(ctx context.Context, org string) (*money.IdleList, error)
+	Refused(ctx context.Context, org string) ([]decisions.Refused, error)
+}
+
+func read(t *testing.T, from source, s row.Scope, query string) overview.Overview {
 	t.Helper()
 	values, err := url.ParseQuery(query)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Orgs, s.Now = tenants(), time.Unix(1e9, 0)
-	o, err := row.Ask[overview.Overview](t.Context(), row.NewRows(overview.Rows(from), row.Direct{}), "GET /admin/overview", s, values, nil)
+	sources := overview.Sources{Gateways: from.Gateways, Pending: from.Pending, Show: from.Show, Idle: from.Idle, Refused: from.Refused}
+	o, err := row.Ask[overview.Overview](t.Context(), row.NewRows(sources.Rows(), row.Direct{}), "GET /admin/overview", s, values, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -160,7 +160,7 @@ func load(text []byte) (*API, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parse the API description: %w", err)
 	}
-	b, err := newBuilder(&document{text: text, src: src}, &doc)
+	b, err := newBuilder(&document{text: text}, src, &doc)
 	if err != nil {
 		return nil, fmt.Errorf("compile the API description: %w", err)
 	}
@@ -187,6 +187,7 @@ func load(text []byte) (*API, error) {
 // builder makes operations out of the parts of the document.
 type builder struct {
 	*document
+	src        *source
 	parameters map[string]placed
 }
 
@@ -196,8 +197,8 @@ type placed struct {
 	Parameter
 }
 
-func newBuilder(of *document, doc *openAPIDocument) (*builder, error) {
-	b := &builder{document: of, parameters: make(map[string]placed)}
+func newBuilder(of *document, src *source, doc *openAPIDocument) (*builder, error) {
+	b := &builder{document: of, src: src, parameters: make(map[string]placed)}
 	var err error
 	for name, p := range doc.Components.Parameters {
 		if b.parameters["#/components/parameters/"+name], err = b.parameter(name, p); err != nil {

@@ -165,7 +165,7 @@ func (d *document) union(parent, keyword string, err *jsonschema.ValidationError
 	found := func(keyword, message string, tokens ...any) []finding {
 		return []finding{{unprocessable(keyword, message, tokens...), parent}}
 	}
-	tag, mapping := discriminator(d.src.schemaAt(parent))
+	tag, mapping := discriminator(d.src().schemaAt(parent))
 	if tag == "" {
 		return found(keyword, "fits none of the forms allowed here", where...)
 	}
@@ -183,7 +183,7 @@ func (d *document) union(parent, keyword string, err *jsonschema.ValidationError
 	if !ok {
 		return found("enum", oneOfMessage(sortedNames(mapping)...), append(where, tag)...)
 	}
-	branches, _ := d.src.schemaAt(parent)[keyword].([]any)
+	branches, _ := d.src().schemaAt(parent)[keyword].([]any)
 	i := slices.IndexFunc(branches, func(branch any) bool {
 		b, _ := branch.(map[string]any)
 		return b["$ref"] == ref

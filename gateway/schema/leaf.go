@@ -24,7 +24,7 @@ func (d *document) leaf(err *jsonschema.ValidationError, doc any) []finding {
 		return nil
 	}
 	parent, keyword := pointer[:cut], pointer[cut+1:]
-	schema := d.src.schemaAt(parent)
+	schema := d.src().schemaAt(parent)
 	tokens := splitEscaped(err.InstanceLocation)
 	value := resolve(doc, tokens)
 	where := places(doc, tokens)

@@ -166,3 +166,18 @@ func TestComparePointers(t *testing.T) {
 		}
 	}
 }
+
+// Until a fault has to be explained, the description is held as text alone.
+func TestTheTreeIsForFaults(t *testing.T) {
+	api, err := load([]byte(small))
+	if err != nil {
+		t.Fatal(err)
+	}
+	op, d := api.Operation("createThing"), api.document
+	if got := op.ValidateBody(map[string]any{"fixed": true}); len(got) != 0 || d.tree.value != nil {
+		t.Errorf("a valid body has the faults %v, and the tree is held: %t", got, d.tree.value != nil)
+	}
+	if got := op.ValidateBody(map[string]any{"fixed": "x"}); len(got) != 1 || d.tree.value == nil {
+		t.Errorf("the faults are %v, and the tree is held: %t", got, d.tree.value != nil)
+	}
+}

@@ -17,11 +17,11 @@ import (
 // gateways use few of the operations. That all schemas compile is tested.
 type document struct {
 	text []byte
-	src  *source
 
 	mu       sync.Mutex
 	compiler *jsonschema.Compiler
 
+	tree   lazy[*source] // only faults need it: an idle gateway does not hold it
 	short  lazy[[]byte]
 	words  lazy[*vocabulary]
 	looked lazy[*marks]
@@ -47,12 +47,23 @@ func (d *document) compact() []byte {
 	})
 }
 
+// src returns the description as a tree.
+func (d *document) src() *source {
+	return d.tree.get(func() *source {
+		src, err := newSource(d.text)
+		if err != nil {
+			panic("schema: " + err.Error()) // it was read when it was loaded
+		}
+		return src
+	})
+}
+
 func (d *document) names() *vocabulary {
-	return d.words.get(func() *vocabulary { return newVocabulary(d.src) })
+	return d.words.get(func() *vocabulary { return newVocabulary(d.src()) })
 }
 
 func (d *document) marks() *marks {
-	return d.looked.get(func() *marks { return newMarks(d.src) })
+	return d.looked.get(func() *marks { return newMarks(d.src()) })
 }
 
 // judge is the schema at a pointer in two forms: the program accepts valid bodies, quickly; all others

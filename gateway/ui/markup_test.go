@@ -26,11 +26,11 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/engines"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/fleet"
+	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/limits"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
 	"github.com/tollgate-dev/tollgate/gateway/questions"
-	"github.com/tollgate-dev/tollgate/gateway/retired"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
@@ -166,7 +166,7 @@ func TestHostileNames(t *testing.T) {
 		"playground":    filled[playground](),
 		"configuration": config,
 		"audit":         filled[audit.Page](),
-		"legacy":        legacyData{excerpt[retired.Call]{Rows: filled[[]retired.Call]().([]retired.Call)}, filled[[]retired.Brownout]().([]retired.Brownout)},
+		"legacy":        legacyData{excerpt[legacy.Call]{Rows: filled[[]legacy.Call]().([]legacy.Call)}, filled[[]legacy.Brownout]().([]legacy.Brownout)},
 		"fleet":         filled[fleetData](),
 		"login":         filled[loginData](),
 		"fault":         nil,
@@ -214,7 +214,7 @@ func TestHostileNames(t *testing.T) {
 // adminRows returns rows that can be read. Requests for approval can be asked, too: each page counts them.
 func adminRows() []row.Row {
 	rows := admin.Deps{Features: slices.Concat(
-		overview.Rows(nil), (*fleet.Fleet)(nil).Rows(), limits.Limits{}.Rows(), (*money.Money)(nil).Rows(), (*alerts.Alerts)(nil).Rows(), alerts.Reports{}.Rows(), answers.Answers{}.Rows(), callers.Operators{}.Rows(), (*retired.Calls)(nil).Rows(), (*xds.Server)(nil).Rows(), (*decisions.Decisions)(nil).Rows(), (*questions.Questions)(nil).Rows(),
+		overview.Sources{}.Rows(), (*fleet.Fleet)(nil).Rows(), limits.Limits{}.Rows(), (*money.Money)(nil).Rows(), (*alerts.Alerts)(nil).Rows(), alerts.Reports{}.Rows(), answers.Answers{}.Rows(), callers.Operators{}.Rows(), (*legacy.Calls)(nil).Rows(), (*xds.Server)(nil).Rows(), (*decisions.Decisions)(nil).Rows(), (*questions.Questions)(nil).Rows(),
 		engines.Drafts{}.Rows(), (*audit.Log)(nil).Rows(), (*revisions.Revisions)(nil).Rows(),
 	)}.Rows()
 	i := slices.IndexFunc(rows, func(r row.Row) bool { return r.Pattern == approvalList })

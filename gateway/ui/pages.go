@@ -17,10 +17,10 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/fleet"
+	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/limits"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
-	"github.com/tollgate-dev/tollgate/gateway/retired"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
@@ -63,7 +63,7 @@ func pages() []*page {
 		{name: "limits", title: "Limits", asks: "GET /admin/limits", nav: true, load: quotas},
 		{name: "policies", title: "Policies", asks: "GET /admin/orgs", nav: true, load: policies},
 		{name: "playground", title: "Playground", asks: tryRow, nav: true, load: blankPlayground},
-		{name: "legacy", title: "Legacy", asks: "GET /admin/legacy", nav: true, load: legacy},
+		{name: "legacy", title: "Legacy", asks: "GET /admin/legacy", nav: true, load: legacyCalls},
 		{name: "audit", title: "Audit", asks: auditLog, nav: true, load: changes},
 		{name: "configuration", title: "Configuration", asks: configRow, nav: true, load: configuration},
 		{name: "fleet", title: "Fleet", asks: "GET /admin/status", nav: true, load: loadFleet},
@@ -270,13 +270,13 @@ func configuration(v *visit) (any, int, string) {
 
 // legacyData is the data of the page of legacy callers.
 type legacyData struct {
-	excerpt[retired.Call]
+	excerpt[legacy.Call]
 
-	Brownouts []retired.Brownout
+	Brownouts []legacy.Brownout
 }
 
-func legacy(v *visit) (any, int, string) {
-	list := ask[retired.List](v, "GET /admin/legacy", nil)
+func legacyCalls(v *visit) (any, int, string) {
+	list := ask[legacy.List](v, "GET /admin/legacy", nil)
 	return legacyData{cut(v, list.Is.Calls), list.Is.Brownouts}, list.Status, list.Fault
 }
 

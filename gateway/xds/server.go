@@ -147,13 +147,13 @@ type byGroup struct{}
 // ID implements cache.NodeHash.
 func (byGroup) ID(n *corev3.Node) string { return n.GetCluster() }
 
-// SetGroups puts groups in force, of which each has a valid Snapshot; what an
-// Envoy has refused before is tried again. token is the secret that Envoys must show when they connect, besides
+// SetGroups puts groups in force; what an Envoy has refused before is tried again. If one of them has no valid Snapshot,
+// all stays as it was. token is the secret that Envoys must show when they connect, besides
 // the connection's own demands, "" for nothing.
 func (s *Server) SetGroups(groups []Group, token string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	next := make(map[string]*placed, len(groups))
+	before, next := s.groups, make(map[string]*placed, len(groups))
 	for i := range groups {
 		p := &placed{now: &groups[i]}
 		if old := s.groups[groups[i].ID]; old != nil {
@@ -168,14 +168,15 @@ func (s *Server) SetGroups(groups []Group, token string) error {
 		}
 		next[groups[i].ID] = p
 	}
-	for id := range s.groups {
+	s.groups = next
+	if err := s.serve(); err != nil {
+		s.groups = before
+		return err
+	}
+	for id := range before {
 		if next[id] == nil {
 			s.cache.ClearSnapshot(id)
 		}
-	}
-	s.groups = next
-	if err := s.serve(); err != nil {
-		return err
 	}
 	s.token = token
 	return nil
@@ -193,16 +194,20 @@ func (s *Server) SetGateways(gateways []Gateway) error {
 	return s.serve()
 }
 
-// serve makes the snapshots anew, with mu held.
+// serve makes the snapshots anew, with mu held. It changes none unless all can be made.
 func (s *Server) serve() error {
 	if !s.known {
 		return nil
 	}
+	snapshots := make(map[string]*cache.Snapshot, len(s.groups))
 	for id, p := range s.groups {
 		snapshot, err := p.now.Snapshot(s.gateways)
 		if err != nil {
 			return err
 		}
+		snapshots[id] = snapshot
+	}
+	for id, snapshot := range snapshots {
 		if err := s.cache.SetSnapshot(context.Background(), id, snapshot); err != nil { //nolint:forbidigo // writes to memory
 			return fmt.Errorf("node group %s: %w", id, err)
 		}

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
@@ -28,7 +29,7 @@ import (
 )
 
 // serve runs a server and returns a way to connect to it as an Envoy.
-func serve(t *testing.T, groups ...xds.Group) (*xds.Server, func(group string) *envoy) {
+func serve(t *testing.T, groups ...xds.Group) (*xds.Server, func(group string, header ...string) *envoy) {
 	t.Helper()
 	s, err := xds.NewServer(xds.Deps{Logger: slog.New(slog.DiscardHandler), Meter: noop.NewMeterProvider().Meter(""), Now: time.Now})
 	if err != nil {
@@ -55,8 +56,8 @@ func serve(t *testing.T, groups ...xds.Group) (*xds.Server, func(group string) *
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	return s, func(group string) *envoy {
-		stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(t.Context())
+	return s, func(group string, header ...string) *envoy {
+		stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(metadata.AppendToOutgoingContext(t.Context(), header...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -398,5 +399,50 @@ func TestGroupsComeAndGo(t *testing.T) {
 	}
 	if _, _, err := s.Served("mesh"); err != nil {
 		t.Error(err)
+	}
+}
+
+// A configuration without a valid snapshot changes nothing: neither the token, nor the groups that are served, then and when the gateways change.
+func TestAConfigurationWithAFaultChangesNothing(t *testing.T) {
+	edge, gone, broken := on("127.0.0.1:1"), on("127.0.0.1:2"), on("127.0.0.1:3")
+	gone.ID, broken.ID = "gone", "broken"
+	broken.Tracing.URL = "http://["
+	s, connect := serve(t, edge, gone)
+	if err := s.SetGateways(nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetGroups([]xds.Group{edge, gone}, "in force"); err != nil {
+		t.Fatal(err)
+	}
+	changed := edge
+	changed.Listen = netip.MustParseAddrPort("127.0.0.1:4")
+	served := func() map[string]string {
+		resources, _, err := s.Served("edge")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resources
+	}
+	before := served()
+	if err := s.SetGroups([]xds.Group{changed, broken}, "refused"); err == nil {
+		t.Fatal("the broken group is taken")
+	}
+	if diff := cmp.Diff(before, served()); diff != "" {
+		t.Errorf("edge is served (-before +after):\n%s", diff)
+	}
+	if err := s.SetGateways([]xds.Gateway{gateway("10.0.0.1")}); err != nil {
+		t.Errorf("when the gateways change: %v", err)
+	}
+	for _, id := range []string{"edge", "gone"} {
+		if _, gateways, err := s.Served(id); err != nil || len(gateways) != 1 {
+			t.Errorf("%s is served with %v (%v)", id, gateways, err)
+		}
+	}
+	for token, want := range map[string]codes.Code{"in force": codes.OK, "refused": codes.Unauthenticated} {
+		e := connect("edge", "authorization", "Bearer "+token)
+		_ = e.stream.Send(&discoveryv3.DeltaDiscoveryRequest{Node: e.node, TypeUrl: resource.ClusterType}) // Recv has the error of a refused stream
+		if _, err := e.stream.Recv(); status.Code(err) != want {
+			t.Errorf("with the token %q: %v, want %s", token, err, want)
+		}
 	}
 }

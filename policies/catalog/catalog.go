@@ -14,18 +14,13 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// Fetcher reads an organisation's lists from the platform, with that
-// organisation's credential. The Parse functions read the answers.
-// It may be used from several goroutines at once.
-type Fetcher interface {
-	// Lists reads the lists. last is the list in use, nil for none.
-	Lists(ctx context.Context, org string, last *Snapshot) (Lists, error)
-}
-
 // Deps are the live things a Catalog needs.
 type Deps struct {
-	// Fetcher reads the lists; required.
-	Fetcher Fetcher
+	// Fetch reads an organisation's lists from the platform, with that
+	// organisation's credential. last is the list in use, nil for none.
+	// The Parse functions read the answers. It is called by several
+	// goroutines at once; required.
+	Fetch func(ctx context.Context, org string, last *Snapshot) (Lists, error)
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	// Logger hears when reads begin to fail, and when they succeed again; nil is
@@ -84,8 +79,8 @@ func New(cfg Config, deps Deps) (*Catalog, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("catalog: %w", err)
 	}
-	if deps.Fetcher == nil {
-		return nil, errors.New("catalog: no fetcher")
+	if deps.Fetch == nil {
+		return nil, errors.New("catalog: no function that reads the lists")
 	}
 	if deps.Now == nil {
 		deps.Now = time.Now
@@ -200,7 +195,7 @@ func (c *Catalog) keep(org string, began time.Time, snap *Snapshot, err error) (
 }
 
 func (c *Catalog) fetch(ctx context.Context, org string, began time.Time) (*Snapshot, error) {
-	lists, err := c.deps.Fetcher.Lists(ctx, org, c.Last(org))
+	lists, err := c.deps.Fetch(ctx, org, c.Last(org))
 	if err != nil {
 		return nil, err
 	}

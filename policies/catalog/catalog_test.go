@@ -60,9 +60,12 @@ func oneGPU(usd string) []catalog.GPU {
 	return []catalog.GPU{{ID: "NVIDIA L4", Secure: catalog.Offer{Offered: true, Price: catalog.Price{Known: true, PerHour: m}}}}
 }
 
-func newCatalog(t *testing.T, f catalog.Fetcher) *catalog.Catalog {
+func newCatalog(t *testing.T, f interface {
+	Lists(ctx context.Context, org string, last *catalog.Snapshot) (catalog.Lists, error)
+},
+) *catalog.Catalog {
 	t.Helper()
-	c, err := catalog.New(catalog.DefaultConfig(), catalog.Deps{Fetcher: f})
+	c, err := catalog.New(catalog.DefaultConfig(), catalog.Deps{Fetch: f.Lists})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +195,7 @@ func TestSnapshotLooksAgain(t *testing.T) {
 				}
 				return time.Now()
 			}
-			c, err := catalog.New(catalog.DefaultConfig(), catalog.Deps{Fetcher: f, Now: now})
+			c, err := catalog.New(catalog.DefaultConfig(), catalog.Deps{Fetch: f.Lists, Now: now})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -272,7 +275,7 @@ func TestFailedReadsAreLogged(t *testing.T) {
 		f := &fakeFetcher{}
 		f.set(oneGPU("0.43"), nil)
 		var log strings.Builder
-		c, err := catalog.New(catalog.DefaultConfig(), catalog.Deps{Fetcher: f, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		c, err := catalog.New(catalog.DefaultConfig(), catalog.Deps{Fetch: f.Lists, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		if err != nil {
 			t.Fatal(err)
 		}

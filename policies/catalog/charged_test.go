@@ -131,7 +131,7 @@ func TestChargedPricesOfMachines(t *testing.T) {
 // fixedLists is a fetcher of the same lists.
 type fixedLists catalog.Lists
 
-// Lists implements catalog.Fetcher.
+// Lists reads the lists.
 func (f fixedLists) Lists(context.Context, string, *catalog.Snapshot) (catalog.Lists, error) {
 	return catalog.Lists(f), nil
 }

@@ -1,5 +1,5 @@
 // Package catalog knows what things cost. It keeps the platform's price list
-// per organisation (GPU types and CPU flavours, read through a Fetcher with
+// per organisation (GPU types and CPU flavours, read through Deps.Fetch with
 // the organisation's own credential) and prices a call from it.
 //
 // A price is the worst case over every placement the call allows, in micro-USD per hour, rounded to the nearest.
@@ -11,7 +11,7 @@
 // The package neither reserves nor counts money, and it does not decide: the
 // policies read a Cost as input.cost, the ledger reserves it.
 //
-//	c, err := catalog.New(catalog.DefaultConfig(), catalog.Deps{Fetcher: f})
+//	c, err := catalog.New(catalog.DefaultConfig(), catalog.Deps{Fetch: f})
 //	...
 //	snap, err := c.Snapshot(ctx, "acme")
 //	cost := snap.Price("createPod", operation.VerbCreate, after)

@@ -183,6 +183,13 @@ func (l *Log) Run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
+// Close closes the sinks of a log that does not run. Run closes them at its end.
+func (l *Log) Close() {
+	for _, q := range l.queues {
+		_ = q.sink.Close() // nothing waits to be written, or Run has closed it
+	}
+}
+
 // outlive returns a context with the values of ctx that ends d after it.
 func outlive(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	out, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -19,9 +19,11 @@ type gateway struct {
 	storetest.World
 
 	fleet *fleet
+	name  string
 	books *spend.Books
 	dead  atomic.Bool // its ledger is left alone
 	late  []spend.Hold
+	saw   func(r *spend.Report) // reports of its passes, nil for nothing
 }
 
 // fleet are gateways at one store, whose contents the test replaces.
@@ -39,7 +41,7 @@ func newFleet(t *testing.T, names ...string) *fleet {
 	f := &fleet{t: t, store: spend.NewMemory(time.Now, nil), alive: names, listed: func() {}}
 	f.empty(1)
 	for _, name := range names {
-		g := &gateway{World: storetest.World{Orgs: []string{org}}, fleet: f}
+		g := &gateway{World: storetest.World{Orgs: []string{org}}, fleet: f, name: name}
 		d := storetest.Deps(f.store, g)
 		d.Name, d.Self, d.Alone, d.PeerPatience = name, spend.Holder{Incarnation: "inc-" + name, Gateway: name}, false, 5*time.Second
 		g.books = spend.New(d)
@@ -87,6 +89,13 @@ func (g *gateway) Peers() []string { return g.fleet.alive }
 // RestoredLate implements spend.Events.
 func (g *gateway) RestoredLate(_ context.Context, _ string, holds []spend.Hold) {
 	g.late = append(g.late, holds...)
+}
+
+// Passed implements spend.Events.
+func (g *gateway) Passed(_ context.Context, _ string, r *spend.Report, _ error) {
+	if g.saw != nil {
+		g.saw(r)
+	}
 }
 
 // rebuild makes the pass of a gateway that leads.
@@ -173,6 +182,52 @@ func TestReservationsOutliveALoss(t *testing.T) {
 		f.want("h3 open")
 		if got := f.reserve(b, "more"); got != spend.Admitted {
 			t.Errorf("a call after the release = %d, want it admitted", got)
+		}
+	})
+}
+
+// TestALossIsReportedBeforeItsNotice: the notice that a loss is made good is stored after the report of the loss, so that a gateway that ends
+// between the two makes the next one report it. With the notice, the loss is not reported again.
+func TestALossIsReportedBeforeItsNotice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, "a", "b")
+		a, b := f.gateways[0], f.gateways[1]
+		f.run(a, b)
+		f.reserve(a, "h1")
+		f.empty(2)
+		if err := f.store.Notice(t.Context(), org, "loss", `{"lost": "all", "at": "2000-01-01T00:00:00Z"}`); err != nil { // by which the loss is known
+			t.Fatal(err)
+		}
+		noticed := func() bool {
+			l, err := spend.LastLoss(t.Context(), f.store, org)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return l != nil && !l.Rebuilt.IsZero()
+		}
+		var reports []string
+		for _, g := range f.gateways {
+			g.saw = func(r *spend.Report) {
+				if r.Loss == nil {
+					return
+				}
+				reports = append(reports, g.name)
+				if noticed() {
+					t.Error("the notice of the end is stored before the report")
+				}
+			}
+		}
+		if err := f.rebuild(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		if !noticed() {
+			t.Error("the notice of the end is not stored after the report")
+		}
+		if _, err := b.books.Loop.Pass(t.Context(), org); err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"a"}; !slices.Equal(reports, want) {
+			t.Errorf("the loss was reported by %q, want %q", reports, want)
 		}
 	})
 }

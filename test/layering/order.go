@@ -1,6 +1,6 @@
 package layering
 
-// Order lists stages of gateway/chain.go that must stand before others. The name of a stage has its part:
+// Order lists stages of gateway/features.go that must stand before others. The name of a stage has its part:
 // Call.Judge. Call.* stands for every stage of the part that the row does not name. Responses run backwards.
 type Order struct {
 	Before, After []string

@@ -16,7 +16,7 @@ import (
 // stages returns the stages of the order that a file assigns, as part and name: order.Call = []string{...}.
 func stages(t *testing.T, source []byte) []string {
 	t.Helper()
-	f, err := parser.ParseFile(token.NewFileSet(), "chain.go", source, parser.SkipObjectResolution)
+	f, err := parser.ParseFile(token.NewFileSet(), "features.go", source, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,14 +80,14 @@ func broken(row layering.Order, stages []string) []string {
 
 func TestChainKeepsItsOrder(t *testing.T) {
 	t.Parallel()
-	source, err := os.ReadFile("../../gateway/chain.go")
+	source, err := os.ReadFile("../../gateway/features.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := stages(t, source)
 	for _, row := range layering.Orders() {
 		for _, fault := range broken(row, got) {
-			t.Errorf("gateway/chain.go: %s", fault)
+			t.Errorf("gateway/features.go: %s", fault)
 		}
 	}
 }

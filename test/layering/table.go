@@ -102,7 +102,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/audit/ship",
-			May:     []string{"gateway/audit", "gateway/settings", "gateway/tasks", "gateway/telemetry", "gateway/webhook"},
+			May:     []string{"gateway/admin/row", "gateway/audit", "gateway/settings", "gateway/tasks", "gateway/telemetry", "gateway/webhook"},
 			Why:     "a feature: the audit log goes to receivers",
 		},
 		{
@@ -166,9 +166,9 @@ func Table() []Row {
 			Why:     "a feature: configurations that were in force, for operators",
 		},
 		{
-			Package: "gateway/retired",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/route", "gateway/settings", "gateway/tasks", "gateway/view", "translate/brownout", "translate/graphql", "translate/usage"},
-			Why:     "a feature: who calls the retired interfaces",
+			Package: "gateway/legacy",
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/filter", "gateway/overload", "gateway/route", "gateway/schema", "gateway/settings", "gateway/tasks", "gateway/view", "policies/operation", "translate", "translate/brownout", "translate/graphql", "translate/usage", "translate/v1"},
+			Why:     "a feature: the retired interfaces and their callers, and the routes of all dialects",
 		},
 		{
 			Package: "gateway/approval/grants",
@@ -215,11 +215,6 @@ func Table() []Row {
 			Why:     "a feature: tokens of issuers are revoked",
 		},
 		{
-			Package: "gateway/dialects",
-			May:     []string{"gateway/filter", "gateway/overload", "gateway/route", "gateway/schema", "gateway/settings", "policies/operation", "translate", "translate/graphql", "translate/v1"},
-			Why:     "the legacy dialects are made of the configuration, and the routes of all",
-		},
-		{
 			Package: "gateway/engines",
 			May: []string{
 				"config/files", "config/strictyaml", "gateway/admin/row", "gateway/settings", "policies", "policies/catalog", "policies/isolate/...", "policies/load",
@@ -253,7 +248,7 @@ func Table() []Row {
 			Package: "gateway/ui",
 			May: []string{
 				"config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/approval/answers", "gateway/audit", "gateway/callers", "gateway/cas", "gateway/decisions", "gateway/engines", "gateway/explain", "gateway/fleet",
-				"gateway/identity", "gateway/limits", "gateway/money", "gateway/oidc", "gateway/overview", "gateway/problem", "gateway/questions", "gateway/reference", "gateway/retired", "gateway/revisions", "gateway/selfservice",
+				"gateway/identity", "gateway/legacy", "gateway/limits", "gateway/money", "gateway/oidc", "gateway/overview", "gateway/problem", "gateway/questions", "gateway/reference", "gateway/revisions", "gateway/selfservice",
 				"gateway/settings", "gateway/xds", "policies/replay",
 			},
 			Tests: []string{"gateway", "gateway/keep", "gateway/route", "test/world"}, // the gateway whose rows and routes they ask

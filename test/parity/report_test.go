@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/retired"
+	"github.com/tollgate-dev/tollgate/gateway/legacy"
 )
 
 // Callers are told why a candidate of theirs was passed over; the report has only what v2
@@ -24,7 +24,7 @@ func TestTheReportHasWhatIsLost(t *testing.T) {
 				t.Errorf("%s: %d %s, warned %q; want a pod and a word on the policy", field, a.Status, a.Body, told)
 			}
 		}
-		var report struct{ Calls []retired.Call }
+		var report struct{ Calls []legacy.Call }
 		if code := d.operator(t, http.MethodGet, "/admin/legacy?org=acme", "", &report); code != http.StatusOK {
 			t.Fatalf("report: %d", code)
 		}

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
@@ -70,6 +71,9 @@ func Open(cfg *settings.Audit, now func() time.Time, logger *slog.Logger, provid
 	s.measure(meter)
 	return s, nil
 }
+
+// Rows are the questions of operators about the log.
+func (s *Shipping) Rows() []row.Row { return s.Log.Rows() }
 
 // Close closes the log.
 func (s *Shipping) Close() {

@@ -56,7 +56,8 @@ func (f *Reserve) Request(ctx context.Context, ex *filter.Exchange) error {
 		if ex.Once == nil {
 			return nil
 		}
-		return ex.Ports.Intents.Note(ctx, ex)
+		_, _, err := ex.Ports.Intents.Reserve(ctx, ex)
+		return err
 	}
 	ex.Hold()
 	r, raises, err := f.asks(ex, plan, row.Kind, verb)
@@ -307,7 +308,7 @@ func end(ctx context.Context, ex *filter.Exchange, s *spend.Settlement) {
 	}
 	var err error
 	if ex.Once != nil {
-		err = ex.Ports.Intents.Settle(ctx, ex, s)
+		err = ex.Ports.Intents.End(ctx, ex, s)
 	} else {
 		err = ex.Settle(ctx, s)
 	}

@@ -45,8 +45,9 @@ type Intents struct {
 	prefix, writer                        string
 	note, end, claim, recovery, restoring *redis.Script
 	forget                                *redis.Script
-	gateway                               Gateway
 	name                                  string // of this gateway
+	remembered                            func(org string) []spend.Remembered
+	peers                                 func() []string
 
 	answered atomic.Int64 // the epoch of the latest announcement that was answered
 
@@ -63,14 +64,6 @@ type intents struct {
 	recovering    sync.Mutex // held by the call that recovers the intents
 }
 
-// Gateway is what the intents ask of the gateway that they belong to.
-type Gateway interface {
-	// Remembered returns the intents of an organisation that the gateway remembers.
-	Remembered(org string) []spend.Remembered
-	// Peers returns the names of all gateways that a recovery waits for.
-	Peers() []string
-}
-
 // NewIntents returns a store of intents whose keys begin with prefix. It does not dial.
 func NewIntents(client redis.Cmdable, prefix string) *Intents {
 	script := func(source string) *redis.Script { return redis.NewScript(clockSource + intentSource + source) }
@@ -80,8 +73,11 @@ func NewIntents(client redis.Cmdable, prefix string) *Intents {
 	}
 }
 
-// Follow sets the gateway whose intents the store restores after a loss, and its name. It is called before the store is used.
-func (s *Intents) Follow(name string, g Gateway) { s.name, s.gateway = name, g }
+// Follow sets the name of the gateway whose intents the store restores after a loss, what returns the intents of an organisation that the gateway
+// remembers, and what returns the names of all gateways that a recovery waits for. It is called before the store is used.
+func (s *Intents) Follow(name string, remembered func(org string) []spend.Remembered, peers func() []string) {
+	s.name, s.remembered, s.peers = name, remembered, peers
+}
 
 // of returns what is known of an organisation's intents. The caller holds mu.
 func (s *Intents) of(org string) *intents {

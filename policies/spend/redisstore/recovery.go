@@ -50,8 +50,8 @@ func (s *Intents) Recover(ctx context.Context, org string) error {
 func (s *Intents) step(ctx context.Context, org string, o *intents) (complete bool, err error) {
 	keys, first := s.opening(org)
 	args := append(first, recoveryWait.Milliseconds())
-	if s.gateway != nil {
-		for _, name := range s.gateway.Peers() {
+	if s.peers != nil {
+		for _, name := range s.peers() {
 			args = append(args, name)
 		}
 	}
@@ -125,8 +125,8 @@ func (s *Intents) Answer(ctx context.Context) error {
 // nothing.
 func (s *Intents) restore(ctx context.Context, org string, o *intents, epoch int64, complete bool) error {
 	var all []spend.Remembered
-	if s.gateway != nil {
-		all = s.gateway.Remembered(org)
+	if s.remembered != nil {
+		all = s.remembered(org)
 	}
 	if complete && len(all) == 0 {
 		s.adopt(o, epoch, 0)

@@ -1,4 +1,4 @@
-package dialects
+package legacy
 
 import (
 	"context"
@@ -33,9 +33,9 @@ type Dialects struct {
 	graphql graphql.Config
 }
 
-// New builds the legacy dialects. It returns the dialects before, nil for none, if their settings are the same; their
+// Compile builds the legacy dialects. It returns the dialects before, nil for none, if their settings are the same; their
 // dependencies must be, too.
-func New(cfg *settings.Config, deps translate.Deps, before *Dialects) (*Dialects, error) {
+func Compile(cfg *settings.Config, deps translate.Deps, before *Dialects) (*Dialects, error) {
 	rest, gql := cfg.V1, cfg.GraphQL
 	rest.Legacy, gql.Legacy = cfg.Legacy.Config, cfg.Legacy.Config
 	if before != nil && before.rest == rest && before.graphql == gql {

@@ -1,4 +1,4 @@
-package retired_test
+package legacy_test
 
 import (
 	"encoding/json"
@@ -7,18 +7,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/retired"
+	"github.com/tollgate-dev/tollgate/gateway/legacy"
 )
 
 // The members of an answer have the names that the API's description gives them.
 func TestMembersOfAnswers(t *testing.T) {
 	t.Parallel()
-	text, err := json.Marshal(retired.List{
-		Calls: []retired.Call{{
+	text, err := json.Marshal(legacy.List{
+		Calls: []legacy.Call{{
 			Org: "acme", Key: "ann", Dialect: "v1", Operation: "createPod", Agent: "launcher/1", Count: 2, First: time.Unix(1, 0).UTC(), Last: time.Unix(2, 0).UTC(),
 			Statuses: map[string]int64{"2xx": 2}, V2: []string{"createPod"}, Lost: map[string]int64{"minUploadMbps": 1},
 		}},
-		Brownouts: []retired.Brownout{{Org: "acme", Dialect: "v1", From: time.Unix(3, 0).UTC(), Until: time.Unix(4, 0).UTC(), Now: true}},
+		Brownouts: []legacy.Brownout{{Org: "acme", Dialect: "v1", From: time.Unix(3, 0).UTC(), Until: time.Unix(4, 0).UTC(), Now: true}},
 	})
 	var got any
 	if err != nil || json.Unmarshal(text, &got) != nil {

@@ -1,0 +1,219 @@
+package gateway
+
+import (
+	"net/http"
+
+	"github.com/tollgate-dev/tollgate/gateway/account"
+	"github.com/tollgate-dev/tollgate/gateway/alerts"
+	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/approval/grants"
+	"github.com/tollgate-dev/tollgate/gateway/check"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
+	"github.com/tollgate-dev/tollgate/gateway/legacy"
+	"github.com/tollgate-dev/tollgate/gateway/money"
+	"github.com/tollgate-dev/tollgate/gateway/money/charge"
+	"github.com/tollgate-dev/tollgate/gateway/once"
+	"github.com/tollgate-dev/tollgate/gateway/platform"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/gateway/tenants"
+)
+
+// agent is how the gateway names itself to the platform.
+func agent(version string) string { return "tollgate/" + version }
+
+// compileTraffic adds the clients of the platform, and the effects that every call has.
+func (p *parts) compileTraffic(c *compiled) error {
+	client, err := platform.New(c.cfg)
+	if err != nil {
+		return err
+	}
+	if c.runs, err = platform.NewRuns(c.cfg, p.runs); err != nil {
+		return err
+	}
+	if c.ports.Recent, err = filter.NewRecent(p.deps.Now); err != nil {
+		return err
+	}
+	c.account = account.New(client, p.api, agent(p.deps.Version))
+	c.reader = &filter.Reader{Upstream: client, Recorder: p.recorder, Agent: c.account.Agent, Gets: c.account.Gets, Health: p.runs.Operation("endpointHealth")}
+	c.addresses = filter.Addresses{Public: platform.PublicRuns(c.cfg), Balanced: platform.PublicBalanced(c.cfg)}
+	c.ports.Background = p.background
+	c.ports.Sender = &filter.Dispatcher{
+		Upstream: client, Run: c.runs.Client, Balanced: c.runs.Balanced, Recorder: p.recorder, Deadline: c.cfg.Timeouts.Call,
+		Streams: p.streams, WebSockets: p.room.WebSockets, Lists: p.room.Lists,
+	}
+	return nil
+}
+
+func (p *parts) compileSpending(c *compiled) (err error) {
+	c.ports.Ledger, c.ports.Keeper = p.money.Ledger, p.money.Keeper
+	c.refusing, err = charge.NewRefusing(p.deps.Now)
+	return err
+}
+
+func (p *parts) compileQuotas(c *compiled) error {
+	c.ports.Counter, c.ports.Shares = p.counts.Limiter, p.counts.Shares
+	return nil
+}
+
+func (p *parts) compileOverload(c *compiled) error {
+	c.ports.Gate = p.gate
+	return nil
+}
+
+func (p *parts) compileIntents(c *compiled) error {
+	c.ports.Intents = &once.Deduplicator{
+		Desk: p.intents, Reader: c.reader, Account: c.account, Addresses: c.addresses,
+		Time: c.cfg.Timeouts.Lookup, Patience: c.cfg.Timeouts.Call + money.Answering, Unresolved: p.current.started.Spend.Unresolved,
+	}
+	return nil
+}
+
+// approvals is the store of approvals, with the alerts about new requests.
+type approvals struct {
+	*approval.Store
+	*alerts.Alerts
+}
+
+func (p *parts) compileApprovals(c *compiled) error {
+	c.ports.Approvals = &grants.Grants{Store: approvals{p.approvals.Store, p.alerts}}
+	return nil
+}
+
+func (p *parts) compileCallers(c *compiled) (err error) {
+	c.ports.Leads = true
+	if c.callers, err = p.keys.Callers(c.cfg); err != nil {
+		return err
+	}
+	admins, err := check.Admins(&c.cfg.Admin)
+	if err == nil {
+		c.admins = admins.WithIssuers(c.cfg.Admin.Issuers, p.issuers).Over(tenants.List(c.cfg))
+	}
+	return err
+}
+
+func (p *parts) compilePrices(c *compiled) error {
+	c.ports.Prices = p.prices
+	return nil
+}
+
+func (p *parts) compilePolicies(c *compiled) (err error) {
+	c.engine, err = p.engines.New(c.cfg, p.current.engine())
+	return err
+}
+
+func (p *parts) compileAudit(c *compiled) error {
+	c.ports.Audit = p.audit.Log
+	return nil
+}
+
+func (p *parts) compileDecisions(c *compiled) error {
+	c.ports.Observer, c.ports.Decisions = p.decisions, p.decisions.Recorder()
+	return nil
+}
+
+func (p *parts) compileLegacy(c *compiled) (err error) {
+	var before *legacy.Dialects
+	if now := p.current.Load(); now != nil {
+		before = now.legacy
+	}
+	if c.legacy, err = legacy.Compile(c.cfg, p.dialects, before); err != nil {
+		return err
+	}
+	c.ports.Translators, c.ports.Usage = c.legacy.Translators(), p.retired.Recorder
+	return nil
+}
+
+// referenceAnswers are the answers of the reference that no configuration changes.
+func (p *parts) referenceAnswers() map[string]filter.Responder {
+	return map[string]filter.Responder{
+		"getOpenAPI": filter.Document(http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"max-age=300"}}, p.api.Document),
+	}
+}
+
+// applyCallers forgets the keys of issuers that are not in force any more.
+func (p *parts) applyCallers(_, now *state) {
+	p.issuers.Retain(now.pipeline.Callers.Directory.Verifier(), now.admins.Verifier())
+}
+
+// applyTelemetry follows the settings of logs and traces.
+func (p *parts) applyTelemetry(_, now *state) {
+	if p.deps.LogLevel != nil {
+		p.deps.LogLevel.Set(now.Config.Log.Level.Level())
+	}
+	p.recorder.Apply(now.Config.Telemetry.Context)
+	p.deps.Providers.Sample(now.Config.Telemetry.SampleRatio)
+}
+
+// applyPrices forgets lists that were read with another credential, from another platform or with other prices of our own.
+func (p *parts) applyPrices(before, now *state) {
+	if before == nil {
+		return
+	}
+	for _, org := range before.Config.Orgs {
+		o := now.Orgs[org.ID]
+		if before.account.Upstream.Credential(org.ID) != now.account.Upstream.Credential(org.ID) || before.Config.Platform.BaseURL != now.Config.Platform.BaseURL ||
+			o != nil && !o.Prices.Equal(org.Prices) {
+			p.prices.Forget(org.ID)
+		}
+	}
+}
+
+// applyPolicies puts the engine in force, and holds policies against the price lists that were read before.
+func (p *parts) applyPolicies(before, now *state) {
+	p.engines.InForce.Store(now.engine)
+	if before == nil {
+		return
+	}
+	for i := range now.Config.Orgs {
+		o := &now.Config.Orgs[i]
+		p.engines.TellUnlisted(o, p.prices.Last(o.ID))
+	}
+}
+
+// applyAudit records the new configuration.
+func (p *parts) applyAudit(_, now *state) {
+	if p.audit.Log == nil {
+		return
+	}
+	if err := p.audit.Log.Loaded(now.Config.Revision); err != nil {
+		p.deps.Logger.Error("the audit log cannot be written", "error", err)
+	}
+}
+
+// bundleSources are the bundles of organisations.
+func (p *parts) bundleSources() (out []telemetry.Source) {
+	now := p.current.Load()
+	for _, s := range now.engine.Status() {
+		if o := now.Orgs[s.Org]; o != nil && o.Policies.Bundle != nil {
+			out = append(out, telemetry.Source{Kind: "bundle", Org: s.Org, Good: s.Fetched, Failed: s.Err != nil})
+		}
+	}
+	return out
+}
+
+// priceSources are the price lists of organisations.
+func (p *parts) priceSources() (out []telemetry.Source) {
+	for _, s := range p.prices.Status() {
+		out = append(out, telemetry.Source{Kind: "prices", Org: s.Org, Good: s.Fetched, Failed: s.Err != nil})
+	}
+	return out
+}
+
+// keySources are the keys of all issuers as one source, which is as good as the keys that were read the longest ago, and the keys made at run
+// time.
+func (p *parts) keySources() (out []telemetry.Source) {
+	issuers, list := telemetry.Source{Kind: "issuers"}, p.issuers.Status()
+	for i, one := range list {
+		issuers.Failed = issuers.Failed || one.Err != nil
+		if i == 0 || one.Fetched.Before(issuers.Good) {
+			issuers.Good = one.Fetched
+		}
+	}
+	if len(list) > 0 && (issuers.Failed || !issuers.Good.IsZero()) {
+		out = append(out, issuers)
+	}
+	if keys, err := p.keys.State(); !keys.IsZero() || err != nil {
+		out = append(out, telemetry.Source{Kind: "keys", Good: keys, Failed: err != nil})
+	}
+	return out
+}

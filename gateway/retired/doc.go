@@ -1,2 +1,0 @@
-// Package retired notes the callers of the retired interfaces, and lists them for operators.
-package retired
