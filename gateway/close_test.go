@@ -35,7 +35,7 @@ func openBelow(t *testing.T, dir string) (names []string) {
 // A gateway that cannot be made closes the files that it has opened, wherever it fails.
 func TestNewClosesWhatItHasOpened(t *testing.T) {
 	t.Parallel()
-	for name, spoil := range map[string]func(c *settings.Config){
+	for name, damage := range map[string]func(c *settings.Config){
 		"counters":          func(c *settings.Config) { c.Limits.Anonymous.Rate = -1 },
 		"the configuration": func(c *settings.Config) { c.Platform.BaseURL = "nowhere" },
 		"":                  func(*settings.Config) {},
@@ -48,7 +48,7 @@ audit: {file: {path: "`+dir+`/audit.log"}}
 decisions: {file: {path: "`+dir+`/decisions.log"}}
 orgs: [{id: acme, credential: {env: ACME}, budget: {gpus: 1}}]
 `, map[string]string{"ACME": "credential"})
-		spoil(&cfg)
+		damage(&cfg)
 		g, err := gateway.New(cfg, gateway.Deps{
 			Redis: world.Redis(t, miniredis.RunT(t).Addr()), Logger: slog.New(slog.DiscardHandler), Providers: world.Providers(t, cfg.Telemetry), Now: time.Now,
 			State: dir,
