@@ -21,7 +21,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/spend"
-	"github.com/tollgate-dev/tollgate/translate"
 )
 
 // state is one compiled configuration. It is immutable.
@@ -109,12 +108,11 @@ func (c *current) allows(s filter.Stream, at time.Time) (left time.Duration, ok 
 // dryRun returns a dry run of the state in force, with the parts that outlive it.
 func (c *current) dryRun(run explain.DryRun) (*explain.DryRun, error) {
 	now := c.Load()
-	// Resources of a dry run must not be remembered.
-	legacy, err := legacy.Compile(now.Config, translate.Deps{Now: run.Now}.WithDefaults(), nil)
+	dry, err := legacy.Dry(now.Config, run.Now)
 	if err != nil {
 		return nil, err
 	}
-	run.Pipeline, run.Translators, run.Reader, run.Engine = now.pipeline, legacy.Translators(), now.reader, now.engine
+	run.Pipeline, run.Translators, run.Reader, run.Engine = now.pipeline, dry.Translators(), now.reader, now.engine
 	run.Entries = func(org string) []policies.Entry { return tenants.Entries(now.Config, org) }
 	return &run, nil
 }

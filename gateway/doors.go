@@ -11,7 +11,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/extproc"
 	"github.com/tollgate-dev/tollgate/gateway/listen"
-	"github.com/tollgate-dev/tollgate/gateway/oidc"
 	"github.com/tollgate-dev/tollgate/gateway/reverseproxy"
 	"github.com/tollgate-dev/tollgate/gateway/ui"
 	"github.com/tollgate-dev/tollgate/gateway/wire"
@@ -35,7 +34,7 @@ func (g *Gateway) Handler() http.Handler {
 		Attempt: func(r *http.Request) (func(), time.Duration) {
 			return g.counts.Guard.Attempt(cfg.Balancers.Client(r.RemoteAddr, r.Header))
 		},
-		Logins: g.logins, Now: g.deps.Now, Logger: g.deps.Logger,
+		Config: g.current.view.Config, Now: g.deps.Now, Logger: g.deps.Logger,
 		Encrypted: func(r *http.Request) bool { return listen.Encrypted(r) || cfg.Balancers.Forwards(r.RemoteAddr) },
 	}
 	pages := ui.NewTeam(team, ui.NewSessions(g.deps.Redis, cfg.Redis.Prefix.Sessions(), "team"))
@@ -50,17 +49,6 @@ func (g *Gateway) Handler() http.Handler {
 		_ = patience.SetWriteDeadline(now.Add(cfg.Timeouts.Write))
 		served.ServeHTTP(w, r)
 	}))
-}
-
-// logins returns the issuers where callers log in.
-func (g *Gateway) logins() (out []oidc.Login) {
-	issuers := g.current.view.Config().Issuers
-	for i := range issuers {
-		if l := &issuers[i].Login; l.ClientID != "" {
-			out = append(out, oidc.Login{ID: issuers[i].ID, Client: l.Client(issuers[i].URL)})
-		}
-	}
-	return out
 }
 
 // ExtProc returns the Envoy door, with the configuration of Envoys and health beside

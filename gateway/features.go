@@ -13,7 +13,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
-	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/approval/answers"
 	"github.com/tollgate-dev/tollgate/gateway/audit/ship"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
@@ -28,7 +27,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/limits"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/money/charge"
-	"github.com/tollgate-dev/tollgate/gateway/oidc"
 	"github.com/tollgate-dev/tollgate/gateway/once"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
@@ -39,13 +37,10 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/gateway/tokens"
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
-	"github.com/tollgate-dev/tollgate/translate"
-	translatestore "github.com/tollgate-dev/tollgate/translate/redisstore"
 )
 
 // chainOrder is the order of the chain, by the names of stages. Cheap before dear, identity before quota, quota before bodies; size before
@@ -90,8 +85,6 @@ type parts struct {
 	engines   *engines.Engines
 	drafts    engines.Drafts
 	prices    *catalog.Catalog
-	issuers   *oidc.Keys
-	tokens    *tokens.Tokens
 	keys      *callers.Keys
 	operators callers.Operators
 	decisions *decisions.Decisions
@@ -109,8 +102,7 @@ type parts struct {
 	keep      *keep.Service
 	self      *selfservice.Service
 	envoys    *xds.Server
-	retired   *legacy.Calls
-	dialects  translate.Deps
+	legacy    *legacy.Calls
 	questions *questions.Questions
 	fleet     *fleet.Fleet
 	revisions *revisions.Revisions
@@ -148,12 +140,11 @@ func (p *parts) list() []feature {
 			name: "callers", rows: p.operators.Rows, routes: callers.Routes, answers: p.keys.Answers, compile: p.compileCallers, stages: p.callerStages,
 			apply: p.applyCallers, sources: p.keySources, tasks: func() []tasks.Task {
 				return []tasks.Task{
-					{Name: "issuer keys", Until: tasks.Drained, Run: tasks.Endless(p.issuers.Run)},
+					{Name: "issuer keys", Until: tasks.Drained, Run: tasks.Endless(p.keys.Tokens.Issuers().Run)},
 					{Name: "keys", Until: tasks.Drained, Run: tasks.Endless(p.keys.Run)}, // keys are revoked while the doors drain, too
 				}
 			},
 		},
-		{name: "tokens", rows: p.tokens.Rows},
 		{name: "prices", compile: p.compilePrices, apply: p.applyPrices, sources: p.priceSources, tasks: func() []tasks.Task {
 			return []tasks.Task{{Name: "catalog", Until: tasks.Stopping, Run: func(ctx context.Context) error { return p.prices.Run(ctx, orgs(p.current.view.Config())...) }}}
 		}},
@@ -184,7 +175,7 @@ func (p *parts) list() []feature {
 			name: "decisions", rows: p.decisions.Rows, compile: p.compileDecisions, tasks: p.decisions.Tasks,
 			apply: func(_, now *state) { p.decisions.Apply(now.Config) },
 		},
-		{name: "legacy", rows: p.retired.Rows, compile: p.compileLegacy, stages: p.legacyStages, tasks: p.retired.Tasks},
+		{name: "legacy", rows: p.legacy.Rows, compile: p.compileLegacy, stages: p.legacyStages, tasks: p.legacy.Tasks},
 	}
 }
 
@@ -343,12 +334,10 @@ func (p prices) fetch(ctx context.Context, org string, last *catalog.Snapshot) (
 	return l, err
 }
 
-// makeCallers makes the keys of callers, and the keys of issuers with the revocations of their tokens.
+// makeCallers makes the keys of callers.
 func (p *parts) makeCallers(cfg *settings.Config) error {
-	p.issuers = oidc.NewKeys(p.deps.Now, p.deps.Logger)
-	p.tokens = tokens.New(cfg.Redis.Prefix, tokens.Deps{Redis: p.deps.Redis, Issuers: p.issuers, Current: p.current.view, Streams: p.streams})
 	p.keys = callers.New(cfg.Redis.Prefix, callers.Deps{
-		Redis: p.deps.Redis, Logger: p.deps.Logger, Tokens: p.tokens, Current: p.current.view,
+		Redis: p.deps.Redis, Logger: p.deps.Logger, Current: p.current.view, Streams: p.streams,
 		API: p.api, Runs: p.runs, Callers: p.current.callers, Apply: p.changeCallers,
 	})
 	return nil
@@ -371,7 +360,7 @@ func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 	if p.store, err = redisstore.New(p.deps.Redis, redisstore.Config{Prefix: cfg.Redis.Prefix.Limits(), Recovery: cfg.Limits.Recovery}); err != nil {
 		return fmt.Errorf("limits: %w", err)
 	}
-	p.approvals = answers.Answers{Current: p.current.view, Store: approval.New(p.scripts, cfg.Redis.Prefix.Approvals())}
+	p.approvals = answers.New(p.scripts, cfg.Redis.Prefix, p.current.view)
 	accounts := money.NewAccounts(cfg, p.scripts, p.current.view)
 	p.alerts = &alerts.Alerts{
 		Current: p.current.view, Logger: p.deps.Logger, Now: p.deps.Now, Go: p.background.Go, Meter: p.meter(), KeepLinks: keep.Links{Current: p.current.view},
@@ -414,10 +403,10 @@ func (p *parts) makeQuotas(cfg *settings.Config) (err error) {
 
 // makeLegacy makes what the translators of v1 and GraphQL work with, and the notes of their callers.
 func (p *parts) makeLegacy(cfg *settings.Config) (err error) {
-	p.dialects = translate.Deps{
-		Now: p.deps.Now, Sleep: p.deps.Sleep, Store: translatestore.New(p.scripts, cfg.Redis.Prefix.Legacy()), Logger: p.deps.Logger, Counted: p.money.GPUs,
-	}.WithDefaults()
-	p.retired, err = legacy.New(cfg.Redis.Prefix, legacy.Deps{Redis: p.deps.Redis, Logger: p.deps.Logger, Meter: p.meterOf("translate/usage"), Current: p.current.view})
+	p.legacy, err = legacy.New(cfg.Redis.Prefix, legacy.Deps{
+		Redis: p.deps.Redis, Records: p.scripts, Logger: p.deps.Logger, Meter: p.meterOf("translate/usage"), Current: p.current.view,
+		Sleep: p.deps.Sleep, Counted: p.money.GPUs,
+	})
 	return err
 }
 

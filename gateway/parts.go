@@ -5,7 +5,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/account"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
-	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/approval/grants"
 	"github.com/tollgate-dev/tollgate/gateway/check"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
@@ -68,14 +67,8 @@ func (p *parts) compileIntents(c *compiled) error {
 	return nil
 }
 
-// approvals is the store of approvals, with the alerts about new requests.
-type approvals struct {
-	*approval.Store
-	*alerts.Alerts
-}
-
 func (p *parts) compileApprovals(c *compiled) error {
-	c.ports.Approvals = &grants.Grants{Store: approvals{p.approvals.Store, p.alerts}}
+	c.ports.Approvals = &grants.Grants{Store: alerts.Approvals{Store: p.approvals.Store, Alerts: p.alerts}}
 	return nil
 }
 
@@ -86,7 +79,7 @@ func (p *parts) compileCallers(c *compiled) (err error) {
 	}
 	admins, err := check.Admins(&c.cfg.Admin)
 	if err == nil {
-		c.admins = admins.WithIssuers(c.cfg.Admin.Issuers, p.issuers).Over(tenants.List(c.cfg))
+		c.admins = admins.WithIssuers(c.cfg.Admin.Issuers, p.keys.Tokens.Issuers()).Over(tenants.List(c.cfg))
 	}
 	return err
 }
@@ -116,10 +109,10 @@ func (p *parts) compileLegacy(c *compiled) (err error) {
 	if now := p.current.Load(); now != nil {
 		before = now.legacy
 	}
-	if c.legacy, err = legacy.Compile(c.cfg, p.dialects, before); err != nil {
+	if c.legacy, err = p.legacy.Dialects(c.cfg, before); err != nil {
 		return err
 	}
-	c.ports.Translators, c.ports.Usage = c.legacy.Translators(), p.retired.Recorder
+	c.ports.Translators, c.ports.Usage = c.legacy.Translators(), p.legacy.Recorder
 	return nil
 }
 
@@ -132,7 +125,7 @@ func (p *parts) referenceAnswers() map[string]filter.Responder {
 
 // applyCallers forgets the keys of issuers that are not in force any more.
 func (p *parts) applyCallers(_, now *state) {
-	p.issuers.Retain(now.pipeline.Callers.Directory.Verifier(), now.admins.Verifier())
+	p.keys.Tokens.Issuers().Retain(now.pipeline.Callers.Directory.Verifier(), now.admins.Verifier())
 }
 
 // applyTelemetry follows the settings of logs and traces.
@@ -202,7 +195,7 @@ func (p *parts) priceSources() (out []telemetry.Source) {
 // keySources are the keys of all issuers as one source, which is as good as the keys that were read the longest ago, and the keys made at run
 // time.
 func (p *parts) keySources() (out []telemetry.Source) {
-	issuers, list := telemetry.Source{Kind: "issuers"}, p.issuers.Status()
+	issuers, list := telemetry.Source{Kind: "issuers"}, p.keys.Tokens.Issuers().Status()
 	for i, one := range list {
 		issuers.Failed = issuers.Failed || one.Err != nil
 		if i == 0 || one.Fetched.Before(issuers.Good) {

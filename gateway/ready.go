@@ -18,7 +18,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
@@ -92,8 +91,7 @@ func (h *health) servesReads(without map[string]bool, store admin.DependencyStat
 	cfg := h.current.view.Config()
 	for i := range cfg.Orgs {
 		o := &cfg.Orgs[i]
-		closed := o.Failure.Over(cfg.Limits.Failure)[ratelimit.ClassRead] == ratelimit.FailClosed
-		if !without[o.ID] && (store != admin.DependencyDown || !closed) {
+		if !without[o.ID] && (store != admin.DependencyDown || cfg.ServesReads(o)) {
 			return true
 		}
 	}

@@ -71,3 +71,9 @@ func (d approvalAlert) links() (links []webhook.Link) {
 	}
 	return links
 }
+
+// Approvals is the store of approvals, which notifies approvers of new requests.
+type Approvals struct {
+	*approval.Store
+	*Alerts
+}

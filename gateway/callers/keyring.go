@@ -394,7 +394,7 @@ func (k *keyring) failed(err error) {
 // changed, and puts them in force. Run does so every second.
 func (s *Keys) Refresh(ctx context.Context) error {
 	of := orgsOf(s.deps.Config())
-	tokens := s.deps.Tokens.Refresh(ctx)
+	tokens := s.Tokens.Refresh(ctx)
 	changed, err := s.keyring.refresh(ctx, of)
 	if changed {
 		s.deps.Apply(s.with)

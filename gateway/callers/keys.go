@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/keystore"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
@@ -16,6 +17,9 @@ import (
 
 // Keys keeps the keys made at run time, and compiles who may call.
 type Keys struct {
+	// Tokens has the keys of issuers. Which tokens were revoked is read together with the keys.
+	Tokens *tokens.Tokens
+
 	deps    Deps
 	keyring *keyring
 	seen    *identity.Seen
@@ -27,18 +31,21 @@ type Deps struct {
 	Logger *slog.Logger
 	// API and Runs describe the v2 API and the run interface.
 	API, Runs *schema.API
-	// Tokens has the keys of issuers. Which tokens were revoked is read together with the keys.
-	Tokens *tokens.Tokens
 	*view.Current
+	// Streams are checked again when other tokens are revoked.
+	Streams *filter.Streams
 	// Callers returns the callers in force.
 	Callers func() *Callers
 	// Apply puts the callers in force that change makes of the callers in force.
 	Apply func(change func(*Callers) (*Callers, error))
 }
 
-// New returns keys that are kept below a prefix.
+// New returns keys that are kept below a prefix, with those of issuers.
 func New(prefix settings.Prefix, deps Deps) *Keys {
-	return &Keys{deps, newKeyring(keystore.New(deps.Redis, prefix.Keys()), deps.Current, deps.Logger), identity.NewSeen()}
+	return &Keys{
+		deps: deps, keyring: newKeyring(keystore.New(deps.Redis, prefix.Keys()), deps.Current, deps.Logger), seen: identity.NewSeen(),
+		Tokens: tokens.New(prefix, tokens.Deps{Redis: deps.Redis, Logger: deps.Logger, Current: deps.Current, Streams: deps.Streams}),
+	}
 }
 
 // State returns when the store was last read, zero for never, and how the last attempt ended.
@@ -70,7 +77,7 @@ func (s *Keys) issuers(cfg *settings.Config) *identity.Issuers {
 	for i := range cfg.Issuers {
 		list[i] = cfg.Issuers[i].Issuer
 	}
-	return identity.NewIssuers(list, s.deps.Tokens.Issuers(), cfg.Teams())
+	return identity.NewIssuers(list, s.Tokens.Issuers(), cfg.Teams())
 }
 
 // directory returns that of the keys, issuers and authorities of a file.

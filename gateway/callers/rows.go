@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tenants"
+	"github.com/tollgate-dev/tollgate/gateway/tokens"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
@@ -77,9 +78,13 @@ type Operators struct {
 	Ledger *spend.Ledger
 }
 
-// Rows are the questions of operators about keys, and their changes.
+// Rows are the questions of operators about keys and revoked tokens, and their changes.
 func (o Operators) Rows() []row.Row {
-	return []row.Row{
+	var revoked *tokens.Tokens // describes its rows
+	if o.Keys != nil {
+		revoked = o.Keys.Tokens
+	}
+	return append([]row.Row{
 		{Pattern: "GET /admin/keys", Summary: "Keys of an organisation, those of the configuration among them", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(o.list)},
 		{Pattern: "POST /admin/keys/create", Summary: "Make a key", Role: row.Admin, About: row.OfOrg, Changes: true, Ask: row.Do(o.create), Status: http.StatusCreated, Fails: ofKeys()},
 		{Pattern: "POST /admin/keys/rotate", Summary: "Give a key another secret", Role: row.Admin, About: row.OfOrg, Changes: true, Ask: row.Do(o.rotate), Fails: ofKeys()},
@@ -87,7 +92,7 @@ func (o Operators) Rows() []row.Row {
 			Pattern: "POST /admin/keys/revoke", Summary: "Withdraw a key", Role: row.Admin, About: row.OfOrg, Changes: true, Ask: row.Do(o.revoke), Fails: ofKeys(),
 			Commands: []row.Command{{Use: "keys revoke ORG/KEY", Short: "Withdraw a key that was made at run time, and end its streams", Example: "tollgate keys revoke acme/batch"}},
 		},
-	}
+	}, revoked.Rows()...)
 }
 
 // list returns a part of the keys of an organisation, those made at run time first.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/metric"
@@ -16,8 +17,10 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/view"
+	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/brownout"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
+	"github.com/tollgate-dev/tollgate/translate/redisstore"
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
 
@@ -27,20 +30,30 @@ type Calls struct {
 	Recorder *usage.Recorder
 
 	*view.Current
-	store *usage.Store
+	store       *usage.Store
+	translators translate.Deps
 }
 
-// Deps are the dependencies of Calls. All are required.
+// Deps are the dependencies of Calls. All are required but Sleep.
 type Deps struct {
-	Redis  redis.Cmdable
-	Logger *slog.Logger
-	Meter  metric.Meter
+	// Redis has the notes of calls, Records what the translators remember.
+	Redis, Records redis.Cmdable
+	Logger         *slog.Logger
+	Meter          metric.Meter
 	*view.Current
+	// Sleep and Counted are those of [translate.Deps].
+	Sleep   func(ctx context.Context, d time.Duration) error
+	Counted func(ctx context.Context, account string, ids []string, since time.Time) (map[string]string, error)
 }
 
-// New makes the recorder of calls of retired interfaces.
+// New makes the recorder of calls of retired interfaces, and the parts of their translators that outlive a configuration.
 func New(prefix settings.Prefix, deps Deps) (*Calls, error) {
-	c := &Calls{store: usage.NewStore(deps.Redis, prefix.Usage()), Current: deps.Current}
+	c := &Calls{
+		store: usage.NewStore(deps.Redis, prefix.Usage()), Current: deps.Current,
+		translators: translate.Deps{
+			Now: deps.Now, Sleep: deps.Sleep, Store: redisstore.New(deps.Records, prefix.Legacy()), Logger: deps.Logger, Counted: deps.Counted,
+		}.WithDefaults(),
+	}
 	var err error
 	c.Recorder, err = usage.NewRecorder(usage.Deps{Writer: &unnamed{c.store, deps.Current, deps.Logger, sync.Once{}}, Now: deps.Now, Logger: deps.Logger, Meter: deps.Meter})
 	return c, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
@@ -33,9 +34,17 @@ type Dialects struct {
 	graphql graphql.Config
 }
 
-// Compile builds the legacy dialects. It returns the dialects before, nil for none, if their settings are the same; their
-// dependencies must be, too.
-func Compile(cfg *settings.Config, deps translate.Deps, before *Dialects) (*Dialects, error) {
+// Dialects builds the dialects of a configuration. It returns the dialects before, nil for none, if their settings are the same.
+func (c *Calls) Dialects(cfg *settings.Config, before *Dialects) (*Dialects, error) {
+	return compile(cfg, c.translators, before)
+}
+
+// Dry builds dialects for a dry run, which remember nothing.
+func Dry(cfg *settings.Config, now func() time.Time) (*Dialects, error) {
+	return compile(cfg, translate.Deps{Now: now}.WithDefaults(), nil)
+}
+
+func compile(cfg *settings.Config, deps translate.Deps, before *Dialects) (*Dialects, error) {
 	rest, gql := cfg.V1, cfg.GraphQL
 	rest.Legacy, gql.Legacy = cfg.Legacy.Config, cfg.Legacy.Config
 	if before != nil && before.rest == rest && before.graphql == gql {

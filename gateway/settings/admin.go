@@ -86,3 +86,13 @@ func (i *AdminIssuer) Validate() error {
 	errs.If(len(i.Grants) == 0, "grants", "must give at least one role")
 	return errors.Join(errs...)
 }
+
+// Logins returns the issuers where callers log in.
+func (c *Config) Logins() (out []oidc.Login) {
+	for i := range c.Issuers {
+		if l := &c.Issuers[i].Login; l.ClientID != "" {
+			out = append(out, oidc.Login{ID: c.Issuers[i].ID, Client: l.Client(c.Issuers[i].URL)})
+		}
+	}
+	return out
+}

@@ -360,6 +360,11 @@ func (c *Config) Org(id string) *Org {
 	return nil
 }
 
+// ServesReads reports whether reads of an organisation pass while the store of counts is away.
+func (c *Config) ServesReads(o *Org) bool {
+	return o.Failure.Over(c.Limits.Failure)[ratelimit.ClassRead] != ratelimit.FailClosed
+}
+
 // Notice is how long a gateway serves on after it was told to stop.
 func (c *Config) Notice() time.Duration {
 	if c.Timeouts.Notice == 0 && len(c.Envoy.XDS.Groups) > 0 {

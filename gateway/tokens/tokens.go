@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"errors"
+	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
@@ -41,8 +42,9 @@ const (
 // Tokens revokes tokens of issuers: the store, and what this gateway knows of it. Its knowledge is in force whether the store answers or not,
 // and is written back to a store that has lost it.
 type Tokens struct {
-	deps  Deps
-	store *cas.Store[RevokedToken]
+	deps    Deps
+	issuers *oidc.Keys
+	store   *cas.Store[RevokedToken]
 
 	mu      sync.Mutex // held while the store is asked; guards what follows
 	read    bool       // whether the store ever was
@@ -52,9 +54,8 @@ type Tokens struct {
 
 // Deps are the dependencies of Tokens. All are required.
 type Deps struct {
-	Redis redis.Cmdable
-	// Issuers has the keys of issuers, which refuse revoked tokens.
-	Issuers *oidc.Keys
+	Redis  redis.Cmdable
+	Logger *slog.Logger
 	*view.Current
 	// Streams are checked again when other tokens are revoked.
 	Streams *filter.Streams
@@ -62,11 +63,11 @@ type Deps struct {
 
 // New returns tokens that are kept below a prefix.
 func New(prefix settings.Prefix, deps Deps) *Tokens {
-	return &Tokens{deps: deps, store: cas.New[RevokedToken](deps.Redis, prefix.Tokens()), known: make(map[string]RevokedToken)}
+	return &Tokens{deps: deps, issuers: oidc.NewKeys(deps.Now, deps.Logger), store: cas.New[RevokedToken](deps.Redis, prefix.Tokens()), known: make(map[string]RevokedToken)}
 }
 
 // Issuers returns the keys of issuers, which refuse revoked tokens.
-func (t *Tokens) Issuers() *oidc.Keys { return t.deps.Issuers }
+func (t *Tokens) Issuers() *oidc.Keys { return t.issuers }
 
 // revokedID is the id of a revocation: of each token and each subject there is one.
 func revokedID(r *RevokedToken) string {
@@ -83,7 +84,7 @@ func (t *Tokens) refresh(ctx context.Context) (changed bool, err error) {
 		changed, err = t.load(ctx, versions[allTokens])
 	}
 	if err != nil && !t.read {
-		t.deps.Issuers.Doubt()
+		t.issuers.Doubt()
 	}
 	return changed, err
 }
@@ -110,7 +111,7 @@ func (t *Tokens) load(ctx context.Context, version string) (changed bool, err er
 	}
 	changed = !maps.Equal(t.known, next)
 	t.known, t.version, t.read = next, version, true
-	t.deps.Issuers.Revoke(t.revocations())
+	t.issuers.Revoke(t.revocations())
 	return changed, nil
 }
 
@@ -145,7 +146,7 @@ func (t *Tokens) add(ctx context.Context, next RevokedToken) error {
 	t.known = maps.Clone(t.known)
 	t.known[revokedID(&next)] = next
 	t.version = changedHere
-	t.deps.Issuers.Revoke(t.revocations())
+	t.issuers.Revoke(t.revocations())
 	return nil
 }
 

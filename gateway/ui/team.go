@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // TeamPath is the path of the first page of callers.
@@ -28,8 +29,8 @@ type Team struct {
 	Ask func(r *http.Request, body []byte, since time.Time) Answer
 	// Encrypted reports whether a request came over TLS, to the listener or to a balancer in front of it.
 	Encrypted func(r *http.Request) bool
-	// Logins returns the issuers where callers log in.
-	Logins func() []oidc.Login
+	// Config returns the configuration in force, for the issuers where callers log in.
+	Config func() *settings.Config
 	// Attempt counts a request as one with a wrong key; undo takes that back. If its address has no attempts left, nothing is counted, undo is
 	// nil, and wait is the time until there is one.
 	Attempt func(r *http.Request) (undo func(), wait time.Duration)
@@ -72,7 +73,7 @@ func (c members) encrypted(r *http.Request) bool { return c.Encrypted(r) }
 
 func (members) open() bool { return false }
 
-func (c members) logins() []oidc.Login { return c.Logins() }
+func (c members) logins() []oidc.Login { return c.Config().Logins() }
 
 func (c members) attempt(r *http.Request) (undo func(), wait time.Duration) { return c.Attempt(r) }
 

@@ -3,7 +3,6 @@ package row
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -179,22 +178,4 @@ func (r *Row) Reply(ctx context.Context, s Scope, values url.Values, body []byte
 		return nil, err
 	}
 	return r.Ask.call(ctx, s, in)
-}
-
-// List returns the type of an object that has items of a type under a name, and may have strings beside them.
-func List(name string, item any, beside ...string) reflect.Type {
-	t := TypeOf(item)
-	fields := []reflect.StructField{{Name: "Items", Type: reflect.SliceOf(t), Tag: reflect.StructTag(fmt.Sprintf("json:%q", name))}}
-	for i, b := range beside {
-		fields = append(fields, reflect.StructField{Name: fmt.Sprintf("Beside%d", i), Type: reflect.TypeFor[string](), Tag: reflect.StructTag(fmt.Sprintf("json:%q", b+",omitempty"))})
-	}
-	return reflect.StructOf(fields)
-}
-
-// TypeOf returns the type of a zero value; that of nil is any.
-func TypeOf(zero any) reflect.Type {
-	if zero == nil {
-		return reflect.TypeFor[any]()
-	}
-	return reflect.TypeOf(zero)
 }

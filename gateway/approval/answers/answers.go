@@ -8,8 +8,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
@@ -26,6 +29,11 @@ const (
 type Answers struct {
 	Store *approval.Store
 	*view.Current
+}
+
+// New returns the answers to the requests that are kept in Redis.
+func New(client redis.Cmdable, prefix settings.Prefix, now *view.Current) Answers {
+	return Answers{Store: approval.New(client, prefix.Approvals()), Current: now}
 }
 
 func (a Answers) list(ctx context.Context, _ row.Scope, p row.Scoped) (approval.List, error) {
