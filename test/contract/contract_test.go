@@ -24,6 +24,7 @@ func parts() []part {
 		{"manners", false, manners},
 		{"catalog", false, catalog},
 		{"account", true, account},
+		{"secrets", true, secrets},
 		{"registries", true, registries},
 		{"templates", true, templates},
 		{"network volumes", true, networkVolumes},
