@@ -108,7 +108,7 @@ func (g *Gateway) onceStages(c *compiled) stages {
 func (g *Gateway) policyStages(c *compiled) stages {
 	return stages{"Call.Judge": &filter.Judge{
 		Policies: c.engine, Reads: filter.ReadsOf(g.api), Template: g.api.Operation("getTemplate"), Templates: g.api.Operation("listTemplates"),
-		Reader: c.reader, Recorder: g.recorder,
+		Secrets: g.api.Operation("listSecrets"), Reader: c.reader, Recorder: g.recorder,
 	}}
 }
 
