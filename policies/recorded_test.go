@@ -309,15 +309,15 @@ func TestDecideRecorded(t *testing.T) {
 	}{
 		{"nothing hidden", "pod", nil, []string{"gpu_allow_list"}, nil},
 		{"a value of env", "pod", []string{"/resource/after/env/HF_TOKEN", "/request/body/env/HF_TOKEN"}, []string{"gpu_allow_list"}, []policies.Open{
-			{Policy: "env_rules", Mode: policies.ModeWarn, Hidden: []string{"/resource/after/env/HF_TOKEN"}},
+			{Policy: "env_rules", Mode: policies.ModeWarn, Hidden: []string{"/resource/after/env/HF_TOKEN", "/resource/secrets"}},
 		}},
 		{"the GPU, whose count is taken from the whole object", "pod", []string{"/resource/after/gpu/id"}, nil, []policies.Open{
-			{Policy: "env_rules", Mode: policies.ModeWarn, Hidden: []string{"/resource/after/gpu/id"}},
+			{Policy: "env_rules", Mode: policies.ModeWarn, Hidden: []string{"/resource/after/gpu/id", "/resource/secrets"}},
 			{Policy: "gpu_allow_list", Mode: policies.ModeEnforce, Hidden: []string{"/resource/after/gpu/id"}},
 			{Policy: "gpu_count", Mode: policies.ModeEnforce, Hidden: []string{"/resource/after/gpu/id"}},
 		}},
 		{"what an exception asks for", "pod", []string{"/resource/after/image"}, []string{"gpu_allow_list"}, []policies.Open{
-			{Policy: "env_rules", Mode: policies.ModeWarn, Hidden: []string{"/resource/after/image"}},
+			{Policy: "env_rules", Mode: policies.ModeWarn, Hidden: []string{"/resource/after/image", "/resource/secrets"}},
 			{Policy: "gpu_count", Mode: policies.ModeEnforce, Hidden: []string{"/resource/after/image"}},
 		}},
 		{"members of a pool", "endpoint", nil, nil, []policies.Open{

@@ -103,8 +103,11 @@ func (c *Client) list(ctx context.Context, org, target, member string) (doc any,
 	}
 }
 
-// errAbsent means that the platform has answered 404.
-var errAbsent = fmt.Errorf("%w: there is no such resource", upstream.ErrUnreachable)
+// errAbsent means that the platform has answered 404, errDenied 403.
+var (
+	errAbsent = fmt.Errorf("%w: there is no such resource", upstream.ErrUnreachable)
+	errDenied = fmt.Errorf("%w: the platform key has no permission", upstream.ErrUnreachable)
+)
 
 // ask sends a request and decodes the answer, which must be 200.
 func (c *Client) ask(ctx context.Context, q upstream.Request) (doc any, at time.Time, err error) {
@@ -131,10 +134,13 @@ func (c *Client) read(ctx context.Context, q upstream.Request) (body []byte, at 
 	if err != nil {
 		return nil, at, fmt.Errorf("%w: %w", upstream.ErrUnreachable, err)
 	}
-	if res.StatusCode == http.StatusNotFound {
+	switch res.StatusCode {
+	case http.StatusOK, http.StatusNoContent:
+	case http.StatusNotFound:
 		return nil, at, fmt.Errorf("%w: %s %s", errAbsent, q.Method, q.Target)
-	}
-	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusNoContent {
+	case http.StatusForbidden:
+		return nil, at, fmt.Errorf("%w: %s %s", errDenied, q.Method, q.Target)
+	default:
 		return nil, at, fmt.Errorf("%w: %s %s answered %d", upstream.ErrUnreachable, q.Method, q.Target, res.StatusCode)
 	}
 	return body, date(res.Header), nil

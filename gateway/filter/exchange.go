@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/effective"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -232,11 +233,14 @@ func (ex *Exchange) Place() (path, query string) {
 	return expand(ex.Operation.Path, ex.Params), encodeQuery(ex.Query)
 }
 
-// Named returns the body of a v2 call as it names its template; in Doc, values that the
-// template supplied may stand in its place.
+// Named returns the body of a v2 call for people: with the id of its template, in place of which Doc may have the template's
+// settings, and without the value of a secret.
 func (ex *Exchange) Named() any {
 	if ex.Body.named != nil {
 		return ex.Body.named
+	}
+	if body, isObject := ex.Body.Doc.(map[string]any); isObject {
+		return effective.WithoutValue(ex.Operation.ID, body)
 	}
 	return ex.Body.Doc
 }

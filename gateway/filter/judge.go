@@ -28,10 +28,10 @@ type Judge struct {
 	Policies Policies
 	// Reads maps operations to those that read their object; see ReadsOf.
 	Reads map[string]*schema.Operation
-	// Template and Templates read one template and the account's own.
-	Template, Templates *schema.Operation
-	Reader              *Reader
-	Recorder            *telemetry.Recorder
+	// Template and Templates read one template and the account's own, Secrets the account's secrets.
+	Template, Templates, Secrets *schema.Operation
+	Reader                       *Reader
+	Recorder                     *telemetry.Recorder
 }
 
 // Policies is implemented by *policies.Engine.
@@ -305,8 +305,11 @@ func (f *Judge) Response(ctx context.Context, ex *Exchange) error {
 	if get := f.Reads[ex.Operation.ID]; get != nil {
 		ex.forget(get, ex.Params)
 	}
-	if row, _ := operation.Of(ex.Operation.ID); row.Kind == operation.KindTemplate {
+	switch row, _ := operation.Of(ex.Operation.ID); row.Kind { //nolint:exhaustive // no list of the others is recalled
+	case operation.KindTemplate:
 		ex.forget(f.Templates, nil)
+	case operation.KindSecret:
+		ex.forget(f.Secrets, nil)
 	}
 	return nil
 }

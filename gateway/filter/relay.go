@@ -85,7 +85,7 @@ func (f Relay) Response(_ context.Context, ex *Exchange) error {
 		return nil
 	}
 	header.Set("Content-Type", problem.ContentType)
-	body, detail := rewriteError(a, f.Upstream.Credential(ex.Caller.Org))
+	body, detail := ex.rewriteError(f.Upstream.Credential(ex.Caller.Org))
 	ex.Event.Detail, a.Header, a.Body = detail, header, body
 	return nil
 }
@@ -137,7 +137,8 @@ func shared(cacheControl string) bool {
 }
 
 // rewriteError keeps title, detail and errors of a platform error.
-func rewriteError(a *Answer, cred upstream.Credential) (body []byte, detail string) {
+func (ex *Exchange) rewriteError(cred upstream.Credential) (body []byte, detail string) {
+	a := ex.Answer
 	p := problem.Problem{Title: http.StatusText(a.Status), Status: a.Status}
 	said := a.Object()
 	p.Detail, _ = said["detail"].(string)
@@ -156,6 +157,7 @@ func rewriteError(a *Answer, cred upstream.Credential) (body []byte, detail stri
 	for i, e := range p.Errors {
 		p.Errors[i] = scrub(e)
 	}
+	ex.secretError(&p)
 	b, err := json.Marshal(&p)
 	if err != nil { // a struct of strings and ints always encodes
 		panic(err)

@@ -55,7 +55,7 @@ func (f *Judge) resolve(ctx context.Context, ex *Exchange) error {
 		in.Request.Query[name] = strings.Join(values, ",")
 	}
 	if ex.Body.HasDoc {
-		in.Request.Body = op.FillDefaults(ex.Body.Doc)
+		in.Request.Body = named(ex, op.FillDefaults(ex.Body.Doc))
 	}
 	ex.Judged.Input = in
 	row, ok := operation.Of(op.ID)
@@ -80,6 +80,11 @@ func (f *Judge) resolve(ctx context.Context, ex *Exchange) error {
 	}
 	if err := f.settle(ctx, ex, verb, before); err != nil || ex.Answer != nil {
 		return err
+	}
+	if before == nil { // the organisation's policies may refer to any secret
+		if err := f.secrets(ctx, ex); err != nil {
+			return err
+		}
 	}
 	if row.Price == operation.PriceFree {
 		in.Cost = policies.Cost{Known: true}

@@ -55,7 +55,6 @@ func (f *Judge) settle(ctx context.Context, ex *Exchange, verb operation.Verb, b
 // The state after is that of the body, which holds all that was taken of it.
 func (f *Judge) origin(ctx context.Context, ex *Exchange) error {
 	in, id := ex.Judged.Input, ex.Translation.origin.TemplateID
-	in.Request.Body = named(ex, in.Request.Body)
 	if ex.Translation.origin.Record != nil {
 		in.Resource.Template = &policies.Template{ID: id, Own: true, Record: ex.Translation.origin.Record}
 		return nil
@@ -63,11 +62,15 @@ func (f *Judge) origin(ctx context.Context, ex *Exchange) error {
 	return f.template(ctx, ex, id)
 }
 
-// named is a body as policies see it: with the template it was made from.
+// named returns a body as policies see it: with the template that the body was made from, and without the value of a secret.
 func named(ex *Exchange, doc any) any {
 	body, isObject := doc.(map[string]any)
-	if ex.Translation.origin == nil || !isObject || body["templateId"] != nil {
+	if !isObject {
 		return doc
+	}
+	body = effective.WithoutValue(ex.Operation.ID, body)
+	if ex.Translation.origin == nil || body["templateId"] != nil {
+		return body
 	}
 	body = maps.Clone(body)
 	body["templateId"] = ex.Translation.origin.TemplateID

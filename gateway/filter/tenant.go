@@ -40,6 +40,8 @@ func (c *Class) Scope(caller *identity.Caller) ratelimit.Scope {
 type Tenant struct {
 	// ID is the organisation's id.
 	ID string
+	// Platform is the name of the platform, with which no secret's name may begin, "" if it is not known.
+	Platform string
 	// Contact is the contact line that its refusals show, "" for that of the gateway.
 	Contact string
 	// Limits holds the quotas of its scopes, those that limit nothing included. An id that

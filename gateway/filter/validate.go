@@ -44,6 +44,9 @@ func validate(ex *Exchange) error {
 	case len(broken) > 0:
 		return violations(problem.RuleBroken.New("members of the body contradict each other"), broken)
 	}
+	if err := reservedName(ex); err != nil {
+		return err
+	}
 	ex.Body.Doc = schema.CanonicalBody(ex.Body.Doc)
 	return nil
 }

@@ -102,7 +102,7 @@ func (f *Deduplicator) known(ctx context.Context, ex *filter.Exchange, kind oper
 
 // dated reports whether resources of a kind say when they were made.
 func dated(kind operation.Kind) bool {
-	return kind == operation.KindPod || kind == operation.KindCluster || kind == operation.KindEndpoint
+	return kind == operation.KindPod || kind == operation.KindCluster || kind == operation.KindEndpoint || kind == operation.KindSecret
 }
 
 // claimOf names a resource for claims.

@@ -2,7 +2,11 @@ package once
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -39,7 +43,7 @@ type Deduplicator struct {
 // Enter begins the intent of a call, and answers the repeat of a request with an Idempotency-Key; "" is no key.
 func (f *Deduplicator) Enter(ctx context.Context, ex *filter.Exchange, key string) error {
 	row, _ := operation.Of(ex.Operation.ID)
-	o := &filter.Once{Keyed: key != "", Print: fingerprint(ex), Intent: intent.Intent{ID: ulid.Make().String()}}
+	o := &filter.Once{Keyed: key != "", Print: f.fingerprint(ex), Intent: intent.Intent{ID: ulid.Make().String()}}
 	o.Wish = f.Desk.Wish(ex.Caller.Org, ex.Caller.Key, filter.Digest(ex.Caller.Key, ex.Operation.ID, o.Print))
 	var err error
 	if o.Keyed {
@@ -374,8 +378,21 @@ func kept(a *filter.Answer, print string) *intent.Answer {
 	return &intent.Answer{Print: print, Status: a.Status, Header: h, Body: a.Body}
 }
 
-// fingerprint is the same for requests of an operation that ask for the same.
-func fingerprint(ex *filter.Exchange) string {
+// fingerprint is the same for requests of an operation that ask for the same. Fingerprints are in the store, where a short secret
+// could be found by trial: those of requests with credentials are keyed with the organisation's platform key. With a new platform
+// key, a request with the same Idempotency-Key or the same unknown outcome as before is another request.
+func (f *Deduplicator) fingerprint(ex *filter.Exchange) string {
+	print := plainFingerprint(ex)
+	switch row, _ := operation.Of(ex.Operation.ID); row.Kind { //nolint:exhaustive // bodies of the others have no member for a credential
+	case operation.KindSecret, operation.KindRegistry:
+		mac := hmac.New(sha256.New, []byte(f.Account.Upstream.Credential(ex.Caller.Org).Reveal()))
+		_, _ = io.WriteString(mac, print)
+		return hex.EncodeToString(mac.Sum(nil)[:len(print)/2])
+	}
+	return print
+}
+
+func plainFingerprint(ex *filter.Exchange) string {
 	if ex.Translation.Wish != "" {
 		return filter.Digest(ex.Event.Dialect, ex.Translation.Wish, string(ex.Body.Labels))
 	}

@@ -35,6 +35,8 @@ func bodies() map[string]string {
 		"createNetworkVolume": `{"name":"v","dataCenter":"EU-RO-1","size":10}`,
 		"updateNetworkVolume": `{"name":"v","size":4096}`,
 		"createRegistry":      `{"name":"r","username":"u","password":"p"}`,
+		"createSecret":        `{"name":"hf/token","value":"v","description":"d"}`,
+		"updateSecret":        `{"value":"w","description":""}`,
 		"createDelegation":    `{"resource":"x","name":null}`,
 		"updateSshKeys":       `{"keys":["ssh-ed25519 AAAA me@home","ecdsa-sha2 BBBB"]}`,
 	}
@@ -142,7 +144,7 @@ func TestKeywordsInUse(t *testing.T) {
 	}
 	want := []string{
 		"$ref", "additionalProperties", "allOf", "const", "default", "dependentRequired", "description", "discriminator", "enum", "format", "if", "items",
-		"maxItems", "maximum", "minItems", "minLength", "minProperties", "minimum", "not", "oneOf", "pattern", "properties", "required",
+		"maxItems", "maxLength", "maximum", "minItems", "minLength", "minProperties", "minimum", "not", "oneOf", "pattern", "properties", "required",
 		"then", "type", "unevaluatedProperties", "uniqueItems",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(used))); diff != "" {

@@ -96,6 +96,8 @@ func bodyRules(operation string) []bodyRule {
 		return append(container, bodyRule{"bound", checkPodBounds})
 	case "updateSshKeys":
 		return []bodyRule{{"duplicateKey", checkSSHKeys}}
+	case "createSecret", "updateSecret":
+		return []bodyRule{{"size", checkSecretSize}}
 	case "createNetworkVolume":
 		return []bodyRule{{"identifier", checkIdentifiers}}
 	}

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,6 +107,22 @@ func checkPersistentWithCPU(body map[string]any, report reporter) {
 func checkNetworkingWithCPU(body map[string]any, report reporter) {
 	if has(body, "cpu") && body["globalNetworking"] == true {
 		report("is not available to CPU pods", "globalNetworking")
+	}
+}
+
+// Bounds of the texts of a secret in bytes of UTF-8; the schema counts characters (reference platform-v2-growth, section 2.2 and
+// D10: the stricter of two readings).
+const (
+	maxSecretValue       = 1<<24 - 1
+	maxSecretDescription = 1<<16 - 1
+)
+
+// checkSecretSize: the platform stores a limited number of bytes.
+func checkSecretSize(body map[string]any, report reporter) {
+	for name, most := range map[string]int{"value": maxSecretValue, "description": maxSecretDescription} {
+		if len(text(body, name)) > most {
+			report(fmt.Sprintf("must have at most %d bytes in UTF-8", most), name)
+		}
 	}
 }
 

@@ -160,6 +160,13 @@ func TestCheckRules(t *testing.T) {
 		{"excluded twice", "createEndpoint", gpuEndpoint(`"gpu":{"pools":["a"],"excludedTypes":["NVIDIA L4"," NVIDIA L4"]}`), []string{
 			"$.gpu.excludedTypes[1]: is left out already",
 		}},
+		{"a description of as many bytes as may be", "createSecret", `{"name":"a","value":"v","description":"` + strings.Repeat("é", 32767) + `x"}`, nil},
+		{"a description of more bytes", "updateSecret", `{"description":"` + strings.Repeat("é", 32768) + `"}`, []string{
+			"$.description: must have at most 65535 bytes in UTF-8",
+		}},
+		{"a value of more bytes", "createSecret", `{"name":"a","value":"` + strings.Repeat("é", 1<<23) + `"}`, []string{
+			"$.value: must have at most 16777215 bytes in UTF-8",
+		}},
 		{"the same key twice", "updateSshKeys", `{"keys":["ssh-ed25519 AAAA a","ssh-rsa AAAA","ssh-ed25519 AAAA b"]}`, []string{
 			"$.keys[2]: is a key that the list already has",
 		}},

@@ -172,6 +172,14 @@ func TestValidateBody(t *testing.T) {
 		{"registry", "createRegistry", `{"name":"r","username":"","password":""}`, []string{
 			"$.password: must not be empty", "$.username: must not be empty",
 		}},
+		{"secret", "createSecret", `{"name":"hf/token-1.x_","value":"v"}`, nil},
+		{"a secret's name and value", "createSecret", `{"name":"1","value":"","createdAt":"x"}`, []string{
+			"$: additional properties 'createdAt' not allowed", `$.name: must match the pattern ^[a-zA-Z_][a-zA-Z0-9_.\-/]*$`, "$.value: must not be empty",
+		}},
+		{"a long name", "createSecret", `{"name":"` + strings.Repeat("n", 192) + `","value":"v"}`, []string{"$.name: must have at most 191 characters"}},
+		{"a name with a line break", "createSecret", `{"name":"n\n","value":"v"}`, []string{`$.name: must match the pattern ^[a-zA-Z_][a-zA-Z0-9_.\-/]*$`}},
+		{"an empty change of a secret", "updateSecret", `{}`, []string{"$: must not be empty"}},
+		{"a secret's name stays", "updateSecret", `{"name":"n","value":"v"}`, []string{"$: additional properties 'name' not allowed"}},
 		{"delegation", "createDelegation", `{"resource":"arn:aws:ecr:eu-west-1:1:repository/x","name":null}`, nil},
 		{"no body wanted", "getPod", `{}`, []string{"$: this operation takes no body"}},
 		{"no body wanted for an action without one", "deletePod", `{"action":"start"}`, []string{"$: this operation takes no body"}},

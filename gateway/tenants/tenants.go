@@ -30,6 +30,7 @@ func New(cfg *settings.Config, api, runs *schema.API) (map[string]*filter.Tenant
 	for i := range cfg.Orgs {
 		o := &cfg.Orgs[i]
 		t, err := Of(o, cfg.Limits.Failure, api, runs)
+		t.Platform = cfg.Legacy.Known()
 		tenants[o.ID] = t
 		errs = append(errs, fault.At(fault.Index("orgs", i), err))
 	}

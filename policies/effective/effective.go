@@ -61,6 +61,8 @@ func Create(id string, body, template map[string]any) (map[string]any, error) {
 	}
 	row, _ := operation.Of(id)
 	switch {
+	case row.Kind == operation.KindSecret:
+		return WithoutValue(id, body), nil
 	case template == nil:
 		return createPlain(id, body)
 	case row.Kind == operation.KindPod:
@@ -111,6 +113,8 @@ func Update(id string, current, body, template map[string]any) (map[string]any, 
 		return updateVolume(current, body)
 	case operation.KindCluster:
 		return overlay(current, body), nil
+	case operation.KindSecret:
+		return WithoutValue(id, overlay(current, body)), nil
 	default:
 		return nil, fmt.Errorf("no rules for the update %s", id)
 	}
@@ -146,6 +150,18 @@ func wantsTemplate(body, template object) error {
 		return errors.New("a template that the body does not name")
 	}
 	return nil
+}
+
+// WithoutValue returns o without the value if o is the body or the state of a secret, and o itself for other operations. Policies,
+// operators and logs see secrets in this form, which is that of the platform's records.
+func WithoutValue(id string, o map[string]any) map[string]any {
+	row, _ := operation.Of(id)
+	if _, has := o["value"]; !has || row.Kind != operation.KindSecret {
+		return o
+	}
+	o = maps.Clone(o)
+	delete(o, "value")
+	return o
 }
 
 // overlay is base with the members of over in place of its own.

@@ -118,6 +118,7 @@ func TestCreate(t *testing.T) {
 		{"endpoint from a pod template", "createEndpoint", `{"templateId":"t1"}`, podTemplate, "/templateId: a pod template cannot make an endpoint [4xx]"},
 		{"cluster", "createCluster", `{"name":"c"}`, "", `{"name":"c","startJupyter":false,"startSsh":false}`},
 		{"template", "createTemplate", `{"name":"c","public":true}`, "", `{"name":"c","public":true,"serverless":false,"category":"NVIDIA","startSsh":true,"startJupyter":true}`},
+		{"secret", "createSecret", `{"name":"a","value":"v"}`, "", `{"name":"a"}`},
 		{"volume", "createNetworkVolume", `{"size":10}`, "", `{"size":10}`},
 	}
 	for _, tt := range tests {
@@ -186,6 +187,10 @@ func TestUpdate(t *testing.T) {
 		{"volume grows", "updateNetworkVolume", `{"id":"v","size":10,"name":"a"}`, `{"size":4096}`, "", `{"id":"v","size":4096,"name":"a"}`},
 		{"volume shrinks", "updateNetworkVolume", `{"id":"v","size":10}`, `{"size":9}`, "", "/size: a volume of 10 GB cannot shrink to 9 GB [4xx]"},
 		{"volume of text", "updateNetworkVolume", `{"id":"v","size":10}`, `{"size":"90"}`, "", "/size: not a whole number [4xx]"},
+		{
+			"secret", "updateSecret", `{"id":"s","name":"a","description":"d","createdAt":"2026-01-01T00:00:00Z"}`, `{"value":"v","description":"e"}`, "",
+			`{"id":"s","name":"a","description":"e","createdAt":"2026-01-01T00:00:00Z"}`,
+		},
 		{"cluster", "updateCluster", `{"id":"c","name":"a","compute":{}}`, `{"name":"b"}`, "", `{"id":"c","name":"b","compute":{}}`},
 		{"keys", "updateSshKeys", "", `{"keys":["ssh-ed25519 A"]}`, "", `{"keys":["ssh-ed25519 A"]}`},
 		{"nothing read", "updatePod", "", `{"name":"x"}`, "", "error: updatePod without the current object"},

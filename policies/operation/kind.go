@@ -21,6 +21,7 @@ const (
 	KindTemplate   Kind = "template"
 	KindVolume     Kind = "network_volume"
 	KindRegistry   Kind = "registry"
+	KindSecret     Kind = "secret"
 	KindDelegation Kind = "delegation"
 	KindAccount    Kind = "account"
 	// KindCatalog are the offers and their prices.

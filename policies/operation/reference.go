@@ -28,14 +28,11 @@ type Reference struct {
 	Changes bool
 }
 
+// owned are the kinds whose resources belong to their makers. Resources of the other kinds are the account's.
+var owned = []Kind{KindPod, KindCluster, KindEndpoint, KindVolume, KindTemplate, KindRegistry, KindSecret}
+
 // Owned reports whether resources of a kind belong to their makers.
-func Owned(kind Kind) bool {
-	switch kind { //nolint:exhaustive // the others are the account's
-	case KindPod, KindCluster, KindEndpoint, KindVolume, KindTemplate, KindRegistry:
-		return true
-	}
-	return false
-}
+func Owned(kind Kind) bool { return slices.Contains(owned, kind) }
 
 // queries are the parameters that name a resource, in whatever operation has them;
 // records of billing have members of the same names.

@@ -5,6 +5,12 @@ var v2 = []Row{
 	{ID: "getSshKeys", Kind: KindAccount, Verb: VerbRead},
 	{ID: "updateSshKeys", Kind: KindAccount, Verb: VerbUpdate}, // replaces, whatever was there
 
+	{ID: "listSecrets", Kind: KindSecret, Verb: VerbRead, List: "secrets"},
+	{ID: "createSecret", Kind: KindSecret, Verb: VerbCreate},
+	{ID: "getSecret", Kind: KindSecret, Verb: VerbRead},
+	{ID: "updateSecret", Kind: KindSecret, Verb: VerbUpdate, Object: "getSecret"},
+	{ID: "deleteSecret", Kind: KindSecret, Verb: VerbDelete, Object: "getSecret"},
+
 	{ID: "listPods", Kind: KindPod, Verb: VerbRead, List: "pods", Pages: "pods"},
 	{ID: "createPod", Kind: KindPod, Verb: VerbCreate, Price: PricePod, Template: true},
 	{ID: "getPod", Kind: KindPod, Verb: VerbRead},
@@ -71,7 +77,7 @@ var v2 = []Row{
 // describes: of a collection, and of the paths below one thing of a kind that has owners.
 func Undescribed() []Row {
 	all := []Row{{ID: "unknownRead", Kind: KindUnknown, Verb: VerbRead, Price: PriceFree}}
-	for _, kind := range []Kind{KindPod, KindCluster, KindEndpoint, KindVolume, KindTemplate, KindRegistry} {
+	for _, kind := range owned {
 		all = append(all, Row{ID: "unknownRead." + string(kind), Kind: kind, Verb: VerbRead, Price: PriceFree})
 	}
 	return all

@@ -74,12 +74,14 @@ var callerShape = describe("",
 )
 
 var resourceShape = describe("",
-	derived("kind", "pod, cluster, endpoint, template, network_volume, registry, delegation, account, catalog, billing, job, gateway or unknown",
+	derived("kind", "pod, cluster, endpoint, template, network_volume, registry, secret, delegation, account, catalog, billing, job, gateway or unknown",
 		kind("string"), func(d *Document) any { return string(d.kind) }),
 	anything("current", "the object as it is; null for a create", func(d *Document) *any { return &d.in.Resource.Current }),
 	anything("after",
 		"the object as it would be: template merged for a create, change merged for an update; null where nothing stays",
 		func(d *Document) *any { return &d.in.Resource.After }),
+	derived("secrets", "placeholders for account secrets in resource.after: the name of the secret, \"\" where it cannot be read, and the pointer",
+		listOf(secretSchema()), func(d *Document) any { return d.secrets() }),
 	optional("template", "The template the body names; absent for none.", templateShape, func(d *Document) **Template { return &d.in.Resource.Template }),
 	optional("owner", "Who made the object, or makes it; absent where it is not known.", ownerShape, func(d *Document) **Owner { return &d.in.Resource.Owner }),
 )

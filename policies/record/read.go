@@ -47,6 +47,9 @@ func Read(doc map[string]any, masked []string) (*Recorded, error) {
 	if d.hidden(r.hidden) {
 		r.hide("/request/runs")
 	}
+	if len(r.hidden.touched([]string{"resource", "after"})) > 0 {
+		r.hide("/resource/secrets")
+	}
 	if r.err != nil {
 		return nil, r.err
 	}

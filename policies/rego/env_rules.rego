@@ -33,7 +33,8 @@
 #       default: []
 #     secrets:
 #       description: >-
-#         Account secrets the caller may refer to, by name. Absent: any.
+#         Names of the account secrets that the caller may refer to, create and
+#         change. Absent: any.
 #       type: array
 #       items: {type: string, minLength: 1}
 #     max:
@@ -124,23 +125,31 @@ known_pattern := concat("|", [
 	`[a-z][a-z0-9+.-]*://[^/\s:@]+:[^/\s:@]+@`,
 ])
 
-unassigned(params) := {{"message": message, "pointer": where} |
+unassigned(params) := {{"message": message, "pointer": secret.pointer} |
 	input.request.settles
 	secrets := params.secrets
 	assigned := {name | some name in secrets}
-	some text in texts
-	some name in secret_names(text)
-	not name in assigned
-	some where in places(text)
-	message := sprintf("the secret %s is not assigned to the caller", [name])
+	some secret in subjects
+	not secret.name in assigned
+	message := assignment(secret.name)
 }
+
+# subjects are the secrets that the call is about: those that its placeholders name, and the one that it
+# creates or changes. Of a placeholder that cannot be read, the name is empty.
+subjects contains secret if some secret in input.resource.secrets
+
+subjects contains {"name": input.resource.after.name, "pointer": "/name"} if input.resource.kind == "secret"
+
+assignment(name) := sprintf("the secret %s is not assigned to the caller", [name]) if name != ""
+
+assignment("") := "the text in braces may refer to a secret that is not assigned to the caller"
 
 # named: a reference in a name, to an assigned secret as well. Names are shown where
 # values are hidden.
 named := {{"message": "the name of a variable refers to a secret: its value alone may", "pointer": at(name)} |
 	input.request.settles
 	some name, _ in env
-	count(secret_names(name)) > 0
+	regex.match(`(?i)\{\{[^{}]*secret`, name)
 }
 
 # texts: every string of the state after the call. Bodies nest no deeper than a list of
@@ -176,22 +185,6 @@ path(names) := concat("", [step |
 	some name in names
 	step := concat("", ["/", pointer.escape(sprintf("%v", [name]))])
 ])
-
-# secret_names are the secrets a string refers to. A reference in braces that
-# speaks of a secret in another form counts as a secret of that name, so that
-# it is refused rather than passed.
-secret_names(text) := {name |
-	contains(text, "{{")
-	some i, part in split(text, "{{")
-	i > 0
-	inner := trim_space(split(part, "}}")[0])
-	regex.match(`(?i)secret`, inner)
-	name := secret_name(inner)
-}
-
-secret_name(inner) := regex.split(`^[A-Za-z0-9]+_SECRET_`, inner)[1] if regex.match(`^[A-Za-z0-9]+_SECRET_`, inner)
-
-secret_name(inner) := inner if not regex.match(`^[A-Za-z0-9]+_SECRET_`, inner)
 
 too_many(params) := {{"message": message, "pointer": "/env", "excess": number - limit} |
 	input.request.settles

@@ -14,7 +14,7 @@ test_allow_by_default if {
 	verdict({}, ["viewer"], "pod", "read") == 0
 	verdict({}, ["operator"], "pod", "delete") == 0
 	verdict({}, ["operator"], "endpoint", "logs") == 0
-	every kind in ["template", "network_volume", "registry"] {
+	every kind in ["template", "network_volume", "registry", "secret"] {
 		every verb in ["create", "update", "delete"] {
 			verdict({}, ["operator"], kind, verb) == 0
 		}

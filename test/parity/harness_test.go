@@ -2,6 +2,7 @@ package parity
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -93,8 +94,10 @@ type door struct {
 	addr     string
 	platform *platform.Instance
 	redis    *miniredis.Miniredis
-	gateway  *gateway.Gateway
-	logs     *world.Buffer
+	// store is the address of a Redis in place of redis, "" for none.
+	store   string
+	gateway *gateway.Gateway
+	logs    *world.Buffer
 	// upstream is where calls go: the platform's address unless a test says
 	// otherwise. text is the configuration.
 	upstream, text string
@@ -176,7 +179,7 @@ func newGateway(t *testing.T, d *door) *gateway.Gateway {
 	}
 	d.providers = world.Providers(t, cfg.Telemetry)
 	return world.Gateway(t, cfg, gateway.Deps{
-		Redis: world.Redis(t, d.redis.Addr()), Providers: d.providers, Now: d.clock.Now, Sleep: d.sleep, Logger: d.logs.Logger(),
+		Redis: world.Redis(t, cmp.Or(d.store, d.redis.Addr())), Providers: d.providers, Now: d.clock.Now, Sleep: d.sleep, Logger: d.logs.Logger(),
 	})
 }
 

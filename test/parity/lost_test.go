@@ -89,7 +89,7 @@ func (l *lossy) intercept(w http.ResponseWriter, r *http.Request, proxy http.Han
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case r.Method == http.MethodPost && strings.Count(r.URL.Path, "/") == 2 && l.lose != nil:
+	case r.Method == http.MethodPost && (strings.Count(r.URL.Path, "/") == 2 || r.URL.Path == "/v2/account/secrets") && l.lose != nil:
 		l.creates++
 		l.body, _ = io.ReadAll(r.Body)
 		l.pending, l.looks = r, 0
@@ -136,6 +136,7 @@ var makers = map[string]maker{
 
 	"v2 pod":      {"createPod", "/v2/pods", `{"name":"n","image":"img:1","gpu":{"id":"NVIDIA L4"}}`},
 	"v2 endpoint": {"createEndpoint", "/v2/serverless", `{"name":"n","image":"img:1","type":"QUEUE","scaling":{"type":"QUEUE_DELAY","queueDelay":4},"gpu":{"pools":["ADA_24"]},"workers":{"min":0,"max":1}}`},
+	"v2 secret":   {"createSecret", "/v2/account/secrets", `{"name":"n","value":"a value"}`},
 
 	"graphql pod":      {"createPod", "", `mutation { podFindAndDeployOnDemand(input: {name: "n", gpuTypeId: "NVIDIA L4", imageName: "img:1", cloudType: SECURE}) { id } }`},
 	"graphql endpoint": {"createEndpoint", "", `mutation { saveEndpoint(input: {name: "n", templateId: "TEMPLATE", gpuIds: "ADA_24"}) { id } }`},
@@ -160,7 +161,7 @@ func (d *door) made(t *testing.T, operation string) []string {
 	t.Helper()
 	path := map[string]string{
 		"createPod": "pods", "createEndpoint": "serverless", "createTemplate": "templates",
-		"createNetworkVolume": "network-volumes", "createRegistry": "registries",
+		"createNetworkVolume": "network-volumes", "createRegistry": "registries", "createSecret": "account/secrets",
 	}[operation]
 	var ids []string
 	for _, list := range d.asPlatform(t, "GET", "/v2/"+path, "") {

@@ -38,6 +38,8 @@ var bodies = map[string]string{
 	"createTemplate":      `{"name":"t","image":"img:1"}`,
 	"createNetworkVolume": `{"name":"v","size":10,"dataCenter":"EU-RO-1"}`,
 	"createRegistry":      `{"name":"r","username":"u","password":"p"}`,
+	"createSecret":        `{"name":"of_KEY","value":"a value"}`,
+	"updateSecret":        `{"value":"another"}`,
 	"updatePod":           `{"name":"b"}`,
 	"updateCluster":       `{"name":"b"}`,
 	"updateEndpoint":      `{"name":"b"}`,
@@ -51,6 +53,7 @@ var creates = map[operation.Kind]struct{ op, path string }{
 	operation.KindPod: {"createPod", "/v2/pods"}, operation.KindCluster: {"createCluster", "/v2/clusters"},
 	operation.KindEndpoint: {"createEndpoint", "/v2/serverless"}, operation.KindTemplate: {"createTemplate", "/v2/templates"},
 	operation.KindVolume: {"createNetworkVolume", "/v2/network-volumes"}, operation.KindRegistry: {"createRegistry", "/v2/registries"},
+	operation.KindSecret: {"createSecret", "/v2/account/secrets"},
 }
 
 // owned makes one resource of each kind with a key.
@@ -58,7 +61,7 @@ func owned(t *testing.T, d *door, key string) map[operation.Kind]string {
 	t.Helper()
 	ids := make(map[operation.Kind]string)
 	for kind, c := range creates {
-		a := d.ask(t, request("POST", c.path, key, bodies[c.op]))
+		a := d.ask(t, request("POST", c.path, key, strings.ReplaceAll(bodies[c.op], "KEY", strings.TrimPrefix(key, "key_"))))
 		if a.Status != 201 {
 			t.Fatalf("%s: %d %s, want 201", c.op, a.Status, a.Body)
 		}
@@ -323,7 +326,7 @@ func TestListsLeaveOutWhatIsForeign(t *testing.T) {
 		for path, kind := range map[string]operation.Kind{
 			"/v2/pods": operation.KindPod, "/v2/pods?includeClusterPods=true": operation.KindCluster, "/v2/clusters": operation.KindCluster,
 			"/v2/serverless": operation.KindEndpoint, "/v2/templates": operation.KindTemplate, "/v2/network-volumes": operation.KindVolume,
-			"/v2/registries": operation.KindRegistry, "/v2/billing/pods": operation.KindPod, "/v2/billing/network-volumes": operation.KindVolume,
+			"/v2/registries": operation.KindRegistry, "/v2/account/secrets": operation.KindSecret, "/v2/billing/pods": operation.KindPod, "/v2/billing/network-volumes": operation.KindVolume,
 			"/v2/billing/clusters": operation.KindCluster,
 		} {
 			a := d.ask(t, request("GET", path, "key_other", ""))

@@ -19,6 +19,7 @@ operations := {
 		"delete": "deleteNetworkVolume",
 	},
 	"registry": {"create": "createRegistry", "read": "getRegistry", "delete": "deleteRegistry"},
+	"secret": {"create": "createSecret", "read": "getSecret", "update": "updateSecret", "delete": "deleteSecret"},
 	"delegation": {"create": "createDelegation", "read": "listDelegations", "delete": "revokeDelegation"},
 	"account": {"read": "getSshKeys", "update": "updateSshKeys"},
 	"catalog": {"read": "listGpuTypes"},
@@ -43,7 +44,7 @@ call(kind, verb, id) := {
 		"verb": verb, "operation": id, "method": "", "path": "", "params": {}, "query": {}, "body": body(verb),
 		"runs": [], "unknown": {}, "labels": {}, "dialect": "v2",
 	},
-	"resource": {"kind": kind, "current": null, "after": null},
+	"resource": {"kind": kind, "current": null, "after": null, "secrets": []},
 	"caller": {"org": "acme", "team": "research", "key": "ann", "roles": ["operator"]},
 	"time": {"ns": 1795701600000000000, "rfc3339": "2026-11-26T14:00:00Z"},
 }

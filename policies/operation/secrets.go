@@ -1,0 +1,52 @@
+package operation
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// SecretReference is a placeholder for an account secret in the state of a resource.
+type SecretReference struct {
+	// Name is the name of the secret, "" if the placeholder has none that can be read.
+	Name string
+	// Pointer is the JSON Pointer (RFC 6901) of the text with the placeholder: a string, or the name of a member.
+	Pointer string
+}
+
+// The documented form of a placeholder is {{ <PLATFORM>_SECRET_<name> }}. The platform publishes no grammar (reference
+// platform-v2-growth, section 6), so every text in double braces that mentions a secret counts as a placeholder.
+var (
+	braces    = regexp.MustCompile(`(?s)\{[\s{]*\{((?:[^{}]|\{[^{]|\}[^}])*)`)
+	mention   = regexp.MustCompile(`(?i)secret`)
+	reference = regexp.MustCompile(`(?i)^\s*[a-z0-9]+_SECRET_([a-z_][a-z0-9_.\-/]*)\s*$`)
+)
+
+// SecretReferences returns the placeholders for secrets in a decoded JSON value: in its strings and in the names of its members,
+// ordered by pointer within each object.
+func SecretReferences(v any) []SecretReference { return appendReferences(nil, v, "") }
+
+func appendReferences(found []SecretReference, v any, at string) []SecretReference {
+	switch v := v.(type) {
+	case string:
+		for _, inner := range braces.FindAllStringSubmatch(v, -1) {
+			if name := reference.FindStringSubmatch(inner[1]); name != nil {
+				found = append(found, SecretReference{name[1], at})
+			} else if mention.MatchString(inner[1]) {
+				found = append(found, SecretReference{"", at})
+			}
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			place := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+			found = appendReferences(appendReferences(found, name, place), v[name], place)
+		}
+	case []any:
+		for i, item := range v {
+			found = appendReferences(found, item, at+"/"+strconv.Itoa(i))
+		}
+	}
+	return found
+}
