@@ -108,6 +108,9 @@ func (c *Client) Records(ctx context.Context, org string, kinds func(operation.K
 			continue
 		}
 		doc, date, err := c.list(ctx, org, op.Path, row.List)
+		if row.Optional && errors.Is(err, errAbsent) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

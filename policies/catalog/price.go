@@ -49,6 +49,8 @@ func (s *Snapshot) Price(id string, verb operation.Verb, after map[string]any) C
 		return unknown("no price rule for operation %q", id)
 	case rule == operation.PriceFree, verb == operation.VerbStop, verb == operation.VerbDelete:
 		return Cost{Known: true}
+	case rule == operation.PriceSandbox:
+		return unknown("no ceiling rate for sandboxes is configured")
 	case !verb.HasAfter():
 		return unknown("no price rule for operation %q with verb %q", id, verb)
 	case after == nil:

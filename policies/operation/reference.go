@@ -31,7 +31,7 @@ type Reference struct {
 // Owned reports whether resources of a kind belong to their makers.
 func Owned(kind Kind) bool {
 	switch kind { //nolint:exhaustive // the others are the account's
-	case KindPod, KindCluster, KindEndpoint, KindVolume, KindTemplate, KindRegistry:
+	case KindPod, KindCluster, KindEndpoint, KindVolume, KindTemplate, KindRegistry, KindSandbox:
 		return true
 	}
 	return false

@@ -49,6 +49,14 @@ var v2 = []Row{
 	{ID: "createDelegation", Kind: KindDelegation, Verb: VerbCreate},
 	{ID: "revokeDelegation", Kind: KindDelegation, Verb: VerbDelete}, // the API reads no single delegation
 
+	// Sandboxes are known from documentation pages only; see gateway/schema/sandboxes.json.
+	{ID: "listSandboxes", Kind: KindSandbox, Verb: VerbRead, List: "sandboxes", Optional: true},
+	{ID: "createSandbox", Kind: KindSandbox, Verb: VerbCreate, Price: PriceSandbox, Template: true},
+	{ID: "getSandbox", Kind: KindSandbox, Verb: VerbRead},
+	{ID: "deleteSandbox", Kind: KindSandbox, Verb: VerbDelete, Object: "getSandbox"},
+	{ID: "execSandbox", Kind: KindSandbox, Verb: VerbExec, Object: "getSandbox"},
+	{ID: "getSandboxLogs", Kind: KindSandbox, Verb: VerbLogs, Object: "getSandbox"},
+
 	{ID: "listGpuTypes", Kind: KindCatalog, Verb: VerbRead},
 	{ID: "getGpuType", Kind: KindCatalog, Verb: VerbRead},
 	{ID: "listCpuTypes", Kind: KindCatalog, Verb: VerbRead},
@@ -71,7 +79,7 @@ var v2 = []Row{
 // describes: of a collection, and of the paths below one thing of a kind that has owners.
 func Undescribed() []Row {
 	all := []Row{{ID: "unknownRead", Kind: KindUnknown, Verb: VerbRead, Price: PriceFree}}
-	for _, kind := range []Kind{KindPod, KindCluster, KindEndpoint, KindVolume, KindTemplate, KindRegistry} {
+	for _, kind := range []Kind{KindPod, KindCluster, KindEndpoint, KindVolume, KindTemplate, KindRegistry, KindSandbox} {
 		all = append(all, Row{ID: "unknownRead." + string(kind), Kind: kind, Verb: VerbRead, Price: PriceFree})
 	}
 	return all
