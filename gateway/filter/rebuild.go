@@ -59,6 +59,7 @@ func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 		return nil
 	}
 	out.Header["Content-Type"] = []string{"application/json"}
+	ex.Body.Doc = ex.label(row, ex.Body.Doc)
 	if name := ex.listed(); name != "" {
 		body, _ := ex.Body.Doc.(map[string]any)
 		ex.Body.Doc = body[name]

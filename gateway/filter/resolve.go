@@ -54,11 +54,11 @@ func (f *Judge) resolve(ctx context.Context, ex *Exchange) error {
 		}
 		in.Request.Query[name] = strings.Join(values, ",")
 	}
-	if ex.Body.HasDoc {
+	row, ok := operation.Of(op.ID)
+	if ex.Body.HasDoc && row.Verb != operation.VerbExec { // a command may hold secrets
 		in.Request.Body = op.FillDefaults(ex.Body.Doc)
 	}
 	ex.Judged.Input = in
-	row, ok := operation.Of(op.ID)
 	if !ok {
 		return problem.PolicyUnavailable.New("no policy can judge this operation").
 			Because(fmt.Errorf("operation %q is not classified", op.ID))

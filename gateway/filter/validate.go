@@ -32,6 +32,9 @@ func validate(ex *Exchange) error {
 		return violations(p, faults)
 	}
 	ex.Query = query
+	if err := reservedLabel(ex); err != nil {
+		return err
+	}
 	if !ex.Body.HasDoc {
 		return nil
 	}

@@ -96,6 +96,14 @@ func bodyRules(operation string) []bodyRule {
 		return append(container, bodyRule{"bound", checkPodBounds})
 	case "updateSshKeys":
 		return []bodyRule{{"duplicateKey", checkSSHKeys}}
+	case "createSandbox":
+		return []bodyRule{
+			{"environmentName", checkEnvironment},
+			{"identifier", checkIdentifiers},
+			{"oneImage", checkOneImage},
+			{"egress", checkEgress},
+			{"bound", checkSandboxBounds},
+		}
 	case "createNetworkVolume":
 		return []bodyRule{{"identifier", checkIdentifiers}}
 	}

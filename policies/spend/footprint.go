@@ -62,6 +62,9 @@ func Print(kind operation.Kind, resource map[string]any) string {
 	case operation.KindTemplate:
 		image, _ := resource["image"].(string)
 		return image
+	case operation.KindSandbox:
+		image, _ := resource["imageName"].(string)
+		return image
 	}
 	return ""
 }
@@ -72,6 +75,8 @@ type Found struct {
 	ID    string
 	Name  string
 	Print string
+	// Call is the call that made it, as its label says; "" if it has none. See [operation.Labelled].
+	Call string
 	// GPU and DataCenter are those of [Machine].
 	GPU, DataCenter string
 	Amounts         Amounts
@@ -138,9 +143,12 @@ func (f *Found) about() About {
 	return a
 }
 
-// MadeBy reports whether a resource can be the result of a create with an unknown outcome: it matches
-// the request, and is no older than the call.
-func (f *Found) MadeBy(kind string, about About, age time.Duration) bool {
+// MadeBy reports whether a resource can be the result of a create with an unknown outcome: its label names the call or, if resources of
+// its kind have no labels, it matches the request and is no older than the call.
+func (f *Found) MadeBy(call, kind string, about About, age time.Duration) bool {
+	if operation.Labelled(f.Kind) {
+		return kind == string(f.Kind) && f.Call == call
+	}
 	return kind == string(f.Kind) && (about.Name == "" || about.Name == f.Name) &&
 		(about.Print == "" || strings.EqualFold(about.Print, f.Print)) && f.Age <= (age+clockSlack).Milliseconds()
 }

@@ -59,7 +59,7 @@ func (p *pass) holds(ctx context.Context, unknown []*Found) ([]*Found, error) {
 		case h.Resource == "":
 			at := -1
 			for j, f := range unknown {
-				if f.MadeBy(h.Kind, h.About, p.state.Now.Sub(h.At)) && p.claim(ctx, f, h) {
+				if f.MadeBy(h.ID, h.Kind, h.About, p.state.Now.Sub(h.At)) && p.claim(ctx, f, h) {
 					at = j
 					break
 				}
