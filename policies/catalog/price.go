@@ -49,8 +49,6 @@ func (s *Snapshot) Price(id string, verb operation.Verb, after map[string]any) C
 		return unknown("no price rule for operation %q", id)
 	case rule == operation.PriceFree, verb == operation.VerbStop, verb == operation.VerbDelete:
 		return Cost{Known: true}
-	case rule == operation.PriceSandbox:
-		return unknown("no ceiling rate for sandboxes is configured")
 	case !verb.HasAfter():
 		return unknown("no price rule for operation %q with verb %q", id, verb)
 	case after == nil:
@@ -69,6 +67,8 @@ func (s *Snapshot) Price(id string, verb operation.Verb, after map[string]any) C
 		c = s.withDisks(s.cluster(after), after, machines(after["compute"], podCount))
 	case operation.PriceVolume:
 		c = s.volume(after)
+	case operation.PriceSandbox:
+		c = s.sandbox(after)
 	}
 	c.AsOf = s.Fetched()
 	return c
