@@ -254,8 +254,7 @@ func onceStages(*compiled) stages {
 func (p *parts) policyStages(c *compiled) stages {
 	return stages{"Call.Judge": &filter.Judge{
 		Policies: c.engine, Reads: filter.ReadsOf(p.api), Template: p.api.Operation("getTemplate"), Templates: p.api.Operation("listTemplates"),
-		Secrets: p.api.Operation("listSecrets"),
-		Reader: c.reader, Recorder: p.recorder,
+		Secrets: p.api.Operation("listSecrets"), Reader: c.reader, Recorder: p.recorder,
 	}}
 }
 

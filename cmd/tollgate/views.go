@@ -177,11 +177,11 @@ func ledgerPage(l *money.Ledger, _ asked) page {
 	if l.Loss != nil {
 		p.said = append(p.said, lossText(l.Loss), "")
 	}
-	scopes := sheet{{"scope", "usd/h", "reserved", "runs", "today", "month", "gpus", "pods", "workers", "gb", "budget"}}
+	scopes := sheet{{"scope", "usd/h", "reserved", "runs", "today", "month", "gpus", "pods", "workers", "gb", "sandboxes", "budget"}}
 	budgets := budgetSheet()
 	for _, b := range l.Scopes {
 		a, r := b.Committed, b.Reserved
-		scopes.add(b.Scope, a.PerHour, r.PerHour, r.Runs, b.Day, b.Month, a.GPUs+r.GPUs, a.Pods+r.Pods, a.Workers+r.Workers, a.VolumeGB+r.VolumeGB, cmp.Or(pairs(b.Limits, " "), "none"))
+		scopes.add(b.Scope, a.PerHour, r.PerHour, r.Runs, b.Day, b.Month, a.GPUs+r.GPUs, a.Pods+r.Pods, a.Workers+r.Workers, a.VolumeGB+r.VolumeGB, a.Sandboxes+r.Sandboxes, cmp.Or(pairs(b.Limits, " "), "none"))
 		budgets.addBudgets(b.Scope, b.Budgets)
 		for _, budget := range b.Budgets {
 			if budget.Over != "" {
@@ -234,11 +234,11 @@ func owner(team, key string) string {
 }
 
 func holdsPage(l *struct{ Holds []money.Hold }, _ asked) page {
-	s := sheet{{"hold", "age", "state", "until", "operation", "name", "resource", "owner", "usd/h", "runs", "gpus", "pods", "workers", "gb", "gateway", "decision"}}
+	s := sheet{{"hold", "age", "state", "until", "operation", "name", "resource", "owner", "usd/h", "runs", "gpus", "pods", "workers", "gb", "sandboxes", "gateway", "decision"}}
 	for _, h := range l.Holds {
 		a := h.Reserves
 		s.add(h.ID, age(h.Age), h.State, moment(h.Until), h.Operation, h.Name, h.Resource, owner(h.Team, h.Key),
-			a.PerHour, a.Runs, a.GPUs, a.Pods, a.Workers, a.VolumeGB, h.Gateway, h.Decision)
+			a.PerHour, a.Runs, a.GPUs, a.Pods, a.Workers, a.VolumeGB, a.Sandboxes, h.Gateway, h.Decision)
 	}
 	return page{sheets: []sheet{s}}
 }

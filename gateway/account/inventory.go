@@ -63,6 +63,7 @@ func (c *Client) measure(ctx context.Context, org string, plan *spend.Plan, it *
 		}
 	}
 	it.Amounts, it.Priced = plan.Footprint(it.Kind, it.Record, workers, prices)
+	it.Draw()
 	it.Implausible = catalog.Implausible(it.Kind, it.Record)
 	if listed := prices.Listed(); listed != prices {
 		a, _ := plan.Footprint(it.Kind, it.Record, workers, listed)
@@ -108,8 +109,8 @@ func (c *Client) Records(ctx context.Context, org string, kinds func(operation.K
 			continue
 		}
 		doc, date, err := c.list(ctx, org, op.Path, row.List)
-		if row.Kind == operation.KindSecret && (errors.Is(err, errAbsent) || errors.Is(err, errDenied)) {
-			continue // an older platform has no secrets, and a platform key may not be permitted to list them
+		if row.Optional && (errors.Is(err, errAbsent) || errors.Is(err, errDenied)) {
+			continue // an older platform has no such resources, and a platform key may not be permitted to list them
 		}
 		if err != nil {
 			return nil, err
@@ -128,8 +129,8 @@ func (c *Client) Records(ctx context.Context, org string, kinds func(operation.K
 			for _, volume := range volumes(record) {
 				mounted[volume] = true
 			}
-			if record["cluster"] != nil {
-				continue // a part of its cluster
+			if record["cluster"] != nil || catalog.Ended(row.Kind, record) {
+				continue // a part of its cluster, or over
 			}
 			all = append(all, listed(row.Kind, record, date))
 		}
@@ -142,12 +143,16 @@ func (c *Client) Records(ctx context.Context, org string, kinds func(operation.K
 
 // listed reads the platform's record of a resource, as it was answered at a time.
 func listed(kind operation.Kind, record map[string]any, date time.Time) Listed {
-	f := spend.Found{Kind: kind, Print: spend.Print(kind, record), Age: since(record, "createdAt", date), Stoppable: stoppable(record)}
+	f := spend.Found{Kind: kind, Call: operation.Label(record, operation.CallLabel), Print: spend.Print(kind, record), Age: since(record, "createdAt", date), Stoppable: stoppable(record)}
 	f.ID, _ = record["id"].(string)
 	f.Name, _ = record["name"].(string)
 	f.GPU, f.DataCenter = spend.Machine(kind, record)
-	if kind == operation.KindPod {
+	switch kind { //nolint:exhaustive // the others do not say more
+	case operation.KindPod:
 		f.Use = podUse(record, date)
+	case operation.KindSandbox:
+		f.Use.Quiet, f.Stoppable = since(record, "lastActivityAt", date) > time.Minute.Milliseconds(), true
+		f.Clocks(record, date)
 	}
 	return Listed{f, record}
 }
@@ -170,9 +175,9 @@ func (c *Client) StopPod(ctx context.Context, org, id string, prices *catalog.Sn
 	return amounts, nil
 }
 
-// DeletePod deletes a pod. A pod that is gone already is no error.
-func (c *Client) DeletePod(ctx context.Context, org, id string) error {
-	_, _, err := c.read(ctx, upstream.Request{Org: org, Method: http.MethodDelete, Target: "/v2/pods/" + url.PathEscape(id)})
+// Delete deletes a resource. It is no error if the resource is gone already.
+func (c *Client) Delete(ctx context.Context, org string, kind operation.Kind, id string) error {
+	_, _, err := c.read(ctx, upstream.Request{Org: org, Method: http.MethodDelete, Target: at(c.Gets[kind].Path, id)})
 	if errors.Is(err, errAbsent) {
 		return nil
 	}
@@ -183,9 +188,8 @@ func (c *Client) DeletePod(ctx context.Context, org, id string) error {
 // answered, in milliseconds; -1 if it does not say. A Date has whole seconds, so it can
 // be before a time of the same second.
 func since(record map[string]any, member string, answered time.Time) int64 {
-	text, _ := record[member].(string)
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil || answered.IsZero() {
+	at := catalog.Instant(record, member)
+	if at.IsZero() || answered.IsZero() {
 		return -1
 	}
 	return max(0, answered.Sub(at).Milliseconds())

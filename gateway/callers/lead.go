@@ -95,6 +95,7 @@ func (l *lead) bound(k settings.Key) (settings.Key, error) {
 		{"budget.pods", &k.Budget.Pods, l.key.Budget.Pods, l.team.Budget.Pods},
 		{"budget.workers", &k.Budget.Workers, l.key.Budget.Workers, l.team.Budget.Workers},
 		{"budget.volume_gb", &k.Budget.VolumeGB, l.key.Budget.VolumeGB, l.team.Budget.VolumeGB},
+		{"budget.sandboxes", &k.Budget.Sandboxes, l.key.Budget.Sandboxes, l.team.Budget.Sandboxes},
 	} {
 		errs = append(errs, atMost(w.name, w.of, w.own, w.team))
 	}

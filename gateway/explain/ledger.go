@@ -88,6 +88,9 @@ func (l *ledger) NoteJob(ctx context.Context, org string, j spend.Job, o spend.O
 	return nil
 }
 
+// Observe implements filter.Ledger. A dry run does not change the ledger by reading.
+func (*ledger) Observe(context.Context, string, *spend.Found) error { return nil }
+
 // Balances implements filter.Ledger.
 func (l *ledger) Balances(ctx context.Context, org string, o spend.Owner) ([]spend.Balance, error) {
 	if c := l.of(ctx, org); c != nil {

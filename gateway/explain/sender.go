@@ -88,6 +88,8 @@ func (s *sender) pretend(ctx context.Context, ex *filter.Exchange) error {
 	var left any // what later reads find
 	switch verb {
 	case operation.VerbDelete:
+	case operation.VerbExec:
+		left = map[string]any{"output": "", "error": nil}
 	case operation.VerbStop:
 		left = stopped(current, ex.Params["id"])
 	default:

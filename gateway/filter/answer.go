@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 
@@ -76,7 +77,7 @@ func (r *Reservation) WriteHeaders(h http.Header) {
 		return
 	}
 	if !r.Free {
-		h.Set(HeaderCost, catalog.Money(r.Takes[spend.Burn]+r.Takes[spend.Cost]).String())
+		h.Set(HeaderCost, catalog.Money(cmp.Or(r.Takes[spend.Burn], r.Takes[spend.Cost])).String())
 	}
 	c := r.Quote.Tightest
 	if c == nil {

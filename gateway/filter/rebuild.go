@@ -39,7 +39,8 @@ func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 	row, _ := operation.Of(op.ID)
 	// The gateway remembers a new resource by its record, in either door.
 	out.Whole = out.Whole || row.Kind != operation.KindCluster && row.Price != operation.PriceFree && (row.Verb == operation.VerbCreate || row.Verb == operation.VerbUpdate)
-	out.Whole = out.Whole || row.Resources() != "" // all pages are joined before the first byte leaves
+	out.Whole = out.Whole || row.Kind == operation.KindSandbox && row.Verb == operation.VerbRead // it states the rate, and the end
+	out.Whole = out.Whole || row.Resources() != ""                                               // all pages are joined before the first byte leaves
 	out.Stream = op.Streams && (!op.HasBody || asksToStream(ex.Body.Doc))
 	out.Header = http.Header{
 		"Accept":          {"application/json, application/problem+json"},
@@ -58,6 +59,7 @@ func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 		return nil
 	}
 	out.Header["Content-Type"] = []string{"application/json"}
+	ex.Body.Doc = ex.label(row, ex.Body.Doc)
 	if name := ex.listed(); name != "" {
 		body, _ := ex.Body.Doc.(map[string]any)
 		ex.Body.Doc = body[name]

@@ -54,11 +54,11 @@ func (f *Judge) resolve(ctx context.Context, ex *Exchange) error {
 		}
 		in.Request.Query[name] = strings.Join(values, ",")
 	}
-	if ex.Body.HasDoc {
+	row, ok := operation.Of(op.ID)
+	if ex.Body.HasDoc && row.Verb != operation.VerbExec { // a command may hold secrets
 		in.Request.Body = named(ex, op.FillDefaults(ex.Body.Doc))
 	}
 	ex.Judged.Input = in
-	row, ok := operation.Of(op.ID)
 	if !ok {
 		return problem.PolicyUnavailable.New("no policy can judge this operation").
 			Because(fmt.Errorf("operation %q is not classified", op.ID))
@@ -156,10 +156,21 @@ func (f *Judge) price(ctx context.Context, ex *Exchange, verb operation.Verb) er
 	after, _ := in.Resource.After.(map[string]any)
 	in.Cost = snap.Price(ex.Operation.ID, verb, after)
 	ex.Judged.Unpriced = err
+	if row, _ := operation.Of(ex.Operation.ID); row.Price == operation.PriceSandbox && !in.Cost.Known {
+		return refuseUnpriced(in.Cost.Reason, err)
+	}
 	if in.Cost.Known {
 		ex.Event.Priced, ex.Event.Hourly = true, float64(in.Cost.Hourly)/1e6
 	}
 	return nil
+}
+
+// refuseUnpriced refuses a create whose price is unknown, whether or not a budget or a policy asks for it.
+func refuseUnpriced(reason string, err error) error {
+	if err != nil {
+		return problem.PriceUnavailable.New("the platform's price list cannot be read at the moment").With("Retry-After", "5").Because(err)
+	}
+	return problem.PriceUnknown.New("the price of this call is unknown: " + reason)
 }
 
 // Prices returns the price list of the caller's organisation, which may have to be

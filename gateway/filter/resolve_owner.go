@@ -73,6 +73,7 @@ func spentBy(balances []spend.Balance, plan *spend.Plan) policies.Spend {
 			BurnLimit: limit(budget.PerHour), DayLimit: limit(budget.PerDay), MonthLimit: limit(budget.PerMonth),
 			WeekLimit: limit(budget.PerWeek), QuarterLimit: limit(budget.PerQuarter), TotalLimit: limit(budget.Total),
 			GPUs: sum(spend.GPUs), Pods: sum(spend.Pods), Workers: sum(spend.Workers), VolumeGB: sum(spend.VolumeGB),
+			Sandboxes: sum(spend.Sandboxes),
 		}
 	}
 	return s

@@ -114,9 +114,12 @@ func (f *Judge) current(ctx context.Context, ex *Exchange, before *policies.Inpu
 // template reads the template a body names, the account's own or a public one.
 func (f *Judge) template(ctx context.Context, ex *Exchange, id string) error {
 	if !f.Template.ValidPathParam("id", id) {
-		return problem.NotFound.New("no template has this id")
+		return noTemplate(ex)
 	}
 	doc, refusal, err := f.Reader.Recall(ctx, ex, f.Template, map[string]string{"id": id})
+	if refusal != nil && refusal.Status == http.StatusNotFound && ex.Operation.ID == createSandbox {
+		return noTemplate(ex)
+	}
 	if err != nil || refusal != nil {
 		ex.Answer = refusal
 		return err
@@ -137,6 +140,20 @@ func (f *Judge) template(ctx context.Context, ex *Exchange, id string) error {
 	}
 	ex.Judged.Input.Resource.Template = t
 	return nil
+}
+
+// createSandbox is the one create that the platform refuses with 422 if the template does not exist.
+const createSandbox = "createSandbox"
+
+// noTemplate is the refusal of a body that names a template which does not exist, as the platform has it.
+func noTemplate(ex *Exchange) error {
+	const text = "no template has this id"
+	if ex.Operation.ID != createSandbox {
+		return problem.NotFound.New(text)
+	}
+	p := problem.Invalid.New(text)
+	p.Errors = []string{"$.templateId: " + text}
+	return p
 }
 
 // faultProblem is the platform's refusal of a change that cannot be merged.

@@ -40,7 +40,10 @@ func seal(ex *Exchange) error {
 	}
 	row, _ := operation.Of(ex.Operation.ID)
 	sealed := body
-	if t != nil {
+	switch {
+	case t != nil && row.Kind == operation.KindSandbox:
+		sealed = pinnedSandbox(body, after)
+	case t != nil:
 		record, _ := t.Record.(map[string]any)
 		sealed = pinnedBody(body, record, after, row.Verb)
 	}
@@ -113,6 +116,18 @@ func pinnedBody(body, template, after map[string]any, verb operation.Verb) map[s
 		out["mounts"] = after["mounts"]
 	}
 	pinCUDA(out, after)
+	return out
+}
+
+// pinnedSandbox is the body of a new sandbox with the template's image and environment in place of its id.
+func pinnedSandbox(body, after map[string]any) map[string]any {
+	out := maps.Clone(body)
+	delete(out, "templateId")
+	for _, name := range []string{"imageName", "env"} {
+		if v := after[name]; v != nil {
+			out[name] = v
+		}
+	}
 	return out
 }
 

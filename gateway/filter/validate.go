@@ -11,8 +11,8 @@ import (
 
 // validate holds a v2 call against the operation's description: ids, query,
 // the body's schema, then the rules across members that a schema cannot say. It
-// refuses with 422 for the schema, and with 400 for a job without input and everything
-// else, one located message per violation. It drops documented defaults that the operation
+// refuses with 422 for the schema, and with 400 for a job without input, for unknown members where the platform
+// does so, and for everything else, one located message per violation. It drops documented defaults that the operation
 // would refuse, and replaces Query by the parameters that the operation knows, and Doc by
 // its canonical form.
 func validate(ex *Exchange) error {
@@ -26,12 +26,15 @@ func validate(ex *Exchange) error {
 	query, faults := op.CanonicalQuery(ex.Query)
 	if len(faults) > 0 {
 		p := problem.BadRequest.New("the query does not fit the operation")
-		if slices.ContainsFunc(faults, func(v schema.Violation) bool { return v.Status == problem.Invalid.Status() }) {
+		if slices.ContainsFunc(faults, isInvalid) {
 			p = problem.Invalid.New("Request validation failed.")
 		}
 		return violations(p, faults)
 	}
 	ex.Query = query
+	if err := reservedLabel(ex); err != nil {
+		return err
+	}
 	if !ex.Body.HasDoc {
 		return nil
 	}
@@ -39,6 +42,8 @@ func validate(ex *Exchange) error {
 	switch {
 	case len(invalid) > 0 && ex.lacksInput():
 		return violations(problem.RuleBroken.New("a job requires the member input"), invalid)
+	case len(invalid) > 0 && !slices.ContainsFunc(invalid, isInvalid):
+		return violations(problem.RuleBroken.New("the body has members that this operation does not take"), invalid)
 	case len(invalid) > 0:
 		return violations(problem.Invalid.New("Request validation failed."), invalid)
 	case len(broken) > 0:
@@ -50,6 +55,9 @@ func validate(ex *Exchange) error {
 	ex.Body.Doc = schema.CanonicalBody(ex.Body.Doc)
 	return nil
 }
+
+// isInvalid reports whether a violation calls for a 422.
+func isInvalid(v schema.Violation) bool { return v.Status == problem.Invalid.Status() }
 
 // lacksInput reports whether the body is a job without input, to which the platform responds with 400.
 func (ex *Exchange) lacksInput() bool {

@@ -53,11 +53,13 @@ type Loss struct {
 // Amounts are the amounts in use: USD per hour, counts, and USD of runs.
 type Amounts struct {
 	PerHour  string `json:"perHour"`
-	Runs     string `json:"runs"`
+	Runs     string `json:"runs"` // and the remaining cost of sandboxes
 	GPUs     int64  `json:"gpus"`
 	Pods     int64  `json:"pods"`
 	Workers  int64  `json:"workers"`
 	VolumeGB int64  `json:"volumeGb"`
+	// Sandboxes are those that have not ended.
+	Sandboxes int64 `json:"sandboxes"`
 }
 
 // Balance is the account of one scope. Day and Month are USD.

@@ -94,7 +94,11 @@ func (e *events) didStop(c *spend.Cause, r *spend.Record) {
 	} else {
 		why = fmt.Sprintf("it is idle (%s) since %s", c.Idle.Reason, c.Idle.Since.UTC().Format(time.RFC3339))
 	}
-	e.Did(c.Org, r.Owner, "podAction", r.ID, fmt.Sprintf("stopped pod %s (%s) of %s: %s", r.ID, r.About.Name, r.Owner.Scopes()[0], why))
+	op, what := "podAction", "stopped"
+	if c.Deleted {
+		op, what = deleteOf(operation.Kind(r.Kind)), "terminated"
+	}
+	e.Did(c.Org, r.Owner, op, r.ID, fmt.Sprintf("%s %s %s (%s) of %s: %s", what, r.Kind, r.ID, r.About.Name, r.Owner.Scopes()[0], why))
 }
 
 // didReach keeps that a pod was stopped or terminated at its deadline.

@@ -194,6 +194,8 @@ func serviceOf(kind string) service {
 		return service{"AI and Machine Learning", "Other (AI and Machine Learning)", "Runs"}
 	case "adjustment":
 		return service{"Other", "Other (Other)", "Adjustments"}
+	case "sandbox":
+		return service{"Compute", "Containers", "Sandboxes"}
 	case "cluster":
 		return service{"Compute", "Containers", "Clusters"}
 	}

@@ -137,6 +137,6 @@ func (m *Money) adopt(ctx context.Context, _ row.Scope, p adopting) (*Adopted, e
 
 func amounts(a spend.Amounts) Amounts {
 	return Amounts{
-		PerHour: catalog.Money(a[spend.Burn]).String(), Runs: catalog.Money(a[spend.Cost]).String(), GPUs: a[spend.GPUs], Pods: a[spend.Pods], Workers: a[spend.Workers], VolumeGB: a[spend.VolumeGB],
+		PerHour: catalog.Money(a[spend.Burn]).String(), Runs: catalog.Money(a[spend.Cost]).String(), GPUs: a[spend.GPUs], Pods: a[spend.Pods], Workers: a[spend.Workers], VolumeGB: a[spend.VolumeGB], Sandboxes: a[spend.Sandboxes],
 	}
 }

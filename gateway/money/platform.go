@@ -53,25 +53,33 @@ func (p platform) StopPod(ctx context.Context, org, id string) (amounts spend.Am
 	if err != nil {
 		prices = nil
 	}
-	err = p.audited(org, id, "podAction", operation.VerbStop, func() (err error) {
+	err = p.audited(org, operation.KindPod, id, "podAction", operation.VerbStop, func() (err error) {
 		amounts, err = p.Account().StopPod(ctx, org, id, prices)
 		return err
 	})
 	return amounts, err
 }
 
-// DeletePod implements spend.Platform.
-func (p platform) DeletePod(ctx context.Context, org, id string) error {
-	return p.audited(org, id, "deletePod", operation.VerbDelete, func() error { return p.Account().DeletePod(ctx, org, id) })
+// Delete implements spend.Platform.
+func (p platform) Delete(ctx context.Context, org string, kind operation.Kind, id string) error {
+	return p.audited(org, kind, id, deleteOf(kind), operation.VerbDelete, func() error { return p.Account().Delete(ctx, org, kind, id) })
 }
 
-// audited makes a call about a pod by the gateway itself, which is in the audit log like those of callers.
-func (p platform) audited(org, id, op string, verb operation.Verb, call func() error) error {
+// deleteOf returns the operation that deletes a pod or a sandbox.
+func deleteOf(kind operation.Kind) string {
+	if kind == operation.KindSandbox {
+		return "deleteSandbox"
+	}
+	return "deletePod"
+}
+
+// audited makes a call about a resource by the gateway itself, which is in the audit log like those of callers.
+func (p platform) audited(org string, kind operation.Kind, id, op string, verb operation.Verb, call func() error) error {
 	if p.Audit == nil {
 		return call()
 	}
 	seq, err := p.Audit.Intent(audit.Record{
-		Org: org, Who: "gateway", Operation: op, Kind: string(operation.KindPod), Verb: string(verb), Resource: id, Lowers: true,
+		Org: org, Who: "gateway", Operation: op, Kind: string(kind), Verb: string(verb), Resource: id, Lowers: true,
 	})
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ func (f *Deduplicator) find(ctx context.Context, ex *filter.Exchange, w *intent.
 	}
 	for _, it := range items {
 		if slices.Contains(i.Known, it.ID) || dated(row.Kind) && it.Age < 0 ||
-			!it.MadeBy(string(row.Kind), spend.About{Name: i.Name, Print: i.Shape}, age) {
+			!it.MadeBy(i.ID, string(row.Kind), spend.About{Name: i.Name, Print: i.Shape}, age) {
 			continue
 		}
 		mine, err := f.Desk.Claim(ctx, w, i, claimOf(row.Kind, it.ID))
@@ -102,7 +102,11 @@ func (f *Deduplicator) known(ctx context.Context, ex *filter.Exchange, kind oper
 
 // dated reports whether resources of a kind say when they were made.
 func dated(kind operation.Kind) bool {
-	return kind == operation.KindPod || kind == operation.KindCluster || kind == operation.KindEndpoint || kind == operation.KindSecret
+	switch kind { //nolint:exhaustive // the others are not dated
+	case operation.KindPod, operation.KindCluster, operation.KindEndpoint, operation.KindSecret, operation.KindSandbox:
+		return true
+	}
+	return false
 }
 
 // claimOf names a resource for claims.

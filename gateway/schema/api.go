@@ -62,6 +62,9 @@ type Parameter struct {
 	Type string
 	// List tells that the value is a list of elements separated by commas.
 	List bool
+	// Repeats tells that the parameter may be sent more than once, each time with one
+	// element of a list.
+	Repeats bool
 	// Default is the documented default as it stands in a query, "" for none.
 	Default string
 
@@ -70,7 +73,13 @@ type Parameter struct {
 
 // Load reads the embedded description. An error means that the binary was built
 // from a broken one.
-func Load() (*API, error) { return load(openAPI) }
+func Load() (*API, error) {
+	text, err := join(openAPI, sandboxes)
+	if err != nil {
+		return nil, fmt.Errorf("join the API descriptions: %w", err)
+	}
+	return load(text)
+}
 
 // LoadRun is Load for the run interface, which has a description of its own.
 func LoadRun() (*API, error) { return load(runInterface) }
@@ -228,10 +237,10 @@ func (b *builder) parameter(name string, p openAPIParameter) (placed, error) {
 		out.Default = fmt.Sprint(p.Schema.Default)
 	}
 	if out.Type == "array" {
-		if p.Explode == nil || *p.Explode {
-			return placed{}, errors.New("a list must say explode: false")
+		if p.Explode == nil {
+			return placed{}, errors.New("a list must say explode: false or true")
 		}
-		out.List, out.Type = true, b.typeOf(*p.Schema.Items)
+		out.List, out.Repeats, out.Type = !*p.Explode, *p.Explode, b.typeOf(*p.Schema.Items)
 	}
 	return out, nil
 }

@@ -7,6 +7,11 @@ import _ "embed"
 //go:embed openapi.json
 var openAPI []byte
 
+// sandboxes describes what the platform's own description lacks; see doc.go.
+//
+//go:embed sandboxes.json
+var sandboxes []byte
+
 // runInterface describes the run interface; see doc.go.
 //
 //go:embed run.json

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -43,7 +45,11 @@ func (d *document) leaf(err *jsonschema.ValidationError, doc any) []finding {
 		return found(keyword, dependents(value, schema[keyword])...)
 	case "additionalProperties":
 		known, _ := schema["properties"].(map[string]any)
-		return found(keyword, additional(value, known)...)
+		unknown := found(keyword, additional(value, known)...)
+		for i := range unknown {
+			unknown[i].Status = unknownStatus(schema)
+		}
+		return unknown
 	case "unevaluatedProperties":
 		name, declared := tokens[len(tokens)-1], d.marks().declared[parent]
 		if declared[name] {
@@ -55,6 +61,15 @@ func (d *document) leaf(err *jsonschema.ValidationError, doc any) []finding {
 		return found("additionalProperties", notAllowed(name, slices.Sorted(maps.Keys(declared))))
 	}
 	return found(keyword, message(keyword, schema, value))
+}
+
+// unknownStatus returns the status for a member that an object of the schema may not have: that of x-unknown-status, 422 without it.
+func unknownStatus(schema map[string]any) int {
+	n, _ := schema["x-unknown-status"].(json.Number)
+	if status, err := strconv.Atoi(n.String()); err == nil {
+		return status
+	}
+	return http.StatusUnprocessableEntity
 }
 
 // message describes the values that satisfy a keyword of schema.

@@ -41,7 +41,7 @@ func TestLoadRefusesBrokenDescriptions(t *testing.T) {
 		{"remote schema", `"#/components/schemas/Thing"`, `"https://example.test/thing.json"`, "example.test"},
 		{"a body of anything", `"Thing": {"type": "object"`, `"Thing": {"type": ["object", "array"]`, "something else than an object"},
 		{"unknown parameter", `parameters/Page"`, `parameters/Size"`, "unknown parameter"},
-		{"exploded list", `"schema": {"type": "integer"}`, `"schema": {"type": "array", "items": {"type": "string"}}`, "explode"},
+		{"a list in no form", `"schema": {"type": "integer"}`, `"schema": {"type": "array", "items": {"type": "string"}}`, "explode"},
 		{"no operationId", `"operationId": "createThing"`, `"operationId": ""`, "needs an operationId"},
 		{"no tag", `["Things"]`, `[]`, "one tag"},
 		{"the same operation twice", `"paths": {`, `"paths": {"/v2/other": {"get": {"operationId": "createThing", "tags": ["Things"]}},`, "two operations"},

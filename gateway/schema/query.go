@@ -29,6 +29,9 @@ func (op *Operation) CanonicalQuery(query url.Values) (url.Values, []Violation) 
 	for _, p := range op.Query {
 		values := query[p.Name]
 		switch {
+		case p.Repeats && len(values) > 0:
+			vs = append(vs, op.checkElements(&p, values)...)
+			out[p.Name] = values
 		case len(values) > 1:
 			vs = append(vs, inQuery(http.StatusBadRequest, "repeated", "must not be sent more than once", p.Name))
 		case len(values) == 1:
@@ -57,14 +60,22 @@ func (op *Operation) CanonicalQuery(query url.Values) (url.Values, []Violation) 
 
 // checkParameter holds one value against the parameter's schema.
 func (op *Operation) checkParameter(p *Parameter, value string) []Violation {
-	doc := typed(p.Type, value)
 	if p.List {
-		var items []any
-		for item := range strings.SplitSeq(value, ",") {
-			items = append(items, typed(p.Type, item))
-		}
-		doc = items
+		return op.checkElements(p, strings.Split(value, ","))
 	}
+	return op.checkValue(p, typed(p.Type, value))
+}
+
+// checkElements holds the elements of a list against the parameter's schema.
+func (op *Operation) checkElements(p *Parameter, elements []string) []Violation {
+	items := make([]any, len(elements))
+	for i, item := range elements {
+		items[i] = typed(p.Type, item)
+	}
+	return op.checkValue(p, items)
+}
+
+func (op *Operation) checkValue(p *Parameter, doc any) []Violation {
 	vs := p.judge.validate(doc)
 	for i, v := range vs {
 		vs[i].Pointer = ""

@@ -98,6 +98,14 @@ func bodyRules(operation string) []bodyRule {
 		return []bodyRule{{"duplicateKey", checkSSHKeys}}
 	case "createSecret", "updateSecret":
 		return []bodyRule{{"size", checkSecretSize}}
+	case "createSandbox":
+		return []bodyRule{
+			{"environmentName", checkEnvironment},
+			{"identifier", checkIdentifiers},
+			{"oneImage", checkOneImage},
+			{"egress", checkEgress},
+			{"bound", checkSandboxBounds},
+		}
 	case "createNetworkVolume":
 		return []bodyRule{{"identifier", checkIdentifiers}}
 	}

@@ -58,7 +58,7 @@ func checkIdentifiers(body map[string]any, report reporter) {
 			}
 		}
 	}
-	for _, name := range []string{"templateId", "dataCenter", "image"} {
+	for _, name := range []string{"templateId", "dataCenter", "image", "imageName", "dataCenterId", "cpuFlavorId"} {
 		one(body[name], name)
 	}
 	many(list(body, "dataCenterIds"), "dataCenterIds")

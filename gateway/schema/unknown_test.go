@@ -13,7 +13,7 @@ func TestForeign(t *testing.T) {
 	}
 	op := api.Operation("createPod")
 	for name, want := range map[string]bool{
-		"priority": true, "labels": true, "maxRuntime": true, "idle_shutdown": true, "a": true,
+		"priority": true, "annotations": true, "maxRuntime": true, "idle_shutdown": true, "a": true,
 		"gpu": false, "GPU": false, "gpus": false, "g-p_u": false, "gpu2": false, "gpuCount": false, "GPUCOUNT": false, "gpu_topology": false,
 		"extraEnv": false, "workers": false, "password": false, "minRamPerGpu": false, "allowedCUDAVersions": false,
 		"": false, "1a": false, "a b": false, "a.b": false, "a/b": false, "prior\u0131ty": false,

@@ -90,6 +90,7 @@ func New(cfg Config, deps Deps) (*Catalog, error) {
 	if err != nil {
 		return nil, fmt.Errorf("catalog: %w", err)
 	}
+	rates.Sandbox = cfg.SandboxRate
 	return &Catalog{cfg: cfg, rates: rates, deps: deps, stale: make(chan struct{}, 1), orgs: map[string]*record{}}, nil
 }
 

@@ -14,7 +14,8 @@ const hoursPerMonth = 730
 
 // Config is how price lists are kept.
 type Config struct {
-	Storage Storage `yaml:"storage" doc:"the rates the platform's catalog does not list"`
+	Storage     Storage `yaml:"storage" doc:"the rates the platform's catalog does not list"`
+	SandboxRate Money   `yaml:"sandbox_rate" doc:"the highest rate of any sandbox per hour, which a create reserves for the lifetime of the sandbox: the platform's catalog has no rate of sandboxes, and a response states it only once the sandbox runs; 0 refuses creates of sandboxes" unit:"USD"`
 
 	// Refresh is how old a list may get before it is read again.
 	Refresh time.Duration `yaml:"-"`
@@ -54,8 +55,10 @@ func DefaultConfig() Config {
 
 // Validate reports every fault, each with its path below the section.
 func (c Config) Validate() error {
+	var errs fault.Found
+	errs.If(c.SandboxRate < 0, "sandbox_rate", "must not be negative")
 	_, err := c.Storage.rates()
-	return err
+	return errors.Join(append(errs, err)...)
 }
 
 // Rates are the parsed storage rates, per GB and month.
@@ -65,6 +68,8 @@ type Rates struct {
 	Standard, StandardAbove, HighPerformance Money
 	// Container, Persistent and PersistentStopped are of disks; 0 costs nothing.
 	Container, Persistent, PersistentStopped Money
+	// Sandbox is the highest rate of a sandbox per hour; 0 is unknown.
+	Sandbox Money
 	// DefaultDisk is the size in GB of a container disk that is left out.
 	DefaultDisk int64
 }

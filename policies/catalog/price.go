@@ -67,6 +67,8 @@ func (s *Snapshot) Price(id string, verb operation.Verb, after map[string]any) C
 		c = s.withDisks(s.cluster(after), after, machines(after["compute"], podCount))
 	case operation.PriceVolume:
 		c = s.volume(after)
+	case operation.PriceSandbox:
+		c = s.sandbox(after)
 	}
 	c.AsOf = s.Fetched()
 	return c

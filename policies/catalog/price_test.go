@@ -109,7 +109,7 @@ func TestPrice(t *testing.T) {
 		{"volume of a centre's tier", "createNetworkVolume", "", `{"size":1000,"dataCenter":"EU-RO-1"}`, "0.09589/0/0"},
 		{"volume of a centre's dear tier", "createNetworkVolume", "", `{"size":1000,"dataCenter":"EUR-NO-1"}`, `no rate is configured for network volumes of type "HIGH_PERFORMANCE"`},
 		{"free", "deletePod", "", `{}`, "0/0/0"},
-		{"no rule", "createSandbox", "", `{}`, `no price rule for operation "createSandbox"`},
+		{"no rule", "createThing", "", `{}`, `no price rule for operation "createThing"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -31,6 +31,8 @@ func (s *Snapshot) Standing(kind operation.Kind, resource map[string]any) Cost {
 		return s.Price("createCluster", operation.VerbCreate, resource)
 	case operation.KindVolume:
 		return s.volume(resource)
+	case operation.KindSandbox:
+		return s.sandbox(resource)
 	}
 	return Cost{Known: true}
 }

@@ -1,6 +1,7 @@
 package effective
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -44,6 +45,8 @@ func Defaults(id string, body map[string]any) map[string]any {
 		return overlay(object{"startJupyter": false, "startSsh": false}, body)
 	case operation.KindEndpoint:
 		return endpointDefaults(body)
+	case operation.KindSandbox:
+		return overlay(object{"idleTimeoutSeconds": json.Number("600"), "maxLifetimeSeconds": json.Number("3600")}, body)
 	case operation.KindTemplate:
 		return overlay(object{
 			"serverless": false, "public": false, "category": "NVIDIA", "startSsh": true, "startJupyter": true,
@@ -69,6 +72,8 @@ func Create(id string, body, template map[string]any) (map[string]any, error) {
 		return createPod(body, template)
 	case row.Kind == operation.KindEndpoint:
 		return createEndpoint(body, template)
+	case row.Kind == operation.KindSandbox:
+		return createSandbox(id, body, template)
 	default:
 		return nil, fmt.Errorf("%s takes no template", id)
 	}

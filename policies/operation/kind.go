@@ -22,6 +22,7 @@ const (
 	KindVolume     Kind = "network_volume"
 	KindRegistry   Kind = "registry"
 	KindSecret     Kind = "secret"
+	KindSandbox    Kind = "sandbox"
 	KindDelegation Kind = "delegation"
 	KindAccount    Kind = "account"
 	// KindCatalog are the offers and their prices.
@@ -51,6 +52,8 @@ const (
 	VerbRestart Verb = "restart"
 	VerbRun     Verb = "run"
 	VerbCancel  Verb = "cancel"
+	// VerbExec runs a command in a resource.
+	VerbExec Verb = "exec"
 	// VerbAction stands in a row for the verb that the body names; see Row.Does.
 	VerbAction Verb = "action"
 )
@@ -85,4 +88,7 @@ const (
 	PriceCluster Price = "cluster"
 	// PriceVolume prices the storage of a network volume.
 	PriceVolume Price = "network_volume"
+	// PriceSandbox prices a sandbox by the ceiling rate of the configuration: the catalog
+	// does not have its rate (reference platform-v2-growth, section 2.4).
+	PriceSandbox Price = "sandbox"
 )

@@ -29,10 +29,29 @@ type Reference struct {
 }
 
 // owned are the kinds whose resources belong to their makers. Resources of the other kinds are the account's.
-var owned = []Kind{KindPod, KindCluster, KindEndpoint, KindVolume, KindTemplate, KindRegistry, KindSecret}
+var owned = []Kind{KindPod, KindCluster, KindEndpoint, KindVolume, KindTemplate, KindRegistry, KindSecret, KindSandbox}
 
 // Owned reports whether resources of a kind belong to their makers.
 func Owned(kind Kind) bool { return slices.Contains(owned, kind) }
+
+// The gateway's own labels of resources. Callers cannot use keys with the prefix.
+const (
+	LabelPrefix = "tollgate-"
+	// CallLabel names the call that made the resource, TeamLabel and KeyLabel its owner.
+	CallLabel = LabelPrefix + "call"
+	TeamLabel = LabelPrefix + "team"
+	KeyLabel  = LabelPrefix + "key"
+)
+
+// Labelled reports whether resources of a kind have labels, the gateway's own among them.
+func Labelled(kind Kind) bool { return kind == KindSandbox }
+
+// Label returns the value of a label in the platform's record of a resource, "" if there is none.
+func Label(record map[string]any, key string) string {
+	labels, _ := record["labels"].(map[string]any)
+	value, _ := labels[key].(string)
+	return value
+}
 
 // queries are the parameters that name a resource, in whatever operation has them;
 // records of billing have members of the same names.

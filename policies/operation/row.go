@@ -25,6 +25,9 @@ type Row struct {
 	// Pages is the member of the response that the platform returns in pages (reference
 	// platform-v2-growth, section 1), "" if responses are whole.
 	Pages string
+	// Optional is set if the platform may not have the operation: its machine-readable
+	// description does not. A response of 404 means the same as an empty list.
+	Optional bool
 	// Template is set if the body may name a template.
 	Template bool
 	// Addresses is set if its answer holds records of endpoints, which say where

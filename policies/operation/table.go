@@ -5,7 +5,7 @@ var v2 = []Row{
 	{ID: "getSshKeys", Kind: KindAccount, Verb: VerbRead},
 	{ID: "updateSshKeys", Kind: KindAccount, Verb: VerbUpdate}, // replaces, whatever was there
 
-	{ID: "listSecrets", Kind: KindSecret, Verb: VerbRead, List: "secrets"},
+	{ID: "listSecrets", Kind: KindSecret, Verb: VerbRead, List: "secrets", Optional: true},
 	{ID: "createSecret", Kind: KindSecret, Verb: VerbCreate},
 	{ID: "getSecret", Kind: KindSecret, Verb: VerbRead},
 	{ID: "updateSecret", Kind: KindSecret, Verb: VerbUpdate, Object: "getSecret"},
@@ -54,6 +54,14 @@ var v2 = []Row{
 	{ID: "listDelegations", Kind: KindDelegation, Verb: VerbRead},
 	{ID: "createDelegation", Kind: KindDelegation, Verb: VerbCreate},
 	{ID: "revokeDelegation", Kind: KindDelegation, Verb: VerbDelete}, // the API reads no single delegation
+
+	// Sandboxes are known from documentation pages only; see gateway/schema/sandboxes.json.
+	{ID: "listSandboxes", Kind: KindSandbox, Verb: VerbRead, List: "sandboxes", Optional: true},
+	{ID: "createSandbox", Kind: KindSandbox, Verb: VerbCreate, Price: PriceSandbox, Template: true},
+	{ID: "getSandbox", Kind: KindSandbox, Verb: VerbRead},
+	{ID: "deleteSandbox", Kind: KindSandbox, Verb: VerbDelete, Object: "getSandbox"},
+	{ID: "execSandbox", Kind: KindSandbox, Verb: VerbExec, Object: "getSandbox"},
+	{ID: "getSandboxLogs", Kind: KindSandbox, Verb: VerbLogs, Object: "getSandbox"},
 
 	{ID: "listGpuTypes", Kind: KindCatalog, Verb: VerbRead},
 	{ID: "getGpuType", Kind: KindCatalog, Verb: VerbRead},

@@ -134,6 +134,7 @@ var accountShape = describe("",
 	whole("pods", "pods that run", func(a *Account) *int64 { return &a.Pods }),
 	whole("workers", "serverless workers that may run", func(a *Account) *int64 { return &a.Workers }),
 	whole("volume_gb", "size of network volumes", func(a *Account) *int64 { return &a.VolumeGB }),
+	whole("sandboxes", "sandboxes that have not ended", func(a *Account) *int64 { return &a.Sandboxes }),
 )
 
 var timeShape = describe("",

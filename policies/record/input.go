@@ -116,8 +116,8 @@ type Account struct {
 	Burn, Day, Week, Month, Quarter, Total Money
 	// BurnLimit and the others are the budgets; nil means no limit.
 	BurnLimit, DayLimit, WeekLimit, MonthLimit, QuarterLimit, TotalLimit *Money
-	// GPUs, Pods, Workers and VolumeGB count running resources and those that may run.
-	GPUs, Pods, Workers, VolumeGB int64
+	// GPUs, Pods, Workers, VolumeGB and Sandboxes count running resources and those that may run.
+	GPUs, Pods, Workers, VolumeGB, Sandboxes int64
 }
 
 // ErrInput is wrapped by errors about an Input that cannot be judged.

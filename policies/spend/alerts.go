@@ -138,7 +138,7 @@ func (p *Plan) Reached(used, limit int64) int64 {
 
 // used is how much of a ceiling is used: committed and reserved, or accrued.
 func (b *Balance) used(ceiling int) int64 {
-	dimension := [Ceilings]int{PerHour: Burn, MaxGPUs: GPUs, MaxPods: Pods, MaxWorkers: Workers, MaxVolumeGB: VolumeGB}
+	dimension := [Ceilings]int{PerHour: Burn, MaxGPUs: GPUs, MaxPods: Pods, MaxWorkers: Workers, MaxVolumeGB: VolumeGB, MaxSandboxes: Sandboxes}
 	if Accrues(ceiling) {
 		return b.Accrued.list()[ceiling-PerDay]
 	}

@@ -12,9 +12,13 @@ const (
 	Workers
 	// VolumeGB is the size of network volumes.
 	VolumeGB
-	// Cost is a one-time cost, such as a run's, in micro-dollars. It is reserved
-	// against budgets for accrued cost, and accrues when it is committed.
+	// Cost is a cost that is certain to end, in micro-dollars: the one-time cost of a run, or the cost that a resource with an
+	// expected end may still accrue. It counts in budgets for accrued cost. A one-time cost accrues when it is committed.
 	Cost
+	// Sandboxes exist and have not ended.
+	Sandboxes
+	// Bounded is the part of Burn that has an expected end. It is not forecast: Cost is the rest of it.
+	Bounded
 	// Dimensions is how many there are.
 	Dimensions
 )
@@ -51,6 +55,9 @@ func (a Amounts) Over(b Amounts) Amounts {
 	return a
 }
 
+// PricedAs sets the costs of a to those of another state of the resource.
+func (a *Amounts) PricedAs(b Amounts) { a[Burn], a[Bounded], a[Cost] = b[Burn], b[Bounded], b[Cost] }
+
 // max is the larger of two amounts, by dimension.
 func (a Amounts) max(b Amounts) Amounts {
 	for i := range a {
@@ -79,7 +86,7 @@ func (a Amounts) Clamped() Amounts {
 	for i := range a {
 		most := int64(MaxCount)
 		switch i {
-		case Burn:
+		case Burn, Bounded:
 			most = MaxBurn
 		case Cost:
 			most = MaxCost

@@ -20,8 +20,8 @@ type Platform interface {
 	JobEnd(ctx context.Context, org string, h *Hold) (*Settlement, error)
 	// StopPod stops a pod and returns its remaining amounts.
 	StopPod(ctx context.Context, org, id string) (Amounts, error)
-	// DeletePod deletes a pod. A pod that is gone already is no error.
-	DeletePod(ctx context.Context, org, id string) error
+	// Delete deletes a resource. It is no error if the resource is gone already.
+	Delete(ctx context.Context, org string, kind operation.Kind, id string) error
 }
 
 // Gateway is what the ledger asks of the gateway that it belongs to.

@@ -23,6 +23,7 @@ type Budget struct {
 	Pods       int64         `yaml:"pods" doc:"pods that exist, running or stopped; 0 is no limit" unit:"pods" zero:"omit"`
 	Workers    int64         `yaml:"workers" doc:"the most workers that all endpoints may have together; 0 is no limit" unit:"workers" zero:"omit"`
 	VolumeGB   int64         `yaml:"volume_gb" doc:"size of all network volumes; 0 is no limit" unit:"GB" zero:"omit"`
+	Sandboxes  int64         `yaml:"sandboxes" doc:"sandboxes that exist and have not ended; 0 is no limit" unit:"sandboxes" zero:"omit"`
 	// Approvable is no ceiling.
 	Approvable bool `yaml:"approvable" doc:"lets operators approve single calls that the budget refuses; see docs/approvals.md"`
 }
@@ -39,12 +40,13 @@ const (
 	MaxPods
 	MaxWorkers
 	MaxVolumeGB
+	MaxSandboxes
 	Ceilings
 )
 
 // CeilingName is the name of a ceiling in the configuration.
 func CeilingName(i int) string {
-	return [Ceilings]string{"per_hour", "per_day", "per_week", "per_month", "per_quarter", "total", "gpus", "pods", "workers", "volume_gb"}[i]
+	return [Ceilings]string{"per_hour", "per_day", "per_week", "per_month", "per_quarter", "total", "gpus", "pods", "workers", "volume_gb", "sandboxes"}[i]
 }
 
 // IsMoney reports whether a ceiling is one in US dollars.
@@ -64,7 +66,7 @@ func AmountText(ceiling int, n int64) string {
 // Limits returns the ceilings in their order, 0 for none. Those in money are in
 // micro-dollars.
 func (b Budget) Limits() [Ceilings]int64 {
-	return [Ceilings]int64{int64(b.PerHour), int64(b.PerDay), int64(b.PerWeek), int64(b.PerMonth), int64(b.PerQuarter), int64(b.Total), b.GPUs, b.Pods, b.Workers, b.VolumeGB}
+	return [Ceilings]int64{int64(b.PerHour), int64(b.PerDay), int64(b.PerWeek), int64(b.PerMonth), int64(b.PerQuarter), int64(b.Total), b.GPUs, b.Pods, b.Workers, b.VolumeGB, b.Sandboxes}
 }
 
 // Validate reports every ceiling out of range.

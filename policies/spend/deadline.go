@@ -34,7 +34,7 @@ func (p *pass) deadlines(ctx context.Context) error {
 }
 
 func (p *pass) terminate(ctx context.Context, r *Record) error {
-	if err := p.Platform.DeletePod(ctx, p.org, r.ID); err != nil {
+	if err := p.Platform.Delete(ctx, p.org, operation.Kind(r.Kind), r.ID); err != nil {
 		return err
 	}
 	p.Events.Stopped(ctx, &Cause{Org: p.org, Deleted: true}, r)

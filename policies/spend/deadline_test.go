@@ -34,8 +34,10 @@ func (a *acting) StopPod(_ context.Context, _, id string) (spend.Amounts, error)
 	return stopped, a.act("stop", id)
 }
 
-// DeletePod implements spend.Platform.
-func (a *acting) DeletePod(_ context.Context, _, id string) error { return a.act("terminate", id) }
+// Delete implements spend.Platform.
+func (a *acting) Delete(_ context.Context, _ string, _ operation.Kind, id string) error {
+	return a.act("terminate", id)
+}
 
 // Stopped implements spend.Events.
 func (a *acting) Stopped(_ context.Context, c *spend.Cause, r *spend.Record) {

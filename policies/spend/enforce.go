@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // Over is the action on a budget that is exceeded all the same: because running
 // resources go on accruing, prices rose, or the budget was lowered. The zero Over does
 // nothing.
 type Over struct {
-	Stop   Order         `yaml:"stop" doc:"which of the pods that a passed budget counts are stopped until it holds, those made last or those that cost most first; empty is none. Locked pods go on, and nothing is deleted"`
+	Stop   Order         `yaml:"stop" doc:"which of the pods and sandboxes that a passed budget counts are stopped until it holds, those made last or those that cost most first; empty is none. Locked pods go on. Sandboxes cannot be stopped: they are deleted; nothing else is"`
 	Notice time.Duration `yaml:"notice" doc:"how long before the first stop it is announced; 0 is 15m"`
 }
 
@@ -59,7 +60,7 @@ type Cause struct {
 	Idle   *IdleResource
 	// StopAt is when pods begin to be stopped, zero if none is.
 	StopAt time.Time
-	// Deleted says that the pod was deleted instead.
+	// Deleted says that the pod or the sandbox was deleted instead.
 	Deleted bool
 	// FirstSent is when the notice of a stop was first sent; attempts to deliver it again have the same FirstSent and a
 	// later StopAt.
@@ -292,17 +293,28 @@ func (p *pass) stop(ctx context.Context, d *due) error {
 		if d.enough() {
 			break
 		}
-		after, err := p.Platform.StopPod(ctx, p.org, r.ID)
+		after, deleted, err := p.halt(ctx, r)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		d.sum.add(p.found[r.ID].Amounts, -1)
 		d.sum.add(after, 1)
-		p.Events.Stopped(ctx, &d.Cause, r)
+		why := d.Cause
+		why.Deleted = deleted
+		p.Events.Stopped(ctx, &why, r)
 		if _, err := Adjust(ctx, p.Store, p.org, &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Amounts: after, About: r.About}); err != nil {
 			errs = append(errs, err) // the next pass will see it
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// halt stops a pod, and deletes a sandbox. It returns the remaining amounts.
+func (p *pass) halt(ctx context.Context, r *Record) (after Amounts, deleted bool, err error) {
+	if r.Kind == string(operation.KindSandbox) {
+		return after, true, p.Platform.Delete(ctx, p.org, operation.KindSandbox, r.ID)
+	}
+	after, err = p.Platform.StopPod(ctx, p.org, r.ID)
+	return after, false, err
 }

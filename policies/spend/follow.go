@@ -2,6 +2,9 @@ package spend
 
 import (
 	"context"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // follow makes the records agree with the platform.
@@ -26,28 +29,65 @@ func (p *pass) follow(ctx context.Context) error {
 
 // difference is the adjustment that makes a record agree with the platform, nil for nothing.
 func (p *pass) difference(ctx context.Context, r *Record) *Adjustment {
-	if r.Version < 0 || r.Pending > 0 {
+	switch {
+	case r.Version < 0 || r.Pending > 0:
 		return nil // a call changes it
+	case r.ended() && p.state.Now.Sub(r.Changed) < keepEnded:
+		return nil
+	case r.ended():
+		return r.follow(nil)
 	}
 	f, known := p.now(ctx, r)
 	if !known {
 		return nil
 	}
+	return r.follow(f)
+}
+
+// keepEnded is how long a sandbox that has ended stays in the ledger, so that its owner can read it.
+const keepEnded = time.Hour
+
+// ended reports whether the record is that of a sandbox that has ended.
+func (r *Record) ended() bool {
+	return r.Kind == string(operation.KindSandbox) && r.Amounts == (Amounts{})
+}
+
+// follow is the adjustment that makes the record agree with the platform's, nil for nothing. Without f, the resource is gone.
+func (r *Record) follow(f *Found) *Adjustment {
 	a := &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Gone: f == nil, About: r.About}
-	if f != nil {
-		if a.Amounts = f.Amounts; !f.Priced {
-			a.Amounts[Burn] = r.Amounts[Burn]
+	if f == nil {
+		if r.Kind == string(operation.KindSandbox) && r.About.EndAt != 0 {
+			a.From = time.Unix(r.About.EndAt, 0)
 		}
-		if a.Amounts == r.Amounts {
-			return nil
-		}
+		return a
+	}
+	if a.Amounts = f.Amounts; !f.Priced {
+		a.Amounts.PricedAs(r.Amounts)
+	}
+	if a.Amounts == r.Amounts {
+		return nil
+	}
+	if a.Amounts[Bounded] != r.Amounts[Bounded] {
+		a.From = f.from()
 	}
 	return a
+}
+
+// from is when the rate of a sandbox changed to the present one: when it ended, or, as the platform states a rate only later, when it began.
+// It is zero for other resources.
+func (f *Found) from() time.Time {
+	if !f.Ended.IsZero() {
+		return f.Ended
+	}
+	return f.Began
 }
 
 // followed notes an adjustment that was made.
 func (p *pass) followed(ctx context.Context, a *Adjustment) {
 	r := p.records[a.Resource]
+	if r.Kind == string(operation.KindSandbox) && !a.Amounts.Above(r.Amounts) {
+		return // it ends by itself, and costs no more than was reserved
+	}
 	if a.Gone {
 		p.report.Removed++
 	} else {

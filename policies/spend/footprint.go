@@ -12,7 +12,7 @@ import (
 // Counts reports whether resources of a kind are in the ledger.
 func Counts(kind operation.Kind) bool {
 	switch kind { //nolint:exhaustive // the others take nothing that is counted
-	case operation.KindPod, operation.KindCluster, operation.KindEndpoint, operation.KindVolume:
+	case operation.KindPod, operation.KindCluster, operation.KindEndpoint, operation.KindVolume, operation.KindSandbox:
 		return true
 	}
 	return false
@@ -22,10 +22,16 @@ func Counts(kind operation.Kind) bool {
 // the state that a call leads to. priced is false if its
 // cost is unknown and counts for nothing.
 func Footprint(kind operation.Kind, resource map[string]any, prices *catalog.Snapshot) (a Amounts, priced bool) {
+	if catalog.Ended(kind, resource) {
+		return a, true
+	}
 	a[GPUs], a[Pods], a[Workers], a[VolumeGB] = catalog.Holds(kind, resource)
 	c := prices.Standing(kind, resource)
 	if c.Known {
 		a[Burn] = int64(c.Hourly)
+	}
+	if kind == operation.KindSandbox {
+		a[Sandboxes], a[Bounded], a[Cost] = 1, a[Burn], forecast(a[Burn], catalog.Lifetime(resource).Milliseconds())
 	}
 	return a.Clamped(), c.Known
 }
@@ -56,6 +62,9 @@ func Print(kind operation.Kind, resource map[string]any) string {
 	case operation.KindTemplate:
 		image, _ := resource["image"].(string)
 		return image
+	case operation.KindSandbox:
+		image, _ := resource["imageName"].(string)
+		return image
 	}
 	return ""
 }
@@ -66,6 +75,8 @@ type Found struct {
 	ID    string
 	Name  string
 	Print string
+	// Call is the call that made it, as its label says; "" if it has none. See [operation.Labelled].
+	Call string
 	// GPU and DataCenter are those of [Machine].
 	GPU, DataCenter string
 	Amounts         Amounts
@@ -84,17 +95,60 @@ type Found struct {
 	// Age is how old it is by the platform's clock, in milliseconds; -1 if the
 	// platform does not say.
 	Age int64
-	Use Use
+	// Began is when the cost of a sandbox began, Ends when it ends at the latest, and Ended when it has ended, by the platform's clock;
+	// zero for other resources. A sandbox that has ended is not listed.
+	Began, Ends, Ended time.Time
+	Use                Use
+}
+
+// Clocks reads Began, Ends and Ended from the platform's record of a sandbox. One that does not say when it ended is taken to have ended
+// with its last change, or else at the time of the answer.
+func (f *Found) Clocks(record map[string]any, answered time.Time) {
+	f.Began, f.Ends = catalog.Instant(record, "createdAt"), catalog.Instant(record, "expiresAt")
+	if !catalog.Ended(operation.KindSandbox, record) {
+		return
+	}
+	for _, at := range []time.Time{answered, catalog.Instant(record, "updatedAt"), catalog.Instant(record, "terminatedAt")} {
+		if !at.IsZero() {
+			f.Ended = at
+		}
+	}
+}
+
+// drawStep is the step in which the remaining cost of a sandbox is lowered while it accrues, in milliseconds.
+const drawStep = hour / 12
+
+// Draw lowers the remaining cost by the cost that has accrued so far.
+func (f *Found) Draw() {
+	f.Amounts[Cost] = max(0, f.Amounts[Cost]-forecast(f.Amounts[Bounded], f.Age/drawStep*drawStep))
+}
+
+// maxSkew is the greatest difference between the clocks of the platform and the store that is taken for plausible.
+const maxSkew = 5 * time.Minute
+
+// Began returns when the cost of a new resource began by the platform's clock, zero if it cannot be the result of a call of that time.
+func Began(platform, call time.Time) time.Time {
+	if call.Sub(platform) > maxSkew {
+		return time.Time{}
+	}
+	return platform
 }
 
 // about is the description of a resource that no call is known to have made.
 func (f *Found) about() About {
-	return About{Name: f.Name, Print: f.Print, GPU: f.GPU, DataCenter: f.DataCenter}
+	a := About{Name: f.Name, Print: f.Print, GPU: f.GPU, DataCenter: f.DataCenter}
+	if !f.Ends.IsZero() {
+		a.EndAt = f.Ends.Unix()
+	}
+	return a
 }
 
-// MadeBy reports whether a resource can be the result of a create with an unknown outcome: it matches
-// the request, and is no older than the call.
-func (f *Found) MadeBy(kind string, about About, age time.Duration) bool {
+// MadeBy reports whether a resource can be the result of a create with an unknown outcome: its label names the call or, if resources of
+// its kind have no labels, it matches the request and is no older than the call.
+func (f *Found) MadeBy(call, kind string, about About, age time.Duration) bool {
+	if operation.Labelled(f.Kind) {
+		return kind == string(f.Kind) && f.Call == call
+	}
 	return kind == string(f.Kind) && (about.Name == "" || about.Name == f.Name) &&
 		(about.Print == "" || strings.EqualFold(about.Print, f.Print)) && f.Age <= (age+clockSlack).Milliseconds()
 }

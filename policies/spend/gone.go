@@ -30,13 +30,13 @@ func newGets() gets {
 }
 
 // look asks for a resource that changed last at a time. It returns nil if there is none;
-// known is false if that was not found out.
+// known is false if that was not found out. A sandbox is asked for at once: its record says that it has ended.
 func (p *pass) look(ctx context.Context, kind, id string, changed time.Time) (f *Found, known bool) {
-	g := &p.gets
+	g, early := &p.gets, p.state.Now.Sub(changed) < lag
 	switch {
 	case g.gone[id]:
 		return nil, true
-	case p.state.Now.Sub(changed) < lag || g.left == 0:
+	case early && kind != string(operation.KindSandbox) || g.left == 0:
 		return nil, false
 	}
 	g.left--
@@ -47,8 +47,8 @@ func (p *pass) look(ctx context.Context, kind, id string, changed time.Time) (f 
 		p.Logger.DebugContext(ctx, "it is not known whether a resource is gone", "org", p.org, "kind", kind, "resource", id, "error", err.Error())
 		return nil, false
 	}
-	g.gone[id] = f == nil
-	return f, true
+	g.gone[id] = f == nil && !early
+	return f, f != nil || !early
 }
 
 // now is the platform's state of a record, nil if the resource is gone. It is not
@@ -63,7 +63,7 @@ func (p *pass) now(ctx context.Context, r *Record) (f *Found, known bool) {
 	if listed != nil {
 		return f, f != nil
 	}
-	if (f != nil || !known) && p.state.Now.Sub(r.Changed) >= listSlack && Counts(operation.Kind(r.Kind)) {
+	if (f != nil && f.Ended.IsZero() || !known) && p.state.Now.Sub(r.Changed) >= listSlack && Counts(operation.Kind(r.Kind)) {
 		p.report.Missing++
 	}
 	return f, known

@@ -272,6 +272,8 @@ func Machine(kind operation.Kind, resource map[string]any) (gpu, dataCenter stri
 	switch kind { //nolint:exhaustive // the others have no machine
 	case operation.KindPod:
 		gpu = cmp.Or(text(resource["gpu"], "id"), text(resource["cpu"], "id"))
+	case operation.KindSandbox:
+		gpu = text(resource, "cpuFlavorId")
 	case operation.KindCluster:
 		gpu = text(resource["compute"], "gpuTypeId")
 	case operation.KindEndpoint:

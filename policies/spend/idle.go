@@ -18,7 +18,7 @@ import (
 // Idle defines the idle resources of an organisation, and the action on them.
 // The zero Idle finds nothing.
 type Idle struct {
-	For       time.Duration `yaml:"for" doc:"how long a running pod must be used less than the bounds, or an endpoint with workers have no job, to be idle; at least 1m and twice spend.reconcile; 0 looks for nothing"`
+	For       time.Duration `yaml:"for" doc:"how long a running pod must be used less than the bounds, an endpoint with workers have no job, or a sandbox no activity, to be idle; at least 1m and twice spend.reconcile; 0 looks for nothing"`
 	GPUBelow  int64         `yaml:"gpu_below" doc:"bound of the use of a pod's busiest GPU; 0 is 5" unit:"percent"`
 	CPUBelow  int64         `yaml:"cpu_below" doc:"bound of the use of its processors; 0 is 10" unit:"percent"`
 	Forgotten time.Duration `yaml:"forgotten" doc:"how long a pod that pays for storage must be stopped, or a network volume be mounted by nothing, to be idle; 0 is 24h"`
@@ -78,6 +78,8 @@ type Use struct {
 	// Workers is how many workers an endpoint has, Busy how many of them have a job or
 	// are being started for one.
 	Workers, Busy int64
+	// Quiet is true of a sandbox that was last active more than a minute ago.
+	Quiet bool
 	// Mounted is true of a network volume that a pod or an endpoint names.
 	Mounted bool
 	// Burn is the resource's cost as it stands, in micro-dollars per hour.
@@ -93,6 +95,8 @@ const (
 	Unused Reason = "unused"
 	// NoJobs is an endpoint that has workers, none of which has a job.
 	NoJobs Reason = "no_jobs"
+	// Inactive is a sandbox without activity, which its own timeout has not ended yet.
+	Inactive Reason = "inactive"
 	// Stopped is a stopped pod that pays for storage.
 	Stopped Reason = "stopped"
 	// Unmounted is a network volume that nothing mounts.
@@ -110,15 +114,20 @@ func (i *Idle) reason(f *Found) Reason {
 		return Unused
 	case f.Kind == operation.KindEndpoint && u.Workers > 0 && u.Busy == 0:
 		return NoJobs
+	case f.Kind == operation.KindSandbox && u.Quiet:
+		return Inactive
 	case f.Kind == operation.KindVolume && !u.Mounted:
 		return Unmounted
 	}
 	return ""
 }
 
+// works reports whether the resource may work at any time, so that only the observed time without work counts.
+func (r Reason) works() bool { return r == Unused || r == NoJobs || r == Inactive }
+
 // after is how long a reason must last.
 func (i *Idle) after(r Reason) time.Duration {
-	if r == Unused || r == NoJobs {
+	if r.works() {
 		return i.For
 	}
 	return cmp.Or(i.Forgotten, defaultForgotten)
@@ -158,7 +167,7 @@ func (i *Idle) look(before *sightings, found map[string]*Found, now time.Time, i
 		if reason == "" {
 			continue
 		}
-		was, works := before.Idle[id], reason == Unused || reason == NoJobs
+		was, works := before.Idle[id], reason.works()
 		started := f.Kind == operation.KindPod && f.Use.Up >= 0 && f.Use.Up < now.Sub(was.Since)
 		r := IdleResource{Kind: string(f.Kind), Name: f.Name, Reason: reason, Since: was.Since, Burn: f.Use.Burn}
 		switch {

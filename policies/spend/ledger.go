@@ -18,7 +18,8 @@ type Ledger struct {
 	// Images are this gateway's memory.
 	Images *Images
 
-	moved moved
+	moved    moved
+	observed observed
 }
 
 // Ceiling is one ceiling of a budget and how full it is with a call. Those in money

@@ -206,19 +206,21 @@ func (m *Memory) Reserve(_ context.Context, org string, r *Reservation) (Outcome
 // levels is how full the ceilings of a scope would be with more in it.
 func (a *account) levels(more Amounts, h Horizon, cal *Calendar) [Ceilings]Level {
 	var out [Ceilings]Level
-	for i, d := range map[int]int{PerHour: Burn, MaxGPUs: GPUs, MaxPods: Pods, MaxWorkers: Workers, MaxVolumeGB: VolumeGB} {
+	for i, d := range map[int]int{PerHour: Burn, MaxGPUs: GPUs, MaxPods: Pods, MaxWorkers: Workers, MaxVolumeGB: VolumeGB, MaxSandboxes: Sandboxes} {
 		out[i] = Level{a.committed[d], a.reserved[d], more[d]}
 	}
-	burn := a.committed[Burn] + a.reserved[Burn]
+	all := a.committed
+	all.add(a.reserved, 1)
+	burn, adds := all[Burn]-all[Bounded], more[Burn]-more[Bounded]
 	for i, p := range a.periods {
 		_, end := cal.bounds(i, a.at)
 		ms := h.ms(a.at, end)
 		goes := forecast(burn, ms)
-		needs := forecast(burn+more[Burn], ms) - goes
-		if more[Burn] > 0 {
+		needs := forecast(burn+adds, ms) - goes
+		if adds > 0 {
 			needs = max(1, needs)
 		}
-		out[PerDay+i] = Level{Used: p.accrued, Reserved: goes + a.reserved[Cost], Needs: needs + more[Cost]}
+		out[PerDay+i] = Level{Used: p.accrued, Reserved: goes + all[Cost], Needs: needs + more[Cost]}
 	}
 	return out
 }
@@ -349,8 +351,8 @@ func (l *ledger) commit(s *Settlement, h *hold, now int64) {
 	case r != nil && !alone:
 		next.Amounts = next.Amounts.max(r.Amounts)
 	}
-	l.replace(r, next, now)
-	if h != nil && next != nil {
+	l.replace(r, next, s.From, now)
+	if h != nil && next != nil && s.From.IsZero() {
 		var before Amounts
 		if r != nil && r.Owner == next.Owner {
 			before = r.Amounts
@@ -365,21 +367,27 @@ func (l *ledger) commit(s *Settlement, h *hold, now int64) {
 }
 
 // replace puts one record in the place of another of the same resource; either may
-// be nil.
-func (l *ledger) replace(old, next *Record, now int64) {
-	l.rated(old, next, now)
-	if old != nil {
-		for _, a := range l.of(old.Owner, now) {
-			a.committed.add(old.Amounts, -1)
+// be nil. from is when the rate changed, if that was earlier than now, but not before the cost of old began.
+func (l *ledger) replace(old, next *Record, from time.Time, now int64) {
+	at := l.of(Owner{}, now)[0].at
+	if !from.IsZero() {
+		if old != nil && from.Before(old.Since) {
+			from = old.Since
 		}
+		at = min(at, from.UnixMilli())
+	}
+	l.rated(old, next, at, !from.IsZero())
+	if old != nil {
+		l.enter(old, -1, at, now)
 		delete(l.resources, old.ID)
 	}
 	l.seq++
 	if next == nil {
 		return
 	}
-	for _, a := range l.of(next.Owner, now) {
-		a.committed.add(next.Amounts, 1)
+	l.enter(next, 1, at, now)
+	if !from.IsZero() && old == nil {
+		next.Since = time.UnixMilli(at)
 	}
 	next.Version, next.Changed = l.seq, time.UnixMilli(now)
 	if old != nil && old.Amounts == next.Amounts {
@@ -388,11 +396,20 @@ func (l *ledger) replace(old, next *Record, now int64) {
 	l.resources[next.ID] = next
 }
 
-// rated notes for the roll-ups that a record takes another one's place.
-func (l *ledger) rated(old, next *Record, now int64) {
-	at := l.of(Owner{}, now)[0].at
+// enter adds a record to the accounts of its owner from a time on, or, with the sign -1, takes it off.
+func (l *ledger) enter(r *Record, sign, at, now int64) {
+	for _, a := range l.of(r.Owner, now) {
+		a.committed.add(r.Amounts, sign)
+		if at < a.at {
+			a.correct(sign*r.Amounts[Burn], at, a.at)
+		}
+	}
+}
+
+// rated notes for the roll-ups that a record takes another one's place at a time, which may be rolled up already.
+func (l *ledger) rated(old, next *Record, at int64, earlier bool) {
 	switch {
-	case old != nil && next != nil && old.Owner == next.Owner:
+	case old != nil && next != nil && old.Owner == next.Owner && !earlier:
 		l.history.note(next, next.Amounts[Burn]-old.Amounts[Burn], at)
 		return
 	case old != nil:
@@ -416,16 +433,20 @@ func (m *Memory) Adjust(_ context.Context, org string, list ...*Adjustment) ([]A
 
 func (l *ledger) adjust(a *Adjustment, now int64) Adjusted {
 	r := l.resources[a.Resource]
+	version := a.Version
+	if version == LiveSandbox && r != nil && r.Amounts[Sandboxes] > 0 {
+		version = r.Version
+	}
 	switch {
-	case r == nil && (a.Version != 0 || a.Gone || l.hasEnded(tombstone(a.Resource), now)):
+	case r == nil && (version != 0 || a.Gone || l.hasEnded(tombstone(a.Resource), now)):
 		return NotMade
-	case r != nil && (a.Version != r.Version || r.Pending > 0):
+	case r != nil && (version != r.Version || r.Pending > 0):
 		return NotMade
 	case a.Gone:
 		if r.Owner != (Owner{}) {
 			l.gone[r.ID] = gone{*r, now + KeepOwners.Milliseconds()}
 		}
-		l.replace(r, nil, now)
+		l.replace(r, nil, a.From, now)
 		return Made
 	}
 	made := Made
@@ -442,7 +463,7 @@ func (l *ledger) adjust(a *Adjustment, now int64) Adjusted {
 			next.About = a.About
 		}
 	}
-	l.replace(r, next, now)
+	l.replace(r, next, a.From, now)
 	return made
 }
 

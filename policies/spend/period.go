@@ -154,9 +154,21 @@ func BalanceOf(s Scope, n []int64, now time.Time, z Zone) Balance {
 	return a.balance(s)
 }
 
+// First is how many of the [Dimensions] earlier versions know. Stores keep the others at the ends of records.
+const First = Sandboxes
+
+// AmountsOf returns amounts as stores keep them: the first six, which begin at a place, and the others. A record of an earlier version
+// has no others.
+func AmountsOf(n []int64, at int, others []int64) (a Amounts) {
+	copy(a[:First], n[at:])
+	copy(a[First:], others)
+	return a
+}
+
 func accountOf(n []int64) *account {
-	a := &account{at: n[0], committed: Amounts(n[1:]), reserved: Amounts(n[1+Dimensions:])}
-	at := 1 + 2*Dimensions
+	at := 1 + 2*First
+	others := n[min(len(n), at+3*periods):]
+	a := &account{at: n[0], committed: AmountsOf(n, 1, others), reserved: AmountsOf(n, 1+First, others[len(others)/2:])}
 	for _, i := range stored {
 		if at+3 > len(n) { // by an earlier version
 			a.periods[i] = a.periods[contains[i]]
@@ -170,12 +182,12 @@ func accountOf(n []int64) *account {
 
 // Account is the inverse of [BalanceOf].
 func (b Balance) Account(at time.Time, z Zone) []int64 {
-	n := slices.Concat([]int64{at.UnixMilli()}, b.Committed[:], b.Reserved[:])
+	n := slices.Concat([]int64{at.UnixMilli()}, b.Committed[:First], b.Reserved[:First])
 	c := z.Calendar(at)
 	accrued := b.Accrued.list()
 	for _, i := range stored {
 		start, _ := c.bounds(i, at.UnixMilli())
 		n = append(n, start, accrued[i], 0)
 	}
-	return n
+	return slices.Concat(n, b.Committed[First:], b.Reserved[First:])
 }

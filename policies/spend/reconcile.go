@@ -343,7 +343,7 @@ func (p *pass) outside(ctx context.Context, unknown []*Found) ([]*Found, error) 
 		if known[h.ID] || h.Resource != "" {
 			continue
 		}
-		at := slices.IndexFunc(unknown, func(f *Found) bool { return f.MadeBy(h.Kind, h.About, after.Now.Sub(h.At)) })
+		at := slices.IndexFunc(unknown, func(f *Found) bool { return f.MadeBy(h.ID, h.Kind, h.About, after.Now.Sub(h.At)) })
 		if at >= 0 {
 			unknown = slices.Delete(unknown, at, at+1)
 		}

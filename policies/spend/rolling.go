@@ -105,8 +105,9 @@ func (r *rolling) follow(p *Posting) {
 			s.steps = []step{{s.At, s.Rate}}
 			touched = append(touched, s)
 		}
+		p.Rollups = append(p.Rollups, s.late(&c)...)
 		s.Rate += c.Rate
-		s.steps = append(s.steps, step{c.At.UnixMilli(), c.Rate})
+		s.steps = append(s.steps, step{max(s.At, c.At.UnixMilli()), c.Rate})
 	}
 	until := r.present
 	if r.changes = r.changes[p.Changes:]; len(r.changes) > 0 {
@@ -167,6 +168,24 @@ func (r *running) latest() int64 {
 		at = max(at, s.at)
 	}
 	return at
+}
+
+// late returns the cost of a change until the time that the series is rolled up to, if the change is older. A cost that is
+// taken back has the rate at which it was counted.
+func (r *running) late(c *Change) []Rollup {
+	part := running{Series: Series{Item: r.Item}, steps: []step{{c.At.UnixMilli(), max(c.Rate, -c.Rate)}}}
+	if c.Rate > 0 {
+		part.Carry = r.Carry
+	}
+	out := part.accrue(r.At)
+	if c.Rate > 0 {
+		r.Carry = part.Carry
+		return out
+	}
+	for i := range out {
+		out[i].Micro *= -1
+	}
+	return out
 }
 
 // accrue returns the cost of the series up to a time, by hour and rate.

@@ -59,7 +59,7 @@ func (p *pass) holds(ctx context.Context, unknown []*Found) ([]*Found, error) {
 		case h.Resource == "":
 			at := -1
 			for j, f := range unknown {
-				if f.MadeBy(h.Kind, h.About, p.state.Now.Sub(h.At)) && p.claim(ctx, f, h) {
+				if f.MadeBy(h.ID, h.Kind, h.About, p.state.Now.Sub(h.At)) && p.claim(ctx, f, h) {
 					at = j
 					break
 				}
@@ -122,7 +122,10 @@ func (p *pass) made(h *Hold, f *Found) *Settlement {
 		s.Amounts = h.Amounts
 	}
 	if !f.Priced {
-		s.Amounts[Burn] = h.Amounts[Burn]
+		s.Amounts.PricedAs(h.Amounts)
+	}
+	if s.From = f.Ended; h.Resource == "" {
+		s.From = Began(f.Began, h.At)
 	}
 	return s
 }
@@ -154,7 +157,7 @@ func (p *pass) changed(ctx context.Context, h *Hold, over bool) *Settlement {
 	}
 	s := p.made(h, f)
 	if !f.Priced {
-		s.Amounts[Burn] = before[Burn]
+		s.Amounts.PricedAs(before)
 	}
 	return s
 }

@@ -88,7 +88,8 @@ type About struct {
 	Labels     Labels `json:"labels,omitempty"`
 	// Most is the greatest one-time cost of the call, in micro-dollars, where less is reserved for it.
 	Most int64 `json:"most,omitempty"`
-	// StopAt and EndAt are when the gateway stops and terminates the pod, in Unix seconds; 0 is never.
+	// StopAt and EndAt are when the gateway stops and terminates the pod, in Unix seconds; 0 is never. Of a sandbox, EndAt is when the
+	// platform ends it at the latest.
 	StopAt int64 `json:"stop_at,omitempty"`
 	EndAt  int64 `json:"end_at,omitempty"`
 }
@@ -206,6 +207,8 @@ type Settlement struct {
 	// Amounts are the resource's present amounts; Gone that it exists no more.
 	Amounts Amounts
 	Gone    bool
+	// From is when the cost of a new resource began, or that of another one changed; zero is when the hold was made, or now.
+	From time.Time
 	// Intent is how the intent of the hold goes on, nil without one.
 	Intent *Ending
 }
@@ -214,11 +217,13 @@ type Settlement struct {
 type Adjustment struct {
 	Kind, Resource string
 	// Version is that of the record which the adjustment is made for, 0 if there was
-	// none. If the record has changed since then, or a call about the resource is
+	// none, or [LiveSandbox]. If the record has changed since then, or a call about the resource is
 	// under way, nothing is done.
 	Version int64
 	Amounts Amounts
 	Gone    bool
+	// From is when the rate changed, as far as the record accrued since then; zero is now.
+	From time.Time
 	// About describes a resource that is entered, or, unless it is empty, one that is given an owner.
 	About About
 	// Owner is the resource's from now on; nil leaves it as it is. A resource entered
@@ -226,6 +231,9 @@ type Adjustment struct {
 	// the organisation.
 	Owner *Owner
 }
+
+// LiveSandbox is the Version of an adjustment of a sandbox that has not ended, whatever the version of its record.
+const LiveSandbox = -1
 
 // Adjusted is the outcome of an adjustment.
 type Adjusted uint8
@@ -250,7 +258,7 @@ type Record struct {
 	About    About
 	// Version changes with each change of the record.
 	Version int64
-	// Since is when it was entered, Changed when its amounts changed last.
+	// Since is when it was entered, or its cost began before that; Changed is when its amounts changed last.
 	Since, Changed time.Time
 	// Pending is how many calls about it are under way.
 	Pending int64

@@ -71,7 +71,7 @@ func TestPaths(t *testing.T) {
 		"/v2/pods/a:b":                            400,
 
 		// Paths that do not exist, or not here.
-		"/v2/sandboxes":             404,
+		"/v2/notebooks":             404,
 		"/v2/account/secrets":       404,
 		"/v3/pods":                  404,
 		"/v2":                       404,

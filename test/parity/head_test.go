@@ -14,7 +14,7 @@ func TestHead(t *testing.T) {
 		pod := d.rented(t, podL4)
 		for target, want := range map[string]int{
 			"/v2/pods": 200, "/v2/pods/" + pod: 200, "/v2/pods/nothing": 404, "/v1/pods": 200, "/v1/pods/" + pod: 200, "/v2/openapi.json": 200, "/docs": 200, "/docs/access": 200,
-			"/v2/pods/" + pod + "/logs": 405, "/v2/e1/stream/j1": 405, "/v2/pods/" + pod + "/action": 405, "/graphql": 405, "/v2/sandboxes": 404,
+			"/v2/pods/" + pod + "/logs": 405, "/v2/e1/stream/j1": 405, "/v2/pods/" + pod + "/action": 405, "/graphql": 405, "/v2/notebooks": 404,
 		} {
 			if d.name == "envoy" && (want == 200 || target == "/v2/pods/nothing") {
 				want = 405

@@ -55,7 +55,7 @@ func TestKeysInLongerTextsStayInside(t *testing.T) {
 		{"v1 command", "POST", "/v1/pods", `{"name":"b","imageName":"i:1","gpuTypeIds":["NVIDIA L4"],"dockerStartCmd":["%s"]}`, "", "%s"},
 		{"v1 path", "GET", "/v1/pods/%s", "", "", "%s"},
 		{"path", "GET", "/v2/pods/%s", "", "", "%s"},
-		{"unknown path", "GET", "/v2/sandboxes/%s", "", "", "%s"},
+		{"unknown path", "GET", "/v2/notebooks/%s", "", "", "%s"},
 		{"query", "GET", "/v2/catalog/gpus?ids=%s", "", "", "%s"},
 		{"query name", "GET", "/v2/pods?%s=1", "", "", "%s"},
 		{"labels", "POST", "/v2/pods", fmt.Sprintf(pod, ""), "X-Tollgate-Labels: job=%s", "header"},

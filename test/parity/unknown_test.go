@@ -16,7 +16,7 @@ import (
 )
 
 // newer is a platform that has more than the emulator: any member at the top of a
-// body, the collection sandboxes, and builds of what there is.
+// body, the collection notebooks, and builds of what there is.
 type newer struct {
 	mu    sync.Mutex // guards calls
 	calls []string   // method, target and body of what the emulator does not have
@@ -44,14 +44,14 @@ func (n *newer) before(t *testing.T, d *door) {
 			defer n.mu.Unlock()
 			n.calls = append(n.calls, r.Method+" "+r.URL.RequestURI()+" "+string(body))
 		}
-		if strings.HasPrefix(r.URL.Path, "/v2/sandboxes") || strings.HasSuffix(r.URL.Path, "/builds") {
+		if strings.HasPrefix(r.URL.Path, "/v2/notebooks") || strings.HasSuffix(r.URL.Path, "/builds") {
 			note()
 			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, `{"sandboxes":[]}`)
+			_, _ = io.WriteString(w, `{"notebooks":[]}`)
 			return
 		}
 		known := len(members)
-		for _, name := range []string{"priority", "labels"} {
+		for _, name := range []string{"priority", "annotations"} {
 			delete(members, name)
 		}
 		if len(members) < known {
@@ -96,26 +96,26 @@ const forwardsUnknown = "    unknown: {members: forward, reads: forward}\n"
 // Members that only the platform knows are refused, unless the organisation has them
 // forwarded; then the platform gets them as they were parsed.
 func TestUnknownMembers(t *testing.T) {
-	const template = `{"name":"t","image":"i:1", "labels" : {"b":1.50,"a":"\u0041"},"priority":"high"}`
+	const template = `{"name":"t","image":"i:1", "annotations" : {"b":1.50,"a":"\u0041"},"priority":"high"}`
 	for settings, passes := range map[string]bool{"": false, forwardsUnknown: true} {
 		t.Run(settings, func(t *testing.T) {
 			eachDoorToNewer(t, settings, func(t *testing.T, d *door, n *newer) {
 				got := d.ask(t, request("POST", "/v2/templates", "key_platform", template))
 				if !passes {
-					if calls := n.seen(); got.Status != 422 || len(calls) > 0 || !strings.Contains(got.Body, "'labels'") {
+					if calls := n.seen(); got.Status != 422 || len(calls) > 0 || !strings.Contains(got.Body, "'annotations'") {
 						t.Errorf("%d %s, %v; want 422 without a call", got.Status, got.Body, calls)
 					}
 					return
 				}
-				const sent = `POST /v2/templates {"image":"i:1","labels":{"a":"A","b":1.50},"name":"t","priority":"high"}`
+				const sent = `POST /v2/templates {"annotations":{"a":"A","b":1.50},"image":"i:1","name":"t","priority":"high"}`
 				if calls := n.seen(); got.Status != 201 || !slices.Equal(calls, []string{sent}) {
 					t.Errorf("%d %s\ngot  %q\nwant %q", got.Status, got.Body, calls, sent)
 				}
-				if told := got.Header.Get("X-Tollgate-Unknown"); told != `members=("/labels" "/priority")` {
+				if told := got.Header.Get("X-Tollgate-Unknown"); told != `members=("/annotations" "/priority")` {
 					t.Errorf("X-Tollgate-Unknown: %s", told)
 				}
 				events := d.logs.Exchanges(t)
-				if last, _ := json.Marshal(events[len(events)-1]["unknown"]); string(last) != `["/labels","/priority"]` {
+				if last, _ := json.Marshal(events[len(events)-1]["unknown"]); string(last) != `["/annotations","/priority"]` {
 					t.Errorf("the event has unknown: %s", last)
 				}
 				// A call with a cost is not judged by a price that may be wrong.
@@ -214,7 +214,7 @@ deny contains {"message": sprintf("priority %v", [v]), "pointer": "/priority"} i
 deny contains {"message": "not this one", "pointer": ""} if {
 	input.request.operation == "unknownRead"
 	input.resource.kind == "unknown"
-	startswith(input.request.path, "/v2/sandboxes/secret")
+	startswith(input.request.path, "/v2/notebooks/secret")
 }
 `)
 	eachDoorToNewer(t, forwardsUnknown, func(t *testing.T, d *door, n *newer) {
@@ -224,7 +224,7 @@ deny contains {"message": "not this one", "pointer": ""} if {
 				t.Errorf("priority %s: %d %s, want %d", priority, got.Status, got.Body, want)
 			}
 		}
-		for path, want := range map[string]int{"/v2/sandboxes/secrets": 403, "/v2/sandboxes/a": 200} {
+		for path, want := range map[string]int{"/v2/notebooks/secrets": 403, "/v2/notebooks/a": 200} {
 			if got := d.ask(t, request("GET", path, "key_research", "")); got.Status != want {
 				t.Errorf("%s: %d %s, want %d", path, got.Status, got.Body, want)
 			}
@@ -238,7 +238,7 @@ func TestUnknownReads(t *testing.T) {
 	for settings, passes := range map[string]bool{"": false, forwardsUnknown: true} {
 		t.Run(settings, func(t *testing.T) {
 			eachDoorToNewer(t, settings, func(t *testing.T, d *door, n *newer) {
-				got := d.ask(t, request("GET", "/v2/sandboxes/Ab_1?page=2&a=b%20c", "key_research", "", "X-Api-Key: mine", "Cookie: a=b"))
+				got := d.ask(t, request("GET", "/v2/notebooks/Ab_1?page=2&a=b%20c", "key_research", "", "X-Api-Key: mine", "Cookie: a=b"))
 				calls := n.seen()
 				if !passes {
 					if got.Status != 404 || len(calls) > 0 {
@@ -246,7 +246,7 @@ func TestUnknownReads(t *testing.T) {
 					}
 					return
 				}
-				if want := "GET /v2/sandboxes/Ab_1?a=b+c&page=2 "; got.Status != 200 || got.Body != `{"sandboxes":[]}` || !slices.Equal(calls, []string{want}) {
+				if want := "GET /v2/notebooks/Ab_1?a=b+c&page=2 "; got.Status != 200 || got.Body != `{"notebooks":[]}` || !slices.Equal(calls, []string{want}) {
 					t.Errorf("%d %s, the platform got %q, want %q", got.Status, got.Body, calls, want)
 				}
 				if told := got.Header.Get("X-Tollgate-Unknown"); told != "read" || got.Header.Get("RateLimit") == "" {
@@ -267,25 +267,25 @@ func TestUnknownReadsAreHeld(t *testing.T) {
 	eachDoorToNewer(t, forwardsUnknown, func(t *testing.T, d *door, n *newer) {
 		before := len(d.platform.Calls())
 		for raw, want := range map[string]int{
-			request("GET", "/v2/sandboxes", "", ""):                            401,
-			request("GET", "/v2/sandboxes", "key_nobody", ""):                  401,
-			request("GET", "/v2/sandboxes?api_key=x", "key_research", ""):      400,
-			request("POST", "/v2/sandboxes", "key_research", `{"a":1}`):        404,
-			request("DELETE", "/v2/sandboxes/a", "key_research", ""):           404,
-			request("HEAD", "/v2/sandboxes", "key_research", ""):               404,
-			request("GET", "/v2/sandboxes", "key_research", `{"a":1}`):         400,
-			request("GET", "/v2/sandboxes", "key_globex", ""):                  404, // its organisation refuses
-			request("GET", "/v2/sandboxes?a=1&a=2", "key_research", ""):        400,
-			request("GET", "/v2/sandboxes?_method=DELETE", "key_research", ""): 400,
-			request("GET", "/v2/sandboxes?a=%00", "key_research", ""):          400,
+			request("GET", "/v2/notebooks", "", ""):                            401,
+			request("GET", "/v2/notebooks", "key_nobody", ""):                  401,
+			request("GET", "/v2/notebooks?api_key=x", "key_research", ""):      400,
+			request("POST", "/v2/notebooks", "key_research", `{"a":1}`):        404,
+			request("DELETE", "/v2/notebooks/a", "key_research", ""):           404,
+			request("HEAD", "/v2/notebooks", "key_research", ""):               404,
+			request("GET", "/v2/notebooks", "key_research", `{"a":1}`):         400,
+			request("GET", "/v2/notebooks", "key_globex", ""):                  404, // its organisation refuses
+			request("GET", "/v2/notebooks?a=1&a=2", "key_research", ""):        400,
+			request("GET", "/v2/notebooks?_method=DELETE", "key_research", ""): 400,
+			request("GET", "/v2/notebooks?a=%00", "key_research", ""):          400,
 		} {
 			if got := d.ask(t, raw); got.Status != want {
 				t.Errorf("%.60q: %d %s, want %d", raw, got.Status, got.Body, want)
 			}
 		}
 		for _, path := range []string{
-			"/v2", "/v2/", "/v2/sandboxes/", "/v2//sandboxes", "/v2/sandboxes//a", "/v2/Sandboxes", "/v2/sand%62oxes", "/v2/sandboxes/a%2Fb", "/v2/sandboxes/..", "/v2/sandboxes/../pods", "/v2/sandboxes/./a",
-			"/v2/sandboxes/a.json", "/v2/sandboxes/a;b", "/v2/sandboxes/%2e%2e/pods", "/v3/sandboxes", "/sandboxes", "/v1/sandboxes", "/graphql/sandboxes",
+			"/v2", "/v2/", "/v2/notebooks/", "/v2//notebooks", "/v2/notebooks//a", "/v2/Notebooks", "/v2/note%62ooks", "/v2/notebooks/a%2Fb", "/v2/notebooks/..", "/v2/notebooks/../pods", "/v2/notebooks/./a",
+			"/v2/notebooks/a.json", "/v2/notebooks/a;b", "/v2/notebooks/%2e%2e/pods", "/v3/notebooks", "/notebooks", "/v1/notebooks", "/graphql/notebooks",
 			"/v2/pods/p1/log", "/v2/pods/p1/LOGS/x", "/v2/pods/p1/actions", "/v2/serverless/e/worker", "/v2/registries/delegation/x", "/v2/registries/delegations/x/y", "/v2/Pods/p1/builds", "/v2/pod/p1/builds", "/v2/billing/pods/builds", "/v2/pod", "/v2/pod/p1", "/v2/POD", "/v2/po-ds", "/v2/network-volume", "/v2/networkvolumes/x", "/v2/account", "/v2/account/api-keys", "/v2/catalog/secrets", "/v2/billing/all",
 			"/v2/abcdefghij/health", "/v2/abcdefghij/status/j", "/v2/abcdefghij/stream/j", "/v2/abcdefghij/requests", "/v2/abcdefghij/openai/v1/models", "/v2/abc123def456/jobs", "/v2/abcdefghij/runs",
 		} {
@@ -297,7 +297,7 @@ func TestUnknownReadsAreHeld(t *testing.T) {
 			t.Errorf("the platform got %q and %v, want nothing", calls, d.platform.Calls()[before:])
 		}
 		for range 6 {
-			d.ask(t, request("GET", "/v2/sandboxes", "key_tiny", ""))
+			d.ask(t, request("GET", "/v2/notebooks", "key_tiny", ""))
 		}
 		if calls := n.seen(); len(calls) != 5 {
 			t.Errorf("%d of 6 reads passed a limit of 5", len(calls))
@@ -328,7 +328,7 @@ func TestUnknownReadsOfOwners(t *testing.T) {
 				}
 			}
 		}
-		if got := d.ask(t, request("GET", "/v2/sandboxes/a", "key_platform", "")); got.Status != 404 || len(n.seen()) > 0 {
+		if got := d.ask(t, request("GET", "/v2/notebooks/a", "key_platform", "")); got.Status != 404 || len(n.seen()) > 0 {
 			t.Errorf("a collection: %d %s, want 404 without a call", got.Status, got.Body)
 		}
 	}, apart("{read: team, exempt: [viewer]}\n    unknown: {reads: forward}"))

@@ -309,17 +309,30 @@ func (m *month) history() map[string]float64 {
 // export is the sum of the export, by sub-account; that of "" is the sum.
 func (m *month) export() map[string]float64 {
 	m.t.Helper()
-	rows, err := csv.NewReader(strings.NewReader(m.admin("/admin/spend/export?" + march + "&bucket=day"))).ReadAll()
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	team, cost := slices.Index(rows[0], "SubAccountId"), slices.Index(rows[0], "BilledCost")
 	sums := make(map[string]float64)
-	for _, r := range rows[1:] {
-		sums[r[team]] += dollars(m.t, r[cost])
-		sums[""] += dollars(m.t, r[cost])
+	for _, row := range exportOf(m.site, march+"&bucket=day") {
+		sums[row["SubAccountId"]] += dollars(m.t, row["BilledCost"])
+		sums[""] += dollars(m.t, row["BilledCost"])
 	}
 	return sums
+}
+
+// exportOf returns the rows of an export, each by column.
+func exportOf(s *site, query string) []map[string]string {
+	s.t.Helper()
+	rows, err := csv.NewReader(strings.NewReader(s.admin("/admin/spend/export?" + query))).ReadAll()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	list := make([]map[string]string, 0, len(rows)-1)
+	for _, r := range rows[1:] {
+		row := make(map[string]string, len(r))
+		for i, name := range rows[0] {
+			row[name] = r[i]
+		}
+		list = append(list, row)
+	}
+	return list
 }
 
 // foreseen holds the forecasts against the spending that followed.

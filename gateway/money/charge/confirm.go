@@ -26,6 +26,8 @@ func (f *Reserve) removed(ctx context.Context, ex *filter.Exchange, r *filter.Re
 		s.Gone = true
 	case r.Of == operation.KindPod && record["id"] == r.Resource && catalog.Stopped(record):
 		s.Amounts = f.takes(ctx, ex, r, record, 0)
+	case record["id"] == r.Resource && catalog.Ended(r.Of, record):
+		s.From = endOf(record)
 	default:
 		return &spend.Settlement{End: spend.Open, Wait: f.Unresolved}
 	}

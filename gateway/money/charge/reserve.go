@@ -171,6 +171,9 @@ func (f *Reserve) asks(ex *filter.Exchange, plan *spend.Plan, kind operation.Kin
 		r.About.Print, r.About.Labels = spend.Print(kind, after), ex.Body.Labels
 		r.About.GPU, r.About.DataCenter = spend.Machine(kind, after)
 		r.About.StopAt, r.About.EndAt = seconds(ex.Translation.StopAt), seconds(ex.Translation.TerminateAt)
+		if kind == operation.KindSandbox {
+			r.About.EndAt = in.Time.Add(catalog.Lifetime(after)).Unix()
+		}
 	}
 	if !spend.Counts(kind) {
 		r.Free = true
@@ -278,7 +281,8 @@ func (*Reserve) Notes(ex *filter.Exchange, _ string) []string {
 func (f *Reserve) Response(ctx context.Context, ex *filter.Exchange) error {
 	r := ex.Money.Held
 	row, _ := operation.Of(ex.Operation.ID)
-	if row.Kind == operation.KindPod && row.Verb == operation.VerbCreate && ex.Sent == filter.Answered && ex.Event.UpstreamStatus/100 == 2 {
+	answered := ex.Sent == filter.Answered && ex.Event.UpstreamStatus/100 == 2
+	if row.Kind == operation.KindPod && row.Verb == operation.VerbCreate && answered {
 		ex.Ports.Prices.Charged(ex.Caller.Org, ex.Answer.Record())
 	}
 	switch {
@@ -286,6 +290,9 @@ func (f *Reserve) Response(ctx context.Context, ex *filter.Exchange) error {
 		return nil
 	case row.Kind == operation.KindJob:
 		f.responseRun(ctx, ex, &row)
+		return nil
+	case row.Kind == operation.KindSandbox && row.Verb == operation.VerbRead && answered && ex.Tenant.Budgets != nil:
+		observe(ctx, ex, &row)
 		return nil
 	case r == nil:
 		return nil
@@ -344,6 +351,9 @@ func (f *Reserve) settlement(ctx context.Context, ex *filter.Exchange, r *filter
 		return open
 	}
 	s.Resource = id
+	if r.Of == operation.KindSandbox {
+		s.From = spend.Began(catalog.Instant(record, "createdAt"), r.Quote.Now)
+	}
 	s.Amounts = f.takes(ctx, ex, r, record, f.working(ctx, ex, r))
 	return s
 }
@@ -363,7 +373,7 @@ func (*Reserve) takes(ctx context.Context, ex *filter.Exchange, r *filter.Reserv
 	}
 	amounts, priced := ex.Tenant.Budgets.Footprint(r.Of, record, workers, prices)
 	if !priced {
-		amounts[spend.Burn] = r.After[spend.Burn]
+		amounts.PricedAs(r.After)
 	}
 	return amounts
 }

@@ -20,6 +20,10 @@ operations := {
 	},
 	"registry": {"create": "createRegistry", "read": "getRegistry", "delete": "deleteRegistry"},
 	"secret": {"create": "createSecret", "read": "getSecret", "update": "updateSecret", "delete": "deleteSecret"},
+	"sandbox": {
+		"create": "createSandbox", "read": "getSandbox", "delete": "deleteSandbox", "exec": "execSandbox",
+		"logs": "getSandboxLogs",
+	},
 	"delegation": {"create": "createDelegation", "read": "listDelegations", "delete": "revokeDelegation"},
 	"account": {"read": "getSshKeys", "update": "updateSshKeys"},
 	"catalog": {"read": "listGpuTypes"},

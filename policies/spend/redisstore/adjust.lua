@@ -4,26 +4,28 @@
 --
 -- ARGV  1  epoch and sequence as known, number of adjustments, retention of owners in ms
 --       then for each: version of the record that the adjustment applies to (0:
---       no record), gone (1 or 0), six amounts, owned (1 or 0); kind; resource ID;
+--       no record), gone (1 or 0), amounts, owned (1 or 0), when the rate changed (0: now); kind; resource ID;
 --       metadata; team and key of the owner, if owned
 --
 -- Returns {0, head, result of each adjustment}: 1 if it was made, 2 if it was made and
 -- returned the resource to an earlier owner, and 0 if not.
 
 local given = numbers(ARGV[1])
+local LIVE = -1 -- a version: any, of a sandbox that has not ended
 local keep = string.format('%.0f', given[4])
 
 local function adjust(kept, at)
   local a = numbers(ARGV[at])
-  local version, gone, owned, res = a[1], a[2] == 1, a[3 + AMOUNTS] == 1, ARGV[at + 2]
+  local version, gone, owned, from, res = a[1], a[2] == 1, a[3 + AMOUNTS] == 1, a[4 + AMOUNTS], ARGV[at + 2]
   local old, made = resource(res), 1
+  if old and version == LIVE and old.amounts[SANDBOXES] > 0 then version = old.version end
   if old and (old.version ~= version or old.pending > 0) or not old and (version ~= 0 or gone) then return 0 end
   if not old and ended('gone:' .. res) then return 0 end -- the platform's list is older than the removal
   if gone then
     if old.team .. old.key ~= '' then
       redis.call('SET', kept, table.concat({old.team, old.key, old.about}, '\n'), 'PX', keep)
     end
-    replace(res, old, nil)
+    replace(res, old, nil, from)
     return made
   end
   local new = {since = now, pending = 0, amounts = amountsAt(a, 2), kind = ARGV[at + 1], team = '', key = '', about = ARGV[at + 3]}
@@ -42,7 +44,7 @@ local function adjust(kept, at)
     new.team, new.key = ARGV[at + 4], ARGV[at + 5]
     if ARGV[at + 3] ~= '{}' then new.about = ARGV[at + 3] end
   end
-  replace(res, old, new)
+  replace(res, old, new, from)
   return made
 end
 

@@ -19,9 +19,10 @@
 --             for which the ledger was closed: OLDER or SERVER
 --   writes    epoch, number of writes in the epoch, time of the last write
 --   account   time, six committed amounts, six reserved amounts, then for the day, the month, the week, the quarter and
---             the total: start, accrued, carry. Earlier versions end with the month
---   resource  version, since, pending, six amounts, changed / kind / team / key / metadata (JSON)
---   hold      time, open (1 or 0), until, version of the resource, six amounts
+--             the total: start, accrued, carry, then the other committed and reserved amounts. Earlier versions end with the month,
+--             or the total
+--   resource  version, since, pending, six amounts, changed, the other amounts if any is not 0 / kind / team / key / metadata (JSON)
+--   hold      time, open (1 or 0), until, version of the resource, six amounts, the other amounts if any is not 0
 --             / kind / resource / team / key / metadata (JSON) / holder ('' if unknown)
 --   change    time, increase of the rate in micro-dollars per hour, one-time cost in micro-dollars / kind / resource
 --             ('' for one-time costs) / team / key / metadata (JSON)
@@ -31,7 +32,7 @@
 
 local HOUR, DAY = 3600000, 86400000
 local MAXBURN = 1e12
-local AMOUNTS, COST = 6, 6
+local AMOUNTS, FIRST, COST, SANDBOXES, BOUNDED = 8, 6, 6, 7, 8 -- FIRST: those that earlier versions know
 local ENDED, JOBS, MAXENDED = HOUR, 23 * HOUR, 250000 -- retention of ended holds, what is added for jobs, and their largest number
 local MARK, OLDER, SERVER = 1e15, 'older', 'server'
 
@@ -45,7 +46,7 @@ local function line(values)
   return string.format(FORMATS[n], unpack(values))
 end
 
-local ACCOUNT = '[' .. string.rep('%.0f,', 27) .. '%.0f]'
+local ACCOUNT = '[' .. string.rep('%.0f,', 31) .. '%.0f]'
 
 local DAYS, STALE = 4, -1
 local calendar = numbers(ARGV[#ARGV])
@@ -98,14 +99,21 @@ end
 -- stored and changed accounts by scope; see load
 local stored, accounts = {}, {}
 
+-- amounts: the first after a place, and the others after another place, by default after the first
+local function amountsAt(values, from, others)
+  local out = {}
+  for i = 1, FIRST do out[i] = values[from + i] or 0 end
+  for i = FIRST + 1, AMOUNTS do out[i] = values[(others or from + FIRST) + i - FIRST] or 0 end
+  return out
+end
+
 -- an account by its integers, nil for a new one, with its accrual up to date. After a change of
 -- the zone, the current period continues until the next period of the new zone begins.
 local function upToDate(n)
-  local a = {at = n and n[1] or now, committed = {}, reserved = {}, periods = {}}
-  for i = 1, AMOUNTS do
-    a.committed[i] = n and n[1 + i] or 0
-    a.reserved[i] = n and n[1 + AMOUNTS + i] or 0
-  end
+  local a = {at = n and n[1] or now, periods = {}}
+  local others = 1 + 2 * FIRST + 3 * #periods
+  a.committed = amountsAt(n or {}, 1, others)
+  a.reserved = amountsAt(n or {}, 1 + FIRST, others + AMOUNTS - FIRST)
   local to = math.max(now, a.at)
   local begin = bounds(to)
   local rate = a.committed[1] + a.reserved[1]
@@ -115,8 +123,8 @@ local function upToDate(n)
     if n and start > a.at then
       accrued, rest = cost(rate, to - start, 0)
     elseif n then
-      local o = 1 + 2 * AMOUNTS + 3 * p[3]
-      if n[o + 1] then start = n[o + 1] else o = 1 + 2 * AMOUNTS + 3 * p[4] end
+      local o = 1 + 2 * FIRST + 3 * p[3]
+      if n[o + 1] then start = n[o + 1] else o = 1 + 2 * FIRST + 3 * p[4] end
       rest = n[o + 3] + part
       accrued, rest = n[o + 2] + micro + math.floor(rest / HOUR), rest % HOUR
     end
@@ -180,24 +188,26 @@ local function correct(a, rate, from, to)
   end
 end
 
-local function amountsAt(values, from)
-  local out = {}
-  for i = 1, AMOUNTS do out[i] = values[from + i] end
-  return out
-end
-
 local function resource(id)
   if id == '' then return nil end
   local text = redis.call('HGET', KEYS[2], id)
   if not text then return nil end
   local first, kind, team, key, about = string.match(text, '^(.-)\n(.-)\n(.-)\n(.-)\n(.*)$')
   local n = numbers(first)
-  return {version = n[1], since = n[2], pending = n[3], amounts = amountsAt(n, 3), changed = n[4 + AMOUNTS], kind = kind, team = team, key = key, about = about}
+  return {version = n[1], since = n[2], pending = n[3], amounts = amountsAt(n, 3, 4 + FIRST), changed = n[4 + FIRST], kind = kind, team = team, key = key, about = about}
+end
+
+-- a line of integers that ends with the amounts that earlier versions do not know
+local function withOthers(values, a)
+  for i = FIRST + 1, AMOUNTS do
+    if a[SANDBOXES] + a[BOUNDED] > 0 then values[#values + 1] = a[i] end
+  end
+  return line(values)
 end
 
 local function saveResource(id, r)
   local a = r.amounts
-  local first = line({r.version, r.since, r.pending, a[1], a[2], a[3], a[4], a[5], a[6], r.changed})
+  local first = withOthers({r.version, r.since, r.pending, a[1], a[2], a[3], a[4], a[5], a[6], r.changed}, a)
   redis.call('HSET', KEYS[2], id, table.concat({first, r.kind, r.team, r.key, r.about}, '\n'))
 end
 
@@ -211,7 +221,7 @@ end
 
 local function saveHold(id, h)
   local a = h.amounts
-  local first = line({h.at, h.open, h.wait, h.base, a[1], a[2], a[3], a[4], a[5], a[6]})
+  local first = withOthers({h.at, h.open, h.wait, h.base, a[1], a[2], a[3], a[4], a[5], a[6]}, a)
   redis.call('HSET', KEYS[3], id, table.concat({first, h.kind, h.resource, h.team, h.key, h.about, h.holder}, '\n'))
 end
 
@@ -263,7 +273,8 @@ local function saveAccounts(fields)
     local d, w, m, q, t = unpack(a.periods)
     fields[#fields + 1] = scope
     fields[#fields + 1] = string.format(ACCOUNT, a.at, c[1], c[2], c[3], c[4], c[5], c[6], r[1], r[2], r[3], r[4], r[5], r[6],
-      d.start, d.accrued, d.carry, m.start, m.accrued, m.carry, w.start, w.accrued, w.carry, q.start, q.accrued, q.carry, t.start, t.accrued, t.carry)
+      d.start, d.accrued, d.carry, m.start, m.accrued, m.carry, w.start, w.accrued, w.carry, q.start, q.accrued, q.carry, t.start, t.accrued, t.carry,
+      c[7], c[8], r[7], r[8])
   end
   hset(KEYS[1], fields)
 end
@@ -324,18 +335,27 @@ local function spend(h, micro)
   note('', h, 0, account('org').at, micro)
 end
 
--- replaces one record of a resource by another; either may be nil
-local function replace(id, old, new)
+-- replaces one record of a resource by another; either may be nil. from is when the rate changed, if it was earlier than now, but not
+-- before the cost of old began; otherwise 0
+local function replace(id, old, new, from)
   local at = account('org').at
-  if old and new and old.team == new.team and old.key == new.key then
+  if from > 0 then at = math.min(at, math.max(from, old and old.since or 0)) end
+  if old and new and old.team == new.team and old.key == new.key and from == 0 then
     note(id, new, new.amounts[1] - old.amounts[1], at, 0)
   else
     if old then note(id, old, -old.amounts[1], at, 0) end
     if new then note(id, new, new.amounts[1], at, 0) end
   end
-  if old then each(old.team, old.key, function(a) add(a.committed, old.amounts, -1) end) end
+  local function enter(r, sign)
+    each(r.team, r.key, function(a)
+      add(a.committed, r.amounts, sign)
+      if at < a.at then correct(a, sign * r.amounts[1], at, a.at) end
+    end)
+  end
+  if old then enter(old, -1) end
   if new then
-    each(new.team, new.key, function(a) add(a.committed, new.amounts, 1) end)
+    enter(new, 1)
+    if from > 0 and not old then new.since = at end
     new.version = ledger.seq + 1 -- the sequence that save writes
     new.changed = old and line(old.amounts) == line(new.amounts) and old.changed or now
     saveResource(id, new)

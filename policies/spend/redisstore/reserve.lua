@@ -5,16 +5,16 @@
 --
 -- ARGV  1  epoch and sequence as known, free (1 or 0), horizon in ms (-1: the whole period, and an hour
 --          without a period),
---          six amounts of the resource after the call
+--          amounts of the resource after the call
 --       2  hold ID   3  kind   4  resource ID ('' for a create)
 --       5  team   6  key   7  metadata   8  holder
---       9  and on: the ten ceilings of each scope, 0 for none: of the key, the
+--       9  and on: the ceilings of each scope, 0 for none: of the key, the
 --          team and the organisation, where the owner has a key and a team
 --       then, with an intent: two of openIntents, IDs that do not conflict, response, and the arguments of noteIntent
 --
 -- Returns {status, head, team, key, [scope, ceiling] that would be exceeded (from 0), reserved amounts,
 -- then for each scope used, reserved and needed for each ceiling}. The order of the ceilings is burn,
--- the periods, then the other amounts.
+-- the periods, then the other amounts that are counts.
 
 local ADMITTED, REFUSED, OTHER, SETTLED, CLOSED, REPEATED, LOST = 0, 1, 2, 3, 4, 5, 6
 
@@ -36,7 +36,7 @@ if KEYS[6] and not held then
   local rows = others(wish, id, ARGV[intent + 2])
   if rows and (#rows > 0 or answerOf(answer)) then return head(REPEATED) end
 end
-local before = {0, 0, 0, 0, 0, 0}
+local before = amountsAt({}, 0)
 if res ~= '' then
   local t, k = '', ''
   if record then t, k, before = record.team, record.key, record.amounts end
@@ -64,7 +64,8 @@ for i, name in ipairs(scopes) do
     end
   end
   level(1, a.committed[1], a.reserved[1], more[1])
-  local burn = a.committed[1] + a.reserved[1]
+  local function both(d) return a.committed[d] + a.reserved[d] end
+  local burn, adds = both(1) - both(BOUNDED), more[1] - more[BOUNDED]
   local last, goes, needs
   local _, ends = bounds(a.at)
   for p, stop in ipairs(ends) do
@@ -72,12 +73,13 @@ for i, name in ipairs(scopes) do
     local ms = horizon < 0 and (stop < FOREVER and left or HOUR) or math.min(horizon, left)
     if ms ~= last then -- most periods end after the horizon
       last, goes = ms, forecast(burn, ms)
-      needs = forecast(burn + more[1], ms) - goes
-      if more[1] > 0 then needs = math.max(1, needs) end
+      needs = forecast(burn + adds, ms) - goes
+      if adds > 0 then needs = math.max(1, needs) end
     end
-    level(1 + p, a.periods[p].accrued, goes + a.reserved[COST], needs + more[COST])
+    level(1 + p, a.periods[p].accrued, goes + both(COST), needs + more[COST])
   end
   for d = 2, COST - 1 do level(#periods + d, a.committed[d], a.reserved[d], more[d]) end
+  level(#periods + COST, a.committed[SANDBOXES], a.reserved[SANDBOXES], more[SANDBOXES])
   out[i] = line(levels)
 end
 

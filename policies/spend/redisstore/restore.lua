@@ -2,7 +2,7 @@
 --
 -- ARGV  1  epoch and sequence as known, epoch of the rebuild, number of ended holds, number of holds
 --       2  and on: the IDs of holds that have ended
---       then for each hold: [time, open (1 or 0), until, accrued (1 or 0), six amounts], ID, kind,
+--       then for each hold: [time, open (1 or 0), until, accrued (1 or 0), amounts], ID, kind,
 --       resource ID, team, key, metadata, holder; accrued says that the balances which the gateway
 --       offered contain the accrual of the hold
 --

@@ -4,8 +4,8 @@
 --       then, optional: the owner of a job, as team and key
 --
 -- ARGV  1  epoch and sequence as known, end (0 release, 1 open, 2 commit), how long an
---          open hold waits in ms, gone (1 or 0), full (1 or 0), six amounts of the
---          resource
+--          open hold waits in ms, gone (1 or 0), full (1 or 0), amounts of the
+--          resource, when the cost of a new resource began, or that of another one changed (0: when the hold was made, or now)
 --       2  hold ID   3  kind   4  resource ID ('': a one-time cost accrues)
 --       5  team   6  key   7  metadata   8  new ID of an open hold ('': unchanged); ends with a commit
 --       9 and on: two of openIntents, and the arguments of finish
@@ -16,7 +16,7 @@ local RELEASE, OPEN, COMMIT = 0, 1, 2
 
 local given = numbers(ARGV[1])
 local how, wait, gone, full, amounts = given[3], given[4], given[5] == 1, given[6] == 1, amountsAt(given, 6)
-local id, res, as = ARGV[2], ARGV[4], ARGV[8]
+local id, res, as, from = ARGV[2], ARGV[4], ARGV[8], given[7 + AMOUNTS]
 
 if #KEYS >= 7 then
   openIntents(6, 9, {ARGV[11], ARGV[12], ARGV[13], ARGV[14]})
@@ -99,8 +99,8 @@ elseif how == COMMIT then
     new = nil -- it was removed before this commit arrived
   end
   if new or old and alone then
-    replace(res, old, new)
-    if held and new then
+    replace(res, old, new, from)
+    if held and new and from == 0 then
       local before = old and old.team == new.team and old.key == new.key and old.amounts[1] or 0
       local more = math.max(0, new.amounts[1] - before)
       each(new.team, new.key, function(a) correct(a, more, held.at, a.at) end)

@@ -101,7 +101,7 @@ func decode(state *spend.State, accounts, resources, holds map[string]string) er
 		if name == "" || name[0] == '@' {
 			continue
 		}
-		n, err := split(text, 1+2*spend.Dimensions+6) // of an earlier version; see common.lua
+		n, err := split(text, 1+2*spend.First+6) // of an earlier version; see common.lua
 		if err != nil {
 			return err
 		}
@@ -128,11 +128,11 @@ func decode(state *spend.State, accounts, resources, holds map[string]string) er
 
 func decodeHold(id, text string) (spend.Hold, error) {
 	n, lines, err := decodeRecord(text)
-	if err != nil || len(n) != 4+spend.Dimensions || len(lines) != 6 {
+	if err != nil || len(n) < 4+spend.First || len(lines) != 6 {
 		return spend.Hold{}, errReply
 	}
 	h := spend.Hold{
-		ID: id, At: time.UnixMilli(n[0]), Open: n[1] == 1, Amounts: spend.Amounts(n[4:]),
+		ID: id, At: time.UnixMilli(n[0]), Open: n[1] == 1, Amounts: spend.AmountsOf(n, 4, n[4+spend.First:]),
 		Kind: lines[0], Resource: lines[1], Owner: spend.Owner{Team: lines[2], Key: lines[3]}, Holder: spend.HolderOf(lines[5]),
 	}
 	if h.Open {
@@ -143,11 +143,11 @@ func decodeHold(id, text string) (spend.Hold, error) {
 
 func decodeResource(id, text string) (spend.Record, error) {
 	n, lines, err := decodeRecord(text)
-	if err != nil || len(n) != 4+spend.Dimensions || len(lines) != 4 {
+	if err != nil || len(n) < 4+spend.First || len(lines) != 4 {
 		return spend.Record{}, errReply
 	}
 	r := spend.Record{
-		ID: id, Version: n[0], Since: time.UnixMilli(n[1]), Changed: time.UnixMilli(n[3+spend.Dimensions]), Pending: n[2], Amounts: spend.Amounts(n[3:]),
+		ID: id, Version: n[0], Since: time.UnixMilli(n[1]), Changed: time.UnixMilli(n[3+spend.First]), Pending: n[2], Amounts: spend.AmountsOf(n, 3, n[4+spend.First:]),
 		Kind: lines[0], Owner: spend.Owner{Team: lines[1], Key: lines[2]},
 	}
 	return r, json.Unmarshal([]byte(lines[3]), &r.About)

@@ -229,7 +229,7 @@ func (s *Store) reserved(ctx context.Context, org string, args []any, n *spend.N
 func (s *Store) Settle(ctx context.Context, org string, p *spend.Settlement) error {
 	amounts := p.Amounts.Clamped()
 	args := []any{
-		s.known(org, slices.Concat([]int64{int64(p.End), p.Wait.Milliseconds(), flag(p.Gone), flag(p.Full)}, amounts[:])...),
+		s.known(org, slices.Concat([]int64{int64(p.End), p.Wait.Milliseconds(), flag(p.Gone), flag(p.Full)}, amounts[:], []int64{instant(p.From)})...),
 		p.Hold, p.Kind, p.Resource, p.Owner.Team, p.Owner.Key, about(p.About), p.As,
 	}
 	keys := s.keys(org)
@@ -276,7 +276,7 @@ func (s *Store) adjusted(ctx context.Context, org string, list []*spend.Adjustme
 		}
 		keys = append(keys, s.prefix+"{"+org+"}:gone:"+a.Resource)
 		amounts := a.Amounts.Clamped()
-		numbers := slices.Concat([]int64{a.Version, flag(a.Gone)}, amounts[:], []int64{flag(a.Owner != nil)})
+		numbers := slices.Concat([]int64{a.Version, flag(a.Gone)}, amounts[:], []int64{flag(a.Owner != nil), instant(a.From)})
 		args = append(args, integers(numbers...), a.Kind, a.Resource, about(a.About), owner.Team, owner.Key)
 	}
 	reply, err := s.run(ctx, s.adjust, org, keys, args)
@@ -458,6 +458,14 @@ func flag(set bool) int64 {
 		return 1
 	}
 	return 0
+}
+
+// instant is a time in Unix milliseconds, 0 for the zero time.
+func instant(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
 }
 
 // about is one line of text.

@@ -108,7 +108,23 @@ var (
 	rates  = []int64{0, 1, 430_000, 1_990_000, 3_599_999, 7_200_001, 1_000_000_007}
 )
 
+// from is zero or a time in the last hours, when the rate of a resource may have changed.
+func (m *model) from(t *rapid.T) time.Time {
+	if rapid.Bool().Draw(t, "at once") {
+		return time.Time{}
+	}
+	return m.now.Add(-time.Duration(rapid.Int64Range(-1000, 3*3600_000).Draw(t, "earlier")) * time.Millisecond)
+}
+
 func amounts(t *rapid.T) spend.Amounts {
+	a := whole(t)
+	if rapid.Bool().Draw(t, "ends") {
+		a[spend.Sandboxes], a[spend.Bounded] = 1, a[spend.Burn]
+	}
+	return a
+}
+
+func whole(t *rapid.T) spend.Amounts {
 	return spend.Amounts{
 		rapid.SampledFrom(rates).Draw(t, "burn"), rapid.Int64Range(0, 8).Draw(t, "gpus"), rapid.Int64Range(0, 1).Draw(t, "pods"),
 		rapid.Int64Range(0, 5).Draw(t, "workers"), rapid.Int64Range(0, 100).Draw(t, "volume"), rapid.SampledFrom(rates).Draw(t, "cost"),
@@ -123,7 +139,7 @@ func (m *model) budget(t *rapid.T) {
 			PerHour: catalog.Money(limit("per_hour", 9_000_000)), PerDay: catalog.Money(limit("per_day", 90_000_000)),
 			PerWeek: catalog.Money(limit("per_week", 300_000_000)), PerMonth: catalog.Money(limit("per_month", 900_000_000)),
 			PerQuarter: catalog.Money(limit("per_quarter", 2_000_000_000)), Total: catalog.Money(limit("total", 4_000_000_000)), GPUs: limit("gpus", 20), Pods: limit("pods", 9),
-			Workers: limit("workers", 20), VolumeGB: limit("volume_gb", 400),
+			Workers: limit("workers", 20), VolumeGB: limit("volume_gb", 400), Sandboxes: limit("sandboxes", 6),
 		}
 	}
 	m.plan = spend.Plan{
@@ -187,7 +203,7 @@ func (m *model) settle(t *rapid.T) {
 	m.T = t
 	s := spend.Settlement{
 		End: spend.End(rapid.IntRange(0, 2).Draw(t, "end")), Hold: "unheard-of", Wait: time.Minute, Kind: "pod",
-		Owner: rapid.SampledFrom(owners).Draw(t, "owner"), Amounts: amounts(t), Gone: rapid.IntRange(0, 3).Draw(t, "gone") == 0,
+		Owner: rapid.SampledFrom(owners).Draw(t, "owner"), Amounts: amounts(t), Gone: rapid.IntRange(0, 3).Draw(t, "gone") == 0, From: m.from(t),
 	}
 	if len(m.holds) > 0 {
 		s.Hold = rapid.SampledFrom(m.holds).Draw(t, "hold")
@@ -214,7 +230,7 @@ func (m *model) settle(t *rapid.T) {
 
 func (m *model) adjust(t *rapid.T) {
 	m.T = t
-	a := spend.Adjustment{Kind: "pod", Resource: "behind our back", Amounts: amounts(t), Gone: rapid.Bool().Draw(t, "gone")}
+	a := spend.Adjustment{Kind: "pod", Resource: "behind our back", Amounts: amounts(t), Gone: rapid.Bool().Draw(t, "gone"), From: m.from(t)}
 	known := m.show().Resources
 	if len(known) > 0 {
 		a.Resource = rapid.SampledFrom(known).Draw(t, "resource").ID

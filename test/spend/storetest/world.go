@@ -55,8 +55,8 @@ func (*World) JobEnd(context.Context, string, *spend.Hold) (*spend.Settlement, e
 // StopPod implements spend.Platform.
 func (*World) StopPod(context.Context, string, string) (a spend.Amounts, err error) { return a, nil }
 
-// DeletePod implements spend.Platform.
-func (*World) DeletePod(context.Context, string, string) error { return nil }
+// Delete implements spend.Platform.
+func (*World) Delete(context.Context, string, operation.Kind, string) error { return nil }
 
 // Plan implements spend.Gateway.
 func (w *World) Plan(string) *spend.Plan { return w.Budgets }

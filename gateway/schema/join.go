@@ -1,0 +1,51 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+)
+
+// joined are the members of an OpenAPI document as far as documents can be joined.
+type joined struct {
+	OpenAPI    json.RawMessage                       `json:"openapi"`
+	Info       json.RawMessage                       `json:"info"`
+	Servers    json.RawMessage                       `json:"servers"`
+	Security   json.RawMessage                       `json:"security"`
+	Tags       []json.RawMessage                     `json:"tags"`
+	Paths      map[string]json.RawMessage            `json:"paths"`
+	Components map[string]map[string]json.RawMessage `json:"components"`
+}
+
+// join returns the description base with the tags, paths and components of another one, whose other members are dropped. It
+// returns an error if both have a path or a component of the same name.
+func join(base, other []byte) ([]byte, error) {
+	var doc, more joined
+	if err := json.Unmarshal(base, &doc); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(other, &more); err != nil {
+		return nil, err
+	}
+	doc.Tags = append(doc.Tags, more.Tags...)
+	if err := add(doc.Paths, more.Paths); err != nil {
+		return nil, err
+	}
+	for sort, components := range more.Components {
+		if err := add(doc.Components[sort], components); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(doc)
+}
+
+// add copies named parts.
+func add(to, from map[string]json.RawMessage) error {
+	for name := range from {
+		if _, taken := to[name]; taken {
+			return fmt.Errorf("both have %s", name)
+		}
+	}
+	maps.Copy(to, from)
+	return nil
+}

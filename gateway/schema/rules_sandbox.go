@@ -1,0 +1,32 @@
+package schema
+
+// Upper bounds of the timeouts of a sandbox, in seconds. The platform applies these in place of higher values
+// and reports no error (reference platform-v2-growth, section 2.4).
+const (
+	maxSandboxIdle     = 7200
+	maxSandboxLifetime = 86_400
+)
+
+func checkSandboxBounds(body map[string]any, report reporter) {
+	atMost(body, report, maxVCPUs, "vcpuCount")
+	atMost(body, report, maxMemory, "memoryInGb")
+	atMost(body, report, maxSandboxIdle, "idleTimeoutSeconds")
+	atMost(body, report, maxSandboxLifetime, "maxLifetimeSeconds")
+}
+
+// checkOneImage reports a sandbox with both an image and a template, or with neither.
+func checkOneImage(body map[string]any, report reporter) {
+	if has(body, "imageName") == has(body, "templateId") {
+		report("must have exactly one of 'imageName' and 'templateId'")
+	}
+}
+
+// checkEgress reports members that restrict outbound connections: the platform documents them, and does not confirm in its
+// responses that they are in force (reference platform-v2-growth, section 5, D5).
+func checkEgress(body map[string]any, report reporter) {
+	for _, name := range []string{"egressMode", "egressAllowlist"} {
+		if has(body, name) {
+			report("is not available: the platform does not confirm that a restriction of outbound connections is in force", name)
+		}
+	}
+}

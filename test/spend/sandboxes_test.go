@@ -1,0 +1,272 @@
+package spend
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/tollgate-dev/tollgate/gateway/money"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/test/platform"
+	"github.com/tollgate-dev/tollgate/test/redistest"
+)
+
+const (
+	sandboxes = "/v2/sandboxes"
+	// sandboxRate is the ceiling; the platform's rate of a standard sandbox is 0.026.
+	sandboxRate = "catalog: {sandbox_rate: 0.10}"
+	sandboxKey  = "    keys: [{id: ann, sha256: SHA256(key_of_ann_1), roles: [admin], exempt: true}]\n"
+)
+
+// Fifty sandboxes are requested at once, at two gateways, under a budget that has room for three: three are created, whichever
+// budget it is, and each holds the ceiling rate for its lifetime, however long the horizon of the organisation is.
+func TestFiftySandboxesAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ config, body string }{
+		"a count":                        {"    budget: {sandboxes: 3}\n", `{"imageName":"alpine:3"}`},
+		"a rate":                         {"    budget: {per_hour: 0.35}\n", `{"imageName":"alpine:3"}`},
+		"an hour by default":             {"    budget: {per_day: 0.35}\n", `{"imageName":"alpine:3"}`},
+		"a long lifetime":                {"    budget: {per_day: 3.50}\n", `{"imageName":"alpine:3","maxLifetimeSeconds":36000}`},
+		"a short lifetime":               {"    budget: {per_month: 0.035}\n", `{"imageName":"alpine:3","maxLifetimeSeconds":360}`},
+		"a horizon of the whole quarter": {"    budget: {per_quarter: 0.35}\n    horizon: period\n", `{"imageName":"alpine:3"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, &plan{gateways: 2, config: c.config + sandboxKey, settings: sandboxRate, redis: redistest.Start(t)})
+			s.reconcile(0)
+			statuses := make([]int, 50)
+			var wg sync.WaitGroup
+			for i := range statuses {
+				wg.Go(func() {
+					if a, err := s.ask(i, "key_of_ann_1", http.MethodPost, sandboxes, c.body); err == nil {
+						statuses[i] = a.status
+					}
+				})
+			}
+			wg.Wait()
+			count := make(map[int]int)
+			for _, status := range statuses {
+				count[status]++
+			}
+			if made := len(s.platform.CallsTo("createSandbox")); count[201] != 3 || count[402] != 47 || made != 3 {
+				t.Errorf("statuses %v, %d creates at the platform, want 3 created and 47 refused", count, made)
+			}
+		})
+	}
+}
+
+// A create without a configured ceiling is refused before it is sent, also without budgets.
+func TestSandboxesWithoutARate(t *testing.T) {
+	t.Parallel()
+	for _, budget := range []string{"", "    budget: {per_day: 1000}\n"} {
+		s := open(t, &plan{gateways: 1, config: budget + sandboxKey, redis: redistest.Start(t)})
+		a, err := s.ask(0, "key_of_ann_1", http.MethodPost, sandboxes, `{"imageName":"alpine:3"}`)
+		if err != nil || a.status != http.StatusForbidden || !strings.Contains(a.body, "catalog.sandbox_rate is not set") {
+			t.Errorf("%q: %d %s (%v), want 403 that names the setting", budget, a.status, a.body, err)
+		}
+		if n := len(s.platform.CallsTo("createSandbox")); n != 0 {
+			t.Errorf("%d creates reached the platform", n)
+		}
+	}
+}
+
+// A command is sent once, whatever becomes of its response.
+func TestExecIsSentOnce(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []platform.Fault{
+		{Kind: platform.FaultDrop}, {Kind: platform.FaultDrop, After: true}, {Kind: platform.FaultCut, After: true}, {Kind: platform.FaultStatus, Status: 503},
+	} {
+		t.Run(fmt.Sprint(fault.Kind, fault.After), func(t *testing.T) {
+			t.Parallel()
+			s := open(t, &plan{gateways: 1, config: "    budget: {per_day: 10}\n" + sandboxKey, settings: sandboxRate, redis: redistest.Start(t)})
+			a, err := s.ask(0, "key_of_ann_1", http.MethodPost, sandboxes, `{"imageName":"alpine:3"}`)
+			if err != nil || a.status != http.StatusCreated {
+				t.Fatalf("%d %s (%v)", a.status, a.body, err)
+			}
+			if err := s.platform.SetSandboxState(a.id(), "RUNNING"); err != nil {
+				t.Fatal(err)
+			}
+			fault.Operation = "execSandbox"
+			s.platform.AddFault(fault)
+			res, err := s.ask(0, "key_of_ann_1", http.MethodPost, sandboxes+"/"+a.id()+"/exec", `{"command":["touch","x"]}`)
+			if err != nil || res.status < 500 {
+				t.Errorf("%d %s (%v), want a failure", res.status, res.body, err)
+			}
+			if n := len(s.platform.CallsTo("execSandbox")); n != 1 {
+				t.Errorf("the command was sent %d times", n)
+			}
+		})
+	}
+}
+
+// day is a day of sandboxes.
+type day struct {
+	*site
+	*rand.Rand
+
+	redis *miniredis.Miniredis
+	clock *platform.Clock
+	live  []string
+	done  map[string]int
+}
+
+func newDay(t *testing.T, seed uint64) *day {
+	t.Helper()
+	clock := platform.ManualClock(time.Date(2027, 3, 1, 0, 0, 1, 0, time.UTC))
+	d := &day{Rand: rand.New(rand.NewPCG(seed, 3)), clock: clock, redis: miniredis.RunT(t), done: make(map[string]int)}
+	d.redis.SetTime(clock.Now())
+	d.site = open(t, &plan{gateways: 2, config: "    budget: {per_month: 100}\n    isolation: {change: key, read: key, exempt: []}\n" + sandboxKey, settings: sandboxRate, redis: d.redis.Addr(), clock: clock})
+	d.reconcile(0)
+	return d
+}
+
+// pass moves all clocks.
+func (d *day) pass(by time.Duration) {
+	d.clock.Advance(by)
+	d.redis.SetTime(d.clock.Now())
+}
+
+func (d *day) must(want int, method, path, body string) answer {
+	d.t.Helper()
+	a, err := d.ask(d.IntN(2), "key_of_ann_1", method, path, body)
+	if err != nil || a.status != want {
+		d.t.Fatalf("%s %s %s: %d %s (%v), want %d", method, path, body, a.status, a.body, err, want)
+	}
+	return a
+}
+
+// create creates a sandbox, and lets its client wait until it runs, or the reconciler be the first to see that.
+func (d *day) create() {
+	d.t.Helper()
+	idle, life := 60+d.IntN(900), 300+d.IntN(5000)
+	a := d.must(http.StatusCreated, http.MethodPost, sandboxes,
+		fmt.Sprintf(`{"imageName":"alpine:3","vcpuCount":%d,"idleTimeoutSeconds":%d,"maxLifetimeSeconds":%d}`, 1+d.IntN(4), idle, life))
+	d.live = append(d.live, a.id())
+	switch d.IntN(3) {
+	case 0:
+		d.pass(3 * time.Second)
+		d.must(http.StatusOK, http.MethodGet, sandboxes+"/"+a.id(), "")
+	case 1:
+		d.pass(3 * time.Second)
+		d.must(http.StatusOK, http.MethodGet, sandboxes, "")
+	default:
+		d.pass(20 * time.Second)
+		d.reconcile(d.IntN(2))
+	}
+}
+
+// step is one thing that happens to a sandbox.
+func (d *day) step() {
+	d.t.Helper()
+	if len(d.live) < 4 {
+		d.create()
+		return
+	}
+	i := d.IntN(len(d.live))
+	id := d.live[i]
+	switch d.IntN(6) {
+	case 0:
+		d.must(http.StatusNoContent, http.MethodDelete, sandboxes+"/"+id, "")
+		d.must(http.StatusNoContent, http.MethodDelete, sandboxes+"/"+id, "") // safe to repeat
+	case 1:
+		if d.platform.SetSandboxState(id, "FAILED") != nil {
+			return // it has ended meanwhile
+		}
+	case 2:
+		a, err := d.ask(d.IntN(2), "key_of_ann_1", http.MethodPost, sandboxes+"/"+id+"/exec", `{"command":["true"]}`)
+		if err != nil || a.status >= 500 {
+			d.t.Fatalf("exec: %d %s (%v)", a.status, a.body, err)
+		}
+		return
+	default:
+		d.create()
+		return
+	}
+	d.live = append(d.live[:i], d.live[i+1:]...)
+}
+
+// ends counts why sandboxes have ended.
+func (d *day) ends() map[string]int {
+	d.t.Helper()
+	ends := make(map[string]int)
+	for _, state := range []string{"TERMINATED", "FAILED"} {
+		var list struct{ Sandboxes []struct{ TerminationReason string } }
+		if err := json.Unmarshal([]byte(d.outside(http.MethodGet, sandboxes+"?state="+state, "").body), &list); err != nil {
+			d.t.Fatal(err)
+		}
+		for _, s := range list.Sandboxes {
+			ends[s.TerminationReason]++
+		}
+	}
+	return ends
+}
+
+// TestADayOfSandboxesAgreesWithTheBill lets sandboxes come and go for a day, by deletes, timeouts and failures, and wants the amounts that
+// have accrued, the history and the export to be the platform's bill, to the cent.
+func TestADayOfSandboxesAgreesWithTheBill(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(3) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			d := newDay(t, seed)
+			begin := d.clock.Now()
+			for d.clock.Now().Sub(begin) < 22*time.Hour {
+				d.pass(time.Duration(d.Int64N(int64(8 * time.Minute))))
+				d.step()
+				if d.IntN(3) == 0 {
+					d.reconcile(d.IntN(2))
+				}
+			}
+			d.pass(100 * time.Minute) // the last ones end
+			d.reconcile(0)
+			left, rate, err := d.platform.Balance("acme")
+			if err != nil || rate != 0 {
+				t.Fatalf("%f USD per hour are left (%v), want none", rate, err)
+			}
+			d.compare(1e9 - left)
+			ends := d.ends()
+			for _, reason := range []string{"IDLE_TIMEOUT", "MAX_LIFETIME", "DELETED", "FAILED"} {
+				if ends[reason] == 0 {
+					t.Errorf("no sandbox ended by %s: %v", reason, ends)
+				}
+			}
+			d.pass(2 * time.Hour)
+			d.reconcile(1)
+			if state := d.state(); len(state.Holds)+len(state.Resources) != 0 {
+				t.Errorf("%d holds and %d resources are left, want none", len(state.Holds), len(state.Resources))
+			}
+			t.Logf("%v; billed %.4f USD", ends, 1e9-left)
+		})
+	}
+}
+
+func (d *day) compare(billed float64) {
+	d.t.Helper()
+	state := d.state()
+	all := balance(&state, spend.Scope{Kind: spend.KindOrg})
+	if all.Committed != (spend.Amounts{}) || all.Reserved != (spend.Amounts{}) {
+		d.t.Errorf("committed %v and reserved %v, want nothing", all.Committed, all.Reserved)
+	}
+	const range1 = "org=acme&from=2027-03-01&to=2027-03-02"
+	history := dollars(d.t, get[money.Costs](d.site, "/admin/spend/history?"+range1+"&by=kind&bucket=day").Rows[0].USD)
+	exported := 0.0
+	for _, row := range exportOf(d.site, range1+"&bucket=day") {
+		exported += dollars(d.t, row["BilledCost"])
+		if row["ServiceName"] != "Sandboxes" || row["PricingUnit"] != "Hours" {
+			d.t.Errorf("an exported row is %v", row)
+		}
+	}
+	for name, got := range map[string]float64{"accrued": float64(all.Month) / 1e6, "history": history, "export": exported} {
+		if math.Abs(got-billed) >= 0.005 {
+			d.t.Errorf("%s %.6f, billed %.6f: off by %.6f", name, got, billed, got-billed)
+		}
+	}
+}
