@@ -40,7 +40,7 @@ func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 	// The gateway remembers a new resource by its record, in either door.
 	out.Whole = out.Whole || row.Kind != operation.KindCluster && row.Price != operation.PriceFree && (row.Verb == operation.VerbCreate || row.Verb == operation.VerbUpdate)
 	out.Whole = out.Whole || row.Kind == operation.KindSandbox && row.Verb == operation.VerbRead // it states the rate, and the end
-	out.Whole = out.Whole || row.Resources() != "" // all pages are joined before the first byte leaves
+	out.Whole = out.Whole || row.Resources() != ""                                               // all pages are joined before the first byte leaves
 	out.Stream = op.Streams && (!op.HasBody || asksToStream(ex.Body.Doc))
 	out.Header = http.Header{
 		"Accept":          {"application/json, application/problem+json"},
