@@ -331,6 +331,12 @@ func TestSandboxesAfterALossAndOverABudget(t *testing.T) {
 	ids = append(ids, d.outside(http.MethodPost, sandboxes, `{"imageName":"alpine:3"}`).id())
 	d.pass(10 * time.Second)
 	d.redis.FlushAll()
+	d.reconcile(0)
+	lost := d.state()
+	if all := balance(&lost, spend.Scope{Kind: spend.KindOrg}); all.Day > 3000 {
+		t.Errorf("%d micro-dollars have accrued after a loss, want those of 10 s", all.Day)
+	}
+	d.redis.FlushAll()
 	d.gateways = nil
 	d.start(&plan{
 		gateways: 1, redis: d.redis.Addr(),
