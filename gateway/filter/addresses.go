@@ -2,7 +2,6 @@ package filter
 
 import (
 	"context"
-	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -13,7 +12,7 @@ import (
 
 // Addresses makes records of endpoints say where callers reach these: at the
 // gateway. The platform's own addresses are of no use to them, since only the
-// gateway has the platform's key. It also removes the gateway's own labels from records. It stands before Relay on the way out, so that
+// gateway has the platform's key. It stands before Relay on the way out, so that
 // the legacy dialects see its result.
 type Addresses struct {
 	// Public is where callers reach the run interface, Balanced where they reach a
@@ -45,7 +44,7 @@ func (f Addresses) Response(_ context.Context, ex *Exchange) error {
 	}
 	object, _ := doc.(map[string]any)
 	f.rewrite(object)
-	list, _ := object[row.List].([]any)
+	list, _ := object["endpoints"].([]any)
 	for _, item := range list {
 		record, _ := item.(map[string]any)
 		f.rewrite(record)
@@ -59,16 +58,13 @@ func (f Addresses) Response(_ context.Context, ex *Exchange) error {
 
 // rewrites reports whether answers of an operation have records to rewrite.
 func (f Addresses) rewrites(row operation.Row) bool {
-	labelled := operation.Labelled(row.Kind) && row.Verb != operation.VerbLogs && row.Verb != operation.VerbExec && row.Verb != operation.VerbDelete
-	return labelled || row.Addresses && (f.Public != "" || f.Balanced != "")
+	return row.Addresses && (f.Public != "" || f.Balanced != "")
 }
 
-// rewrite removes the gateway's labels from one record, and changes its addresses: those of a queue, which have the
+// rewrite changes the addresses of one record: those of a queue, which have the
 // endpoint's id in their paths, and those of a load balancer, which have it in the
 // name of their host (reference platform-v2, section 6.2).
 func (f Addresses) rewrite(record map[string]any) {
-	labels, _ := record["labels"].(map[string]any)
-	maps.DeleteFunc(labels, func(key string, _ any) bool { return strings.HasPrefix(key, operation.LabelPrefix) })
 	id, _ := record["id"].(string)
 	urls, _ := record["requestUrls"].(map[string]any)
 	_, balanced := urls["base"]

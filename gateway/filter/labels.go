@@ -15,7 +15,8 @@ import (
 // the ledger keeps with the resource and the platform is not sent.
 const HeaderLabels = "X-Tollgate-Labels"
 
-// Labels reads the labels of a new resource that counts. On other calls they mean nothing.
+// Labels reads the labels of a new resource that counts. On other calls they mean nothing. It removes the gateway's own labels from
+// responses.
 type Labels struct{}
 
 // Name implements Filter.

@@ -1,10 +1,14 @@
 package filter
 
 import (
+	"bytes"
+	"context"
 	"maps"
+	"net/http"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
@@ -54,4 +58,27 @@ func (ex *Exchange) label(row operation.Row, doc any) any {
 	body = maps.Clone(body)
 	body["labels"] = labels
 	return body
+}
+
+// Response removes the gateway's labels from records of labelled resources. All stages that read them have run before.
+func (Labels) Response(_ context.Context, ex *Exchange) error {
+	row, _ := operation.Of(ex.Operation.ID)
+	a := ex.Answer
+	if !operation.Labelled(row.Kind) || a.Status >= http.StatusMultipleChoices || !bytes.Contains(a.Body, []byte(operation.LabelPrefix)) {
+		return nil
+	}
+	doc, err := strictjson.DecodeLenient(a.Body)
+	if err != nil {
+		return problem.UpstreamFailed.New("the platform's response cannot be read").Because(err)
+	}
+	object, _ := doc.(map[string]any)
+	list, _ := object[row.List].([]any)
+	for _, item := range append(list, doc) {
+		record, _ := item.(map[string]any)
+		labels, _ := record["labels"].(map[string]any)
+		maps.DeleteFunc(labels, func(key string, _ any) bool { return strings.HasPrefix(key, operation.LabelPrefix) })
+	}
+	a.Header.Del("Content-Length")
+	a.Body, err = strictjson.Append(nil, doc)
+	return err
 }

@@ -36,7 +36,19 @@ named contains {"cpu": cpu, "pointer": sprintf("/cpu/%d", [i])} if {
 	some i, cpu in input.resource.after.cpu
 }
 
-flavor(params) := {{"message": message, "pointer": concat("", [entry.pointer, "/id"])} |
+# A sandbox has the members of a CPU shape beside its others; what it leaves out, the platform chooses.
+named contains {"cpu": cpu, "pointer": ""} if {
+	input.resource.kind == "sandbox"
+	after := input.resource.after
+	cpu := {"id": object.get(after, "cpuFlavorId", null), "vcpuCount": object.get(after, "vcpuCount", null)}
+}
+
+# flavor_member: the name of the member with the flavour's id.
+default flavor_member := "/id"
+
+flavor_member := "/cpuFlavorId" if input.resource.kind == "sandbox"
+
+flavor(params) := {{"message": message, "pointer": concat("", [entry.pointer, flavor_member])} |
 	input.request.settles
 	allowed := params.flavors
 	some entry in named

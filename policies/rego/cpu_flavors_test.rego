@@ -32,3 +32,14 @@ test_deny_size_in_the_name if {
 	verdict("pod", {"id": "cpu5c-32-64", "vcpuCount": 2}) == {"/cpu/vcpuCount"}
 	verdict("endpoint", [{"id": "cpu5c-4-8", "vcpuCount": 2}, {"id": "cpu5c-16-32", "vcpuCount": 2}]) == {"/cpu/1/vcpuCount"}
 }
+
+test_sandboxes if {
+	verdict("sandbox", null) == {"/cpuFlavorId", "/vcpuCount"}
+	sandbox({"cpuFlavorId": "cpu5c", "vcpuCount": 8}) == set()
+	sandbox({"cpuFlavorId": "cpu3c", "vcpuCount": 16}) == {"/cpuFlavorId", "/vcpuCount"}
+	sandbox({"cpuFlavorId": "cpu5c-32-64", "vcpuCount": 1}) == {"/vcpuCount"}
+}
+
+sandbox(after) := result if {
+	result := testing.pointers(cpu_flavors.violations(params)) with input as testing.create("sandbox", after)
+}

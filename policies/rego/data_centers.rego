@@ -3,7 +3,9 @@
 # description: >-
 #   Resources may only be placed in the listed data centres. A call that leaves
 #   the choice to the scheduler is refused, or, with choose, gets the list of
-#   allowed data centres as its own.
+#   allowed data centres as its own, a sandbox the first of them. The platform
+#   takes the data centre of a sandbox for a preference, and may place it
+#   elsewhere.
 # custom:
 #   params:
 #     allow:
@@ -31,9 +33,18 @@ import data.tollgate.value
 violations(params) := unchosen(params) | outside(params)
 
 # choosing: kinds whose body lists data centres the scheduler picks from.
-choosing if input.resource.kind in {"pod", "cluster", "endpoint"}
+choosing if input.resource.kind in {"pod", "cluster", "endpoint", "sandbox"}
 
-unchosen(params) := {{"message": message, "pointer": "/dataCenterIds"} |
+# member: where a create names its places; a sandbox names one.
+default member := "/dataCenterIds"
+
+member := "/dataCenterId" if input.resource.kind == "sandbox"
+
+chosen(params) := params.choose if input.resource.kind != "sandbox"
+
+chosen(params) := params.choose[0] if input.resource.kind == "sandbox"
+
+unchosen(params) := {{"message": message, "pointer": member} |
 	input.request.settles
 	choosing
 	count(places) == 0
@@ -54,8 +65,8 @@ mutations(params) := {mutation |
 	count(places) == 0
 	mutation := {
 		"op": "force",
-		"pointer": "/dataCenterIds",
-		"value": params.choose,
+		"pointer": member,
+		"value": chosen(params),
 		"message": "placed in the data centres of the organisation",
 	}
 }

@@ -40,3 +40,11 @@ test_no_change if {
 	data_centers.mutations(chooser) == set() with input as testing.update("pod", {})
 	data_centers.mutations(params) == set() with input as testing.create("pod", {})
 }
+
+test_sandboxes if {
+	verdict == set() with input as testing.create("sandbox", {"dataCenterId": "EU-RO-1"})
+	verdict == {"/dataCenterId"} with input as testing.create("sandbox", {"dataCenterId": "US-TX-3"})
+	verdict == {"/dataCenterId"} with input as testing.create("sandbox", {})
+	some change in data_centers.mutations(chooser) with input as testing.create("sandbox", {})
+	[change.pointer, change.value] == ["/dataCenterId", "EU-RO-1"]
+}

@@ -74,7 +74,7 @@ forbids(params, pattern, name) if {
 
 missing(params) := {{"message": message, "pointer": "/env"} |
 	input.request.verb in {"create", "update"}
-	input.resource.kind in {"pod", "endpoint", "cluster"}
+	input.resource.kind in {"pod", "endpoint", "cluster", "sandbox"}
 	some name in params.required
 	not env[name]
 	message := sprintf("the variable %s must be set", [name])

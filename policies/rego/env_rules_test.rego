@@ -95,3 +95,13 @@ test_deny_secrets_in_names if {
 }
 
 test_deny_too_many if verdict({"env": {"A": "1", "B": "2"}}, {"max": 1}) == {"/env"}
+
+test_sandboxes if {
+	p := object.union(lenient, {"required": ["TEAM"], "forbidden": ["AWS_*"], "secrets": ["hf"]})
+	testing.pointers(env_rules.violations(p)) == {"/env"} with input as testing.create("sandbox", {})
+	testing.pointers(env_rules.violations(p)) == {"/env/A", "/env/AWS_KEY", "/labels/x"} with input as testing.create("sandbox", {
+		"env": {"TEAM": "x", "A": "{{ ACME_SECRET_b }}", "AWS_KEY": "x"},
+		"labels": {"x": "AKIAABCDEFGHIJKLMNOP"},
+	})
+	env_rules.violations(p) == set() with input as testing.plain("sandbox", "exec")
+}

@@ -30,9 +30,10 @@ package tollgate.library.images
 
 import data.tollgate.value
 
-violations(params) := {{"message": message, "pointer": "/image"} |
+violations(params) := {{"message": message, "pointer": concat("", ["/", member])} |
 	input.request.settles
-	image := input.resource.after.image
+	some member in {"image", "imageName"}
+	image := input.resource.after[member]
 	some message in faults(image, params)
 }
 

@@ -54,3 +54,10 @@ test_deny_malformed if {
 		count_of(image, params) == 1
 	}
 }
+
+test_sandboxes if {
+	p := {"allow": ["ghcr.io/acme"], "deny_latest": true, "require_digest": false}
+	images.violations(p) == set() with input as testing.create("sandbox", {"imageName": "ghcr.io/acme/a:1"})
+	testing.pointers(images.violations(p)) == {"/imageName"} with input as testing.create("sandbox", {"imageName": "ubuntu:22.04"})
+	testing.pointers(images.violations(p)) == {"/imageName"} with input as testing.create("sandbox", {"imageName": null})
+}

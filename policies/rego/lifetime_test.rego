@@ -26,3 +26,21 @@ test_deny if {
 	verdict("update", 73) == 1
 	count(lifetime.violations({"max_hours": 72})) == 1 with input as testing.start({})
 }
+
+bounds := {"max_sandbox_seconds": 3600, "max_sandbox_idle_seconds": 600}
+
+sandbox(after) := result if {
+	result := testing.pointers(lifetime.violations(bounds)) with input as testing.create("sandbox", after)
+}
+
+test_allow_sandboxes if {
+	sandbox({"maxLifetimeSeconds": 3600, "idleTimeoutSeconds": 600}) == set()
+	lifetime.violations({"max_hours": 1}) == set() with input as testing.create("sandbox", {"maxLifetimeSeconds": 86400})
+	lifetime.violations(bounds) == set() with input as testing.start({})
+}
+
+test_deny_sandboxes if {
+	sandbox({"maxLifetimeSeconds": 3601, "idleTimeoutSeconds": 600}) == {"/maxLifetimeSeconds"}
+	sandbox({"maxLifetimeSeconds": 60, "idleTimeoutSeconds": 601}) == {"/idleTimeoutSeconds"}
+	sandbox({"maxLifetimeSeconds": "60"}) == {"/idleTimeoutSeconds", "/maxLifetimeSeconds"}
+}

@@ -15,7 +15,7 @@
 #       description: Kinds of resources that are judged.
 #       type: array
 #       minItems: 1
-#       items: {enum: [pod, cluster, endpoint, template, network_volume, registry]}
+#       items: {enum: [pod, cluster, endpoint, template, network_volume, registry, sandbox]}
 #       default: [pod, cluster, endpoint]
 #     example:
 #       description: A name that matches, shown in refusals.
@@ -34,7 +34,14 @@ violations(params) := {{"message": message, "pointer": "/name"} |
 	input.resource.kind in params.kinds
 	name := input.resource.after.name
 	some message in faults(params, name)
+} | {{"message": "a sandbox must be named", "pointer": "/name"} |
+	input.request.verb == "create"
+	input.resource.kind == "sandbox"
+	"sandbox" in params.kinds
+	not named
 }
+
+named if _ = input.resource.after.name
 
 faults(_, name) := {"the name is not a string"} if not is_string(name)
 

@@ -26,3 +26,12 @@ test_deny if {
 		{"name": "y"},
 	)
 }
+
+test_deny_sandboxes_without_a_name if {
+	p := object.union(params, {"kinds": ["sandbox"]})
+	naming.violations(params) == set() with input as testing.create("sandbox", {})
+	testing.messages(naming.violations(p)) == {"a sandbox must be named"} with input as testing.create("sandbox", {})
+	naming.violations(p) == set() with input as testing.create("sandbox", {"name": "a-1"})
+	naming.violations(p) == set() with input as testing.create("endpoint", {})
+	naming.violations(p) == set() with input as testing.plain("sandbox", "exec")
+}

@@ -21,5 +21,6 @@ test_allow if {
 test_deny if {
 	verdict(strict, "stop") == {"the organisation is read-only"}
 	verdict(lenient, "create") == {"the organisation is read-only: audit"}
+	verdict(lenient, "exec") == {"the organisation is read-only: audit"}
 	verdict(lenient, "run") == {"the organisation is read-only: audit"}
 }

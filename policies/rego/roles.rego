@@ -4,8 +4,8 @@
 #   What each role may do. A caller may do what any of its roles allows; a role
 #   that is not listed allows nothing. The defaults: a viewer reads, without
 #   logs; an operator also makes, changes and deletes pods, clusters,
-#   endpoints, templates, network volumes and registries, starts and stops
-#   what runs, reads logs and runs jobs; an admin may do everything. Whose
+#   endpoints, templates, network volumes, registries and sandboxes, starts and stops
+#   what runs, runs commands in sandboxes, reads logs and runs jobs; an admin may do everything. Whose
 #   resources a caller may change, isolation says. SSH keys and delegations,
 #   which have no owner, are for admins. In force for every organisation whose
 #   configuration does not list it; list it with grants of your own, or with
@@ -15,9 +15,9 @@
 #     grants:
 #       description: >-
 #         What each role may do, as kind:verb, * for all. Kinds - pod, cluster,
-#         endpoint, template, network_volume, registry, delegation, account,
+#         endpoint, template, network_volume, registry, sandbox, delegation, account,
 #         catalog, billing, job, gateway. Verbs - read, logs, create, update,
-#         delete, start, stop, restart, run, cancel. Replaces the defaults.
+#         delete, start, stop, restart, run, cancel, exec. Replaces the defaults.
 #       type: object
 #       propertyNames: {format: role}
 #       additionalProperties:
@@ -65,6 +65,7 @@ defaults := {
 		"template:*",
 		"network_volume:*",
 		"registry:*",
+		"sandbox:*",
 		"job:*",
 	],
 	"admin": ["*:*"],

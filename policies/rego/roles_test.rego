@@ -19,12 +19,14 @@ test_allow_by_default if {
 			verdict({}, ["operator"], kind, verb) == 0
 		}
 	}
+	verdict({}, ["operator"], "sandbox", "exec") == 0
 	verdict({}, ["viewer", "admin"], "account", "update") == 0
 }
 
 test_deny_by_default if {
 	verdict({}, ["viewer"], "pod", "logs") == 1
 	verdict({}, ["viewer"], "pod", "create") == 1
+	verdict({}, ["viewer"], "sandbox", "exec") == 1
 	verdict({}, ["operator"], "account", "update") == 1
 	verdict({}, ["operator"], "delegation", "create") == 1
 	verdict({}, ["viewer"], "template", "create") == 1

@@ -1,7 +1,7 @@
 # METADATA
 # title: Templates
 # description: >-
-#   Which templates may supply a pod's or endpoint's settings - the
+#   Which templates may supply the settings of a pod, an endpoint or a sandbox - the
 #   organisation's own, public ones, or listed ones - and whether templates may
 #   be made public. What a template supplies is judged by the other policies,
 #   as if it stood in the body.

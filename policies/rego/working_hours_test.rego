@@ -42,3 +42,10 @@ test_deny if {
 	verdict("endpoint", "update", "2026-03-03T10:00:00Z", params) == 1
 	verdict("pod", "create", "2026-03-02T00:05:00Z", object.union(params, {"timezone": "UTC", "from": "00:10", "to": "00:20"})) == 1
 }
+
+test_deny_sandboxes if {
+	count(working_hours.violations(object.union(hours, {"days": ["Sunday"]}))) == 1 with input as testing.create("sandbox", {})
+	working_hours.violations(object.union(hours, {"days": ["Sunday"]})) == set() with input as testing.plain("sandbox", "exec")
+}
+
+hours := {"timezone": "UTC", "days": ["Sunday"], "from": "08:00", "to": "18:00"}

@@ -52,6 +52,7 @@ const canary = "CANARY7f3a"
 const configuration = `
 platform: {base_url: "PLATFORM"}
 redis: {embedded: true}
+catalog: {sandbox_rate: 0.05}
 log: {level: debug}
 overload: {working: 10000}
 limits: {timeout: 10s}

@@ -135,6 +135,7 @@ var makers = map[string]maker{
 	"v1 registry": {"createRegistry", "/v1/containerregistryauth", `{"name":"n","username":"u","password":"p"}`},
 
 	"v2 pod":      {"createPod", "/v2/pods", `{"name":"n","image":"img:1","gpu":{"id":"NVIDIA L4"}}`},
+	"v2 sandbox":  {"createSandbox", "/v2/sandboxes", `{"name":"n","imageName":"img:1"}`},
 	"v2 endpoint": {"createEndpoint", "/v2/serverless", `{"name":"n","image":"img:1","type":"QUEUE","scaling":{"type":"QUEUE_DELAY","queueDelay":4},"gpu":{"pools":["ADA_24"]},"workers":{"min":0,"max":1}}`},
 
 	"graphql pod":      {"createPod", "", `mutation { podFindAndDeployOnDemand(input: {name: "n", gpuTypeId: "NVIDIA L4", imageName: "img:1", cloudType: SECURE}) { id } }`},
@@ -160,7 +161,7 @@ func (d *door) made(t *testing.T, operation string) []string {
 	t.Helper()
 	path := map[string]string{
 		"createPod": "pods", "createEndpoint": "serverless", "createTemplate": "templates",
-		"createNetworkVolume": "network-volumes", "createRegistry": "registries",
+		"createNetworkVolume": "network-volumes", "createRegistry": "registries", "createSandbox": "sandboxes",
 	}[operation]
 	var ids []string
 	for _, list := range d.asPlatform(t, "GET", "/v2/"+path, "") {

@@ -38,6 +38,8 @@ var bodies = map[string]string{
 	"createTemplate":      `{"name":"t","image":"img:1"}`,
 	"createNetworkVolume": `{"name":"v","size":10,"dataCenter":"EU-RO-1"}`,
 	"createRegistry":      `{"name":"r","username":"u","password":"p"}`,
+	"createSandbox":       `{"name":"s","imageName":"img:1"}`,
+	"execSandbox":         `{"command":["echo"]}`,
 	"updatePod":           `{"name":"b"}`,
 	"updateCluster":       `{"name":"b"}`,
 	"updateEndpoint":      `{"name":"b"}`,
@@ -51,6 +53,7 @@ var creates = map[operation.Kind]struct{ op, path string }{
 	operation.KindPod: {"createPod", "/v2/pods"}, operation.KindCluster: {"createCluster", "/v2/clusters"},
 	operation.KindEndpoint: {"createEndpoint", "/v2/serverless"}, operation.KindTemplate: {"createTemplate", "/v2/templates"},
 	operation.KindVolume: {"createNetworkVolume", "/v2/network-volumes"}, operation.KindRegistry: {"createRegistry", "/v2/registries"},
+	operation.KindSandbox: {"createSandbox", "/v2/sandboxes"},
 }
 
 // owned makes one resource of each kind with a key.
@@ -82,8 +85,8 @@ var (
 		"podId": operation.KindPod, "clusterId": operation.KindCluster, "serverlessId": operation.KindEndpoint, "networkVolumeId": operation.KindVolume,
 		"templateId": operation.KindTemplate, "registry": operation.KindRegistry, "volumeId": operation.KindVolume, "networkVolumes": operation.KindVolume,
 	}
-	// machines are ids of rentable machines.
-	machines = []string{"gpu.id", "cpu.id", "cpu.*.id", "compute.gpuTypeId"}
+	// machines are ids of rentable machines and of their places.
+	machines = []string{"gpu.id", "cpu.id", "cpu.*.id", "compute.gpuTypeId", "cpuFlavorId", "dataCenterId"}
 )
 
 // places lists every place of an operation's calls where the id of a resource with
@@ -148,6 +151,7 @@ func naming(t *testing.T, body, path, id string) string {
 	}
 	if path == "templateId" {
 		delete(doc, "image")
+		delete(doc, "imageName")
 	}
 	out, err := json.Marshal(doc)
 	if err != nil {
@@ -324,7 +328,7 @@ func TestListsLeaveOutWhatIsForeign(t *testing.T) {
 			"/v2/pods": operation.KindPod, "/v2/pods?includeClusterPods=true": operation.KindCluster, "/v2/clusters": operation.KindCluster,
 			"/v2/serverless": operation.KindEndpoint, "/v2/templates": operation.KindTemplate, "/v2/network-volumes": operation.KindVolume,
 			"/v2/registries": operation.KindRegistry, "/v2/billing/pods": operation.KindPod, "/v2/billing/network-volumes": operation.KindVolume,
-			"/v2/billing/clusters": operation.KindCluster,
+			"/v2/billing/clusters": operation.KindCluster, "/v2/sandboxes?state=TERMINATED": operation.KindSandbox,
 		} {
 			a := d.ask(t, request("GET", path, "key_other", ""))
 			if a.Status != 200 || strings.Contains(a.Body, theirs[kind]) || !strings.Contains(a.Body, mine[kind]) {

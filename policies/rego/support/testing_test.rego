@@ -19,6 +19,10 @@ operations := {
 		"delete": "deleteNetworkVolume",
 	},
 	"registry": {"create": "createRegistry", "read": "getRegistry", "delete": "deleteRegistry"},
+	"sandbox": {
+		"create": "createSandbox", "read": "getSandbox", "delete": "deleteSandbox", "exec": "execSandbox",
+		"logs": "getSandboxLogs",
+	},
 	"delegation": {"create": "createDelegation", "read": "listDelegations", "delete": "revokeDelegation"},
 	"account": {"read": "getSshKeys", "update": "updateSshKeys"},
 	"catalog": {"read": "listGpuTypes"},
