@@ -58,29 +58,29 @@ func CodeLines(file []byte) int {
 func Budgets() []Budget {
 	return []Budget{
 		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1469},
-		{"features in folders of their own", []string{"gateway/access", "gateway/account", "gateway/callers", "gateway/check", "gateway/engines", "gateway/dialects", "gateway/tokens", "gateway/listen", "gateway/questions", "gateway/fleet", "gateway/overview", "gateway/decisions", "gateway/keep", "gateway/approval/answers", "gateway/retired", "gateway/revisions", "gateway/limits", "gateway/alerts", "gateway/platform", "gateway/tenants", "gateway/view", "gateway/audit/ship", "gateway/coverage", "gateway/envoy"}, 7647},
-		{"chain, its stages and ports", []string{"gateway/filter"}, 5458},
-		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 3806},
+		{"features in folders of their own", []string{"gateway/access", "gateway/account", "gateway/callers", "gateway/check", "gateway/engines", "gateway/dialects", "gateway/tokens", "gateway/listen", "gateway/questions", "gateway/fleet", "gateway/overview", "gateway/decisions", "gateway/keep", "gateway/approval/answers", "gateway/retired", "gateway/revisions", "gateway/limits", "gateway/alerts", "gateway/platform", "gateway/tenants", "gateway/view", "gateway/audit/ship", "gateway/coverage", "gateway/envoy"}, 7662},
+		{"chain, its stages and ports", []string{"gateway/filter"}, 5585},
+		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 3866},
 		{"idempotency, approvals and their store", []string{"gateway/once/...", "gateway/approval", "gateway/approval/grants", "gateway/cas"}, 1992},
 		{"callers", []string{"gateway/identity", "gateway/oidc", "gateway/keystore"}, 1997},
 		{"Envoy", []string{"gateway/xds", "gateway/extproc/..."}, 2493},
 		{"leaves of the gateway", []string{
 			"gateway/balancer", "gateway/connlimit", "gateway/groupcommit", "gateway/journal", "gateway/overload", "gateway/problem", "gateway/reverseproxy",
 			"gateway/route", "gateway/schema/...", "gateway/strictjson", "gateway/tally", "gateway/tasks", "gateway/upstream/...", "gateway/webhook", "gateway/wire",
-		}, 9221},
+		}, 9324},
 		{"explanations, archive, audit, telemetry, operators' listener, pages of callers", []string{
 			"gateway/explain", "gateway/archive", "gateway/audit", "gateway/telemetry", "gateway/admin/...", "gateway/reference",
-		}, 4647},
+		}, 4648},
 		{"console", []string{"gateway/ui"}, 2403},
 		{"what callers see of themselves", []string{"gateway/selfservice"}, 464},
-		{"policies", []string{"policies/..."}, 14109},
-		{"ledger and its store", []string{"policies/spend", "policies/spend/redisstore"}, 8383},
+		{"policies", []string{"policies/..."}, 14200},
+		{"ledger and its store", []string{"policies/spend", "policies/spend/redisstore"}, 8583},
 		{"limits and their store", []string{"ratelimit", "ratelimit/group", "ratelimit/metrics", "ratelimit/redisstore"}, 4106},
 		{"old dialects", []string{"translate/..."}, 12621},
 		{"configuration", []string{"config/...", "gateway/settings"}, 6327},
-		{"command line", []string{"cmd/tollgate"}, 5981},
+		{"command line", []string{"cmd/tollgate"}, 5985},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2268},
-		{"emulator of the platform", []string{"test/platform/..."}, 9417},
+		{"emulator of the platform", []string{"test/platform/..."}, 10139},
 	}
 }
 
@@ -100,7 +100,7 @@ func BudgetOf(pkg string) (Budget, bool) {
 
 const (
 	// MaxSettings is the number of settings in docs/configuration.md; sections, and lists and mappings with settings of their own, do not count.
-	MaxSettings = 415
+	MaxSettings = 422
 	// MaxExchangeFields is the number of fields of filter.Exchange.
 	MaxExchangeFields = 30
 	// LargeLines is the number of lines above which a package is listed in [Large].
