@@ -49,7 +49,7 @@ const tripsPod = `{"name":"a","image":"img:1","gpu":{"id":"NVIDIA L4"},"env":{"A
 func maker() http.HandlerFunc {
 	var made atomic.Int64
 	lists := map[string]string{
-		"/v2/pods": "pods", "/v2/clusters": "clusters", "/v2/serverless": "endpoints", "/v2/network-volumes": "networkVolumes",
+		"/v2/pods": "pods", "/v2/clusters": "clusters", "/v2/serverless": "endpoints", "/v2/network-volumes": "networkVolumes", "/v2/sandboxes": "sandboxes",
 		"/v2/templates": "templates", "/v2/registries": "registries",
 	}
 	return func(w http.ResponseWriter, r *http.Request) {

@@ -174,6 +174,9 @@ func (c *checking) passed(loaded *config.Loaded, warnings []finding, stdout, std
 		_, _ = fmt.Fprintf(stdout, "%s: hint: there is no state directory (--state, $STATE_DIRECTORY); if Redis and all gateways are lost together, "+
 			"the owners of resources and the reservations of calls in flight are lost, and resources count for their organisation only\n", c.path)
 	}
+	if loaded.Config.Catalog.SandboxRate == 0 {
+		_, _ = fmt.Fprintf(stdout, "%s: hint: catalog.sandbox_rate is not set; creates of sandboxes are refused, because their rate is not known before they run\n", c.path)
+	}
 	_, err := fmt.Fprintf(stdout, "%s: no faults; %s, %s, revision %s\n",
 		c.path, counted(len(loaded.Config.Orgs), "organisation"), counted(keys, "key"), loaded.Config.Revision)
 	return err

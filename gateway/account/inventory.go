@@ -143,7 +143,7 @@ func (c *Client) Records(ctx context.Context, org string, kinds func(operation.K
 
 // listed reads the platform's record of a resource, as it was answered at a time.
 func listed(kind operation.Kind, record map[string]any, date time.Time) Listed {
-	f := spend.Found{Kind: kind, Call: operation.Label(record, operation.CallLabel), Print: spend.Print(kind, record), Age: since(record, "createdAt", date), Stoppable: stoppable(record)}
+	f := spend.Found{Kind: kind, Call: operation.Label(record, operation.CallLabel), Owner: spend.LabelledOwner(record), Print: spend.Print(kind, record), Age: since(record, "createdAt", date), Stoppable: stoppable(record)}
 	f.ID, _ = record["id"].(string)
 	f.Name, _ = record["name"].(string)
 	f.GPU, f.DataCenter = spend.Machine(kind, record)

@@ -122,7 +122,7 @@ func (t *Alerts) Cause(ctx context.Context, c *spend.Cause, r *spend.Record, bud
 	var data any
 	if x := c.Excess; x != nil {
 		d := budgetAlert{
-			Org: c.Org, Scope: x.Scope.String(), Budget: spend.CeilingName(x.Ceiling), StopAt: &c.StopAt, Resource: r.ID, Name: r.About.Name,
+			Org: c.Org, Scope: x.Scope.String(), Budget: spend.CeilingName(x.Ceiling), StopAt: &c.StopAt, Resource: r.ID, Kind: r.Kind, Name: r.About.Name,
 			Used: json.Number(spend.AmountText(x.Ceiling, x.Used)), Limit: json.Number(spend.AmountText(x.Ceiling, x.Limit)),
 		}
 		t.Logger.WarnContext(ctx, "a budget is passed", "event", budget, "org", c.Org, "scope", d.Scope, "budget", d.Budget, "used", string(d.Used),
@@ -241,9 +241,10 @@ type budgetAlert struct {
 	Percent int64       `json:"percent,omitempty"` // the threshold
 	Used    json.Number `json:"used"`
 	Limit   json.Number `json:"limit"`
-	// StopAt is when pods begin to be stopped, Resource and Name are the one that was.
+	// StopAt is when pods begin to be stopped, and sandboxes to be deleted; Resource, Kind and Name are the one that was.
 	StopAt   *time.Time `json:"stop_at,omitempty"`
 	Resource string     `json:"resource,omitempty"`
+	Kind     string     `json:"kind,omitempty"`
 	Name     string     `json:"name,omitempty"`
 }
 

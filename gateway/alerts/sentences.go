@@ -87,11 +87,15 @@ func (d budgetAlert) sentence(kind string) string {
 	case "budget.threshold":
 		return fmt.Sprintf("%s has reached %d %%: %s.", budget, d.Percent, used)
 	case "budget.stopped":
-		return fmt.Sprintf("The %s in %s was stopped. %s is used up: %s.", named("pod", d.Name, d.Resource), d.Org, budget, used)
+		done := "stopped"
+		if d.Kind == "sandbox" {
+			done = "deleted"
+		}
+		return fmt.Sprintf("The %s in %s was %s. %s is used up: %s.", named(cmp.Or(d.Kind, "pod"), d.Name, d.Resource), d.Org, done, budget, used)
 	}
 	text := fmt.Sprintf("%s is used up: %s.", budget, used)
 	if d.StopAt != nil {
-		text += " Pods are stopped from " + moment(*d.StopAt) + " on unless there is room by then."
+		text += " Pods are stopped, and sandboxes deleted, from " + moment(*d.StopAt) + " on unless there is room by then."
 	}
 	return text
 }

@@ -26,7 +26,7 @@ func TestAlertsAreSentences(t *testing.T) {
 	}{
 		{"budget.threshold", budgetAlert{Org: "acme", Scope: "team research", Budget: "per_week", Percent: 80, Used: "16.5", Limit: "20"}, "The budget per_week of team research in acme has reached 80 %: 16.5 of 20 USD used.", "spend"},
 		{"budget.threshold", budgetAlert{Org: "acme", Scope: "organisation", Budget: "gpus", Percent: 100, Used: "4", Limit: "4"}, "The budget gpus of acme has reached 100 %: 4 of 4 used.", "spend"},
-		{"budget.over", budgetAlert{Org: "acme", Scope: "team ops", Budget: "total", Used: "21", Limit: "20", StopAt: &at}, "The budget total of team ops in acme is used up: 21 of 20 USD used. Pods are stopped from 2026-11-26 12:00 UTC on unless there is room by then.", "spend"},
+		{"budget.over", budgetAlert{Org: "acme", Scope: "team ops", Budget: "total", Used: "21", Limit: "20", StopAt: &at}, "The budget total of team ops in acme is used up: 21 of 20 USD used. Pods are stopped, and sandboxes deleted, from 2026-11-26 12:00 UTC on unless there is room by then.", "spend"},
 		{"budget.stopped", budgetAlert{Org: "acme", Scope: "team ops", Budget: "per_day", Used: "21", Limit: "20", Resource: "p1", Name: "train"}, "The pod train (p1) in acme was stopped. The budget per_day of team ops in acme is used up: 21 of 20 USD used.", "spend"},
 		{"spend.unusual", unusualAlert{"acme", "team ops", at, "12", "3"}, "The hour from 2026-11-26 12:00 UTC costs team ops in acme 12 USD so far. Usual are 3 USD.", "spend"},
 		{"resource.unowned", stranger{"acme", "p1", "pod", "", "0.43"}, "The pod p1 in acme was created without the gateway. It costs 0.43 USD per hour.", "resources"},

@@ -195,7 +195,7 @@ func (f *Ownership) unrecorded(ctx context.Context, ex *Exchange, n naming) (own
 		return owners[0], false, nil
 	case operation.Labelled(n.Kind): // the ledger forgets what has ended, and the platform does not
 		record, err := f.object(ctx, ex, n)
-		return labelledOwner(record), false, err
+		return spend.LabelledOwner(record), false, err
 	case n.Kind == operation.KindJob:
 		return *ex.Access.owner, false, nil
 	case !ex.Tenant.Isolation.Unowned:
@@ -305,7 +305,7 @@ func (f *Ownership) Response(ctx context.Context, ex *Exchange) error {
 		id := row.RecordOwner(record)
 		owner := named[id]
 		if operation.Labelled(row.Kind) && owner == (spend.Owner{}) {
-			owner = labelledOwner(record)
+			owner = spend.LabelledOwner(record)
 		}
 		gone := row.Kind == operation.KindBilling && owner == spend.Owner{} // whose it was is not known any more
 		if !gone && iso.admits(iso.Read, owner, ex.Caller) {

@@ -10,7 +10,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // reservedLabel refuses with 400 a call that sets a label of the gateway, or filters by one.
@@ -59,11 +58,6 @@ func (ex *Exchange) label(row operation.Row, doc any) any {
 	body = maps.Clone(body)
 	body["labels"] = labels
 	return body
-}
-
-// labelledOwner returns the owner that the labels of a record name. Only the gateway and holders of a platform key can set them.
-func labelledOwner(record map[string]any) spend.Owner {
-	return spend.Owner{Team: operation.Label(record, operation.TeamLabel), Key: operation.Label(record, operation.KeyLabel)}
 }
 
 // Response removes the gateway's labels from records of labelled resources. All stages that read them have run before.

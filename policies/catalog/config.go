@@ -55,10 +55,8 @@ func DefaultConfig() Config {
 
 // Validate reports every fault, each with its path below the section.
 func (c Config) Validate() error {
-	var errs fault.Found
-	errs.If(c.SandboxRate < 0, "sandbox_rate", "must not be negative")
 	_, err := c.Storage.rates()
-	return errors.Join(append(errs, err)...)
+	return err
 }
 
 // Rates are the parsed storage rates, per GB and month.

@@ -75,6 +75,8 @@ type Found struct {
 	ID    string
 	Name  string
 	Print string
+	// Owner is its owner, as its labels say; zero if it has none.
+	Owner Owner
 	// Call is the call that made it, as its label says; "" if it has none. See [operation.Labelled].
 	Call string
 	// GPU and DataCenter are those of [Machine].
@@ -99,6 +101,11 @@ type Found struct {
 	// zero for other resources. A sandbox that has ended is not listed.
 	Began, Ends, Ended time.Time
 	Use                Use
+}
+
+// LabelledOwner returns the owner that the labels of a record name. Only the gateway and holders of a platform key can set them.
+func LabelledOwner(record map[string]any) Owner {
+	return Owner{Team: operation.Label(record, operation.TeamLabel), Key: operation.Label(record, operation.KeyLabel)}
 }
 
 // Clocks reads Began, Ends and Ended from the platform's record of a sandbox. One that does not say when it ended is taken to have ended

@@ -298,6 +298,8 @@ func (p *pass) run(ctx context.Context, found []Found) error {
 		r, owner := p.records[id], p.memory.owners[id].Owner
 		if r != nil && r.Owner != (Owner{}) {
 			owner = r.Owner
+		} else if r == nil && owner == (Owner{}) {
+			owner = f.Owner
 		}
 		if Counts(f.Kind) && owner == (Owner{}) {
 			p.report.Unowned++
@@ -372,6 +374,9 @@ func (p *pass) adopt(ctx context.Context, unknown []*Found) error {
 	list := make([]*Adjustment, len(unknown))
 	for i, f := range unknown {
 		list[i] = &Adjustment{Kind: string(f.Kind), Resource: f.ID, Amounts: f.Amounts, About: f.about()}
+		if f.Owner != (Owner{}) {
+			list[i].Owner = &f.Owner
+		}
 		if owned, known := p.memory.owners[f.ID]; known {
 			list[i].Owner, list[i].About = &owned.Owner, owned.About.or(f.about())
 		}

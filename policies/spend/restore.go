@@ -154,8 +154,10 @@ func (r remembering) Settle(ctx context.Context, org string, s *Settlement) erro
 	case s.End != Commit:
 	case s.Gone:
 		r.images.recordOwner(org, s.Resource, nil)
+	case s.Resource == "":
+		r.images.settled(org, img, outcome{owned: Owned{s.Owner, s.About}, once: s.Amounts[Cost]})
 	default:
-		r.images.settled(org, img, outcome{resource: s.Resource, owned: Owned{s.Owner, s.About}, once: s.Amounts[Cost]})
+		r.images.settled(org, img, outcome{resource: s.Resource, owned: Owned{s.Owner, s.About}})
 	}
 	if err == nil {
 		img.count++

@@ -198,7 +198,9 @@ func (d *day) ends() map[string]int {
 	d.t.Helper()
 	ends := make(map[string]int)
 	for _, state := range []string{"TERMINATED", "FAILED"} {
-		var list struct{ Sandboxes []struct{ TerminationReason string } }
+		var list struct {
+			Sandboxes []struct{ TerminationReason string }
+		}
 		if err := json.Unmarshal([]byte(d.outside(http.MethodGet, sandboxes+"?state="+state, "").body), &list); err != nil {
 			d.t.Fatal(err)
 		}
@@ -268,5 +270,97 @@ func (d *day) compare(billed float64) {
 		if math.Abs(got-billed) >= 0.005 {
 			d.t.Errorf("%s %.6f, billed %.6f: off by %.6f", name, got, billed, got-billed)
 		}
+	}
+}
+
+// A sandbox whose gateway is killed in mid-create is made once: a repeat of the request at another gateway finds it by its label.
+func TestSandboxesOfAKilledGateway(t *testing.T) {
+	t.Parallel()
+	addr := redistest.Start(t)
+	p := &plan{gateways: 1, run: true, redis: addr, client: brisk(t, addr), config: "    budget: {sandboxes: 5}\n" + sandboxKey, settings: sandboxRate}
+	s := open(t, p)
+	client := p.client
+	p.client = nil
+	s.start(p) // the survivor
+	s.await("the ledger is complete", func() bool { s := s.state(); return s.Complete })
+	s.platform.SetLatency("createSandbox", time.Second)
+	var wg sync.WaitGroup
+	bodies := make([]string, 5)
+	for i := range bodies {
+		bodies[i] = fmt.Sprintf(`{"name":"s%d","imageName":"alpine:3"}`, i)
+		wg.Go(func() { // its caller has gone with it
+			s.visit(0, &wish{path: sandboxes, body: bodies[i]}, 500*time.Millisecond)
+		})
+	}
+	wg.Wait()
+	_ = client.Close() // the gateway reaches neither its callers nor the store any more
+	ids := make([]string, len(bodies))
+	for i, body := range bodies {
+		wg.Go(func() {
+			s.await("the repeat of "+body+" is answered", func() bool {
+				a, err := s.ask(1, "key_of_ann_1", http.MethodPost, sandboxes, body)
+				ids[i] = a.id()
+				return err == nil && a.status == http.StatusCreated
+			})
+		})
+	}
+	wg.Wait()
+	var list struct{ Sandboxes []struct{ ID, Name string } }
+	if err := json.Unmarshal([]byte(s.outside(http.MethodGet, sandboxes, "").body), &list); err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Sandboxes) != len(bodies) {
+		t.Errorf("%d sandboxes were made for %d requests: %v", len(list.Sandboxes), len(bodies), list)
+	}
+	for _, made := range list.Sandboxes {
+		if i := int(made.Name[1] - '0'); ids[i] != made.ID {
+			t.Errorf("the repeat for %s was answered with %s, want %s", made.Name, ids[i], made.ID)
+		}
+	}
+}
+
+// After a loss of the ledger, sandboxes have their owners back, also those that a gateway without memory finds. Those made without the
+// gateway count for the organisation. Over a used-up budget, sandboxes are deleted.
+func TestSandboxesAfterALossAndOverABudget(t *testing.T) {
+	t.Parallel()
+	d := newDay(t, 9)
+	var ids []string
+	for range 3 {
+		ids = append(ids, d.must(http.StatusCreated, http.MethodPost, sandboxes, `{"imageName":"alpine:3"}`).id())
+	}
+	ids = append(ids, d.outside(http.MethodPost, sandboxes, `{"imageName":"alpine:3"}`).id())
+	d.pass(10 * time.Second)
+	d.redis.FlushAll()
+	d.reconcile(0)
+	lost := d.state()
+	if all := balance(&lost, spend.Scope{Kind: spend.KindOrg}); all.Day > 3000 {
+		t.Errorf("%d micro-dollars have accrued after a loss, want those of 10 s", all.Day)
+	}
+	d.redis.FlushAll()
+	d.gateways = nil
+	d.start(&plan{
+		gateways: 1, redis: d.redis.Addr(),
+		config: "    budget: {per_hour: 0.06}\n    over: {stop: newest, notice: 1m}\n" + sandboxKey, settings: sandboxRate,
+	})
+	d.reconcile(0)
+	owners := make(map[string]string)
+	for _, r := range d.state().Resources {
+		owners[r.ID] = r.Owner.String()
+	}
+	for i, id := range ids {
+		if want := []string{"key ann", "key ann", "key ann", "organisation"}[i]; owners[id] != want {
+			t.Errorf("sandbox %d belongs to %q, want %q", i, owners[id], want)
+		}
+	}
+	for range 2 {
+		d.pass(90 * time.Second)
+		d.reconcile(0)
+	}
+	state := d.state()
+	if all := balance(&state, spend.Scope{Kind: spend.KindOrg}).Committed; all[spend.Sandboxes] != 2 || all[spend.Burn] != 52_000 {
+		t.Errorf("committed %v, want two sandboxes at 0.026", all)
+	}
+	if n := len(d.platform.CallsTo("deleteSandbox")); n != 2 {
+		t.Errorf("%d sandboxes were deleted, want 2 of 4", n)
 	}
 }

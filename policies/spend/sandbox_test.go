@@ -1,0 +1,106 @@
+package spend_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/policies/operation"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// sandboxAt are the amounts of a sandbox with a rate, in micro-dollars per hour, and a lifetime of an hour.
+func sandboxAt(rate int64) spend.Amounts {
+	return spend.Amounts{spend.Burn: rate, spend.Bounded: rate, spend.Cost: rate, spend.Sandboxes: 1}
+}
+
+// The cost of a sandbox is the ceiling until the platform states its rate, which holds from its creation on, and ends when the sandbox
+// ended, however late the reconciler finds that out. A list that lags behind does not bring an ended sandbox back. Nothing of this is drift.
+func TestSandboxesFollowThePlatformsClocks(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		// found is what a GET of the sandbox finds 50 minutes after its creation.
+		found   *spend.Found
+		accrued int64
+	}{
+		{"it lives", &spend.Found{Amounts: sandboxAt(36_000), Priced: true}, 30_000},
+		{"it has ended", &spend.Found{Priced: true, Ended: sandboxBegan.Add(20 * time.Minute)}, 12_000},
+		{"its record is gone after its lifetime", nil, 24_000},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newReconciled(t)
+			r.now = sandboxBegan.Add(time.Second)
+			about := spend.About{EndAt: sandboxBegan.Add(40 * time.Minute).Unix()}
+			_, err := r.Reserve(t.Context(), org, &spend.Reservation{
+				Hold: "h", Kind: "sandbox", Owner: owner, After: sandboxAt(100_000), About: about, Limits: make([][spend.Ceilings]int64, 3),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.settle(spend.Settlement{Hold: "h", End: spend.Commit, Kind: "sandbox", Resource: "s", Amounts: sandboxAt(100_000), From: sandboxBegan})
+			listed := spend.Found{Kind: operation.KindSandbox, ID: "s", Amounts: sandboxAt(36_000), Priced: true, Began: sandboxBegan}
+			r.now, r.found = sandboxBegan.Add(10*time.Minute), []spend.Found{listed}
+			r.passes(t)
+			r.now, r.found = sandboxBegan.Add(50*time.Minute), nil
+			if f := tt.found; f != nil {
+				f.Kind, f.ID, f.Began = operation.KindSandbox, "s", sandboxBegan
+				r.hidden = []spend.Found{*f}
+			}
+			r.passes(t)
+			r.found = []spend.Found{listed}
+			if tt.found == nil || tt.found.Ended.IsZero() {
+				r.found = nil
+			}
+			r.passes(t)
+			state, err := r.Show(t.Context(), org)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended := tt.found == nil || !tt.found.Ended.IsZero()
+			for _, b := range state.Balances {
+				if b.Day != tt.accrued || (b.Committed == spend.Amounts{}) != ended {
+					t.Errorf("%s: %d accrued, %v committed, want %d accrued, and nothing committed: %t", b.Scope, b.Day, b.Committed, tt.accrued, ended)
+				}
+			}
+		})
+	}
+}
+
+var sandboxBegan = time.Date(2027, 3, 14, 12, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // read only
+
+// passes makes a pass that finds no drift.
+func (r *reconciled) passes(t *testing.T) {
+	t.Helper()
+	if err := r.pass(r.Memory); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(r.report.Drifted) + len(r.report.Strangers); n > 0 {
+		t.Errorf("%+v is drift", r.report)
+	}
+}
+
+// A response states the rate of a sandbox once, and cannot bring one back that has ended.
+func TestObserve(t *testing.T) {
+	r := newReconciled(t)
+	l := &spend.Ledger{Store: r.Memory}
+	observe := func(a spend.Amounts, ended time.Time) {
+		t.Helper()
+		if err := l.Observe(t.Context(), org, &spend.Found{ID: "s", Amounts: a, Priced: true, Began: sandboxBegan, Ended: ended}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	observe(sandboxAt(36_000), time.Time{}) // it is not in the ledger
+	r.settle(spend.Settlement{Hold: "lost", End: spend.Commit, Kind: "sandbox", Resource: "s", Owner: owner, Amounts: sandboxAt(100_000), From: sandboxBegan})
+	r.now = sandboxBegan.Add(30 * time.Minute)
+	observe(sandboxAt(36_000), time.Time{})
+	observe(spend.Amounts{}, sandboxBegan.Add(20*time.Minute))
+	observe(sandboxAt(36_000), time.Time{}) // a response that was late
+	state, err := r.Show(t.Context(), org)
+	if err != nil || len(state.Resources) != 1 || state.Resources[0].Amounts != (spend.Amounts{}) || state.Resources[0].Owner != owner {
+		t.Fatalf("%+v (%v), want one that has ended", state.Resources, err)
+	}
+	for _, b := range state.Balances {
+		if b.Day != 12_000 || b.Committed != (spend.Amounts{}) {
+			t.Errorf("%s: %d accrued, %v committed, want 20 minutes", b.Scope, b.Day, b.Committed)
+		}
+	}
+}
