@@ -26,6 +26,9 @@ type Path struct {
 	// of them came before the call part, 0 until that began.
 	stages []string
 	call   int
+	// forwarded names the parameters of the query that the API's description does not have and the
+	// platform gets.
+	forwarded []string
 	// walk makes the page of a list that the caller asks for, nil for other calls.
 	walk *walk
 }
