@@ -49,7 +49,7 @@ func chainOrder() (order struct{ Head, Content, Call []string }) {
 	order.Head = []string{"Stamp", "Size", "Match", "Wire", "Identify", "Legacy", "Admit", "Count", "Routed"}
 	order.Content = []string{"Receive", "Estimate", "Local", "Decode", "AdmitBody", "Brownout", "Translate"}
 	order.Call = []string{
-		"Count", "OwnKeys", "Labels", "Pages", "Repeats", "Ownership", "Judge", "Recount", "Reserve", "Audit", "Rebuild", "Relay", "Measure",
+		"Count", "OwnKeys", "Labels", "Repeats", "Ownership", "Judge", "Pages", "Recount", "Reserve", "Audit", "Rebuild", "Relay", "Measure",
 		"Addresses", "Lookup", "Share",
 	}
 	return order
@@ -214,7 +214,7 @@ func (p *parts) trafficStages(c *compiled) stages {
 		"Content.Receive": filter.Receive{Memory: p.room.Bodies, Keyless: p.room.Keyless},
 		"Content.Local":   filter.Local{Answers: c.answers},
 		"Content.Decode":  filter.Decode{},
-		"Call.Pages":      filter.Pages{},
+		"Call.Pages":      filter.Pages{Upstream: c.client},
 		"Call.Rebuild":    filter.Rebuild{Agent: agent(p.deps.Version)},
 		"Call.Relay":      filter.Relay{Upstream: c.account.Upstream, Run: c.runs.Client},
 		"Call.Addresses":  c.addresses,

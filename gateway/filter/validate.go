@@ -13,7 +13,7 @@ import (
 // the body's schema, then the rules across members that a schema cannot say. It
 // refuses with 422 for the schema, and with 400 for a job without input, for unknown members where the platform
 // does so, and for everything else, one located message per violation. It drops documented defaults that the operation
-// would refuse, and replaces Query by the parameters that the operation knows, and Doc by
+// would refuse, and replaces Query by the parameters that the operation knows or that are forwarded, and Doc by
 // its canonical form.
 func validate(ex *Exchange) error {
 	op := ex.Operation
@@ -30,6 +30,9 @@ func validate(ex *Exchange) error {
 			p = problem.Invalid.New("Request validation failed.")
 		}
 		return violations(p, faults)
+	}
+	for _, name := range ex.Path.forwarded {
+		query[name] = ex.Query[name]
 	}
 	ex.Query = query
 	if err := reservedLabel(ex); err != nil {

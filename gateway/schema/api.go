@@ -67,6 +67,8 @@ type Parameter struct {
 	Repeats bool
 	// Default is the documented default as it stands in a query, "" for none.
 	Default string
+	// Maximum is the largest value of an integer, 0 for no bound.
+	Maximum int
 
 	judge *judge
 }
@@ -154,6 +156,7 @@ type (
 		Type    string
 		Items   *openAPIType
 		Default any
+		Maximum int
 	}
 	openAPIReference struct {
 		Ref string `json:"$ref"`
@@ -231,7 +234,7 @@ func (b *builder) parameter(name string, p openAPIParameter) (placed, error) {
 		return placed{}, err
 	}
 	out := placed{in: p.In, Parameter: Parameter{
-		Name: p.Name, Description: p.Description, Required: p.Required, Type: b.typeOf(p.Schema), judge: judge,
+		Name: p.Name, Description: p.Description, Required: p.Required, Type: b.typeOf(p.Schema), Maximum: p.Schema.Maximum, judge: judge,
 	}}
 	if p.Schema.Default != nil {
 		out.Default = fmt.Sprint(p.Schema.Default)
