@@ -27,6 +27,8 @@ var v2 = []Row{
 	{ID: "deleteEndpoint", Kind: KindEndpoint, Verb: VerbDelete, Object: "getEndpoint"},
 	{ID: "listEndpointWorkers", Kind: KindEndpoint, Verb: VerbRead},
 	{ID: "listEndpointReleases", Kind: KindEndpoint, Verb: VerbRead, Pages: "releases"},
+	{ID: "listEndpointBuilds", Kind: KindEndpoint, Verb: VerbRead, Pages: "builds"},
+	{ID: "getEndpointBuild", Kind: KindEndpoint, Verb: VerbRead},
 	{ID: "getWorkerLogs", Kind: KindEndpoint, Verb: VerbLogs}, // the API reads no single worker
 
 	{ID: "listTemplates", Kind: KindTemplate, Verb: VerbRead, List: "templates", Pages: "templates"},
