@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -32,6 +33,10 @@ type account struct {
 	publicJobs  table[job]
 	workerQuota int
 	meters      table[meter]
+	secrets     table[secret]
+	sandboxes   table[sandbox]
+	// maxIdle and maxLifetime clamp the clocks of sandboxes, in seconds.
+	maxIdle, maxLifetime int64
 }
 
 // credential is what a key opens.
@@ -92,6 +97,10 @@ func newAccount(o Account, now time.Time) *account {
 		publicJobs:  newTable[job]("job"),
 		workerQuota: orInt(o.WorkerQuota, defaultQuota),
 		meters:      newTable[meter]("meter"),
+		secrets:     newTable[secret]("secret"),
+		sandboxes:   newTable[sandbox]("sandbox"),
+		maxIdle:     min(cmp.Or(o.MaxSandboxIdle, maxSandboxIdle), maxSandboxIdle),
+		maxLifetime: min(cmp.Or(o.MaxSandboxLifetime, maxSandboxLifetime), maxSandboxLifetime),
 	}
 }
 

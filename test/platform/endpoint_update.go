@@ -45,6 +45,7 @@ type release struct {
 	By        string
 	CreatedAt time.Time
 	Diff      []diffEntry
+	Build     string // the id of the build that made it; empty is a change by hand
 }
 
 // diffEntry is one field that differs from the release before; Old and New are
@@ -89,7 +90,7 @@ func (e *endpoint) compute() []byte {
 
 func (x *exchange) releasesLocked(e *endpoint) (reply, error) {
 	p := &params{q: x.query}
-	pg := x.page(p, "")
+	pg := x.page(p, maxPage, "")
 	if err := p.err(); err != nil {
 		return reply{}, err
 	}
@@ -113,7 +114,12 @@ func (x *exchange) releasesLocked(e *endpoint) (reply, error) {
 func (r release) append(b []byte, workers int) []byte {
 	b = appendText(append(b, `{"id":`...), r.ID)
 	b = appendInt(append(b, `,"version":`...), r.Version)
-	b = append(b, `,"source":"MANUAL","buildId":null`...)
+	source := "MANUAL"
+	if r.Build != "" {
+		source = "GIT_BUILD"
+	}
+	b = appendText(append(b, `,"source":`...), source)
+	b = appendTextOrNull(append(b, `,"buildId":`...), r.Build)
 	b = appendText(append(b, `,"createdByUserId":`...), r.By)
 	b = appendInt(append(b, `,"workerCount":`...), workers)
 	b = appendTime(append(b, `,"createdAt":`...), r.CreatedAt)

@@ -28,6 +28,7 @@ type endpoint struct {
 
 	Version  int
 	Releases []release // oldest first
+	Builds   []*build  // oldest first
 
 	Fleet     []*worker
 	Active    []*job // queued and running, the oldest first

@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -37,6 +38,7 @@ type exchange struct {
 	call    *Call
 	limit   string // RateLimit
 	policy  string // RateLimit-Policy
+	half    int    // status with which FaultHalf fails the second half of the operation; zero is none
 }
 
 // reply is an answer that is ready to be written.
@@ -110,6 +112,9 @@ func (x *exchange) perform() {
 	}
 	fault, hit := x.s.faults.pick(x.route.operation, account)
 	var rep reply
+	if fault.Kind == FaultHalf {
+		x.half = cmp.Or(fault.Status, http.StatusInternalServerError)
+	}
 	if !hit || fault.needsAnswer() {
 		var err error
 		if rep, err = x.route.handle(x); err != nil {
@@ -222,10 +227,11 @@ func (x *exchange) admit(r *http.Request) error {
 
 func (x *exchange) admitStrictly(r *http.Request) error {
 	for name, values := range x.query {
-		if !slices.Contains(x.route.query, name) {
+		repeatable := slices.Contains(x.route.query, name+repeated)
+		if !repeatable && !slices.Contains(x.route.query, name) {
 			return badRequest("request could not be processed", "query."+name+": no such parameter")
 		}
-		if len(values) > 1 {
+		if len(values) > 1 && !repeatable {
 			return badRequest("request could not be processed", "query."+name+": given more than once")
 		}
 	}

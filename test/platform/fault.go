@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,10 +16,10 @@ import (
 type FaultKind string
 
 // The ways to misbehave. Those that need an answer to begin with (FaultCut,
-// FaultMalformed, FaultHuge, FaultBomb, FaultSlow, FaultTrickle) carry the operation
+// FaultMalformed, FaultHuge, FaultBomb, FaultSlow, FaultTrickle, FaultHalf) carry the operation
 // out; the others do so only when Fault.After is set.
 const (
-	FaultCapacity  FaultKind = "capacity"  // 400 with nothing but a detail
+	FaultCapacity  FaultKind = "capacity"  // 400 with nothing but a detail, 503 for createSandbox
 	FaultBalance   FaultKind = "balance"   // 402
 	FaultForbidden FaultKind = "forbidden" // 403
 	FaultRateLimit FaultKind = "ratelimit" // 429 with Retry-After
@@ -30,6 +31,7 @@ const (
 	FaultHang      FaultKind = "hang"      // no answer until the client leaves
 	FaultMalformed FaultKind = "malformed" // 200 with a body that is not JSON
 	FaultHuge      FaultKind = "huge"      // 200 with a valid JSON body of 64 MiB
+	FaultHalf      FaultKind = "half"      // updateSecret sets the value, and fails with Fault.Status before the description
 	FaultBomb      FaultKind = "bomb"      // a small gzip body that expands to 64 MiB
 )
 
@@ -50,7 +52,7 @@ type Fault struct {
 	// After carries the operation out before the fault: the ambiguous case,
 	// where the caller cannot know that its pod now exists.
 	After bool `json:"after,omitempty"`
-	// Status is the answer's status for FaultStatus; zero is 500.
+	// Status is the answer's status for FaultStatus and FaultHalf; zero is 500.
 	Status int `json:"status,omitempty"`
 	// Detail replaces the detail of the problem document.
 	Detail string `json:"detail,omitempty"`
@@ -68,12 +70,15 @@ func (f Fault) Validate() error {
 	var faults []error
 	switch f.Kind {
 	case FaultCapacity, FaultBalance, FaultForbidden, FaultRateLimit, FaultStatus, FaultSlow, FaultTrickle,
-		FaultDrop, FaultCut, FaultHang, FaultMalformed, FaultHuge, FaultBomb:
+		FaultDrop, FaultCut, FaultHang, FaultMalformed, FaultHuge, FaultBomb, FaultHalf:
 	default:
 		faults = append(faults, fmt.Errorf("kind: no fault is called %q", f.Kind))
 	}
 	if err := checkOperation(f.Operation); err != nil {
 		faults = append(faults, fmt.Errorf("operation: %w", err))
+	}
+	if f.Kind == FaultHalf && f.Operation != "updateSecret" {
+		faults = append(faults, errors.New("operation: only updateSecret has two halves"))
 	}
 	if f.Probability < 0 || f.Probability > 1 {
 		faults = append(faults, fmt.Errorf("probability: %v is not between 0 and 1", f.Probability))
@@ -109,7 +114,7 @@ func (s *Server) validateFault(f Fault) error {
 // needsAnswer reports whether the fault needs the operation's own answer.
 func (f Fault) needsAnswer() bool {
 	switch f.Kind {
-	case FaultSlow, FaultTrickle, FaultCut, FaultMalformed, FaultHuge, FaultBomb:
+	case FaultSlow, FaultTrickle, FaultCut, FaultMalformed, FaultHuge, FaultBomb, FaultHalf:
 		return true
 	default:
 		return f.After
@@ -117,12 +122,16 @@ func (f Fault) needsAnswer() bool {
 }
 
 // refusal is the answer of the faults that are an answer of their own.
-func (f Fault) refusal() *problem {
+func (f Fault) refusal(operation string) *problem {
 	p := &problem{detail: f.Detail}
 	var otherwise string
 	switch f.Kind {
 	case FaultCapacity:
-		p.status, otherwise = http.StatusBadRequest, "there are no instances currently available with the requested specifications"
+		p.status = http.StatusBadRequest
+		if operation == "createSandbox" {
+			p.status = http.StatusServiceUnavailable
+		}
+		otherwise = "there are no instances currently available with the requested specifications"
 	case FaultBalance:
 		p.status, otherwise = http.StatusPaymentRequired, "insufficient balance"
 	case FaultForbidden:
@@ -131,10 +140,7 @@ func (f Fault) refusal() *problem {
 		p.status, otherwise = http.StatusTooManyRequests, "rate limit exceeded for the minute window"
 		p.retryAfter = max(f.RetryAfter, 1)
 	case FaultStatus:
-		p.status, otherwise = f.Status, "the emulator was told to fail"
-		if p.status == 0 {
-			p.status = http.StatusInternalServerError
-		}
+		p.status, otherwise = cmp.Or(f.Status, http.StatusInternalServerError), "the emulator was told to fail"
 	default:
 		return nil
 	}

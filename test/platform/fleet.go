@@ -21,6 +21,7 @@ type worker struct {
 	Holds     stockKey
 	Takes     int // of the stock; zero while throttled
 	Rate      amounts
+	Env       map[string]string // the environment that the container has, since it booted
 }
 
 const (
@@ -40,9 +41,10 @@ const (
 // money in the order in which they fall.
 func (s *Server) advanceLocked(a *account, now time.Time) {
 	for {
-		e, at := a.nextEvent()
-		if e == nil || at.After(now) {
-			at = now
+		next := s.nextEventLocked(a)
+		at := now
+		if next.happen != nil && next.at.Before(now) {
+			at = next.at
 		}
 		if empty, when := a.funds.emptyBy(at); empty {
 			a.funds.settle(when)
@@ -50,11 +52,11 @@ func (s *Server) advanceLocked(a *account, now time.Time) {
 			s.stopUnpaidLocked(a, when)
 			continue
 		}
-		if e == nil || e.NextAt.After(now) {
+		if next.happen == nil || next.at.After(now) {
 			break
 		}
 		a.funds.settle(at)
-		s.stepLocked(a, e, at)
+		next.happen(at)
 	}
 	a.funds.settle(now)
 	for _, e := range a.endpoints.order {
@@ -78,14 +80,25 @@ func (s *Server) suspendLocked(a *account, e *endpoint, at time.Time) {
 	s.scheduleLocked(a, e, at)
 }
 
-// nextEvent is the endpoint whose event comes first.
-func (a *account) nextEvent() (first *endpoint, at time.Time) {
+// event is what happens by itself at a known time; one without happen is none.
+type event struct {
+	at     time.Time
+	happen func(at time.Time)
+}
+
+// nextEventLocked is the event of an endpoint or a sandbox that comes first.
+func (s *Server) nextEventLocked(a *account) (first event) {
 	for _, e := range a.endpoints.order {
-		if !e.NextAt.IsZero() && (first == nil || e.NextAt.Before(at)) {
-			first, at = e, e.NextAt
+		if !e.NextAt.IsZero() && (first.happen == nil || e.NextAt.Before(first.at)) {
+			first = event{e.NextAt, func(at time.Time) { s.stepLocked(a, e, at) }}
 		}
 	}
-	return first, at
+	for _, b := range a.sandboxes.order {
+		if due, reason := b.due(); b.EndedAt.IsZero() && (first.happen == nil || due.Before(first.at)) {
+			first = event{due, func(at time.Time) { s.endSandboxLocked(a, b, at, reason) }}
+		}
+	}
+	return first
 }
 
 // stepLocked lets everything happen that is due at an instant.
@@ -103,6 +116,7 @@ func (s *Server) stepLocked(a *account, e *endpoint, at time.Time) {
 			e.end(j, jobTimedOut, at)
 		}
 	}
+	e.releaseBuilds(at, a.ID)
 	s.scheduleLocked(a, e, at)
 }
 
@@ -162,12 +176,12 @@ func (s *Server) scheduleLocked(a *account, e *endpoint, at time.Time) {
 		target = 0
 	}
 	for len(e.Fleet) < target {
-		s.hireLocked(e, at)
+		s.hireLocked(a, e, at)
 	}
 	e.throttled = false
 	for _, w := range e.Fleet {
 		if w.Status == workerThrottled {
-			s.placeWorkerLocked(e, w, at)
+			s.placeWorkerLocked(a, e, w, at)
 			e.throttled = e.throttled || w.Status == workerThrottled
 		}
 	}
@@ -259,6 +273,9 @@ func (e *endpoint) next(now time.Time) time.Time {
 			consider(w.IdleSince.Add(time.Duration(e.IdleTimeout) * time.Second))
 		}
 	}
+	for _, b := range e.Builds {
+		consider(b.endsAt())
+	}
 	for _, j := range e.Active {
 		switch j.Status {
 		case jobRunning:
@@ -274,22 +291,23 @@ func (e *endpoint) next(now time.Time) time.Time {
 }
 
 // hireLocked adds a worker, throttled until there is a machine for it.
-func (s *Server) hireLocked(e *endpoint, at time.Time) {
+func (s *Server) hireLocked(a *account, e *endpoint, at time.Time) {
 	w := &worker{
 		ID: s.newIDLocked(func(id string) bool { return e.worker(id) != nil }), Version: e.Version,
 		Image: e.Container.Image, Status: workerThrottled, Created: at, Ready: at.AddDate(1000, 0, 0),
 	}
 	e.Fleet = append(e.Fleet, w)
-	s.placeWorkerLocked(e, w, at)
+	s.placeWorkerLocked(a, e, w, at)
 }
 
 // placeWorkerLocked finds a throttled worker a machine, if there is one.
-func (s *Server) placeWorkerLocked(e *endpoint, w *worker, at time.Time) {
+func (s *Server) placeWorkerLocked(a *account, e *endpoint, w *worker, at time.Time) {
 	if !s.findMachineLocked(e, w) {
 		return
 	}
 	s.catalog.takeLocked(w.Holds, w.Takes)
 	w.DC = w.Holds.DataCenter
+	w.Env = a.bootedLocked(e.Container.Env)
 	w.Rate[serverlessDiskAmount] = float64(e.Container.Disk) * containerDiskHour
 	w.Status, w.Ready = workerInitializing, at.Add(e.coldStart(s.timing.ColdStart))
 	if !w.Ready.After(at) {

@@ -2,9 +2,9 @@ package platform
 
 import "time"
 
-// amounts is money by what it was spent on, in USD or USD per hour: exactly the
-// components of the aggregated billing history.
-type amounts [13]float64
+// amounts is money by what it was spent on, in USD or USD per hour: the components of
+// the aggregated billing history, and after them what is in no billing list.
+type amounts [14]float64
 
 // The components of amounts.
 const (
@@ -21,6 +21,7 @@ const (
 	clusterGPUAmount
 	clusterDiskAmount
 	clusterNetworkAmount
+	sandboxAmount // in no billing list
 )
 
 // Prices that are in no catalog, in USD per hour. A month is 730 hours.
@@ -72,6 +73,7 @@ const (
 	meterVolume     = "network-volume"
 	meterCluster    = "cluster"
 	meterPublic     = "public-endpoint"
+	meterSandbox    = "sandbox"
 )
 
 func (a *account) meter(kind, id string) *meter {

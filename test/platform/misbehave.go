@@ -15,7 +15,7 @@ const bombSize = 64 << 20
 // answer where the operation was carried out.
 func (x *exchange) misbehave(f Fault, rep reply) {
 	x.s.calls.edit(x.call, func(c *Call) { c.Fault = f.Kind })
-	if p := f.refusal(); p != nil {
+	if p := f.refusal(x.route.operation); p != nil {
 		x.send(x.refusal(p))
 		return
 	}
@@ -24,6 +24,8 @@ func (x *exchange) misbehave(f Fault, rep reply) {
 		if x.sleep(orDefault(f.Delay, time.Second)) {
 			x.send(rep)
 		}
+	case FaultHalf:
+		x.send(rep)
 	case FaultTrickle:
 		x.trickle(rep, orDefault(f.Delay, time.Millisecond))
 	case FaultDrop:

@@ -45,6 +45,10 @@ type Options struct {
 	// are whole, and cursor and limit have no effect.
 	PageSize int
 
+	// SandboxEgress is a platform whose sandboxes take egressMode and egressAllowlist, and
+	// show them. Without it both are unknown fields, as at the platform.
+	SandboxEgress bool
+
 	// Latency delays every answer by this much real time. Single operations
 	// are delayed with Server.SetLatency.
 	Latency time.Duration
@@ -80,12 +84,15 @@ type Options struct {
 // Timing is how long resources take to come up, on the emulator's clock. Zero
 // fields take the default written beside them; a negative field is no time.
 type Timing struct {
-	// Provision is how long a new pod is PROVISIONING. Default 2s.
+	// Provision is how long a new pod is PROVISIONING, and a new sandbox CREATING. Default 2s.
 	Provision time.Duration
-	// Boot is how long a pod is STARTING until it is RUNNING. Default 2s.
+	// Boot is how long a pod is STARTING until it is RUNNING, and a sandbox RUNNING until its
+	// container is up. Default 2s.
 	Boot time.Duration
 	// ColdStart is how long a serverless worker is INITIALIZING. Default 5s.
 	ColdStart time.Duration
+	// Build is how long a build of an endpoint is in each of its states. Default 30s.
+	Build time.Duration
 	// Job is how long a worker takes over a job unless the job's input says
 	// otherwise. Default 1s.
 	Job time.Duration
@@ -105,6 +112,7 @@ func (t Timing) withDefaults() Timing {
 		Provision: set(t.Provision, 2*time.Second),
 		Boot:      set(t.Boot, 2*time.Second),
 		ColdStart: set(t.ColdStart, 5*time.Second),
+		Build:     set(t.Build, 30*time.Second),
 		Job:       set(t.Job, time.Second),
 		Token:     set(t.Token, 20*time.Millisecond),
 	}
@@ -134,6 +142,10 @@ type Account struct {
 	SSHKeys []string `json:"sshKeys"`
 	// WorkerQuota bounds the sum of workers.max over its endpoints; zero is 30.
 	WorkerQuota int `json:"workerQuota"`
+	// MaxSandboxIdle and MaxSandboxLifetime clamp the clocks of its sandboxes, in seconds;
+	// zero is the platform's 7200 and 86400, which no account exceeds.
+	MaxSandboxIdle     int64 `json:"maxSandboxIdle"`
+	MaxSandboxLifetime int64 `json:"maxSandboxLifetime"`
 }
 
 // Access is what an API key may do.

@@ -26,17 +26,18 @@ type page struct {
 	whole bool
 }
 
-// page reads the page that a request asks for. scope is the text of its other parameters.
-func (x *exchange) page(p *params, scope string) page {
-	pg := page{size: maxPage, scope: x.path + "?" + scope}
+// page reads the page that a request asks for, of most records at the most. scope is the
+// text of its other parameters.
+func (x *exchange) page(p *params, most int, scope string) page {
+	pg := page{size: most, scope: x.path + "?" + scope}
 	switch size := x.s.opts.PageSize; {
 	case size < 0:
 		pg.whole = true
 		return pg
 	case size > 0:
-		pg.size = size
+		pg.size = min(size, most)
 	}
-	pg.size = p.integer("limit", 1, maxPage, pg.size)
+	pg.size = p.integer("limit", 1, most, pg.size)
 	if p.has("cursor") {
 		var known bool
 		if pg.before, known = pg.position(p.q.Get("cursor")); !known {

@@ -35,6 +35,7 @@ type pod struct {
 	GPUUtil   *int // percent; nil is a figure of its own
 	CPUUtil   *int
 	Runs      []run
+	Booted    map[string]string // the environment that the container has, since its last boot
 }
 
 type podGPU struct {

@@ -12,8 +12,7 @@ import (
 func (s *Server) openPodLocked(a *account, p *pod, now time.Time) {
 	s.catalog.takeLocked(p.kind())
 	booting := now.Add(s.timing.Provision)
-	p.Runs = append(p.Runs, run{Ordered: now, Booting: booting, Running: booting.Add(s.timing.Boot)})
-	p.applyNetworking()
+	p.bootLocked(a, run{Ordered: now, Booting: booting, Running: booting.Add(s.timing.Boot)})
 	s.chargePodLocked(a, p, now)
 }
 
@@ -23,10 +22,17 @@ func (s *Server) startPodLocked(a *account, p *pod, now time.Time) error {
 		return badRequest(noCapacity)
 	}
 	p.Failed = false
-	p.Runs = append(p.Runs, run{Ordered: now, Booting: now, Running: now.Add(s.timing.Boot)})
-	p.applyNetworking()
+	p.bootLocked(a, run{Ordered: now, Booting: now, Running: now.Add(s.timing.Boot)})
 	s.chargePodLocked(a, p, now)
 	return nil
+}
+
+// bootLocked begins a run of the container, with the environment and the network that the
+// pod is to have from now on.
+func (p *pod) bootLocked(a *account, r run) {
+	p.Runs = append(p.Runs, r)
+	p.Booted = a.bootedLocked(p.Container.Env)
+	p.applyNetworking()
 }
 
 // stopPodLocked releases the machine; disk, assignment and CUDA version stay.
@@ -44,8 +50,7 @@ func (s *Server) stopPodLocked(a *account, p *pod, now time.Time) {
 // restartPodLocked starts the container anew without leaving RUNNING.
 func (s *Server) restartPodLocked(a *account, p *pod, now time.Time) {
 	p.lastRun().Ended = now
-	p.Runs = append(p.Runs, run{Ordered: now, Booting: now, Running: now, Restart: true})
-	p.applyNetworking()
+	p.bootLocked(a, run{Ordered: now, Booting: now, Running: now, Restart: true})
 	s.podChangedLocked(a, p)
 }
 
@@ -72,14 +77,17 @@ func (s *Server) failPodLocked(a *account, p *pod, now time.Time) {
 	s.podChangedLocked(a, p)
 }
 
-// stopUnpaidLocked is what happens when the money is gone: clusters end, endpoints
-// lose their workers, pods stop, and those that keep nothing on a network volume are terminated.
+// stopUnpaidLocked is what happens when the money is gone: clusters and sandboxes end,
+// endpoints lose their workers, pods stop, and those that keep nothing on a network volume are terminated.
 func (s *Server) stopUnpaidLocked(a *account, at time.Time) {
 	for _, c := range slices.Clone(a.clusters.order) {
 		s.deleteClusterLocked(a, c, at)
 	}
 	for _, e := range a.endpoints.order {
 		s.suspendLocked(a, e, at)
+	}
+	for _, b := range a.sandboxes.order {
+		s.endSandboxLocked(a, b, at, endedUnpaid)
 	}
 	for _, p := range slices.Clone(a.pods.order) {
 		switch {

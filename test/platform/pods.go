@@ -7,7 +7,7 @@ import "strconv"
 func (x *exchange) listPods() (reply, error) {
 	p := &params{q: x.query}
 	members := p.flag("includeClusterPods")
-	pg := x.page(p, "includeClusterPods="+strconv.FormatBool(isSet(members)))
+	pg := x.page(p, maxPage, "includeClusterPods="+strconv.FormatBool(isSet(members)))
 	if err := p.err(); err != nil {
 		return reply{}, err
 	}

@@ -1,6 +1,9 @@
 package platform
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
 // handler answers one operation.
 type handler = func(*exchange) (reply, error)
@@ -18,6 +21,9 @@ type resource[T any] struct {
 	// list stands in for the plain list, and query is what it takes.
 	list  handler
 	query []string
+	// filter reads the parameters of a list that is not paged, and selects the records that
+	// it shows; nil shows all. The selection is called with the state in hand.
+	filter func(x *exchange, p *params) func(v *T) bool
 	// find is a look at the records that can be shown beside those of the account; nil is none.
 	find func(x *exchange, id string) *T
 	// paged returns the id of a record, in a list that is paged; nil for a list that is
@@ -78,7 +84,7 @@ func (k resource[T]) routes() []route {
 func (k resource[T]) listAll(x *exchange) (reply, error) {
 	if k.paged != nil {
 		p := &params{q: x.query}
-		pg := x.page(p, "")
+		pg := x.page(p, maxPage, "")
 		if err := p.err(); err != nil {
 			return reply{}, err
 		}
@@ -86,9 +92,19 @@ func (k resource[T]) listAll(x *exchange) (reply, error) {
 		defer x.unlock()
 		return ok(k.listPage(x, pg, nil, func(b []byte, v *T) []byte { return k.append(x, b, v) })), nil
 	}
+	p := &params{q: x.query}
+	hidden := func(*T) bool { return false }
+	if k.filter != nil {
+		shown := k.filter(x, p)
+		hidden = func(v *T) bool { return !shown(v) }
+	}
+	if err := p.err(); err != nil {
+		return reply{}, err
+	}
 	x.lock()
 	defer x.unlock()
-	return ok(appendList([]byte(`{"`+k.member+`":`), k.table(x.acct).order, func(b []byte, v *T) []byte { return k.append(x, b, v) })), nil
+	list := slices.DeleteFunc(slices.Clone(k.table(x.acct).order), hidden)
+	return ok(appendList([]byte(`{"`+k.member+`":`), list, func(b []byte, v *T) []byte { return k.append(x, b, v) })), nil
 }
 
 // listPage writes a page of the records of the account.

@@ -13,11 +13,14 @@ type route struct {
 	pattern   string
 	operation string
 	handle    handler
-	query     []string // parameters it knows
+	query     []string // parameters it knows; those that may be repeated end in the constant repeated
 	body      bool     // takes a body
 	changes   bool     // needs a key that may change things
 	open      bool     // needs no key
 }
+
+// repeated ends the name of a query parameter that may be given more than once.
+const repeated = "..."
 
 // surface is one set of routes with its own manners: the REST API or the run
 // interface.
@@ -40,7 +43,7 @@ func restRoutes() []route {
 
 		{method: get, pattern: "/v2/account/ssh-keys", operation: "getSshKeys", handle: locked((*exchange).sshKeysLocked)},
 		{method: put, pattern: "/v2/account/ssh-keys", operation: "updateSshKeys", handle: (*exchange).updateSSHKeys, body: true, changes: true},
-	}, pods().routes(), []route{
+	}, secrets().routes(), pods().routes(), []route{
 		{method: get, pattern: "/v2/pods/{id}/logs", operation: "getPodLogs", handle: logs(pods(), (*exchange).podLogLocked), query: about},
 		{method: post, pattern: "/v2/pods/{id}/action", operation: "podAction", handle: (*exchange).podAction, body: true, changes: true},
 	}, clusters().routes(), []route{
@@ -49,6 +52,11 @@ func restRoutes() []route {
 		{method: get, pattern: "/v2/serverless/{id}/workers", operation: "listEndpointWorkers", handle: endpoints().on((*exchange).workersLocked)},
 		{method: get, pattern: "/v2/serverless/{id}/releases", operation: "listEndpointReleases", handle: endpoints().on((*exchange).releasesLocked), query: pageParameters()},
 		{method: get, pattern: "/v2/serverless/{id}/workers/{workerId}/logs", operation: "getWorkerLogs", handle: logs(endpoints(), (*exchange).workerLogLocked), query: about},
+		{method: get, pattern: "/v2/serverless/{id}/builds", operation: "listEndpointBuilds", handle: endpoints().on((*exchange).buildsLocked), query: pageParameters()},
+		{method: get, pattern: "/v2/serverless/{id}/builds/{buildId}", operation: "getEndpointBuild", handle: endpoints().on((*exchange).buildLocked)},
+	}, sandboxes().routes(), []route{
+		{method: post, pattern: "/v2/sandboxes/{id}/exec", operation: "execSandbox", handle: (*exchange).execSandbox, body: true, changes: true},
+		{method: get, pattern: "/v2/sandboxes/{id}/logs", operation: "getSandboxLogs", handle: logs(sandboxes(), (*exchange).sandboxLogLocked), query: about},
 	}, templates().routes(), volumes().routes(), []route{
 		{method: get, pattern: "/v2/registries/delegations", operation: "listDelegations", handle: delegations().listAll},
 		{method: post, pattern: "/v2/registries/delegations", operation: "createDelegation", handle: delegations().createOne, body: true, changes: true},

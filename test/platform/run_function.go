@@ -3,7 +3,6 @@ package platform
 import (
 	"context"
 	"errors"
-	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -23,7 +22,7 @@ func (s *Server) startLocked(a *account, e *endpoint, j *job, w *worker, at time
 	}
 	ctx, cancel := context.WithCancel(s.life)
 	j.stop = cancel
-	input, env, limit := j.Input, maps.Clone(e.Container.Env), j.ExecTimeout
+	input, env, limit := j.Input, w.Env, j.ExecTimeout
 	if speed := s.clock.Speed(); speed > 0 {
 		limit = time.Duration(float64(limit) / speed)
 	}
@@ -97,7 +96,7 @@ func (x *exchange) executes() (input any, calls bool, err error) {
 func (x *exchange) executeLocked(input any, e *endpoint, w *worker) reply {
 	ctx, stop := x.untilClosed()
 	defer stop()
-	env := maps.Clone(e.Container.Env)
+	env := w.Env // is never changed
 	x.unlock()
 	got := x.s.functions.run(ctx, input, env)
 	x.lock()

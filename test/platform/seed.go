@@ -94,7 +94,7 @@ func (s *Server) owned() map[string]bool {
 	out := map[string]bool{}
 	for id, a := range s.accounts {
 		out[id] = a.pods.len()+a.volumes.len()+a.registries.len()+a.templates.len()+a.delegations.len()+
-			a.clusters.len()+a.endpoints.len() > 0
+			a.clusters.len()+a.endpoints.len()+a.secrets.len()+a.sandboxes.len() > 0
 	}
 	return out
 }

@@ -30,7 +30,7 @@ func (a *account) kept() map[string]kept {
 	return map[string]kept{
 		"pods": &a.pods, "volumes": &a.volumes, "registries": &a.registries, "templates": &a.templates,
 		"delegations": &a.delegations, "clusters": &a.clusters, "endpoints": &a.endpoints,
-		"publicJobs": &a.publicJobs, "meters": &a.meters,
+		"publicJobs": &a.publicJobs, "meters": &a.meters, "secrets": &a.secrets, "sandboxes": &a.sandboxes,
 	}
 }
 
@@ -160,6 +160,11 @@ func (s *Server) recount(a *account) {
 	for _, p := range a.pods.order {
 		if p.holdsMachine() {
 			s.catalog.takeLocked(p.kind())
+		}
+	}
+	for _, b := range a.sandboxes.order {
+		if b.EndedAt.IsZero() {
+			s.catalog.takeLocked(b.Holds, b.VCPU)
 		}
 	}
 	for _, e := range a.endpoints.order {

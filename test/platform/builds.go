@@ -1,0 +1,171 @@
+package platform
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxBuildPage is the largest page of builds.
+const maxBuildPage = 100
+
+// The states of a build. Those after buildTesting are final.
+const (
+	buildPending    = "PENDING"
+	buildBuilding   = "BUILDING"
+	buildUploading  = "UPLOADING"
+	buildTesting    = "TESTING"
+	buildCompleted  = "COMPLETED"
+	buildFailed     = "FAILED"
+	buildCancelled  = "CANCELLED"
+	buildTestFailed = "TEST_FAILED"
+)
+
+// Build is a push to the repository that an endpoint is connected to, from which the
+// platform builds an image: the caller's API has no operation that starts one.
+type Build struct {
+	// Outcome is COMPLETED, FAILED, CANCELLED or TEST_FAILED; empty is COMPLETED. FAILED and
+	// CANCELLED end in BUILDING, the others in TESTING. COMPLETED makes a release.
+	Outcome string `json:"outcome"`
+	// CommitHash, CommitMessage, Branch and CommitDate are of the commit that was pushed;
+	// those left out are null.
+	CommitHash    string    `json:"commitHash"`
+	CommitMessage string    `json:"commitMessage"`
+	Branch        string    `json:"branch"`
+	CommitDate    time.Time `json:"commitDate"`
+	// Error is what the build reports if it becomes FAILED or TEST_FAILED.
+	Error string `json:"error"`
+}
+
+// build is a Build of an endpoint.
+type build struct {
+	Build
+	ID       string
+	Number   uint64 // counts the builds of the endpoint from 1
+	Image    string
+	QueuedAt time.Time
+	Each     time.Duration // how long it is in each state
+	Released bool
+}
+
+// stages are the states that the build passes through, the last one final.
+func (b *build) stages() []string {
+	switch b.Outcome {
+	case buildFailed, buildCancelled:
+		return []string{buildPending, buildBuilding, b.Outcome}
+	default:
+		return []string{buildPending, buildBuilding, buildUploading, buildTesting, b.Outcome}
+	}
+}
+
+func (b *build) startsAt() time.Time { return b.QueuedAt.Add(b.Each) }
+
+func (b *build) endsAt() time.Time {
+	return b.QueuedAt.Add(time.Duration(len(b.stages())-1) * b.Each)
+}
+
+func (b *build) statusAt(now time.Time) string {
+	stages := b.stages()
+	if b.Each <= 0 {
+		return b.Outcome
+	}
+	return stages[min(int(now.Sub(b.QueuedAt)/b.Each), len(stages)-1)]
+}
+
+func (b *build) append(out []byte, now time.Time) []byte {
+	started, ended, fault := b.startsAt(), b.endsAt(), ""
+	if now.Before(started) {
+		started = time.Time{}
+	}
+	if now.Before(ended) {
+		ended = time.Time{}
+	} else if b.Outcome == buildFailed || b.Outcome == buildTestFailed {
+		fault = b.Error
+	}
+	out = appendText(append(out, `{"id":`...), b.ID)
+	out = appendText(append(out, `,"status":`...), b.statusAt(now))
+	out = appendTextOrNull(append(out, `,"commitHash":`...), b.CommitHash)
+	out = appendTextOrNull(append(out, `,"commitMessage":`...), b.CommitMessage)
+	out = appendTimeOrNull(append(out, `,"commitDate":`...), b.CommitDate)
+	out = appendTextOrNull(append(out, `,"branch":`...), b.Branch)
+	out = appendTextOrNull(append(out, `,"imageName":`...), b.Image)
+	out = appendTimeOrNull(append(out, `,"startedAt":`...), started)
+	out = appendTimeOrNull(append(out, `,"completedAt":`...), ended)
+	return append(appendTextOrNull(append(out, `,"error":`...), fault), '}')
+}
+
+// AddBuild starts a build of an endpoint of any account and returns its id. It goes on by
+// the clock, and stays Timing.Build in each of its states.
+func (s *Server) AddBuild(endpointID string, b Build) (id string, err error) {
+	if b.Outcome == "" {
+		b.Outcome = buildCompleted
+	}
+	if !slices.Contains([]string{buildCompleted, buildFailed, buildCancelled, buildTestFailed}, b.Outcome) {
+		return "", fmt.Errorf("a build cannot end as %q", b.Outcome)
+	}
+	s.mu.Lock()
+	defer s.release()
+	now := s.clock.Now()
+	for _, a := range s.accounts {
+		e := a.endpoints.get(endpointID)
+		if e == nil {
+			continue
+		}
+		s.advanceLocked(a, now)
+		one := &build{
+			Build: b, ID: s.newIDLocked(func(id string) bool { return e.build(id) != nil }),
+			Number: uint64(len(e.Builds)) + 1, QueuedAt: now, Each: s.timing.Build,
+		}
+		one.Image = "registry.platform.test/builds/" + strings.ToLower(e.ID) + ":" + one.ID
+		e.Builds = append(e.Builds, one)
+		s.stepLocked(a, e, now)
+		return one.ID, nil
+	}
+	return "", errors.New("no endpoint is called '" + endpointID + "'")
+}
+
+func (e *endpoint) build(id string) *build {
+	for _, b := range e.Builds {
+		if b.ID == id {
+			return b
+		}
+	}
+	return nil
+}
+
+// releaseBuilds makes a release of each build that has been completed by an instant.
+func (e *endpoint) releaseBuilds(at time.Time, by string) {
+	for _, b := range e.Builds {
+		if b.Released || b.Outcome != buildCompleted || at.Before(b.endsAt()) {
+			continue
+		}
+		b.Released = true
+		changed := *e
+		changed.Container.Image = b.Image
+		diff := e.diff(&changed)
+		e.Container.Image = b.Image
+		e.release(at, by, diff)
+		e.Releases[len(e.Releases)-1].Build = b.ID
+	}
+}
+
+func (x *exchange) buildsLocked(e *endpoint) (reply, error) {
+	p := &params{q: x.query}
+	pg := x.page(p, maxBuildPage, "")
+	if err := p.err(); err != nil {
+		return reply{}, err
+	}
+	number := func(b *build) uint64 { return b.Number }
+	one := func(out []byte, b *build) []byte { return b.append(out, x.now) }
+	return ok(appendPage([]byte(`{"builds":`), pg, e.Builds, number, nil, one)), nil
+}
+
+func (x *exchange) buildLocked(e *endpoint) (reply, error) {
+	b := e.build(x.params[1])
+	if b == nil {
+		return reply{}, notFound("build")
+	}
+	return ok(b.append(nil, x.now)), nil
+}

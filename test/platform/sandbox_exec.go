@@ -1,0 +1,91 @@
+package platform
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// execLimit is how many seconds a command may take before it is killed.
+const execLimit = 60
+
+// execSandbox runs a command in a sandbox, which counts as activity. A command that fails
+// is answered with 200.
+func (x *exchange) execSandbox() (reply, error) {
+	command, err := bodyOf(x, []string{"command"}, func(f fields) []string {
+		f.require("command")
+		command, isList := f.list("command", nil)
+		if isList && len(command) == 0 {
+			f.c.add(f.place("command"), "must have 1 item or more, but got 0")
+		}
+		return command
+	})
+	if err != nil {
+		return reply{}, err
+	}
+	return sandboxes().on(func(x *exchange, b *sandbox) (reply, error) {
+		if err := x.upLocked(b); err != nil {
+			return reply{}, err
+		}
+		b.ActiveAt = x.now
+		x.acct.sandboxes.touch(b.ID)
+		output, fault := b.exec(command)
+		out := appendText([]byte(`{"output":`), output)
+		return ok(append(appendTextOrNull(append(out, `,"error":`...), fault), '}')), nil
+	})(x)
+}
+
+// upLocked refuses a sandbox whose container does not exist yet, or any more.
+func (x *exchange) upLocked(b *sandbox) error {
+	switch {
+	case !b.EndedAt.IsZero():
+		return conflict("the sandbox is " + b.stateAt(x.now))
+	case x.now.Before(b.UpAt):
+		return conflict("the container of the sandbox is still starting")
+	default:
+		return nil
+	}
+}
+
+// exec is the result of a command. There is no shell and no program: echo and printenv
+// write what they would, false and a sleep that is too long fail, and every other command
+// is repeated as its output.
+func (b *sandbox) exec(command []string) (output, fault string) {
+	const failed = "command exited with status 1"
+	switch args := command[1:]; command[0] {
+	case "echo":
+		return strings.Join(args, " ") + "\n", ""
+	case "printenv":
+		for _, name := range args {
+			value, has := b.Booted[name]
+			if !has {
+				return output, failed
+			}
+			output += value + "\n"
+		}
+		return output, ""
+	case "false":
+		return "", failed
+	case "sleep":
+		if n, err := strconv.Atoi(slices.Concat(args, []string{"0"})[0]); err != nil || n >= execLimit {
+			return "", "command was killed after " + strconv.Itoa(execLimit) + " seconds"
+		}
+		return "", ""
+	default:
+		return strings.Join(command, " ") + "\n", ""
+	}
+}
+
+func (x *exchange) sandboxLogLocked(b *sandbox) (func() logState, error) {
+	if err := x.upLocked(b); err != nil {
+		return nil, err
+	}
+	return func() logState {
+		return logState{
+			book:    logBook{image: b.Image, runs: []run{{Ordered: b.CreatedAt, Booting: b.RunsAt, Running: b.UpAt, Ended: b.EndedAt}}},
+			now:     x.now,
+			changed: x.s.changedLocked(),
+			gone:    !b.EndedAt.IsZero() || x.acct.sandboxes.get(b.ID) != b,
+		}
+	}, nil
+}

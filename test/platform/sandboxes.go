@@ -1,0 +1,319 @@
+package platform
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The states of a sandbox.
+const (
+	sandboxCreating   = "CREATING"
+	sandboxRunning    = "RUNNING"
+	sandboxTerminated = "TERMINATED" // final
+	sandboxFailed     = "FAILED"     // final
+)
+
+// Why a sandbox has ended, as its record says.
+const (
+	endedIdle     = "IDLE_TIMEOUT"
+	endedLifetime = "MAX_LIFETIME"
+	endedDeleted  = "DELETED"
+	endedUnpaid   = "INSUFFICIENT_BALANCE"
+	endedFailed   = "FAILED"
+)
+
+const (
+	defaultSandboxIdle     = 600    // seconds
+	defaultSandboxLifetime = 3600   // seconds
+	maxSandboxIdle         = 7200   // seconds; more is clamped
+	maxSandboxLifetime     = 86_400 // seconds; more is clamped
+	sandboxFlavor          = "cpu3c"
+	sandboxVCPU            = 2
+	sandboxDisk            = 10 // GB
+
+	// What a sandbox costs is in no catalog: 2 vCPU with 4 GB are 0.026 USD per hour.
+	sandboxVCPUHour = 0.009 // per vCPU
+	sandboxGBHour   = 0.002 // per GB of memory
+)
+
+// sandbox is one sandbox. It is over when one of its two clocks, a delete or the end of
+// the money ends it, and its record stays.
+type sandbox struct {
+	ID, Name       string
+	Template       string // empty is none
+	Image, Flavor  string
+	VCPU, Memory   int // Memory in GB
+	Labels         map[string]string
+	Egress         string // empty is not given
+	Allowed        []string
+	Booted         map[string]string // the environment of the container
+	Holds          stockKey
+	Idle, Lifetime int64 // seconds, as they count
+	CreatedAt      time.Time
+	RunsAt         time.Time // RUNNING
+	UpAt           time.Time // the container takes commands
+	ActiveAt       time.Time
+	EndedAt        time.Time // zero while it lives
+	Reason         string
+}
+
+func (b *sandbox) stateAt(now time.Time) string {
+	switch {
+	case b.Reason == endedFailed:
+		return sandboxFailed
+	case !b.EndedAt.IsZero():
+		return sandboxTerminated
+	case now.Before(b.RunsAt):
+		return sandboxCreating
+	default:
+		return sandboxRunning
+	}
+}
+
+func (b *sandbox) idleExpires() time.Time { return b.ActiveAt.Add(time.Duration(b.Idle) * time.Second) }
+
+func (b *sandbox) expires() time.Time {
+	return b.CreatedAt.Add(time.Duration(b.Lifetime) * time.Second)
+}
+
+// due is when the first of the two clocks ends the sandbox.
+func (b *sandbox) due() (at time.Time, reason string) {
+	if b.idleExpires().Before(b.expires()) {
+		return b.idleExpires(), endedIdle
+	}
+	return b.expires(), endedLifetime
+}
+
+// rate is what the sandbox costs per hour from its creation to its end.
+func (b *sandbox) rate() float64 {
+	return float64(b.VCPU)*sandboxVCPUHour + float64(b.Memory)*sandboxGBHour
+}
+
+// updatedAt is the last change of the record by now.
+func (b *sandbox) updatedAt(now time.Time) time.Time {
+	at := latest(b.ActiveAt, b.EndedAt)
+	if !now.Before(b.RunsAt) && b.EndedAt.IsZero() {
+		at = latest(at, b.RunsAt)
+	}
+	return at
+}
+
+func (b *sandbox) append(out []byte, now time.Time) []byte {
+	state := b.stateAt(now)
+	out = appendText(append(out, `{"id":`...), b.ID)
+	out = appendText(append(out, `,"name":`...), b.Name)
+	out = appendText(append(out, `,"state":`...), state)
+	out = appendTextOrNull(append(out, `,"templateId":`...), b.Template)
+	out = appendText(append(out, `,"imageName":`...), b.Image)
+	out = appendText(append(out, `,"cpuFlavorId":`...), b.Flavor)
+	if state == sandboxRunning {
+		out = appendInt(append(out, `,"compute":{"vcpuCount":`...), b.VCPU)
+		out = appendInt(append(out, `,"memoryInGb":`...), b.Memory)
+		out = appendInt(append(out, `,"containerDiskInGb":`...), sandboxDisk)
+		out = append(appendNumber(append(out, `,"costPerHr":`...), b.rate()), '}')
+	}
+	if b.Egress != "" {
+		out = appendText(append(out, `,"egressMode":`...), b.Egress)
+		out = appendTexts(append(out, `,"egressAllowlist":`...), b.Allowed)
+	}
+	out = appendInt(append(out, `,"idleTimeoutSeconds":`...), b.Idle)
+	out = appendInt(append(out, `,"maxLifetimeSeconds":`...), b.Lifetime)
+	out = appendTime(append(out, `,"lastActivityAt":`...), b.ActiveAt)
+	out = appendTime(append(out, `,"idleExpiresAt":`...), b.idleExpires())
+	out = appendTime(append(out, `,"expiresAt":`...), b.expires())
+	out = appendTime(append(out, `,"createdAt":`...), b.CreatedAt)
+	out = appendTime(append(out, `,"updatedAt":`...), b.updatedAt(now))
+	out = appendMap(append(out, `,"labels":`...), b.Labels)
+	out = appendTextOrNull(append(out, `,"terminationReason":`...), b.Reason)
+	return append(appendTimeOrNull(append(out, `,"terminatedAt":`...), b.EndedAt), '}')
+}
+
+func sandboxes() resource[sandbox] {
+	return resource[sandbox]{
+		one: "Sandbox", many: "Sandboxes", path: "/v2/sandboxes", member: "sandboxes",
+		query:    []string{"state", "labels" + repeated},
+		filter:   sandboxFilter,
+		table:    func(a *account) *table[sandbox] { return &a.sandboxes },
+		append:   func(x *exchange, out []byte, b *sandbox) []byte { return b.append(out, x.now) },
+		identify: func(b *sandbox, id string) { b.ID, b.Name = id, orText(b.Name, "sandbox-"+id) },
+		create:   createSandbox,
+		remove: func(x *exchange, b *sandbox) error {
+			x.s.endSandboxLocked(x.acct, b, x.now, endedDeleted)
+			return nil
+		},
+	}
+}
+
+// sandboxFilter selects by state and labels; without a state, those that live.
+func sandboxFilter(x *exchange, p *params) func(*sandbox) bool {
+	states := []string{sandboxCreating, sandboxRunning}
+	if p.has("state") {
+		states = []string{p.enum("state", sandboxCreating, sandboxRunning, sandboxTerminated, sandboxFailed)}
+	}
+	for _, label := range p.q["labels"] {
+		if !strings.Contains(label, "=") {
+			p.add("query.labels", "must read key=value, but got '%s'", label)
+		}
+	}
+	return func(b *sandbox) bool {
+		return slices.Contains(states, b.stateAt(x.now)) && !slices.ContainsFunc(p.q["labels"], func(label string) bool {
+			key, value, _ := strings.Cut(label, "=")
+			got, has := b.Labels[key]
+			return !has || got != value
+		})
+	}
+}
+
+// sandboxRequest is the body of a create, checked for its shape only.
+type sandboxRequest struct {
+	image, template       string
+	name, flavor, place   string
+	vcpu, memory          int64 // zero is left out
+	env, labels           map[string]string
+	idle, lifetime        int64
+	egress                string
+	allowed               []string
+	hasImage, hasTemplate bool
+}
+
+// createSandbox is the writer of a create. An unknown field is 400 here, and not 422 as
+// elsewhere.
+func createSandbox(x *exchange) (func(*sandbox) (func(), error), error) {
+	names := []string{
+		"imageName", "templateId", "name", "cpuFlavorId", "vcpuCount", "memoryInGb", "dataCenterId", "env", "labels",
+		"idleTimeoutSeconds", "maxLifetimeSeconds",
+	}
+	if x.s.opts.SandboxEgress {
+		names = append(names, "egressMode", "egressAllowlist")
+	}
+	body, err := x.decode()
+	if err != nil {
+		return nil, err
+	}
+	fields, _ := body.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if !slices.Contains(names, name) {
+			return nil, badRequest("request could not be processed", "$: unknown field '"+name+"'")
+		}
+	}
+	return writes(names, readSandbox, (*exchange).rentSandboxLocked)(x)
+}
+
+func readSandbox(f fields) (r sandboxRequest) {
+	r.image, r.hasImage = f.text("imageName", 1)
+	r.template, r.hasTemplate = f.text("templateId", 1)
+	r.name, _ = f.text("name", 0)
+	r.flavor, _ = f.text("cpuFlavorId", 1)
+	r.place, _ = f.text("dataCenterId", 1)
+	r.vcpu, _ = f.integer("vcpuCount", 1, 1<<20)
+	r.memory, _ = f.integer("memoryInGb", 1, 1<<20)
+	r.env, r.labels = f.textMap("env"), f.textMap("labels")
+	r.idle, _ = f.integer("idleTimeoutSeconds", 1, 1<<40)
+	r.lifetime, _ = f.integer("maxLifetimeSeconds", 1, 1<<40)
+	r.egress, _ = f.enum("egressMode", "ALLOW_ALL", "ALLOW_LIST", "DENY_ALL")
+	r.allowed, _ = f.list("egressAllowlist", nil)
+	return r
+}
+
+// rentSandboxLocked applies the rules of a create: image or template, names, access,
+// money, capacity. The clocks are clamped silently.
+func (x *exchange) rentSandboxLocked(b *sandbox, r sandboxRequest) (func(), error) {
+	if r.hasImage == r.hasTemplate {
+		return nil, badRequest("exactly one of imageName and templateId must be given")
+	}
+	t := noTemplate()
+	if r.hasTemplate {
+		if t = x.s.readableTemplateLocked(x.acct, r.template); t == nil {
+			return nil, invalid("$.templateId: no template is called '" + r.template + "'")
+		}
+		r.image = t.Container.Image
+	}
+	f := x.s.catalog.cpus[orText(r.flavor, sandboxFlavor)]
+	if f == nil {
+		return nil, invalid("$.cpuFlavorId: no CPU flavor is called '" + orText(r.flavor, sandboxFlavor) + "'")
+	}
+	if r.place != "" && x.s.catalog.dcs[r.place] == nil {
+		return nil, invalid("$.dataCenterId: no data center is called '" + r.place + "'")
+	}
+	*b = sandbox{
+		Name: r.name, Template: r.template, Image: r.image, Flavor: f.ID, VCPU: cmp.Or(int(r.vcpu), sandboxVCPU), Labels: r.labels,
+		Egress: r.egress, Allowed: r.allowed, CreatedAt: x.now, ActiveAt: x.now, RunsAt: x.now.Add(x.s.timing.Provision),
+		Idle:     min(cmp.Or(r.idle, defaultSandboxIdle), x.acct.maxIdle),
+		Lifetime: min(cmp.Or(r.lifetime, defaultSandboxLifetime), x.acct.maxLifetime),
+		Booted:   x.acct.bootedLocked(mergedEnv(t.Container.Env, r.env, mergeEnv)),
+	}
+	b.Memory, b.UpAt = cmp.Or(int(r.memory), f.memory(b.VCPU)), b.RunsAt.Add(x.s.timing.Boot)
+	return func() { x.openSandboxLocked(b) }, x.placeSandboxLocked(b, f, r.place)
+}
+
+// placeSandboxLocked takes the machine of a sandbox, in the data center that is preferred
+// or in any other.
+func (x *exchange) placeSandboxLocked(b *sandbox, f *CPU, preferred string) error {
+	if err := x.acct.mayUse(secureCloud, ""); err != nil {
+		return err
+	}
+	if err := x.canPay(b.rate()); err != nil {
+		return err
+	}
+	for _, dc := range append([]string{preferred}, f.DataCenters...) {
+		if b.Holds = (stockKey{f.ID, "", dc}); x.s.catalog.takeLocked(b.Holds, b.VCPU) {
+			return nil
+		}
+	}
+	return refuse(http.StatusServiceUnavailable, "there is no capacity for this sandbox")
+}
+
+func (x *exchange) openSandboxLocked(b *sandbox) {
+	var rate amounts
+	rate[sandboxAmount] = b.rate()
+	x.acct.chargeLocked(meterSandbox, b.ID, rate, x.now)
+	x.s.notifyLocked()
+}
+
+// endSandboxLocked ends a sandbox and its bill. One that is over stays as it is.
+func (s *Server) endSandboxLocked(a *account, b *sandbox, at time.Time, reason string) {
+	if !b.EndedAt.IsZero() {
+		return
+	}
+	b.EndedAt, b.Reason = at, reason
+	s.catalog.putBackLocked(b.Holds, b.VCPU)
+	a.chargeLocked(meterSandbox, b.ID, amounts{}, at)
+	a.sandboxes.touch(b.ID)
+	s.notifyLocked()
+}
+
+// SetSandboxState changes a sandbox of any account, as the platform might by itself:
+// RUNNING brings it up at once, TERMINATED and FAILED end it.
+func (s *Server) SetSandboxState(id, state string) error {
+	s.mu.Lock()
+	defer s.release()
+	now := s.clock.Now()
+	for _, a := range s.accounts {
+		b := a.sandboxes.get(id)
+		if b == nil {
+			continue
+		}
+		s.advanceLocked(a, now)
+		switch {
+		case !b.EndedAt.IsZero():
+			return fmt.Errorf("sandbox %s is %s, which is final", id, b.stateAt(now))
+		case state == sandboxRunning:
+			b.RunsAt, b.UpAt = earlier(b.RunsAt, now), earlier(b.UpAt, now)
+			a.sandboxes.touch(id)
+			s.notifyLocked()
+		case state == sandboxTerminated:
+			s.endSandboxLocked(a, b, now, "PLATFORM")
+		case state == sandboxFailed:
+			s.endSandboxLocked(a, b, now, endedFailed)
+		default:
+			return fmt.Errorf("a sandbox cannot be made %q", state)
+		}
+		return nil
+	}
+	return fmt.Errorf("no sandbox is called %q", id)
+}

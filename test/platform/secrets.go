@@ -1,0 +1,172 @@
+package platform
+
+import (
+	"strings"
+	"time"
+)
+
+const (
+	// reservedPrefix is the platform's own name, with which no secret's name begins, in any
+	// letter case.
+	reservedPrefix = "runpod"
+	// secretMark separates the platform's name from the secret's in a placeholder.
+	secretMark = "_SECRET_"
+
+	maxSecretName  = 191
+	maxDescription = 65_535 // bytes
+)
+
+// secret is a value that environments refer to by name. No answer contains the value.
+type secret struct {
+	ID, Name, Value string
+	Description     string // empty is null
+	CreatedAt       time.Time
+	RotatedAt       time.Time // when Value was set
+}
+
+func (s *secret) append(b []byte) []byte {
+	b = appendText(append(b, `{"id":`...), s.ID)
+	b = appendText(append(b, `,"name":`...), s.Name)
+	b = appendTextOrNull(append(b, `,"description":`...), s.Description)
+	b = appendTime(append(b, `,"createdAt":`...), s.CreatedAt)
+	return append(appendTime(append(b, `,"valueLastUpdatedAt":`...), s.RotatedAt), '}')
+}
+
+func secrets() resource[secret] {
+	return resource[secret]{
+		one: "Secret", many: "Secrets", path: "/v2/account/secrets", member: "secrets",
+		query:    []string{"name"},
+		filter:   secretFilter,
+		table:    func(a *account) *table[secret] { return &a.secrets },
+		append:   func(_ *exchange, b []byte, s *secret) []byte { return s.append(b) },
+		identify: func(s *secret, id string) { s.ID = id },
+		create:   writes([]string{"name", "value", "description"}, readSecret, (*exchange).makeSecretLocked),
+		update:   writes([]string{"value", "description"}, readSecretChange, (*exchange).changeSecretLocked),
+		remove: func(x *exchange, s *secret) error {
+			x.acct.secrets.remove(s.ID)
+			return nil
+		},
+	}
+}
+
+// secretFilter selects one name, ignoring letter case.
+func secretFilter(_ *exchange, p *params) func(*secret) bool {
+	name, given := p.q.Get("name"), p.has("name")
+	return func(s *secret) bool { return !given || strings.EqualFold(s.Name, name) }
+}
+
+// secretRequest is the body of a create or a change, checked for its shape only; nil is
+// left out.
+type secretRequest struct {
+	name               string
+	value, description *string
+}
+
+func readSecret(f fields) secretRequest {
+	f.require("name", "value")
+	r := readSecretValue(f)
+	if name, ok := f.text("name", 1); ok {
+		if fault := secretName(name); fault != "" {
+			f.c.add(f.place("name"), "%s", fault)
+		}
+		r.name = name
+	}
+	return r
+}
+
+func readSecretChange(f fields) secretRequest {
+	f.atLeastOne()
+	return readSecretValue(f)
+}
+
+func readSecretValue(f fields) secretRequest {
+	r := secretRequest{value: f.textPtr("value", 1), description: f.textPtr("description", 0)}
+	if r.description != nil && len(*r.description) > maxDescription {
+		f.c.add(f.place("description"), "must be %d bytes or shorter", maxDescription)
+	}
+	return r
+}
+
+// secretName says what is wrong with the form of a name.
+func secretName(name string) string {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+	other := func(r rune) bool { return !strings.ContainsRune(letters+"0123456789.-/", r) }
+	switch {
+	case len(name) > maxSecretName:
+		return "must be 191 characters or shorter"
+	case !strings.ContainsAny(name[:1], letters), strings.ContainsFunc(name, other):
+		return `must match ^[a-zA-Z_][a-zA-Z0-9_.\-/]*$`
+	default:
+		return ""
+	}
+}
+
+func (x *exchange) makeSecretLocked(s *secret, want secretRequest) (func(), error) {
+	if strings.HasPrefix(strings.ToLower(want.name), reservedPrefix) {
+		return nil, badRequest("the name of a secret must not start with '" + want.name[:len(reservedPrefix)] + "'")
+	}
+	if x.acct.secretLocked(want.name) != nil {
+		return nil, conflict("a secret with this name exists")
+	}
+	*s = secret{Name: want.name, Value: *want.value, CreatedAt: x.now, RotatedAt: x.now}
+	set(&s.Description, want.description)
+	return nil, nil
+}
+
+// changeSecretLocked sets the value, then the description. It is not atomic: FaultHalf
+// fails it after the value has been set.
+func (x *exchange) changeSecretLocked(s *secret, want secretRequest) (func(), error) {
+	if want.value != nil {
+		s.Value, s.RotatedAt = *want.value, x.now
+		x.acct.secrets.touch(s.ID)
+	}
+	if want.description != nil && x.half != 0 {
+		return nil, refuse(x.half, "the description could not be set")
+	}
+	set(&s.Description, want.description)
+	return nil, nil
+}
+
+// secretLocked finds a secret by its name, ignoring letter case; nil if there is none.
+func (a *account) secretLocked(name string) *secret {
+	for _, s := range a.secrets.order {
+		if strings.EqualFold(s.Name, name) {
+			return s
+		}
+	}
+	return nil
+}
+
+// bootedLocked returns the environment that a container gets if it boots now: in env,
+// each placeholder is replaced by the value of its secret.
+func (a *account) bootedLocked(env map[string]string) map[string]string {
+	out := make(map[string]string, len(env))
+	for name, value := range env {
+		out[name] = a.resolvedLocked(value)
+	}
+	return out
+}
+
+// resolvedLocked replaces each {{ <PLATFORM>_SECRET_<name> }} in text by the value of the
+// secret, and by nothing if there is no such secret.
+func (a *account) resolvedLocked(text string) string {
+	var b strings.Builder
+	for {
+		before, rest, opened := strings.Cut(text, "{{")
+		inner, after, closed := strings.Cut(rest, "}}")
+		b.WriteString(before)
+		if !opened {
+			return b.String()
+		}
+		_, name, named := strings.Cut(strings.TrimSpace(inner), secretMark)
+		if !closed || !named {
+			b.WriteString("{{")
+			text = rest
+			continue
+		}
+		if s := a.secretLocked(name); s != nil {
+			b.WriteString(s.Value)
+		}
+		text = after
+	}
+}
