@@ -30,7 +30,7 @@ func bodies() map[string]string {
 		"updateEndpoint":      `{` + endpoint + `,"scaling":{"type":"REQUEST_COUNT","requestCount":4}}`,
 		"createTemplate":      `{` + container + `,"name":"t","allowedCudaVersions":["12.8"],"category":"NVIDIA","mounts":{"persistent":{"size":20,"path":"/w"}},"public":false,"serverless":true,"startJupyter":true,"startSsh":true}`,
 		"updateTemplate":      `{` + container + `,"name":"t","allowedCudaVersions":[],"category":"CPU","mounts":{},"public":true}`,
-		"createCluster":       `{"image":"i","args":"","disk":1,"env":{},"ports":[],"name":"c","type":"RAY","compute":{"gpuTypeId":"x","gpuCountPerPod":8,"podCount":2},"dataCenterIds":[],"mounts":{"network":[]},"startSsh":true,"startJupyter":true}`,
+		"createCluster":       `{"image":"i","args":"","cmd":["x"],"entrypoint":[],"disk":1,"env":{},"ports":[],"templateId":"t","name":"c","type":"RAY","compute":{"gpuTypeId":"x","gpuCountPerPod":8,"podCount":2},"dataCenterIds":[],"mounts":{"network":[]},"startSsh":true,"startJupyter":true}`,
 		"updateCluster":       `{"name":"c"}`,
 		"createNetworkVolume": `{"name":"v","dataCenter":"EU-RO-1","size":10}`,
 		"updateNetworkVolume": `{"name":"v","size":4096}`,
@@ -142,7 +142,7 @@ func TestKeywordsInUse(t *testing.T) {
 	}
 	want := []string{
 		"$ref", "additionalProperties", "allOf", "const", "default", "dependentRequired", "description", "discriminator", "enum", "format", "if", "items",
-		"maxItems", "maximum", "minItems", "minLength", "minProperties", "minimum", "not", "oneOf", "pattern", "properties", "required",
+		"maxItems", "maxLength", "maximum", "minItems", "minLength", "minProperties", "minimum", "not", "oneOf", "pattern", "properties", "required",
 		"then", "type", "unevaluatedProperties", "uniqueItems",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(used))); diff != "" {

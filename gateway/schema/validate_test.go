@@ -172,6 +172,10 @@ func TestValidateBody(t *testing.T) {
 		{"registry", "createRegistry", `{"name":"r","username":"","password":""}`, []string{
 			"$.password: must not be empty", "$.username: must not be empty",
 		}},
+		{"a long registry", "createRegistry", `{"name":"` + strings.Repeat("n", 192) + `","username":"` + strings.Repeat("é", 192) + `","password":"` + strings.Repeat("p", 16385) + `"}`, []string{
+			"$.name: must have at most 191 characters", "$.password: must have at most 16384 characters", "$.username: must have at most 191 characters",
+		}},
+		{"the longest registry", "createRegistry", `{"name":"` + strings.Repeat("é", 191) + `","username":"u","password":"` + strings.Repeat("p", 16384) + `"}`, nil},
 		{"delegation", "createDelegation", `{"resource":"arn:aws:ecr:eu-west-1:1:repository/x","name":null}`, nil},
 		{"no body wanted", "getPod", `{}`, []string{"$: this operation takes no body"}},
 		{"no body wanted for an action without one", "deletePod", `{"action":"start"}`, []string{"$: this operation takes no body"}},

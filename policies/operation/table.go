@@ -14,7 +14,7 @@ var v2 = []Row{
 	{ID: "podAction", Kind: KindPod, Verb: VerbAction, Price: PricePod, Object: "getPod"},
 
 	{ID: "listClusters", Kind: KindCluster, Verb: VerbRead, List: "clusters"},
-	{ID: "createCluster", Kind: KindCluster, Verb: VerbCreate, Price: PriceCluster},
+	{ID: "createCluster", Kind: KindCluster, Verb: VerbCreate, Price: PriceCluster, Template: true},
 	{ID: "getCluster", Kind: KindCluster, Verb: VerbRead},
 	{ID: "updateCluster", Kind: KindCluster, Verb: VerbUpdate, Object: "getCluster"}, // a name costs nothing
 	{ID: "deleteCluster", Kind: KindCluster, Verb: VerbDelete, Object: "getCluster"},
