@@ -65,6 +65,7 @@ func money(t *testing.T, c *client) {
 	poor.want(t, 402, "podAction", `{"action":"start"}`, pod)
 	poor.want(t, 402, "createCluster", `{"name":"c","type":"RAY","compute":{"gpuTypeId":"`+c.gpu+`","gpuCountPerPod":1,"podCount":2}}`)
 	poor.want(t, 402, "createEndpoint", queueBody)
+	poor.want(t, 402, "createSandbox", sandboxBody)
 	poor.want(t, 402, "updateEndpoint", `{"workers":{"max":2}}`, endpoint)
 	poor.want(t, 402, "createNetworkVolume", `{"name":"v","size":10,"dataCenter":"`+dc+`"}`)
 	poor.want(t, 402, "updateNetworkVolume", `{"size":20}`, volume)

@@ -80,6 +80,7 @@ func (c *client) useEmulator(t *testing.T) {
 	}
 	c.emulator = platform.RunT(t, platform.AllowUnknown(), platform.WithOptions(platform.Options{
 		OpenAPI: document,
+		Timing:  platform.Timing{Build: 2 * time.Second},
 		Clock:   platform.NewClock(time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC), 20),
 		Accounts: []platform.Account{
 			{ID: "full", Key: fullKey, Balance: 100_000, Keys: []platform.Key{{Secret: deniedKey, Access: platform.NoAccess}}},

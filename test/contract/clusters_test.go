@@ -15,7 +15,7 @@ func clusters(t *testing.T, c *client) {
 		{422, `"podCount":2`, `"podCount":1`},
 		{422, `"podCount":2`, `"podCount":251`},
 		{422, `"name":"contract"`, `"name":"contract","registry":null`},
-		{422, `"name":"contract"`, `"name":"contract","templateId":"t"`},
+		{400, `"name":"contract"`, `"name":"contract","templateId":"t"`},
 		{400, `"gpuCountPerPod":1`, `"gpuCountPerPod":99`},
 	} {
 		c.want(t, one.status, "createCluster", strings.Replace(body, one.old, one.now, 1))
@@ -67,4 +67,23 @@ func clusters(t *testing.T, c *client) {
 	c.want(t, 204, "deleteCluster", "", id)
 	c.await(t, "the end of cluster "+id, func() answer { return c.call(t, "getCluster", "", id) },
 		func(a answer) bool { return a.status == 404 })
+	clusterFromTemplate(t, c)
+}
+
+// clusterFromTemplate: a template excludes what it has itself, and the cluster keeps its id.
+func clusterFromTemplate(t *testing.T, c *client) {
+	t.Helper()
+	tpl := c.want(t, 201, "createTemplate", `{"name":"contract","image":"t:1","env":{"A":"t"}}`).text("id")
+	c.tidy(t, "deleteTemplate", tpl)
+	head := `{"name":"contract","type":"TRAINING","compute":{"gpuTypeId":"` + c.gpu + `","gpuCountPerPod":1,"podCount":2},"templateId":"` + tpl + `"`
+	for _, setting := range []string{`"image":"i"`, `"args":""`, `"cmd":[]`, `"disk":20`, `"env":{}`, `"ports":[]`, `"mounts":{}`} {
+		c.want(t, 400, "createCluster", head+`,`+setting+`}`)
+	}
+	made := c.want(t, 201, "createCluster", head+`}`)
+	c.tidy(t, "deleteCluster", made.text("id"))
+	members := c.want(t, 200, "listClusterPods", "", made.text("id"))
+	if made.text("template") != tpl || members.text("pods.0.image") != "t:1" || members.text("pods.0.env.A") != "t" {
+		t.Errorf("got %s with %s", made.body, members.body)
+	}
+	c.want(t, 204, "deleteCluster", "", made.text("id"))
 }

@@ -24,12 +24,16 @@ func parts() []part {
 		{"manners", false, manners},
 		{"catalog", false, catalog},
 		{"account", true, account},
+		{"secrets", true, secrets},
 		{"registries", true, registries},
 		{"templates", true, templates},
 		{"network volumes", true, networkVolumes},
 		{"pods", true, pods},
 		{"clusters", true, clusters},
 		{"serverless", true, serverless},
+		{"builds", true, builds},
+		{"sandboxes", true, sandboxes},
+		{"pages", true, pages},
 		{"run interface", true, runInterface},
 		{"billing", false, billing},
 		{"money", true, money},
@@ -75,8 +79,8 @@ func complete(t *testing.T, c *client) {
 			t.Errorf("%s: no part of the contract sees status %d", id, code)
 		}
 	}
-	if n := len(c.api.operations); n < 53 {
-		t.Errorf("the description has %d operations, want at least the 53 we know", n)
+	if n := len(c.api.operations); n < 66 {
+		t.Errorf("the descriptions have %d operations, want at least the 66 we know", n)
 	}
 	if !slices.Contains(c.api.ids(), "createPod") {
 		t.Error("the description does not describe createPod")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"mime"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,52 +13,68 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// description is the OpenAPI document a platform serves of itself.
+// description is the OpenAPI document a platform serves of itself, and beside it growth.json:
+// operations that the platform has, although the document may lack them. Sandboxes are in its
+// documentation pages alone, and older documents have neither secrets nor builds.
 type description struct {
-	doc        map[string]any
+	docs       map[string]map[string]any // by name
 	compiler   *jsonschema.Compiler
 	operations map[string]*operation
 	schemas    map[string]*jsonschema.Schema // compiled, by pointer
 }
 
-// operation is one operation of the document.
+// operation is one operation of a document.
 type operation struct {
 	id, method, path string
+	document         string
 	hasBody          bool
 	responses        map[string]any
 	pointer          string // JSON pointer to the operation
 }
 
-func describe(t *testing.T, document []byte) *description {
+func describe(t *testing.T, served []byte) *description {
 	t.Helper()
-	d := &description{operations: map[string]*operation{}, schemas: map[string]*jsonschema.Schema{}}
-	if err := json.Unmarshal(document, &d.doc); err != nil {
-		t.Fatalf("the OpenAPI document: %v", err)
-	}
+	d := &description{docs: map[string]map[string]any{}, operations: map[string]*operation{}, schemas: map[string]*jsonschema.Schema{}}
 	d.compiler = jsonschema.NewCompiler()
 	d.compiler.Draft = jsonschema.Draft2020
 	d.compiler.AssertFormat = true
-	if err := d.compiler.AddResource("openapi.json", bytes.NewReader(document)); err != nil {
-		t.Fatalf("the OpenAPI document: %v", err)
+	d.add(t, "openapi.json", served)
+	growth, err := os.ReadFile("growth.json")
+	if err != nil {
+		t.Fatal(err)
 	}
-	paths, _ := d.doc["paths"].(map[string]any)
+	d.add(t, "growth.json", growth)
+	return d
+}
+
+// add takes the operations of a document that no earlier one has.
+func (d *description) add(t *testing.T, name string, document []byte) {
+	t.Helper()
+	var doc map[string]any
+	if err := json.Unmarshal(document, &doc); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	d.docs[name] = doc
+	if err := d.compiler.AddResource(name, bytes.NewReader(document)); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	paths, _ := doc["paths"].(map[string]any)
 	for path, item := range paths {
 		methods, _ := item.(map[string]any)
 		for method, v := range methods {
 			op, _ := v.(map[string]any)
 			id, _ := op["operationId"].(string)
-			if id == "" {
+			if id == "" || d.operations[id] != nil {
 				continue
 			}
 			responses, _ := op["responses"].(map[string]any)
 			_, hasBody := op["requestBody"]
 			d.operations[id] = &operation{
-				id: id, method: strings.ToUpper(method), path: path, hasBody: hasBody, responses: responses,
+				id: id, document: name, method: strings.ToUpper(method), path: path, hasBody: hasBody, responses: responses,
 				pointer: "#/paths/" + token(path) + "/" + method,
 			}
 		}
 	}
-	return d
 }
 
 // token writes one step of a JSON pointer.
@@ -120,7 +137,7 @@ func (d *description) check(t *testing.T, op *operation, a answer) {
 		if !isRef {
 			break
 		}
-		pointer, response = ref, d.follow(ref)
+		pointer, response = ref, follow(d.docs[op.document], ref)
 	}
 	r, _ := response.(map[string]any)
 	content, _ := r["content"].(map[string]any)
@@ -142,22 +159,23 @@ func (d *description) check(t *testing.T, op *operation, a answer) {
 
 func (d *description) validate(t *testing.T, op *operation, a answer, pointer string) {
 	t.Helper()
-	schema := d.schemas[pointer]
+	place := op.document + pointer
+	schema := d.schemas[place]
 	if schema == nil {
 		var err error
-		if schema, err = d.compiler.Compile("openapi.json" + pointer); err != nil {
-			t.Fatalf("%s: %v", pointer, err)
+		if schema, err = d.compiler.Compile(place); err != nil {
+			t.Fatalf("%s: %v", place, err)
 		}
-		d.schemas[pointer] = schema
+		d.schemas[place] = schema
 	}
 	if err := schema.Validate(a.value); err != nil {
 		t.Errorf("%s: %d does not fit its schema: %v\n%.500s", op.id, a.status, err, a.body)
 	}
 }
 
-// follow finds the target of a reference within the document.
-func (d *description) follow(ref string) any {
-	var v any = d.doc
+// follow finds the target of a reference within a document.
+func follow(doc map[string]any, ref string) any {
+	var v any = doc
 	for step := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
 		m, _ := v.(map[string]any)
 		v = m[step]

@@ -132,6 +132,16 @@ func (f fields) text(name string, minLen int) (string, bool) {
 	return s, ok
 }
 
+// bounded reads a string of 1 to most characters.
+func (f fields) bounded(name string, most int) (string, bool) {
+	s, ok := f.text(name, 1)
+	if utf8.RuneCountInString(s) > most {
+		f.c.add(f.place(name), "must be %d characters or shorter", most)
+		return "", false
+	}
+	return s, ok
+}
+
 // textPtr is text for members that may be left out.
 func (f fields) textPtr(name string, minLen int) *string {
 	if s, ok := f.text(name, minLen); ok {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -13,6 +14,7 @@ type cluster struct {
 	ID, Name, Type string
 	GPU            string
 	PerPod         int
+	Template       string   // empty is none
 	Pods           []string // ids of the members by rank
 	CreatedAt      time.Time
 }
@@ -23,6 +25,8 @@ const networkHour = 0.01
 // clusterRequest is the body of a create, checked for its shape only.
 type clusterRequest struct {
 	name, kind   string
+	template     string
+	settings     bool // any that a template has, too
 	gpu          string
 	perPod, pods int
 	dataCenters  []string
@@ -37,9 +41,8 @@ func clusters() resource[cluster] {
 		table:    func(a *account) *table[cluster] { return &a.clusters },
 		append:   (*exchange).appendClusterLocked,
 		identify: func(c *cluster, id string) { c.ID = id },
-		create: writes([]string{
-			"name", "type", "compute", "args", "disk", "env", "image", "ports", "dataCenterIds", "mounts", "startJupyter", "startSsh",
-		}, readCluster, (*exchange).rentClusterLocked),
+		create: writes(append(clusterSettings(), "name", "type", "compute", "templateId", "dataCenterIds", "startJupyter", "startSsh"),
+			readCluster, (*exchange).rentClusterLocked),
 		update: writes([]string{"name"}, readClusterName, func(_ *exchange, c *cluster, name string) (func(), error) {
 			c.Name = name
 			return nil, nil
@@ -49,6 +52,11 @@ func clusters() resource[cluster] {
 			return nil
 		},
 	}
+}
+
+// clusterSettings are the members of a create that a template excludes.
+func clusterSettings() []string {
+	return []string{"image", "args", "cmd", "entrypoint", "disk", "env", "ports", "mounts"}
 }
 
 func readClusterName(f fields) string {
@@ -69,6 +77,8 @@ func readCluster(f fields) *clusterRequest {
 		pods, _ := g.integer("podCount", 2, 250)
 		r.perPod, r.pods = int(perPod), int(pods)
 	}
+	r.template, _ = f.text("templateId", 1)
+	r.settings = slices.ContainsFunc(clusterSettings(), f.has)
 	r.container = f.container()
 	r.dataCenters, _ = f.list("dataCenterIds", nil)
 	r.mounts = f.mounts(true)
@@ -79,7 +89,7 @@ func readCluster(f fields) *clusterRequest {
 // rentClusterLocked rents every member at once, all of them in one data center.
 func (x *exchange) rentClusterLocked(c *cluster, r *clusterRequest) (then func(), err error) {
 	model, err := x.modelMemberLocked(r)
-	*c = cluster{Name: r.name, Type: r.kind, GPU: r.gpu, PerPod: r.perPod, CreatedAt: x.now}
+	*c = cluster{Name: r.name, Type: r.kind, Template: r.template, GPU: r.gpu, PerPod: r.perPod, CreatedAt: x.now}
 	return func() {
 		for rank := range r.pods {
 			p := *model
@@ -110,19 +120,34 @@ func role(kind string, rank int) string {
 	}
 }
 
+// clusterTemplateLocked is the template of the members: with a templateId, it alone says
+// what they run, and brings the registry credential.
+func (x *exchange) clusterTemplateLocked(r *clusterRequest) (*template, error) {
+	switch {
+	case r.template == "":
+		return &template{Container: container{Image: "registry.platform.test/cluster-node:1", Disk: defaultDisk}}, nil
+	case r.settings:
+		return nil, badRequest("templateId excludes " + strings.Join(clusterSettings(), ", "))
+	default:
+		return x.templateLocked(r.template, false)
+	}
+}
+
 // modelMemberLocked is the pod every member is a copy of, placed where there is
 // room for all of them.
 func (x *exchange) modelMemberLocked(r *clusterRequest) (*pod, error) {
 	p := &pod{Cloud: secureCloud, CreatedAt: x.now}
-	base := container{Image: "registry.platform.test/cluster-node:1", Disk: defaultDisk}
-	var err error
-	if p.Container, err = r.container.over(base, mergeEnv); err != nil {
+	t, err := x.clusterTemplateLocked(r)
+	if err != nil {
 		return nil, err
 	}
-	if p.Mounts, err = r.mounts.forCreate(false, p.Cloud, nil); err != nil {
+	if p.Container, err = r.container.over(t.Container, mergeEnv); err != nil {
 		return nil, err
 	}
-	x.injectLocked(p, r.jupyter, r.ssh, noTemplate())
+	if p.Mounts, err = r.mounts.forCreate(false, p.Cloud, t.Persistent); err != nil {
+		return nil, err
+	}
+	x.injectLocked(p, r.jupyter, r.ssh, t)
 	if err := x.acct.mayUse(p.Cloud, r.gpu); err != nil {
 		return nil, err
 	}
@@ -140,7 +165,7 @@ func (x *exchange) modelMemberLocked(r *clusterRequest) (*pod, error) {
 	if err := x.canPay(p.Rate * float64(r.pods)); err != nil {
 		return nil, err
 	}
-	p.DC, p.CUDA, err = x.s.catalog.placeGPULocked(&gpuRequest{id: r.gpu, count: r.perPod}, n)
+	p.DC, p.CUDA, err = x.s.catalog.placeGPULocked(&gpuRequest{id: r.gpu, count: r.perPod, cuda: t.CUDA}, n)
 	return p, err
 }
 
@@ -188,7 +213,11 @@ func (x *exchange) appendClusterLocked(b []byte, c *cluster) []byte {
 	b = appendText(append(b, `,"compute":{"gpuTypeId":`...), c.GPU)
 	b = appendInt(append(b, `,"gpuCountPerPod":`...), c.PerPod)
 	b = appendInt(append(b, `,"podCount":`...), len(c.Pods))
-	b = x.appendSummary(append(b, `},"pods":`...), members)
+	b = append(b, '}')
+	if c.Template != "" {
+		b = appendText(append(b, `,"template":`...), c.Template)
+	}
+	b = x.appendSummary(append(b, `,"pods":`...), members)
 	if len(members) > 0 && members[0].placed(x.now) {
 		first := members[0]
 		n := digest(c.ID)

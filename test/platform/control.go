@@ -24,25 +24,32 @@ import (
 //	PUT    /prices {gpu, secure, community, serverless}
 //	PUT    /stock  {type, cloud, dataCenter, total}
 //	PATCH  /pods/{id} {status, name, cost, locked, gpuUtil, cpuUtil}
+//	GET    /sandboxes                     PATCH /sandboxes/{id} {state}
+//	POST   /serverless/{id}/builds {Build}
+//	GET    /environments/{id of a pod, worker or sandbox}
 func (s *Server) ControlHandler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, handle := range map[string]func(*http.Request) (any, error){
-		"GET /clock":           s.controlClock,
-		"POST /clock":          s.controlMoveClock,
-		"POST /reset":          func(r *http.Request) (any, error) { return nil, s.Reset(r.Context()) },
-		"GET /faults":          func(*http.Request) (any, error) { return s.Faults(), nil },
-		"POST /faults":         s.controlAddFault,
-		"DELETE /faults":       func(*http.Request) (any, error) { s.ClearFaults(); return nil, nil },
-		"DELETE /faults/{id}":  s.controlRemoveFault,
-		"GET /latency":         s.controlLatency,
-		"PUT /latency":         s.controlSetLatency,
-		"GET /calls":           s.controlCalls,
-		"DELETE /calls":        func(*http.Request) (any, error) { s.ResetCalls(); return nil, nil },
-		"GET /accounts/{id}":   s.controlAccount,
-		"PATCH /accounts/{id}": s.controlSetAccount,
-		"PUT /prices":          s.controlSetPrice,
-		"PUT /stock":           s.controlSetStock,
-		"PATCH /pods/{id}":     s.controlSetPod,
+		"GET /clock":                   s.controlClock,
+		"POST /clock":                  s.controlMoveClock,
+		"POST /reset":                  func(r *http.Request) (any, error) { return nil, s.Reset(r.Context()) },
+		"GET /faults":                  func(*http.Request) (any, error) { return s.Faults(), nil },
+		"POST /faults":                 s.controlAddFault,
+		"DELETE /faults":               func(*http.Request) (any, error) { s.ClearFaults(); return nil, nil },
+		"DELETE /faults/{id}":          s.controlRemoveFault,
+		"GET /latency":                 s.controlLatency,
+		"PUT /latency":                 s.controlSetLatency,
+		"GET /calls":                   s.controlCalls,
+		"DELETE /calls":                func(*http.Request) (any, error) { s.ResetCalls(); return nil, nil },
+		"GET /accounts/{id}":           s.controlAccount,
+		"PATCH /accounts/{id}":         s.controlSetAccount,
+		"PUT /prices":                  s.controlSetPrice,
+		"PUT /stock":                   s.controlSetStock,
+		"PATCH /pods/{id}":             s.controlSetPod,
+		"GET /sandboxes":               func(*http.Request) (any, error) { return map[string]any{"sandboxes": s.SandboxBills()}, nil },
+		"PATCH /sandboxes/{id}":        s.controlSetSandbox,
+		"POST /serverless/{id}/builds": s.controlAddBuild,
+		"GET /environments/{id}":       func(r *http.Request) (any, error) { return s.Environment(r.PathValue("id")) },
 	} {
 		mux.Handle(pattern, controlled(handle))
 	}
@@ -250,4 +257,23 @@ func (s *Server) controlSetPod(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return nil, s.ChangePod(r.PathValue("id"), change)
+}
+
+func (s *Server) controlSetSandbox(r *http.Request) (any, error) {
+	change, err := read[struct {
+		State string `json:"state"`
+	}](r)
+	if err != nil {
+		return nil, err
+	}
+	return nil, s.SetSandboxState(r.PathValue("id"), change.State)
+}
+
+func (s *Server) controlAddBuild(r *http.Request) (any, error) {
+	b, err := read[Build](r)
+	if err != nil {
+		return nil, err
+	}
+	id, err := s.AddBuild(r.PathValue("id"), b)
+	return map[string]string{"id": id}, err
 }

@@ -47,6 +47,11 @@ func TestControl(t *testing.T) {
 	control(400, "PATCH", "/pods/nope", `{"status":"RUNNING"}`)
 	control(400, "PATCH", "/pods/"+id, `{"status":"DANCING"}`)
 
+	if got := control(200, "GET", "/environments/"+id, ""); len(got.body) != 0 {
+		t.Errorf("environment: got %s", got.raw)
+	}
+	control(400, "GET", "/environments/nope", "")
+
 	fault := control(200, "POST", "/faults", `{"kind":"capacity","operation":"createPod"}`).text("id")
 	r.want(400, "POST", "/v2/pods", gpuPod)
 	control(204, "DELETE", "/faults/"+fault, "")
@@ -128,4 +133,45 @@ func TestClock(t *testing.T) {
 	if RealClock().Speed() != 1 {
 		t.Error("RealClock does not run at the speed of time")
 	}
+}
+
+func TestControlOfSandboxesAndBuilds(t *testing.T) {
+	r := newRig(t, Options{})
+	h := r.ControlHandler()
+	control := func(status int, method, target, body string) answer {
+		t.Helper()
+		a := r.callOn(h, method, target, body)
+		if a.status != status {
+			t.Fatalf("%s %s %s: got %d, want %d: %s", method, target, body, a.status, status, a.raw)
+		}
+		return a
+	}
+	path := r.newSandbox(`{"imageName":"i","env":{"A":"1"}}`)
+	id := strings.TrimPrefix(path, sandboxesPath+"/")
+	control(204, "PATCH", "/sandboxes/"+id, `{"state":"RUNNING"}`)
+	r.exec(path)
+	if got := control(200, "GET", "/environments/"+id, "").text("A"); got != "1" {
+		t.Errorf("environment: got %q", got)
+	}
+	r.Clock().Advance(30 * time.Second)
+	control(400, "PATCH", "/sandboxes/"+id, `{"state":"CREATING"}`)
+	control(400, "PATCH", "/sandboxes/nope", `{"state":"FAILED"}`)
+	control(204, "PATCH", "/sandboxes/"+id, `{"state":"FAILED"}`)
+	control(400, "PATCH", "/sandboxes/"+id, `{"state":"RUNNING"}`)
+	got := control(200, "GET", "/sandboxes", "")
+	if got.text("sandboxes.0.id") != id || got.text("sandboxes.0.account") != "default" || got.text("sandboxes.0.state") != "FAILED" ||
+		got.at("sandboxes.0.costPerHr") != 0.026 || got.text("sandboxes.0.endedAt") != "2026-06-01T12:00:30Z" {
+		t.Errorf("bills: got %s", got.raw)
+	}
+	total, _ := got.at("sandboxes.0.total").(float64)
+	cents(t, "the bill in millionths", 1e6*total, 1e6*0.026*30/3600)
+
+	endpoint := r.newEndpoint(queueEndpoint)
+	build := control(200, "POST", "/serverless/"+endpoint+"/builds", `{"branch":"main","outcome":"TEST_FAILED"}`).text("id")
+	if got := r.want(200, "GET", "/v2/serverless/"+endpoint+"/builds", ""); got.text("builds.0.id") != build || got.text("builds.0.branch") != "main" {
+		t.Errorf("builds: got %s", got.raw)
+	}
+	control(400, "POST", "/serverless/nope/builds", `{}`)
+	control(400, "POST", "/serverless/"+endpoint+"/builds", `{"outcome":"PENDING"}`)
+	control(400, "POST", "/serverless/"+endpoint+"/builds", `{"status":"PENDING"}`)
 }

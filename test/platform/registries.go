@@ -38,9 +38,9 @@ func registries() resource[registry] {
 
 func readRegistry(f fields) (r registry) {
 	f.require("name", "username", "password")
-	r.Name, _ = f.text("name", 1)
-	f.text("username", 1)
-	f.text("password", 1)
+	r.Name, _ = f.bounded("name", 191)
+	f.bounded("username", 191)
+	f.bounded("password", 16_384)
 	return r
 }
 

@@ -233,7 +233,10 @@ func TestClusterRefusals(t *testing.T) {
 		{422, `"type":"SLURM"`, `"type":"K8S"`},
 		{422, `"name":"c"`, `"name":""`},
 		{422, `"name":"c"`, `"name":"c","registry":null`},
-		{422, `"name":"c"`, `"name":"c","templateId":"t"`},
+		{422, `"name":"c"`, `"name":"c","templateId":""`},
+		{400, `"name":"c"`, `"name":"c","templateId":"tplpytorch"`},
+		{404, `"ports":["22/tcp"]`, `"templateId":"t"`},
+		{422, `"ports":["22/tcp"]`, `"templateId":"tplworker1"`},
 		{422, `"name":"c",`, ``},
 		{422, `"gpuTypeId":"NVIDIA L4",`, ``},
 		{422, `"name":"c"`, `"name":"c","cloud":"SECURE"`},
@@ -258,4 +261,43 @@ func TestClusterRefusals(t *testing.T) {
 	}
 	r.want(404, "DELETE", "/v2/clusters/nope", "")
 	r.want(404, "GET", "/v2/clusters/nope/pods", "")
+}
+
+// A template alone says what the members of a cluster run, and brings the credential that a
+// cluster cannot name itself.
+func TestClusterFromTemplate(t *testing.T) {
+	r := newRig(t, Options{Strict: true, Catalog: endless()})
+	reg := r.want(201, "POST", "/v2/registries", `{"name":"r","username":"u","password":"p"}`).text("id")
+	id := r.want(201, "POST", "/v2/templates", `{"name":"t","image":"own/img:1","registry":"`+reg+`","env":{"A":"1"},"ports":["22/tcp"],"cmd":["run"]}`).text("id")
+	const head = `"name":"c","type":"TRAINING","compute":{"gpuTypeId":"NVIDIA L4","gpuCountPerPod":1,"podCount":2}`
+	for _, setting := range []string{
+		`"image":"i"`, `"args":"a"`, `"cmd":["a"]`, `"entrypoint":["a"]`, `"disk":9`, `"env":{}`, `"ports":[]`, `"mounts":{}`,
+	} {
+		r.want(400, "POST", "/v2/clusters", `{`+head+`,"templateId":"`+id+`",`+setting+`}`)
+	}
+	made := r.want(201, "POST", "/v2/clusters", `{`+head+`,"templateId":"`+id+`","startSsh":false,"startJupyter":false,"dataCenterIds":[]}`)
+	pod := r.want(200, "GET", "/v2/clusters/"+made.text("id")+"/pods", "")
+	if made.text("template") != id || pod.text("pods.1.image") != "own/img:1" || pod.text("pods.1.registry") != reg || pod.text("pods.1.cmd.0") != "run" ||
+		pod.text("pods.1.env.A") != "1" {
+		t.Errorf("got %s with members %s", made.raw, pod.raw)
+	}
+	plain := r.want(201, "POST", "/v2/clusters", `{`+head+`,"entrypoint":["sh"],"cmd":["x"]}`)
+	if got := r.want(200, "GET", "/v2/clusters/"+plain.text("id")+"/pods", "").text("pods.0.entrypoint.0"); got != "sh" || plain.at("template") != nil {
+		t.Errorf("a cluster with a command: got %q, %s", got, plain.raw)
+	}
+}
+
+func TestRegistryBounds(t *testing.T) {
+	r := newRig(t, Options{})
+	long := strings.Repeat("ä", 191)
+	for body, want := range map[string]int{
+		`{"name":"` + long + `","username":"` + long + `","password":"` + strings.Repeat("p", 16_384) + `"}`: 201,
+		`{"name":"` + long + `n","username":"u","password":"p"}`:                                             422,
+		`{"name":"n","username":"` + long + `u","password":"p"}`:                                             422,
+		`{"name":"n","username":"u","password":"` + strings.Repeat("p", 16_385) + `"}`:                       422,
+	} {
+		if got := r.call("POST", "/v2/registries", body).status; got != want {
+			t.Errorf("a body of %d bytes: got %d, want %d", len(body), got, want)
+		}
+	}
 }

@@ -2,7 +2,6 @@ package platform
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -285,35 +284,4 @@ func (s *Server) endSandboxLocked(a *account, b *sandbox, at time.Time, reason s
 	a.chargeLocked(meterSandbox, b.ID, amounts{}, at)
 	a.sandboxes.touch(b.ID)
 	s.notifyLocked()
-}
-
-// SetSandboxState changes a sandbox of any account, as the platform might by itself:
-// RUNNING brings it up at once, TERMINATED and FAILED end it.
-func (s *Server) SetSandboxState(id, state string) error {
-	s.mu.Lock()
-	defer s.release()
-	now := s.clock.Now()
-	for _, a := range s.accounts {
-		b := a.sandboxes.get(id)
-		if b == nil {
-			continue
-		}
-		s.advanceLocked(a, now)
-		switch {
-		case !b.EndedAt.IsZero():
-			return fmt.Errorf("sandbox %s is %s, which is final", id, b.stateAt(now))
-		case state == sandboxRunning:
-			b.RunsAt, b.UpAt = earlier(b.RunsAt, now), earlier(b.UpAt, now)
-			a.sandboxes.touch(id)
-			s.notifyLocked()
-		case state == sandboxTerminated:
-			s.endSandboxLocked(a, b, now, "PLATFORM")
-		case state == sandboxFailed:
-			s.endSandboxLocked(a, b, now, endedFailed)
-		default:
-			return fmt.Errorf("a sandbox cannot be made %q", state)
-		}
-		return nil
-	}
-	return fmt.Errorf("no sandbox is called %q", id)
 }

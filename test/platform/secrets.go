@@ -1,6 +1,8 @@
 package platform
 
 import (
+	"fmt"
+	"maps"
 	"strings"
 	"time"
 )
@@ -65,7 +67,7 @@ type secretRequest struct {
 func readSecret(f fields) secretRequest {
 	f.require("name", "value")
 	r := readSecretValue(f)
-	if name, ok := f.text("name", 1); ok {
+	if name, ok := f.bounded("name", maxSecretName); ok {
 		if fault := secretName(name); fault != "" {
 			f.c.add(f.place("name"), "%s", fault)
 		}
@@ -91,14 +93,10 @@ func readSecretValue(f fields) secretRequest {
 func secretName(name string) string {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
 	other := func(r rune) bool { return !strings.ContainsRune(letters+"0123456789.-/", r) }
-	switch {
-	case len(name) > maxSecretName:
-		return "must be 191 characters or shorter"
-	case !strings.ContainsAny(name[:1], letters), strings.ContainsFunc(name, other):
+	if !strings.ContainsAny(name[:1], letters) || strings.ContainsFunc(name, other) {
 		return `must match ^[a-zA-Z_][a-zA-Z0-9_.\-/]*$`
-	default:
-		return ""
 	}
+	return ""
 }
 
 func (x *exchange) makeSecretLocked(s *secret, want secretRequest) (func(), error) {
@@ -169,4 +167,27 @@ func (a *account) resolvedLocked(text string) string {
 		}
 		text = after
 	}
+}
+
+// Environment returns the environment that the container of a pod, a worker or a sandbox
+// has had since it last booted, with the values of secrets in it.
+func (s *Server) Environment(id string) (map[string]string, error) {
+	s.mu.Lock()
+	defer s.release()
+	now := s.clock.Now()
+	for _, a := range s.accounts {
+		s.advanceLocked(a, now)
+		if p := a.pods.get(id); p != nil {
+			return maps.Clone(p.Booted), nil
+		}
+		if b := a.sandboxes.get(id); b != nil {
+			return maps.Clone(b.Booted), nil
+		}
+		for _, e := range a.endpoints.order {
+			if w := e.worker(id); w != nil {
+				return maps.Clone(w.Env), nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("no pod, worker or sandbox is called %q", id)
 }

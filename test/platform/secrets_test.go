@@ -88,3 +88,76 @@ func TestSecretBodies(t *testing.T) {
 		r.want(want, "PATCH", secretsPath+"/"+id, body)
 	}
 }
+
+// A change of both members is not atomic: an error can hide a new value.
+func TestSecretHalfChanged(t *testing.T) {
+	r := newRig(t, Options{})
+	path := secretsPath + "/" + r.want(201, "POST", secretsPath, `{"name":"hf","value":"old","description":"old"}`).text("id")
+	pod := r.newPod(`{"name":"a","image":"i","env":{"A":"{{ RUNPOD_SECRET_hf }}"},"gpu":{"id":"NVIDIA L4"}}`)
+	r.Clock().Advance(time.Minute)
+	r.AddFault(Fault{Kind: FaultHalf, Operation: "updateSecret", Status: 503, Times: 1})
+	r.want(503, "PATCH", path, `{"value":"new","description":"new"}`)
+	got := r.want(200, "GET", path, "")
+	if got.text("description") != "old" || got.text("valueLastUpdatedAt") != "2026-06-01T12:01:00Z" {
+		t.Errorf("after a half change: got %s", got.raw)
+	}
+	r.want(200, "POST", "/v2/pods/"+pod+"/action", `{"action":"restart"}`)
+	r.boots(pod, map[string]string{"A": "new"})
+	r.want(200, "PATCH", path, `{"value":"new","description":"new"}`)
+	for _, f := range []Fault{{Kind: FaultHalf}, {Kind: FaultHalf, Operation: "createSecret"}} {
+		if err := f.Validate(); err == nil {
+			t.Errorf("%+v: want a fault, only updateSecret has halves", f)
+		}
+	}
+}
+
+// boots fails the test unless a container has the environment.
+func (r *rig) boots(id string, want map[string]string) {
+	r.t.Helper()
+	got, err := r.Environment(id)
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		r.t.Errorf("environment of %s: %v (-want +got):\n%s", id, err, diff)
+	}
+}
+
+// Placeholders are resolved when a container boots, and keep what they had until it boots
+// again.
+func TestPlaceholders(t *testing.T) {
+	r := newRig(t, Options{Accounts: []Account{{ID: "a", Key: DefaultKey}, {ID: "b", Key: "b"}}})
+	r.as("b").want(201, "POST", secretsPath, `{"name":"foreign","value":"stolen"}`)
+	path := secretsPath + "/" + r.want(201, "POST", secretsPath, `{"name":"hf","value":"v1"}`).text("id")
+	r.want(201, "POST", secretsPath, `{"name":"a.b-c/d","value":"{{ RUNPOD_SECRET_hf }}"}`)
+	env := `"env":{"A":"{{ RUNPOD_SECRET_hf }}","B":"x{{RUNPOD_SECRET_HF}}y{{ runpod }}{{","C":"{{ RUNPOD_SECRET_foreign }}","D":"{{ RUNPOD_SECRET_a.b-c/d }}"}`
+	with := func(value string) map[string]string {
+		return map[string]string{"A": value, "B": "x" + value + "y{{ runpod }}{{", "C": "", "D": "{{ RUNPOD_SECRET_hf }}"}
+	}
+	template := r.want(201, "POST", "/v2/templates", `{"name":"t","image":"i",`+env+`,"startJupyter":false}`).text("id")
+	pod := r.want(201, "POST", "/v2/pods", `{"name":"p","templateId":"`+template+`","startJupyter":false,"gpu":{"id":"NVIDIA L4"}}`)
+	sandbox := strings.TrimPrefix(r.newSandbox(`{"imageName":"i",`+env+`}`), sandboxesPath+"/")
+	endpoint := r.newEndpoint(`{"name":"e","image":"i","type":"QUEUE","gpu":{"pools":["ADA_24"]},"workers":{"min":1},"scaling":{"type":"QUEUE_DELAY","queueDelay":1},` + env + `}`)
+	worker := r.want(200, "GET", "/v2/serverless/"+endpoint+"/workers", "").text("workers.0.id")
+	containers := []string{pod.text("id"), sandbox, worker}
+	for _, id := range containers {
+		r.boots(id, with("v1"))
+	}
+	if pod.text("env.A") != "{{ RUNPOD_SECRET_hf }}" {
+		t.Errorf("the record of the pod: got %s", pod.raw)
+	}
+	r.Clock().Advance(time.Minute)
+	r.want(200, "PATCH", path, `{"value":"v2"}`)
+	for _, id := range containers {
+		r.boots(id, with("v1"))
+	}
+	r.want(200, "POST", "/v2/pods/"+pod.text("id")+"/action", `{"action":"restart"}`)
+	r.boots(pod.text("id"), with("v2"))
+	r.want(200, "PATCH", "/v2/serverless/"+endpoint, `{"image":"i:2"}`)
+	r.boots(r.want(200, "GET", "/v2/serverless/"+endpoint+"/workers", "").text("workers.0.id"), with("v2"))
+	r.want(204, "DELETE", path, "")
+	r.boots(pod.text("id"), with("v2"))
+	r.want(200, "POST", "/v2/pods/"+pod.text("id")+"/action", `{"action":"stop"}`)
+	r.want(200, "POST", "/v2/pods/"+pod.text("id")+"/action", `{"action":"start"}`)
+	r.boots(pod.text("id"), with(""))
+	if _, err := r.Environment("nope"); err == nil {
+		t.Error("the environment of nothing: want an error")
+	}
+}

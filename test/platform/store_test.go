@@ -18,7 +18,7 @@ func (r *rig) views() map[string]string {
 	out := map[string]string{}
 	for _, path := range []string{
 		"account/ssh-keys", "pods?includeClusterPods=true", "clusters", "serverless", "templates", "network-volumes", "registries",
-		"registries/delegations", "billing?bucketSize=hour&lastN=3", "billing/pods", "billing/serverless",
+		"registries/delegations", "account/secrets", "sandboxes", "sandboxes?state=TERMINATED", "billing?bucketSize=hour&lastN=3", "billing/pods", "billing/serverless",
 		"catalog/datacenters?include=GPU_AVAILABILITY,CPU_AVAILABILITY",
 	} {
 		out[path] = r.want(200, "GET", "/v2/"+path, "").raw
@@ -40,7 +40,13 @@ func (r *rig) furnish() (endpoint, job string) {
 	}
 	gone := r.newPod(gpuPod)
 	stopped := r.newPod(gpuPod)
+	r.want(201, "POST", "/v2/account/secrets", `{"name":"s","value":"v"}`)
+	r.newSandbox(`{"imageName":"i","idleTimeoutSeconds":60}`)
+	r.newSandbox(`{"imageName":"i","labels":{"a":"b"}}`)
 	endpoint = r.newEndpoint(queueEndpoint)
+	if _, err := r.AddBuild(endpoint, Build{Branch: "main"}); err != nil {
+		r.t.Fatal(err)
+	}
 	job = r.callOn(r.RunHandler(), "POST", "/v2/"+endpoint+"/run", `{"input":{"n":1.50,"emulator":{"delay_ms":60000}}}`).text("id")
 	r.Clock().Advance(90 * time.Second)
 	r.want(200, "POST", "/v2/pods/"+stopped+"/action", `{"action":"stop"}`)
