@@ -29,6 +29,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
 	"github.com/tollgate-dev/tollgate/gateway/once"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
+	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/questions"
 	"github.com/tollgate-dev/tollgate/gateway/retired"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
@@ -80,6 +81,7 @@ func New(cfg settings.Config, deps Deps) (_ *Gateway, err error) {
 	if err != nil {
 		return nil, err
 	}
+	follower := platform.NewFollower(k.api, k.readDescription, deps.Logger, k.meter)
 	legacy, err := retired.New(cfg.Redis.Prefix, retired.Deps{Redis: deps.Redis, Logger: deps.Logger, Meter: k.meterOf("translate/usage"), Current: k.view})
 	if err != nil {
 		return nil, err
@@ -91,7 +93,7 @@ func New(cfg settings.Config, deps Deps) (_ *Gateway, err error) {
 		keep: &keep.Service{Links: links, Access: allowed, Updates: explain.UpdatesOf(k.api)},
 		room: filter.NewRoom(cfg.Run.Memory, cfg.Run.WebSockets), gate: overload.New(cfg.Overload),
 		questions: k.newQuestions(prices, ledger, explain.DryRun{Limiter: counts.Limiter, Approvals: approvals}),
-		fleet:     k.newFleet(prices, decided, recorded, envoys), revisions: k.newRevisions(), listeners: k.newListeners(), dialects: k.newDialects(ledger),
+		fleet:     k.newFleet(prices, decided, recorded, envoys, follower), follower: follower, revisions: k.newRevisions(), listeners: k.newListeners(), dialects: k.newDialects(ledger),
 	}
 	telemetry.MeasureGate(k.meter, g.gate)
 	sources := g.adminDeps()
@@ -257,13 +259,18 @@ func (k *kit) newEnvoys() (*xds.Server, error) {
 }
 
 // newFleet makes the list of the gateways that share the store.
-func (k *kit) newFleet(prices *catalog.Catalog, decided *decisions.Decisions, recorded *ship.Shipping, envoys *xds.Server) *fleet.Fleet {
+func (k *kit) newFleet(prices *catalog.Catalog, decided *decisions.Decisions, recorded *ship.Shipping, envoys *xds.Server, follower *platform.Follower) *fleet.Fleet {
 	return &fleet.Fleet{
 		Redis: k.deps.Redis, Key: k.cfg.Redis.Prefix.Running(), Instance: k.name, Version: k.deps.Version, Since: k.deps.Now(),
 		Status: &k.current.status, Policies: func() []engines.PolicyStatus { return engines.Status(k.current.engine(), k.view.Org, prices) },
 		Envoys: func() int { return len(envoys.Nodes()) }, Groups: envoys.Groups, Current: k.view,
-		Undelivered: func() []string { return slices.Concat(decided.Undelivered(), recorded.Undelivered()) },
+		Undelivered: func() []string { return slices.Concat(decided.Undelivered(), recorded.Undelivered()) }, Unserved: follower.Refused,
 	}
+}
+
+// readDescription reads the platform's description with the configuration in force.
+func (k *kit) readDescription(ctx context.Context) ([]byte, error) {
+	return k.current.account().Description(ctx)
 }
 
 // newRevisions makes the list of the configurations that were in force.

@@ -75,6 +75,7 @@ func (g *Gateway) listFeatures() []feature {
 		{name: "self-service", routes: selfservice.Routes(), answers: g.selfService().Answers()},
 		{name: "estimates", stages: g.estimateStages},
 		{name: "fleet", tasks: []tasks.Task{{Name: "fleet", Until: tasks.Drained, Run: g.fleet.Announce}}},
+		{name: "platform's description", tasks: []tasks.Task{{Name: "platform's description", Until: tasks.Stopping, Run: g.follower.Run}}},
 		// What is delivered to others ends first: the counts after it wait for a store that may be away.
 		{name: "audit", stages: auditStages, tasks: g.audit.Tasks(), apply: g.applyAudit},
 		{name: "decisions", tasks: g.decisions.Tasks(), apply: func(_, now *state) { g.decisions.Apply(now.Config) }},

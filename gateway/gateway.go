@@ -24,6 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/oidc"
 	"github.com/tollgate-dev/tollgate/gateway/once"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
+	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/questions"
 	"github.com/tollgate-dev/tollgate/gateway/retired"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
@@ -102,6 +103,7 @@ type Gateway struct {
 	questions  *questions.Questions
 	access     *access.Access
 	fleet      *fleet.Fleet
+	follower   *platform.Follower
 	revisions  *revisions.Revisions
 	audit      *ship.Shipping
 	envoys     *xds.Server
