@@ -15,7 +15,7 @@ func chainOrder() (order struct{ Head, Content, Call []string }) {
 	order.Head = []string{"Stamp", "Size", "Match", "Wire", "Identify", "Legacy", "Admit", "Count", "Routed"}
 	order.Content = []string{"Receive", "Estimate", "Local", "Decode", "AdmitBody", "Brownout", "Translate"}
 	order.Call = []string{
-		"Count", "OwnKeys", "Labels", "Pages", "Repeats", "Ownership", "Judge", "Recount", "Reserve", "Audit", "Rebuild", "Relay", "Measure",
+		"Count", "OwnKeys", "Labels", "Repeats", "Ownership", "Judge", "Pages", "Recount", "Reserve", "Audit", "Rebuild", "Relay", "Measure",
 		"Addresses", "Lookup", "Share",
 	}
 	return order
@@ -68,7 +68,7 @@ func (g *Gateway) trafficStages(c *compiled) stages {
 		"Content.Receive": filter.Receive{Memory: g.room.Bodies, Keyless: g.room.Keyless},
 		"Content.Local":   filter.Local{Answers: c.answers},
 		"Content.Decode":  filter.Decode{},
-		"Call.Pages":      filter.Pages{},
+		"Call.Pages":      filter.Pages{Upstream: c.client},
 		"Call.Rebuild":    filter.Rebuild{Agent: agent(g.deps.Version)},
 		"Call.Relay":      filter.Relay{Upstream: c.client, Run: c.runs.Client},
 		"Call.Addresses":  c.addresses,

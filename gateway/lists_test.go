@@ -131,9 +131,9 @@ func listing(tb testing.TB, n int) (list func(dialect string), asked *commands) 
 }
 
 // TestListsCost compares the cost of a list with committed figures, which do not move with load: allocations for each pod, and commands to
-// Redis of a list of 2,000, whose pods were seen before. Lower a figure together with its cost.
+// Redis of a list of 1,000, whose pods were seen before. Lower a figure together with its cost.
 func TestListsCost(t *testing.T) {
-	const few, many = 100, 2_000
+	const few, many = 100, 1_000
 	small, _ := listing(t, few)
 	large, asked := listing(t, many)
 	for dialect, most := range map[string]struct{ allocations, commands int64 }{

@@ -72,6 +72,9 @@ func (c *Row) row(op *schema.Operation, row operation.Row, read *schema.Operatio
 	if op.Mutates && !row.Verb.Changes() {
 		c.gap("it changes something, and policies take it for a read")
 	}
+	if (row.Pages != "") != (op.MaxPage() > 0) {
+		c.gap("its row and its parameters disagree about pages")
+	}
 	c.State = "none"
 	switch {
 	case row.Merges() && row.Verb == operation.VerbUpdate:

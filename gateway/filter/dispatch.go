@@ -111,16 +111,15 @@ func (d *Dispatcher) Send(ctx context.Context, ex *Exchange) (done func(), err e
 		return cancel, nil
 	}
 	defer cancel()
-	member := row.Resources()
-	if member != "" && !ex.Path.Nested {
+	if row.Resources() != "" && !ex.Path.Nested {
 		ex.holdList(d.Lists)
 	}
 	if err := ex.readAnswer(ctx, res); err != nil {
 		ex.Broke()
 		return nil, fmt.Errorf("%w: the answer's body: %w", upstream.ErrUnreachable, err)
 	}
-	if member != "" && res.StatusCode == http.StatusOK {
-		if err := ex.readPages(ctx, client, &upstream.Pages{Member: member}, row.Pages != ""); err != nil {
+	if row.Resources() != "" {
+		if err := ex.readList(ctx, client, &row); err != nil {
 			return nil, err
 		}
 	}

@@ -68,6 +68,7 @@ func (*Judge) Name() string { return stageValidate }
 // read. When it lets the call pass, ex.Doc is the body to be sent.
 func (f *Judge) Request(ctx context.Context, ex *Exchange) error {
 	setAside(ex)
+	setParameters(ex)
 	assume(ex)
 	if err := validate(ex); err != nil {
 		return err
@@ -286,8 +287,8 @@ func forbidden(d *policies.Decision) *problem.Problem {
 // Notes implements Noter.
 func (*Judge) Notes(ex *Exchange, stage string) []string {
 	switch {
-	case stage == stageValidate && len(ex.Event.Unknown) > 0:
-		return []string{"not in the description of the API, and forwarded: " + strings.Join(ex.Event.Unknown, ", ")}
+	case stage == stageValidate:
+		return unknownNotes(ex.Event)
 	case stage == stageResolve && ex.Judged.Input != nil:
 		return resolveNotes(ex.Judged.Input)
 	case stage == stageAuthorize && ex.Judged.Verdict.Revision != "":

@@ -47,6 +47,11 @@ func (f *Ownership) Request(ctx context.Context, ex *Exchange) error {
 		return nil
 	}
 	named := ex.names(row)
+	if row.List != "" && iso.Read.narrow() {
+		ex.Access.shows = func(ctx context.Context, records []map[string]any) ([]bool, error) {
+			return f.shows(ctx, ex, row, records)
+		}
+	}
 	ids, jobs := ex.split(named)
 	owners, err := f.owners(ctx, ex, ids, jobs...)
 	if err != nil {
@@ -271,8 +276,8 @@ func (f *Ownership) Response(ctx context.Context, ex *Exchange) error {
 	if row.Submits && iso.Read.narrow() && a.Relayed && a.Status < http.StatusMultipleChoices {
 		f.submitted(ctx, ex)
 	}
-	if row.List == "" || !iso.Read.narrow() || iso.exempts(ex.Caller) || !a.Relayed || a.Status >= 300 || len(ex.names(row)) > 0 {
-		return nil // ids in a query were judged already
+	if ex.Access.shows == nil || ex.Path.walk != nil || !a.Relayed || a.Status >= 300 || len(ex.names(row)) > 0 {
+		return nil // the items of a page were selected when it was filled, and ids in a query were judged already
 	}
 	doc, err := strictjson.DecodeLenient(a.Body)
 	answer, _ := doc.(map[string]any)
@@ -281,29 +286,18 @@ func (f *Ownership) Response(ctx context.Context, ex *Exchange) error {
 		return problem.UpstreamFailed.New("the platform's list cannot be read").Because(err)
 	}
 	records := make([]map[string]any, len(list))
-	named := make(map[string]spend.Owner)
 	for i := range list {
 		records[i], _ = list[i].(map[string]any)
-		if id := row.RecordOwner(records[i]); id != "" {
-			named[id] = spend.Owner{}
-		}
 	}
-	ids := slices.Collect(maps.Keys(named))
-	owners, err := f.owners(ctx, ex, ids)
+	shown, err := ex.Access.shows(ctx, records)
 	if err != nil {
 		return err
-	}
-	for i, owner := range owners {
-		named[ids[i]] = owner
 	}
 	left := make([]any, 0, len(list))
 	about := make(map[string]bool)
 	for i, record := range records {
-		id := row.RecordOwner(record)
-		owner := named[id]
-		gone := row.Kind == operation.KindBilling && owner == spend.Owner{} // whose it was is not known any more
-		if !gone && iso.admits(iso.Read, owner, ex.Caller) {
-			left, about[id] = append(left, list[i]), true
+		if shown[i] {
+			left, about[row.RecordOwner(record)] = append(left, list[i]), true
 		}
 	}
 	if len(left) == len(list) {
@@ -316,6 +310,31 @@ func (f *Ownership) Response(ctx context.Context, ex *Exchange) error {
 	a.Header.Del("Content-Length")
 	a.Body, err = strictjson.Append(nil, answer)
 	return err
+}
+
+// shows reports for each record of a list whether the caller may see it.
+func (f *Ownership) shows(ctx context.Context, ex *Exchange, row operation.Row, records []map[string]any) ([]bool, error) {
+	named := make(map[string]spend.Owner)
+	for _, record := range records {
+		if id := row.RecordOwner(record); id != "" {
+			named[id] = spend.Owner{}
+		}
+	}
+	ids := slices.Collect(maps.Keys(named))
+	owners, err := f.owners(ctx, ex, ids)
+	if err != nil {
+		return nil, err
+	}
+	for i, owner := range owners {
+		named[ids[i]] = owner
+	}
+	iso, shown := &ex.Tenant.Isolation, make([]bool, len(records))
+	for i, record := range records {
+		owner := named[row.RecordOwner(record)]
+		gone := row.Kind == operation.KindBilling && owner == spend.Owner{} // whose it was is not known any more
+		shown[i] = !gone && iso.admits(iso.Read, owner, ex.Caller)
+	}
+	return shown, nil
 }
 
 // Notes implements Noter.

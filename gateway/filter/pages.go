@@ -4,74 +4,65 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
-	"github.com/tollgate-dev/tollgate/gateway/strictjson"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Pages answers the paging parameters of callers. The gateway returns every list whole, on one
-// page, so no cursor is valid here, and a limit holds or is refused.
-type Pages struct{}
+// Pages serves the lists that the platform pages (reference platform-v2-growth, section 1) in
+// pages of the gateway's own: cursors belong to one caller, operation and set of parameters, and
+// hidden resources leave no gaps. It runs after the judge, which validates the parameters. Lists
+// that a translator or another stage reads are whole.
+type Pages struct {
+	// Upstream has the platform keys: the keys that seal cursors are derived from them.
+	Upstream *upstream.Client
+}
 
 // Name implements Filter.
 func (Pages) Name() string { return "pages" }
 
-// maxLimit is the largest limit of a page (reference platform-v2-growth, section 1.1).
-const maxLimit = 1000
-
-// Request refuses a cursor, and a limit out of bounds, with 422.
-func (Pages) Request(_ context.Context, ex *Exchange) error {
+// Request takes the parameters of the page out of the query. It refuses with 422 a cursor that was
+// not made for this call.
+func (f Pages) Request(_ context.Context, ex *Exchange) error {
 	row, _ := operation.Of(ex.Operation.ID)
 	if row.Pages == "" || ex.Path.Nested {
 		return nil
 	}
-	var faults []schema.Violation
-	if ex.Query.Has("cursor") {
-		faults = append(faults, schema.Violation{Location: "query.cursor", Message: "is not a cursor of this list: lists are returned whole, so omit it"})
+	cursor, limit := ex.Query.Get("cursor"), ex.Query.Get("limit")
+	ex.Query.Del("cursor")
+	ex.Query.Del("limit")
+	sealed, err := f.seal(ex)
+	if err != nil {
+		return err
 	}
-	if values, given := ex.Query["limit"]; given {
-		n, err := strconv.Atoi(values[0])
-		if err != nil || len(values) > 1 || n < 1 || n > maxLimit {
-			faults = append(faults, schema.Violation{Location: "query.limit", Message: fmt.Sprintf("must be one integer from 1 to %d", maxLimit)})
+	w := &walk{list: row.Pages, limit: ex.Operation.MaxPage(), sealed: sealed, shows: ex.Access.shows}
+	if n, err := strconv.Atoi(limit); err == nil {
+		w.limit = n
+		if w.shows == nil {
+			w.at.Size = n
 		}
-		ex.Path.limit = n
 	}
-	if len(faults) > 0 {
-		return violations(problem.Invalid.New("Request validation failed."), faults)
+	if cursor != "" {
+		if w.at, err = sealed.open(cursor); err != nil {
+			return notACursor("is not a cursor of this list for this caller and these parameters, or the organisation's platform key has changed since")
+		}
 	}
+	w.seek()
+	ex.Path.walk = w
 	return nil
 }
 
-// Response refuses with 422 a list that is longer than its caller's limit.
-func (Pages) Response(_ context.Context, ex *Exchange) error {
-	if ex.Path.limit == 0 || !ex.Answer.Relayed || ex.Answer.Status != http.StatusOK {
-		return nil
-	}
-	row, _ := operation.Of(ex.Operation.ID)
-	doc, err := strictjson.DecodeListed(ex.Answer.Body)
-	if err != nil {
-		return nil //nolint:nilerr // a body that is not JSON is not a list, and is relayed as it is
-	}
-	var list []any
-	switch answer := doc.(type) {
-	case *strictjson.Node:
-		items, _ := answer.Get(row.Pages)
-		list, _ = items.([]any)
-	case map[string]any:
-		list, _ = answer[row.Pages].([]any)
-	}
-	if len(list) <= ex.Path.limit {
-		return nil
-	}
-	return violations(problem.Invalid.New("Request validation failed."), []schema.Violation{{
-		Location: "query.limit", Message: fmt.Sprintf("the list has %d entries and is returned whole: omit limit, or raise it", len(list)),
-	}})
+// notACursor is the refusal of a cursor.
+func notACursor(why string) error {
+	return violations(problem.Invalid.New("Request validation failed."), []schema.Violation{
+		{Location: "query.cursor", Message: why + ": start over without cursor"},
+	})
 }
 
 // SentAsListed reports whether the call is a list that its caller is sent as the platform
@@ -81,40 +72,72 @@ func (ex *Exchange) SentAsListed() bool {
 	return row.Resources() != "" && !ex.Path.Nested && !ex.Tenant.Isolation.Read.narrow()
 }
 
-// readPages reads the pages of a list after the first, which is the exchange's answer, and
-// makes one answer of all. A page that the platform refuses becomes the answer. paginate
-// adds the pagination member to the list of a platform that does not page.
-func (ex *Exchange) readPages(ctx context.Context, client *upstream.Client, pages *upstream.Pages, paginate bool) error {
+// pageQuery returns the query of the request for the page of the platform at a cursor, "" for the
+// first page.
+func (ex *Exchange) pageQuery(cursor string) string {
+	query := make(url.Values, len(ex.Query)+2)
+	maps.Copy(query, ex.Query)
+	if w := ex.Path.walk; w != nil && w.at.Size > 0 {
+		query.Set("limit", strconv.Itoa(w.at.Size))
+	}
+	if cursor != "" {
+		query.Set("cursor", cursor)
+	}
+	return encodeQuery(query)
+}
+
+// readList makes one answer of pages of a list, of which the first is the exchange's answer. It
+// makes the page of the caller, or the whole list. A page that the platform refuses becomes the
+// answer.
+func (ex *Exchange) readList(ctx context.Context, client *upstream.Client, row *operation.Row) error {
+	if w := ex.Path.walk; w != nil {
+		return w.fill(ctx, ex, client)
+	}
+	if ex.Answer.Status != http.StatusOK {
+		return nil
+	}
+	pages := &upstream.Pages{Member: row.Resources()}
 	cursor, err := pages.Add(ex.Answer.Body)
 	if err != nil && !errors.Is(err, upstream.ErrPages) {
 		return nil // a body that is not an object is not a list, and is relayed as it is
 	}
 	for ; err == nil && cursor != ""; cursor, err = pages.Add(ex.Answer.Body) {
-		query := ex.Out.Query
-		if query != "" {
-			query += "&"
-		}
-		target := ex.Out.Path + "?" + query + "cursor=" + url.QueryEscape(cursor)
-		res, err := client.Do(ctx, upstream.Request{Org: ex.Caller.Org, Method: http.MethodGet, Target: target, Header: ex.Out.Header})
-		if err != nil {
+		if err := ex.readPage(ctx, client, cursor); err != nil || ex.Answer.Status != http.StatusOK {
 			return err
-		}
-		ex.Receive(res.StatusCode, res.Header)
-		if err := ex.readAnswer(ctx, res); err != nil {
-			ex.Broke()
-			return fmt.Errorf("%w: the answer's body: %w", upstream.ErrUnreachable, err)
-		}
-		switch {
-		case res.StatusCode >= http.StatusMultipleChoices:
-			return nil
-		case res.StatusCode != http.StatusOK:
-			return fmt.Errorf("%w: a page of a list was answered %d", upstream.ErrUnreachable, res.StatusCode)
 		}
 	}
 	if err != nil {
-		return problem.UpstreamFailed.New("the platform's list cannot be read to its end").Because(err)
+		return notRead(err)
 	}
-	ex.Answer.Body = pages.Whole(paginate)
+	ex.answerList(pages.Whole(row.Pages != ""))
+	return nil
+}
+
+// notRead is the refusal of a list that cannot be read.
+func notRead(err error) error {
+	return problem.UpstreamFailed.New("the platform's list cannot be read to its end").Because(err)
+}
+
+// answerList makes a list the body of the answer.
+func (ex *Exchange) answerList(body []byte) {
+	ex.Answer.Body = body
 	ex.Answer.Header.Del("Content-Length")
+}
+
+// readPage makes the page of a list at a cursor the exchange's answer, or the platform's refusal.
+func (ex *Exchange) readPage(ctx context.Context, client *upstream.Client, cursor string) error {
+	target := ex.Out.Path + "?" + ex.pageQuery(cursor)
+	res, err := client.Do(ctx, upstream.Request{Org: ex.Caller.Org, Method: http.MethodGet, Target: target, Header: ex.Out.Header})
+	if err != nil {
+		return err
+	}
+	ex.Receive(res.StatusCode, res.Header)
+	if err := ex.readAnswer(ctx, res); err != nil {
+		ex.Broke()
+		return fmt.Errorf("%w: the answer's body: %w", upstream.ErrUnreachable, err)
+	}
+	if res.StatusCode < http.StatusMultipleChoices && res.StatusCode != http.StatusOK {
+		return fmt.Errorf("%w: a page of a list was answered %d", upstream.ErrUnreachable, res.StatusCode)
+	}
 	return nil
 }

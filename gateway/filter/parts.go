@@ -26,8 +26,11 @@ type Path struct {
 	// of them came before the call part, 0 until that began.
 	stages []string
 	call   int
-	// limit is the limit parameter of a list, 0 without one.
-	limit int
+	// forwarded names the parameters of the query that the API's description does not have and the
+	// platform gets.
+	forwarded []string
+	// walk makes the page of a list that the caller asks for, nil for other calls.
+	walk *walk
 }
 
 // Admission is how an exchange was let in: by its credential, its quotas and its place in the concurrent work.
@@ -95,6 +98,8 @@ type Access struct {
 	// says why, for operators.
 	hidden  map[string]string
 	foreign []string
+	// shows selects the records of the list that the caller may see, nil for all.
+	shows shows
 }
 
 // Judged holds the input and the decision of the policies.

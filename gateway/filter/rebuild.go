@@ -36,6 +36,9 @@ func (f Rebuild) Request(_ context.Context, ex *Exchange) error {
 	out.Method = op.Method
 	out.Path = expand(op.Path, ex.Params)
 	out.Query = encodeQuery(ex.Query)
+	if ex.Path.walk != nil {
+		out.Query = ex.pageQuery(ex.Path.walk.at.Cursor)
+	}
 	row, _ := operation.Of(op.ID)
 	// The gateway remembers a new resource by its record, in either door.
 	out.Whole = out.Whole || row.Kind != operation.KindCluster && row.Price != operation.PriceFree && (row.Verb == operation.VerbCreate || row.Verb == operation.VerbUpdate)

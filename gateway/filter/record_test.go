@@ -105,6 +105,8 @@ func fill(t *testing.T, v reflect.Value) {
 		for i := range v.Len() {
 			fill(t, v.Index(i))
 		}
+	case reflect.Func:
+		v.Set(reflect.MakeFunc(v.Type(), nil))
 	case reflect.Bool:
 		v.SetBool(true)
 	case reflect.String:

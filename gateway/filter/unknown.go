@@ -3,12 +3,14 @@ package filter
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/dunglas/httpsfv"
 
 	"github.com/tollgate-dev/tollgate/gateway/route"
+	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
@@ -16,18 +18,43 @@ import (
 // Unknown selects the parts of a newer platform that are passed on although the description of its
 // API does not have them.
 type Unknown struct {
-	// Members are those of bodies, Reads the paths of GET requests. Where callers are kept
+	// Members are those of bodies and queries, Reads the paths of GET requests. Where callers are kept
 	// apart, members are not set, and reads are those below one thing: their content is
 	// its owner's.
 	Members, Reads bool
 }
 
-// HeaderUnknown lists the unknown parts sent to the platform: a dictionary
-// (RFC 9651) with the members of the body as pointers, or read.
-const HeaderUnknown = "X-Tollgate-Unknown"
+// Headers about the parts of a request that the API's description does not have (RFC 9651).
+const (
+	// HeaderUnknown lists those sent to the platform: a dictionary with the members of the body as
+	// pointers and the parameters of the query by name, or read.
+	HeaderUnknown = "X-Tollgate-Unknown"
+	// HeaderIgnored lists the parameters of the query that were dropped, URL-encoded.
+	HeaderIgnored = "X-Tollgate-Ignored"
+)
 
-// maxUnknown bounds the members that one body may have beside those described.
+// maxUnknown bounds the members that one body may have beside those described, and likewise the
+// parameters of a query; of those dropped no more are named.
 const maxUnknown = 16
+
+// setParameters notes which parameters of the query the operation's description does not have:
+// those that the platform gets, where the organisation has them forwarded, and those that are
+// dropped. The former are sent once and do not resemble one that is described.
+func setParameters(ex *Exchange) {
+	if ex.Path.Nested || ex.Opaque() {
+		return
+	}
+	forwards := ex.Tenant.Unknown.Members && ex.Dialect == route.V2
+	for _, name := range ex.Operation.Undescribed(ex.Query) {
+		switch {
+		case forwards && len(ex.Path.forwarded) < maxUnknown && len(ex.Query[name]) == 1 && ex.Operation.ForeignParameter(name):
+			ex.Path.forwarded = append(ex.Path.forwarded, name)
+			ex.Event.Unknown = append(ex.Event.Unknown, "?"+name)
+		case len(ex.Event.Ignored) < maxUnknown:
+			ex.Event.Ignored = append(ex.Event.Ignored, clip(url.QueryEscape(name)))
+		}
+	}
+}
 
 // setAside takes the members that the operation's description does not have out of the
 // body, where the organisation has them forwarded. Policies see them in the input, and
@@ -56,13 +83,13 @@ func setAside(ex *Exchange) {
 	slices.Sort(ex.Event.Unknown)
 }
 
-// uncosted returns why unknown members leave the cost of a call unknown, "" if they
+// uncosted returns why unknown members or parameters leave the cost of a call unknown, "" if they
 // do not.
 func (ex *Exchange) uncosted(kind operation.Kind) string {
-	if ex.Body.Unknown == nil || !spend.Counts(kind) {
+	if ex.Body.Unknown == nil && ex.Path.forwarded == nil || !spend.Counts(kind) {
 		return ""
 	}
-	return "the body has members whose effect is not known: " + strings.Join(ex.Event.Unknown, ", ")
+	return "the request has members or parameters whose effect is not known: " + strings.Join(ex.Event.Unknown, ", ")
 }
 
 // forward makes a request that matched nothing a read of a path that the API's description
@@ -93,22 +120,51 @@ func (r Routed) forward(ex *Exchange) (err error) {
 	return nil
 }
 
-// tellUnknown lists on an answer the unknown parts sent to the platform.
+// tellUnknown lists on an answer the unknown parts that were sent to the platform or dropped.
 func tellUnknown(ex *Exchange) {
+	header := func(name string, value httpsfv.StructuredFieldValue) {
+		if text, err := httpsfv.Marshal(value); err == nil { // names in ASCII
+			ex.Answer.Header.Set(name, text)
+		}
+	}
+	if len(ex.Event.Ignored) > 0 {
+		var names httpsfv.List
+		for _, name := range ex.Event.Ignored {
+			names = append(names, httpsfv.NewItem(name))
+		}
+		header(HeaderIgnored, names)
+	}
 	if len(ex.Event.Unknown) == 0 || ex.Sent == NotSent {
 		return
 	}
 	told := httpsfv.NewDictionary()
-	if ex.Body.Unknown == nil {
-		told.Add("read", httpsfv.NewItem(true))
-	} else {
-		members := httpsfv.InnerList{Params: httpsfv.NewParams()}
-		for _, name := range ex.Event.Unknown {
-			members.Items = append(members.Items, httpsfv.NewItem(name))
+	for _, part := range ex.Event.Unknown {
+		kind, name := "members", part
+		switch {
+		case strings.HasPrefix(part, "?"):
+			kind, name = "parameters", part[1:]
+		case ex.Body.Unknown == nil:
+			told.Add("read", httpsfv.NewItem(true))
+			continue
 		}
-		told.Add("members", members)
+		list, _ := told.Get(kind)
+		names, _ := list.(httpsfv.InnerList)
+		if names.Params == nil {
+			names.Params = httpsfv.NewParams()
+		}
+		names.Items = append(names.Items, httpsfv.NewItem(name))
+		told.Add(kind, names)
 	}
-	if text, err := httpsfv.Marshal(told); err == nil { // names in ASCII
-		ex.Answer.Header.Set(HeaderUnknown, text)
+	header(HeaderUnknown, told)
+}
+
+// unknownNotes says which parts of a request the API's description does not have.
+func unknownNotes(e *telemetry.Event) (notes []string) {
+	if len(e.Unknown) > 0 {
+		notes = append(notes, "not in the description of the API, and forwarded: "+strings.Join(e.Unknown, ", "))
 	}
+	if len(e.Ignored) > 0 {
+		notes = append(notes, "query parameters not in the description of the API, and ignored: "+strings.Join(e.Ignored, ", "))
+	}
+	return notes
 }

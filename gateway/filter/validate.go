@@ -13,8 +13,8 @@ import (
 // the body's schema, then the rules across members that a schema cannot say. It
 // refuses with 422 for the schema, and with 400 for a job without input and everything
 // else, one located message per violation. It drops documented defaults that the operation
-// would refuse, and replaces Query by the parameters that the operation knows, and Doc by
-// its canonical form.
+// would refuse, and replaces Query by the parameters that the operation knows or that are
+// forwarded, and Doc by its canonical form.
 func validate(ex *Exchange) error {
 	op := ex.Operation
 	ex.Body.Doc = op.WithoutRefusedDefault(ex.Body.Doc)
@@ -30,6 +30,9 @@ func validate(ex *Exchange) error {
 			p = problem.Invalid.New("Request validation failed.")
 		}
 		return violations(p, faults)
+	}
+	for _, name := range ex.Path.forwarded {
+		query[name] = ex.Query[name]
 	}
 	ex.Query = query
 	if !ex.Body.HasDoc {

@@ -64,6 +64,8 @@ type Parameter struct {
 	List bool
 	// Default is the documented default as it stands in a query, "" for none.
 	Default string
+	// Maximum is the largest value of an integer, 0 for no bound.
+	Maximum int
 
 	judge *judge
 }
@@ -145,6 +147,7 @@ type (
 		Type    string
 		Items   *openAPIType
 		Default any
+		Maximum int
 	}
 	openAPIReference struct {
 		Ref string `json:"$ref"`
@@ -221,7 +224,7 @@ func (b *builder) parameter(name string, p openAPIParameter) (placed, error) {
 		return placed{}, err
 	}
 	out := placed{in: p.In, Parameter: Parameter{
-		Name: p.Name, Description: p.Description, Required: p.Required, Type: b.typeOf(p.Schema), judge: judge,
+		Name: p.Name, Description: p.Description, Required: p.Required, Type: b.typeOf(p.Schema), Maximum: p.Schema.Maximum, judge: judge,
 	}}
 	if p.Schema.Default != nil {
 		out.Default = fmt.Sprint(p.Schema.Default)

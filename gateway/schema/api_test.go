@@ -92,8 +92,8 @@ func TestParameters(t *testing.T) {
 	if h := api.Operation("getPodLogs").Headers; len(h) != 1 || h[0].Name != "Last-Event-ID" {
 		t.Errorf("headers of getPodLogs = %v, want Last-Event-ID", h)
 	}
-	if p := api.Operation("listPods").Query; len(p) != 1 || p[0].Type != "boolean" {
-		t.Errorf("query of listPods = %v, want one boolean", p)
+	if p := api.Operation("listPods").Query; len(p) != 3 || p[0].Type != "boolean" || p[2].Name != "limit" || p[2].Maximum != 1000 {
+		t.Errorf("query of listPods = %v, want a boolean, a cursor and a limit of at most 1000", p)
 	}
 }
 

@@ -49,9 +49,15 @@ func (op *Operation) FillDefaults(doc any) any {
 }
 
 // WithoutRefusedDefault returns a create request without the default of workers.idleTimeout, if the endpoint is of the one combination that
-// may not set it: generated clients send every default. It does not change doc.
+// may not set it: generated clients send every default. It returns a new endpoint without mounts if these are empty, which released clients
+// send beside networkVolumes. It does not change doc.
 func (op *Operation) WithoutRefusedDefault(doc any) any {
 	body, _ := doc.(map[string]any)
+	if mounts, given := body["mounts"].(map[string]any); given && op.ID == "createEndpoint" && noneIn(mounts) {
+		body = maps.Clone(body)
+		delete(body, "mounts")
+		doc = body
+	}
 	workers := object(body, "workers")
 	if op.defaults == nil || op.defaults.children["workers"] == nil || !idleTimeoutRefused(body) || workers["idleTimeout"] != op.defaults.children["workers"].values["idleTimeout"] {
 		return doc
@@ -60,6 +66,16 @@ func (op *Operation) WithoutRefusedDefault(doc any) any {
 	delete(workers, "idleTimeout")
 	body["workers"] = workers
 	return body
+}
+
+// noneIn reports whether all members of an object are empty lists.
+func noneIn(lists map[string]any) bool {
+	for _, v := range lists {
+		if list, ok := v.([]any); !ok || len(list) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // fill returns a copy of an object, and of those inside it that have defaults, with

@@ -135,3 +135,14 @@ func TestFillDefaultsStaysValid(t *testing.T) {
 		}
 	}
 }
+
+// Released clients send a new endpoint empty mounts, which ask for nothing. Others are refused.
+func TestEmptyMountsOfAnEndpoint(t *testing.T) {
+	op := operation(t, "createEndpoint")
+	for mounts, fits := range map[string]bool{`{}`: true, `{"network":[],"global":[]}`: true, `{"network":[{"volumeId":"v1"}]}`: false, `[]`: false, `{"network":null}`: false} {
+		body := parse(t, gpuEndpoint(`"mounts":`+mounts))
+		if faults := op.ValidateBody(op.WithoutRefusedDefault(body)); (len(faults) == 0) != fits {
+			t.Errorf("mounts %s: %v, want them to fit: %t", mounts, lines(faults), fits)
+		}
+	}
+}

@@ -73,6 +73,39 @@ func (op *Operation) checkParameter(p *Parameter, value string) []Violation {
 	return vs
 }
 
+// parameter returns the parameter of the query with a name, nil if the operation has none.
+func (op *Operation) parameter(name string) *Parameter {
+	i := slices.IndexFunc(op.Query, func(p Parameter) bool { return p.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &op.Query[i]
+}
+
+// MaxPage returns the largest limit of a page of the list that the operation reads, 0 if the
+// operation does not read a list in pages.
+func (op *Operation) MaxPage() int {
+	if limit := op.parameter("limit"); limit != nil && op.parameter("cursor") != nil {
+		return limit.Maximum
+	}
+	return 0
+}
+
+// Undescribed returns the names in a query that are not parameters of the operation, sorted. It
+// returns none for an operation whose parameters are not known.
+func (op *Operation) Undescribed(query url.Values) (names []string) {
+	if op.undescribed {
+		return nil
+	}
+	for name := range query {
+		if op.parameter(name) == nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // typed reads a value as the JSON type a parameter has; a value of another type stays a
 // string, which the schema then refuses. A boolean may be spelled as [strconv.ParseBool] takes it: Python
 // clients send True.

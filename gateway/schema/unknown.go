@@ -16,6 +16,8 @@ type vocabulary struct {
 	names map[string]bool
 	// subjects holds the words of the members of request bodies.
 	subjects [][]string
+	// parameters holds the parameters of queries.
+	parameters map[string]bool
 	// places holds the first segments of paths and, of the run interface, those
 	// behind an endpoint's id. Within holds the others, by the first.
 	places map[string]bool
@@ -27,9 +29,14 @@ var bodySchema = []string{"requestBody", "content", "application/json", "schema"
 
 // newVocabulary returns the names of a description.
 func newVocabulary(src *source) *vocabulary {
-	v := &vocabulary{names: make(map[string]bool), places: make(map[string]bool), within: make(map[string]map[string]bool)}
+	v := &vocabulary{names: make(map[string]bool), parameters: make(map[string]bool), places: make(map[string]bool), within: make(map[string]map[string]bool)}
 	for name := range src.schemaAt("/components/schemas") {
 		v.learn(src, "/components/schemas/"+name, "", 0)
+	}
+	for _, component := range src.schemaAt("/components/parameters") {
+		parameter, _ := component.(map[string]any)
+		name, _ := parameter["name"].(string)
+		v.parameters[folded(wordsOf(name))] = true
 	}
 	for path, item := range src.schemaAt("/paths") {
 		for _, operation := range item.(map[string]any) {
@@ -159,6 +166,13 @@ func folded(words []string) string { return strings.Join(words, "") }
 // gpus), and no word of it is a member of a request body (gpu_count, extraEnv).
 func (op *Operation) Foreign(member string) bool {
 	return op.body != nil && op.document.names().foreign(member)
+}
+
+// ForeignParameter reports whether a name is a plain one and not that of a parameter of the
+// description, of whatever operation, in any spelling.
+func (op *Operation) ForeignParameter(name string) bool {
+	words := wordsOf(name)
+	return words != nil && !op.document.names().parameters[folded(words)]
 }
 
 // UnknownRead returns the operation that reads a path which neither the API nor the run

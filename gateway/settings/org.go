@@ -179,14 +179,14 @@ type Grants struct {
 
 // Unknown sets the treatment of operations and members that the API's description does not have.
 type Unknown struct {
-	Members Handling `yaml:"members" doc:"members of v2 bodies, at the top and not named after a known one: refuse (422), or forward them to the platform. Policies see them in input.request.unknown, and the cost of what such a call makes or changes is not known; empty is refuse"`
+	Members Handling `yaml:"members" doc:"members of v2 bodies, at the top and not named after a known one, and query parameters of v2: refuse (422; parameters are ignored), or forward them to the platform. Policies see them in input.request.unknown and input.request.query, and the cost of what such a call makes or changes is not known; empty is refuse"`
 	Reads   Handling `yaml:"reads" doc:"GET requests below /v2 that are not described: refuse (404), or forward them, below a pod, cluster, endpoint, volume, template or registry as operation unknownRead.<kind> under its owner, otherwise as unknownRead, which isolation refuses; empty is refuse"`
 }
 
 // Warnings names the parts that pass.
 func (u Unknown) Warnings() []error {
 	var out fault.Found
-	out.If(u.Members.Forwards(), "members", "members of bodies that this build does not know reach the platform: policies of the library do not judge them")
+	out.If(u.Members.Forwards(), "members", "members of bodies and query parameters that this build does not know reach the platform: policies of the library do not judge them")
 	out.If(u.Reads.Forwards(), "reads", "every key may read what this build does not know: policies judge it as operation unknownRead")
 	return out
 }

@@ -58,8 +58,9 @@ type Event struct {
 	// policies changed in the body, as "policy: pointer".
 	Excepted, Changed []string
 	// Unknown lists parts of the sent request that the description of the platform's
-	// API does not have: members of the body as pointers, or the path of a read.
-	Unknown []string
+	// API does not have: members of the body as pointers, parameters of the query behind ?, or the
+	// path of a read. Ignored lists the parameters, URL-encoded, that were not sent.
+	Unknown, Ignored []string
 	// Labels are those of a resource that is made, name=value, separated by commas.
 	Labels string
 	// PolicyRevision is the revision of the verdict.
@@ -230,6 +231,7 @@ func (e *Event) log(ctx context.Context, logger *slog.Logger, now time.Time) {
 	list("excepted", e.Excepted)
 	list("changed", e.Changed)
 	list("unknown", e.Unknown)
+	list("ignored", e.Ignored)
 	str("labels", e.Labels)
 	str("policy_revision", e.PolicyRevision)
 	str("limit_source", e.LimitSource)

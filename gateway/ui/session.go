@@ -2,18 +2,16 @@ package ui
 
 import (
 	"context"
-	"crypto/aes"
 	"crypto/cipher"
-	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/tollgate-dev/tollgate/config/encryption"
 	"github.com/tollgate-dev/tollgate/gateway/cas"
 )
 
@@ -75,15 +73,7 @@ func idOf(value string) string {
 
 // cipherOf returns the cipher under a key that is derived from a secret for one purpose.
 func (s *Sessions) cipherOf(secret []byte, purpose string) (cipher.AEAD, error) {
-	key, err := hkdf.Key(sha256.New, secret, nil, "tollgate "+s.use+" "+purpose, 32)
-	if err != nil {
-		return nil, fmt.Errorf("derive a key: %w", err)
-	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, fmt.Errorf("create a cipher: %w", err)
-	}
-	return cipher.NewGCMWithRandomNonce(block)
+	return encryption.Cipher(secret, s.use+" "+purpose)
 }
 
 // Begin stores a session with a token, and returns the value of its cookie. If the holder or the organisation has as many sessions as it

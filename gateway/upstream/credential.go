@@ -1,6 +1,11 @@
 package upstream
 
-import "log/slog"
+import (
+	"crypto/cipher"
+	"log/slog"
+
+	"github.com/tollgate-dev/tollgate/config/encryption"
+)
 
 // Credential is a platform key. Every way of printing it shows a mask; only
 // Reveal returns it. The zero value is no credential.
@@ -11,6 +16,12 @@ func NewCredential(secret string) Credential { return Credential{secret: secret}
 
 // Reveal returns the key itself.
 func (c Credential) Reveal() string { return c.secret }
+
+// Cipher returns a cipher for one purpose, under a key that is derived from the platform key: all
+// gateways with the platform key have it.
+func (c Credential) Cipher(purpose string) (cipher.AEAD, error) {
+	return encryption.Cipher([]byte(c.secret), purpose)
+}
 
 // authorization is the header value that it is sent as.
 func (c Credential) authorization() string { return "Bearer " + c.secret }

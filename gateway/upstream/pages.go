@@ -22,10 +22,33 @@ const (
 // bounds, so that the whole list is unknown.
 var ErrPages = errors.New("the list cannot be read to its end")
 
-// noMorePages is the pagination member of a whole list.
-const noMorePages = `"pagination":{"nextCursor":null,"hasNextPage":false}`
+// pagination writes the pagination member of a page that another one follows, "" for none.
+func pagination(next string) string {
+	if next == "" {
+		return `"pagination":{"nextCursor":null,"hasNextPage":false}`
+	}
+	return fmt.Sprintf(`"pagination":{"nextCursor":%q,"hasNextPage":true}`, next)
+}
 
-// Pages joins the pages of a list (reference platform-v2-growth, section 1). Each page is
+// Page is one page of a list (reference platform-v2-growth, section 1). Its parts are slices of
+// its text.
+type Page struct {
+	// Items are the items of the list, nil if the page has no list.
+	Items [][]byte
+	// Paged reports whether the page has a pagination member. Next is the cursor of the page after
+	// it, "" on the last page.
+	Paged bool
+	Next  string
+
+	member string
+	text   []byte
+	// others are the members besides the list and pagination, each with a comma behind it.
+	others []byte
+	// end is the offset of the closing brace.
+	end int
+}
+
+// Pages joins the pages of a list. Each page is
 // added in order; the result is one page that has all items and is the last. The platform may
 // create and delete resources between two pages, so that an item can appear on both: it is
 // taken once, by its id. A platform that does not page returns the whole list as one page
@@ -34,39 +57,27 @@ type Pages struct {
 	// Member is the member of a page that is the list.
 	Member string
 
-	first page
-	items []byte // of all pages, separated by commas; nil while there is one page
-	count int    // of items and, in pages, of pages
+	first Page
+	items [][]byte // of all pages; nil while there is one page
+	bytes int      // of items
 	pages int
 	ids   map[string]struct{}
 	// cursors are those followed so far.
 	cursors map[string]struct{}
 }
 
-// page is one page. Its parts are slices of text.
-type page struct {
-	text, list []byte
-	// others are the members besides the list and pagination, each with a comma behind it.
-	others []byte
-	// end is the offset of the closing brace.
-	end int
-	// paged says that the page has a pagination member. next is its cursor, "" on the last page.
-	paged bool
-	next  string
-}
-
 // Add adds the next page, which it retains, and returns the cursor of the page after it, "" if
 // the list is complete. Errors are ErrUnreachable, and ErrPages where the page itself is
 // readable.
 func (p *Pages) Add(text []byte) (cursor string, err error) {
-	pg, err := p.read(text)
+	pg, err := ReadPage(p.Member, text)
 	if p.pages++; err == nil {
 		err = p.follow(&pg)
 	}
 	if err != nil {
 		return "", fmt.Errorf("%w: page %d: %w", ErrUnreachable, p.pages, err)
 	}
-	return pg.next, nil
+	return pg.Next, nil
 }
 
 // malformed is an ErrPages with its reason.
@@ -75,100 +86,83 @@ func malformed(format string, args ...any) error {
 }
 
 // follow takes the items of a page and checks the cursor of the next one.
-func (p *Pages) follow(pg *page) error {
-	switch {
-	case p.pages == 1:
-		if p.first = *pg; pg.next == "" {
+func (p *Pages) follow(pg *Page) error {
+	if p.pages == 1 {
+		if p.first = *pg; pg.Next == "" {
 			return nil // the page is the list
 		}
-	case !pg.paged:
-		return malformed("no pagination")
 	}
-	if pg.list == nil {
-		return malformed("no list %q", p.Member)
-	}
-	if err := p.take(pg.list); err != nil {
+	if err := pg.Follows(p.pages); err != nil {
 		return err
 	}
+	p.take(pg.Items)
 	if p.cursors == nil {
 		p.cursors = make(map[string]struct{})
 	}
-	_, known := p.cursors[pg.next]
+	_, known := p.cursors[pg.Next]
 	switch {
 	case known:
 		return malformed("the cursor is that of an earlier page")
-	case pg.next != "" && p.pages == maxPages:
+	case pg.Next != "" && p.pages == maxPages:
 		return malformed("more than %d pages", maxPages)
-	case p.count > maxItems:
+	case len(p.items) > maxItems:
 		return malformed("more than %d items", maxItems)
-	case len(p.items) > MaxList:
+	case p.bytes > MaxList:
 		return malformed("more than %d bytes", MaxList)
-	case pg.next != "":
-		p.cursors[pg.next] = struct{}{}
+	case pg.Next != "":
+		p.cursors[pg.Next] = struct{}{}
+	}
+	return nil
+}
+
+// Follows returns why the page cannot be page number n of a list that has more than one.
+func (pg *Page) Follows(n int) error {
+	switch {
+	case n > 1 && !pg.Paged:
+		return malformed("no pagination")
+	case pg.Items == nil:
+		return malformed("no list %q", pg.member)
 	}
 	return nil
 }
 
 // take appends the items of a list that were not on an earlier page.
-func (p *Pages) take(list []byte) error {
+func (p *Pages) take(items [][]byte) {
 	if p.ids == nil {
 		p.ids = make(map[string]struct{})
 	}
-	d := jsontext.NewDecoder(bytes.NewBuffer(list))
-	if _, err := d.ReadToken(); err != nil {
-		return err
-	}
-	for d.PeekKind() != ']' {
-		item, err := d.ReadValue()
-		if err != nil {
-			return err
-		}
-		var record struct {
-			ID string `json:"id"`
-		}
-		if json.Unmarshal(item, &record) == nil && record.ID != "" {
-			if _, known := p.ids[record.ID]; known {
+	for _, item := range items {
+		if id := ItemID(item); id != "" {
+			if _, known := p.ids[id]; known {
 				continue
 			}
-			p.ids[record.ID] = struct{}{}
+			p.ids[id] = struct{}{}
 		}
-		if len(p.items) > 0 {
-			p.items = append(p.items, ',')
-		}
-		p.items = append(p.items, item...)
-		p.count++
+		p.items, p.bytes = append(p.items, item), p.bytes+len(item)
 	}
-	return nil
 }
 
-// read finds the parts of a page.
-func (p *Pages) read(text []byte) (pg page, err error) {
-	pg.text = text
+// ItemID returns the id of an item, "" if it has none.
+func ItemID(item []byte) string {
+	var record struct {
+		ID string `json:"id"`
+	}
+	if json.Unmarshal(item, &record) != nil {
+		return ""
+	}
+	return record.ID
+}
+
+// ReadPage finds the parts of the page of a list in a member. The page retains text.
+func ReadPage(list string, text []byte) (pg Page, err error) {
+	pg.member, pg.text = list, text
 	d := jsontext.NewDecoder(bytes.NewBuffer(text))
 	if open, err := d.ReadToken(); err != nil || open.Kind() != '{' {
 		return pg, errors.Join(errors.New("the page is not an object"), err)
 	}
 	for d.PeekKind() == '"' {
-		from := d.InputOffset()
-		name, err := d.ReadToken()
-		if err != nil {
+		if err := pg.readMember(d); err != nil {
 			return pg, err
-		}
-		member := name.String()
-		value, err := d.ReadValue()
-		switch {
-		case err != nil:
-			return pg, err
-		case member == p.Member && value.Kind() == '[':
-			pg.list = value
-		case member == "pagination":
-			pg.paged = true
-			if pg.next, err = next(value); err != nil {
-				return pg, err
-			}
-		default:
-			other := bytes.TrimLeft(text[from:d.InputOffset()], ", \t\r\n")
-			pg.others = append(append(pg.others, other...), ',')
 		}
 	}
 	if _, err := d.ReadToken(); err != nil {
@@ -179,6 +173,49 @@ func (p *Pages) read(text []byte) (pg page, err error) {
 		return pg, errors.Join(errors.New("the page has text behind its object"), err)
 	}
 	return pg, nil
+}
+
+// readMember reads the next member of the page.
+func (pg *Page) readMember(d *jsontext.Decoder) error {
+	from := d.InputOffset()
+	name, err := d.ReadToken()
+	if err != nil {
+		return err
+	}
+	member := name.String()
+	if member == pg.member && d.PeekKind() == '[' {
+		return pg.readItems(d)
+	}
+	value, err := d.ReadValue()
+	switch {
+	case err != nil:
+		return err
+	case member == "pagination":
+		pg.Paged = true
+		pg.Next, err = next(value)
+		return err
+	}
+	other := bytes.TrimLeft(pg.text[from:d.InputOffset()], ", \t\r\n")
+	pg.others = append(append(pg.others, other...), ',')
+	return nil
+}
+
+// readItems reads the list.
+func (pg *Page) readItems(d *jsontext.Decoder) error {
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	for pg.Items = [][]byte{}; d.PeekKind() != ']'; {
+		item, err := d.ReadValue()
+		if err != nil {
+			return err
+		}
+		if pg.Items = append(pg.Items, item); len(pg.Items) > maxItems {
+			return malformed("more than %d items", maxItems)
+		}
+	}
+	_, err := d.ReadToken()
+	return err
 }
 
 // next reads the pagination member of a page.
@@ -204,16 +241,30 @@ func next(value []byte) (cursor string, err error) {
 // paginate adds the pagination member to the list of a platform that does not page.
 func (p *Pages) Whole(paginate bool) []byte {
 	pg := &p.first
-	if p.pages > 1 {
-		size := len(p.Member) + len(p.items) + len(pg.others) + len(noMorePages) + len(`{"":[],}`)
-		text := append(make([]byte, 0, size), `{"`+p.Member+`":[`...)
-		text = append(append(text, p.items...), `],`...)
-		text = append(text, pg.others...)
-		return append(append(text, noMorePages...), '}')
-	}
-	if !paginate || pg.paged || pg.list == nil {
+	switch {
+	case p.pages > 1:
+		return pg.With(p.items, "")
+	case !paginate || pg.Paged || pg.Items == nil:
 		return pg.text
 	}
-	text := append(make([]byte, 0, pg.end+len(noMorePages)+len(`,}`)), pg.text[:pg.end]...)
-	return append(append(append(text, ','), noMorePages...), '}')
+	text := append(make([]byte, 0, pg.end+len(pagination(""))+len(`,}`)), pg.text[:pg.end]...)
+	return append(append(append(text, ','), pagination("")...), '}')
+}
+
+// With returns a page with the same members but other items, and with the cursor of the page after
+// it, "" for none.
+func (pg *Page) With(items [][]byte, next string) []byte {
+	size := len(pg.member) + len(pg.others) + len(pagination(next)) + len(`{"":[],}`)
+	for _, item := range items {
+		size += len(item) + len(`,`)
+	}
+	text := append(make([]byte, 0, size), `{"`+pg.member+`":[`...)
+	for i, item := range items {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, item...)
+	}
+	text = append(append(text, `],`...), pg.others...)
+	return append(append(text, pagination(next)...), '}')
 }

@@ -57,9 +57,9 @@ func standing() *platform.Clock {
 	return platform.ManualClock(time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC))
 }
 
-func newStack(t *testing.T, clock *platform.Clock) *stack {
+func newStack(t *testing.T, clock *platform.Clock, options ...platform.Option) *stack {
 	t.Helper()
-	p := platform.RunT(t, platform.WithClock(clock))
+	p := platform.RunT(t, append(options, platform.WithClock(clock))...)
 	cfg := world.Configuration(t, `
 platform: {base_url: "`+p.URL+`", run_url: "`+p.RunURL+`"}
 redis: {embedded: true}

@@ -19,7 +19,7 @@ func TestTheFiguresOfThePage(t *testing.T) {
 	rows := map[string]string{
 		"flash.json": "`flash` | 1.21.0", "flash_dev.json": "`flash init`, `flash dev` on that project | 1.21.0", "js_openai.json": "OpenAI, JavaScript | 7.57.0", "js_sdk.json": "JavaScript SDK, endpoints | 1.1.2",
 		"mcp-4.json": "MCP server | 4.0.0", "mcp-v1.json": "MCP server, by v1 | 3.4.0", "mcp-v2.json": "MCP server, by v2 | 3.4.0", "openai.json": "OpenAI, Python | 3.54.0",
-		"generated_go.json": "`oapi-codegen`, a generated client | 2.8.2", "generated_py.json": "`openapi-python-client`, a generated client | 0.29.1", "kestrel.json": "`kestrel-cloud-runpod`, v2 and jobs | 0.10.0",
+		"generated_go.json": "`oapi-codegen`, a generated client | 2.8.2", "generated_py.json": "`openapi-python-client`, a generated client | 0.29.1", "kestrel.json": "`kestrel-cloud-runpod`, v2 and jobs | 0.15.1",
 	}
 	rows["sdk2-dev.json"], rows["graphql-0.1.0.json"] = "Python SDK, development session and task | 2.0.0rc2", "generated GraphQL client | 0.1.0"
 	for _, version := range sdks {

@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/tollgate-dev/tollgate/test/platform"
 )
 
 // A Python client generated from the gateway's own description makes its calls through the gateway.
@@ -42,9 +44,9 @@ func TestGeneratedGoClient(t *testing.T) {
 	drive[report](t, s, filepath.Join(dir, "client"), "testdata/generated.go").check(t, "generated_go.json")
 }
 
-// A client of another author than the platform's calls v2 and the run interface.
+// A client of another author than the platform's calls v2 and the run interface. It walks lists in pages, and accepts none without pagination.
 func TestKestrel(t *testing.T) {
 	t.Parallel()
-	python := installed(t, "kestrel-cloud-runpod-0.10.0/bin/python")
-	drive[report](t, newStack(t, hurried()), python, "kestrel.py").check(t, "kestrel.json")
+	python := installed(t, "kestrel-cloud-runpod-0.15.1/bin/python")
+	drive[report](t, newStack(t, hurried(), platform.WithPageSize(2)), python, "kestrel.py").check(t, "kestrel.json")
 }

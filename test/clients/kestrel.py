@@ -57,7 +57,10 @@ def call(label, method, *arguments, **named):
 call("gpus", control.list_gpus)
 call("gpu", control.get_gpu, "NVIDIA L4")
 pod = call("create pod", control.create_pod, models.PodCreateRequest(name="a", image="img:1", gpu_id="NVIDIA L4"))
+others = [control.create_pod(models.PodCreateRequest(name=name, image="img:1", gpu_id="NVIDIA L4")).id for name in "bcde"]
 call("pods", control.list_pods)
+for other in others:
+    control.delete_pod(other)
 call("pod", control.get_pod, pod.id)
 call("logs", control.iter_pod_logs, pod.id, tail=10, source="system", stream_window_seconds=2)
 call("stop pod", control.pod_action, pod.id, "stop")
@@ -65,10 +68,19 @@ call("delete pod", control.delete_pod, pod.id)
 call("denied pod", control.create_pod, models.PodCreateRequest(name="b", image="img:1", gpu_id="NVIDIA L4", gpu_count=8))
 call("volumes", control.list_network_volumes)
 
-endpoint = call("create endpoint", control.create_endpoint, models.EndpointCreateRequest(
-    name="e", image="img:1", gpu_pools=("ADA_24",), endpoint_type="QUEUE", workers_min=1, scaling={"type": "QUEUE_DELAY", "queueDelay": 4},
-))
+
+
+def new_endpoint(name, workers):
+    return models.EndpointCreateRequest(
+        name=name, image="img:1", gpu_pools=("ADA_24",), endpoint_type="QUEUE", workers_min=workers, scaling={"type": "QUEUE_DELAY", "queueDelay": 4},
+    )
+
+
+endpoint = call("create endpoint", control.create_endpoint, new_endpoint("e", 1))
+others = [control.create_endpoint(new_endpoint(name, 0)).id for name in "fg"]
 call("endpoints", control.list_endpoints)
+for other in others:
+    control.delete_endpoint(other)
 call("endpoint", control.get_endpoint, endpoint.id)
 call("update endpoint", control.update_endpoint, endpoint.id, models.EndpointUpdateRequest(workers_max=2))
 deadline = time.monotonic() + 60

@@ -21,6 +21,8 @@ func Orders() []Order {
 		{[]string{"Call.Repeats"}, []string{"Call.Reserve"}, "reserve notes the intent that once has begun, in the same trip to the store"},
 		{[]string{"Call.Repeats"}, []string{"Call.Judge"}, "a repeat gets the answer to the first request and is not judged; on the way out, once answers a repeat that the judge refused"},
 		{[]string{"Call.Ownership"}, []string{"Call.Judge"}, "the judge reads the objects that a call names, and own has replaced the ids of objects that the caller may not see"},
+		{[]string{"Call.Judge"}, []string{"Call.Pages"}, "the judge validates the parameters of a page, which pages takes out of the query"},
+		{[]string{"Call.Pages"}, []string{"Call.Rebuild"}, "rebuild asks the platform for the page that pages has found"},
 		{[]string{"Call.Labels"}, []string{"Call.Reserve"}, "the ledger keeps the labels with the reservation"},
 		{[]string{"Call.Reserve", "Call.Ownership"}, []string{"Call.Measure"}, "on the way out, measure reads what a run has cost and its id, reserve commits the cost and own remembers the job's owner"},
 		{[]string{"Head.Count"}, []string{"Call.Count"}, "a legacy request is counted once in the head, and the calls that it becomes in the call part"},

@@ -51,7 +51,7 @@ func Table() []Row {
 		{Package: "config/strictyaml/...", May: []string{"config/fault"}, Why: "strictyaml is a generic decoder: it knows no configuration"},
 		leaf("config/fault", "faults of a configuration are values that every package can make"),
 		leaf("config/panics", "a leaf: every part has goroutines that must not end the process"),
-		leaf("config/encryption", "a leaf: which TLS is spoken, by every listener and client"),
+		leaf("config/encryption", "a leaf: which TLS is spoken, by every listener and client, and how state that callers keep is sealed"),
 		leaf("config/files", "a leaf: how files that a configuration names are read"),
 		{Package: "config/egress", May: []string{"config/encryption"}, Why: "a leaf: how servers outside are reached, and which a setting may name"},
 		{
@@ -252,7 +252,7 @@ func Table() []Row {
 		{
 			Package: "gateway/ui",
 			May: []string{
-				"config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/approval/answers", "gateway/audit", "gateway/callers", "gateway/cas", "gateway/decisions", "gateway/engines", "gateway/explain", "gateway/fleet",
+				"config/encryption", "config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/approval/answers", "gateway/audit", "gateway/callers", "gateway/cas", "gateway/decisions", "gateway/engines", "gateway/explain", "gateway/fleet",
 				"gateway/identity", "gateway/limits", "gateway/money", "gateway/oidc", "gateway/overview", "gateway/problem", "gateway/questions", "gateway/reference", "gateway/retired", "gateway/revisions", "gateway/selfservice",
 				"gateway/settings", "gateway/xds", "policies/replay",
 			},

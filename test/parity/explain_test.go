@@ -127,7 +127,7 @@ func TestDecisionsAreExplained(t *testing.T) {
 		}
 		want := []string{
 			"size passed", "match passed", "wire passed", "identify passed", "legacy passed", "admit passed", "count passed", "routed passed", "estimate passed", "local passed", "decode passed",
-			"brownout passed", "translate passed", "count passed", "own keys passed", "labels passed", "pages passed", "once passed", "own passed", "validate passed", "resolve passed", "authorize refused",
+			"brownout passed", "translate passed", "count passed", "own keys passed", "labels passed", "once passed", "own passed", "validate passed", "resolve passed", "authorize refused",
 		}
 		if diff := cmp.Diff(want, stages); diff != "" {
 			t.Errorf("stages (-want +got):\n%s", diff)

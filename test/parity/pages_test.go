@@ -3,7 +3,6 @@ package parity
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -78,63 +77,6 @@ func TestListsAreWhole(t *testing.T) {
 			}, paged(t, records))
 		})
 	}
-}
-
-// The gateway gives out no cursors, so that none is valid, and a limit holds or is refused.
-func TestCursorsOfCallers(t *testing.T) {
-	t.Parallel()
-	eachDoor(t, func(t *testing.T, d *door) {
-		for range 3 {
-			d.asPlatform(t, "POST", "/v2/pods", podL4)
-		}
-		for query, want := range map[string]string{
-			"cursor=x": "query.cursor: ", "cursor=": "query.cursor: ", "limit=0": "query.limit: ", "limit=1001": "query.limit: ", "limit=x": "query.limit: ",
-			"limit=3&limit=3": "query.limit: ", "limit=2": "query.limit: the list has 3 entries", "limit=3": "", "limit=1000&includeClusterPods=true": "",
-		} {
-			a := d.ask(t, request("GET", "/v2/pods?"+query, "key_platform", ""))
-			if want == "" && a.Status != 200 || want != "" && (a.Status != 422 || !strings.Contains(a.Body, want)) {
-				t.Errorf("%s: %d %s, want %q", query, a.Status, a.Body, want)
-			}
-		}
-		for _, c := range d.platform.CallsTo("listPods") {
-			if strings.Contains(c.RawQuery, "limit") {
-				t.Errorf("the platform is asked for %s", c.RawQuery)
-			}
-		}
-	}, paged(t, 2))
-}
-
-// Resources of others are left out of all pages.
-func TestOwnershipOverPages(t *testing.T) {
-	t.Parallel()
-	eachDoor(t, func(t *testing.T, d *door) {
-		d.reconcile(t)
-		var mine []string
-		for n := range 6 {
-			key := []string{"key_research", "key_other"}[n%2]
-			a := d.ask(t, request("POST", "/v2/pods", key, strings.Replace(podL4, `"a"`, fmt.Sprintf(`"p%d"`, n), 1)))
-			if id, _ := field(t, a.Body, "id").(string); key == "key_other" {
-				mine = append(mine, id)
-			}
-		}
-		slices.Reverse(mine)
-		a := d.ask(t, request("GET", "/v2/pods", "key_other", ""))
-		items, _ := field(t, a.Body, "pods").([]any)
-		var got []string
-		for _, it := range items {
-			record, _ := it.(map[string]any)
-			id, _ := record["id"].(string)
-			got = append(got, id)
-		}
-		if !slices.Equal(got, mine) || !strings.Contains(a.Body, `"hasNextPage":false`) {
-			t.Errorf("got %v, want %v: %s", got, mine, a.Body)
-		}
-		if a := d.ask(t, request("GET", "/v2/pods?limit=3", "key_other", "")); a.Status != 200 {
-			t.Errorf("limit of three: %d %s", a.Status, a.Body)
-		}
-	}, paged(t, 2), apart("{read: key}"), func(d *door) {
-		d.text = strings.Replace(d.text, "SHA256(key_other), roles: [admin]", "SHA256(key_other), roles: [operator]", 1)
-	})
 }
 
 // pagesFail answers requests with a cursor in place of the platform.

@@ -333,3 +333,56 @@ func TestUnknownReadsOfOwners(t *testing.T) {
 		}
 	}, apart("{read: team, exempt: [viewer]}\n    unknown: {reads: forward}"))
 }
+
+// Query parameters that only the platform knows are ignored and named, unless the organisation has them forwarded. Those that resemble a
+// described one, or are sent twice, are never forwarded.
+func TestUnknownParameters(t *testing.T) {
+	t.Parallel()
+	const query = "?sort=asc&IncludeClusterPods=true&twice=1&twice=2&limit=1&b%22dname%C3%A9=x"
+	const plain = `"IncludeClusterPods", "b%22dname%C3%A9", "sort", "twice"`
+	for settings, want := range map[string]struct{ sent, ignored, unknown string }{
+		"":              {"limit=1", plain, ""},
+		forwardsUnknown: {"limit=1&sort=asc", strings.Replace(plain, `"sort", `, "", 1), `parameters=("sort")`},
+	} {
+		t.Run(settings, func(t *testing.T) {
+			var mu sync.Mutex
+			var sent []string
+			eachDoor(t, func(t *testing.T, d *door) {
+				d.pods(t, 2)
+				target := "/v2/pods" + query
+				a := d.ask(t, request("GET", target, "key_platform", ""))
+				mu.Lock()
+				got := sent[len(sent)-1]
+				mu.Unlock()
+				if a.Status != 200 || got != want.sent || a.Header.Get("X-Tollgate-Ignored") != want.ignored || a.Header.Get("X-Tollgate-Unknown") != want.unknown {
+					t.Errorf("%d %v; sent %s, want %s; %+v", a.Status, a.Header, got, want.sent, want)
+				}
+				next, _ := field(t, a.Body, "pagination").(map[string]any)["nextCursor"].(string)
+				if other := d.ask(t, request("GET", "/v2/pods?sort=desc&cursor="+next, "key_platform", "")); (other.Status == 422) != (want.unknown != "") {
+					t.Errorf("the cursor with another order: %d %s", other.Status, other.Body)
+				}
+				report := d.page(t, "/admin/decisions/"+a.Header.Get("X-Tollgate-Decision"))
+				if !strings.Contains(report, "ignored: IncludeClusterPods, b%22dname%C3%A9") || strings.Contains(report, "forwarded: ?sort") != (want.unknown != "") {
+					t.Errorf("the explanation does not name the parameters: %s", report)
+				}
+				if refused := d.ask(t, request("GET", "/v2/pods?limit=0&page=2", "key_platform", "")); refused.Status != 422 || want.unknown == "" && refused.Header.Get("X-Tollgate-Ignored") != `"page"` {
+					t.Errorf("a refusal: %d %v", refused.Status, refused.Header)
+				}
+				// A create whose parameters are not known has no known cost.
+				if pod := d.ask(t, request("POST", "/v2/pods?sort=asc", "key_platform", podL4)); (pod.Status == 403) != (want.unknown != "") {
+					t.Errorf("a pod under a price ceiling: %d %s", pod.Status, pod.Body)
+				}
+			}, inFront(t, func(w http.ResponseWriter, r *http.Request, platform http.Handler) {
+				mu.Lock()
+				sent = append(sent, r.URL.RawQuery)
+				mu.Unlock()
+				q := r.URL.Query()
+				q.Del("sort")
+				r.URL.RawQuery = q.Encode()
+				platform.ServeHTTP(w, r)
+			}), func(d *door) {
+				d.text = strings.Replace(d.text, "    credential: {env: ACME}\n", "    credential: {env: ACME}\n"+settings, 1)
+			})
+		})
+	}
+}
