@@ -30,6 +30,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/once"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
+	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/questions"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/gateway/route"
@@ -104,6 +105,7 @@ type parts struct {
 	envoys    *xds.Server
 	legacy    *legacy.Calls
 	questions *questions.Questions
+	follower  *platform.Follower
 	fleet     *fleet.Fleet
 	revisions *revisions.Revisions
 	overview  overview.Sources
@@ -167,6 +169,9 @@ func (p *parts) list() []feature {
 		{name: "self-service", routes: selfservice.Routes, answers: p.self.Answers},
 		{name: "questions", rows: p.questions.Rows, stages: p.estimateStages},
 		{name: "fleet", rows: p.fleet.Rows, tasks: func() []tasks.Task { return []tasks.Task{{Name: "fleet", Until: tasks.Drained, Run: p.fleet.Announce}} }},
+		{name: "platform's description", tasks: func() []tasks.Task {
+			return []tasks.Task{{Name: "platform's description", Until: tasks.Stopping, Run: p.follower.Run}}
+		}},
 		{name: "Envoy", rows: p.envoys.Rows},
 		{name: "revisions", rows: p.revisions.Rows},
 		// What is delivered to others ends first: the counts after it wait for a store that may be away.
@@ -214,7 +219,7 @@ func (p *parts) trafficStages(c *compiled) stages {
 		"Content.Receive": filter.Receive{Memory: p.room.Bodies, Keyless: p.room.Keyless},
 		"Content.Local":   filter.Local{Answers: c.answers},
 		"Content.Decode":  filter.Decode{},
-		"Call.Pages":      filter.Pages{Upstream: c.client},
+		"Call.Pages":      filter.Pages{Upstream: c.account.Upstream},
 		"Call.Rebuild":    filter.Rebuild{Agent: agent(p.deps.Version)},
 		"Call.Relay":      filter.Relay{Upstream: c.account.Upstream, Run: c.runs.Client},
 		"Call.Addresses":  c.addresses,
@@ -410,6 +415,11 @@ func (p *parts) makeLegacy(cfg *settings.Config) (err error) {
 	return err
 }
 
+// readDescription reads the platform's description with the configuration in force.
+func (p *parts) readDescription(ctx context.Context) ([]byte, error) {
+	return p.current.account().Description(ctx)
+}
+
 // makeOperators makes the answers to operators that no call depends on.
 func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 	if p.envoys, err = xds.NewServer(xds.Deps{Logger: p.deps.Logger, Meter: p.meterOf("gateway/xds"), Now: p.deps.Now}); err != nil {
@@ -421,11 +431,12 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 		Current: p.current.view, DryRun: func() (*explain.DryRun, error) { return p.current.dryRun(dry) }, Account: p.current.account,
 		Catalog: p.prices, API: p.api, Now: p.deps.Now,
 	}
+	p.follower = platform.NewFollower(p.api, p.readDescription, p.deps.Logger, p.meter())
 	p.fleet = &fleet.Fleet{
 		Redis: p.deps.Redis, Key: cfg.Redis.Prefix.Running(), Instance: p.name, Version: p.deps.Version, Since: p.deps.Now(),
 		Status: &p.current.status, Policies: func() []engines.PolicyStatus { return engines.Status(p.current.engine(), p.current.view.Org, p.prices) },
 		Envoys: func() int { return len(p.envoys.Nodes()) }, Groups: p.envoys.Groups, Current: p.current.view,
-		Undelivered: func() []string { return slices.Concat(p.decisions.Undelivered(), p.audit.Undelivered()) },
+		Undelivered: func() []string { return slices.Concat(p.decisions.Undelivered(), p.audit.Undelivered()) }, Unserved: p.follower.Refused,
 	}
 	p.revisions = &revisions.Revisions{
 		Journal: revisions.NewJournal(p.deps.Redis, cfg.Redis.Prefix), Gateway: p.name, Version: p.deps.Version, Current: p.current.view, File: p.deps.File,

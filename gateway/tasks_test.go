@@ -115,7 +115,7 @@ orgs: [{id: acme, credential: {env: ACME}}]
 		slices.Sort(got[phase])
 	}
 	if diff := cmp.Diff([][]string{
-		{"catalog", "exceptions", "ledger warnings", "policies", "reconciler", "reports"},
+		{"catalog", "exceptions", "ledger warnings", "platform's description", "policies", "reconciler", "reports"},
 		{"door", "envoy door", "envoy fleet"},
 		{
 			"work behind answers", "outbox", "ledger images", "journal of owners", "limiter", "store check", "intents", "issuer keys", "keys", "fleet",

@@ -49,6 +49,7 @@ seed it has one account, with the key ` + platform.DefaultKey + `.`,
 	cmd.Flags().StringVar(&f.worker, "worker", "", "Python interpreter that runs the functions endpoints are sent, such as python3, unconfined: for your own code; empty runs none")
 	cmd.Flags().StringVar(&f.hold, "hold", "", "carry the first call of this operation out, such as createPod, and never answer it")
 	cmd.Flags().StringVar(&f.startTime, "start-time", "", "time the clock starts at, in RFC 3339; empty is the present, and data kept from a later time wins")
+	cmd.AddCommand(newPlatformDiff())
 	return cmd
 }
 

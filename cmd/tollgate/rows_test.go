@@ -40,6 +40,7 @@ func byHand() map[string]string {
 		"keys list":       "with -c it is about a configuration",
 		"keys rotate":     "with -c it is about a configuration",
 		"platform":        process,
+		"platform diff":   local,
 		"policy audit":    "with -c it holds resources against a configuration",
 		"policy build":    local,
 		"policy check":    local,

@@ -146,6 +146,21 @@ func (c *Client) read(ctx context.Context, q upstream.Request) (body []byte, at 
 	return body, date(res.Header), nil
 }
 
+// Description reads the description that the platform serves of its API. It needs no organisation, and sends no credential.
+func (c *Client) Description(ctx context.Context) ([]byte, error) {
+	const target = "/v2/openapi.json"
+	header := http.Header{"Accept": {"application/json"}, "Accept-Encoding": {"identity"}, "User-Agent": {c.Agent}}
+	res, err := c.Upstream.Do(ctx, upstream.Request{Public: true, Method: http.MethodGet, Target: target, Header: header}) //nolint:bodyclose // ReadAll closes it
+	if err != nil {
+		return nil, err
+	}
+	body, err := upstream.ReadAll(res.Body, schema.MaxDescription)
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%w: GET %s answered %d", upstream.ErrUnreachable, target, res.StatusCode)
+	}
+	return body, err
+}
+
 // at is the path of the resource of an id.
 func at(pattern, id string) string { return strings.Replace(pattern, "{id}", url.PathEscape(id), 1) }
 

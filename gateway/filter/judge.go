@@ -73,6 +73,9 @@ func (f *Judge) Request(ctx context.Context, ex *Exchange) error {
 	if err := validate(ex); err != nil {
 		return err
 	}
+	if err := templateAlone(ex); err != nil {
+		return err
+	}
 	ex.enter(stageResolve)
 	if err := f.resolve(ctx, ex); err != nil || ex.Answer != nil {
 		return err

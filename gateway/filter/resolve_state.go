@@ -29,6 +29,9 @@ func (f *Judge) settle(ctx context.Context, ex *Exchange, verb operation.Verb, b
 		}
 	}
 	if needs.Template != "" {
+		if ex.Operation.ID == "createCluster" && before == nil {
+			ex.forget(f.Template, map[string]string{"id": needs.Template}) // read anew: its id may be sent, see seal
+		}
 		if err := f.template(ctx, ex, needs.Template); err != nil || ex.Answer != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package filter
 import (
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -17,7 +18,8 @@ import (
 // platform-v2, section 4.2), so nothing is lost but the registry credential of
 // a foreign template, which the platform does not show. An image that
 // only such a credential can fetch cannot be judged, nor used, through the
-// gateway.
+// gateway. A cluster by an own template that supplies a registry credential or CUDA
+// versions keeps the template's id, because the body of a cluster cannot state these; see settle.
 //
 // A change of an endpoint's cost states every factor. An endpoint costs its
 // workers times their GPUs, and the platform merges each change into the state it
@@ -45,6 +47,9 @@ func seal(ex *Exchange) error {
 		sealed = pinnedSandbox(body, after)
 	case t != nil:
 		record, _ := t.Record.(map[string]any)
+		if row.Kind == operation.KindCluster && t.Own && suppliesUnstated(record) {
+			return sealNamed(body, t.ID)
+		}
 		sealed = pinnedBody(body, record, after, row.Verb)
 	}
 	splits := row.Kind != operation.KindPod && splitCommand(sealed)
@@ -74,6 +79,22 @@ func seal(ex *Exchange) error {
 		ex.Body.named = body
 	}
 	ex.Body.Doc = sealed
+	return nil
+}
+
+// suppliesUnstated reports whether a template supplies what the body of a cluster cannot state: a registry credential or CUDA versions.
+func suppliesUnstated(template map[string]any) bool {
+	versions, _ := template["allowedCudaVersions"].([]any)
+	return template["registry"] != nil || len(versions) > 0
+}
+
+// sealNamed leaves the body of a new cluster as it is, with the id of its template. It returns an error if a policy has set members
+// that the platform does not take beside the id.
+func sealNamed(body map[string]any, template string) error {
+	if members := besideTemplate(body); len(members) > 0 {
+		return problem.PolicyUnavailable.Newf("policies set %s, which cannot be sent beside the template %s: it supplies a registry credential or CUDA versions",
+			strings.Join(members, ", "), template)
+	}
 	return nil
 }
 

@@ -98,6 +98,32 @@ func assume(ex *Exchange) {
 	ex.Body.Doc = body
 }
 
+// templateAlone refuses with 400 a new cluster whose body has container settings beside a template, as the platform does. What policies
+// set beside it is not refused: see seal.
+func templateAlone(ex *Exchange) error {
+	body, _ := ex.Body.Doc.(map[string]any)
+	if ex.Operation.ID != "createCluster" || body["templateId"] == nil {
+		return nil
+	}
+	var faults []schema.Violation
+	for _, name := range besideTemplate(body) {
+		faults = append(faults, schema.Violation{Location: "$." + name, Message: "cannot be sent beside 'templateId'"})
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return violations(problem.RuleBroken.New("members of the body contradict each other"), faults)
+}
+
+// besideTemplate lists the members of a body that the platform does not take beside the template of a cluster (reference
+// platform-v2-growth, section 3, X7).
+func besideTemplate(body map[string]any) []string {
+	return slices.DeleteFunc([]string{"args", "cmd", "disk", "entrypoint", "env", "image", "mounts", "ports"}, func(name string) bool {
+		_, given := body[name]
+		return !given
+	})
+}
+
 // check holds a body against the schema of its operation and, when it fits,
 // against the rules across members.
 func (ex *Exchange) check(body any) (invalid, broken []schema.Violation) {

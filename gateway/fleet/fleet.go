@@ -18,7 +18,7 @@ import (
 // Each gateway announces itself every announceEvery. After a silence of announceEnds it is taken to be gone.
 const announceEvery, announceEnds = 10 * time.Second, 35 * time.Second
 
-// Fleet is the gateways that share a store, as operators see them. All fields but Undelivered are required.
+// Fleet is the gateways that share a store, as operators see them. All fields but Undelivered and Unserved are required.
 type Fleet struct {
 	Redis redis.Cmdable
 	// Key is where gateways announce themselves.
@@ -35,6 +35,8 @@ type Fleet struct {
 	Policies func() []engines.PolicyStatus
 	// Undelivered describes the records that receivers have not taken; nil is none.
 	Undelivered func() []string
+	// Unserved lists the operations of the platform that this gateway refuses; nil is none.
+	Unserved func() []string
 	*view.Current
 }
 
@@ -44,6 +46,9 @@ func (f *Fleet) self() Instance {
 	self := Instance{Instance: f.Instance, Version: f.Version, Revision: r.Revision, Loaded: r.Loaded.UTC(), Fault: r.Why(), Restart: r.Restart, Since: f.Since.UTC(), Envoys: f.Envoys(), At: f.Now().UTC()}
 	if f.Undelivered != nil {
 		self.Undelivered = f.Undelivered()
+	}
+	if f.Unserved != nil {
+		self.Unserved = f.Unserved()
 	}
 	return self
 }

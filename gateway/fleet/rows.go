@@ -20,6 +20,8 @@ type Instance struct {
 	Restart []string `json:"restart,omitempty"`
 	// Undelivered describes the records of decisions and changes that a receiver has not taken.
 	Undelivered []string `json:"undelivered,omitempty"`
+	// Unserved lists the operations of the platform's description that the gateway does not know, and refuses.
+	Unserved []string `json:"unserved,omitempty"`
 	// Since is when the process began, and Envoys the number that are connected to it.
 	Since  time.Time `json:"since"`
 	Envoys int       `json:"envoys"`

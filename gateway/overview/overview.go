@@ -43,7 +43,8 @@ func (from Sources) Rows() []row.Row {
 that wait for approval; budgets that are nearly used up; the refusals of today and
 their reasons; the cost of idle resources; and where a ledger may differ from the
 platform. The column undelivered has the records of decisions and changes that a
-receiver has not taken, or that were dropped.`,
+receiver has not taken, or that were dropped; the column unserved has the operations of
+the platform's description that the gateway does not know.`,
 			}},
 		},
 	}

@@ -24,13 +24,18 @@ type difference struct{ added, removed, reason string }
 func deliberate() []difference {
 	return []difference{
 		{
-			added:  `^schemas/ContainerConfig/allOf/1/properties/(cmd|entrypoint)/`,
-			reason: "a command is accepted and returned word by word; pods have it by contract, templates and endpoints share the block",
+			added:  `^schemas/BaseContainerConfig/properties/(cmd|entrypoint)/`,
+			reason: "a newer description has the command word by word in every container",
 		},
 		{
-			added:  `^schemas/CreateClusterRequest/allOf/1/properties/(cmd|entrypoint)/`,
-			reason: "released clients send it with clusters as with pods; it leaves as args",
+			added:  `^GET /v2/serverless/{id}/builds`,
+			reason: "a newer description has builds",
 		},
+		{added: `^schemas/(Build|BuildStatus|ListEndpointBuildsResponse|Pagination)/`, reason: "a newer description has builds"},
+		{added: `^schemas/CreateClusterRequest/allOf/1/properties/templateId/`, reason: "a newer description makes clusters by template"},
+		{added: `^POST /v2/clusters response 404 `, reason: "a template that nobody has"},
+		{added: `^schemas/CreateRegistryRequest/properties/\w+/maxLength = `, reason: "a newer description bounds the members of a login"},
+		{added: `^schemas/\w+BillingAmounts/properties/\w*feeAmount/deprecated = true$|^schemas/BillingAmounts/properties/serverlessFeeAmount/deprecated = true$`, reason: "a newer description has no fees"},
 		{
 			added:  `^schemas/CreateGpuConfig/allOf/1/properties/(minRamPerGpu|minVcpuCountPerGpu)/`,
 			reason: "placement can ask for host memory and CPUs by contract",

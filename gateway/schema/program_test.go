@@ -30,7 +30,7 @@ func bodies() map[string]string {
 		"updateEndpoint":      `{` + endpoint + `,"scaling":{"type":"REQUEST_COUNT","requestCount":4}}`,
 		"createTemplate":      `{` + container + `,"name":"t","allowedCudaVersions":["12.8"],"category":"NVIDIA","mounts":{"persistent":{"size":20,"path":"/w"}},"public":false,"serverless":true,"startJupyter":true,"startSsh":true}`,
 		"updateTemplate":      `{` + container + `,"name":"t","allowedCudaVersions":[],"category":"CPU","mounts":{},"public":true}`,
-		"createCluster":       `{"image":"i","args":"","disk":1,"env":{},"ports":[],"name":"c","type":"RAY","compute":{"gpuTypeId":"x","gpuCountPerPod":8,"podCount":2},"dataCenterIds":[],"mounts":{"network":[]},"startSsh":true,"startJupyter":true}`,
+		"createCluster":       `{"image":"i","args":"","cmd":["x"],"entrypoint":[],"disk":1,"env":{},"ports":[],"templateId":"t","name":"c","type":"RAY","compute":{"gpuTypeId":"x","gpuCountPerPod":8,"podCount":2},"dataCenterIds":[],"mounts":{"network":[]},"startSsh":true,"startJupyter":true}`,
 		"updateCluster":       `{"name":"c"}`,
 		"createNetworkVolume": `{"name":"v","dataCenter":"EU-RO-1","size":10}`,
 		"updateNetworkVolume": `{"name":"v","size":4096}`,
@@ -112,7 +112,7 @@ func TestProgramsHaveNoGaps(t *testing.T) {
 // The keywords of the schemas that bodies and parameters are judged by: those
 // that fastcheck implements, and annotations.
 func TestKeywordsInUse(t *testing.T) {
-	src := loaded(t).document.src
+	src := loaded(t).document.src()
 	used, seen := make(map[string]bool), make(map[string]bool)
 	var schema func(node any)
 	schema = func(node any) {

@@ -180,6 +180,10 @@ func TestValidateBody(t *testing.T) {
 		{"a name with a line break", "createSecret", `{"name":"n\n","value":"v"}`, []string{`$.name: must match the pattern ^[a-zA-Z_][a-zA-Z0-9_.\-/]*$`}},
 		{"an empty change of a secret", "updateSecret", `{}`, []string{"$: must not be empty"}},
 		{"a secret's name stays", "updateSecret", `{"name":"n","value":"v"}`, []string{"$: additional properties 'name' not allowed"}},
+		{"a long registry", "createRegistry", `{"name":"` + strings.Repeat("n", 192) + `","username":"` + strings.Repeat("é", 192) + `","password":"` + strings.Repeat("p", 16385) + `"}`, []string{
+			"$.name: must have at most 191 characters", "$.password: must have at most 16384 characters", "$.username: must have at most 191 characters",
+		}},
+		{"the longest registry", "createRegistry", `{"name":"` + strings.Repeat("é", 191) + `","username":"u","password":"` + strings.Repeat("p", 16384) + `"}`, nil},
 		{"delegation", "createDelegation", `{"resource":"arn:aws:ecr:eu-west-1:1:repository/x","name":null}`, nil},
 		{"no body wanted", "getPod", `{}`, []string{"$: this operation takes no body"}},
 		{"no body wanted for an action without one", "deletePod", `{"action":"start"}`, []string{"$: this operation takes no body"}},

@@ -59,7 +59,9 @@ type Config struct {
 
 // Request is one call. The client adds the organisation's credential.
 type Request struct {
+	// Org is the organisation whose credential is sent; Public sends none.
 	Org    string
+	Public bool
 	Method string
 	// Target is the escaped path with the encoded query.
 	Target string
@@ -86,7 +88,7 @@ type Client struct {
 	lean        *lean.Transport
 	stalls      *stalls
 	credentials map[string]Credential
-	// standard has a pool of connections for each value of Authorization: a
+	// standard has a pool of connections for each value of Authorization, "" for requests without it: a
 	// connection opened with one credential carries no other.
 	standard map[string]*http.Transport
 }
@@ -108,7 +110,7 @@ func New(cfg Config, credentials map[string]Credential) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("upstream: %w", err)
 	}
-	c := &Client{base: base, stalls: newStalls(cfg.Timeout), credentials: credentials, standard: make(map[string]*http.Transport, len(credentials))}
+	c := &Client{base: base, stalls: newStalls(cfg.Timeout), credentials: credentials, standard: map[string]*http.Transport{"": cfg.standard(base.Scheme, dial)}}
 	for _, cred := range credentials {
 		c.standard[cred.authorization()] = cfg.standard(base.Scheme, dial)
 	}
@@ -215,20 +217,23 @@ func (c *Client) Credential(org string) Credential { return c.credentials[org] }
 // switches protocols is an io.ReadWriteCloser; it ends with ErrTimeout when nothing
 // passes either way for the time that an answer may take.
 func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
-	auth, err := c.Authorization(r.Org)
-	if err != nil {
-		return nil, err
-	}
 	header := maps.Clone(r.Header) // no client changes values
 	if header == nil {
 		header = make(http.Header, 1)
 	}
-	header["Authorization"] = []string{auth}
+	if !r.Public {
+		auth, err := c.Authorization(r.Org)
+		if err != nil {
+			return nil, err
+		}
+		header["Authorization"] = []string{auth}
+	}
 	u := *c.base
 	path, query, _ := strings.Cut(r.Target, "?")
 	u.Opaque = path // sent as built, not re-escaped
 	if strings.HasPrefix(path, "//") {
 		// As Opaque it would be sent in absolute-form, with a host of the caller's choice.
+		var err error
 		if u.Path, err = url.PathUnescape(path); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrUnsent, err)
 		}
@@ -299,7 +304,7 @@ func (c byStandard) RoundTrip(req *http.Request) (*http.Response, error) {
 	req.GetBody = nil // it would be leave to send twice
 	var connected atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
-	res, err := c.standard[req.Header["Authorization"][0]].RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
+	res, err := c.standard[req.Header.Get("Authorization")].RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
 	if err != nil && !connected.Load() {
 		err = fmt.Errorf("%w: %w", ErrUnsent, err)
 	}

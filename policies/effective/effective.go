@@ -42,7 +42,7 @@ func Defaults(id string, body map[string]any) map[string]any {
 	case operation.KindPod:
 		return podDefaults(body)
 	case operation.KindCluster:
-		return overlay(object{"startJupyter": false, "startSsh": false}, body)
+		return injectionDefaults(body)
 	case operation.KindEndpoint:
 		return endpointDefaults(body)
 	case operation.KindSandbox:
@@ -70,6 +70,8 @@ func Create(id string, body, template map[string]any) (map[string]any, error) {
 		return createPlain(id, body)
 	case row.Kind == operation.KindPod:
 		return createPod(body, template)
+	case row.Kind == operation.KindCluster:
+		return createCluster(body, template)
 	case row.Kind == operation.KindEndpoint:
 		return createEndpoint(body, template)
 	case row.Kind == operation.KindSandbox:

@@ -95,7 +95,7 @@ func TestCreate(t *testing.T) {
 			`{"templateId":"t1","image":"i","args":"","cmd":[],"entrypoint":[],"disk":1,"ports":[],"registry":"r","env":{"A":"t","B":"t"},"mounts":{"persistent":{"size":20,"path":"/w"}},
 			"startSsh":true,"startJupyter":true,"cloud":"SECURE","globalNetworking":false,"gpu":{"id":"L4","count":1,"allowedCudaVersions":["12.4"]}}`,
 		},
-		{"pod from a serverless template", "createPod", `{"templateId":"t2"}`, serverlessTemplate, "/templateId: a serverless template cannot make a pod [4xx]"},
+		{"pod from a serverless template", "createPod", `{"templateId":"t2"}`, serverlessTemplate, "/templateId: a serverless template makes neither pods nor clusters [4xx]"},
 		{"template not read", "createPod", `{"templateId":"t2"}`, "", `error: template "t2" was not read`},
 		{"env of a wrong type", "createPod", `{"templateId":"t1","env":[]}`, podTemplate, "/env: not an object [4xx]"},
 		{
@@ -117,6 +117,12 @@ func TestCreate(t *testing.T) {
 		},
 		{"endpoint from a pod template", "createEndpoint", `{"templateId":"t1"}`, podTemplate, "/templateId: a pod template cannot make an endpoint [4xx]"},
 		{"cluster", "createCluster", `{"name":"c"}`, "", `{"name":"c","startJupyter":false,"startSsh":false}`},
+		{
+			"cluster from a template", "createCluster", `{"templateId":"t1","name":"c","startSsh":true}`, podTemplate,
+			`{"templateId":"t1","name":"c","image":"t:1","args":"run","cmd":["run"],"entrypoint":[],"disk":40,"ports":["22/tcp"],"registry":"r1","env":{"A":"t","B":"t"},
+			"mounts":{"persistent":{"size":20,"path":"/w"}},"startSsh":true,"startJupyter":true}`,
+		},
+		{"cluster from a serverless template", "createCluster", `{"templateId":"t2"}`, serverlessTemplate, "/templateId: a serverless template makes neither pods nor clusters [4xx]"},
 		{"template", "createTemplate", `{"name":"c","public":true}`, "", `{"name":"c","public":true,"serverless":false,"category":"NVIDIA","startSsh":true,"startJupyter":true}`},
 		{"secret", "createSecret", `{"name":"a","value":"v"}`, "", `{"name":"a"}`},
 		{"volume", "createNetworkVolume", `{"size":10}`, "", `{"size":10}`},
@@ -234,7 +240,7 @@ func TestNeedsOf(t *testing.T) {
 		{"createPod", `{}`, effective.Needs{}},
 		{"updateEndpoint", `{"templateId":"t"}`, effective.Needs{Current: true, Template: "t"}},
 		{"podAction", `{"action":"start"}`, effective.Needs{Current: true}},
-		{"createCluster", `{"templateId":"t"}`, effective.Needs{}},
+		{"createCluster", `{"templateId":"t"}`, effective.Needs{Template: "t"}},
 		{"listPods", "", effective.Needs{}},
 	}
 	for _, tt := range tests {

@@ -6,13 +6,17 @@ import (
 )
 
 func podDefaults(body object) object {
-	defaults := object{"cloud": "SECURE", "globalNetworking": false}
-	if _, templated := body["templateId"]; !templated {
-		defaults["startJupyter"], defaults["startSsh"] = false, false
-	}
-	out := overlay(defaults, body)
+	out := overlay(object{"cloud": "SECURE", "globalNetworking": false}, injectionDefaults(body))
 	countDefault(out)
 	return out
+}
+
+// injectionDefaults switches off the injections that a body omits, unless it names a template, which supplies them.
+func injectionDefaults(body object) object {
+	if _, templated := body["templateId"]; templated {
+		return body
+	}
+	return overlay(object{"startJupyter": false, "startSsh": false}, body)
 }
 
 // countDefault makes one GPU of a gpu section that names no count.
@@ -29,24 +33,9 @@ func countDefault(out object) {
 // createPod copies the template: container settings, the persistent mount, the
 // injections and the CUDA constraint, the last three only where they apply.
 func createPod(body, template object) (object, error) {
-	if template["serverless"] == true {
-		return nil, fault(422, "/templateId", "a serverless template cannot make a pod")
-	}
-	out, err := copyTemplate(body, template)
+	out, err := copyPodTemplate(body, template)
 	if err != nil {
 		return nil, err
-	}
-	if err := settleCommand(out, template, body); err != nil {
-		return nil, err
-	}
-	for _, flag := range []string{"startSsh", "startJupyter"} {
-		if _, given := body[flag]; given {
-			continue
-		}
-		out[flag] = true // what a template without the flag stands for
-		if v, has := template[flag]; has {
-			out[flag] = v
-		}
 	}
 	out = podDefaults(out)
 	gpu, err := section(out, "gpu")
@@ -61,6 +50,36 @@ func createPod(body, template object) (object, error) {
 	}
 	templateCUDA(out, gpu, template)
 	return out, nil
+}
+
+// createCluster copies the template to every member: container settings, the persistent mount and the injections.
+func createCluster(body, template object) (object, error) {
+	out, err := copyPodTemplate(body, template)
+	if err != nil {
+		return nil, err
+	}
+	return out, templateMount(out, body, template)
+}
+
+// copyPodTemplate merges the container settings, the command and the injections of a pod template into a body.
+func copyPodTemplate(body, template object) (object, error) {
+	if template["serverless"] == true {
+		return nil, fault(422, "/templateId", "a serverless template makes neither pods nor clusters")
+	}
+	out, err := copyTemplate(body, template)
+	if err != nil {
+		return nil, err
+	}
+	for _, flag := range []string{"startSsh", "startJupyter"} {
+		if _, given := body[flag]; given {
+			continue
+		}
+		out[flag] = true // what a template without the flag stands for
+		if v, has := template[flag]; has {
+			out[flag] = v
+		}
+	}
+	return out, settleCommand(out, template, body)
 }
 
 // templateMount adds the template's persistent mount where the body has no

@@ -20,7 +20,7 @@ var v2 = []Row{
 	{ID: "podAction", Kind: KindPod, Verb: VerbAction, Price: PricePod, Object: "getPod"},
 
 	{ID: "listClusters", Kind: KindCluster, Verb: VerbRead, List: "clusters"},
-	{ID: "createCluster", Kind: KindCluster, Verb: VerbCreate, Price: PriceCluster},
+	{ID: "createCluster", Kind: KindCluster, Verb: VerbCreate, Price: PriceCluster, Template: true},
 	{ID: "getCluster", Kind: KindCluster, Verb: VerbRead},
 	{ID: "updateCluster", Kind: KindCluster, Verb: VerbUpdate, Object: "getCluster"}, // a name costs nothing
 	{ID: "deleteCluster", Kind: KindCluster, Verb: VerbDelete, Object: "getCluster"},
@@ -33,6 +33,8 @@ var v2 = []Row{
 	{ID: "deleteEndpoint", Kind: KindEndpoint, Verb: VerbDelete, Object: "getEndpoint"},
 	{ID: "listEndpointWorkers", Kind: KindEndpoint, Verb: VerbRead},
 	{ID: "listEndpointReleases", Kind: KindEndpoint, Verb: VerbRead, Pages: "releases"},
+	{ID: "listEndpointBuilds", Kind: KindEndpoint, Verb: VerbRead, Pages: "builds"},
+	{ID: "getEndpointBuild", Kind: KindEndpoint, Verb: VerbRead},
 	{ID: "getWorkerLogs", Kind: KindEndpoint, Verb: VerbLogs}, // the API reads no single worker
 
 	{ID: "listTemplates", Kind: KindTemplate, Verb: VerbRead, List: "templates", Pages: "templates"},

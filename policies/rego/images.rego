@@ -10,7 +10,9 @@
 #       description: >-
 #         Registries (ghcr.io), organisations (ghcr.io/acme) or repositories
 #         (ghcr.io/acme/train). Docker Hub is docker.io, its official images
-#         docker.io/library. Empty allows every registry.
+#         docker.io/library. Images of endpoint builds are in the platform's own
+#         registry: allow its host, or the path before the endpoint's name, as
+#         the imageName of a build shows them. Empty allows every registry.
 #       type: array
 #       items: {type: string, minLength: 1, format: repository}
 #       default: []

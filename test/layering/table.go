@@ -122,7 +122,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/platform",
-			May:     []string{"gateway/filter", "gateway/reference", "gateway/route", "gateway/schema", "gateway/settings", "gateway/upstream", "policies/operation"},
+			May:     []string{"gateway/filter", "gateway/reference", "gateway/route", "gateway/schema", "gateway/settings", "gateway/telemetry", "gateway/upstream", "policies/operation"},
 			Why:     "the clients of the platform are made of the configuration",
 		},
 		{

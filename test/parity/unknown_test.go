@@ -16,7 +16,7 @@ import (
 )
 
 // newer is a platform that has more than the emulator: any member at the top of a
-// body, the collection notebooks, and builds of what there is.
+// body, the collection notebooks, and insights of what there is.
 type newer struct {
 	mu    sync.Mutex // guards calls
 	calls []string   // method, target and body of what the emulator does not have
@@ -44,7 +44,7 @@ func (n *newer) before(t *testing.T, d *door) {
 			defer n.mu.Unlock()
 			n.calls = append(n.calls, r.Method+" "+r.URL.RequestURI()+" "+string(body))
 		}
-		if strings.HasPrefix(r.URL.Path, "/v2/notebooks") || strings.HasSuffix(r.URL.Path, "/builds") {
+		if strings.HasPrefix(r.URL.Path, "/v2/notebooks") || strings.HasSuffix(r.URL.Path, "/insights") {
 			note()
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, `{"notebooks":[]}`)
@@ -286,7 +286,7 @@ func TestUnknownReadsAreHeld(t *testing.T) {
 		for _, path := range []string{
 			"/v2", "/v2/", "/v2/notebooks/", "/v2//notebooks", "/v2/notebooks//a", "/v2/Notebooks", "/v2/note%62ooks", "/v2/notebooks/a%2Fb", "/v2/notebooks/..", "/v2/notebooks/../pods", "/v2/notebooks/./a",
 			"/v2/notebooks/a.json", "/v2/notebooks/a;b", "/v2/notebooks/%2e%2e/pods", "/v3/notebooks", "/notebooks", "/v1/notebooks", "/graphql/notebooks",
-			"/v2/pods/p1/log", "/v2/pods/p1/LOGS/x", "/v2/pods/p1/actions", "/v2/serverless/e/worker", "/v2/registries/delegation/x", "/v2/registries/delegations/x/y", "/v2/Pods/p1/builds", "/v2/pod/p1/builds", "/v2/billing/pods/builds", "/v2/pod", "/v2/pod/p1", "/v2/POD", "/v2/po-ds", "/v2/network-volume", "/v2/networkvolumes/x", "/v2/account", "/v2/account/api-keys", "/v2/catalog/secrets", "/v2/billing/all",
+			"/v2/pods/p1/log", "/v2/pods/p1/LOGS/x", "/v2/pods/p1/actions", "/v2/serverless/e/worker", "/v2/registries/delegation/x", "/v2/registries/delegations/x/y", "/v2/Pods/p1/insights", "/v2/pod/p1/insights", "/v2/billing/pods/insights", "/v2/pod", "/v2/pod/p1", "/v2/POD", "/v2/po-ds", "/v2/network-volume", "/v2/networkvolumes/x", "/v2/account", "/v2/account/api-keys", "/v2/catalog/secrets", "/v2/billing/all",
 			"/v2/abcdefghij/health", "/v2/abcdefghij/status/j", "/v2/abcdefghij/stream/j", "/v2/abcdefghij/requests", "/v2/abcdefghij/openai/v1/models", "/v2/abc123def456/jobs", "/v2/abcdefghij/runs",
 		} {
 			if got := d.ask(t, request("GET", path, "key_research", "")); got.Status != 404 && got.Status != 400 {
@@ -312,7 +312,7 @@ func TestUnknownReadsOfOwners(t *testing.T) {
 	eachDoorToNewer(t, "", func(t *testing.T, d *door, n *newer) {
 		ids := owned(t, d, "key_platform")
 		for kind, id := range ids {
-			path := creates[kind].path + "/%s/builds"
+			path := creates[kind].path + "/%s/insights"
 			got := d.ask(t, request("GET", fmt.Sprintf(path, id)+"?page=2", "key_platform", ""))
 			want := "GET " + fmt.Sprintf(path, id) + "?page=2 "
 			if calls := n.seen(); got.Status != 200 || !slices.Equal(calls, []string{want}) {

@@ -1,0 +1,155 @@
+package schema
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Difference lists what two descriptions of an API say differently about one operation.
+type Difference struct {
+	// Operation is the operationId, or method and path if the description has none.
+	Operation string `json:"operation"`
+	Method    string `json:"method"`
+	Path      string `json:"path"`
+	// Changes has one change in [InOperation] if only one of the descriptions has the operation.
+	Changes []Change `json:"changes"`
+}
+
+// Change is one difference between the descriptions of an operation.
+type Change struct {
+	// What is New, Gone or Changed.
+	What string `json:"what"`
+	// In is the part of the operation: one of the constants below.
+	In string `json:"in"`
+	// Name is the parameter, the path of the member as in gpu.count or ports[], or the status.
+	Name string `json:"name,omitempty"`
+	// Older and Newer are the constraints that only the older or only the newer description has, in the words of JSON Schema.
+	Older string `json:"older,omitempty"`
+	Newer string `json:"newer,omitempty"`
+}
+
+// Values of Change.What.
+const (
+	New     = "new"
+	Gone    = "gone"
+	Changed = "changed"
+)
+
+// Values of Change.In.
+const (
+	InOperation = "operation"
+	InQuery     = "query"
+	InHeader    = "header"
+	InBody      = "body"
+	InResponse  = "response"
+	InStatus    = "status"
+)
+
+// MaxDescription bounds the descriptions that are read from elsewhere, in bytes.
+const MaxDescription = 16 << 20
+
+// Compare returns the differences between two OpenAPI descriptions, ordered by path and method. It compares neither prose and examples
+// nor the schemas of path parameters. A status of errors that the newer description leaves to default, and an operation with
+// x-unpublished, are not gone.
+func Compare(older, newer []byte) ([]Difference, error) {
+	before, err := readOutline(older)
+	if err != nil {
+		return nil, fmt.Errorf("older description: %w", err)
+	}
+	after, err := readOutline(newer)
+	if err != nil {
+		return nil, fmt.Errorf("newer description: %w", err)
+	}
+	all := maps.Clone(before.operations)
+	maps.Copy(all, after.operations)
+	var out []Difference
+	for at, op := range all {
+		d := Difference{Operation: op.id, Method: op.method, Path: op.path}
+		was, is := before.operations[at], after.operations[at]
+		switch {
+		case was == nil:
+			d.Changes = []Change{{What: New, In: InOperation}}
+		case is == nil && was.node["x-unpublished"] != true:
+			d.Changes = []Change{{What: Gone, In: InOperation}}
+		case is != nil:
+			d.Changes = before.partsOf(was).changes(after.partsOf(is))
+		}
+		if len(d.Changes) > 0 {
+			out = append(out, d)
+		}
+	}
+	slices.SortFunc(out, func(a, b Difference) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Method, b.Method)) })
+	return out, errors.Join(before.err, after.err)
+}
+
+// Lacks returns the operations of a newer OpenAPI description, each as method and path, that a does not describe.
+func (a *API) Lacks(newer []byte) ([]string, error) {
+	theirs, err := readOutline(newer)
+	if err != nil {
+		return nil, err
+	}
+	for _, op := range a.operations {
+		delete(theirs.operations, op.Method+" "+anonymous(op.Path))
+	}
+	out := make([]string, 0, len(theirs.operations))
+	for _, op := range theirs.operations {
+		out = append(out, op.method+" "+op.path)
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// outline is a description that is read without being compiled, because it may be of any quality.
+type outline struct {
+	*source
+	operations map[string]*outlined // by method and anonymous path
+	visits     int                  // of schemas
+	err        error                // for schemas that were not read to their end
+}
+
+// outlined is an operation of an outline.
+type outlined struct {
+	id, method, path string
+	node             map[string]any
+	shared           []any // parameters of its path
+}
+
+func readOutline(document []byte) (*outline, error) {
+	src, err := newSource(document)
+	if err != nil {
+		return nil, fmt.Errorf("not JSON: %w", err)
+	}
+	paths, ok := src.at("/paths").(map[string]any)
+	if !ok {
+		return nil, errors.New("not an OpenAPI description: it has no paths")
+	}
+	o := &outline{source: src, operations: make(map[string]*outlined)}
+	for path, item := range paths {
+		methods, _ := item.(map[string]any)
+		for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodPost, http.MethodPatch, http.MethodDelete} {
+			node := object(methods, strings.ToLower(method))
+			if node == nil {
+				continue
+			}
+			id := cmp.Or(text(node, "operationId"), method+" "+path)
+			o.operations[method+" "+anonymous(path)] = &outlined{id, method, path, node, list(methods, "parameters")}
+		}
+	}
+	return o, nil
+}
+
+// anonymous returns a path template without the names of its parameters.
+func anonymous(path string) string {
+	segments := strings.Split(path, "/")
+	for i, s := range segments {
+		if strings.HasPrefix(s, "{") {
+			segments[i] = "{}"
+		}
+	}
+	return strings.Join(segments, "/")
+}

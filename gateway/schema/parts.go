@@ -1,0 +1,183 @@
+package schema
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// part is a place in an operation; see the fields of Change.
+type part struct{ in, name string }
+
+// parts maps the parts of an operation to their constraints, each in words.
+type parts map[part]map[string]bool
+
+func (p parts) add(at part, constraint string) {
+	if p[at] == nil {
+		p[at] = make(map[string]bool)
+	}
+	if constraint != "" {
+		p[at][constraint] = true
+	}
+}
+
+// partsOf returns the parts of an operation.
+func (o *outline) partsOf(op *outlined) parts {
+	all := make(parts)
+	for _, item := range slices.Concat(op.shared, list(op.node, "parameters")) {
+		p := o.follow(item)
+		if in := text(p, "in"); in == InQuery || in == InHeader {
+			at := part{in, text(p, "name")}
+			all.add(at, "")
+			if p["required"] == true {
+				all.add(at, "required")
+			}
+			o.walk(all, at, p["schema"], nil)
+		}
+	}
+	if body := o.follow(op.node["requestBody"]); body != nil {
+		o.walk(all, part{InBody, ""}, schemaOf(body), nil)
+	}
+	for status, item := range object(op.node, "responses") {
+		all.add(part{InStatus, status}, "")
+		if strings.HasPrefix(status, "2") {
+			o.walk(all, part{InResponse, ""}, schemaOf(o.follow(item)), nil)
+		}
+	}
+	return all
+}
+
+// schemaOf returns the schema of a body's first media type, JSON if it has one; nil if it has no content.
+func schemaOf(body map[string]any) any {
+	content := object(body, "content")
+	media := object(content, "application/json")
+	for _, name := range slices.Sorted(maps.Keys(content)) {
+		if media == nil {
+			media = object(content, name)
+		}
+	}
+	return media["schema"]
+}
+
+// follow returns the object that a node is or refers to.
+func (o *outline) follow(node any) map[string]any {
+	m, _ := node.(map[string]any)
+	if ref := text(m, "$ref"); ref != "" {
+		return o.schemaAt(strings.TrimPrefix(ref, "#"))
+	}
+	return m
+}
+
+// maxVisits bounds the schemas that are read of one description, references followed.
+const maxVisits = 1 << 20
+
+// walk adds the constraints of a schema at a part, and those of its members. refs are the references that led to it.
+func (o *outline) walk(all parts, at part, schema any, refs []string) {
+	node, _ := schema.(map[string]any)
+	if o.visits++; o.visits > maxVisits {
+		o.err = fmt.Errorf("a description has more than %d schemas, references followed", maxVisits)
+		return
+	}
+	if ref := text(node, "$ref"); ref != "" && !slices.Contains(refs, ref) {
+		o.walk(all, at, o.at(strings.TrimPrefix(ref, "#")), append(slices.Clip(refs), ref))
+	}
+	for _, keyword := range slices.Sorted(maps.Keys(node)) {
+		o.keyword(all, at, keyword, node[keyword], refs)
+	}
+}
+
+// keyword adds the constraints of one keyword of a schema.
+func (o *outline) keyword(all parts, at part, keyword string, value any, refs []string) {
+	inside := func(name string) part { return part{at.in, strings.TrimPrefix(at.name+name, ".")} }
+	switch keyword {
+	case "$ref", "description", "title", "example", "examples", "discriminator", "externalDocs", "xml":
+	case "allOf", "anyOf", "oneOf":
+		items, _ := value.([]any)
+		for _, item := range items {
+			o.walk(all, at, item, refs)
+		}
+	case "properties":
+		members, _ := value.(map[string]any)
+		for name, member := range members {
+			all.add(inside("."+name), "")
+			o.walk(all, inside("."+name), member, refs)
+		}
+	case "required":
+		names, _ := value.([]any)
+		for _, name := range words(names) {
+			all.add(inside("."+name), keyword)
+		}
+	case "items":
+		o.walk(all, inside("[]"), value, refs)
+	case "additionalProperties", "unevaluatedProperties":
+		if value == false {
+			all.add(at, "no other members")
+		}
+		o.walk(all, inside(".*"), value, refs)
+	case "type", "enum":
+		values, isList := value.([]any)
+		if !isList {
+			values = []any{value}
+		}
+		for _, v := range values {
+			all.add(at, keyword+" "+compact(v))
+		}
+	default:
+		if !strings.HasPrefix(keyword, "x-") {
+			all.add(at, keyword+" "+compact(value))
+		}
+	}
+}
+
+// compact returns a constraint's value, with strings that stand alone unquoted.
+func compact(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // what was decoded
+	return strings.TrimSpace(out.String())
+}
+
+// changes returns the changes from older to newer, without those inside a part that is itself new or gone.
+func (p parts) changes(newer parts) []Change {
+	all := make(parts)
+	maps.Copy(all, p)
+	maps.Copy(all, newer)
+	var out []Change
+	for _, at := range slices.SortedFunc(maps.Keys(all), func(a, b part) int { return cmp.Or(cmp.Compare(a.in, b.in), cmp.Compare(a.name, b.name)) }) {
+		c := Change{What: Changed, In: at.in, Name: at.name, Older: only(p[at], newer[at]), Newer: only(newer[at], p[at])}
+		was, is := p[at] != nil, newer[at] != nil
+		switch {
+		case was && is && c.Older == c.Newer, at.inside(out):
+			continue
+		case !was:
+			c.What = New
+		case !is && at.in == InStatus && at.name > "3" && newer[part{InStatus, "default"}] != nil:
+			continue
+		case !is:
+			c.What = Gone
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// inside reports whether a part is a member of one that is new or gone.
+func (at part) inside(changes []Change) bool {
+	return slices.ContainsFunc(changes, func(c Change) bool {
+		rest, ok := strings.CutPrefix(at.name, c.Name)
+		return ok && c.In == at.in && c.What != Changed && rest != "" && (rest[0] == '.' || rest[0] == '[')
+	})
+}
+
+// only lists the constraints that are not among others.
+func only(constraints, others map[string]bool) string {
+	return strings.Join(slices.DeleteFunc(slices.Sorted(maps.Keys(constraints)), func(c string) bool { return others[c] }), ", ")
+}
