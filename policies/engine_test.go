@@ -229,7 +229,7 @@ func TestInputsThatCannotBeJudged(t *testing.T) {
 		want error
 	}{
 		{"unknown organisation", "globex", func(*policies.Input) {}, policies.ErrUnknownOrg},
-		{"unknown operation", "acme", func(in *policies.Input) { in.Request.Operation = "createSandbox" }, policies.ErrInput},
+		{"unknown operation", "acme", func(in *policies.Input) { in.Request.Operation = "createNotebook" }, policies.ErrInput},
 		{"no state after", "acme", func(in *policies.Input) { in.Resource.After = nil }, policies.ErrInput},
 		{"state after is a list", "acme", func(in *policies.Input) { in.Resource.After = []any{} }, policies.ErrInput},
 		{"no time", "acme", func(in *policies.Input) { in.Time = time.Time{} }, policies.ErrInput},

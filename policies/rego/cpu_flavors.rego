@@ -39,9 +39,16 @@ named contains {"cpu": cpu, "pointer": sprintf("/cpu/%d", [i])} if {
 # A sandbox has the members of a CPU shape beside its others; what it leaves out, the platform chooses.
 named contains {"cpu": cpu, "pointer": ""} if {
 	input.resource.kind == "sandbox"
-	after := input.resource.after
-	cpu := {"id": object.get(after, "cpuFlavorId", null), "vcpuCount": object.get(after, "vcpuCount", null)}
+	cpu := {"id": sandbox_flavor, "vcpuCount": sandbox_vcpus}
 }
+
+default sandbox_flavor := null
+
+sandbox_flavor := input.resource.after.cpuFlavorId
+
+default sandbox_vcpus := null
+
+sandbox_vcpus := input.resource.after.vcpuCount
 
 # flavor_member: the name of the member with the flavour's id.
 default flavor_member := "/id"

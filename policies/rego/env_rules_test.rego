@@ -120,5 +120,6 @@ test_sandboxes if {
 		"env": {"TEAM": "x", "A": "{{ ACME_SECRET_b }}", "AWS_KEY": "x"},
 		"labels": {"x": "AKIAABCDEFGHIJKLMNOP"},
 	})
+		with input.resource.secrets as [{"name": "b", "pointer": "/env/A"}]
 	env_rules.violations(p) == set() with input as testing.plain("sandbox", "exec")
 }

@@ -32,12 +32,16 @@ package tollgate.library.images
 
 import data.tollgate.value
 
-violations(params) := {{"message": message, "pointer": concat("", ["/", member])} |
+violations(params) := {{"message": message, "pointer": pointer} |
 	input.request.settles
-	some member in {"image", "imageName"}
-	image := input.resource.after[member]
+	some [pointer, image] in named
 	some message in faults(image, params)
 }
+
+# named: the image after the call, by the member of its kind.
+named contains ["/image", input.resource.after.image]
+
+named contains ["/imageName", input.resource.after.imageName]
 
 faults(image, _) := {"the image is not a well-formed reference"} if not well_formed(image)
 

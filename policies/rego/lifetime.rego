@@ -39,12 +39,22 @@ old(params) := {{"message": message, "pointer": ""} |
 long(params) := {{"message": message, "pointer": concat("", ["/", member]), "excess": value.excess(seconds, limit)} |
 	input.resource.kind == "sandbox"
 	input.request.settles
-	some name, member in {"max_sandbox_seconds": "maxLifetimeSeconds", "max_sandbox_idle_seconds": "idleTimeoutSeconds"}
+	some [name, member, seconds] in asked
 	limit := params[name]
-	seconds := object.get(input.resource.after, member, null)
 	value.exceeds(seconds, limit)
 	message := sprintf("%v seconds are more than the %d allowed", [seconds, limit])
 }
+
+# asked: the times that the call asks for, with the parameter that limits each.
+asked := [["max_sandbox_seconds", "maxLifetimeSeconds", lifetime], ["max_sandbox_idle_seconds", "idleTimeoutSeconds", idle]]
+
+default lifetime := null
+
+lifetime := input.resource.after.maxLifetimeSeconds
+
+default idle := null
+
+idle := input.resource.after.idleTimeoutSeconds
 
 young(params) if {
 	created := time.parse_rfc3339_ns(input.resource.current.createdAt)
