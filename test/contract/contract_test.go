@@ -61,7 +61,8 @@ func complete(t *testing.T, c *client) {
 		t.Skip("only a whole run is complete")
 	}
 	unseen := map[string]string{
-		"getOpenAPI 429": "is not counted: it needs no key",
+		"getOpenAPI 429":    "is not counted: it needs no key",
+		"listSandboxes 400": "is the gateway's, for labels of its own",
 	}
 	for _, id := range c.api.ids() {
 		if len(c.seen[id]) == 0 {

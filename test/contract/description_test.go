@@ -3,6 +3,7 @@ package contract
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"mime"
 	"os"
 	"slices"
@@ -13,9 +14,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// description is the OpenAPI document a platform serves of itself, and beside it growth.json:
-// operations that the platform has, although the document may lack them. Sandboxes are in its
-// documentation pages alone, and older documents have neither secrets nor builds.
+// description is the OpenAPI document a platform serves of itself, and beside it our own: the
+// platform has operations that its document may lack. Sandboxes are in its documentation pages
+// alone, and older documents have neither secrets nor builds.
 type description struct {
 	docs       map[string]map[string]any // by name
 	compiler   *jsonschema.Compiler
@@ -39,12 +40,35 @@ func describe(t *testing.T, served []byte) *description {
 	d.compiler.Draft = jsonschema.Draft2020
 	d.compiler.AssertFormat = true
 	d.add(t, "openapi.json", served)
-	growth, err := os.ReadFile("growth.json")
+	d.add(t, "ours.json", ours(t))
+	return d
+}
+
+// ours returns our description of the platform, to which sandboxes.json adds paths and components.
+func ours(t *testing.T) []byte {
+	t.Helper()
+	var doc, more struct {
+		Paths      map[string]any            `json:"paths"`
+		Components map[string]map[string]any `json:"components"`
+	}
+	for file, v := range map[string]any{"openapi.json": &doc, "sandboxes.json": &more} {
+		text, err := os.ReadFile("../../gateway/schema/" + file)
+		if err == nil {
+			err = json.Unmarshal(text, v)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+	}
+	maps.Copy(doc.Paths, more.Paths)
+	for sort, components := range more.Components {
+		maps.Copy(doc.Components[sort], components)
+	}
+	text, err := json.Marshal(doc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.add(t, "growth.json", growth)
-	return d
+	return text
 }
 
 // add takes the operations of a document that no earlier one has.

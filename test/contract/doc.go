@@ -15,7 +15,7 @@
 //	TOLLGATE_CONTRACT_GPU          GPU type to rent; a cheap one is the default
 //
 // Every answer is held against the OpenAPI document that the platform serves
-// itself, or against growth.json if the document lacks its operation: documented
+// itself, or against our own if the document lacks its operation: documented
 // status, media type, schema of the body. At the end each operation must have been
 // called, and on the emulator every status that is documented must have been seen.
 package contract

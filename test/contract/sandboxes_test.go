@@ -65,6 +65,9 @@ func sandboxLife(t *testing.T, c *client) {
 	made := c.want(t, 201, "createSandbox", strings.Replace(sandboxBody, `"idle`, `"maxLifetimeSeconds":100000,"idle`, 1))
 	id := made.text("id")
 	c.tidy(t, "deleteSandbox", id)
+	if made.text("state") == "CREATING" && made.at("compute") != nil || made.at("terminatedAt") != nil {
+		t.Errorf("created: got %s", made.body)
+	}
 	if made.number("maxLifetimeSeconds") > 86_400 || made.number("idleTimeoutSeconds") != 120 {
 		t.Errorf("clocks: got %s", made.body)
 	}
@@ -109,7 +112,7 @@ func sandboxEnd(t *testing.T, c *client, id string) {
 	c.want(t, 204, "deleteSandbox", "", id)
 	c.want(t, 204, "deleteSandbox", "", id)
 	gone := c.want(t, 200, "getSandbox", "", id)
-	if gone.text("state") != "TERMINATED" || gone.text("terminationReason") == "" || gone.text("terminatedAt") == "" {
+	if gone.text("state") != "TERMINATED" || gone.text("terminationReason") == "" || gone.text("terminatedAt") == "" || gone.at("compute") != nil {
 		t.Errorf("deleted: got %s", gone.body)
 	}
 	if listed("") || listed(ours) || !listed(ours+"&state=TERMINATED") {
