@@ -12,7 +12,8 @@ import (
 
 // Difference lists what two descriptions of an API say differently about one operation.
 type Difference struct {
-	// Operation is the operationId, or method and path if the description has none.
+	// Operation is the operationId in the older description if that has the operation, otherwise in the newer one, or method and
+	// path if there is none.
 	Operation string `json:"operation"`
 	Method    string `json:"method"`
 	Path      string `json:"path"`
@@ -65,8 +66,8 @@ func Compare(older, newer []byte) ([]Difference, error) {
 	if err != nil {
 		return nil, fmt.Errorf("newer description: %w", err)
 	}
-	all := maps.Clone(before.operations)
-	maps.Copy(all, after.operations)
+	all := maps.Clone(after.operations)
+	maps.Copy(all, before.operations)
 	var out []Difference
 	for at, op := range all {
 		d := Difference{Operation: op.id, Method: op.method, Path: op.path}

@@ -31,7 +31,7 @@ func newer() string {
 		`"405":{},"default":{}`, `"413":{},"default":{}`, `{}}},"405":{}`, `{}}}`,
 		`"enum":["A","B"]`, `"enum":["A","C"]`, `"minimum":1`, `"minimum":2`, `"required":["name"]`, `"required":["name","size"]`,
 		`"get":{"operationId":"getThing","x-unpublished":true,"responses":{}}`, `"patch":{"operationId":"updateThing","responses":{}}`,
-		`"/v2/things/{id}/logs"`, `"/v2/things/{thingId}/logs"`,
+		`"operationId":"createThing"`, `"operationId":"makeThing"`, `"/v2/things/{id}/logs"`, `"/v2/things/{thingId}/logs"`,
 	).Replace(older)
 }
 
