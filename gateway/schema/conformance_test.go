@@ -61,6 +61,10 @@ func deliberate() []difference {
 			added:  `^((GET|POST) /v2/account/secrets|(GET|PATCH|DELETE) /v2/account/secrets/{id}|schemas/\w*Secrets?\w*/|schemas/ListSecretsResponse/|tag Secrets$)`,
 			reason: "secrets came after the description that is kept beside the project",
 		},
+		{
+			added:  `^(\w+ /v2/sandboxes(/{id}(/exec|/logs)?)? |schemas/\w*Sandbox\w*/|tag Sandboxes$)`,
+			reason: "sandboxes are in the platform's documentation pages alone",
+		},
 		{added: `^GET /v2/openapi.json `, reason: "the description itself is served, and missing from the published one"},
 		{added: `^\S+ \S+ response 413 `, reason: "bodies over 102400 bytes are refused everywhere"},
 		{added: `^\S+ \S+ response 405 `, reason: "the published component for a wrong method is attached to no operation"},

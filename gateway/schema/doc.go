@@ -2,9 +2,11 @@
 // parameters and bodies may look like, and which rules hold between fields.
 //
 // The knowledge lives in openapi.json, an OpenAPI 3.1 document embedded in the binary and served to callers. It is the
-// source, not generated from anything. Load reads it once; its result is immutable and safe for concurrent use, and compiles
-// each schema when a call first needs it. LoadRun does the same for the run interface, which run.json describes: the envelope
-// of a job, never its input.
+// source, not generated from anything. Sandboxes are described apart in sandboxes.json, because the platform's own description
+// lacks them; the two files are joined into one document. An operation that the platform's own description lacks has
+// x-unpublished. Load reads the document once; its result is immutable and safe for concurrent use, and compiles each schema
+// when a call first needs it. LoadRun does the same for the run interface, which run.json describes: the envelope of a job,
+// never its input.
 //
 // Two validators know each schema. A program of fastcheck accepts valid bodies, in
 // microseconds; those that it leaves open are judged by jsonschema, from which every

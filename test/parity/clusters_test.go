@@ -86,3 +86,77 @@ func TestClustersByTemplateAlone(t *testing.T) {
 		}
 	})
 }
+
+// TestClustersWithARegistryCredential: a cluster's body cannot state a registry credential, so the cluster is made by the template that
+// supplies it, as it was judged.
+func TestClustersWithARegistryCredential(t *testing.T) {
+	t.Parallel()
+	eachDoor(t, func(t *testing.T, d *door) {
+		registry := d.asPlatform(t, "POST", "/v2/registries", bodies["createRegistry"])["id"].(string)
+		template := fmt.Sprintf(`{"name":"t","image":"ghcr.io/acme/private:1","registry":"%s","env":{"A":"t"}}`, registry)
+		id := d.asPlatform(t, "POST", "/v2/templates", template)["id"].(string)
+		create := func(template string) answer {
+			return d.ask(t, request("POST", "/v2/clusters", "key_platform", fmt.Sprintf(byTemplate, template)))
+		}
+		made := create(id)
+		want := map[string]any{
+			"name": "c", "type": "TRAINING", "compute": map[string]any{"gpuTypeId": "NVIDIA L4", "gpuCountPerPod": 1.0, "podCount": 2.0}, "templateId": id,
+		}
+		if diff := cmp.Diff(want, d.lastBody(t, "createCluster")); diff != "" || made.Status != 201 {
+			t.Fatalf("create: %d %s, what was sent (-want +got):\n%s", made.Status, made.Body, diff)
+		}
+		pods := d.asPlatform(t, "GET", "/v2/clusters/"+fmt.Sprint(field(t, made.Body, "id"))+"/pods", "")["pods"].([]any)
+		for _, pod := range pods {
+			if p := pod.(map[string]any); p["registry"] != registry || p["image"] != "ghcr.io/acme/private:1" {
+				t.Errorf("a member has the image %v with the credential %v, want those of the template", p["image"], p["registry"])
+			}
+		}
+		if len(pods) != 2 {
+			t.Errorf("%d members, want 2", len(pods))
+		}
+		d.asPlatform(t, "PATCH", "/v2/templates/"+id, `{"image":"evil.example/miner:1"}`)
+		wantRefusal(t, create(id), "images /image")
+		d.asPlatform(t, "PATCH", "/v2/templates/"+id, `{"image":"ghcr.io/acme/private:2","registry":null}`)
+		if a := create(id); a.Status != 201 || d.lastBody(t, "createCluster")["image"] != "ghcr.io/acme/private:2" {
+			t.Errorf("without the credential: %d %s, want the template's values in the body", a.Status, a.Body)
+		}
+		if n := len(d.platform.CallsTo("createCluster")); n != 2 {
+			t.Errorf("%d clusters were asked for, want 2", n)
+		}
+	}, under(workersAndImages))
+}
+
+// TestClustersWithTheCredentialOfOthers: the platform does not show the credential of a public template of another account, so its values
+// are sent without it.
+func TestClustersWithTheCredentialOfOthers(t *testing.T) {
+	t.Parallel()
+	eachDoor(t, func(t *testing.T, d *door) {
+		globex := func(path, body string) string {
+			a := d.ask(t, request("POST", path, "key_globex", body))
+			if a.Status != 201 {
+				t.Fatalf("%s: %d %s, want 201", path, a.Status, a.Body)
+			}
+			return fmt.Sprint(field(t, a.Body, "id"))
+		}
+		registry := globex("/v2/registries", bodies["createRegistry"])
+		id := globex("/v2/templates", fmt.Sprintf(`{"name":"t","image":"ghcr.io/acme/open:1","public":true,"registry":"%s"}`, registry))
+		a := d.ask(t, request("POST", "/v2/clusters", "key_platform", fmt.Sprintf(byTemplate, id)))
+		sent := d.lastBody(t, "createCluster")
+		if a.Status != 201 || sent["templateId"] != nil || sent["image"] != "ghcr.io/acme/open:1" {
+			t.Errorf("create: %d %s, sent %v, want the image in place of the template", a.Status, a.Body, sent)
+		}
+	}, under(workersAndImages))
+}
+
+// TestClustersWithPolicySettingsAndCredential: what a policy sets cannot be sent beside the template, and is not left out.
+func TestClustersWithPolicySettingsAndCredential(t *testing.T) {
+	t.Parallel()
+	eachDoor(t, func(t *testing.T, d *door) {
+		registry := d.asPlatform(t, "POST", "/v2/registries", bodies["createRegistry"])["id"].(string)
+		id := d.asPlatform(t, "POST", "/v2/templates", fmt.Sprintf(`{"name":"t","image":"img:1","registry":"%s"}`, registry))["id"].(string)
+		a := d.ask(t, request("POST", "/v2/clusters", "key_platform", fmt.Sprintf(byTemplate, id)))
+		if a.Status != 503 || !strings.Contains(a.Body, "policies set env, which cannot be sent beside the template "+id) || len(d.platform.CallsTo("createCluster")) > 0 {
+			t.Errorf("create: %d %s, want 503 and no cluster", a.Status, a.Body)
+		}
+	}, under(setsEnv))
+}

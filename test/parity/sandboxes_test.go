@@ -123,8 +123,11 @@ func TestSandboxesOfTemplates(t *testing.T) {
 		if sent["templateId"] != nil || len(env) != 2 || env["A"] != "1" || env["B"] != "2" {
 			t.Errorf("sent: %v, want image and environment in the template's place", sent)
 		}
-		if a := of(`{"name":"u","image":"img:7","args":"python a.py"}`); a.Status != 400 || !strings.Contains(a.Body, "$.templateId: the template has a command") {
-			t.Errorf("%d %s, want 400", a.Status, a.Body)
+		registry := fmt.Sprint(d.asPlatform(t, "POST", "/v2/registries", bodies["createRegistry"])["id"])
+		for _, more := range []string{`"args":"python a.py"`, `"registry":"` + registry + `"`} {
+			if a := of(`{"name":"u","image":"img:7",` + more + `}`); a.Status != 400 || !strings.Contains(a.Body, "$.templateId: the template has a command") {
+				t.Errorf("%s: %d %s, want 400", more, a.Status, a.Body)
+			}
 		}
 	})
 }

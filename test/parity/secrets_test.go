@@ -53,6 +53,7 @@ var users = map[string]struct{ method, path, body string }{
 	"v2 template":      {"POST", "/v2/templates", `{"name":"t2","image":"i:1","env":{"A":"PLACEHOLDER"}}`},
 	"v2 args":          {"POST", "/v2/pods", `{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"},"args":"run PLACEHOLDER"}`},
 	"v2 name":          {"POST", "/v2/pods", `{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"},"env":{"PLACEHOLDER":"x"}}`},
+	"sandbox":          {"POST", "/v2/sandboxes", `{"imageName":"i:1","env":{"A":"PLACEHOLDER"}}`},
 	"v1 pod":           {"POST", "/v1/pods", `{"name":"a","imageName":"i:1","gpuTypeIds":["NVIDIA L4","NVIDIA GeForce RTX 4090"],"env":{"A":"PLACEHOLDER"}}`},
 	"v1 template":      {"POST", "/v1/templates", `{"name":"t1","imageName":"i:1","env":{"A":"PLACEHOLDER"}}`},
 	"graphql pod":      {"", "", `mutation { podFindAndDeployOnDemand(input: {name: "a", gpuTypeId: "NVIDIA L4", imageName: "i:1", cloudType: SECURE, env: [{key: "A", value: "PLACEHOLDER"}]}) { id } }`},
@@ -105,10 +106,14 @@ func TestReferencesToSecrets(t *testing.T) {
 			refused("v2 pod", strings.ReplaceAll(placeholder, "\t", `\t`))
 		}
 		pod := fmt.Sprint(field(t, ask("key_other", "v2 pod", "nothing").Body, "id"))
-		template := fmt.Sprint(d.asPlatform(t, "POST", "/v2/templates", `{"name":"t","image":"i:1","env":{"A":"{{ ACME_SECRET_theirs }}"}}`)["id"])
-		if code := d.operator(t, "POST", "/admin/spend/adopt?org=acme&id="+template+"&team=platform", "", nil); code != 200 {
-			t.Fatalf("adopt the template: %d", code)
+		adopted := func(secret string) string {
+			id := fmt.Sprint(d.asPlatform(t, "POST", "/v2/templates", `{"name":"of `+secret+`","image":"i:1","env":{"A":"{{ ACME_SECRET_`+secret+` }}"}}`)["id"])
+			if code := d.operator(t, "POST", "/admin/spend/adopt?org=acme&id="+id+"&team=platform", "", nil); code != 200 {
+				t.Fatalf("adopt the template: %d", code)
+			}
+			return id
 		}
+		template, allowed := adopted("theirs"), adopted("mine")
 		for _, tt := range []struct {
 			method, path, body string
 			status             int
@@ -118,6 +123,14 @@ func TestReferencesToSecrets(t *testing.T) {
 			{"PATCH", "/v2/templates/" + template, `{"name":"b"}`, 403},
 			{"POST", "/v2/pods", `{"name":"a","gpu":{"id":"NVIDIA L4"},"templateId":"` + template + `"}`, 403},
 			{"POST", "/v2/pods", `{"name":"a","gpu":{"id":"NVIDIA L4"},"templateId":"` + template + `","env":{"A":"x"}}`, 201},
+			{"POST", "/v2/pods", `{"name":"a","gpu":{"id":"NVIDIA L4"},"templateId":"` + allowed + `"}`, 201},
+			{"POST", "/v2/sandboxes", `{"templateId":"` + template + `"}`, 403},
+			{"POST", "/v2/sandboxes", `{"templateId":"` + template + `","env":{"B":"x"}}`, 403},
+			{"POST", "/v2/sandboxes", `{"templateId":"` + template + `","env":{"A":"x"}}`, 201},
+			{"POST", "/v2/sandboxes", `{"templateId":"` + allowed + `"}`, 201},
+			{"POST", "/v2/sandboxes", `{"templateId":"` + allowed + `","env":{"B":"{{ ACME_SECRET_theirs }}"}}`, 403},
+			{"POST", "/v2/clusters", fmt.Sprintf(byTemplate, template), 403},
+			{"POST", "/v2/clusters", fmt.Sprintf(byTemplate, allowed), 201},
 		} {
 			if a := d.ask(t, request(tt.method, tt.path, "key_other", tt.body)); a.Status != tt.status {
 				t.Errorf("%s %s %s: %d %s, want %d", tt.method, tt.path, tt.body, a.Status, a.Body, tt.status)

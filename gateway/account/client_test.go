@@ -1,0 +1,97 @@
+package account_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/tollgate-dev/tollgate/gateway/account"
+	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// clientOf returns the client of a platform that answers with handle, for the one organisation acme.
+func clientOf(t *testing.T, handle http.HandlerFunc) *account.Client {
+	t.Helper()
+	api, err := schema.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(handle)
+	t.Cleanup(s.Close)
+	client, err := upstream.New(upstream.Config{BaseURL: s.URL, Timeout: time.Minute, ConnectTimeout: time.Minute, MaxIdle: 1},
+		map[string]upstream.Credential{"acme": upstream.NewCredential("pk-very-secret")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	return account.New(client, api, "tollgate/test")
+}
+
+func TestDescription(t *testing.T) {
+	t.Parallel()
+	const text = `{"paths":{}}`
+	var got *http.Request
+	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+		got = r
+		_, _ = w.Write([]byte(text))
+	})
+	body, err := c.Description(t.Context())
+	if err != nil || string(body) != text {
+		t.Fatalf("%s (%v), want %s", body, err, text)
+	}
+	want := http.Header{"Accept": {"application/json"}, "Accept-Encoding": {"identity"}, "User-Agent": {"tollgate/test"}}
+	if diff := cmp.Diff(want, got.Header); diff != "" || got.Method != http.MethodGet || got.RequestURI != "/v2/openapi.json" {
+		t.Errorf("%s %s, want no credential; headers (-want +got):\n%s", got.Method, got.RequestURI, diff)
+	}
+}
+
+// A description that is too long, is not there or does not come is an error.
+func TestDescriptionFails(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat(" ", schema.MaxDescription)
+	for name, tc := range map[string]struct {
+		handle http.HandlerFunc
+		want   error
+		text   string
+	}{
+		"as long as may be": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(long)) }, nil, ""},
+		"longer":            {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(long + " ")) }, upstream.ErrLong, ""},
+		"absent":            {http.NotFound, upstream.ErrUnreachable, "GET /v2/openapi.json answered 404"},
+		"for callers alone": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, upstream.ErrUnreachable, "answered 401"},
+		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/v2/openapi.json" {
+				t.Errorf("the redirection to %s was followed", r.URL)
+			}
+			http.Redirect(w, r, "/other", http.StatusFound)
+		}, upstream.ErrUnreachable, "answered 302"},
+		"cut": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", strconv.Itoa(len(long)))
+			_, _ = w.Write([]byte("{"))
+		}, upstream.ErrUnreachable, ""},
+		"dropped": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, upstream.ErrUnreachable, ""},
+	} {
+		body, err := clientOf(t, tc.handle).Description(t.Context())
+		if !errors.Is(err, tc.want) || err != nil && !strings.Contains(err.Error(), tc.text) || len(body) > schema.MaxDescription {
+			t.Errorf("%s: %d bytes, %v, want %v with %q", name, len(body), err, tc.want, tc.text)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	hangs := clientOf(t, func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+	})
+	if _, err := hangs.Description(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("a platform that does not answer: %v, want the end of the context", err)
+	}
+}
