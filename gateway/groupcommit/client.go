@@ -144,22 +144,8 @@ func (c *Client) slot(keys []string) string {
 // the connection (a wrong password, a database out of range): only Exec returns it then. Those
 // commands have neither an error nor a value, so all of them get the error of Exec.
 func (c *Client) exchange(ctx context.Context, calls []*call) {
-	ctx = context.WithoutCancel(ctx)
-	latest := calls[0].until
-	for _, s := range calls {
-		if s.until.IsZero() || latest.IsZero() {
-			latest = time.Time{}
-			break
-		}
-		if s.until.After(latest) {
-			latest = s.until
-		}
-	}
-	if !latest.IsZero() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, latest)
-		defer cancel()
-	}
+	ctx, cancel := group.Context(ctx, calls, func(c *call) time.Time { return c.until })
+	defer cancel()
 	if first := calls[0].cmds; len(calls) == 1 && len(first) == 1 {
 		_ = c.single.Process(ctx, first[0])
 		return

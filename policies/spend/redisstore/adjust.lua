@@ -46,6 +46,12 @@ local function adjust(kept, at)
   return made
 end
 
+local ids, removed = {}, {}
+for i = 1, given[3] do
+  ids[i] = ARGV[4 + 6 * (i - 1)]
+  removed[i] = 'gone:' .. ids[i]
+end
+open({'org'}, ids, {}, removed)
 if behind(given[1], given[2]) then save() end
 local made, any = {}, false
 for i = 1, given[3] do
@@ -54,5 +60,5 @@ for i = 1, given[3] do
 end
 if any then save() end
 local reply = head(0)
-reply[3] = line(made)
+for i = 1, #made do reply[7 + i] = made[i] end
 return reply

@@ -37,37 +37,30 @@ local MARK, OLDER, SERVER = 1e15, 'older', 'server'
 
 local numbers = cjson.decode
 
--- %.0f writes every digit of an integer; cjson.encode writes 14.
-local FORMATS = {}
-local function line(values)
-  local n = #values
-  if not FORMATS[n] then FORMATS[n] = '[' .. string.rep('%.0f,', n - 1) .. '%.0f]' end
-  return string.format(FORMATS[n], unpack(values))
-end
+-- formats of records; cjson.encode writes 14 digits of a number
+local HEAD, TEN = exact('[%d,%d,%d,%d]'), exact('[%d,%d,%d,%d,%d,%d,%d,%d,%d,%d]')
+local ACCOUNT = exact('[%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d]')
 
-local ACCOUNT = '[' .. string.rep('%.0f,', 27) .. '%.0f]'
+-- places in an account: those before the committed and the reserved amounts, and the starts of the day, the week, the month, the
+-- quarter and the total, each of which is followed by what has accrued and the carry
+local COMMITTED, RESERVED = 1, 1 + AMOUNTS
+local PERIODS = {14, 20, 17, 23, 26}
 
 local DAYS, STALE = 4, -1
 local calendar = numbers(ARGV[#ARGV])
-if now < calendar[1] or now >= calendar[DAYS] then return {STALE, line({0, 0, now, 0, 0, 0})} end
--- day, week, month, quarter and total: the first and last place in the calendar, the place in an account, and that of the
--- period to begin with in accounts of earlier versions
+if now < calendar[1] or now >= calendar[DAYS] then return {STALE, 0, 0, now, 0, 0, 0} end
 local FOREVER = calendar[#calendar]
-local periods = {{1, DAYS, 0, 0}, {DAYS + 1, DAYS + 3, 2, 0}, {DAYS + 4, DAYS + 6, 1, 1}, {DAYS + 7, DAYS + 9, 3, 1}, {DAYS + 10, DAYS + 11, 4, 1}}
+local FIRST, LAST = {1, 5, 8, 11, 14}, {DAYS, 7, 10, 13, 15} -- places of the periods in the calendar
 
 -- starts and ends of the periods that contain a time; those of the last time are kept
 local found, starts, stops
 local function bounds(ms)
   if ms == found then return starts, stops end
   found, starts, stops = ms, {}, {}
-  for i, p in ipairs(periods) do
-    local start, stop
-    for k = p[1], p[2] do
-      start, stop = stop, calendar[k]
-      if stop > ms then break end
-    end
-    if stop <= ms then start = stop end
-    starts[i], stops[i] = start, stop
+  for i = 1, #FIRST do
+    local k, last = FIRST[i], LAST[i]
+    while k < last and calendar[k + 1] <= ms do k = k + 1 end
+    starts[i], stops[i] = calendar[k], calendar[math.min(k + 1, last)]
   end
   return starts, stops
 end
@@ -76,173 +69,189 @@ end
 -- split at whole hours: the products are at most 1e12 * 8760, 277777 * 3.6e6 and 3.6e6 * 3.6e6.
 local function parts(rate, ms)
   if rate <= 0 or ms <= 0 then return 0, 0 end
-  rate = math.min(rate, MAXBURN)
-  local hours, rest = math.floor(ms / HOUR), ms % HOUR
-  return rate * hours + math.floor(rate / HOUR) * rest, (rate % HOUR) * rest
+  if rate > MAXBURN then rate = MAXBURN end
+  local hours, rest = floor(ms / HOUR), ms % HOUR
+  return rate * hours + floor(rate / HOUR) * rest, (rate % HOUR) * rest
 end
 
--- cost of a rate over some milliseconds, rounded down, and the remainder, which includes
--- the remainder of an earlier cost
-local function cost(rate, ms, carry)
-  local micro, part = parts(rate, ms)
-  part = part + carry
-  return micro + math.floor(part / HOUR), part % HOUR
-end
-
+-- cost of a rate over some milliseconds, rounded up
 local function forecast(rate, ms)
-  local micro, rest = cost(rate, ms, 0)
-  if rest > 0 then micro = micro + 1 end
-  return micro
+  local micro, part = parts(rate, ms)
+  return micro + math.ceil(part / HOUR)
 end
 
--- stored and changed accounts by scope; see load
-local stored, accounts = {}, {}
+-- What was read of the first four keys, by field, and the fields that have changed. Nothing is written before write.
+local stored, changed = {{}, {}, {}, {}}, {{}, {}, {}, {}}
+local READS = {'HMGET', 'HMGET', 'HMGET', 'ZMSCORE'}
 
--- an account by its integers, nil for a new one, with its accrual up to date. After a change of
+-- reads fields of a key in one command
+local function read(k, fields)
+  local to, values = stored[k], redis.call(READS[k], KEYS[k], unpack(fields))
+  for i = 1, #fields do to[fields[i]] = values[i] end
+end
+
+local function get(k, field)
+  if stored[k][field] == nil then read(k, {field}) end
+  return stored[k][field]
+end
+
+-- changes a field; false deletes it
+local function put(k, field, value)
+  stored[k][field], changed[k][field] = value, true
+end
+
+-- adds the periods that an account lacks: a new one all, one of an earlier version the week, the quarter and the total
+local function addPeriods(n, begin)
+  for i, p in ipairs(PERIODS) do
+    local from = i == 2 and PERIODS[1] or PERIODS[3]
+    if not n[p] then n[p], n[p + 1], n[p + 2] = begin[i], n[from + 1] or 0, n[from + 2] or 0 end
+  end
+end
+
+-- brings an account up to date, which is the array of its integers; nil and false are a new one. After a change of
 -- the zone, the current period continues until the next period of the new zone begins.
 local function upToDate(n)
-  local a = {at = n and n[1] or now, committed = {}, reserved = {}, periods = {}}
-  for i = 1, AMOUNTS do
-    a.committed[i] = n and n[1 + i] or 0
-    a.reserved[i] = n and n[1 + AMOUNTS + i] or 0
-  end
-  local to = math.max(now, a.at)
+  n = n or {now, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  local at = n[1]
+  local to = math.max(now, at)
   local begin = bounds(to)
-  local rate = a.committed[1] + a.reserved[1]
-  local micro, part = parts(rate, to - a.at)
-  for i, p in ipairs(periods) do
-    local start, accrued, rest = begin[i], 0, 0
-    if n and start > a.at then
-      accrued, rest = cost(rate, to - start, 0)
-    elseif n then
-      local o = 1 + 2 * AMOUNTS + 3 * p[3]
-      if n[o + 1] then start = n[o + 1] else o = 1 + 2 * AMOUNTS + 3 * p[4] end
-      rest = n[o + 3] + part
-      accrued, rest = n[o + 2] + micro + math.floor(rest / HOUR), rest % HOUR
+  if not n[PERIODS[5]] then addPeriods(n, begin) end
+  local rate = n[COMMITTED + 1] + n[RESERVED + 1]
+  local micro, part = parts(rate, to - at)
+  for i = 1, #PERIODS do
+    local p, start = PERIODS[i], begin[i]
+    local accrued, rest = n[p + 1] + micro, n[p + 2] + part
+    if start > at then
+      n[p], accrued, rest = start, parts(rate, to - start)
     end
-    a.periods[i] = {start = start, accrued = accrued, carry = rest}
+    n[p + 1], n[p + 2] = accrued + floor(rest / HOUR), rest % HOUR
   end
-  a.at = to
-  return a
+  n[1] = to
+  return n
 end
 
--- reads the accounts of scopes in one command
-local function load(scopes)
-  local missing = {}
-  for _, scope in ipairs(scopes) do
-    if stored[scope] == nil then missing[#missing + 1] = scope end
-  end
-  if #missing == 0 then return end
-  for i, text in ipairs(redis.call('HMGET', KEYS[1], unpack(missing))) do stored[missing[i]] = text end
-end
+-- accounts that write writes, by scope
+local accounts = {}
 
 -- the account of a scope
 local function account(scope)
-  if not accounts[scope] then
-    load({scope})
-    accounts[scope] = upToDate(stored[scope] and numbers(stored[scope]))
+  local a = accounts[scope]
+  if not a then
+    local text = get(1, scope)
+    a = upToDate(text and numbers(text))
+    accounts[scope] = a
   end
-  return accounts[scope]
+  return a
 end
 
 local function scopesOf(team, key)
   local out = {}
-  if key ~= '' then out[#out + 1] = 'key:' .. key end
+  if key ~= '' then out[1] = 'key:' .. key end
   if team ~= '' then out[#out + 1] = 'team:' .. team end
   out[#out + 1] = 'org'
   return out
 end
 
-local function each(team, key, change)
-  local scopes = scopesOf(team, key)
-  load(scopes)
-  for _, scope in ipairs(scopes) do change(account(scope)) end
+-- the accounts of an owner's scopes, of which the unknown ones are read in one command
+local function accountsOf(team, key)
+  local out, missing = scopesOf(team, key), {}
+  for _, scope in ipairs(out) do
+    if stored[1][scope] == nil then missing[#missing + 1] = scope end
+  end
+  if #missing > 0 then read(1, missing) end
+  for i = 1, #out do out[i] = account(out[i]) end
+  return out
 end
 
-local function add(to, amounts, sign)
-  for i = 1, AMOUNTS do to[i] = math.max(0, to[i] + sign * amounts[i]) end
+-- adds to the committed or the reserved amounts of an account
+local function add(a, place, amounts, sign)
+  for i = 1, AMOUNTS do a[place + i] = math.max(0, a[place + i] + sign * amounts[i]) end
 end
 
 -- accrues a rate from one time to another within the periods; a negative rate
 -- lowers what has accrued
 local function correct(a, rate, from, to)
-  for _, p in ipairs(a.periods) do
-    local ms = math.min(a.at, to) - math.max(from, p.start)
-    if rate >= 0 then
-      local micro, rest = cost(rate, ms, p.carry)
-      p.accrued, p.carry = p.accrued + micro, rest
-    else
-      local micro, rest = cost(-rate, ms, 0)
-      p.accrued, p.carry = p.accrued - micro, p.carry - rest
-      if p.carry < 0 then p.accrued, p.carry = p.accrued - 1, p.carry + HOUR end
-      if p.accrued < 0 then p.accrued, p.carry = 0, 0 end
+  local sign, last, micro, part = rate < 0 and -1 or 1, nil, 0, 0
+  to = math.min(a[1], to)
+  for i = 1, #PERIODS do
+    local p = PERIODS[i]
+    local ms = to - math.max(from, a[p])
+    if ms ~= last then -- most periods began before
+      last, micro, part = ms, parts(sign * rate, ms)
     end
+    local rest = a[p + 2] + sign * part
+    local accrued = a[p + 1] + sign * micro + floor(rest / HOUR)
+    if accrued < 0 then accrued, rest = 0, 0 end
+    a[p + 1], a[p + 2] = accrued, rest % HOUR
   end
 end
 
 local function amountsAt(values, from)
-  local out = {}
-  for i = 1, AMOUNTS do out[i] = values[from + i] end
-  return out
+  return {values[from + 1], values[from + 2], values[from + 3], values[from + 4], values[from + 5], values[from + 6]}
 end
 
 local function resource(id)
-  if id == '' then return nil end
-  local text = redis.call('HGET', KEYS[2], id)
+  local text = id ~= '' and get(2, id)
   if not text then return nil end
-  local first, kind, team, key, about = string.match(text, '^(.-)\n(.-)\n(.-)\n(.-)\n(.*)$')
+  local first, kind, team, key, about = string.match(text, '^([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
   local n = numbers(first)
   return {version = n[1], since = n[2], pending = n[3], amounts = amountsAt(n, 3), changed = n[4 + AMOUNTS], kind = kind, team = team, key = key, about = about}
 end
 
 local function saveResource(id, r)
   local a = r.amounts
-  local first = line({r.version, r.since, r.pending, a[1], a[2], a[3], a[4], a[5], a[6], r.changed})
-  redis.call('HSET', KEYS[2], id, table.concat({first, r.kind, r.team, r.key, r.about}, '\n'))
+  local first = format(TEN, r.version, r.since, r.pending, a[1], a[2], a[3], a[4], a[5], a[6], r.changed)
+  put(2, id, table.concat({first, r.kind, r.team, r.key, r.about}, '\n'))
 end
 
 local function holdOf(id)
-  local text = redis.call('HGET', KEYS[3], id)
+  local text = get(3, id)
   if not text then return nil end
-  local first, kind, res, team, key, about, holder = string.match(text, '^(.-)\n(.-)\n(.-)\n(.-)\n(.-)\n(.-)\n(.*)$')
+  local first, kind, res, team, key, about, holder = string.match(text, '^([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
   local n = numbers(first)
   return {at = n[1], open = n[2], wait = n[3], base = n[4], amounts = amountsAt(n, 4), kind = kind, resource = res, team = team, key = key, about = about, holder = holder}
 end
 
 local function saveHold(id, h)
   local a = h.amounts
-  local first = line({h.at, h.open, h.wait, h.base, a[1], a[2], a[3], a[4], a[5], a[6]})
-  redis.call('HSET', KEYS[3], id, table.concat({first, h.kind, h.resource, h.team, h.key, h.about, h.holder}, '\n'))
+  local first = format(TEN, h.at, h.open, h.wait, h.base, a[1], a[2], a[3], a[4], a[5], a[6])
+  put(3, id, table.concat({first, h.kind, h.resource, h.team, h.key, h.about, h.holder}, '\n'))
 end
 
--- The head, and the number of writes of the gateway's store. If the gateway knows a later state,
--- or more writes of its own, then Redis has lost data.
 local writer, written = string.match(ARGV[#ARGV - 1], '^(%S+) (%d+)$')
 local ledger = {epoch = 0, seq = 0, complete = 0, repairs = 0, token = '', writes = 0}
-do
-  local texts = redis.call('HMGET', KEYS[1], '', '@' .. writer)
-  if texts[1] then
-    local first, token = string.match(texts[1], '^(.-)\n(.*)$')
+
+-- reads the head, the number of writes of the gateway's store, the epochs in the keys, and fields of the first four keys
+local function open(scopes, resources, holds, done)
+  local own = '@' .. writer
+  read(1, {'', own, unpack(scopes)})
+  read(2, {'', unpack(resources)})
+  read(3, {'', unpack(holds)})
+  read(4, {'', unpack(done)})
+  local text, writes = stored[1][''], stored[1][own]
+  if text then
+    local first, token = string.match(text, '^([^\n]*)\n(.*)$')
     local n = numbers(first)
     ledger.epoch, ledger.seq, ledger.complete, ledger.repairs, ledger.token = n[1], n[2], n[3], n[4], token
-    local own = texts[2] and numbers(texts[2])
-    if own and own[1] == ledger.epoch then ledger.writes = own[2] end
+    local w = writes and numbers(writes)
+    if w and w[1] == ledger.epoch then ledger.writes = w[2] end
   end
 end
 
 local function mark()
-  local epoch = string.format('%.0f', ledger.epoch)
-  redis.call('HSET', KEYS[2], '', epoch)
-  redis.call('HSET', KEYS[3], '', epoch)
-  redis.call('ZADD', KEYS[4], string.format('%.0f', MARK + ledger.epoch), '')
+  local epoch = format('%.0f', ledger.epoch)
+  put(2, '', epoch)
+  put(3, '', epoch)
+  put(4, '', format('%.0f', MARK + ledger.epoch))
 end
 
 local function marked()
-  return tonumber(redis.call('HGET', KEYS[2], '') or 0) == ledger.epoch and tonumber(redis.call('HGET', KEYS[3], '') or 0) == ledger.epoch
-    and tonumber(redis.call('ZSCORE', KEYS[4], '') or 0) == MARK + ledger.epoch
+  return tonumber(get(2, '') or 0) == ledger.epoch and tonumber(get(3, '') or 0) == ledger.epoch
+    and tonumber(get(4, '') or 0) == MARK + ledger.epoch
 end
 
--- closes the ledger if Redis has lost a part of it, and reports whether it has
+-- Closes the ledger if Redis has lost a part of it, and reports whether it has: if the gateway knows a later state,
+-- or more writes of its own, then Redis has lost data.
 local function behind(epoch, seq)
   local older = ledger.epoch < epoch or ledger.epoch == epoch and (ledger.seq < seq or ledger.writes < tonumber(written))
   if older or ledger.complete == 1 and not marked() then
@@ -252,37 +261,54 @@ local function behind(epoch, seq)
   return false
 end
 
-local function hset(key, fields)
-  for i = 1, #fields, 1000 do redis.call('HSET', key, unpack(fields, i, math.min(i + 999, #fields))) end
+-- changes of rates and one-time costs, which write writes
+local changes = {}
+
+-- sends a command with any number of values
+local function send(command, key, values)
+  for i = 1, #values, 1000 do redis.call(command, key, unpack(values, i, math.min(i + 999, #values))) end
 end
 
--- writes all changed accounts, after the given fields
-local function saveAccounts(fields)
-  for scope, a in pairs(accounts) do
-    local c, r = a.committed, a.reserved
-    local d, w, m, q, t = unpack(a.periods)
-    fields[#fields + 1] = scope
-    fields[#fields + 1] = string.format(ACCOUNT, a.at, c[1], c[2], c[3], c[4], c[5], c[6], r[1], r[2], r[3], r[4], r[5], r[6],
-      d.start, d.accrued, d.carry, m.start, m.accrued, m.carry, w.start, w.accrued, w.carry, q.start, q.accrued, q.carry, t.start, t.accrued, t.carry)
+-- writes all changes, and every account that was looked at
+local function write()
+  for scope, a in pairs(accounts) do put(1, scope, format(ACCOUNT, unpack(a))) end
+  for k = 1, 3 do
+    local set, gone = {}, {}
+    for field in pairs(changed[k]) do
+      local text = stored[k][field]
+      if text then
+        set[#set + 1], set[#set + 2] = field, text
+      else
+        gone[#gone + 1] = field
+      end
+    end
+    send('HSET', KEYS[k], set)
+    send('HDEL', KEYS[k], gone)
   end
-  hset(KEYS[1], fields)
+  local times = {}
+  for id in pairs(changed[4]) do times[#times + 1], times[#times + 2] = stored[4][id], id end
+  send('ZADD', KEYS[4], times)
+  if #times > 0 and ledger.seq % 64 == 0 then
+    redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', format('(%.0f', now - ENDED))
+    redis.call('ZREMRANGEBYRANK', KEYS[4], 0, -MAXENDED - 1)
+  end
+  send('RPUSH', KEYS[5], changes)
 end
 
--- writes the head and all changed accounts
+-- writes the head and all changes
 local function save()
   ledger.seq, ledger.writes = ledger.seq + 1, ledger.writes + 1
-  saveAccounts({
-    '', line({ledger.epoch, ledger.seq, ledger.complete, ledger.repairs}) .. '\n' .. ledger.token,
-    '@' .. writer, line({ledger.epoch, ledger.writes, now}),
-  })
+  put(1, '', format(HEAD, ledger.epoch, ledger.seq, ledger.complete, ledger.repairs) .. '\n' .. ledger.token)
+  put(1, '@' .. writer, format(THREE, ledger.epoch, ledger.writes, now))
+  write()
 end
 
 -- the first elements of every reply
-local function head(status) return {status, line({ledger.epoch, ledger.seq, now, ledger.writes, intents.epoch, intents.writes})} end
+local function head(status) return {status, ledger.epoch, ledger.seq, now, ledger.writes, intents.epoch, intents.writes} end
 
 -- reports whether a hold has ended, or a resource is gone
 local function ended(id)
-  local at = redis.call('ZSCORE', KEYS[4], id)
+  local at = get(4, id)
   return at and tonumber(at) >= now - ENDED
 end
 
@@ -290,25 +316,21 @@ end
 local function forget(id)
   local at = now
   if string.sub(id, 1, 4) == 'job ' then at = now + JOBS end
-  redis.call('ZADD', KEYS[4], string.format('%.0f', at), id)
-  if ledger.seq % 64 == 0 then
-    redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', string.format('(%.0f', now - ENDED))
-    redis.call('ZREMRANGEBYRANK', KEYS[4], 0, -MAXENDED - 1)
-  end
+  put(4, id, format('%.0f', at))
 end
 
 -- records a change of a resource's rate from a time on, or a one-time cost
 local function note(id, r, rate, at, once)
   if rate == 0 and once == 0 then return end
-  redis.call('RPUSH', KEYS[5], table.concat({line({at, rate, once}), r.kind, id, r.team, r.key, r.about}, '\n'))
+  changes[#changes + 1] = table.concat({format(THREE, at, rate, once), r.kind, id, r.team, r.key, r.about}, '\n')
 end
 
 -- takes the reservation of a hold off the accounts
 local function unreserve(h)
-  each(h.team, h.key, function(a)
-    add(a.reserved, h.amounts, -1)
-    correct(a, -h.amounts[1], h.at, a.at)
-  end)
+  for _, a in ipairs(accountsOf(h.team, h.key)) do
+    add(a, RESERVED, h.amounts, -1)
+    correct(a, -h.amounts[1], h.at, a[1])
+  end
   local about = resource(h.resource)
   if about then
     about.pending = math.max(0, about.pending - 1)
@@ -318,28 +340,37 @@ end
 
 -- accrues a one-time cost
 local function spend(h, micro)
-  each(h.team, h.key, function(a)
-    for _, p in ipairs(a.periods) do p.accrued = p.accrued + micro end
-  end)
-  note('', h, 0, account('org').at, micro)
+  for _, a in ipairs(accountsOf(h.team, h.key)) do
+    for _, p in ipairs(PERIODS) do a[p + 1] = a[p + 1] + micro end
+  end
+  note('', h, 0, account('org')[1], micro)
+end
+
+local function same(a, b)
+  for i = 1, AMOUNTS do
+    if a[i] ~= b[i] then return false end
+  end
+  return true
 end
 
 -- replaces one record of a resource by another; either may be nil
 local function replace(id, old, new)
-  local at = account('org').at
+  local at = account('org')[1]
   if old and new and old.team == new.team and old.key == new.key then
     note(id, new, new.amounts[1] - old.amounts[1], at, 0)
   else
     if old then note(id, old, -old.amounts[1], at, 0) end
     if new then note(id, new, new.amounts[1], at, 0) end
   end
-  if old then each(old.team, old.key, function(a) add(a.committed, old.amounts, -1) end) end
+  if old then
+    for _, a in ipairs(accountsOf(old.team, old.key)) do add(a, COMMITTED, old.amounts, -1) end
+  end
   if new then
-    each(new.team, new.key, function(a) add(a.committed, new.amounts, 1) end)
+    for _, a in ipairs(accountsOf(new.team, new.key)) do add(a, COMMITTED, new.amounts, 1) end
     new.version = ledger.seq + 1 -- the sequence that save writes
-    new.changed = old and line(old.amounts) == line(new.amounts) and old.changed or now
+    new.changed = old and same(old.amounts, new.amounts) and old.changed or now
     saveResource(id, new)
   elseif old then
-    redis.call('HDEL', KEYS[2], id)
+    put(2, id, false)
   end
 end

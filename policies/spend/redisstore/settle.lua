@@ -20,21 +20,25 @@ local id, res, as = ARGV[2], ARGV[4], ARGV[8]
 
 if #KEYS >= 7 then
   openIntents(6, 9, {ARGV[11], ARGV[12], ARGV[13], ARGV[14]})
-  if intents.known then -- otherwise the gateway restores the intent with its end
-    finish(11)
-    saveIntents()
-  end
+  if intents.known then finish(11) end -- otherwise the gateway restores the intent with its end
 end
-local lost = behind(given[1], given[2])
-local held = holdOf(id)
-if not held and (how == OPEN or ended(id)) then
-  if lost then save() end
+
+-- writes what was computed, and replies
+local function done(changed)
+  if intents.known then saveIntents() end
+  if changed then save() end
   return head(0)
 end
 
+local holds = {id, as ~= '' and as or nil}
+open(scopesOf(ARGV[5], ARGV[6]), res ~= '' and {res} or {}, holds, {id, res ~= '' and 'gone:' .. res or nil})
+local lost = behind(given[1], given[2])
+local held = holdOf(id)
+if not held and (how == OPEN or ended(id)) then return done(lost) end
+
 local function drop(name)
   forget(name)
-  redis.call('HDEL', KEYS[3], name)
+  put(3, name, false)
 end
 
 -- the largest one-time cost of a hold's call
@@ -57,8 +61,7 @@ if how == OPEN then
     id = as
   end
   saveHold(id, held)
-  save()
-  return head(0)
+  return done(true)
 end
 
 drop(id)
@@ -103,11 +106,10 @@ elseif how == COMMIT then
     if held and new then
       local before = old and old.team == new.team and old.key == new.key and old.amounts[1] or 0
       local more = math.max(0, new.amounts[1] - before)
-      each(new.team, new.key, function(a) correct(a, more, held.at, a.at) end)
+      for _, a in ipairs(accountsOf(new.team, new.key)) do correct(a, more, held.at, a[1]) end
       note(res, new, more, held.at, 0)
-      note(res, new, -more, account('org').at, 0)
+      note(res, new, -more, account('org')[1], 0)
     end
   end
 end
-save()
-return head(0)
+return done(true)

@@ -153,13 +153,11 @@ func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (
 		horizon = r.Horizon.Duration().Milliseconds()
 	}
 	after := r.After.Clamped()
-	args := make([]any, 0, 8+len(r.Limits))
-	args = append(args,
-		s.known(org, slices.Concat([]int64{flag(r.Free), horizon}, after[:])...),
-		r.Hold, r.Kind, r.Resource, r.Owner.Team, r.Owner.Key, about(r.About), r.Holder.String())
+	given := append([]int64{flag(r.Free), horizon}, after[:]...)
 	for i := range r.Limits {
-		args = append(args, integers(r.Limits[i][:]...))
+		given = append(given, r.Limits[i][:]...)
 	}
+	args := []any{s.known(org, given...), r.Hold, r.Kind, r.Resource, r.Owner.Team, r.Owner.Key, about(r.About), r.Holder.String()}
 	ask := func() (reply, error) { return s.reserved(ctx, org, args, r.Note) }
 	var reply reply
 	var err error
@@ -173,35 +171,35 @@ func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (
 	}
 	out := spend.Outcome{Status: spend.Status(reply.status), Now: reply.now, Sent: reply.sent, Epoch: reply.epoch, Ends: s.zones.Of(org).Ends(reply.now)}
 	switch {
-	case out.Status == spend.OtherOwner && len(reply.rest) == 2:
-		out.Owner = spend.Owner{Team: reply.rest[0], Key: reply.rest[1]}
-	case out.Status <= spend.Refused && len(reply.rest) == 4+len(r.Limits):
-		passed, err := split(reply.rest[2], 2)
-		if err != nil {
-			return spend.Outcome{}, err
-		}
-		out.Scope, out.Ceiling = int(passed[0]), int(passed[1])
-		held, err := split(reply.rest[3], spend.Dimensions)
-		if err != nil {
-			return spend.Outcome{}, err
-		}
-		out.Held = spend.Amounts(held)
-		out.Levels = make([][spend.Ceilings]spend.Level, 0, len(r.Limits))
-		for _, text := range reply.rest[4:] {
-			n, err := split(text, 3*spend.Ceilings)
-			if err != nil {
-				return spend.Outcome{}, err
-			}
-			var levels [spend.Ceilings]spend.Level
-			for i := range levels {
-				levels[i] = spend.Level{Used: n[3*i], Reserved: n[3*i+1], Needs: n[3*i+2]}
-			}
-			out.Levels = append(out.Levels, levels)
+	case out.Status == spend.OtherOwner && len(reply.texts) == 2:
+		out.Owner = spend.Owner{Team: reply.texts[0], Key: reply.texts[1]}
+	case out.Status <= spend.Refused && len(reply.numbers) >= 2+spend.Dimensions:
+		n := reply.numbers
+		out.Scope, out.Ceiling, out.Held = int(n[0]), int(n[1]), spend.Amounts(n[2:])
+		if out.Levels = levels(r.Limits, n[2+spend.Dimensions:]); out.Levels == nil {
+			return spend.Outcome{}, errReply
 		}
 	case out.Status <= spend.OtherOwner:
 		return spend.Outcome{}, errReply
 	}
 	return out, nil
+}
+
+// levels reads three numbers for each ceiling that there is; it returns nil unless there are as many.
+func levels(limits [][spend.Ceilings]int64, n []int64) [][spend.Ceilings]spend.Level {
+	all := make([][spend.Ceilings]spend.Level, len(limits))
+	for i := range limits {
+		for c, limit := range limits[i] {
+			if limit == 0 {
+				continue
+			}
+			if len(n) < 3 {
+				return nil
+			}
+			all[i][c], n = spend.Level{Used: n[0], Reserved: n[1], Needs: n[2]}, n[3:]
+		}
+	}
+	return all
 }
 
 // reserved runs the script of a reservation. If intents were lost, it recovers them first.
@@ -280,16 +278,12 @@ func (s *Store) adjusted(ctx context.Context, org string, list []*spend.Adjustme
 		args = append(args, integers(numbers...), a.Kind, a.Resource, about(a.About), owner.Team, owner.Key)
 	}
 	reply, err := s.run(ctx, s.adjust, org, keys, args)
-	if err != nil || len(reply.rest) != 1 {
+	if err != nil || len(reply.numbers) != len(list) {
 		return nil, cmp.Or(err, errReply)
 	}
-	statuses, err := split(reply.rest[0], len(list))
-	if err != nil {
-		return nil, err
-	}
 	made := make([]spend.Adjusted, len(list))
-	for i := range made {
-		made[i] = spend.Adjusted(statuses[i])
+	for i, n := range reply.numbers {
+		made[i] = spend.Adjusted(n)
 	}
 	return made, nil
 }
@@ -342,11 +336,16 @@ type reply struct {
 	epoch  int64
 	now    time.Time
 	sent   time.Time // by this gateway's clock, of a reservation
-	rest   []string
+	// numbers and texts are what follows the head.
+	numbers []int64
+	texts   []string
 }
 
 // newWriter returns the name of a store, which no other store has.
 func newWriter() string { return rand.Text() }
+
+// headSize is how many numbers every reply begins with; see head in common.lua.
+const headSize = 7
 
 var errReply = errors.New("a script of the ledger answered what it does not answer")
 
@@ -369,29 +368,22 @@ func (s *Store) once(ctx context.Context, script *redis.Script, org string, keys
 	if err != nil {
 		return reply{}, fmt.Errorf("%w: %w", spend.ErrUnavailable, err)
 	}
-	if len(list) < 2 {
-		return reply{}, errReply
-	}
-	var r reply
-	var ok bool
-	if r.status, ok = list[0].(int64); !ok {
-		return reply{}, errReply
-	}
-	texts := make([]string, len(list)-1)
-	for i, v := range list[1:] {
-		if texts[i], ok = v.(string); !ok {
-			return reply{}, errReply
+	n, texts := make([]int64, 0, len(list)), []string(nil)
+	for _, v := range list {
+		switch v := v.(type) {
+		case int64:
+			n = append(n, v)
+		case string:
+			texts = append(texts, v)
 		}
 	}
-	n, err := split(texts[0], 6)
-	if err != nil {
-		return reply{}, err
+	if len(n) < headSize || len(n)+len(texts) != len(list) {
+		return reply{}, errReply
 	}
-	s.saw(org, position{n[0], n[1], n[3]})
-	s.Intents.saw(org, n[4], n[5])
-	r.epoch, r.now, r.rest = n[0], time.UnixMilli(n[2]), texts[1:]
-	s.clock.Store(n[2])
-	return r, nil
+	s.saw(org, position{n[1], n[2], n[4]})
+	s.Intents.saw(org, n[5], n[6])
+	s.clock.Store(n[3])
+	return reply{status: n[0], epoch: n[1], now: time.UnixMilli(n[3]), numbers: n[headSize:], texts: texts}, nil
 }
 
 // calendar is that of the day of an organisation, the last argument of its scripts. It
