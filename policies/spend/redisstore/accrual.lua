@@ -14,7 +14,6 @@
 local MADE, REPEATED, CONFLICT, BELOW, CLOSED = 0, 1, 2, 3, 4
 local RESET, MOVE = 1, 2
 
-local given = numbers(ARGV[1])
 local kind, period, micro = given[3], given[4], given[5]
 
 local function answer(status, outcome)
@@ -89,7 +88,7 @@ local function move(from, key, to)
   return made(change, target)
 end
 
-open({}, {}, {}, {})
+open()
 local earlier = KEYS[6] and redis.call('GET', KEYS[6])
 if earlier then
   local request, outcome = string.match(earlier, '^(.-)\n(.*)$')

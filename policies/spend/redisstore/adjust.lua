@@ -10,7 +10,6 @@
 -- Returns {0, head, result of each adjustment}: 1 if it was made, 2 if it was made and
 -- returned the resource to an earlier owner, and 0 if not.
 
-local given = numbers(ARGV[1])
 local keep = string.format('%.0f', given[4])
 
 local function adjust(kept, at)
@@ -46,12 +45,13 @@ local function adjust(kept, at)
   return made
 end
 
-local ids, removed = {}, {}
+want(1, 'org')
 for i = 1, given[3] do
-  ids[i] = ARGV[4 + 6 * (i - 1)]
-  removed[i] = 'gone:' .. ids[i]
+  local id = ARGV[4 + 6 * (i - 1)]
+  want(2, id)
+  want(4, 'gone:' .. id)
 end
-open({'org'}, ids, {}, removed)
+open()
 if behind(given[1], given[2]) then save() end
 local made, any = {}, false
 for i = 1, given[3] do

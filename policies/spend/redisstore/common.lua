@@ -36,6 +36,7 @@ local ENDED, JOBS, MAXENDED = HOUR, 23 * HOUR, 250000 -- retention of ended hold
 local MARK, OLDER, SERVER = 1e15, 'older', 'server'
 
 local numbers = cjson.decode
+local given = numbers(ARGV[1])
 
 -- formats of records; cjson.encode writes 14 digits of a number
 local HEAD, TEN = exact('[%d,%d,%d,%d]'), exact('[%d,%d,%d,%d,%d,%d,%d,%d,%d,%d]')
@@ -83,6 +84,16 @@ end
 -- What was read of the first four keys, by field, and the fields that have changed. Nothing is written before write.
 local stored, changed = {{}, {}, {}, {}}, {{}, {}, {}, {}}
 local READS = {'HMGET', 'HMGET', 'HMGET', 'ZMSCORE'}
+local writer, written = string.match(ARGV[#ARGV - 1], '^(%S+) (%d+)$')
+local own = '@' .. writer
+local wanted = {{'', own}, {''}, {''}, {''}} -- what open reads
+
+-- adds a field to what open reads
+local function want(k, field)
+  if field == '' or stored[k][field] ~= nil then return end
+  stored[k][field] = false
+  wanted[k][#wanted[k] + 1] = field
+end
 
 -- reads fields of a key in one command
 local function read(k, fields)
@@ -130,18 +141,18 @@ local function upToDate(n)
   return n
 end
 
--- accounts that write writes, by scope
+-- accounts that were changed, by scope
 local accounts = {}
 
--- the account of a scope
+-- the account of a scope, which is written only if it is one of accounts
+local function look(scope)
+  local text = not accounts[scope] and get(1, scope)
+  return accounts[scope] or upToDate(text and numbers(text))
+end
+
 local function account(scope)
-  local a = accounts[scope]
-  if not a then
-    local text = get(1, scope)
-    a = upToDate(text and numbers(text))
-    accounts[scope] = a
-  end
-  return a
+  accounts[scope] = look(scope)
+  return accounts[scope]
 end
 
 local function scopesOf(team, key)
@@ -218,24 +229,18 @@ local function saveHold(id, h)
   put(3, id, table.concat({first, h.kind, h.resource, h.team, h.key, h.about, h.holder}, '\n'))
 end
 
-local writer, written = string.match(ARGV[#ARGV - 1], '^(%S+) (%d+)$')
 local ledger = {epoch = 0, seq = 0, complete = 0, repairs = 0, token = '', writes = 0}
 
--- reads the head, the number of writes of the gateway's store, the epochs in the keys, and fields of the first four keys
-local function open(scopes, resources, holds, done)
-  local own = '@' .. writer
-  read(1, {'', own, unpack(scopes)})
-  read(2, {'', unpack(resources)})
-  read(3, {'', unpack(holds)})
-  read(4, {'', unpack(done)})
-  local text, writes = stored[1][''], stored[1][own]
-  if text then
-    local first, token = string.match(text, '^([^\n]*)\n(.*)$')
-    local n = numbers(first)
-    ledger.epoch, ledger.seq, ledger.complete, ledger.repairs, ledger.token = n[1], n[2], n[3], n[4], token
-    local w = writes and numbers(writes)
-    if w and w[1] == ledger.epoch then ledger.writes = w[2] end
-  end
+-- reads the head, the number of writes of the gateway's store, the epochs in the keys, and the wanted fields
+local function open()
+  for k = 1, 4 do read(k, wanted[k]) end
+  local text, writes = get(1, ''), get(1, own)
+  if not text then return end
+  local first, token = string.match(text, '^([^\n]*)\n(.*)$')
+  local n = numbers(first)
+  ledger.epoch, ledger.seq, ledger.complete, ledger.repairs, ledger.token = n[1], n[2], n[3], n[4], token
+  local w = writes and numbers(writes)
+  if w and w[1] == ledger.epoch then ledger.writes = w[2] end
 end
 
 local function mark()
@@ -269,7 +274,7 @@ local function send(command, key, values)
   for i = 1, #values, 1000 do redis.call(command, key, unpack(values, i, math.min(i + 999, #values))) end
 end
 
--- writes all changes, and every account that was looked at
+-- writes all changes
 local function write()
   for scope, a in pairs(accounts) do put(1, scope, format(ACCOUNT, unpack(a))) end
   for k = 1, 3 do
@@ -295,12 +300,19 @@ local function write()
   send('RPUSH', KEYS[5], changes)
 end
 
+-- counts a step that changes the ledger
+local function count() ledger.seq, ledger.writes = ledger.seq + 1, ledger.writes + 1 end
+
 -- writes the head and all changes
-local function save()
-  ledger.seq, ledger.writes = ledger.seq + 1, ledger.writes + 1
+local function flush()
   put(1, '', format(HEAD, ledger.epoch, ledger.seq, ledger.complete, ledger.repairs) .. '\n' .. ledger.token)
-  put(1, '@' .. writer, format(THREE, ledger.epoch, ledger.writes, now))
+  put(1, own, format(THREE, ledger.epoch, ledger.writes, now))
   write()
+end
+
+local function save()
+  count()
+  flush()
 end
 
 -- the first elements of every reply
@@ -367,7 +379,7 @@ local function replace(id, old, new)
   end
   if new then
     for _, a in ipairs(accountsOf(new.team, new.key)) do add(a, COMMITTED, new.amounts, 1) end
-    new.version = ledger.seq + 1 -- the sequence that save writes
+    new.version = ledger.seq + 1 -- the sequence after count
     new.changed = old and same(old.amounts, new.amounts) and old.changed or now
     saveResource(id, new)
   elseif old then

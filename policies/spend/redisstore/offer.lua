@@ -4,8 +4,7 @@
 --
 -- Returns {1, head}.
 
-local given = numbers(ARGV[1])
-open({}, {}, {}, {})
+open()
 behind(given[1], given[2])
 for i = 1, tonumber(ARGV[2]) do
   local a, other = account(ARGV[1 + 2 * i]), upToDate(numbers(ARGV[2 + 2 * i]))

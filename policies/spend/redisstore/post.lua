@@ -13,7 +13,7 @@
 --
 -- Returns {1 if it was done and 0 if not, epoch, sequence and clock}.
 
-open({}, {}, {}, {})
+open()
 if (redis.call('HGET', KEYS[6], 'version') or '0') ~= ARGV[1] then return head(0) end
 redis.call('HSET', KEYS[6], 'version', string.format('%.0f', tonumber(ARGV[1]) + 1))
 if ARGV[2] ~= '' then redis.call('HSET', KEYS[6], 'all', ARGV[2]) end

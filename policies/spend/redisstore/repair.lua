@@ -5,8 +5,7 @@
 --
 -- Returns {1 if the sums were changed, else 0, head}.
 
-local given = numbers(ARGV[1])
-open({}, {}, {}, {})
+open()
 if behind(given[1], given[2]) then save() end
 if ledger.repairs ~= given[3] then return head(0) end
 for i = 1, tonumber(ARGV[2]) do

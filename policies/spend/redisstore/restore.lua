@@ -10,8 +10,7 @@
 
 local OTHER = -2
 
-local given = numbers(ARGV[1])
-open({}, {}, {}, {})
+open()
 if behind(given[1], given[2]) then save() end
 if ledger.epoch ~= given[3] then return head(OTHER) end
 

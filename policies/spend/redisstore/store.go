@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/ratelimit/group"
 	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
@@ -28,6 +29,8 @@ var (
 	reserveSource string
 	//go:embed settle.lua
 	settleSource string
+	//go:embed calls.lua
+	callsSource string
 	//go:embed adjust.lua
 	adjustSource string
 	//go:embed rebuild.lua
@@ -51,10 +54,11 @@ type Store struct {
 	prefix                           string
 	writer                           string // the name of the Store, of no other one
 	zones                            spend.Zones
-	clock                            atomic.Int64 // the latest time that was seen, in Unix milliseconds
-	reserve, settle, adjust, rebuild *redis.Script
+	clock                            atomic.Int64  // the latest time that was seen, in Unix milliseconds
+	script, adjust, rebuild, restore *redis.Script // script makes calls
 	post, repair, offer, shut        *redis.Script
-	restore, accrual                 *redis.Script
+	accrual                          *redis.Script
+	calls                            *group.Group[call]
 	server                           *limits.Server // nil trusts whoever answers
 	// Intents keeps the intents of reservations.
 	Intents *Intents
@@ -89,15 +93,14 @@ func New(client redis.Cmdable, prefix string, zones spend.Zones) *Store {
 	script := func(source string) *redis.Script {
 		return redis.NewScript(clockSource + "local intents = {epoch = 0, writes = 0}\n" + commonSource + source)
 	}
-	withIntents := func(source string) *redis.Script {
-		return redis.NewScript(clockSource + intentSource + commonSource + source)
-	}
-	return &Store{
+	s := &Store{
 		Now: time.Now, client: client, prefix: prefix, writer: newWriter(), zones: zones, Intents: NewIntents(client, prefix), ledgers: make(map[string]*ledger),
-		reserve: withIntents(reserveSource), settle: withIntents(settleSource), adjust: script(adjustSource), rebuild: script(rebuildSource),
-		post: script(postSource), repair: script(repairSource), offer: script(offerSource), shut: script(closeSource), restore: script(restoreSource),
-		accrual: script(accrualSource),
+		script: redis.NewScript(clockSource + intentSource + commonSource + reserveSource + settleSource + callsSource),
+		adjust: script(adjustSource), rebuild: script(rebuildSource), restore: script(restoreSource),
+		post: script(postSource), repair: script(repairSource), offer: script(offerSource), shut: script(closeSource), accrual: script(accrualSource),
 	}
+	s.calls = group.New(flights, callBatch, s.make)
+	return s
 }
 
 // of returns the ledger of an organisation, with s.mu held. An organisation's id has no
@@ -153,12 +156,16 @@ func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (
 		horizon = r.Horizon.Duration().Milliseconds()
 	}
 	after := r.After.Clamped()
-	given := append([]int64{flag(r.Free), horizon}, after[:]...)
+	c := call{texts: []any{r.Hold, r.Kind, r.Resource, r.Owner.Team, r.Owner.Key, about(r.About), r.Holder.String()}}
+	c.numbers = append(append(c.numbers, flag(r.Free), horizon), after[:]...)
 	for i := range r.Limits {
-		given = append(given, r.Limits[i][:]...)
+		c.numbers = append(c.numbers, r.Limits[i][:]...)
 	}
-	args := []any{s.known(org, given...), r.Hold, r.Kind, r.Resource, r.Owner.Team, r.Owner.Key, about(r.About), r.Holder.String()}
-	ask := func() (reply, error) { return s.reserved(ctx, org, args, r.Note) }
+	if n := r.Note; n != nil {
+		c.intent = true
+		c.texts = append(append(append(c.texts, n.Answer), noteArgs(n)...), strings.Join(n.Past, " "))
+	}
+	ask := func() (reply, error) { return s.reserved(ctx, org, c) }
 	var reply reply
 	var err error
 	if r.Free {
@@ -202,18 +209,10 @@ func levels(limits [][spend.Ceilings]int64, n []int64) [][spend.Ceilings]spend.L
 	return all
 }
 
-// reserved runs the script of a reservation. If intents were lost, it recovers them first.
-func (s *Store) reserved(ctx context.Context, org string, args []any, n *spend.Note) (reply, error) {
+// reserved makes a reservation. If intents were lost, it recovers them first.
+func (s *Store) reserved(ctx context.Context, org string, c call) (reply, error) {
 	for {
-		keys, all := s.keys(org), slices.Clip(args)
-		if n != nil {
-			more, first := s.Intents.opening(org)
-			keys, all = s.keys(org, more...), append(append(all, first...), strings.Join(n.Past, " "), n.Answer)
-			all = append(all, noteArgs(n)...)
-		}
-		sent := time.Now()
-		r, err := s.run(ctx, s.reserve, org, keys, all)
-		r.sent = sent
+		r, err := s.do(ctx, org, c)
 		if err != nil || spend.Status(r.status) != spend.IntentsLost {
 			return r, err
 		}
@@ -226,20 +225,15 @@ func (s *Store) reserved(ctx context.Context, org string, args []any, n *spend.N
 // Settle implements spend.Store.
 func (s *Store) Settle(ctx context.Context, org string, p *spend.Settlement) error {
 	amounts := p.Amounts.Clamped()
-	args := []any{
-		s.known(org, slices.Concat([]int64{int64(p.End), p.Wait.Milliseconds(), flag(p.Gone), flag(p.Full)}, amounts[:])...),
-		p.Hold, p.Kind, p.Resource, p.Owner.Team, p.Owner.Key, about(p.About), p.As,
-	}
-	keys := s.keys(org)
+	c := call{settles: true, texts: []any{p.Hold, p.Kind, p.Resource, p.Owner.Team, p.Owner.Key, about(p.About), p.As}}
+	c.numbers = append(append(c.numbers, int64(p.End), p.Wait.Milliseconds(), flag(p.Gone), flag(p.Full)), amounts[:]...)
 	if e := p.Intent; e != nil {
-		more, first := s.Intents.opening(org)
-		keys, args = s.keys(org, more...), append(append(args, first...), endArgs(e)...)
+		c.intent, c.texts = true, append(c.texts, endArgs(e)...)
 	}
 	if p.Job != nil {
-		keys = append(slices.Clip(keys), s.jobs(org, []spend.Job{*p.Job})[0])
+		c.job = s.jobs(org, []spend.Job{*p.Job})[0]
 	}
-	_, err := s.run(ctx, s.settle, org, keys, args)
-	if err != nil {
+	if _, err := s.do(ctx, org, c); err != nil {
 		return fmt.Errorf("settle: %w", err)
 	}
 	return nil
@@ -330,22 +324,23 @@ func (s *Store) Repair(ctx context.Context, org string, r *spend.Repair) (bool, 
 	return true, nil
 }
 
-// reply is what every script returns.
+// reply is what every script returns, and of a call.
 type reply struct {
 	status int64
 	epoch  int64
 	now    time.Time
-	sent   time.Time // by this gateway's clock, of a reservation
-	// numbers and texts are what follows the head.
+	sent   time.Time // by this gateway's clock, of a call
+	// numbers and texts are what follows the head, calls what follows it for each call.
 	numbers []int64
 	texts   []string
+	calls   []reply
 }
 
 // newWriter returns the name of a store, which no other store has.
 func newWriter() string { return rand.Text() }
 
-// headSize is how many numbers every reply begins with; see head in common.lua.
-const headSize = 7
+// headSize is how many numbers follow the status of every reply; see head in common.lua.
+const headSize = 6
 
 var errReply = errors.New("a script of the ledger answered what it does not answer")
 
@@ -368,22 +363,42 @@ func (s *Store) once(ctx context.Context, script *redis.Script, org string, keys
 	if err != nil {
 		return reply{}, fmt.Errorf("%w: %w", spend.ErrUnavailable, err)
 	}
-	n, texts := make([]int64, 0, len(list)), []string(nil)
+	r, err := decodeReply(list)
+	n := r.numbers
+	if err != nil || len(n) < headSize {
+		return reply{}, errReply
+	}
+	s.saw(org, position{n[0], n[1], n[3]})
+	s.Intents.saw(org, n[4], n[5])
+	s.clock.Store(n[2])
+	r.epoch, r.now, r.numbers = n[0], time.UnixMilli(n[2]), n[headSize:]
+	return r, nil
+}
+
+// decodeReply reads a status, numbers, texts and the replies of calls.
+func decodeReply(list []any) (r reply, err error) {
+	n := make([]int64, 0, len(list))
 	for _, v := range list {
 		switch v := v.(type) {
 		case int64:
 			n = append(n, v)
 		case string:
-			texts = append(texts, v)
+			r.texts = append(r.texts, v)
+		case []any:
+			one, err := decodeReply(v)
+			if err != nil {
+				return r, err
+			}
+			r.calls = append(r.calls, one)
+		default:
+			return r, errReply
 		}
 	}
-	if len(n) < headSize || len(n)+len(texts) != len(list) {
-		return reply{}, errReply
+	if len(n) == 0 {
+		return r, errReply
 	}
-	s.saw(org, position{n[1], n[2], n[4]})
-	s.Intents.saw(org, n[5], n[6])
-	s.clock.Store(n[3])
-	return reply{status: n[0], epoch: n[1], now: time.UnixMilli(n[3]), numbers: n[headSize:], texts: texts}, nil
+	r.status, r.numbers = n[0], n[1:]
+	return r, nil
 }
 
 // calendar is that of the day of an organisation, the last argument of its scripts. It
