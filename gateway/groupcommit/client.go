@@ -117,14 +117,21 @@ func (c *Client) do(ctx context.Context, name string, keys []string, cmds ...red
 		}
 		return
 	}
-	if parent := trace.SpanFromContext(ctx); parent.IsRecording() {
-		_, span := parent.TracerProvider().Tracer("github.com/tollgate-dev/tollgate/gateway/groupcommit").Start(ctx, name,
-			trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(semconv.DBSystemNameRedis, semconv.DBOperationName(name)))
-		defer span.End()
-	}
+	defer c.Span(ctx, name)()
 	s := call{cmds: cmds}
 	s.until, _ = ctx.Deadline()
 	c.group.Do(ctx, c.slot(keys), &s)
+}
+
+// Span begins the span of a command, if the trace of ctx is sampled.
+func (*Client) Span(ctx context.Context, name string) (end func()) {
+	parent := trace.SpanFromContext(ctx)
+	if !parent.IsRecording() {
+		return func() {}
+	}
+	_, span := parent.TracerProvider().Tracer("github.com/tollgate-dev/tollgate/gateway/groupcommit").Start(ctx, name,
+		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(semconv.DBSystemNameRedis, semconv.DBOperationName(name)))
+	return func() { span.End() }
 }
 
 // slot names the calls that travel together: in a cluster, the scripts of one slot, so that a

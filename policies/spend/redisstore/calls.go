@@ -33,10 +33,24 @@ type call struct {
 	err   error
 }
 
+// tracer is a client that traces its commands. A shared script is in the trace of each of its calls.
+type tracer interface {
+	Span(ctx context.Context, name string) (end func())
+}
+
+// untraced is a context without a trace.
+type untraced struct{ context.Context } //nolint:containedctx // it is a context
+
+// Value implements context.Context.
+func (untraced) Value(any) any { return nil }
+
 // do makes a call together with those of the same organisation that wait at the same instant.
 func (s *Store) do(ctx context.Context, org string, c call) (reply, error) {
 	if err := ctx.Err(); err != nil {
 		return reply{}, fmt.Errorf("%w: %w", spend.ErrUnavailable, err)
+	}
+	if t, ok := s.client.(tracer); ok {
+		defer t.Span(ctx, "evalsha")()
 	}
 	c.org = org
 	c.until, _ = ctx.Deadline()
@@ -47,7 +61,7 @@ func (s *Store) do(ctx context.Context, org string, c call) (reply, error) {
 // make makes calls in one script. If the script fails, it has written nothing: each call is then made by itself, so that a record
 // that cannot be read fails only those that read it.
 func (s *Store) make(ctx context.Context, calls []*call) {
-	ctx, cancel := group.Context(ctx, calls, func(c *call) time.Time { return c.until })
+	ctx, cancel := group.Context(untraced{ctx}, calls, func(c *call) time.Time { return c.until })
 	defer cancel()
 	err := s.together(ctx, calls)
 	failed, ok := errors.AsType[redis.Error](err)

@@ -35,16 +35,27 @@ func (counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 	return next
 }
 
+// traced is a client that counts spans that have ended.
+type traced struct {
+	redis.Cmdable
+	ended *atomic.Int64
+}
+
+// Span is called for each call.
+func (c traced) Span(context.Context, string) func() { return func() { c.ended.Add(1) } }
+
 // TestCallsOfOneMoment: calls that wait at the same time share scripts, each has its own answer, and a record that cannot be
-// read fails only the calls about it.
+// read fails only the calls about it. Each call has a span.
 func TestCallsOfOneMoment(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
 		const creates, broken = 200, 20
-		c := newCreator(t, r.Client, 3, 0)
+		client := traced{r.Client, new(atomic.Int64)}
+		c := newCreator(t, client, 3, 0)
 		c.create(t)
 		if err := r.Client.HSet(t.Context(), "tg:spend:{acme}:resources", "broken", "no record").Err(); err != nil {
 			t.Fatal(err)
 		}
+		client.ended.Store(0)
 		sent := new(atomic.Int64)
 		r.Client.AddHook(counter{sent})
 		var callers sync.WaitGroup
@@ -75,6 +86,9 @@ func TestCallsOfOneMoment(t *testing.T) {
 			if b.Committed != want || b.Reserved != (spend.Amounts{}) {
 				t.Errorf("balance of %s: %v committed and %v reserved, want %v and nothing", b.Scope, b.Committed, b.Reserved, want)
 			}
+		}
+		if n := client.ended.Load(); n != 2*creates+broken {
+			t.Errorf("%d spans, want one for each of %d reservations and settlements", n, 2*creates+broken)
 		}
 		if n := sent.Load(); n >= 2*creates {
 			t.Errorf("%d scripts for %d creates: none was shared", n, creates)

@@ -176,7 +176,10 @@ end
 
 -- adds to the committed or the reserved amounts of an account
 local function add(a, place, amounts, sign)
-  for i = 1, AMOUNTS do a[place + i] = math.max(0, a[place + i] + sign * amounts[i]) end
+  for i = 1, AMOUNTS do
+    local sum = a[place + i] + sign * amounts[i]
+    a[place + i] = sum > 0 and sum or 0
+  end
 end
 
 -- accrues a rate from one time to another within the periods; a negative rate
@@ -365,14 +368,13 @@ local function same(a, b)
   return true
 end
 
--- replaces one record of a resource by another; either may be nil
-local function replace(id, old, new)
-  local at = account('org')[1]
-  if old and new and old.team == new.team and old.key == new.key then
-    note(id, new, new.amounts[1] - old.amounts[1], at, 0)
-  else
-    if old then note(id, old, -old.amounts[1], at, 0) end
-    if new then note(id, new, new.amounts[1], at, 0) end
+-- replaces one record of a resource by another; either may be nil. Of the rate of the new one, more is from an earlier time on.
+local function replace(id, old, new, more, from)
+  local at, kept = account('org')[1], old and new and old.team == new.team and old.key == new.key
+  if old and not kept then note(id, old, -old.amounts[1], at, 0) end
+  if new then
+    note(id, new, new.amounts[1] - (kept and old.amounts[1] or 0) - more, at, 0)
+    note(id, new, more, from, 0)
   end
   if old then
     for _, a in ipairs(accountsOf(old.team, old.key)) do add(a, COMMITTED, old.amounts, -1) end

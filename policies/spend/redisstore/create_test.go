@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/policies/spend/redisstore"
 	"github.com/tollgate-dev/tollgate/test/redistest"
@@ -22,7 +24,7 @@ type creator struct {
 }
 
 // newCreator returns a creator whose calls are counted in so many scopes together: the organisation, a team and keys.
-func newCreator(tb testing.TB, client redistest.Conn, scopes, resources int) *creator {
+func newCreator(tb testing.TB, client redis.Cmdable, scopes, resources int) *creator {
 	tb.Helper()
 	ample := spend.Budget{PerHour: 1e12, PerMonth: 1e14, Pods: 1e8}
 	store := redisstore.New(client, "tg:spend:", nil)
