@@ -22,7 +22,7 @@ local function adjust(kept, at)
     if old.team .. old.key ~= '' then
       redis.call('SET', kept, table.concat({old.team, old.key, old.about}, '\n'), 'PX', keep)
     end
-    replace(res, old, nil, 0)
+    replace(res, old, nil)
     return made
   end
   local new = {since = now, pending = 0, amounts = amountsAt(a, 2), kind = ARGV[at + 1], team = '', key = '', about = ARGV[at + 3]}
@@ -41,7 +41,7 @@ local function adjust(kept, at)
     new.team, new.key = ARGV[at + 4], ARGV[at + 5]
     if ARGV[at + 3] ~= '{}' then new.about = ARGV[at + 3] end
   end
-  replace(res, old, new, 0)
+  replace(res, old, new)
   return made
 end
 

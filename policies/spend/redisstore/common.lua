@@ -368,13 +368,14 @@ local function same(a, b)
   return true
 end
 
--- replaces one record of a resource by another; either may be nil. Of the rate of the new one, more is from an earlier time on.
-local function replace(id, old, new, more, from)
-  local at, kept = account('org')[1], old and new and old.team == new.team and old.key == new.key
-  if old and not kept then note(id, old, -old.amounts[1], at, 0) end
-  if new then
-    note(id, new, new.amounts[1] - (kept and old.amounts[1] or 0) - more, at, 0)
-    note(id, new, more, from, 0)
+-- replaces one record of a resource by another; either may be nil
+local function replace(id, old, new)
+  local at = account('org')[1]
+  if old and new and old.team == new.team and old.key == new.key then
+    note(id, new, new.amounts[1] - old.amounts[1], at, 0)
+  else
+    if old then note(id, old, -old.amounts[1], at, 0) end
+    if new then note(id, new, new.amounts[1], at, 0) end
   end
   if old then
     for _, a in ipairs(accountsOf(old.team, old.key)) do add(a, COMMITTED, old.amounts, -1) end

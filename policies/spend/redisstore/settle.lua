@@ -75,14 +75,13 @@ local function commit(res, new, held, gone)
     new = nil -- it was removed before this commit arrived
   end
   if not new and not (old and alone) then return end
-  local more = 0
-  if held and new then
-    local before = old and old.team == new.team and old.key == new.key and old.amounts[1] or 0
-    more = math.max(0, new.amounts[1] - before)
-  end
-  replace(res, old, new, more, held and held.at)
-  if more == 0 then return end
+  replace(res, old, new)
+  if not held or not new then return end
+  local before = old and old.team == new.team and old.key == new.key and old.amounts[1] or 0
+  local more = math.max(0, new.amounts[1] - before)
   for _, a in ipairs(accountsOf(new.team, new.key)) do correct(a, more, held.at, a[1]) end
+  note(res, new, more, held.at, 0)
+  note(res, new, -more, account('org')[1], 0)
 end
 
 local function settle(t, n, intent, job)
