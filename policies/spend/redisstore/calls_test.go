@@ -51,6 +51,7 @@ func TestCallsOfOneMoment(t *testing.T) {
 		const creates, broken = 200, 20
 		client := traced{r.Client, new(atomic.Int64)}
 		c := newCreator(t, client, 3, 0)
+		c.each[spend.Cost], c.each[spend.Sandboxes], c.each[spend.Bounded] = 2_000_000, 1, 100_000
 		c.create(t)
 		if err := r.Client.HSet(t.Context(), "tg:spend:{acme}:resources", "broken", "no record").Err(); err != nil {
 			t.Fatal(err)
@@ -79,7 +80,7 @@ func TestCallsOfOneMoment(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := spend.Amounts{}
-		for i, n := range oneGPU {
+		for i, n := range c.each {
 			want[i] = n * (creates + 1)
 		}
 		for _, b := range state.Balances {

@@ -20,6 +20,7 @@ type creator struct {
 	ledger spend.Ledger
 	plan   spend.Plan
 	owners []spend.Owner
+	each   spend.Amounts // of what a create makes
 	made   atomic.Int64
 }
 
@@ -29,7 +30,7 @@ func newCreator(tb testing.TB, client redis.Cmdable, scopes, resources int) *cre
 	ample := spend.Budget{PerHour: 1e12, PerMonth: 1e14, Pods: 1e8}
 	store := redisstore.New(client, "tg:spend:", nil)
 	c := &creator{
-		ledger: spend.Ledger{Store: store}, owners: []spend.Owner{{}},
+		ledger: spend.Ledger{Store: store}, owners: []spend.Owner{{}}, each: oneGPU,
 		plan: spend.Plan{Org: ample, Teams: map[string]spend.Budget{"research": ample}, Keys: make(map[string]spend.Budget)},
 	}
 	if scopes > 1 {
@@ -70,7 +71,7 @@ func (c *creator) create(tb testing.TB) {
 		Row: `{"gateway":"01M8JPVXANT2A8M2JCDC82NS7C","print":"70e395aade48dd938b0c6d7225cdb962","name":"a","shape":"NVIDIA L4 x 1, img:1"}`,
 	}
 	r := spend.Reservation{
-		Hold: id, Kind: "pod", Owner: owner, After: oneGPU, Note: n, Holder: spend.Holder{Incarnation: "01M8JPVXANT2A8M2JCDC82NS7C"},
+		Hold: id, Kind: "pod", Owner: owner, After: c.each, Note: n, Holder: spend.Holder{Incarnation: "01M8JPVXANT2A8M2JCDC82NS7C"},
 		About: spend.About{Operation: "createPod", Decision: "01KAMZ7QJ7D0V7RZ3PX1D3V0C6", Name: "run-1", Print: "NVIDIA L4 x 1, img:1", GPU: "NVIDIA L4"},
 	}
 	quote, err := c.ledger.Reserve(tb.Context(), "acme", &c.plan, r)
@@ -79,7 +80,7 @@ func (c *creator) create(tb testing.TB) {
 		return
 	}
 	err = c.ledger.Settle(tb.Context(), "acme", &spend.Settlement{
-		End: spend.Commit, Hold: id, Kind: r.Kind, Resource: fmt.Sprint("p", next), Owner: owner, Amounts: oneGPU, About: r.About,
+		End: spend.Commit, Hold: id, Kind: r.Kind, Resource: fmt.Sprint("p", next), Owner: owner, Amounts: c.each, About: r.About,
 		Intent: &spend.Ending{
 			Org: "acme", Made: fmt.Sprint("mpod/p", next), Wish: wish, Like: like, Answer: "a-", Intent: id,
 			Was: strconv.FormatInt(quote.Now.UnixMilli(), 10) + " " + n.Row, Known: true, Unlike: true,
