@@ -164,19 +164,19 @@ bench: build ## What the gateway costs beside a bare proxy and Envoy, into bench
 	@go run ./test/bench $(BENCHFLAGS)
 	@[[ -n "$(BENCHFLAGS)" ]] || $(MAKE) --no-print-directory bench-growth
 
-# TestListsCost, TestKeysCost, TestReloadCost, TestPassCost and TestTripsToRedis hold what does not move with load: allocations, commands and exchanges.
+# TestListsCost, TestKeysCost, TestReloadCost, TestPassCost, TestCreateCost and TestTripsToRedis hold what does not move with load: allocations, commands and exchanges.
 .PHONY: bench-growth
-bench-growth: ## What lists, keys, pages, reloads and passes over the ledger cost as they grow (docs/capacity.md)
+bench-growth: ## What lists, keys, pages, reloads, creates and passes over the ledger cost as they grow (docs/capacity.md)
 	@.ci/install-tools redis
 	@go test -run '^$$' -bench '^Benchmark(Lists|ListsAtOnce|MakeKey|ReloadOrg)$$' -benchmem -timeout 0 ./gateway
 	@go test -run '^$$' -bench '^BenchmarkPages$$' ./gateway/ui
 	@go test -run '^$$' -bench '^Benchmark(Start|Reload)$$' -benchmem ./policies
-	@go test -run '^$$' -bench '^BenchmarkPass$$' -benchmem ./policies/spend/redisstore
+	@go test -run '^$$' -bench '^Benchmark(Pass|CreateInRedis)$$' -benchmem ./policies/spend/redisstore
 
 .PHONY: compare
 compare: build ## The same calls by tollgate, Envoy with OPA and ratelimit, and LiteLLM, into compare.json (COMPAREFLAGS; docs/comparison.md)
 	@.ci/install-tools redis envoy rivals
-	@go run ./test/bench -json compare.json -idle 0 -streams 0 -time 1s -connections 8 -targets exact,cold,envoy,rival,rival-library,litellm \
+	@go run ./test/bench -json compare.json -idle 0 -streams 0 -time 1s -connections 8 -targets budgets,exact,cold,envoy,rival,rival-library,litellm \
 		-kinds read,create,create-401,create-403,create-429,chat $(COMPAREFLAGS)
 
 # Ratios to the bare proxy, not figures: two runs have not had the same machine.

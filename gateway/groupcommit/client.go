@@ -117,14 +117,21 @@ func (c *Client) do(ctx context.Context, name string, keys []string, cmds ...red
 		}
 		return
 	}
-	if parent := trace.SpanFromContext(ctx); parent.IsRecording() {
-		_, span := parent.TracerProvider().Tracer("github.com/tollgate-dev/tollgate/gateway/groupcommit").Start(ctx, name,
-			trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(semconv.DBSystemNameRedis, semconv.DBOperationName(name)))
-		defer span.End()
-	}
+	defer c.Span(ctx, name)()
 	s := call{cmds: cmds}
 	s.until, _ = ctx.Deadline()
 	c.group.Do(ctx, c.slot(keys), &s)
+}
+
+// Span begins the span of a command, if the trace of ctx is sampled.
+func (*Client) Span(ctx context.Context, name string) (end func()) {
+	parent := trace.SpanFromContext(ctx)
+	if !parent.IsRecording() {
+		return func() {}
+	}
+	_, span := parent.TracerProvider().Tracer("github.com/tollgate-dev/tollgate/gateway/groupcommit").Start(ctx, name,
+		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(semconv.DBSystemNameRedis, semconv.DBOperationName(name)))
+	return func() { span.End() }
 }
 
 // slot names the calls that travel together: in a cluster, the scripts of one slot, so that a
@@ -144,22 +151,8 @@ func (c *Client) slot(keys []string) string {
 // the connection (a wrong password, a database out of range): only Exec returns it then. Those
 // commands have neither an error nor a value, so all of them get the error of Exec.
 func (c *Client) exchange(ctx context.Context, calls []*call) {
-	ctx = context.WithoutCancel(ctx)
-	latest := calls[0].until
-	for _, s := range calls {
-		if s.until.IsZero() || latest.IsZero() {
-			latest = time.Time{}
-			break
-		}
-		if s.until.After(latest) {
-			latest = s.until
-		}
-	}
-	if !latest.IsZero() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, latest)
-		defer cancel()
-	}
+	ctx, cancel := group.Context(ctx, calls, func(c *call) time.Time { return c.until })
+	defer cancel()
 	if first := calls[0].cmds; len(calls) == 1 && len(first) == 1 {
 		_ = c.single.Process(ctx, first[0])
 		return

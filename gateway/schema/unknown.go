@@ -202,16 +202,21 @@ func (a *API) UnknownRead(path string, run *API) (op, of *Operation) {
 	case first == nil:
 		return nil, nil
 	case place(a, segments[0]):
-		within := a.document.names().within[folded(first)]
-		known := slices.ContainsFunc(segments[1:], func(seg string) bool { return within[folded(wordsOf(seg))] })
 		i := slices.IndexFunc(a.operations, func(op *Operation) bool {
-			return op.Method == http.MethodGet && op.Path == "/v2/"+segments[0]+"/{id}"
+			collection, ok := strings.CutSuffix(op.Path, "{id}")
+			return ok && op.Method == http.MethodGet && strings.HasPrefix(path, collection)
 		})
-		if len(segments) < 3 || known || i < 0 {
+		if i < 0 {
 			return nil, nil
 		}
 		of = a.operations[i]
-		op.Path, op.PathParams = of.Path+"/"+strings.Join(segments[2:], "/"), of.PathParams
+		below := strings.Split(strings.TrimPrefix(path, strings.TrimSuffix(of.Path, "{id}")), "/")
+		within := a.document.names().within[folded(first)]
+		known := slices.ContainsFunc(below, func(seg string) bool { return within[folded(wordsOf(seg))] })
+		if len(below) < 2 || known {
+			return nil, nil
+		}
+		op.Path, op.PathParams = of.Path+"/"+strings.Join(below[1:], "/"), of.PathParams
 	case len(segments) > 1 && place(run, segments[1]):
 		return nil, nil
 	}

@@ -179,6 +179,9 @@ func (m *Memory) Reserve(_ context.Context, org string, r *Reservation) (Outcome
 		a.touch(now, &l.calendar)
 		out.Levels = append(out.Levels, a.levels(more, r.Horizon, &l.calendar))
 		for c, limit := range r.Limits[i] {
+			if limit == 0 {
+				out.Levels[i][c] = Level{}
+			}
 			if out.Status == Admitted && limit > 0 && out.Levels[i][c].Needs > 0 && out.Levels[i][c].Sum() > limit {
 				out.Status, out.Scope, out.Ceiling = Refused, i, c
 			}

@@ -155,7 +155,7 @@ type Outcome struct {
 	Status Status
 	// Owner is that of the resource, for OtherOwner.
 	Owner Owner
-	// Levels are those of each scope's ceilings, in the order of the owner's scopes.
+	// Levels are those of each scope's ceilings, in the order of the owner's scopes; zero where there is no ceiling.
 	Levels [][Ceilings]Level
 	// Scope and Ceiling are the first that would be passed, for Refused.
 	Scope, Ceiling int

@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"runtime"
 	"sync"
+	"time"
 )
 
 // lanes is the number of independent queues. Calls of one name share one.
@@ -59,6 +60,23 @@ const (
 type travellers[T any] struct {
 	seats []*seat[T]
 	calls []*T
+}
+
+// Context returns the context of an exchange for calls, which does not end with ctx, but at the latest of the deadlines of the
+// calls. The zero time is none.
+func Context[T any](ctx context.Context, calls []*T, deadline func(*T) time.Time) (context.Context, context.CancelFunc) {
+	ctx = context.WithoutCancel(ctx)
+	var latest time.Time
+	for _, c := range calls {
+		until := deadline(c)
+		if until.IsZero() {
+			return ctx, func() {}
+		}
+		if until.After(latest) {
+			latest = until
+		}
+	}
+	return context.WithDeadline(ctx, latest)
 }
 
 // Do takes a call along with others of the same name, and returns when its exchange has

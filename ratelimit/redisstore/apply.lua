@@ -64,9 +64,9 @@ end
 
 local nk = req[4]
 local state, index, dirty, writing = {}, {}, {}, false
+local values = nk > 0 and redis.call('MGET', unpack(KEYS, 1, nk))
 for k = 1, nk do
-  local v = redis.call('GET', KEYS[k])
-  local s = v and cjson.decode(v) or {0, 0, 0, 0, 0, 0, 0}
+  local s = values[k] and cjson.decode(values[k]) or {0, 0, 0, 0, 0, 0, 0}
   -- a scope that is new today is entered into the index
   if s[6] < today then index[k] = req[k + 4] end
   for w = 1, 3 do

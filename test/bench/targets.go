@@ -45,10 +45,10 @@ func targets() []target {
 	judged := []string{"read", "create", "create-401", "create-422", "create-403", "create-429", "create-open"}
 	return []target{
 		{name: plainProxy, base: plainProxy, idle: true},
-		{name: tlsProxy, base: tlsProxy, tls: true, kinds: few},
+		{name: "budgets", base: plainProxy, gateway: &gateway{budgets: true}, kinds: append(judged, "read-open")},
 		{name: "exact", base: plainProxy, gateway: &gateway{}, idle: true},
 		{name: "leased", base: plainProxy, gateway: &gateway{leased: true}, kinds: few},
-		{name: "budgets", base: plainProxy, gateway: &gateway{budgets: true}, kinds: few},
+		{name: tlsProxy, base: tlsProxy, tls: true, kinds: few},
 		{name: "tls", base: tlsProxy, tls: true, gateway: &gateway{}, kinds: few},
 		{name: "platform-tls", base: plainProxy, gateway: &gateway{over: true}, kinds: over},
 		{name: "traced", base: plainProxy, gateway: &gateway{traced: true}, kinds: few},

@@ -78,7 +78,7 @@ func queries(t *testing.T) (all []query) {
 func unseen() []string {
 	return []string{
 		"tollgate_budget_alerts_total", "tollgate_envoy_refusals_total", "tollgate_job_executed_seconds", "tollgate_job_queued_seconds",
-		"tollgate_ledger_repairs_total", "tollgate_ledger_restored_late_total", "tollgate_run_usd_total", "tollgate_task_panics_total",
+		"tollgate_ledger_repairs_total", "tollgate_ledger_restored_late_total", "tollgate_platform_operation_refused", "tollgate_run_usd_total", "tollgate_task_panics_total",
 		"tollgate_tokens_total",
 	}
 }

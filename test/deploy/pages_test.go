@@ -114,7 +114,7 @@ func scenes() map[string]string {
 		"docs/tasks/upgrade.md": installed,
 		"docs/approvals.md":     installed, "docs/explain.md": installed, "docs/graphql.md": installed, "docs/identity.md": installed,
 		"docs/keys.md": installed, "docs/operations.md": installed, "docs/policies.md": installed, "docs/repeats.md": installed,
-		"docs/procedures.md": stored, "docs/v1.md": installed, "docs/run.md": demonstrated, "docs/ratelimits.md": installed,
+		"docs/procedures.md": stored, "docs/v1.md": installed, "docs/run.md": demonstrated, "docs/sandboxes.md": installed, "docs/ratelimits.md": installed,
 	}
 }
 

@@ -243,6 +243,9 @@ var sentHeaders = map[string]bool{
 func checkCalls(t *testing.T, calls []platform.Call) {
 	t.Helper()
 	for _, call := range calls {
+		if call.Operation == "getOpenAPI" {
+			continue // the gateway reads it for itself, without a key
+		}
 		if got := call.Header.Values("Authorization"); len(got) != 1 || !strings.HasPrefix(got[0], "Bearer pk-") {
 			t.Errorf("Authorization at the platform = %q, want the organisation's key once", got)
 		}

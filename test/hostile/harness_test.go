@@ -221,8 +221,8 @@ type call struct {
 	Body                 string
 }
 
-// lists the gateway reads by itself, three for each of the three organisations.
-const listsRead = 9
+// listsRead is what the gateway reads by itself: three lists for each of the three organisations, and the platform's description.
+const listsRead = 10
 
 func record(t *testing.T, platform http.Handler) *recorder {
 	t.Helper()

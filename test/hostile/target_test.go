@@ -72,7 +72,7 @@ func TestPaths(t *testing.T) {
 
 		// Paths that do not exist, or not here.
 		"/v2/notebooks":             404,
-		"/v2/account/secrets":       404,
+		"/v2/account/api-keys":      404,
 		"/v3/pods":                  404,
 		"/v2":                       404,
 		"/v2/openapi.json/":         404,

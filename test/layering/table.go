@@ -327,7 +327,7 @@ func Table() []Row {
 		{Package: "policies/document", May: []string{"policies/load", "policies/record", "policies/sandbox"}, Why: "pages are made of what is loaded, without an engine"},
 		{
 			Package: "policies/spend/redisstore",
-			May:     []string{"policies/spend", "ratelimit/redisstore"},
+			May:     []string{"policies/spend", "ratelimit/group", "ratelimit/redisstore"},
 			Tests:   []string{"policies/operation"}, // to list resources
 			Why:     "the ledger in Redis: the limiter's store, which is on the same server, knows whether it is the server that it was",
 		},

@@ -53,8 +53,8 @@ const canary = "CANARY7f3a"
 const configuration = `
 platform: {base_url: "PLATFORM"}
 redis: {embedded: true}
-catalog: {sandbox_rate: 0.05}
 log: {level: debug}
+catalog: {sandbox_rate: 0.05}
 overload: {working: 10000}
 limits: {timeout: 10s}
 policies: {deadline: 10s}

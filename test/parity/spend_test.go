@@ -193,7 +193,7 @@ func TestAnUnknownPrice(t *testing.T) {
 // unpriced has no rate for volumes of high performance, and drops the policy that
 // refuses unknown prices by itself.
 func unpriced(d *door) {
-	d.text = strings.Replace(d.text, "log:", "catalog: {storage: {high_performance: \"\"}}\nlog:", 1)
+	d.text = strings.Replace(d.text, "catalog: {", "catalog: {storage: {high_performance: \"\"}, ", 1)
 	d.text = strings.Replace(d.text, "      - policy: price_ceiling\n        params: {max_usd_per_hour: 40}\n", "", 1)
 }
 

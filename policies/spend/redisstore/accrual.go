@@ -47,10 +47,10 @@ func (s *Store) changeAccrual(ctx context.Context, org, id string, args ...any) 
 		keys = append(keys, s.prefix+"{"+org+"}:accrual:"+id)
 	}
 	reply, err := s.run(ctx, s.accrual, org, keys, args)
-	if err != nil || len(reply.rest) != 1 {
+	if err != nil || len(reply.texts) != 1 {
 		return spend.AccrualOutcome{}, fmt.Errorf("accrual: %w", cmp.Or(err, errReply))
 	}
-	n, err := split(reply.rest[0], 4)
+	n, err := split(reply.texts[0], 4)
 	if err != nil {
 		return spend.AccrualOutcome{}, fmt.Errorf("accrual: %w", err)
 	}

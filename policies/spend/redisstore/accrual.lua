@@ -14,25 +14,24 @@
 local MADE, REPEATED, CONFLICT, BELOW, CLOSED = 0, 1, 2, 3, 4
 local RESET, MOVE = 1, 2
 
-local given = numbers(ARGV[1])
 local kind, period, micro = given[3], given[4], given[5]
 
 local function answer(status, outcome)
   local reply = head(status)
-  reply[3] = outcome
+  reply[8] = outcome
   return reply
 end
 
 local function accrued(a)
   local out = {}
-  for i, p in ipairs(a.periods) do out[i] = p.accrued end
+  for i, p in ipairs(PERIODS) do out[i] = a[p + 1] end
   return out
 end
 
 local NOTHING = {0, 0, 0, 0, 0}
 
 local function outcomeOf(change, after)
-  return line({change[1], change[3], after[1], after[3], change[2], change[4], change[5], after[2], after[4], after[5]})
+  return format(TEN, change[1], change[3], after[1], after[3], change[2], change[4], change[5], after[2], after[4], after[5])
 end
 
 -- saves what was changed and remembers the request
@@ -51,8 +50,8 @@ local function adjust(team, key, about)
   local own = account(scopesOf(team, key)[1])
   local was, change = accrued(own), {0, 0, 0, 0, 0}
   if kind == RESET then micro = -was[period] end
-  for i, p in ipairs(own.periods) do
-    if kind == RESET and i < period and p.start >= own.periods[period].start then
+  for i, p in ipairs(PERIODS) do
+    if kind == RESET and i < period and own[p] >= own[PERIODS[period]] then
       change[i] = -was[i] -- a shorter period within the reset period is emptied
     elseif kind == RESET or period == 2 and (i == 3 or i == 4) then -- the week may have begun before the month or quarter
       change[i] = math.max(micro, -was[i])
@@ -61,35 +60,35 @@ local function adjust(team, key, about)
     end
     if was[i] + change[i] < 0 then return answer(BELOW, outcomeOf(NOTHING, was)) end
   end
-  each(team, key, function(a)
-    for i, p in ipairs(a.periods) do p.accrued = math.max(0, p.accrued + change[i]) end
-  end)
-  note('', {kind = 'adjustment', team = team, key = key, about = about}, 0, account('org').at, change[period])
+  for _, a in ipairs(accountsOf(team, key)) do
+    for i, p in ipairs(PERIODS) do a[p + 1] = math.max(0, a[p + 1] + change[i]) end
+  end
+  note('', {kind = 'adjustment', team = team, key = key, about = about}, 0, account('org')[1], change[period])
   return made(change, own)
 end
 
 local function move(from, key, to)
   local scope, measured = 'team:' .. from, key == '' and 'team:' .. from or 'key:' .. key
-  load({scope, measured})
-  if not stored[scope] or not stored[measured] then
+  if not get(1, scope) or not get(1, measured) then
     return answer(MADE, outcomeOf(NOTHING, NOTHING))
   end
   local source, target, measure = account(scope), account('team:' .. to), account(measured)
   local change, rest = {}, 0
-  for i, p in ipairs(source.periods) do
-    change[i] = math.min(p.accrued, measure.periods[i].accrued)
-    p.accrued = p.accrued - change[i]
-    target.periods[i].accrued = target.periods[i].accrued + change[i]
-    rest = rest + p.accrued
+  for i, p in ipairs(PERIODS) do
+    change[i] = math.min(source[p + 1], measure[p + 1])
+    source[p + 1] = source[p + 1] - change[i]
+    target[p + 1] = target[p + 1] + change[i]
+    rest = rest + source[p + 1]
   end
-  for i = 1, AMOUNTS do rest = rest + source.committed[i] + source.reserved[i] end
+  for i = 1, AMOUNTS do rest = rest + source[COMMITTED[i]] + source[RESERVED[i]] end
   if key == '' and rest == 0 then
     accounts[scope] = nil
-    redis.call('HDEL', KEYS[1], scope)
+    put(1, scope, false)
   end
   return made(change, target)
 end
 
+open()
 local earlier = KEYS[6] and redis.call('GET', KEYS[6])
 if earlier then
   local request, outcome = string.match(earlier, '^(.-)\n(.*)$')

@@ -10,7 +10,6 @@
 -- Returns {0, head, result of each adjustment}: 1 if it was made, 2 if it was made and
 -- returned the resource to an earlier owner, and 0 if not.
 
-local given = numbers(ARGV[1])
 local LIVE = -1 -- a version: any, of a sandbox that has not ended
 local keep = string.format('%.0f', given[4])
 
@@ -48,6 +47,13 @@ local function adjust(kept, at)
   return made
 end
 
+want(1, 'org')
+for i = 1, given[3] do
+  local id = ARGV[4 + 6 * (i - 1)]
+  want(2, id)
+  want(4, 'gone:' .. id)
+end
+open()
 if behind(given[1], given[2]) then save() end
 local made, any = {}, false
 for i = 1, given[3] do
@@ -56,5 +62,5 @@ for i = 1, given[3] do
 end
 if any then save() end
 local reply = head(0)
-reply[3] = line(made)
+for i = 1, #made do reply[7 + i] = made[i] end
 return reply

@@ -19,9 +19,13 @@ func (canned) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook implements redis.Hook.
 func (canned) ProcessHook(redis.ProcessHook) redis.ProcessHook {
-	const levels = "[1290000,0,430000,18500000,1290000,430000,18500000,1290000,430000,18500000,1290000,430000,18500000,1290000,430000,18500000,1290000,430000,3,0,1,3,0,1,0,0,0,0,0,0,0,0,0]"
 	return func(_ context.Context, cmd redis.Cmder) error {
-		cmd.(*redis.Cmd).SetVal([]any{int64(0), "[1795386000000,17,1795386000000,1,1,1]", "", "", "[0,0]", "[430000,1,1,0,0,0]", levels, levels, levels})
+		const now = int64(1795386000000)
+		call := []any{int64(0), int64(0), int64(0), int64(430000), int64(1), int64(1), int64(0), int64(0), int64(0)}
+		for range 4 { // the ceilings of the plan
+			call = append(call, int64(1290000), int64(0), int64(430000))
+		}
+		cmd.(*redis.Cmd).SetVal([]any{int64(0), now, int64(17), now, int64(1), int64(1), int64(1), call})
 		return nil
 	}
 }

@@ -7,8 +7,8 @@
 -- has made it, or may have}.
 
 openIntents(1, 1, {ARGV[3], ARGV[4]})
-if not intents.known or intents.complete == 0 then return {0, list({intents.epoch, intents.writes, now}), 0} end
-local function reply(mine) return {1, list({intents.epoch, intents.writes, now}), mine} end
+if not intents.known or intents.complete == 0 then return {0, format(THREE, intents.epoch, intents.writes, now), 0} end
+local function reply(mine) return {1, format(THREE, intents.epoch, intents.writes, now), mine} end
 local made = intents.value[ARGV[3]]
 if made then return reply(made == ARGV[5] and 1 or 0) end
 for line in string.gmatch(intents.value[ARGV[4]] or '', '[^\n]+') do

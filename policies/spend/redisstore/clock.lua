@@ -1,2 +1,9 @@
+local format, floor = string.format, math.floor
 local clock = redis.call('TIME')
-local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local now = clock[1] * 1000 + floor(clock[2] / 1000)
+
+-- the format of integers: %d takes half the time of %.0f, but a server of 32 bits writes only small ones with it
+local wide = format('%d', now) == format('%.0f', now)
+local function exact(text) return wide and text or (string.gsub(text, '%%d', '%%.0f')) end
+
+local THREE = exact('[%d,%d,%d]')

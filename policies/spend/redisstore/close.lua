@@ -4,7 +4,7 @@
 --
 -- Returns {1 if the ledger is complete, else 0, head}.
 
-local given = numbers(ARGV[1])
+open()
 local lost = behind(given[1], given[2])
 if ledger.epoch > 0 and ledger.epoch == given[3] then
   ledger.complete, ledger.token, lost = 0, SERVER, true

@@ -28,7 +28,7 @@
 --             ('' for one-time costs) / team / key / metadata (JSON)
 --
 -- Amounts are micro-dollars per hour, counts, and micro-dollars, in the order of package
--- spend. Times are Unix milliseconds. All numbers and products are integers below 2^53; see cost.
+-- spend. Times are Unix milliseconds. All numbers and products are integers below 2^53; see parts.
 
 local HOUR, DAY = 3600000, 86400000
 local MAXBURN = 1e12
@@ -37,38 +37,32 @@ local ENDED, JOBS, MAXENDED = HOUR, 23 * HOUR, 250000 -- retention of ended hold
 local MARK, OLDER, SERVER = 1e15, 'older', 'server'
 
 local numbers = cjson.decode
+local given = numbers(ARGV[1])
 
--- %.0f writes every digit of an integer; cjson.encode writes 14.
-local FORMATS = {}
-local function line(values)
-  local n = #values
-  if not FORMATS[n] then FORMATS[n] = '[' .. string.rep('%.0f,', n - 1) .. '%.0f]' end
-  return string.format(FORMATS[n], unpack(values))
-end
+-- formats of records; cjson.encode writes 14 digits of a number
+local function line(n) return exact('[' .. string.rep('%d,', n - 1) .. '%d]') end
+local HEAD, TEN, TWELVE, ACCOUNT = line(4), line(10), line(12), line(32)
 
-local ACCOUNT = '[' .. string.rep('%.0f,', 31) .. '%.0f]'
+-- places in an account: those of the committed and the reserved amounts, and the starts of the day, the week, the month, the
+-- quarter and the total, each of which is followed by what has accrued and the carry
+local COMMITTED, RESERVED = {2, 3, 4, 5, 6, 7, 29, 30}, {8, 9, 10, 11, 12, 13, 31, 32}
+local PERIODS = {14, 20, 17, 23, 26}
 
 local DAYS, STALE = 4, -1
 local calendar = numbers(ARGV[#ARGV])
-if now < calendar[1] or now >= calendar[DAYS] then return {STALE, line({0, 0, now, 0, 0, 0})} end
--- day, week, month, quarter and total: the first and last place in the calendar, the place in an account, and that of the
--- period to begin with in accounts of earlier versions
+if now < calendar[1] or now >= calendar[DAYS] then return {STALE, 0, 0, now, 0, 0, 0} end
 local FOREVER = calendar[#calendar]
-local periods = {{1, DAYS, 0, 0}, {DAYS + 1, DAYS + 3, 2, 0}, {DAYS + 4, DAYS + 6, 1, 1}, {DAYS + 7, DAYS + 9, 3, 1}, {DAYS + 10, DAYS + 11, 4, 1}}
+local FROM, LAST = {1, 5, 8, 11, 14}, {DAYS, 7, 10, 13, 15} -- places of the periods in the calendar
 
 -- starts and ends of the periods that contain a time; those of the last time are kept
 local found, starts, stops
 local function bounds(ms)
   if ms == found then return starts, stops end
   found, starts, stops = ms, {}, {}
-  for i, p in ipairs(periods) do
-    local start, stop
-    for k = p[1], p[2] do
-      start, stop = stop, calendar[k]
-      if stop > ms then break end
-    end
-    if stop <= ms then start = stop end
-    starts[i], stops[i] = start, stop
+  for i = 1, #FROM do
+    local k, last = FROM[i], LAST[i]
+    while k < last and calendar[k + 1] <= ms do k = k + 1 end
+    starts[i], stops[i] = calendar[k], calendar[math.min(k + 1, last)]
   end
   return starts, stops
 end
@@ -77,182 +71,205 @@ end
 -- split at whole hours: the products are at most 1e12 * 8760, 277777 * 3.6e6 and 3.6e6 * 3.6e6.
 local function parts(rate, ms)
   if rate <= 0 or ms <= 0 then return 0, 0 end
-  rate = math.min(rate, MAXBURN)
-  local hours, rest = math.floor(ms / HOUR), ms % HOUR
-  return rate * hours + math.floor(rate / HOUR) * rest, (rate % HOUR) * rest
+  if rate > MAXBURN then rate = MAXBURN end
+  local hours, rest = floor(ms / HOUR), ms % HOUR
+  return rate * hours + floor(rate / HOUR) * rest, (rate % HOUR) * rest
 end
 
--- cost of a rate over some milliseconds, rounded down, and the remainder, which includes
--- the remainder of an earlier cost
-local function cost(rate, ms, carry)
-  local micro, part = parts(rate, ms)
-  part = part + carry
-  return micro + math.floor(part / HOUR), part % HOUR
-end
-
+-- cost of a rate over some milliseconds, rounded up
 local function forecast(rate, ms)
-  local micro, rest = cost(rate, ms, 0)
-  if rest > 0 then micro = micro + 1 end
-  return micro
+  local micro, part = parts(rate, ms)
+  return micro + math.ceil(part / HOUR)
 end
 
--- stored and changed accounts by scope; see load
-local stored, accounts = {}, {}
+-- What was read of the first four keys, by field, and the fields that have changed. Nothing is written before write.
+local stored, changed = {{}, {}, {}, {}}, {{}, {}, {}, {}}
+local READS = {'HMGET', 'HMGET', 'HMGET', 'ZMSCORE'}
+local writer, written = string.match(ARGV[#ARGV - 1], '^(%S+) (%d+)$')
+local own = '@' .. writer
+local wanted = {{'', own}, {''}, {''}, {''}} -- what open reads
 
--- amounts: the first after a place, and the others after another place, by default after the first
-local function amountsAt(values, from, others)
-  local out = {}
-  for i = 1, FIRST do out[i] = values[from + i] or 0 end
-  for i = FIRST + 1, AMOUNTS do out[i] = values[(others or from + FIRST) + i - FIRST] or 0 end
-  return out
+-- adds a field to what open reads
+local function want(k, field)
+  if field == '' or stored[k][field] ~= nil then return end
+  stored[k][field] = false
+  wanted[k][#wanted[k] + 1] = field
 end
 
--- an account by its integers, nil for a new one, with its accrual up to date. After a change of
+-- reads fields of a key in one command
+local function read(k, fields)
+  local to, values = stored[k], redis.call(READS[k], KEYS[k], unpack(fields))
+  for i = 1, #fields do to[fields[i]] = values[i] end
+end
+
+local function get(k, field)
+  if stored[k][field] == nil then read(k, {field}) end
+  return stored[k][field]
+end
+
+-- changes a field; false deletes it
+local function put(k, field, value)
+  stored[k][field], changed[k][field] = value, true
+end
+
+-- adds what an account lacks: a new one all periods, one of an earlier version the week, the quarter and the total, and both
+-- the other amounts
+local function complete(n, begin)
+  for i, p in ipairs(PERIODS) do
+    local from = i == 2 and PERIODS[1] or PERIODS[3]
+    if not n[p] then n[p], n[p + 1], n[p + 2] = begin[i], n[from + 1] or 0, n[from + 2] or 0 end
+  end
+  for i = FIRST + 1, AMOUNTS do n[COMMITTED[i]], n[RESERVED[i]] = 0, 0 end
+end
+
+-- brings an account up to date, which is the array of its integers; nil and false are a new one. After a change of
 -- the zone, the current period continues until the next period of the new zone begins.
 local function upToDate(n)
-  local a = {at = n and n[1] or now, periods = {}}
-  local others = 1 + 2 * FIRST + 3 * #periods
-  a.committed = amountsAt(n or {}, 1, others)
-  a.reserved = amountsAt(n or {}, 1 + FIRST, others + AMOUNTS - FIRST)
-  local to = math.max(now, a.at)
+  n = n or {now, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  local at = n[1]
+  local to = math.max(now, at)
   local begin = bounds(to)
-  local rate = a.committed[1] + a.reserved[1]
-  local micro, part = parts(rate, to - a.at)
-  for i, p in ipairs(periods) do
-    local start, accrued, rest = begin[i], 0, 0
-    if n and start > a.at then
-      accrued, rest = cost(rate, to - start, 0)
-    elseif n then
-      local o = 1 + 2 * FIRST + 3 * p[3]
-      if n[o + 1] then start = n[o + 1] else o = 1 + 2 * FIRST + 3 * p[4] end
-      rest = n[o + 3] + part
-      accrued, rest = n[o + 2] + micro + math.floor(rest / HOUR), rest % HOUR
+  if not n[RESERVED[AMOUNTS]] then complete(n, begin) end
+  local rate = n[COMMITTED[1]] + n[RESERVED[1]]
+  local micro, part = parts(rate, to - at)
+  for i = 1, #PERIODS do
+    local p, start = PERIODS[i], begin[i]
+    local accrued, rest = n[p + 1] + micro, n[p + 2] + part
+    if start > at then
+      n[p], accrued, rest = start, parts(rate, to - start)
     end
-    a.periods[i] = {start = start, accrued = accrued, carry = rest}
+    n[p + 1], n[p + 2] = accrued + floor(rest / HOUR), rest % HOUR
   end
-  a.at = to
-  return a
+  n[1] = to
+  return n
 end
 
--- reads the accounts of scopes in one command
-local function load(scopes)
-  local missing = {}
-  for _, scope in ipairs(scopes) do
-    if stored[scope] == nil then missing[#missing + 1] = scope end
-  end
-  if #missing == 0 then return end
-  for i, text in ipairs(redis.call('HMGET', KEYS[1], unpack(missing))) do stored[missing[i]] = text end
+-- accounts that were changed, by scope
+local accounts = {}
+
+-- the account of a scope, which is written only if it is one of accounts
+local function look(scope)
+  local text = not accounts[scope] and get(1, scope)
+  return accounts[scope] or upToDate(text and numbers(text))
 end
 
--- the account of a scope
 local function account(scope)
-  if not accounts[scope] then
-    load({scope})
-    accounts[scope] = upToDate(stored[scope] and numbers(stored[scope]))
-  end
+  accounts[scope] = look(scope)
   return accounts[scope]
 end
 
 local function scopesOf(team, key)
   local out = {}
-  if key ~= '' then out[#out + 1] = 'key:' .. key end
+  if key ~= '' then out[1] = 'key:' .. key end
   if team ~= '' then out[#out + 1] = 'team:' .. team end
   out[#out + 1] = 'org'
   return out
 end
 
-local function each(team, key, change)
-  local scopes = scopesOf(team, key)
-  load(scopes)
-  for _, scope in ipairs(scopes) do change(account(scope)) end
+-- the accounts of an owner's scopes, of which the unknown ones are read in one command
+local function accountsOf(team, key)
+  local out, missing = scopesOf(team, key), {}
+  for _, scope in ipairs(out) do
+    if stored[1][scope] == nil then missing[#missing + 1] = scope end
+  end
+  if #missing > 0 then read(1, missing) end
+  for i = 1, #out do out[i] = account(out[i]) end
+  return out
 end
 
-local function add(to, amounts, sign)
-  for i = 1, AMOUNTS do to[i] = math.max(0, to[i] + sign * amounts[i]) end
+-- adds to the committed or the reserved amounts of an account
+local function add(a, places, amounts, sign)
+  for i = 1, AMOUNTS do
+    local p = places[i]
+    local sum = a[p] + sign * amounts[i]
+    a[p] = sum > 0 and sum or 0
+  end
 end
 
 -- accrues a rate from one time to another within the periods; a negative rate
 -- lowers what has accrued
 local function correct(a, rate, from, to)
-  for _, p in ipairs(a.periods) do
-    local ms = math.min(a.at, to) - math.max(from, p.start)
-    if rate >= 0 then
-      local micro, rest = cost(rate, ms, p.carry)
-      p.accrued, p.carry = p.accrued + micro, rest
-    else
-      local micro, rest = cost(-rate, ms, 0)
-      p.accrued, p.carry = p.accrued - micro, p.carry - rest
-      if p.carry < 0 then p.accrued, p.carry = p.accrued - 1, p.carry + HOUR end
-      if p.accrued < 0 then p.accrued, p.carry = 0, 0 end
+  local sign, last, micro, part = rate < 0 and -1 or 1, nil, 0, 0
+  to = math.min(a[1], to)
+  for i = 1, #PERIODS do
+    local p = PERIODS[i]
+    local ms = to - math.max(from, a[p])
+    if ms ~= last then -- most periods began before
+      last, micro, part = ms, parts(sign * rate, ms)
     end
+    local rest = a[p + 2] + sign * part
+    local accrued = a[p + 1] + sign * micro + floor(rest / HOUR)
+    if accrued < 0 then accrued, rest = 0, 0 end
+    a[p + 1], a[p + 2] = accrued, rest % HOUR
   end
 end
 
+-- amounts: the first after a place, and the others, which may be missing, after another place, by default after the first
+local function amountsAt(v, i, others)
+  local o = others or i + FIRST
+  return {v[i + 1], v[i + 2], v[i + 3], v[i + 4], v[i + 5], v[i + 6], v[o + 1] or 0, v[o + 2] or 0}
+end
+
 local function resource(id)
-  if id == '' then return nil end
-  local text = redis.call('HGET', KEYS[2], id)
+  local text = id ~= '' and get(2, id)
   if not text then return nil end
-  local first, kind, team, key, about = string.match(text, '^(.-)\n(.-)\n(.-)\n(.-)\n(.*)$')
+  local first, kind, team, key, about = string.match(text, '^([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
   local n = numbers(first)
   return {version = n[1], since = n[2], pending = n[3], amounts = amountsAt(n, 3, 4 + FIRST), changed = n[4 + FIRST], kind = kind, team = team, key = key, about = about}
 end
 
--- a line of integers that ends with the amounts that earlier versions do not know
-local function withOthers(values, a)
-  for i = FIRST + 1, AMOUNTS do
-    if a[SANDBOXES] + a[BOUNDED] > 0 then values[#values + 1] = a[i] end
-  end
-  return line(values)
-end
+-- the format of the integers of a record, of which the last two are the amounts that earlier versions do not know; it leaves
+-- them out if both are 0
+local function formatOf(a) return a[SANDBOXES] + a[BOUNDED] > 0 and TWELVE or TEN end
 
 local function saveResource(id, r)
   local a = r.amounts
-  local first = withOthers({r.version, r.since, r.pending, a[1], a[2], a[3], a[4], a[5], a[6], r.changed}, a)
-  redis.call('HSET', KEYS[2], id, table.concat({first, r.kind, r.team, r.key, r.about}, '\n'))
+  local first = format(formatOf(a), r.version, r.since, r.pending, a[1], a[2], a[3], a[4], a[5], a[6], r.changed, a[7], a[8])
+  put(2, id, table.concat({first, r.kind, r.team, r.key, r.about}, '\n'))
 end
 
 local function holdOf(id)
-  local text = redis.call('HGET', KEYS[3], id)
+  local text = get(3, id)
   if not text then return nil end
-  local first, kind, res, team, key, about, holder = string.match(text, '^(.-)\n(.-)\n(.-)\n(.-)\n(.-)\n(.-)\n(.*)$')
+  local first, kind, res, team, key, about, holder = string.match(text, '^([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
   local n = numbers(first)
   return {at = n[1], open = n[2], wait = n[3], base = n[4], amounts = amountsAt(n, 4), kind = kind, resource = res, team = team, key = key, about = about, holder = holder}
 end
 
 local function saveHold(id, h)
   local a = h.amounts
-  local first = withOthers({h.at, h.open, h.wait, h.base, a[1], a[2], a[3], a[4], a[5], a[6]}, a)
-  redis.call('HSET', KEYS[3], id, table.concat({first, h.kind, h.resource, h.team, h.key, h.about, h.holder}, '\n'))
+  local first = format(formatOf(a), h.at, h.open, h.wait, h.base, a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8])
+  put(3, id, table.concat({first, h.kind, h.resource, h.team, h.key, h.about, h.holder}, '\n'))
 end
 
--- The head, and the number of writes of the gateway's store. If the gateway knows a later state,
--- or more writes of its own, then Redis has lost data.
-local writer, written = string.match(ARGV[#ARGV - 1], '^(%S+) (%d+)$')
 local ledger = {epoch = 0, seq = 0, complete = 0, repairs = 0, token = '', writes = 0}
-do
-  local texts = redis.call('HMGET', KEYS[1], '', '@' .. writer)
-  if texts[1] then
-    local first, token = string.match(texts[1], '^(.-)\n(.*)$')
-    local n = numbers(first)
-    ledger.epoch, ledger.seq, ledger.complete, ledger.repairs, ledger.token = n[1], n[2], n[3], n[4], token
-    local own = texts[2] and numbers(texts[2])
-    if own and own[1] == ledger.epoch then ledger.writes = own[2] end
-  end
+
+-- reads the head, the number of writes of the gateway's store, the epochs in the keys, and the wanted fields
+local function open()
+  for k = 1, 4 do read(k, wanted[k]) end
+  local text, writes = get(1, ''), get(1, own)
+  if not text then return end
+  local first, token = string.match(text, '^([^\n]*)\n(.*)$')
+  local n = numbers(first)
+  ledger.epoch, ledger.seq, ledger.complete, ledger.repairs, ledger.token = n[1], n[2], n[3], n[4], token
+  local w = writes and numbers(writes)
+  if w and w[1] == ledger.epoch then ledger.writes = w[2] end
 end
 
 local function mark()
-  local epoch = string.format('%.0f', ledger.epoch)
-  redis.call('HSET', KEYS[2], '', epoch)
-  redis.call('HSET', KEYS[3], '', epoch)
-  redis.call('ZADD', KEYS[4], string.format('%.0f', MARK + ledger.epoch), '')
+  local epoch = format('%.0f', ledger.epoch)
+  put(2, '', epoch)
+  put(3, '', epoch)
+  put(4, '', format('%.0f', MARK + ledger.epoch))
 end
 
 local function marked()
-  return tonumber(redis.call('HGET', KEYS[2], '') or 0) == ledger.epoch and tonumber(redis.call('HGET', KEYS[3], '') or 0) == ledger.epoch
-    and tonumber(redis.call('ZSCORE', KEYS[4], '') or 0) == MARK + ledger.epoch
+  return tonumber(get(2, '') or 0) == ledger.epoch and tonumber(get(3, '') or 0) == ledger.epoch
+    and tonumber(get(4, '') or 0) == MARK + ledger.epoch
 end
 
--- closes the ledger if Redis has lost a part of it, and reports whether it has
+-- Closes the ledger if Redis has lost a part of it, and reports whether it has: if the gateway knows a later state,
+-- or more writes of its own, then Redis has lost data.
 local function behind(epoch, seq)
   local older = ledger.epoch < epoch or ledger.epoch == epoch and (ledger.seq < seq or ledger.writes < tonumber(written))
   if older or ledger.complete == 1 and not marked() then
@@ -262,38 +279,61 @@ local function behind(epoch, seq)
   return false
 end
 
-local function hset(key, fields)
-  for i = 1, #fields, 1000 do redis.call('HSET', key, unpack(fields, i, math.min(i + 999, #fields))) end
+-- changes of rates and one-time costs, which write writes
+local changes = {}
+
+-- sends a command with any number of values
+local function send(command, key, values)
+  for i = 1, #values, 1000 do redis.call(command, key, unpack(values, i, math.min(i + 999, #values))) end
 end
 
--- writes all changed accounts, after the given fields
-local function saveAccounts(fields)
-  for scope, a in pairs(accounts) do
-    local c, r = a.committed, a.reserved
-    local d, w, m, q, t = unpack(a.periods)
-    fields[#fields + 1] = scope
-    fields[#fields + 1] = string.format(ACCOUNT, a.at, c[1], c[2], c[3], c[4], c[5], c[6], r[1], r[2], r[3], r[4], r[5], r[6],
-      d.start, d.accrued, d.carry, m.start, m.accrued, m.carry, w.start, w.accrued, w.carry, q.start, q.accrued, q.carry, t.start, t.accrued, t.carry,
-      c[7], c[8], r[7], r[8])
+-- writes all changes
+local function write()
+  for scope, a in pairs(accounts) do put(1, scope, format(ACCOUNT, unpack(a))) end
+  for k = 1, 3 do
+    local set, gone = {}, {}
+    for field in pairs(changed[k]) do
+      local text = stored[k][field]
+      if text then
+        set[#set + 1], set[#set + 2] = field, text
+      else
+        gone[#gone + 1] = field
+      end
+    end
+    send('HSET', KEYS[k], set)
+    send('HDEL', KEYS[k], gone)
   end
-  hset(KEYS[1], fields)
+  local times = {}
+  for id in pairs(changed[4]) do times[#times + 1], times[#times + 2] = stored[4][id], id end
+  send('ZADD', KEYS[4], times)
+  if #times > 0 and ledger.seq % 64 == 0 then
+    redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', format('(%.0f', now - ENDED))
+    redis.call('ZREMRANGEBYRANK', KEYS[4], 0, -MAXENDED - 1)
+  end
+  send('RPUSH', KEYS[5], changes)
 end
 
--- writes the head and all changed accounts
+-- counts a step that changes the ledger
+local function count() ledger.seq, ledger.writes = ledger.seq + 1, ledger.writes + 1 end
+
+-- writes the head and all changes
+local function flush()
+  put(1, '', format(HEAD, ledger.epoch, ledger.seq, ledger.complete, ledger.repairs) .. '\n' .. ledger.token)
+  put(1, own, format(THREE, ledger.epoch, ledger.writes, now))
+  write()
+end
+
 local function save()
-  ledger.seq, ledger.writes = ledger.seq + 1, ledger.writes + 1
-  saveAccounts({
-    '', line({ledger.epoch, ledger.seq, ledger.complete, ledger.repairs}) .. '\n' .. ledger.token,
-    '@' .. writer, line({ledger.epoch, ledger.writes, now}),
-  })
+  count()
+  flush()
 end
 
 -- the first elements of every reply
-local function head(status) return {status, line({ledger.epoch, ledger.seq, now, ledger.writes, intents.epoch, intents.writes})} end
+local function head(status) return {status, ledger.epoch, ledger.seq, now, ledger.writes, intents.epoch, intents.writes} end
 
 -- reports whether a hold has ended, or a resource is gone
 local function ended(id)
-  local at = redis.call('ZSCORE', KEYS[4], id)
+  local at = get(4, id)
   return at and tonumber(at) >= now - ENDED
 end
 
@@ -301,25 +341,21 @@ end
 local function forget(id)
   local at = now
   if string.sub(id, 1, 4) == 'job ' then at = now + JOBS end
-  redis.call('ZADD', KEYS[4], string.format('%.0f', at), id)
-  if ledger.seq % 64 == 0 then
-    redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', string.format('(%.0f', now - ENDED))
-    redis.call('ZREMRANGEBYRANK', KEYS[4], 0, -MAXENDED - 1)
-  end
+  put(4, id, format('%.0f', at))
 end
 
 -- records a change of a resource's rate from a time on, or a one-time cost
 local function note(id, r, rate, at, once)
   if rate == 0 and once == 0 then return end
-  redis.call('RPUSH', KEYS[5], table.concat({line({at, rate, once}), r.kind, id, r.team, r.key, r.about}, '\n'))
+  changes[#changes + 1] = table.concat({format(THREE, at, rate, once), r.kind, id, r.team, r.key, r.about}, '\n')
 end
 
 -- takes the reservation of a hold off the accounts
 local function unreserve(h)
-  each(h.team, h.key, function(a)
-    add(a.reserved, h.amounts, -1)
-    correct(a, -h.amounts[1], h.at, a.at)
-  end)
+  for _, a in ipairs(accountsOf(h.team, h.key)) do
+    add(a, RESERVED, h.amounts, -1)
+    correct(a, -h.amounts[1], h.at, a[1])
+  end
   local about = resource(h.resource)
   if about then
     about.pending = math.max(0, about.pending - 1)
@@ -329,16 +365,31 @@ end
 
 -- accrues a one-time cost
 local function spend(h, micro)
-  each(h.team, h.key, function(a)
-    for _, p in ipairs(a.periods) do p.accrued = p.accrued + micro end
-  end)
-  note('', h, 0, account('org').at, micro)
+  for _, a in ipairs(accountsOf(h.team, h.key)) do
+    for _, p in ipairs(PERIODS) do a[p + 1] = a[p + 1] + micro end
+  end
+  note('', h, 0, account('org')[1], micro)
+end
+
+local function same(a, b)
+  for i = 1, AMOUNTS do
+    if a[i] ~= b[i] then return false end
+  end
+  return true
+end
+
+-- adds a record to the accounts of its owner from a time on, or, with the sign -1, takes it off
+local function enter(r, sign, at)
+  for _, a in ipairs(accountsOf(r.team, r.key)) do
+    add(a, COMMITTED, r.amounts, sign)
+    if at < a[1] then correct(a, sign * r.amounts[1], at, a[1]) end
+  end
 end
 
 -- replaces one record of a resource by another; either may be nil. from is when the rate changed, if it was earlier than now, but not
 -- before the cost of old began; otherwise 0
 local function replace(id, old, new, from)
-  local at = account('org').at
+  local at = account('org')[1]
   if from > 0 then at = math.min(at, math.max(from, old and old.since or 0)) end
   if old and new and old.team == new.team and old.key == new.key and from == 0 then
     note(id, new, new.amounts[1] - old.amounts[1], at, 0)
@@ -346,20 +397,14 @@ local function replace(id, old, new, from)
     if old then note(id, old, -old.amounts[1], at, 0) end
     if new then note(id, new, new.amounts[1], at, 0) end
   end
-  local function enter(r, sign)
-    each(r.team, r.key, function(a)
-      add(a.committed, r.amounts, sign)
-      if at < a.at then correct(a, sign * r.amounts[1], at, a.at) end
-    end)
-  end
-  if old then enter(old, -1) end
+  if old then enter(old, -1, at) end
   if new then
-    enter(new, 1)
+    enter(new, 1, at)
     if from > 0 and not old then new.since = at end
-    new.version = ledger.seq + 1 -- the sequence that save writes
-    new.changed = old and line(old.amounts) == line(new.amounts) and old.changed or now
+    new.version = ledger.seq + 1 -- the sequence after count
+    new.changed = old and same(old.amounts, new.amounts) and old.changed or now
     saveResource(id, new)
   elseif old then
-    redis.call('HDEL', KEYS[2], id)
+    put(2, id, false)
   end
 end

@@ -12,8 +12,8 @@ for k = 0, n - 1 do
   for i = 0, 3 do fields[#fields + 1] = ARGV[3 + 9 * k + i] end
 end
 openIntents(1, 1, fields)
-if not intents.known then return {0, list({intents.epoch, intents.writes, now}), 0} end
+if not intents.known then return {0, format(THREE, intents.epoch, intents.writes, now), 0} end
 local done = 0
 for k = 0, n - 1 do done = done + finish(3 + 9 * k) end
 saveIntents()
-return {1, list({intents.epoch, intents.writes, now}), done}
+return {1, format(THREE, intents.epoch, intents.writes, now), done}

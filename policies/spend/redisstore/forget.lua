@@ -8,7 +8,7 @@
 local names = {}
 for i = 3, #ARGV do names[#names + 1] = 'i' .. ARGV[i] end
 openIntents(1, 1, names)
-if not intents.known then return {0, list({intents.epoch, intents.writes, now})} end
+if not intents.known then return {0, format(THREE, intents.epoch, intents.writes, now)} end
 for i = 3, #ARGV do
   local wish, looks = string.match(intents.value['i' .. ARGV[i]] or '', '^(.-)\n(.*)$')
   if wish then
@@ -19,4 +19,4 @@ for i = 3, #ARGV do
   end
 end
 saveIntents()
-return {1, list({intents.epoch, intents.writes, now})}
+return {1, format(THREE, intents.epoch, intents.writes, now)}

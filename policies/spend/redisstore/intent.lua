@@ -38,19 +38,15 @@ local function set(field, value)
   intents.value[field], intents.changed[field] = value, true
 end
 
-local function list(numbers)
-  return string.format('[' .. string.rep('%.0f,', #numbers - 1) .. '%.0f]', unpack(numbers))
-end
-
 -- deletes fields that have not changed for a day
 local function trim()
   if not redis.call('ZSCORE', intents.recent, '') then -- the key was lost: no field is older than now
     redis.call('ZADD', intents.recent, MARKED, '')
     for _, field in ipairs(redis.call('HKEYS', intents.key)) do
-      if field ~= '' then redis.call('ZADD', intents.recent, 'NX', string.format('%.0f', now), field) end
+      if field ~= '' then redis.call('ZADD', intents.recent, 'NX', format('%.0f', now), field) end
     end
   end
-  local old = redis.call('ZRANGEBYSCORE', intents.recent, '-inf', string.format('%.0f', now - KEEP), 'LIMIT', 0, 200)
+  local old = redis.call('ZRANGEBYSCORE', intents.recent, '-inf', format('%.0f', now - KEEP), 'LIMIT', 0, 200)
   if #old > 0 then
     redis.call('HDEL', intents.key, unpack(old))
     redis.call('ZREM', intents.recent, unpack(old))
@@ -61,8 +57,8 @@ end
 local function saveIntents()
   intents.writes = intents.writes + 1
   local own = '@' .. intents.writer
-  local at = string.format('%.0f', now)
-  local put, times, gone = {own, list({intents.epoch, intents.writes, now})}, {at, own}, {}
+  local at = format('%.0f', now)
+  local put, times, gone = {own, format(THREE, intents.epoch, intents.writes, now)}, {at, own}, {}
   for field in pairs(intents.changed) do
     local value = intents.value[field]
     if value and value ~= '' then
@@ -122,7 +118,7 @@ end
 
 -- ARGV from i on: wish, looks, ID, row without its time, owner
 local function noteIntent(i)
-  replaceLine(ARGV[i], ARGV[i + 2], string.format('%.0f ', now) .. ARGV[i + 3])
+  replaceLine(ARGV[i], ARGV[i + 2], format('%.0f ', now) .. ARGV[i + 3])
   replaceLine(ARGV[i + 1], ARGV[i + 2], ARGV[i + 4])
   set('i' .. ARGV[i + 2], ARGV[i] .. '\n' .. ARGV[i + 1])
 end
@@ -141,7 +137,7 @@ local function remove(id, wish, looks)
   replaceLine(wish, id, nil)
   if looks ~= '' then replaceLine(looks, id, nil) end
   set('i' .. id, nil)
-  if now - intents.began < YOUNG then set('x' .. id, string.format('%.0f', takenOf(stored))) end
+  if now - intents.began < YOUNG then set('x' .. id, format('%.0f', takenOf(stored))) end
 end
 
 -- ARGV from i on: made, wish, looks, answer, ID, row that is replaced ('' for any), row ('' deletes it), which of the
@@ -159,6 +155,6 @@ local function finish(i)
   end
   if string.find(what, 'm') and not intents.value[made] then set(made, id) end
   if string.find(what, 'l') then replaceLine(looks, id, nil) end
-  if string.find(what, 'a') then set(answer, string.format('%.0f ', now) .. ARGV[i + 8]) end
+  if string.find(what, 'a') then set(answer, format('%.0f ', now) .. ARGV[i + 8]) end
   return mine and 1 or 0
 end

@@ -8,13 +8,13 @@
 -- intent was recorded if there is neither a response nor another.
 
 openIntents(1, 1, {ARGV[4], ARGV[5], ARGV[6]})
-if not intents.known or intents.complete == 0 then return {0, list({intents.epoch, intents.writes, now})} end
+if not intents.known or intents.complete == 0 then return {0, format(THREE, intents.epoch, intents.writes, now)} end
 local answer = answerOf(ARGV[4]) or ''
 local rows = others(ARGV[5], ARGV[7], ARGV[3])
 if rows and #rows == 0 and answer == '' and ARGV[7] ~= '' then
   noteIntent(5)
   saveIntents()
 end
-local out = {1, list({intents.epoch, intents.writes, now}), answer}
+local out = {1, format(THREE, intents.epoch, intents.writes, now), answer}
 for i = 1, #(rows or {}) do out[3 + i] = rows[i] end
 return out

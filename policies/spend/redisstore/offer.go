@@ -143,11 +143,11 @@ func (s *Store) Restore(ctx context.Context, org string, r *spend.Restoration) (
 			return restored, fmt.Errorf("restore: %w", err)
 		case reply.status == otherEpoch:
 			return restored, spend.ErrOtherEpoch
-		case len(reply.rest) != len(some):
+		case len(reply.numbers) != len(some):
 			return restored, errReply
 		}
-		for i, made := range reply.rest {
-			if made == "1" {
+		for i, made := range reply.numbers {
+			if made == 1 {
 				restored = append(restored, some[i].Hold)
 			}
 		}

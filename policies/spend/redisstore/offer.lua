@@ -4,12 +4,12 @@
 --
 -- Returns {1, head}.
 
-local given = numbers(ARGV[1])
+open()
 behind(given[1], given[2])
 for i = 1, tonumber(ARGV[2]) do
   local a, other = account(ARGV[1 + 2 * i]), upToDate(numbers(ARGV[2 + 2 * i]))
-  for k, p in ipairs(other.periods) do
-    if p.start == a.periods[k].start and p.accrued > a.periods[k].accrued then a.periods[k] = p end
+  for _, p in ipairs(PERIODS) do
+    if other[p] == a[p] and other[p + 1] > a[p + 1] then a[p + 1], a[p + 2] = other[p + 1], other[p + 2] end
   end
 end
 save()

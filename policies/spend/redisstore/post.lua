@@ -13,6 +13,7 @@
 --
 -- Returns {1 if it was done and 0 if not, epoch, sequence and clock}.
 
+open()
 if (redis.call('HGET', KEYS[6], 'version') or '0') ~= ARGV[1] then return head(0) end
 redis.call('HSET', KEYS[6], 'version', string.format('%.0f', tonumber(ARGV[1]) + 1))
 if ARGV[2] ~= '' then redis.call('HSET', KEYS[6], 'all', ARGV[2]) end
@@ -37,8 +38,8 @@ for k = 8, #KEYS do
 end
 for _ = 1, tonumber(ARGV[at]) do
   local n = numbers(ARGV[at + 1])
-  each(ARGV[at + 2], ARGV[at + 3], function(a) correct(a, n[2], n[1], n[1] + HOUR) end)
+  for _, a in ipairs(accountsOf(ARGV[at + 2], ARGV[at + 3])) do correct(a, n[2], n[1], n[1] + HOUR) end
   at = at + 3
 end
-saveAccounts({})
+write()
 return head(1)

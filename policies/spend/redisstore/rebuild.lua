@@ -4,7 +4,7 @@
 --
 -- Returns {1 if the ledger is complete, else 0, head}.
 
-local given = numbers(ARGV[1])
+open()
 behind(given[1], given[2])
 if given[3] == 0 then
   -- later than every epoch that a gateway can know

@@ -6,7 +6,7 @@
 -- Returns {1 if the intents are complete, else 0; [epoch, writes, now]}.
 
 openIntents(1, 1, {})
-local function head() redis.call('HSET', intents.key, '', list({intents.epoch, intents.complete, intents.began})) end
+local function head() redis.call('HSET', intents.key, '', format(THREE, intents.epoch, intents.complete, intents.began)) end
 if intents.epoch == 0 or intents.older then
   local given = cjson.decode(ARGV[2])
   intents.epoch, intents.complete, intents.began = math.max(now, intents.epoch + 1, given[1] + 1), 0, now
@@ -16,11 +16,11 @@ end
 if intents.complete == 0 then
   local missing = false
   for i = 4, #ARGV do
-    if redis.call('HGET', intents.key, 's' .. ARGV[i]) ~= string.format('%.0f', intents.epoch) then missing = true end
+    if redis.call('HGET', intents.key, 's' .. ARGV[i]) ~= format('%.0f', intents.epoch) then missing = true end
   end
   if not missing or now - intents.began >= tonumber(ARGV[3]) then
     intents.complete = 1
     head()
   end
 end
-return {intents.complete, list({intents.epoch, intents.writes, now})}
+return {intents.complete, format(THREE, intents.epoch, intents.writes, now)}

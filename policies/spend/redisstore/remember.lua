@@ -15,7 +15,7 @@ for k = 0, n - 1 do
   fields[#fields + 1], fields[#fields + 2] = ARGV[i + 3], 'x' .. ARGV[i + 4]
 end
 openIntents(1, 1, fields)
-if string.format('%.0f', intents.epoch) ~= ARGV[3] then return {0, list({intents.epoch, intents.writes, now})} end
+if format('%.0f', intents.epoch) ~= ARGV[3] then return {0, format(THREE, intents.epoch, intents.writes, now)} end
 for k = 0, n - 1 do
   local i = 5 + 9 * k
   local made, wish, looks, answer, id = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
@@ -37,4 +37,4 @@ for k = 0, n - 1 do
 end
 if ARGV[4] ~= '' then set('s' .. ARGV[4], ARGV[3]) end
 saveIntents()
-return {1, list({intents.epoch, intents.writes, now})}
+return {1, format(THREE, intents.epoch, intents.writes, now)}

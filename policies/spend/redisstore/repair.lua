@@ -5,13 +5,13 @@
 --
 -- Returns {1 if the sums were changed, else 0, head}.
 
-local given = numbers(ARGV[1])
+open()
 if behind(given[1], given[2]) then save() end
 if ledger.repairs ~= given[3] then return head(0) end
 for i = 1, tonumber(ARGV[2]) do
   local a, n = account(ARGV[1 + 2 * i]), numbers(ARGV[2 + 2 * i])
-  add(a.committed, n, 1)
-  add(a.reserved, amountsAt(n, AMOUNTS), 1)
+  add(a, COMMITTED, n, 1)
+  add(a, RESERVED, amountsAt(n, AMOUNTS), 1)
 end
 ledger.repairs = ledger.repairs + 1
 save()

@@ -10,7 +10,7 @@
 
 local OTHER = -2
 
-local given = numbers(ARGV[1])
+open()
 if behind(given[1], given[2]) then save() end
 if ledger.epoch ~= given[3] then return head(OTHER) end
 
@@ -19,7 +19,7 @@ for _ = 1, given[4] do
   local id = ARGV[at]
   local held = holdOf(id)
   if held then
-    redis.call('HDEL', KEYS[3], id)
+    put(3, id, false)
     unreserve(held)
   end
   forget(id)
@@ -32,23 +32,23 @@ for _ = 1, given[5] do
     team = ARGV[at + 4], key = ARGV[at + 5], about = ARGV[at + 6], holder = ARGV[at + 7],
   }
   local held = holdOf(id)
-  restored[#restored + 1] = '0'
+  restored[#restored + 1] = 0
   if held then
     if h.open == 1 and held.open == 0 then
       held.open, held.wait = 1, h.wait
       saveHold(id, held)
     end
   elseif not ended(id) then
-    each(h.team, h.key, function(a)
-      add(a.reserved, h.amounts, 1)
-      if n[4] == 0 then correct(a, h.amounts[1], h.at, a.at) end
-    end)
+    for _, a in ipairs(accountsOf(h.team, h.key)) do
+      add(a, RESERVED, h.amounts, 1)
+      if n[4] == 0 then correct(a, h.amounts[1], h.at, a[1]) end
+    end
     saveHold(id, h)
-    restored[#restored] = '1'
+    restored[#restored] = 1
   end
   at = at + 8
 end
 save()
 local reply = head(0)
-for i = 1, #restored do reply[2 + i] = restored[i] end
+for i = 1, #restored do reply[7 + i] = restored[i] end
 return reply

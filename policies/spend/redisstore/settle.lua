@@ -1,40 +1,18 @@
--- Ends a hold, or opens it.
+-- Ends a hold, or opens it: with its texts in ARGV from t on, its numbers among those given after n, and the place in KEYS of the
+-- owner of a job, as team and key, 0 for none.
 --
--- KEYS  6, 7  optional: the intents, for the end of the hold's intent
---       then, optional: the owner of a job, as team and key
---
--- ARGV  1  epoch and sequence as known, end (0 release, 1 open, 2 commit), how long an
---          open hold waits in ms, gone (1 or 0), full (1 or 0), amounts of the
+-- texts    hold ID, kind, resource ID ('': a one-time cost accrues), team, key, metadata, new ID of an open hold ('': unchanged),
+--          which ends with a commit; then, with an intent: the arguments of finish
+-- numbers  end (0 release, 1 open, 2 commit), how long an open hold waits in ms, gone (1 or 0), full (1 or 0), amounts of the
 --          resource, when the cost of a new resource began, or that of another one changed (0: when the hold was made, or now)
---       2  hold ID   3  kind   4  resource ID ('': a one-time cost accrues)
---       5  team   6  key   7  metadata   8  new ID of an open hold ('': unchanged); ends with a commit
---       9 and on: two of openIntents, and the arguments of finish
 --
--- Returns {0, head}.
+-- Returns {0}.
 
 local RELEASE, OPEN, COMMIT = 0, 1, 2
 
-local given = numbers(ARGV[1])
-local how, wait, gone, full, amounts = given[3], given[4], given[5] == 1, given[6] == 1, amountsAt(given, 6)
-local id, res, as, from = ARGV[2], ARGV[4], ARGV[8], given[7 + AMOUNTS]
-
-if #KEYS >= 7 then
-  openIntents(6, 9, {ARGV[11], ARGV[12], ARGV[13], ARGV[14]})
-  if intents.known then -- otherwise the gateway restores the intent with its end
-    finish(11)
-    saveIntents()
-  end
-end
-local lost = behind(given[1], given[2])
-local held = holdOf(id)
-if not held and (how == OPEN or ended(id)) then
-  if lost then save() end
-  return head(0)
-end
-
 local function drop(name)
   forget(name)
-  redis.call('HDEL', KEYS[3], name)
+  put(3, name, false)
 end
 
 -- the largest one-time cost of a hold's call
@@ -44,7 +22,8 @@ local function most(h)
   return math.max(h.amounts[COST], n)
 end
 
-if how == OPEN then
+-- opens a hold, under a new ID unless that is ''
+local function opened(id, held, wait, as)
   held.open, held.wait = 1, now + wait
   if as ~= '' and as ~= id then
     local other = holdOf(as)
@@ -57,27 +36,24 @@ if how == OPEN then
     id = as
   end
   saveHold(id, held)
-  save()
-  return head(0)
 end
 
-drop(id)
-if as ~= '' then forget(as) end
-if held then unreserve(held) end
-
-if how == COMMIT and res == '' then
-  local h = held
-  if not h and ledger.epoch > now - DAY then -- a loss of Redis has lost the hold
-    h = {amounts = amounts, kind = ARGV[3], team = ARGV[5], key = ARGV[6], about = ARGV[7]}
-    if #KEYS == 6 or #KEYS == 8 then
-      local owner = redis.call('GET', KEYS[#KEYS])
-      if owner then h.team, h.key = string.match(owner, '^(.-)\n(.*)$') else h = nil end
+-- accrues a one-time cost; without its hold, h is of the call
+local function once(h, lost, amounts, full, job)
+  if lost then
+    if ledger.epoch <= now - DAY then return end -- otherwise a loss of Redis has lost the hold
+    if job > 0 then
+      local owner = redis.call('GET', KEYS[job])
+      if not owner then return end
+      h.team, h.key = string.match(owner, '^(.-)\n(.*)$')
     end
   end
-  if h then spend(h, full and most(h) or amounts[COST]) end
-elseif how == COMMIT then
+  spend(h, full and most(h) or amounts[COST])
+end
+
+-- commits a resource as the call of a hold, or one whose hold is not known, says
+local function commit(res, new, held, gone, from)
   local old = resource(res)
-  local new = {since = now, pending = 0, amounts = amounts, kind = ARGV[3], team = ARGV[5], key = ARGV[6], about = ARGV[7]}
   -- alone: no other change of the resource overlapped. After overlapping changes the
   -- order is unknown, and nothing is lowered.
   local alone = held ~= nil
@@ -98,16 +74,35 @@ elseif how == COMMIT then
   elseif not old and ended('gone:' .. res) then
     new = nil -- it was removed before this commit arrived
   end
-  if new or old and alone then
-    replace(res, old, new, from)
-    if held and new and from == 0 then
-      local before = old and old.team == new.team and old.key == new.key and old.amounts[1] or 0
-      local more = math.max(0, new.amounts[1] - before)
-      each(new.team, new.key, function(a) correct(a, more, held.at, a.at) end)
-      note(res, new, more, held.at, 0)
-      note(res, new, -more, account('org').at, 0)
+  if not new and not (old and alone) then return end
+  replace(res, old, new, from)
+  if not held or not new or from > 0 then return end
+  local before = old and old.team == new.team and old.key == new.key and old.amounts[1] or 0
+  local more = math.max(0, new.amounts[1] - before)
+  for _, a in ipairs(accountsOf(new.team, new.key)) do correct(a, more, held.at, a[1]) end
+  note(res, new, more, held.at, 0)
+  note(res, new, -more, account('org')[1], 0)
+end
+
+local function settle(t, n, intent, job)
+  if intent and intents.known then finish(t + 7) end -- otherwise the gateway restores the intent with its end
+  local how, wait, gone, full, amounts = given[n + 1], given[n + 2], given[n + 3] == 1, given[n + 4] == 1, amountsAt(given, n + 4)
+  local id, res, as = ARGV[t], ARGV[t + 2], ARGV[t + 6]
+  local held = holdOf(id)
+  if not held and (how == OPEN or ended(id)) then return {0} end
+  if how == OPEN then
+    opened(id, held, wait, as)
+  else
+    drop(id)
+    if as ~= '' then forget(as) end
+    if held then unreserve(held) end
+    local called = {since = now, pending = 0, amounts = amounts, kind = ARGV[t + 1], team = ARGV[t + 3], key = ARGV[t + 4], about = ARGV[t + 5]}
+    if how == COMMIT and res == '' then
+      once(held or called, not held, amounts, full, job)
+    elseif how == COMMIT then
+      commit(res, called, held, gone, given[n + 5 + AMOUNTS])
     end
   end
+  count()
+  return {0}
 end
-save()
-return head(0)

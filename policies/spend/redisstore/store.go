@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/ratelimit/group"
 	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
@@ -28,6 +29,8 @@ var (
 	reserveSource string
 	//go:embed settle.lua
 	settleSource string
+	//go:embed calls.lua
+	callsSource string
 	//go:embed adjust.lua
 	adjustSource string
 	//go:embed rebuild.lua
@@ -51,10 +54,11 @@ type Store struct {
 	prefix                           string
 	writer                           string // the name of the Store, of no other one
 	zones                            spend.Zones
-	clock                            atomic.Int64 // the latest time that was seen, in Unix milliseconds
-	reserve, settle, adjust, rebuild *redis.Script
+	clock                            atomic.Int64  // the latest time that was seen, in Unix milliseconds
+	script, adjust, rebuild, restore *redis.Script // script makes calls
 	post, repair, offer, shut        *redis.Script
-	restore, accrual                 *redis.Script
+	accrual                          *redis.Script
+	calls                            *group.Group[call]
 	server                           *limits.Server // nil trusts whoever answers
 	// Intents keeps the intents of reservations.
 	Intents *Intents
@@ -89,15 +93,14 @@ func New(client redis.Cmdable, prefix string, zones spend.Zones) *Store {
 	script := func(source string) *redis.Script {
 		return redis.NewScript(clockSource + "local intents = {epoch = 0, writes = 0}\n" + commonSource + source)
 	}
-	withIntents := func(source string) *redis.Script {
-		return redis.NewScript(clockSource + intentSource + commonSource + source)
-	}
-	return &Store{
+	s := &Store{
 		Now: time.Now, client: client, prefix: prefix, writer: newWriter(), zones: zones, Intents: NewIntents(client, prefix), ledgers: make(map[string]*ledger),
-		reserve: withIntents(reserveSource), settle: withIntents(settleSource), adjust: script(adjustSource), rebuild: script(rebuildSource),
-		post: script(postSource), repair: script(repairSource), offer: script(offerSource), shut: script(closeSource), restore: script(restoreSource),
-		accrual: script(accrualSource),
+		script: redis.NewScript(clockSource + intentSource + commonSource + reserveSource + settleSource + callsSource),
+		adjust: script(adjustSource), rebuild: script(rebuildSource), restore: script(restoreSource),
+		post: script(postSource), repair: script(repairSource), offer: script(offerSource), shut: script(closeSource), accrual: script(accrualSource),
 	}
+	s.calls = group.New(flights, callBatch, s.make)
+	return s
 }
 
 // of returns the ledger of an organisation, with s.mu held. An organisation's id has no
@@ -153,14 +156,16 @@ func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (
 		horizon = r.Horizon.Duration().Milliseconds()
 	}
 	after := r.After.Clamped()
-	args := make([]any, 0, 8+len(r.Limits))
-	args = append(args,
-		s.known(org, slices.Concat([]int64{flag(r.Free), horizon}, after[:])...),
-		r.Hold, r.Kind, r.Resource, r.Owner.Team, r.Owner.Key, about(r.About), r.Holder.String())
+	c := call{texts: []any{r.Hold, r.Kind, r.Resource, r.Owner.Team, r.Owner.Key, about(r.About), r.Holder.String()}}
+	c.numbers = append(append(c.numbers, flag(r.Free), horizon), after[:]...)
 	for i := range r.Limits {
-		args = append(args, integers(r.Limits[i][:]...))
+		c.numbers = append(c.numbers, r.Limits[i][:]...)
 	}
-	ask := func() (reply, error) { return s.reserved(ctx, org, args, r.Note) }
+	if n := r.Note; n != nil {
+		c.intent = true
+		c.texts = append(append(append(c.texts, n.Answer), noteArgs(n)...), strings.Join(n.Past, " "))
+	}
+	ask := func() (reply, error) { return s.reserved(ctx, org, c) }
 	var reply reply
 	var err error
 	if r.Free {
@@ -173,30 +178,13 @@ func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (
 	}
 	out := spend.Outcome{Status: spend.Status(reply.status), Now: reply.now, Sent: reply.sent, Epoch: reply.epoch, Ends: s.zones.Of(org).Ends(reply.now)}
 	switch {
-	case out.Status == spend.OtherOwner && len(reply.rest) == 2:
-		out.Owner = spend.Owner{Team: reply.rest[0], Key: reply.rest[1]}
-	case out.Status <= spend.Refused && len(reply.rest) == 4+len(r.Limits):
-		passed, err := split(reply.rest[2], 2)
-		if err != nil {
-			return spend.Outcome{}, err
-		}
-		out.Scope, out.Ceiling = int(passed[0]), int(passed[1])
-		held, err := split(reply.rest[3], spend.Dimensions)
-		if err != nil {
-			return spend.Outcome{}, err
-		}
-		out.Held = spend.Amounts(held)
-		out.Levels = make([][spend.Ceilings]spend.Level, 0, len(r.Limits))
-		for _, text := range reply.rest[4:] {
-			n, err := split(text, 3*spend.Ceilings)
-			if err != nil {
-				return spend.Outcome{}, err
-			}
-			var levels [spend.Ceilings]spend.Level
-			for i := range levels {
-				levels[i] = spend.Level{Used: n[3*i], Reserved: n[3*i+1], Needs: n[3*i+2]}
-			}
-			out.Levels = append(out.Levels, levels)
+	case out.Status == spend.OtherOwner && len(reply.texts) == 2:
+		out.Owner = spend.Owner{Team: reply.texts[0], Key: reply.texts[1]}
+	case out.Status <= spend.Refused && len(reply.numbers) >= 2+spend.Dimensions:
+		n := reply.numbers
+		out.Scope, out.Ceiling, out.Held = int(n[0]), int(n[1]), spend.Amounts(n[2:])
+		if out.Levels = levels(r.Limits, n[2+spend.Dimensions:]); out.Levels == nil {
+			return spend.Outcome{}, errReply
 		}
 	case out.Status <= spend.OtherOwner:
 		return spend.Outcome{}, errReply
@@ -204,18 +192,27 @@ func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (
 	return out, nil
 }
 
-// reserved runs the script of a reservation. If intents were lost, it recovers them first.
-func (s *Store) reserved(ctx context.Context, org string, args []any, n *spend.Note) (reply, error) {
-	for {
-		keys, all := s.keys(org), slices.Clip(args)
-		if n != nil {
-			more, first := s.Intents.opening(org)
-			keys, all = s.keys(org, more...), append(append(all, first...), strings.Join(n.Past, " "), n.Answer)
-			all = append(all, noteArgs(n)...)
+// levels reads three numbers for each ceiling that there is; it returns nil unless there are as many.
+func levels(limits [][spend.Ceilings]int64, n []int64) [][spend.Ceilings]spend.Level {
+	all := make([][spend.Ceilings]spend.Level, len(limits))
+	for i := range limits {
+		for c, limit := range limits[i] {
+			if limit == 0 {
+				continue
+			}
+			if len(n) < 3 {
+				return nil
+			}
+			all[i][c], n = spend.Level{Used: n[0], Reserved: n[1], Needs: n[2]}, n[3:]
 		}
-		sent := time.Now()
-		r, err := s.run(ctx, s.reserve, org, keys, all)
-		r.sent = sent
+	}
+	return all
+}
+
+// reserved makes a reservation. If intents were lost, it recovers them first.
+func (s *Store) reserved(ctx context.Context, org string, c call) (reply, error) {
+	for {
+		r, err := s.do(ctx, org, c)
 		if err != nil || spend.Status(r.status) != spend.IntentsLost {
 			return r, err
 		}
@@ -228,20 +225,15 @@ func (s *Store) reserved(ctx context.Context, org string, args []any, n *spend.N
 // Settle implements spend.Store.
 func (s *Store) Settle(ctx context.Context, org string, p *spend.Settlement) error {
 	amounts := p.Amounts.Clamped()
-	args := []any{
-		s.known(org, slices.Concat([]int64{int64(p.End), p.Wait.Milliseconds(), flag(p.Gone), flag(p.Full)}, amounts[:], []int64{instant(p.From)})...),
-		p.Hold, p.Kind, p.Resource, p.Owner.Team, p.Owner.Key, about(p.About), p.As,
-	}
-	keys := s.keys(org)
+	c := call{settles: true, texts: []any{p.Hold, p.Kind, p.Resource, p.Owner.Team, p.Owner.Key, about(p.About), p.As}}
+	c.numbers = append(append(append(c.numbers, int64(p.End), p.Wait.Milliseconds(), flag(p.Gone), flag(p.Full)), amounts[:]...), instant(p.From))
 	if e := p.Intent; e != nil {
-		more, first := s.Intents.opening(org)
-		keys, args = s.keys(org, more...), append(append(args, first...), endArgs(e)...)
+		c.intent, c.texts = true, append(c.texts, endArgs(e)...)
 	}
 	if p.Job != nil {
-		keys = append(slices.Clip(keys), s.jobs(org, []spend.Job{*p.Job})[0])
+		c.job = s.jobs(org, []spend.Job{*p.Job})[0]
 	}
-	_, err := s.run(ctx, s.settle, org, keys, args)
-	if err != nil {
+	if _, err := s.do(ctx, org, c); err != nil {
 		return fmt.Errorf("settle: %w", err)
 	}
 	return nil
@@ -280,16 +272,12 @@ func (s *Store) adjusted(ctx context.Context, org string, list []*spend.Adjustme
 		args = append(args, integers(numbers...), a.Kind, a.Resource, about(a.About), owner.Team, owner.Key)
 	}
 	reply, err := s.run(ctx, s.adjust, org, keys, args)
-	if err != nil || len(reply.rest) != 1 {
+	if err != nil || len(reply.numbers) != len(list) {
 		return nil, cmp.Or(err, errReply)
 	}
-	statuses, err := split(reply.rest[0], len(list))
-	if err != nil {
-		return nil, err
-	}
 	made := make([]spend.Adjusted, len(list))
-	for i := range made {
-		made[i] = spend.Adjusted(statuses[i])
+	for i, n := range reply.numbers {
+		made[i] = spend.Adjusted(n)
 	}
 	return made, nil
 }
@@ -336,17 +324,23 @@ func (s *Store) Repair(ctx context.Context, org string, r *spend.Repair) (bool, 
 	return true, nil
 }
 
-// reply is what every script returns.
+// reply is what every script returns, and of a call.
 type reply struct {
 	status int64
 	epoch  int64
 	now    time.Time
-	sent   time.Time // by this gateway's clock, of a reservation
-	rest   []string
+	sent   time.Time // by this gateway's clock, of a call
+	// numbers and texts are what follows the head, calls what follows it for each call.
+	numbers []int64
+	texts   []string
+	calls   []reply
 }
 
 // newWriter returns the name of a store, which no other store has.
 func newWriter() string { return rand.Text() }
+
+// headSize is how many numbers follow the status of every reply; see head in common.lua.
+const headSize = 6
 
 var errReply = errors.New("a script of the ledger answered what it does not answer")
 
@@ -369,28 +363,41 @@ func (s *Store) once(ctx context.Context, script *redis.Script, org string, keys
 	if err != nil {
 		return reply{}, fmt.Errorf("%w: %w", spend.ErrUnavailable, err)
 	}
-	if len(list) < 2 {
+	r, err := decodeReply(list)
+	n := r.numbers
+	if err != nil || len(n) < headSize {
 		return reply{}, errReply
-	}
-	var r reply
-	var ok bool
-	if r.status, ok = list[0].(int64); !ok {
-		return reply{}, errReply
-	}
-	texts := make([]string, len(list)-1)
-	for i, v := range list[1:] {
-		if texts[i], ok = v.(string); !ok {
-			return reply{}, errReply
-		}
-	}
-	n, err := split(texts[0], 6)
-	if err != nil {
-		return reply{}, err
 	}
 	s.saw(org, position{n[0], n[1], n[3]})
 	s.Intents.saw(org, n[4], n[5])
-	r.epoch, r.now, r.rest = n[0], time.UnixMilli(n[2]), texts[1:]
 	s.clock.Store(n[2])
+	r.epoch, r.now, r.numbers = n[0], time.UnixMilli(n[2]), n[headSize:]
+	return r, nil
+}
+
+// decodeReply reads a status, numbers, texts and the replies of calls.
+func decodeReply(list []any) (r reply, err error) {
+	n := make([]int64, 0, len(list))
+	for _, v := range list {
+		switch v := v.(type) {
+		case int64:
+			n = append(n, v)
+		case string:
+			r.texts = append(r.texts, v)
+		case []any:
+			one, err := decodeReply(v)
+			if err != nil {
+				return r, err
+			}
+			r.calls = append(r.calls, one)
+		default:
+			return r, errReply
+		}
+	}
+	if len(n) == 0 {
+		return r, errReply
+	}
+	r.status, r.numbers = n[0], n[1:]
 	return r, nil
 }
 

@@ -448,17 +448,25 @@ func TestDeletesOutliveAFailover(t *testing.T) {
 }
 
 // An account of an earlier version, which keeps the day and the month alone, begins its other periods with the cost that they are
-// sure to contain. An earlier version finds the day and the month where it expects them.
+// sure to contain. One of a later version has all periods, but no sandboxes. An earlier version finds what it knows where it expects it.
 func TestAccountsOfEarlierVersions(t *testing.T) {
-	server := miniredis.RunT(t)
 	now := time.Date(2027, 3, 14, 12, 0, 0, 0, time.UTC)
+	week, quarter := time.Date(2027, 3, 8, 0, 0, 0, 0, time.UTC), time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+	accountOfEarlierVersion(t, now, "", spend.Accrued{Day: 6_600_000, Week: 6_600_000, Month: 73_600_000, Quarter: 73_600_000, Total: 73_600_000})
+	accountOfEarlierVersion(t, now, fmt.Sprintf(",%d,9000000,0,%d,80000000,0,0,90000000,0", week.UnixMilli(), quarter.UnixMilli()),
+		spend.Accrued{Day: 6_600_000, Week: 12_600_000, Month: 73_600_000, Quarter: 83_600_000, Total: 93_600_000})
+}
+
+// accountOfEarlierVersion reads and writes an account that ends with others than the day and the month.
+func accountOfEarlierVersion(t *testing.T, now time.Time, others string, want spend.Accrued) {
+	t.Helper()
+	server := miniredis.RunT(t)
 	server.SetTime(now)
 	s := open(t, server.Addr(), nil)
 	rebuild(t, s, "one")
 	day, month := now.Truncate(24*time.Hour), time.Date(2027, 3, 1, 0, 0, 0, 0, time.UTC)
-	server.HSet("tg:spend:{acme}:accounts", "org", fmt.Sprintf("[%d,3600000,0,0,0,0,0,0,0,0,0,0,0,%d,3000000,5,%d,70000000,7]",
-		now.Add(-time.Hour).UnixMilli(), day.UnixMilli(), month.UnixMilli()))
-	want := spend.Accrued{Day: 6_600_000, Week: 6_600_000, Month: 73_600_000, Quarter: 73_600_000, Total: 73_600_000}
+	server.HSet("tg:spend:{acme}:accounts", "org", fmt.Sprintf("[%d,3600000,0,0,0,0,0,0,0,0,0,0,0,%d,3000000,5,%d,70000000,7%s]",
+		now.Add(-time.Hour).UnixMilli(), day.UnixMilli(), month.UnixMilli(), others))
 	for _, written := range []bool{false, true} {
 		state, err := s.Show(t.Context(), "acme")
 		if err != nil {

@@ -1,0 +1,44 @@
+-- Makes reservations and settlements of an organisation, in order, as one step.
+--
+-- KEYS  6, 7  intents   8  and on: the owners of jobs
+--
+-- ARGV  1     JSON array: epoch and sequence as known, number of calls, then for each: settles (1 or 0), whether it has an intent
+--             (1 or 0), the place of a job's owner in KEYS (0: none), number of numbers, and these
+--       2, 3  see openIntents
+--       then for each call its texts; see reserve.lua and settle.lua
+--
+-- Returns {0, head, then for each call an array}.
+
+local calls, fields = {}, {}
+local n, t = 3, 4
+for i = 1, given[3] do
+  local settles, intent = given[n + 1] == 1, given[n + 2] == 1
+  calls[i] = {settles, intent, given[n + 3], n + 4, t}
+  local res = ARGV[t + 2]
+  for _, scope in ipairs(scopesOf(ARGV[t + 3], ARGV[t + 4])) do want(1, scope) end
+  want(2, res)
+  want(3, ARGV[t])
+  want(4, ARGV[t])
+  n, t = n + 4 + given[n + 4], t + 7
+  if settles then
+    want(3, ARGV[t - 1])
+    if res ~= '' then want(4, 'gone:' .. res) end
+  end
+  if intent then
+    for f = t, t + (settles and 3 or 2) do fields[#fields + 1] = ARGV[f] end
+    t = t + (settles and 9 or 7)
+  end
+end
+open()
+if #fields > 0 then openIntents(6, 2, fields) end
+
+local before, replies = ledger.seq, {}
+if behind(given[1], given[2]) then count() end
+for i, c in ipairs(calls) do
+  replies[i] = (c[1] and settle or reserve)(c[5], c[4], c[2], c[3])
+end
+if next(intents.changed) then saveIntents() end
+if ledger.seq > before then flush() end
+local reply = head(0)
+for i = 1, #replies do reply[7 + i] = replies[i] end
+return reply
