@@ -266,7 +266,7 @@ func (p *parts) policyStages(c *compiled) stages {
 func (p *parts) spendStages(c *compiled) stages {
 	return stages{
 		"Call.Labels":  filter.Labels{},
-		"Call.Reserve": &charge.Reserve{Reader: c.reader, Workers: p.api.Operation("listEndpointWorkers"), Unresolved: p.current.started.Spend.Unresolved, Costs: p.money.Ledger.Costs, Refusing: c.refusing},
+		"Call.Reserve": &charge.Reserve{Reader: c.reader, Workers: p.api.Operation("listEndpointWorkers"), Sandbox: p.api.Operation("getSandbox"), Unresolved: p.current.started.Spend.Unresolved, Costs: p.money.Ledger.Costs, Refusing: c.refusing},
 		"Call.Measure": charge.Measure{},
 	}
 }

@@ -176,6 +176,9 @@ func (d *day) step() {
 	case 0:
 		d.must(http.StatusNoContent, http.MethodDelete, sandboxes+"/"+id, "")
 		d.must(http.StatusNoContent, http.MethodDelete, sandboxes+"/"+id, "") // safe to repeat
+		unread := d.must(http.StatusCreated, http.MethodPost, sandboxes, `{"imageName":"alpine:3"}`)
+		d.pass(30 * time.Second)
+		d.must(http.StatusNoContent, http.MethodDelete, sandboxes+"/"+unread.id(), "") // nobody has read its rate
 	case 1:
 		if d.platform.SetSandboxState(id, "FAILED") != nil {
 			return // it has ended meanwhile
@@ -220,6 +223,11 @@ func TestADayOfSandboxesAgreesWithTheBill(t *testing.T) {
 			t.Parallel()
 			d := newDay(t, seed)
 			begin := d.clock.Now()
+			d.create() // one fails in any case
+			if err := d.platform.SetSandboxState(d.live[0], "FAILED"); err != nil {
+				t.Fatal(err)
+			}
+			d.live = nil
 			for d.clock.Now().Sub(begin) < 22*time.Hour {
 				d.pass(time.Duration(d.Int64N(int64(8 * time.Minute))))
 				d.step()

@@ -27,6 +27,8 @@ type Reserve struct {
 	// Reader reads an endpoint of the organisation, by the operation Workers its workers.
 	Reader  *filter.Reader
 	Workers *schema.Operation
+	// Sandbox is the operation that reads a sandbox.
+	Sandbox *schema.Operation
 	// Unresolved is how long the gateway searches for a resource that a call with an unknown outcome may have
 	// created.
 	Unresolved time.Duration
@@ -51,6 +53,9 @@ func (f *Reserve) Request(ctx context.Context, ex *filter.Exchange) error {
 	verb := row.Does(ex.Judged.Input.Request.Body)
 	if row.Kind == operation.KindJob {
 		return f.requestRun(ctx, ex, &row)
+	}
+	if row.Kind == operation.KindSandbox && verb == operation.VerbDelete && plan != nil {
+		f.observeBeforeDelete(ctx, ex)
 	}
 	if !reserved(ex, row, verb) {
 		if ex.Once == nil {

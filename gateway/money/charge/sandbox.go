@@ -23,14 +23,32 @@ func observe(ctx context.Context, ex *filter.Exchange, row *operation.Row) {
 	}
 	for _, item := range records {
 		record, _ := item.(map[string]any)
-		if record["compute"] == nil && !catalog.Ended(row.Kind, record) {
-			continue // it is not known yet
-		}
-		f := clocks(record)
-		f.ID, _ = record["id"].(string)
-		f.Amounts, f.Priced = ex.Tenant.Budgets.Footprint(row.Kind, record, 0, prices)
-		ex.Failed(ex.Ports.Ledger.Observe(ctx, ex.Caller.Org, &f))
+		enter(ctx, ex, prices, record)
 	}
+}
+
+// observeBeforeDelete reads a sandbox that is about to be deleted, because the record of a deleted sandbox has no rate. A sandbox that
+// cannot be read is deleted all the same.
+func (f *Reserve) observeBeforeDelete(ctx context.Context, ex *filter.Exchange) {
+	prices, err := ex.Prices(ctx)
+	if err != nil {
+		return
+	}
+	doc, _, err := f.Reader.Read(ctx, ex, f.Sandbox, ex.Params)
+	if record, ok := doc.(map[string]any); ok && err == nil {
+		enter(ctx, ex, prices, record)
+	}
+}
+
+// enter tells the ledger what the record of a sandbox says, if it has a rate or has ended.
+func enter(ctx context.Context, ex *filter.Exchange, prices *catalog.Snapshot, record map[string]any) {
+	if record["compute"] == nil && !catalog.Ended(operation.KindSandbox, record) {
+		return
+	}
+	f := clocks(record)
+	f.ID, _ = record["id"].(string)
+	f.Amounts, f.Priced = ex.Tenant.Budgets.Footprint(operation.KindSandbox, record, 0, prices)
+	ex.Failed(ex.Ports.Ledger.Observe(ctx, ex.Caller.Org, &f))
 }
 
 // endOf returns when a sandbox has ended.
