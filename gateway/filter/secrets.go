@@ -46,7 +46,7 @@ func (f *Judge) secrets(ctx context.Context, ex *Exchange) error {
 			return nil
 		}
 	}
-	p := problem.Forbidden.New("the resource refers to a secret that does not exist for this caller")
+	p := problem.Forbidden.Newf("%s refers to a secret that does not exist for this caller", Location(found[0].Pointer)) // v1 shows nothing else
 	for _, s := range found {
 		p.Errors = append(p.Errors, fmt.Sprintf("%s: refers to the secret %q, which does not exist for this caller", Location(s.Pointer), s.Name))
 	}
