@@ -54,7 +54,7 @@ func (r *rig) examples(t *testing.T, target string) []example {
 // The examples of the reference pass as they are: each operation with a body has an example, which
 // the platform carries out.
 func TestExamplesOfTheReferencePass(t *testing.T) {
-	r := newRig(t, top("run: {batches: true}"), func(r *rig) {
+	r := newRig(t, top("run: {batches: true}\ncatalog: {sandbox_rate: 0.10}"), func(r *rig) {
 		r.text = strings.Replace(strings.Replace(r.text, "POLICIES", "model_paths: [responses]", 1), "roles: [operator], limits: {minute: 600}", "roles: [admin], limits: {minute: 600}", 1)
 	})
 	ids := make(map[string]string) // by the path of the collection
@@ -72,6 +72,11 @@ func TestExamplesOfTheReferencePass(t *testing.T) {
 			}
 			if e.method == "POST" && e.path == path {
 				ids[path] = fmt.Sprint(decoded(t, a.Body)["id"])
+			}
+			if e.id == "createSandbox" { // commands need one that runs
+				if err := r.platform.SetSandboxState(ids[path], "RUNNING"); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 	}
