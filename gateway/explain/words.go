@@ -10,7 +10,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // refusalOfPlatform is the kind of a refusal that is not the gateway's.
@@ -134,7 +133,7 @@ func (w *words) call(ex *filter.Exchange) Call {
 		}
 	}
 	if w.dry != nil {
-		if row, _ := operation.Of(ex.Operation.ID); !ex.Dialect.Runs() && row.Verb != operation.VerbExec { // inputs and commands are between callers and workers
+		if !ex.Dialect.Runs() { // inputs are between callers and workers
 			c.Body = ex.Named()
 		}
 		if c.PolicyRevision != "" {

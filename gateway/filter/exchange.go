@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/effective"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -234,8 +235,11 @@ func (ex *Exchange) Place() (path, query string) {
 }
 
 // Named returns the body of a v2 call for people: with the id of its template, in place of which Doc may have the template's
-// settings, and without the value of a secret.
+// settings, and without the value of a secret. It is nil for a command, which may hold secrets.
 func (ex *Exchange) Named() any {
+	if row, _ := operation.Of(ex.Operation.ID); row.Verb == operation.VerbExec {
+		return nil
+	}
 	if ex.Body.named != nil {
 		return ex.Body.named
 	}

@@ -83,10 +83,14 @@ func setAside(ex *Exchange) {
 	slices.Sort(ex.Event.Unknown)
 }
 
+// SendsUnknown reports whether the platform gets members or parameters that the operation's
+// description does not have.
+func (ex *Exchange) SendsUnknown() bool { return ex.Body.Unknown != nil || ex.Path.forwarded != nil }
+
 // uncosted returns why unknown members or parameters leave the cost of a call unknown, "" if they
 // do not.
 func (ex *Exchange) uncosted(kind operation.Kind) string {
-	if ex.Body.Unknown == nil && ex.Path.forwarded == nil || !spend.Counts(kind) {
+	if !ex.SendsUnknown() || !spend.Counts(kind) {
 		return ""
 	}
 	return "the request has members or parameters whose effect is not known: " + strings.Join(ex.Event.Unknown, ", ")

@@ -60,9 +60,9 @@ func (f *Follower) Run(ctx context.Context) error {
 }
 
 func (f *Follower) look(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, followTime)
+	bounded, cancel := context.WithTimeout(ctx, followTime)
 	defer cancel()
-	text, err := f.read(ctx)
+	text, err := f.read(bounded)
 	var list []string
 	if err == nil {
 		list, err = f.api.Lacks(text)

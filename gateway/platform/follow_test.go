@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
@@ -84,5 +85,26 @@ func TestFollower(t *testing.T) {
 	}
 	if refused, series, _ := followed(t, `{"paths":{`+many.String()+`"/v2/pods":{"get":{}}}}`, nil); len(refused) != maxRefused || series != maxRefused {
 		t.Errorf("%d operations and %d series, want %d", len(refused), series, maxRefused)
+	}
+}
+
+// A platform that does not answer in time is logged, and the end of the gateway is not.
+func TestFollowerWaits(t *testing.T) {
+	for wait, want := range map[time.Duration]bool{time.Second: false, time.Minute: true} {
+		var out bytes.Buffer
+		synctest.Test(t, func(t *testing.T) {
+			f := &Follower{logger: slog.New(slog.NewTextHandler(&out, nil)), read: func(ctx context.Context) ([]byte, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}}
+			ctx, stop := context.WithTimeout(t.Context(), wait)
+			defer stop()
+			if err := f.Run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		if strings.Contains(out.String(), "was not read") != want {
+			t.Errorf("ended after %s: log %q, want it there: %t", wait, out.String(), want)
+		}
 	}
 }

@@ -19,7 +19,7 @@ type SecretReference struct {
 // The documented form of a placeholder is {{ <PLATFORM>_SECRET_<name> }}. The platform publishes no grammar (reference
 // platform-v2-growth, section 6), so every text in double braces that mentions a secret counts as a placeholder.
 var (
-	braces    = regexp.MustCompile(`(?s)\{[\s{]*\{((?:[^{}]|\{[^{]|\}[^}])*)`)
+	braces    = regexp.MustCompile(`(?s)\{[\s\p{Z}{]*\{((?:[^{}]|\{[^{]|\}[^}])*)`)
 	mention   = regexp.MustCompile(`(?i)secret`)
 	reference = regexp.MustCompile(`(?i)^\s*[a-z0-9]+_SECRET_([a-z_][a-z0-9_.\-/]*)\s*$`)
 )

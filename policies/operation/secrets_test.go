@@ -31,6 +31,7 @@ func TestSecretReferences(t *testing.T) {
 		{"closed once", env("{{ ACME_SECRET_hf }"), at("hf")},
 		{"three braces", env("{{{ ACME_SECRET_hf }}}"), at("hf")},
 		{"parted braces", env("{ { ACME_SECRET_hf }}"), at("hf")},
+		{"braces parted by another space", env("{\u00a0{ ACME_SECRET_hf }}"), at("hf")},
 		{"nested", env("{{ a {{ ACME_SECRET_hf }} b }}"), at("hf")},
 		{"single braces inside", env("{{ a {b} ACME_SECRET_hf }}"), at("")},
 		{"another form", env("{{ secrets.hf }}"), at("")},

@@ -74,7 +74,7 @@ var callerShape = describe("",
 )
 
 var resourceShape = describe("",
-	derived("kind", "pod, cluster, endpoint, template, network_volume, registry, secret, delegation, account, catalog, billing, job, gateway or unknown",
+	derived("kind", "pod, cluster, endpoint, template, network_volume, registry, secret, sandbox, delegation, account, catalog, billing, job, gateway or unknown",
 		kind("string"), func(d *Document) any { return string(d.kind) }),
 	anything("current", "the object as it is; null for a create", func(d *Document) *any { return &d.in.Resource.Current }),
 	anything("after",

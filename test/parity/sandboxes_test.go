@@ -191,10 +191,24 @@ func TestExecIsSentOnceAndNotRecorded(t *testing.T) {
 		if a := d.ask(t, request("POST", path+"/exec", "key_tiny", `{"command":["echo","`+word+`"]}`)); a.Status != 403 {
 			t.Errorf("a role without sandbox:exec: %d %s, want 403", a.Status, a.Body)
 		}
+		exec := func(i int) answer {
+			return d.ask(t, request("POST", path+"/exec", "key_research", fmt.Sprintf(`{"command":["echo","%s%d"]}`, word, i)))
+		}
+		id := refusedWith(t, exec(3), 403)
+		seen := []string{d.page(t, "/admin/approvals?org=acme"), d.page(t, "/ui/approvals?org=acme")}
+		if code := d.grants(t, "grant", "acme", id); code != 200 {
+			t.Fatalf("grant: %d", code)
+		}
+		if other := refusedWith(t, exec(4), 403); other == id {
+			t.Error("another command is what was granted")
+		}
 		if n := execs.Load(); n != 2 {
 			t.Errorf("%d commands were sent, want 2", n)
 		}
-		seen := []string{d.logs.String(), d.page(t, "/admin/decisions?org=acme"), d.page(t, "/ui/decisions?org=acme")}
+		if a := exec(3); a.Status == 403 || execs.Load() != 3 {
+			t.Errorf("what was granted: %d %s, want it sent", a.Status, a.Body)
+		}
+		seen = append(seen, d.logs.String(), d.page(t, "/admin/approvals?org=acme"), d.page(t, "/admin/decisions?org=acme"), d.page(t, "/ui/decisions?org=acme"))
 		for _, key := range d.redis.Keys() {
 			if text, err := d.redis.Get(key); err == nil {
 				seen = append(seen, text)
@@ -207,7 +221,7 @@ func TestExecIsSentOnceAndNotRecorded(t *testing.T) {
 		if i := slices.IndexFunc(seen, func(text string) bool { return strings.Contains(text, word) }); i >= 0 {
 			t.Errorf("a command is in %s", seen[i])
 		}
-	}, loses, func(d *door) {
+	}, under("- {policy: operations, roles: [operator], approvable: true, params: {deny: [execSandbox]}}"), loses, func(d *door) {
 		d.text = strings.Replace(d.text, "SHA256(key_tiny), roles: [operator]", "SHA256(key_tiny), roles: [viewer]", 1)
 	})
 }

@@ -145,6 +145,10 @@ func TestUnknownMembersUnderABudget(t *testing.T) {
 		if calls := n.seen(); got.Status != 403 || !strings.Contains(got.Body, "a budget in money applies") || !strings.Contains(got.Body, "/priority") || len(calls) > 0 {
 			t.Errorf("create: %d %s %v, want 403 for the cost that is not known", got.Status, got.Body, calls)
 		}
+		got = d.ask(t, request("POST", "/v2/pods?replicas=4", "key_research", `{"name":"p","image":"i:1","gpu":{"id":"NVIDIA L4"}}`))
+		if calls := n.seen(); got.Status != 403 || !strings.Contains(got.Body, "a budget in money applies") || !strings.Contains(got.Body, "?replicas") || len(calls) > 0 {
+			t.Errorf("create with a parameter: %d %s %v, want 403 for the cost that is not known", got.Status, got.Body, calls)
+		}
 		pod := answeredID(d.ask(t, request("POST", "/v2/pods", "key_research", `{"name":"p","image":"i:1","gpu":{"id":"NVIDIA L4"}}`)))
 		got = d.ask(t, request("POST", "/v2/pods/"+pod+"/action", "key_research", `{"action":"stop","priority":"high"}`))
 		if calls := n.seen(); got.Status != 200 || len(calls) != 1 {

@@ -126,8 +126,8 @@ func ask(ex *filter.Exchange, e approval.Entry, refusals []approval.Refusal) *ap
 			}
 		}
 	}
-	if ex.Body.HasDoc && len(ex.In.Body) <= maxShown {
-		if text, err := strictjson.Append(nil, decisionlog.Masked(ex.Named())); err == nil && len(text) <= maxShown {
+	if named := ex.Named(); named != nil && len(ex.In.Body) <= maxShown {
+		if text, err := strictjson.Append(nil, decisionlog.Masked(named)); err == nil && len(text) <= maxShown {
 			next.Body = text
 		}
 	}
@@ -144,9 +144,12 @@ func question(ex *filter.Exchange) (string, error) {
 	h := sha256.New()
 	path, query := ex.Place()
 	_, _ = io.WriteString(h, filter.Digest(ex.Caller.Key, ex.Caller.Team, ex.Operation.ID, path, query))
-	docs := []any{in.Request.Body}
-	if row, _ := operation.Of(ex.Operation.ID); row.Does(in.Request.Body) == operation.VerbCreate {
+	docs := []any{in.Request.Body, in.Request.Unknown}
+	switch row, _ := operation.Of(ex.Operation.ID); row.Does(in.Request.Body) { //nolint:exhaustive // the body has all of the others
+	case operation.VerbCreate:
 		docs = append(docs, in.Resource.After) // with its template as it is now
+	case operation.VerbExec:
+		docs = append(docs, ex.Body.Doc) // policies do not see it
 	}
 	for _, doc := range docs {
 		if err := strictjson.Write(h, doc); err != nil {

@@ -164,7 +164,7 @@ func (f *Reserve) asks(ex *filter.Exchange, plan *spend.Plan, kind operation.Kin
 	if r.After, priced = plan.Footprint(kind, after, 0, in.Catalog); r.After[spend.Burn] < before[spend.Burn] && !priced {
 		r.After[spend.Burn] = before[spend.Burn]
 	}
-	priced = priced && ex.Body.Unknown == nil
+	priced = priced && !ex.SendsUnknown()
 	r.Takes = r.After
 	raises = r.After.Above(*before) || !priced
 	r.Free = current != nil && !raises && r.After != *before
