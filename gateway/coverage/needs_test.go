@@ -15,7 +15,8 @@ func TestNeeds(t *testing.T) {
 	}{
 		{"listTags", "GET", "/v2/tags", schema.Change{What: schema.New, In: schema.InOperation}, "schema: describe it; a row in policies/operation with kind and verb"},
 		{
-			"createTag", "POST", "/v2/tags/{id}", schema.Change{What: schema.New, In: schema.InOperation},
+			"createTag", "POST", "/v2/tags/{id}",
+			schema.Change{What: schema.New, In: schema.InOperation},
 			"schema: describe it; a row in policies/operation with kind and verb; price rule: what it costs, if it creates or starts something; " +
 				"ownership: the id in the path belongs to the kind of the row; policies: the state that it leads to, and rules of the library for its members",
 		},
@@ -24,7 +25,8 @@ func TestNeeds(t *testing.T) {
 		{"listPods", "GET", "/v2/pods", schema.Change{What: schema.New, In: schema.InQuery, Name: "clusterId"}, "schema: describe it; ownership: a reference in policies/operation"},
 		{"listPods", "GET", "/v2/pods", schema.Change{What: schema.New, In: schema.InResponse, Name: "pods[].hostId"}, "schema: describe it"},
 		{
-			"createPod", "POST", "/v2/pods", schema.Change{What: schema.New, In: schema.InBody, Name: "mounts.globalVolumes[]"},
+			"createPod", "POST", "/v2/pods",
+			schema.Change{What: schema.New, In: schema.InBody, Name: "mounts.globalVolumes[]"},
 			"schema: describe it; ownership: a reference in policies/operation; price rule: whether it changes the cost; policies: the state that it leads to, and rules of the library for it",
 		},
 		{"createPod", "POST", "/v2/pods", schema.Change{What: schema.Changed, In: schema.InBody, Name: "cloud"}, "schema: change the constraint; price rule: whether it changes the cost"},

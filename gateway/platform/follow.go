@@ -70,10 +70,10 @@ func (f *Follower) look(ctx context.Context) {
 	switch {
 	case ctx.Err() != nil && err != nil:
 	case err != nil:
-		f.logger.Info("the platform's description was not read: it may have operations that this gateway refuses", "error", err)
+		f.logger.InfoContext(ctx, "the platform's description was not read: it may have operations that this gateway refuses", "error", err)
 	case len(list) > 0:
 		list = slices.Clip(list[:min(len(list), maxRefused)])
 		f.refused.Store(&list)
-		f.logger.Warn("the platform offers operations that this gateway refuses; see tollgate platform diff", "operations", list)
+		f.logger.WarnContext(ctx, "the platform offers operations that this gateway refuses; see tollgate platform diff", "operations", list)
 	}
 }
