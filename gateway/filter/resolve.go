@@ -82,7 +82,7 @@ func (f *Judge) resolve(ctx context.Context, ex *Exchange) error {
 		return err
 	}
 	if before == nil { // the organisation's policies may refer to any secret
-		if err := f.secrets(ctx, ex); err != nil {
+		if err := f.secrets(ctx, ex); err != nil || ex.Answer != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
@@ -19,7 +20,8 @@ import (
 // a foreign template, which the platform does not show. An image that
 // only such a credential can fetch cannot be judged, nor used, through the
 // gateway. A cluster by an own template that supplies a registry credential or CUDA
-// versions keeps the template's id, because the body of a cluster cannot state these; see settle.
+// versions keeps the template's id, because the body of a cluster cannot state these; see settle. By
+// a foreign template, which may change at any time, such a cluster is refused.
 //
 // A change of an endpoint's cost states every factor. An endpoint costs its
 // workers times their GPUs, and the platform merges each change into the state it
@@ -47,8 +49,8 @@ func seal(ex *Exchange) error {
 		sealed = pinnedSandbox(body, after)
 	case t != nil:
 		record, _ := t.Record.(map[string]any)
-		if row.Kind == operation.KindCluster && t.Own && suppliesUnstated(record) {
-			return sealNamed(body, t.ID)
+		if row.Kind == operation.KindCluster && suppliesUnstated(record) {
+			return sealNamed(body, t)
 		}
 		sealed = pinnedBody(body, record, after, row.Verb)
 	}
@@ -88,12 +90,17 @@ func suppliesUnstated(template map[string]any) bool {
 	return template["registry"] != nil || len(versions) > 0
 }
 
-// sealNamed leaves the body of a new cluster as it is, with the id of its template. It returns an error if a policy has set members
-// that the platform does not take beside the id.
-func sealNamed(body map[string]any, template string) error {
+// sealNamed leaves the body of a new cluster as it is, with the id of its template. It returns an error if the template is not the
+// organisation's own, or if a policy has set members that the platform does not take beside the id.
+func sealNamed(body map[string]any, t *policies.Template) error {
+	if !t.Own {
+		p := problem.RuleBroken.Newf("a cluster cannot be made by the template %s", t.ID)
+		p.Errors = []string{"$.templateId: the template of another account has a registry credential or CUDA versions, which the body of a cluster cannot state"}
+		return p
+	}
 	if members := besideTemplate(body); len(members) > 0 {
 		return problem.PolicyUnavailable.Newf("policies set %s, which cannot be sent beside the template %s: it supplies a registry credential or CUDA versions",
-			strings.Join(members, ", "), template)
+			strings.Join(members, ", "), t.ID)
 	}
 	return nil
 }

@@ -30,7 +30,15 @@ func reservedName(ex *Exchange) error {
 // placeholder whose name cannot be read, get the same refusal, so that it does not reveal the secrets of others.
 func (f *Judge) secrets(ctx context.Context, ex *Exchange) error {
 	iso := &ex.Tenant.Isolation
-	if !iso.Read.narrow() || iso.exempts(ex.Caller) {
+	if !iso.Read.narrow() {
+		return nil
+	}
+	if ex.Operation.ID == "createSecret" {
+		if err := f.nameTaken(ctx, ex); err != nil || ex.Answer != nil {
+			return err
+		}
+	}
+	if iso.exempts(ex.Caller) {
 		return nil
 	}
 	found := operation.SecretReferences(ex.Judged.Input.Resource.After)
@@ -59,24 +67,9 @@ type reads func(ctx context.Context, ex *Exchange, op *schema.Operation, params 
 // readable returns the names of secrets that the caller may read, in lower case: the platform may ignore letter case, so all secrets
 // whose names differ in nothing else must be readable.
 func (f *Judge) readable(ctx context.Context, ex *Exchange, read reads) (map[string]bool, error) {
-	doc, refusal, err := read(ctx, ex, f.Secrets, nil)
-	if err == nil && refusal != nil {
-		err = fmt.Errorf("%w: the list of secrets was answered %d", upstream.ErrUnreachable, refusal.Status)
-	}
-	if err != nil {
-		return nil, ownerUnknown(err)
-	}
-	answer, _ := doc.(map[string]any)
-	list, _ := answer["secrets"].([]any)
-	names, ids := make([]string, len(list)), make([]string, len(list))
-	for i, item := range list {
-		record, _ := item.(map[string]any)
-		name, _ := record["name"].(string)
-		names[i] = strings.ToLower(name)
-		ids[i], _ = record["id"].(string)
-	}
-	if len(ids) == 0 {
-		return nil, nil
+	names, ids, err := f.listedSecrets(ctx, ex, read)
+	if err != nil || len(ids) == 0 {
+		return nil, err
 	}
 	owners, err := ex.Ports.Ledger.Owners(ctx, ex.Caller.Org, ids)
 	if err != nil {
@@ -84,10 +77,49 @@ func (f *Judge) readable(ctx context.Context, ex *Exchange, read reads) (map[str
 	}
 	iso, all := &ex.Tenant.Isolation, make(map[string]bool, len(names))
 	for i, name := range names {
+		name = strings.ToLower(name)
 		before, seen := all[name]
 		all[name] = (before || !seen) && iso.admits(iso.Read, owners[i], ex.Caller)
 	}
 	return all, nil
+}
+
+// listedSecrets returns the names of the account's secrets, and their ids.
+func (f *Judge) listedSecrets(ctx context.Context, ex *Exchange, read reads) (names, ids []string, err error) {
+	doc, refusal, err := read(ctx, ex, f.Secrets, nil)
+	if err == nil && refusal != nil {
+		err = fmt.Errorf("%w: the list of secrets was answered %d", upstream.ErrUnreachable, refusal.Status)
+	}
+	if err != nil {
+		return nil, nil, ownerUnknown(err)
+	}
+	answer, _ := doc.(map[string]any)
+	list, _ := answer["secrets"].([]any)
+	names, ids = make([]string, len(list)), make([]string, len(list))
+	for i, item := range list {
+		record, _ := item.(map[string]any)
+		names[i], _ = record["name"].(string)
+		ids[i], _ = record["id"].(string)
+	}
+	return names, ids, nil
+}
+
+// nameTaken answers a create of a secret as the platform answers one whose name is taken, if the name of another secret differs from it
+// in letter case alone: with both, the callers of neither could refer to their own; see readable. The platform answers for an equal name,
+// and a repeated create is told there.
+func (f *Judge) nameTaken(ctx context.Context, ex *Exchange) error {
+	names, _, err := f.listedSecrets(ctx, ex, f.Reader.Read)
+	if err != nil {
+		return err
+	}
+	body, _ := ex.Body.Doc.(map[string]any)
+	name, _ := body["name"].(string)
+	if !slices.Contains(names, name) && slices.ContainsFunc(names, func(other string) bool { return strings.EqualFold(other, name) }) {
+		ex.Answer = &Answer{Status: http.StatusConflict, Header: http.Header{}}
+		ex.Answer.Body, ex.Event.Detail = ex.rewriteError(upstream.Credential{})
+		ex.Answer.Header.Set("Content-Type", problem.ContentType)
+	}
+	return nil
 }
 
 // secretError replaces what the platform says about a failed change of a secret, in which the value or another caller's secret may

@@ -127,7 +127,7 @@ func TestClustersWithARegistryCredential(t *testing.T) {
 }
 
 // TestClustersWithTheCredentialOfOthers: the platform does not show the credential of a public template of another account, so its values
-// are sent without it.
+// are sent without it. The platform shows its CUDA versions, which the body cannot state: the cluster is refused, and nothing is lost.
 func TestClustersWithTheCredentialOfOthers(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
@@ -144,6 +144,11 @@ func TestClustersWithTheCredentialOfOthers(t *testing.T) {
 		sent := d.lastBody(t, "createCluster")
 		if a.Status != 201 || sent["templateId"] != nil || sent["image"] != "ghcr.io/acme/open:1" {
 			t.Errorf("create: %d %s, sent %v, want the image in place of the template", a.Status, a.Body, sent)
+		}
+		id = globex("/v2/templates", `{"name":"u","image":"ghcr.io/acme/open:1","public":true,"allowedCudaVersions":["12.4"]}`)
+		a = d.ask(t, request("POST", "/v2/clusters", "key_platform", fmt.Sprintf(byTemplate, id)))
+		if a.Status != 400 || !strings.Contains(a.Body, "$.templateId: the template of another account has") || len(d.platform.CallsTo("createCluster")) != 1 {
+			t.Errorf("with CUDA versions: %d %s, want 400 and no cluster", a.Status, a.Body)
 		}
 	}, under(workersAndImages))
 }

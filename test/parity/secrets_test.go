@@ -34,6 +34,11 @@ func TestSecretsHaveOwners(t *testing.T) {
 		if taken.Status != 409 || comparable(taken).Body != comparable(own).Body || !strings.Contains(taken.Body, "the name is taken") {
 			t.Errorf("a name that another team has: %d %s, one of its own: %d %s; want the same 409", taken.Status, taken.Body, own.Status, own.Body)
 		}
+		asked := len(d.platform.CallsTo("createSecret")) // a platform may tell letter case apart
+		folded := d.ask(t, request("POST", "/v2/account/secrets", "key_other", `{"name":"Theirs","value":"v"}`))
+		if folded.Status != 409 || comparable(folded).Body != comparable(taken).Body || len(d.platform.CallsTo("createSecret")) != asked {
+			t.Errorf("the name in another letter case: %d %s, want the same 409 without the platform", folded.Status, folded.Body)
+		}
 		for _, call := range []struct{ method, body string }{{"GET", ""}, {"PATCH", `{"value":"v"}`}, {"DELETE", ""}} {
 			if a := d.ask(t, request(call.method, "/v2/account/secrets/"+theirs, "key_other", call.body)); a.Status != 404 {
 				t.Errorf("%s of a foreign secret: %d %s, want 404", call.method, a.Status, a.Body)

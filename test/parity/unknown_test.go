@@ -157,6 +157,27 @@ func TestUnknownMembersUnderABudget(t *testing.T) {
 	}, unpriced)
 }
 
+// A grant is for the unknown members and parameters of the call that was refused, too.
+func TestAGrantIsForItsUnknownMembers(t *testing.T) {
+	t.Parallel()
+	eachDoorToNewer(t, forwardsUnknown, func(t *testing.T, d *door, n *newer) {
+		create := func(query, priority string) answer {
+			return d.ask(t, request("POST", "/v2/pods"+query, "key_research", `{"name":"p","image":"i:1","gpu":{"id":"NVIDIA L4"},"priority":"`+priority+`"}`))
+		}
+		if code := d.grants(t, "grant", "acme", refusedWith(t, create("", "low"), 403)); code != 200 {
+			t.Fatalf("grant: %d", code)
+		}
+		for _, a := range []answer{create("", "high"), create("?replicas=4", "low")} {
+			if a.Status != 403 {
+				t.Errorf("another call than was granted: %d %s, want 403", a.Status, a.Body)
+			}
+		}
+		if a := create("", "low"); a.Status != 201 || len(n.seen()) != 1 {
+			t.Errorf("what was granted: %d %s, want 201", a.Status, a.Body)
+		}
+	}, under("- {policy: operations, approvable: true, params: {deny: [createPod]}}"))
+}
+
 // What may be a known member in disguise, or lies where policies look, is refused
 // even where unknown members are forwarded.
 func TestNoPolicyIsDodgedByUnknownMembers(t *testing.T) {
