@@ -24,8 +24,8 @@ type Listed struct {
 
 // Inventory lists everything of some kinds that an organisation has at the platform,
 // with the amounts that its plan counts.
-func (c *Client) Inventory(ctx context.Context, org string, plan *spend.Plan, kinds func(operation.Kind) bool, prices *catalog.Snapshot) ([]spend.Found, error) {
-	all, err := c.Resources(ctx, org, plan, kinds, prices)
+func (c *Client) Inventory(ctx context.Context, org string, plan *spend.Plan, kinds, known func(operation.Kind) bool, prices *catalog.Snapshot) ([]spend.Found, error) {
+	all, err := c.Resources(ctx, org, plan, kinds, known, prices)
 	if err != nil {
 		return nil, err
 	}
@@ -37,8 +37,8 @@ func (c *Client) Inventory(ctx context.Context, org string, plan *spend.Plan, ki
 }
 
 // Resources is Inventory, with the platform's records.
-func (c *Client) Resources(ctx context.Context, org string, plan *spend.Plan, kinds func(operation.Kind) bool, prices *catalog.Snapshot) ([]Listed, error) {
-	all, err := c.Records(ctx, org, kinds)
+func (c *Client) Resources(ctx context.Context, org string, plan *spend.Plan, kinds, known func(operation.Kind) bool, prices *catalog.Snapshot) ([]Listed, error) {
+	all, err := c.Records(ctx, org, kinds, known)
 	if err != nil {
 		return nil, err
 	}
@@ -99,8 +99,9 @@ func (c *Client) workers(ctx context.Context, org, endpoint string) (all, busy i
 	return int64(len(workers)), busy, nil
 }
 
-// Records lists everything of some kinds, with the platform's records.
-func (c *Client) Records(ctx context.Context, org string, kinds func(operation.Kind) bool) ([]Listed, error) {
+// Records lists everything of some kinds, with the platform's records. An older platform lacks some kinds, but not the known kinds
+// that the ledger counts.
+func (c *Client) Records(ctx context.Context, org string, kinds, known func(operation.Kind) bool) ([]Listed, error) {
 	var all []Listed
 	mounted := make(map[any]bool)
 	for _, op := range c.Lists {
@@ -109,8 +110,8 @@ func (c *Client) Records(ctx context.Context, org string, kinds func(operation.K
 			continue
 		}
 		doc, date, err := c.list(ctx, org, op.Path, row.List)
-		if row.Optional && (errors.Is(err, errAbsent) || errors.Is(err, errDenied)) {
-			continue // an older platform has no such resources, and a platform key may not be permitted to list them
+		if row.Optional && unlisted(err, spend.Counts(row.Kind), known(row.Kind)) {
+			continue
 		}
 		if err != nil {
 			return nil, err
@@ -139,6 +140,12 @@ func (c *Client) Records(ctx context.Context, org string, kinds func(operation.K
 		all[i].Use.Mounted = mounted[all[i].ID]
 	}
 	return all, nil
+}
+
+// unlisted reports whether an error of an optional list means an empty list: an older platform has no such resources, and a platform
+// key may not be permitted to list them. Of resources that are counted, a list that cannot be read is not empty.
+func unlisted(err error, counts, known bool) bool {
+	return errors.Is(err, errAbsent) && !(counts && known) || errors.Is(err, errDenied) && !counts
 }
 
 // listed reads the platform's record of a resource, as it was answered at a time.

@@ -2,6 +2,7 @@ package spend
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -50,6 +51,11 @@ const keepEnded = time.Hour
 // ended reports whether the record is that of a sandbox that has ended.
 func (r *Record) ended() bool {
 	return r.Kind == string(operation.KindSandbox) && r.Amounts == (Amounts{})
+}
+
+// Has reports whether the ledger has resources of a kind that have not ended.
+func (s *State) Has(kind operation.Kind) bool {
+	return slices.ContainsFunc(s.Resources, func(r Record) bool { return r.Kind == string(kind) && !r.ended() })
 }
 
 // follow is the adjustment that makes the record agree with the platform's, nil for nothing. Without f, the resource is gone.

@@ -364,3 +364,23 @@ func TestSandboxesAfterALossAndOverABudget(t *testing.T) {
 		t.Errorf("%d sandboxes were deleted, want 2 of 4", n)
 	}
 }
+
+// Sandboxes that the ledger has stay there, and cost, when the platform denies that it has any, or denies the platform key the list.
+func TestSandboxesWithoutAList(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusNotFound, http.StatusForbidden} {
+		d := newDay(t, 7)
+		d.must(http.StatusCreated, http.MethodPost, sandboxes, `{"imageName":"alpine:3"}`)
+		d.pass(2 * time.Minute)
+		for _, operation := range []string{"listSandboxes", "getSandbox"} {
+			d.platform.AddFault(platform.Fault{Operation: operation, Kind: platform.FaultStatus, Status: status})
+		}
+		if out, err := d.site.pass(0); err == nil {
+			t.Errorf("%d: the pass succeeds: %+v", status, out)
+		}
+		state := d.state()
+		if all := balance(&state, spend.Scope{Kind: spend.KindOrg}).Committed; all[spend.Sandboxes] != 1 {
+			t.Errorf("%d: committed %v, want one sandbox", status, all)
+		}
+	}
+}

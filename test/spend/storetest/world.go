@@ -35,7 +35,7 @@ func Deps(s spend.Store, w Around) spend.Deps {
 }
 
 // List implements spend.Platform.
-func (w *World) List(context.Context, string) ([]spend.Found, error) { return w.Found, nil }
+func (w *World) List(context.Context, string, func(operation.Kind) bool) ([]spend.Found, error) { return w.Found, nil }
 
 // Get implements spend.Platform.
 func (*World) Get(context.Context, string, operation.Kind, string) (*spend.Found, error) {
