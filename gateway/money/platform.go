@@ -37,6 +37,11 @@ func (p platform) Get(ctx context.Context, org string, kind operation.Kind, id s
 	return p.Account().Get(ctx, org, cmp.Or(p.Plan(org), new(spend.Plan)), kind, id, prices)
 }
 
+// Ended implements spend.Platform.
+func (p platform) Ended(ctx context.Context, org, call string) (*spend.Found, error) {
+	return p.Account().Ended(ctx, org, call)
+}
+
 // Bills implements spend.Platform.
 func (p platform) Bills(ctx context.Context, org string, from, to time.Time) ([]spend.Bill, error) {
 	return p.Account().Bills(ctx, org, from, to)

@@ -384,3 +384,43 @@ func TestSandboxesWithoutAList(t *testing.T) {
 		}
 	}
 }
+
+// A sandbox whose create has lost its response, and that has ended before a pass saw it, has cost the ceiling rate until its
+// end. The reservation of one that was not made is released.
+func TestLostSandboxesThatHaveEnded(t *testing.T) {
+	t.Parallel()
+	for _, state := range []string{"TERMINATED", "FAILED", ""} {
+		t.Run(state, func(t *testing.T) {
+			t.Parallel()
+			d := newDay(t, 5)
+			d.platform.AddFault(platform.Fault{Operation: "createSandbox", Kind: platform.FaultDrop, After: state != ""})
+			d.platform.AddFault(platform.Fault{Operation: "listSandboxes", Kind: platform.FaultStatus, Status: http.StatusServiceUnavailable})
+			if a, err := d.ask(0, "key_of_ann_1", http.MethodPost, sandboxes, `{"imageName":"alpine:3"}`); err != nil || a.status < 500 {
+				t.Fatalf("%d %s (%v), want a failure", a.status, a.body, err)
+			}
+			d.platform.ClearFaults()
+			var list struct{ Sandboxes []struct{ ID string } }
+			if err := json.Unmarshal([]byte(d.outside(http.MethodGet, sandboxes, "").body), &list); err != nil {
+				t.Fatal(err)
+			}
+			d.pass(6 * time.Minute)
+			for _, made := range list.Sandboxes {
+				if err := d.platform.SetSandboxState(made.ID, state); err != nil {
+					t.Fatal(err)
+				}
+			}
+			d.pass(14 * time.Minute)
+			d.reconcile(0)
+			d.reconcile(0)
+			now := d.state()
+			all := balance(&now, spend.Scope{Kind: spend.KindOrg})
+			want := int64(10_000)
+			if state == "" {
+				want = 0
+			}
+			if all.Day != want || len(now.Holds) != 0 || all.Committed != (spend.Amounts{}) {
+				t.Errorf("%q: %d accrued, %v committed, %d holds, want %d micro-dollars and nothing else", state, all.Day, all.Committed, len(now.Holds), want)
+			}
+		})
+	}
+}
