@@ -80,9 +80,9 @@ func (r *Record) follow(f *Found) *Adjustment {
 }
 
 // from is when the rate of a sandbox changed to the present one: when it ended, or, as the platform states a rate only later, when it began.
-// It is zero for other resources.
+// It is zero, which is now, for other resources, and for a sandbox that does not say when it ended.
 func (f *Found) from() time.Time {
-	if !f.Ended.IsZero() {
+	if f.Amounts[Sandboxes] == 0 {
 		return f.Ended
 	}
 	return f.Began

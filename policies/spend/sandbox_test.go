@@ -104,3 +104,18 @@ func TestObserve(t *testing.T) {
 		}
 	}
 }
+
+// A sandbox that does not say when it ended has ended when a response shows that.
+func TestObserveAnEndWithoutATime(t *testing.T) {
+	r := newReconciled(t)
+	l := &spend.Ledger{Store: r.Memory}
+	r.settle(spend.Settlement{Hold: "lost", End: spend.Commit, Kind: "sandbox", Resource: "s", Owner: owner, Amounts: sandboxAt(36_000), From: sandboxBegan})
+	r.now = sandboxBegan.Add(30 * time.Minute)
+	if err := l.Observe(t.Context(), org, &spend.Found{ID: "s", Priced: true, Began: sandboxBegan}); err != nil {
+		t.Fatal(err)
+	}
+	state, err := r.Show(t.Context(), org)
+	if err != nil || state.Balances[0].Day != 18_000 || state.Balances[0].Committed != (spend.Amounts{}) {
+		t.Errorf("%+v (%v), want the cost of 30 minutes", state.Balances, err)
+	}
+}
