@@ -119,3 +119,30 @@ func TestObserveAnEndWithoutATime(t *testing.T) {
 		t.Errorf("%+v (%v), want the cost of 30 minutes", state.Balances, err)
 	}
 }
+
+// The outlook has the remaining cost of a sandbox once, and not its rate until the end of the month.
+func TestOutlookOfSandboxes(t *testing.T) {
+	r := newReconciled(t)
+	r.now = sandboxBegan
+	r.settle(spend.Settlement{Hold: "lost", End: spend.Commit, Kind: "sandbox", Resource: "s", Owner: owner, Amounts: sandboxAt(36_000), From: sandboxBegan})
+	state, err := r.Show(t.Context(), org)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &spend.History{Store: r.Memory, Retention: spend.DefaultConfig().History}
+	plan := &spend.Plan{Org: spend.Budget{PerMonth: 100_000}}
+	outlooks, err := h.Outlooks(t.Context(), org, plan, &state)
+	if err != nil || len(outlooks) == 0 {
+		t.Fatalf("%v (%v)", outlooks, err)
+	}
+	for _, o := range outlooks {
+		if o.Burn != 36_000 || o.Day.Expected != 36_000 || o.Month != o.Day {
+			t.Errorf("%s: %+v, want 36000 by the end of the day and of the month", o.Scope, o)
+		}
+		for _, c := range o.Ceilings {
+			if !c.UsedUp.IsZero() {
+				t.Errorf("%s is expected to be used up at %s", o.Scope, c.UsedUp)
+			}
+		}
+	}
+}
