@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/account"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
+	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -93,5 +94,29 @@ func TestDescriptionFails(t *testing.T) {
 	})
 	if _, err := hangs.Description(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("a platform that does not answer: %v, want the end of the context", err)
+	}
+}
+
+// A list that is absent or denied is empty if an older platform, or one key's permissions, can be the reason, and otherwise an error.
+func TestUnlisted(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		kind   operation.Kind
+		status int
+		known  bool
+		fails  bool
+	}{
+		{operation.KindSecret, http.StatusForbidden, false, false},
+		{operation.KindSecret, http.StatusNotFound, true, false},
+		{operation.KindSandbox, http.StatusNotFound, false, false},
+		{operation.KindSandbox, http.StatusNotFound, true, true},
+		{operation.KindSandbox, http.StatusForbidden, false, true},
+		{operation.KindSecret, http.StatusBadGateway, false, true},
+	} {
+		c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(tt.status) })
+		list, err := c.Records(t.Context(), "acme", func(k operation.Kind) bool { return k == tt.kind }, func(operation.Kind) bool { return tt.known })
+		if (err != nil) != tt.fails || len(list) != 0 {
+			t.Errorf("%+v: %v, %v", tt, list, err)
+		}
 	}
 }

@@ -24,8 +24,8 @@ type Listed struct {
 
 // Inventory lists everything of some kinds that an organisation has at the platform,
 // with the amounts that its plan counts.
-func (c *Client) Inventory(ctx context.Context, org string, plan *spend.Plan, kinds func(operation.Kind) bool, prices *catalog.Snapshot) ([]spend.Found, error) {
-	all, err := c.Resources(ctx, org, plan, kinds, prices)
+func (c *Client) Inventory(ctx context.Context, org string, plan *spend.Plan, kinds, known func(operation.Kind) bool, prices *catalog.Snapshot) ([]spend.Found, error) {
+	all, err := c.Resources(ctx, org, plan, kinds, known, prices)
 	if err != nil {
 		return nil, err
 	}
@@ -37,8 +37,8 @@ func (c *Client) Inventory(ctx context.Context, org string, plan *spend.Plan, ki
 }
 
 // Resources is Inventory, with the platform's records.
-func (c *Client) Resources(ctx context.Context, org string, plan *spend.Plan, kinds func(operation.Kind) bool, prices *catalog.Snapshot) ([]Listed, error) {
-	all, err := c.Records(ctx, org, kinds)
+func (c *Client) Resources(ctx context.Context, org string, plan *spend.Plan, kinds, known func(operation.Kind) bool, prices *catalog.Snapshot) ([]Listed, error) {
+	all, err := c.Records(ctx, org, kinds, known)
 	if err != nil {
 		return nil, err
 	}
@@ -80,15 +80,9 @@ func (c *Client) measure(ctx context.Context, org string, plan *spend.Plan, it *
 // workers counts the workers that an endpoint has, and those of them that do not wait
 // for jobs.
 func (c *Client) workers(ctx context.Context, org, endpoint string) (all, busy int64, err error) {
-	path := at("/v2/serverless/{id}/workers", endpoint)
-	doc, _, err := c.list(ctx, org, path, "workers")
+	workers, _, err := c.items(ctx, org, at("/v2/serverless/{id}/workers", endpoint), "workers")
 	if err != nil {
 		return 0, 0, err
-	}
-	object, _ := doc.(map[string]any)
-	workers, ok := object["workers"].([]any)
-	if !ok {
-		return 0, 0, fmt.Errorf("%w: the answer to GET %s has no list of workers", upstream.ErrUnreachable, path)
 	}
 	for _, w := range workers {
 		worker, _ := w.(map[string]any)
@@ -99,8 +93,9 @@ func (c *Client) workers(ctx context.Context, org, endpoint string) (all, busy i
 	return int64(len(workers)), busy, nil
 }
 
-// Records lists everything of some kinds, with the platform's records.
-func (c *Client) Records(ctx context.Context, org string, kinds func(operation.Kind) bool) ([]Listed, error) {
+// Records lists everything of some kinds, with the platform's records. An older platform lacks some kinds, but not the known kinds
+// that the ledger counts.
+func (c *Client) Records(ctx context.Context, org string, kinds, known func(operation.Kind) bool) ([]Listed, error) {
 	var all []Listed
 	mounted := make(map[any]bool)
 	for _, op := range c.Lists {
@@ -108,17 +103,12 @@ func (c *Client) Records(ctx context.Context, org string, kinds func(operation.K
 		if !kinds(row.Kind) {
 			continue
 		}
-		doc, date, err := c.list(ctx, org, op.Path, row.List)
-		if row.Optional && (errors.Is(err, errAbsent) || errors.Is(err, errDenied)) {
-			continue // an older platform has no such resources, and a platform key may not be permitted to list them
+		items, date, err := c.items(ctx, org, op.Path, row.List)
+		if row.Optional && unlisted(err, spend.Counts(row.Kind), known(row.Kind)) {
+			continue
 		}
 		if err != nil {
 			return nil, err
-		}
-		object, _ := doc.(map[string]any)
-		items, ok := object[row.List].([]any)
-		if !ok {
-			return nil, fmt.Errorf("%w: the answer to GET %s has no list %q", upstream.ErrUnreachable, op.Path, row.List)
 		}
 		for _, item := range items {
 			record, _ := item.(map[string]any)
@@ -139,6 +129,46 @@ func (c *Client) Records(ctx context.Context, org string, kinds func(operation.K
 		all[i].Use.Mounted = mounted[all[i].ID]
 	}
 	return all, nil
+}
+
+// items reads the items of a list, and when it was answered.
+func (c *Client) items(ctx context.Context, org, target, member string) ([]any, time.Time, error) {
+	doc, date, err := c.list(ctx, org, target, member)
+	if err != nil {
+		return nil, date, err
+	}
+	object, _ := doc.(map[string]any)
+	items, ok := object[member].([]any)
+	if !ok {
+		return nil, date, fmt.Errorf("%w: the answer to GET %s has no list %q", upstream.ErrUnreachable, target, member)
+	}
+	return items, date, nil
+}
+
+// Ended returns the sandbox that a call has made and that has ended, nil if there is none. Its amounts are none.
+func (c *Client) Ended(ctx context.Context, org, call string) (*spend.Found, error) {
+	ctx, cancel := context.WithTimeout(ctx, getTime)
+	defer cancel()
+	for _, state := range []string{"TERMINATED", "FAILED"} {
+		query := url.Values{"state": {state}, "labels": {operation.CallLabel + "=" + call}}
+		items, date, err := c.items(ctx, org, "/v2/sandboxes?"+query.Encode(), "sandboxes")
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range items {
+			record, _ := item.(map[string]any)
+			if it := listed(operation.KindSandbox, record, date); it.ID != "" && it.Call == call && !it.Ended.IsZero() {
+				return &it.Found, nil
+			}
+		}
+	}
+	return nil, nil //nolint:nilnil // there is none
+}
+
+// unlisted reports whether an error of an optional list means an empty list: an older platform has no such resources, and a platform
+// key may not be permitted to list them. Of resources that are counted, a list that cannot be read is not empty.
+func unlisted(err error, counts, known bool) bool {
+	return errors.Is(err, errAbsent) && !(counts && known) || errors.Is(err, errDenied) && !counts
 }
 
 // listed reads the platform's record of a resource, as it was answered at a time.

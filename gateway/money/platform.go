@@ -16,7 +16,7 @@ type platform struct{ *Deps }
 
 // List implements spend.Platform, with prices: the
 // counted and, where callers are kept apart, the owned resources.
-func (p platform) List(ctx context.Context, org string) ([]spend.Found, error) {
+func (p platform) List(ctx context.Context, org string, known func(operation.Kind) bool) ([]spend.Found, error) {
 	prices, err := p.Catalog.Snapshot(ctx, org)
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func (p platform) List(ctx context.Context, org string) ([]spend.Found, error) {
 	if o := p.Org(org); o != nil && o.Isolation.Applies() {
 		kinds = operation.Owned
 	}
-	return p.Account().Inventory(ctx, org, cmp.Or(p.Plan(org), new(spend.Plan)), kinds, prices)
+	return p.Account().Inventory(ctx, org, cmp.Or(p.Plan(org), new(spend.Plan)), kinds, known, prices)
 }
 
 // Get implements spend.Platform.
@@ -35,6 +35,11 @@ func (p platform) Get(ctx context.Context, org string, kind operation.Kind, id s
 		return nil, err
 	}
 	return p.Account().Get(ctx, org, cmp.Or(p.Plan(org), new(spend.Plan)), kind, id, prices)
+}
+
+// Ended implements spend.Platform.
+func (p platform) Ended(ctx context.Context, org, call string) (*spend.Found, error) {
+	return p.Account().Ended(ctx, org, call)
 }
 
 // Bills implements spend.Platform.

@@ -80,7 +80,7 @@ func (f *Deduplicator) get(ctx context.Context, ex *filter.Exchange, kind operat
 func (f *Deduplicator) list(ctx context.Context, ex *filter.Exchange, kind operation.Kind) ([]account.Listed, error) {
 	ex.Admission.Slot.Rest()
 	defer ex.Admission.Slot.Work()
-	return f.Account.Records(ctx, ex.Caller.Org, func(k operation.Kind) bool { return k == kind })
+	return f.Account.Records(ctx, ex.Caller.Org, func(k operation.Kind) bool { return k == kind }, spend.Counts)
 }
 
 // known lists the resources there are of a kind that do not say when they were made,

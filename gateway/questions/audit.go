@@ -29,7 +29,7 @@ func (a *Questions) Audit(ctx context.Context, org string) (*explain.Audit, erro
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.Account().Resources(ctx, org, cmp.Or(tenants.Plan(o), new(spend.Plan)), operation.Owned, prices)
+	list, err := a.Account().Resources(ctx, org, cmp.Or(tenants.Plan(o), new(spend.Plan)), operation.Owned, new(spend.State).Has, prices)
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ const assignTries = 3
 
 // find fills in an adjustment for a resource that the platform has and the ledger does not.
 func (r *Reconciler) find(ctx context.Context, org string, a *Adjustment) error {
-	found, err := r.Platform.List(ctx, org)
+	found, err := r.Platform.List(ctx, org, new(State).Has)
 	if err != nil {
 		return err
 	}

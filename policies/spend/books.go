@@ -10,10 +10,12 @@ import (
 
 // Platform is what the ledger asks of the platform, for one organisation at a time.
 type Platform interface {
-	// List returns everything that the organisation has.
-	List(ctx context.Context, org string) ([]Found, error)
+	// List returns everything that the organisation has. The list of a known kind that costs something cannot be absent.
+	List(ctx context.Context, org string, known func(operation.Kind) bool) ([]Found, error)
 	// Get returns one resource, nil if the platform answers 404.
 	Get(ctx context.Context, org string, kind operation.Kind, id string) (*Found, error)
+	// Ended returns the sandbox that a call has made and that has ended, nil if there is none. List lacks it.
+	Ended(ctx context.Context, org, call string) (*Found, error)
 	// Bills returns the bills of the whole hours in a range, without those that are 0.
 	Bills(ctx context.Context, org string, from, to time.Time) ([]Bill, error)
 	// JobEnd returns the outcome of a hold's job: a commit, or nil while the job runs or if nothing is known of it.

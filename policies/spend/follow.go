@@ -2,6 +2,7 @@ package spend
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -52,6 +53,11 @@ func (r *Record) ended() bool {
 	return r.Kind == string(operation.KindSandbox) && r.Amounts == (Amounts{})
 }
 
+// Has reports whether the ledger has resources of a kind that have not ended.
+func (s *State) Has(kind operation.Kind) bool {
+	return slices.ContainsFunc(s.Resources, func(r Record) bool { return r.Kind == string(kind) && !r.ended() })
+}
+
 // follow is the adjustment that makes the record agree with the platform's, nil for nothing. Without f, the resource is gone.
 func (r *Record) follow(f *Found) *Adjustment {
 	a := &Adjustment{Kind: r.Kind, Resource: r.ID, Version: r.Version, Gone: f == nil, About: r.About}
@@ -74,9 +80,9 @@ func (r *Record) follow(f *Found) *Adjustment {
 }
 
 // from is when the rate of a sandbox changed to the present one: when it ended, or, as the platform states a rate only later, when it began.
-// It is zero for other resources.
+// It is zero, which is now, for other resources, and for a sandbox that does not say when it ended.
 func (f *Found) from() time.Time {
-	if !f.Ended.IsZero() {
+	if f.Amounts[Sandboxes] == 0 {
 		return f.Ended
 	}
 	return f.Began

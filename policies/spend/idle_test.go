@@ -105,7 +105,9 @@ type watched struct {
 }
 
 // List implements spend.Platform.
-func (w *watched) List(context.Context, string) ([]spend.Found, error) { return w.list(), nil }
+func (w *watched) List(context.Context, string, func(operation.Kind) bool) ([]spend.Found, error) {
+	return w.list(), nil
+}
 
 // StopPod implements spend.Platform.
 func (w *watched) StopPod(ctx context.Context, org, id string) (spend.Amounts, error) {

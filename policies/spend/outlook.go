@@ -76,8 +76,9 @@ func (h *History) Outlooks(ctx context.Context, org string, plan *Plan, state *S
 	for _, b := range state.Balances {
 		past := wholeDays(costs[b.Scope])
 		o := Outlook{Scope: b.Scope, Burn: b.Committed[Burn], Today: b.Day, ThisMonth: b.Month, Days: len(past)}
-		o.Day = Forecast(o.Today, o.Burn, past, daysBetween(state.Now, ends[day]))
-		o.Month = Forecast(o.ThisMonth, o.Burn, past, daysBetween(state.Now, ends[month]))
+		lasting, rest := o.Burn-b.Committed[Bounded], b.Committed[Cost] // what ends by itself costs its rest, once
+		o.Day = Forecast(o.Today+rest, lasting, past, daysBetween(state.Now, ends[day]))
+		o.Month = Forecast(o.ThisMonth+rest, lasting, past, daysBetween(state.Now, ends[month]))
 		o.Ceilings = plan.Fullness(&b, state)
 		for i := range o.Ceilings {
 			full := &o.Ceilings[i]
@@ -89,7 +90,7 @@ func (h *History) Outlooks(ctx context.Context, org string, plan *Plan, state *S
 				end = state.Now.AddDate(1, 0, 0)
 			}
 			full.Unreserved = state.Unreserved(b.Scope)
-			full.UsedUp = o.usedUp(full.Limit, full.Used, past, state.Zone.days(state.Now, end), state.Now)
+			full.UsedUp = usedUp(full.Limit, full.Used+rest, lasting, past, state.Zone.days(state.Now, end), state.Now)
 		}
 		out = append(out, o)
 	}
@@ -109,9 +110,9 @@ func (p *Plan) Fullness(b *Balance, s *State) (out []Fullness) {
 
 // usedUp is the day by whose end the accrued cost of a period is expected to reach a
 // limit, zero if the period ends before that. days are the ends of the period's days, from that of now on.
-func (o *Outlook) usedUp(limit, accrued int64, past []int64, days []time.Time, now time.Time) time.Time {
+func usedUp(limit, accrued, burn int64, past []int64, days []time.Time, now time.Time) time.Time {
 	i := sort.Search(len(days), func(i int) bool { // forecasts never fall from one day to the next
-		return Forecast(accrued, o.Burn, past, daysBetween(now, days[i])).Expected >= limit
+		return Forecast(accrued, burn, past, daysBetween(now, days[i])).Expected >= limit
 	})
 	if i == len(days) {
 		return time.Time{}

@@ -135,7 +135,7 @@ func (p *pass) reconcile(ctx context.Context, before *State, from int64, began t
 	if err := p.prove(ctx, above, below); err != nil {
 		return err
 	}
-	found, err := p.Platform.List(ctx, p.org)
+	found, err := p.Platform.List(ctx, p.org, p.state.Has)
 	if err != nil {
 		return fmt.Errorf("reconcile %s: %w", p.org, err)
 	}
@@ -353,7 +353,7 @@ func (p *pass) outside(ctx context.Context, unknown []*Found) ([]*Found, error) 
 	if len(unknown) == 0 {
 		return nil, nil
 	}
-	again, err := p.Platform.List(ctx, p.org)
+	again, err := p.Platform.List(ctx, p.org, p.state.Has)
 	if err != nil {
 		return nil, fmt.Errorf("list again: %w", err)
 	}

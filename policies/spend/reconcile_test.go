@@ -57,7 +57,7 @@ func newReconciled(t *testing.T) *reconciled {
 }
 
 // List implements spend.Platform.
-func (r *reconciled) List(context.Context, string) ([]spend.Found, error) {
+func (r *reconciled) List(context.Context, string, func(operation.Kind) bool) ([]spend.Found, error) {
 	r.listed()
 	return r.found, r.away
 }

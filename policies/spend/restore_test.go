@@ -70,7 +70,7 @@ func (f *fleet) empty(epochs int) {
 }
 
 // List implements spend.Platform.
-func (g *gateway) List(context.Context, string) ([]spend.Found, error) {
+func (g *gateway) List(context.Context, string, func(operation.Kind) bool) ([]spend.Found, error) {
 	g.fleet.listed()
 	return g.fleet.found, nil
 }

@@ -104,3 +104,45 @@ func TestObserve(t *testing.T) {
 		}
 	}
 }
+
+// A sandbox that does not say when it ended has ended when a response shows that.
+func TestObserveAnEndWithoutATime(t *testing.T) {
+	r := newReconciled(t)
+	l := &spend.Ledger{Store: r.Memory}
+	r.settle(spend.Settlement{Hold: "lost", End: spend.Commit, Kind: "sandbox", Resource: "s", Owner: owner, Amounts: sandboxAt(36_000), From: sandboxBegan})
+	r.now = sandboxBegan.Add(30 * time.Minute)
+	if err := l.Observe(t.Context(), org, &spend.Found{ID: "s", Priced: true, Began: sandboxBegan}); err != nil {
+		t.Fatal(err)
+	}
+	state, err := r.Show(t.Context(), org)
+	if err != nil || state.Balances[0].Day != 18_000 || state.Balances[0].Committed != (spend.Amounts{}) {
+		t.Errorf("%+v (%v), want the cost of 30 minutes", state.Balances, err)
+	}
+}
+
+// The outlook has the remaining cost of a sandbox once, and not its rate until the end of the month.
+func TestOutlookOfSandboxes(t *testing.T) {
+	r := newReconciled(t)
+	r.now = sandboxBegan
+	r.settle(spend.Settlement{Hold: "lost", End: spend.Commit, Kind: "sandbox", Resource: "s", Owner: owner, Amounts: sandboxAt(36_000), From: sandboxBegan})
+	state, err := r.Show(t.Context(), org)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &spend.History{Store: r.Memory, Retention: spend.DefaultConfig().History}
+	plan := &spend.Plan{Org: spend.Budget{PerMonth: 100_000}}
+	outlooks, err := h.Outlooks(t.Context(), org, plan, &state)
+	if err != nil || len(outlooks) == 0 {
+		t.Fatalf("%v (%v)", outlooks, err)
+	}
+	for _, o := range outlooks {
+		if o.Burn != 36_000 || o.Day.Expected != 36_000 || o.Month != o.Day {
+			t.Errorf("%s: %+v, want 36000 by the end of the day and of the month", o.Scope, o)
+		}
+		for _, c := range o.Ceilings {
+			if !c.UsedUp.IsZero() {
+				t.Errorf("%s is expected to be used up at %s", o.Scope, c.UsedUp)
+			}
+		}
+	}
+}

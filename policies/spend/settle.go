@@ -71,7 +71,7 @@ func (p *pass) holds(ctx context.Context, unknown []*Found) ([]*Found, error) {
 			case at >= 0: // its call is under way: it will say so itself
 				unknown = append(unknown[:at:at], unknown[at+1:]...)
 			case due && over:
-				s = &Settlement{Hold: h.ID, End: Release}
+				s = p.unlisted(ctx, h)
 			}
 		case due:
 			s = p.changed(ctx, h, over)
@@ -113,6 +113,26 @@ func (p *pass) claim(ctx context.Context, f *Found, h *Hold) bool {
 	}
 	mine, err := p.Gateway.Claim(ctx, p.org, f, h)
 	return err == nil && mine
+}
+
+// unlisted ends the hold of a create whose result was not listed, nil if its end cannot be told. The rate of a sandbox that has ended
+// since then is not known any more: it has cost what was reserved. The next pass enters its end.
+func (p *pass) unlisted(ctx context.Context, h *Hold) *Settlement {
+	release := &Settlement{Hold: h.ID, End: Release}
+	if h.Kind != string(operation.KindSandbox) {
+		return release
+	}
+	f, err := p.Platform.Ended(ctx, p.org, h.ID)
+	switch {
+	case err != nil:
+		p.Logger.WarnContext(ctx, "it is not known whether a lost call made a sandbox that has ended", "org", p.org, "hold", h.ID, "error", err.Error())
+		return nil
+	case f == nil || p.records[f.ID] != nil || !p.claim(ctx, f, h):
+		return release
+	}
+	s := p.made(h, f)
+	s.Amounts = h.Amounts
+	return s
 }
 
 // made commits a create under the resource that was found.

@@ -372,3 +372,63 @@ func TestSandboxesAfterALossAndOverABudget(t *testing.T) {
 		t.Errorf("%d sandboxes were deleted, want 2 of 4", n)
 	}
 }
+
+// Sandboxes that the ledger has stay there, and cost, when the platform denies that it has any, or denies the platform key the list.
+func TestSandboxesWithoutAList(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusNotFound, http.StatusForbidden} {
+		d := newDay(t, 7)
+		d.must(http.StatusCreated, http.MethodPost, sandboxes, `{"imageName":"alpine:3"}`)
+		d.pass(2 * time.Minute)
+		for _, operation := range []string{"listSandboxes", "getSandbox"} {
+			d.platform.AddFault(platform.Fault{Operation: operation, Kind: platform.FaultStatus, Status: status})
+		}
+		if out, err := d.site.pass(0); err == nil {
+			t.Errorf("%d: the pass succeeds: %+v", status, out)
+		}
+		state := d.state()
+		if all := balance(&state, spend.Scope{Kind: spend.KindOrg}).Committed; all[spend.Sandboxes] != 1 {
+			t.Errorf("%d: committed %v, want one sandbox", status, all)
+		}
+	}
+}
+
+// A sandbox whose create has lost its response, and that has ended before a pass saw it, has cost the ceiling rate until its
+// end. The reservation of one that was not made is released.
+func TestLostSandboxesThatHaveEnded(t *testing.T) {
+	t.Parallel()
+	for _, state := range []string{"TERMINATED", "FAILED", ""} {
+		t.Run(state, func(t *testing.T) {
+			t.Parallel()
+			d := newDay(t, 5)
+			d.platform.AddFault(platform.Fault{Operation: "createSandbox", Kind: platform.FaultDrop, After: state != ""})
+			d.platform.AddFault(platform.Fault{Operation: "listSandboxes", Kind: platform.FaultStatus, Status: http.StatusServiceUnavailable})
+			if a, err := d.ask(0, "key_of_ann_1", http.MethodPost, sandboxes, `{"imageName":"alpine:3"}`); err != nil || a.status < 500 {
+				t.Fatalf("%d %s (%v), want a failure", a.status, a.body, err)
+			}
+			d.platform.ClearFaults()
+			var list struct{ Sandboxes []struct{ ID string } }
+			if err := json.Unmarshal([]byte(d.outside(http.MethodGet, sandboxes, "").body), &list); err != nil {
+				t.Fatal(err)
+			}
+			d.pass(6 * time.Minute)
+			for _, made := range list.Sandboxes {
+				if err := d.platform.SetSandboxState(made.ID, state); err != nil {
+					t.Fatal(err)
+				}
+			}
+			d.pass(14 * time.Minute)
+			d.reconcile(0)
+			d.reconcile(0)
+			now := d.state()
+			all := balance(&now, spend.Scope{Kind: spend.KindOrg})
+			want := int64(10_000)
+			if state == "" {
+				want = 0
+			}
+			if all.Day != want || len(now.Holds) != 0 || all.Committed != (spend.Amounts{}) {
+				t.Errorf("%q: %d accrued, %v committed, %d holds, want %d micro-dollars and nothing else", state, all.Day, all.Committed, len(now.Holds), want)
+			}
+		})
+	}
+}

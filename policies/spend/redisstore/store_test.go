@@ -241,7 +241,7 @@ type peered struct {
 func (p *peered) Peers() []string { return p.peers() }
 
 // List implements spend.Platform.
-func (p *peered) List(context.Context, string) ([]spend.Found, error) {
+func (p *peered) List(context.Context, string, func(operation.Kind) bool) ([]spend.Found, error) {
 	if p.listed == nil {
 		return p.Found, nil
 	}

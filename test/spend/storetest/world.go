@@ -35,11 +35,18 @@ func Deps(s spend.Store, w Around) spend.Deps {
 }
 
 // List implements spend.Platform.
-func (w *World) List(context.Context, string) ([]spend.Found, error) { return w.Found, nil }
+func (w *World) List(context.Context, string, func(operation.Kind) bool) ([]spend.Found, error) {
+	return w.Found, nil
+}
 
 // Get implements spend.Platform.
 func (*World) Get(context.Context, string, operation.Kind, string) (*spend.Found, error) {
 	return nil, errors.New("502")
+}
+
+// Ended implements spend.Platform.
+func (*World) Ended(context.Context, string, string) (*spend.Found, error) {
+	return nil, nil //nolint:nilnil // no sandbox has ended
 }
 
 // Bills implements spend.Platform.
