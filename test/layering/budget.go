@@ -58,10 +58,10 @@ func CodeLines(file []byte) int {
 func Budgets() []Budget {
 	return []Budget{
 		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1433},
-		{"features in folders of their own", []string{"gateway/access", "gateway/account", "gateway/callers", "gateway/check", "gateway/engines", "gateway/tokens", "gateway/listen", "gateway/questions", "gateway/fleet", "gateway/overview", "gateway/decisions", "gateway/keep", "gateway/approval/answers", "gateway/legacy", "gateway/revisions", "gateway/limits", "gateway/alerts", "gateway/platform", "gateway/tenants", "gateway/view", "gateway/audit/ship", "gateway/coverage", "gateway/envoy"}, 7838},
-		{"chain, its stages and ports", []string{"gateway/filter"}, 6076},
-		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 3884},
-		{"idempotency, approvals and their store", []string{"gateway/once/...", "gateway/approval", "gateway/approval/grants", "gateway/cas"}, 2016},
+		{"features in folders of their own", []string{"gateway/access", "gateway/account", "gateway/callers", "gateway/check", "gateway/engines", "gateway/tokens", "gateway/listen", "gateway/questions", "gateway/fleet", "gateway/overview", "gateway/decisions", "gateway/keep", "gateway/approval/answers", "gateway/legacy", "gateway/revisions", "gateway/limits", "gateway/alerts", "gateway/platform", "gateway/tenants", "gateway/view", "gateway/audit/ship", "gateway/coverage", "gateway/envoy"}, 7860},
+		{"chain, its stages and ports", []string{"gateway/filter"}, 6114},
+		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 3887},
+		{"idempotency, approvals and their store", []string{"gateway/once/...", "gateway/approval", "gateway/approval/grants", "gateway/cas"}, 2019},
 		{"callers", []string{"gateway/identity", "gateway/oidc", "gateway/keystore"}, 1997},
 		{"Envoy", []string{"gateway/xds", "gateway/extproc/..."}, 2498},
 		{"leaves of the gateway", []string{
@@ -74,7 +74,7 @@ func Budgets() []Budget {
 		{"console", []string{"gateway/ui"}, 2394},
 		{"what callers see of themselves", []string{"gateway/selfservice"}, 464},
 		{"policies", []string{"policies/..."}, 14298},
-		{"ledger and its store", []string{"policies/spend", "policies/spend/redisstore"}, 8666},
+		{"ledger and its store", []string{"policies/spend", "policies/spend/redisstore"}, 8690},
 		{"limits and their store", []string{"ratelimit", "ratelimit/group", "ratelimit/metrics", "ratelimit/redisstore"}, 4121},
 		{"old dialects", []string{"translate/..."}, 12621},
 		{"configuration", []string{"config/...", "gateway/settings"}, 6357},
