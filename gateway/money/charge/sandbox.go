@@ -16,6 +16,7 @@ func observe(ctx context.Context, ex *filter.Exchange, row *operation.Row) {
 	if err != nil {
 		return // the reconciler will see it
 	}
+	ceiling, _ := spend.Footprint(row.Kind, nil, prices) // without a rate of the platform
 	record := ex.Answer.Record()
 	records := []any{record}
 	if row.List != "" {
@@ -29,7 +30,7 @@ func observe(ctx context.Context, ex *filter.Exchange, row *operation.Row) {
 		f := clocks(record)
 		f.ID, _ = record["id"].(string)
 		f.Amounts, f.Priced = ex.Tenant.Budgets.Footprint(row.Kind, record, 0, prices)
-		ex.Failed(ex.Ports.Ledger.Observe(ctx, ex.Caller.Org, &f))
+		ex.Failed(ex.Ports.Ledger.Observe(ctx, ex.Caller.Org, &f, ceiling[spend.Bounded]))
 	}
 }
 
