@@ -168,7 +168,7 @@ func (c *Client) Ended(ctx context.Context, org, call string) (*spend.Found, err
 // unlisted reports whether an error of an optional list means an empty list: an older platform has no such resources, and a platform
 // key may not be permitted to list them. Of resources that are counted, a list that cannot be read is not empty.
 func unlisted(err error, counts, known bool) bool {
-	return errors.Is(err, errAbsent) && !(counts && known) || errors.Is(err, errDenied) && !counts
+	return errors.Is(err, errAbsent) && (!counts || !known) || errors.Is(err, errDenied) && !counts
 }
 
 // listed reads the platform's record of a resource, as it was answered at a time.

@@ -89,7 +89,7 @@ func (l *ledger) NoteJob(ctx context.Context, org string, j spend.Job, o spend.O
 }
 
 // Observe implements filter.Ledger. A dry run does not change the ledger by reading.
-func (*ledger) Observe(context.Context, string, *spend.Found) error { return nil }
+func (*ledger) Observe(context.Context, string, *spend.Found, int64) error { return nil }
 
 // Balances implements filter.Ledger.
 func (l *ledger) Balances(ctx context.Context, org string, o spend.Owner) ([]spend.Balance, error) {

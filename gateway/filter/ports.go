@@ -85,7 +85,7 @@ type Ledger interface {
 	// NoteJob remembers the owner of a job for a time.
 	NoteJob(ctx context.Context, org string, j spend.Job, o spend.Owner, keep time.Duration) error
 	// Observe makes the record of a sandbox agree with a record of the platform.
-	Observe(ctx context.Context, org string, f *spend.Found) error
+	Observe(ctx context.Context, org string, f *spend.Found, ceiling int64) error
 	// Balances returns the accounts of an owner's scopes.
 	Balances(ctx context.Context, org string, o spend.Owner) ([]spend.Balance, error)
 }

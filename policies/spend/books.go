@@ -117,7 +117,7 @@ func New(deps Deps) *Books {
 		Deps: d, Store: store, images: images, outbox: outbox, bills: &Bills{Store: d.Store, Platform: d.Platform, After: d.BillsAfter, Retention: d.History.Retention},
 	}}
 	return &Books{
-		Ledger: &Ledger{Store: outbox, Costs: NewRunCosts(), Books: loop, Images: images},
+		Ledger: &Ledger{Store: outbox, Costs: NewRunCosts(), Books: loop, Images: images, Logger: d.Logger},
 		Outbox: outbox, Loop: loop, Watch: &Watch{Images: images, Loop: loop},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 )
@@ -17,6 +18,8 @@ type Ledger struct {
 	Books *Loop
 	// Images are this gateway's memory.
 	Images *Images
+	// Logger is told of sandboxes above the ceiling; required for [Ledger.Observe].
+	Logger *slog.Logger
 
 	moved    moved
 	observed observed

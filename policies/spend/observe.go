@@ -18,7 +18,8 @@ type observed struct {
 
 // Observe enters what the platform has said about a sandbox in a response to a call: its rate, which it states once the sandbox runs,
 // or that it has ended. The reconciler would find the same later. It does nothing for a resource that is not in the ledger, or has ended there.
-func (l *Ledger) Observe(ctx context.Context, org string, f *Found) error {
+// A rate above the ceiling that its create reserved is logged; 0 is no ceiling.
+func (l *Ledger) Observe(ctx context.Context, org string, f *Found, ceiling int64) error {
 	key, rate := org+"/"+f.ID, f.Amounts[Bounded]
 	if l.observed.has(key, rate) {
 		return nil
@@ -26,6 +27,10 @@ func (l *Ledger) Observe(ctx context.Context, org string, f *Found) error {
 	made, err := Adjust(ctx, l.Store, org, &Adjustment{
 		Kind: string(operation.KindSandbox), Resource: f.ID, Version: LiveSandbox, Amounts: f.Amounts, From: f.from(),
 	})
+	if made && ceiling > 0 && rate > ceiling {
+		l.Logger.WarnContext(ctx, "a sandbox has a higher rate than catalog.sandbox_rate", "org", org, "resource", f.ID,
+			"micro_usd_per_hour", rate, "ceiling", ceiling)
+	}
 	if made || rate == 0 {
 		l.observed.add(key, rate)
 	}

@@ -1,6 +1,8 @@
 package spend_test
 
 import (
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,10 +83,11 @@ func (r *reconciled) passes(t *testing.T) {
 // A response states the rate of a sandbox once, and cannot bring one back that has ended.
 func TestObserve(t *testing.T) {
 	r := newReconciled(t)
-	l := &spend.Ledger{Store: r.Memory}
+	var log strings.Builder
+	l := &spend.Ledger{Store: r.Memory, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	observe := func(a spend.Amounts, ended time.Time) {
 		t.Helper()
-		if err := l.Observe(t.Context(), org, &spend.Found{ID: "s", Amounts: a, Priced: true, Began: sandboxBegan, Ended: ended}); err != nil {
+		if err := l.Observe(t.Context(), org, &spend.Found{ID: "s", Amounts: a, Priced: true, Began: sandboxBegan, Ended: ended}, 30_000); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -92,8 +95,12 @@ func TestObserve(t *testing.T) {
 	r.settle(spend.Settlement{Hold: "lost", End: spend.Commit, Kind: "sandbox", Resource: "s", Owner: owner, Amounts: sandboxAt(100_000), From: sandboxBegan})
 	r.now = sandboxBegan.Add(30 * time.Minute)
 	observe(sandboxAt(36_000), time.Time{})
+	observe(sandboxAt(36_000), time.Time{})
 	observe(spend.Amounts{}, sandboxBegan.Add(20*time.Minute))
 	observe(sandboxAt(36_000), time.Time{}) // a response that was late
+	if n := strings.Count(log.String(), "level=WARN"); n != 1 {
+		t.Errorf("%d warnings of the rate above the ceiling, want one:\n%s", n, log.String())
+	}
 	state, err := r.Show(t.Context(), org)
 	if err != nil || len(state.Resources) != 1 || state.Resources[0].Amounts != (spend.Amounts{}) || state.Resources[0].Owner != owner {
 		t.Fatalf("%+v (%v), want one that has ended", state.Resources, err)
@@ -111,7 +118,7 @@ func TestObserveAnEndWithoutATime(t *testing.T) {
 	l := &spend.Ledger{Store: r.Memory}
 	r.settle(spend.Settlement{Hold: "lost", End: spend.Commit, Kind: "sandbox", Resource: "s", Owner: owner, Amounts: sandboxAt(36_000), From: sandboxBegan})
 	r.now = sandboxBegan.Add(30 * time.Minute)
-	if err := l.Observe(t.Context(), org, &spend.Found{ID: "s", Priced: true, Began: sandboxBegan}); err != nil {
+	if err := l.Observe(t.Context(), org, &spend.Found{ID: "s", Priced: true, Began: sandboxBegan}, 0); err != nil {
 		t.Fatal(err)
 	}
 	state, err := r.Show(t.Context(), org)

@@ -45,10 +45,11 @@ func enter(ctx context.Context, ex *filter.Exchange, prices *catalog.Snapshot, r
 	if record["compute"] == nil && !catalog.Ended(operation.KindSandbox, record) {
 		return
 	}
+	ceiling, _ := spend.Footprint(operation.KindSandbox, nil, prices) // without a rate of the platform
 	f := clocks(record)
 	f.ID, _ = record["id"].(string)
 	f.Amounts, f.Priced = ex.Tenant.Budgets.Footprint(operation.KindSandbox, record, 0, prices)
-	ex.Failed(ex.Ports.Ledger.Observe(ctx, ex.Caller.Org, &f))
+	ex.Failed(ex.Ports.Ledger.Observe(ctx, ex.Caller.Org, &f, ceiling[spend.Bounded]))
 }
 
 // endOf returns when a sandbox has ended.
