@@ -79,7 +79,7 @@ func diffPlatform(ctx context.Context, from, to string, out *output, stdout io.W
 	return errReported
 }
 
-// olderDescription returns the description at a place, that of this build for "".
+// olderDescription reads the description from a file or URL. An empty place means the description of this build.
 func olderDescription(ctx context.Context, place string) ([]byte, error) {
 	if place != "" {
 		return readDescription(ctx, place)

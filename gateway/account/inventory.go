@@ -145,7 +145,7 @@ func (c *Client) items(ctx context.Context, org, target, member string) ([]any, 
 	return items, date, nil
 }
 
-// Ended returns the sandbox that a call has made and that has ended, nil if there is none. Its amounts are none.
+// Ended returns the terminated or failed sandbox that a call created, or nil if there is none. Its amounts are zero.
 func (c *Client) Ended(ctx context.Context, org, call string) (*spend.Found, error) {
 	ctx, cancel := context.WithTimeout(ctx, getTime)
 	defer cancel()

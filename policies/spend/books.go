@@ -14,7 +14,7 @@ type Platform interface {
 	List(ctx context.Context, org string, known func(operation.Kind) bool) ([]Found, error)
 	// Get returns one resource, nil if the platform answers 404.
 	Get(ctx context.Context, org string, kind operation.Kind, id string) (*Found, error)
-	// Ended returns the sandbox that a call has made and that has ended, nil if there is none. List lacks it.
+	// Ended returns the terminated or failed sandbox that a call created, or nil if there is none. List omits such sandboxes.
 	Ended(ctx context.Context, org, call string) (*Found, error)
 	// Bills returns the bills of the whole hours in a range, without those that are 0.
 	Bills(ctx context.Context, org string, from, to time.Time) ([]Bill, error)
