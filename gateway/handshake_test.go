@@ -15,10 +15,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/gateway/archive"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/cas"
 	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
 	"github.com/tollgate-dev/tollgate/gateway/journal"
-	"github.com/tollgate-dev/tollgate/gateway/keystore"
 	"github.com/tollgate-dev/tollgate/gateway/tally"
 	spendstore "github.com/tollgate-dev/tollgate/policies/spend/redisstore"
 	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
@@ -37,7 +37,7 @@ func TestStoresReportAFailedHandshake(t *testing.T) {
 		"cas":       func(c redis.Cmdable) any { return cas.New[string](c, "c:") },
 		"intents":   func(c redis.Cmdable) any { return spendstore.NewIntents(c, "i:") },
 		"journal":   func(c redis.Cmdable) any { return &journal.Journal{Client: c, Prefix: "j:", Most: 10, For: time.Hour} },
-		"keystore":  func(c redis.Cmdable) any { return keystore.New(c, "k:") },
+		"keystore":  func(c redis.Cmdable) any { return callers.NewKeyStore(c, "k:") },
 		"ledger":    func(c redis.Cmdable) any { return spendstore.New(c, "s:", nil) },
 		"tally":     func(c redis.Cmdable) any { return tally.New(c, "t:") },
 		"translate": func(c redis.Cmdable) any { return translatestore.New(c, "l:") },

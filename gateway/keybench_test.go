@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"testing"
 
+	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/gateway/keystore"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 	"github.com/tollgate-dev/tollgate/test/world"
@@ -93,7 +93,7 @@ func BenchmarkMakeKey(b *testing.B) {
 // fillKeys writes records of keys as another gateway would.
 func fillKeys(tb testing.TB, client redisstore.Client, n int) {
 	tb.Helper()
-	store := keystore.New(client, "tollgate:keys:")
+	store := callers.NewKeyStore(client, "tollgate:keys:")
 	for i := range n {
 		id := fmt.Sprint("beside-", i)
 		record, err := json.Marshal(map[string]any{
@@ -102,7 +102,7 @@ func fillKeys(tb testing.TB, client redisstore.Client, n int) {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		if _, done, err := store.Swap(tb.Context(), "bench", keystore.Entry{ID: id}, record); err != nil || !done {
+		if _, done, err := store.Swap(tb.Context(), "bench", callers.KeyRecord{ID: id}, record); err != nil || !done {
 			tb.Fatal(done, err)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/keystore"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 )
 
@@ -37,7 +36,7 @@ const (
 // or not. Records that the store has lost, in a restart or a failover, are
 // written back: of two records of one key the later wins.
 type keyring struct {
-	store  *keystore.Store
+	store  *KeyStore
 	clock  *view.Current
 	logger *slog.Logger
 	known  atomic.Pointer[map[string]*orgKeys] // by organisation; immutable
@@ -114,7 +113,7 @@ func (k *orgKeys) differ(other *orgKeys) (ids []string) {
 // keyUse is the last use of a key, and the last one stored, in Unix seconds.
 type keyUse struct{ seen, stored atomic.Int64 }
 
-func newKeyring(store *keystore.Store, clock *view.Current, logger *slog.Logger) *keyring {
+func newKeyring(store *KeyStore, clock *view.Current, logger *slog.Logger) *keyring {
 	k := &keyring{store: store, clock: clock, logger: logger, looked: make(map[string]time.Time), until: make(map[string]time.Time)}
 	k.known.Store(new(map[string]*orgKeys))
 	return k
@@ -239,7 +238,7 @@ func (k *keyring) load(ctx context.Context, org string, known *orgKeys, version 
 }
 
 // read enters the records that were found into next. It drops those that are over.
-func (k *keyring) read(ctx context.Context, org string, entries []keystore.Entry, known, next *orgKeys) error {
+func (k *keyring) read(ctx context.Context, org string, entries []KeyRecord, known, next *orgKeys) error {
 	now := k.clock.Now()
 	for i := range entries {
 		entry := &entries[i]
@@ -269,8 +268,8 @@ func (k *keyring) read(ctx context.Context, org string, entries []keystore.Entry
 
 // writeBack enters into next, and writes, the known keys that are missing from found or
 // have changed since.
-func (k *keyring) writeBack(ctx context.Context, org string, found []keystore.Entry, known, next *orgKeys) error {
-	entries := make(map[string]keystore.Entry, len(found))
+func (k *keyring) writeBack(ctx context.Context, org string, found []KeyRecord, known, next *orgKeys) error {
+	entries := make(map[string]KeyRecord, len(found))
 	for _, e := range found {
 		entries[e.ID] = e
 	}
@@ -305,7 +304,7 @@ func (k *keyring) swap(ctx context.Context, org string, next madeKey) (bool, err
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	known := k.of(org)
-	old := keystore.Entry{}
+	old := KeyRecord{}
 	if have := known.get(next.ID); have != nil {
 		old = have.entry
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/cas"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/gateway/keystore"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
@@ -22,7 +21,7 @@ import (
 // died between the two, or a store that lost the announcement, hides no key that was revoked.
 func TestChangesAreHeardOf(t *testing.T) {
 	client := redistest.Client(t, redistest.Start(t))
-	store, silent := keystore.New(client, "k:"), cas.New[json.RawMessage](client, "k:")
+	store, silent := NewKeyStore(client, "k:"), cas.New[json.RawMessage](client, "k:")
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	k := newKeyring(store, view.New(func() time.Time { return now }), slog.New(slog.DiscardHandler))
 	text := func(id string) json.RawMessage {
@@ -33,7 +32,7 @@ func TestChangesAreHeardOf(t *testing.T) {
 		t.Helper()
 		one := text(id)
 		w := cas.Write[json.RawMessage]{Record: &one, Version: true, In: []cas.Index{{Name: "all"}}}
-		if _, done, err := silent.Swap(t.Context(), "acme", keystore.Entry{ID: id}, w); err != nil || !done {
+		if _, done, err := silent.Swap(t.Context(), "acme", KeyRecord{ID: id}, w); err != nil || !done {
 			t.Fatal(done, err)
 		}
 	}
@@ -46,7 +45,7 @@ func TestChangesAreHeardOf(t *testing.T) {
 		}
 	}
 	read("at the start")
-	if _, _, err := store.Swap(t.Context(), "acme", keystore.Entry{ID: "first"}, text("first")); err != nil {
+	if _, _, err := store.Swap(t.Context(), "acme", KeyRecord{ID: "first"}, text("first")); err != nil {
 		t.Fatal(err)
 	}
 	read("a change with its announcement", "first")
@@ -67,7 +66,7 @@ func TestQuietPollIsOneTrip(t *testing.T) {
 	var asked commands
 	client.AddHook(&asked)
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
-	k := newKeyring(keystore.New(client, "k:"), view.New(func() time.Time { return now }), slog.New(slog.DiscardHandler))
+	k := newKeyring(NewKeyStore(client, "k:"), view.New(func() time.Time { return now }), slog.New(slog.DiscardHandler))
 	orgs := make([]string, 1000)
 	for i := range orgs {
 		orgs[i] = fmt.Sprint("org-", i)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/gateway/keystore"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tokens"
@@ -43,7 +42,7 @@ type Deps struct {
 // New returns keys that are kept below a prefix, with those of issuers.
 func New(prefix settings.Prefix, deps Deps) *Keys {
 	return &Keys{
-		deps: deps, keyring: newKeyring(keystore.New(deps.Redis, prefix.Keys()), deps.Current, deps.Logger), seen: identity.NewSeen(),
+		deps: deps, keyring: newKeyring(NewKeyStore(deps.Redis, prefix.Keys()), deps.Current, deps.Logger), seen: identity.NewSeen(),
 		Tokens: tokens.New(prefix, tokens.Deps{Redis: deps.Redis, Logger: deps.Logger, Current: deps.Current, Streams: deps.Streams}),
 	}
 }

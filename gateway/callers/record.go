@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
-	"github.com/tollgate-dev/tollgate/gateway/keystore"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
@@ -25,13 +24,13 @@ type madeKey struct {
 	RevokedBy string    `yaml:"revoked_by"`
 
 	text  json.RawMessage // the record
-	entry keystore.Entry  // as it is stored
+	entry KeyRecord       // as it is stored
 	fault string          // the fault of the key itself, "" for nothing
 	use   *keyUse         // nil for a record that the store does not have
 }
 
 // parseMade reads a record.
-func parseMade(entry *keystore.Entry) (*madeKey, error) {
+func parseMade(entry *KeyRecord) (*madeKey, error) {
 	m := &madeKey{text: *entry.Record, entry: *entry}
 	if err := strictyaml.Decode("record", m.text, m); err != nil {
 		return m, err
@@ -49,7 +48,7 @@ func (m *madeKey) judge() {
 }
 
 // reread reads a record that is most likely that of m, which may be nil.
-func (m *madeKey) reread(entry *keystore.Entry) (*madeKey, error) {
+func (m *madeKey) reread(entry *KeyRecord) (*madeKey, error) {
 	if m == nil || string(m.text) != string(*entry.Record) {
 		return parseMade(entry)
 	}

@@ -1,4 +1,4 @@
-package keystore_test
+package callers_test
 
 import (
 	"encoding/json"
@@ -9,13 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/cas"
-	"github.com/tollgate-dev/tollgate/gateway/keystore"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
 // texts are the records of an organisation by id.
-func texts(t *testing.T, s *keystore.Store, org string) (version string, records map[string]string) {
+func texts(t *testing.T, s *callers.KeyStore, org string) (version string, records map[string]string) {
 	t.Helper()
 	version, entries, err := s.Load(t.Context(), org)
 	if err != nil {
@@ -32,7 +32,7 @@ func texts(t *testing.T, s *keystore.Store, org string) (version string, records
 // deleted changes the version, and none ends by itself.
 func TestRecords(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
-		s := keystore.New(r.Client, "p:keys:")
+		s := callers.NewKeyStore(r.Client, "p:keys:")
 		seen := map[string]bool{"": true}
 		for _, step := range []struct{ org, id, next string }{
 			{"acme", "ci", `{"n":1}`},
@@ -78,10 +78,10 @@ func TestRecords(t *testing.T) {
 // the store has lost an announcement.
 func TestNews(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
-		s := keystore.New(r.Client, "p:keys:")
+		s := callers.NewKeyStore(r.Client, "p:keys:")
 		swap := func(org, id string) {
 			t.Helper()
-			if _, done, err := s.Swap(t.Context(), org, keystore.Entry{ID: id}, json.RawMessage(`{}`)); err != nil || !done {
+			if _, done, err := s.Swap(t.Context(), org, callers.KeyRecord{ID: id}, json.RawMessage(`{}`)); err != nil || !done {
 				t.Fatal(done, err)
 			}
 		}
@@ -116,7 +116,7 @@ func TestNews(t *testing.T) {
 
 func TestUse(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
-		s := keystore.New(r.Client, "p:keys:")
+		s := callers.NewKeyStore(r.Client, "p:keys:")
 		at := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 		for _, used := range []map[string]time.Time{{"ci": at, "cd": at}, {"ci": at.Add(time.Minute), "gone": at}} {
 			if err := s.Use(t.Context(), "acme", used); err != nil {
@@ -137,12 +137,12 @@ func TestUse(t *testing.T) {
 }
 
 func TestUnavailable(t *testing.T) {
-	s := keystore.New(redistest.Away(t), "p:")
+	s := callers.NewKeyStore(redistest.Away(t), "p:")
 	_, _, load := s.Load(t.Context(), "acme")
 	use := s.Use(t.Context(), "acme", map[string]time.Time{"ci": {}})
 	_, used := s.Used(t.Context(), "acme")
 	_, _, _, news := s.News(t.Context(), "")
-	_, _, swap := s.Swap(t.Context(), "acme", keystore.Entry{ID: "ci"}, nil)
+	_, _, swap := s.Swap(t.Context(), "acme", callers.KeyRecord{ID: "ci"}, nil)
 	for name, err := range map[string]error{"Load": load, "News": news, "Swap": swap, "Use": use, "Used": used, "Forget": s.Forget(t.Context(), "acme", "ci")} {
 		if !errors.Is(err, cas.ErrUnavailable) {
 			t.Errorf("%s: %v, want ErrUnavailable", name, err)

@@ -1,4 +1,4 @@
-package keystore
+package callers
 
 import (
 	"context"
@@ -16,28 +16,28 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/cas"
 )
 
-// Store keeps records in Redis. It is safe for concurrent use. It does not own its
+// KeyStore keeps records in Redis. It is safe for concurrent use. It does not own its
 // client.
-type Store struct {
+type KeyStore struct {
 	*cas.Store[json.RawMessage]
 
 	client redis.Cmdable
 	prefix string
 }
 
-// Entry is a record as it was found. Its ID is the key's.
-type Entry = cas.Entry[json.RawMessage]
+// KeyRecord is a record as it was found. Its ID is the key's.
+type KeyRecord = cas.Entry[json.RawMessage]
 
-// New returns a store whose keys begin with prefix. It does not dial.
-func New(client redis.Cmdable, prefix string) *Store {
-	return &Store{cas.New[json.RawMessage](client, prefix), client, prefix}
+// NewKeyStore returns a store whose keys begin with prefix. It does not dial.
+func NewKeyStore(client redis.Cmdable, prefix string) *KeyStore {
+	return &KeyStore{cas.New[json.RawMessage](client, prefix), client, prefix}
 }
 
 // all is the index of all records of an organisation.
 const all = "all"
 
 // Load returns the records of an organisation. They are at least as new as the version.
-func (s *Store) Load(ctx context.Context, org string) (version string, records []Entry, err error) {
+func (s *KeyStore) Load(ctx context.Context, org string) (version string, records []KeyRecord, err error) {
 	versions, err := s.Versions(ctx, []string{org})
 	if err != nil {
 		return "", nil, err
@@ -55,7 +55,7 @@ const (
 
 // News returns the organisations of which a change was announced after a mark, and the mark of the latest announcement. A change is
 // announced before it is made. all says that others may have been announced, too, because the store does not know the mark.
-func (s *Store) News(ctx context.Context, since string) (mark string, orgs []string, all bool, err error) {
+func (s *KeyStore) News(ctx context.Context, since string) (mark string, orgs []string, all bool, err error) {
 	last, err := s.client.LRange(ctx, s.prefix+news, -1, -1).Result()
 	if err != nil {
 		return "", nil, false, cas.Unavailable(err)
@@ -80,7 +80,7 @@ func (s *Store) News(ctx context.Context, since string) (mark string, orgs []str
 }
 
 // announce tells other gateways that records of an organisation are about to change.
-func (s *Store) announce(ctx context.Context, org string) error {
+func (s *KeyStore) announce(ctx context.Context, org string) error {
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.RPush(ctx, s.prefix+news, rand.Text()+" "+org)
 		p.LTrim(ctx, s.prefix+news, -maxNews, -1)
@@ -91,9 +91,9 @@ func (s *Store) announce(ctx context.Context, org string) error {
 
 // Swap announces and replaces an entry that was read before; nil deletes it. It returns the entry
 // there is afterwards, and whether it is the new one.
-func (s *Store) Swap(ctx context.Context, org string, old Entry, next json.RawMessage) (Entry, bool, error) {
+func (s *KeyStore) Swap(ctx context.Context, org string, old KeyRecord, next json.RawMessage) (KeyRecord, bool, error) {
 	if err := s.announce(ctx, org); err != nil {
-		return Entry{}, false, err
+		return KeyRecord{}, false, err
 	}
 	w := cas.Write[json.RawMessage]{Version: true, In: []cas.Index{{Name: all}}}
 	if next != nil {
@@ -103,10 +103,10 @@ func (s *Store) Swap(ctx context.Context, org string, old Entry, next json.RawMe
 }
 
 // used is the key of a hash: id to when the key was last used, Unix seconds.
-func (s *Store) used(org string) string { return s.prefix + "{" + org + "}#used" }
+func (s *KeyStore) used(org string) string { return s.prefix + "{" + org + "}#used" }
 
 // Use notes when keys were last used, by id.
-func (s *Store) Use(ctx context.Context, org string, used map[string]time.Time) error {
+func (s *KeyStore) Use(ctx context.Context, org string, used map[string]time.Time) error {
 	values := make([]any, 0, 2*len(used))
 	for _, id := range slices.Sorted(maps.Keys(used)) {
 		values = append(values, id, used[id].Unix())
@@ -115,7 +115,7 @@ func (s *Store) Use(ctx context.Context, org string, used map[string]time.Time) 
 }
 
 // Used returns when the keys of an organisation were last used, by id.
-func (s *Store) Used(ctx context.Context, org string) (map[string]time.Time, error) {
+func (s *KeyStore) Used(ctx context.Context, org string) (map[string]time.Time, error) {
 	values, err := s.client.HGetAll(ctx, s.used(org)).Result()
 	if err != nil {
 		return nil, cas.Unavailable(err)
@@ -132,6 +132,6 @@ func (s *Store) Used(ctx context.Context, org string) (map[string]time.Time, err
 }
 
 // Forget drops the known uses of a key that is gone.
-func (s *Store) Forget(ctx context.Context, org, id string) error {
+func (s *KeyStore) Forget(ctx context.Context, org, id string) error {
 	return cas.Unavailable(s.client.HDel(ctx, s.used(org), id).Err())
 }
