@@ -9,38 +9,27 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
 // Config are the bounds. The zero value has none.
 type Config struct {
 	// Total bounds all connections together, PerAddress those of one address; 0 is
 	// no bound.
-	Total      int `yaml:"total" doc:"connections of the data listener, of all callers together; 0 is no bound" zero:"no bound"`
-	PerAddress int `yaml:"per_address" doc:"those from one address, IPv6 by /64 network; addresses in limits.anonymous_exempt have no such bound; 0 is no bound" zero:"no bound"`
+	Total, PerAddress int
 	// Exempt lists addresses that PerAddress does not hold for: load balancers, which
 	// all callers come through. Total holds for them, too.
-	Exempt []netip.Prefix `yaml:"-"`
+	Exempt []netip.Prefix
 	// Spare is how many connections over a bound are returned all the same, an eighth of
 	// them from one address at most. Such a connection must send the head of a request
 	// within a second, and its server asks Excess whether to refuse that. 0 is
 	// none.
-	Spare int `yaml:"-"`
+	Spare int
 	// Refused is told of each connection that is refused here, from several goroutines;
 	// it may be nil.
-	Refused func(client net.Addr) `yaml:"-"`
+	Refused func(client net.Addr)
 	// Full answers a refused connection before it is closed if there are too many in all, Crowded if
 	// there are too many from its address. Nil sends nothing.
-	Full, Crowded []byte `yaml:"-"`
-}
-
-// Validate reports every fault.
-func (c *Config) Validate() error {
-	var errs fault.Found
-	errs.If(c.Total < 0, "total", "must not be negative, got %d", c.Total)
-	errs.If(c.PerAddress < 0, "per_address", "must not be negative, got %d", c.PerAddress)
-	return errors.Join(errs...)
+	Full, Crowded []byte
 }
 
 // NewListener returns inner with bounds. cfg must be valid.

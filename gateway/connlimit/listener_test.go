@@ -161,10 +161,3 @@ func TestCloseWrite(t *testing.T) {
 		t.Errorf("RemoteAddr = %s", got)
 	}
 }
-
-func TestConfigFaults(t *testing.T) {
-	err := (&connlimit.Config{Total: -1, PerAddress: -2}).Validate()
-	if err == nil || err.Error() != "total: must not be negative, got -1\nper_address: must not be negative, got -2" {
-		t.Errorf("Validate = %v", err)
-	}
-}

@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/tollgate-dev/tollgate/gateway/balancer"
 	"github.com/tollgate-dev/tollgate/gateway/connlimit"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -34,7 +33,7 @@ type Listeners struct {
 // Data is the listener for callers, under the configuration at the start. signers returns the signers of callers' certificates that are
 // in force.
 func (ls *Listeners) Data(ctx context.Context, l net.Listener, cfg *settings.Config, signers func() *x509.CertPool) net.Listener {
-	return ls.judged(ctx, ls.encrypted(ls.bounded(ctx, balancer.NewListener(l, cfg.Balancers), cfg), ofData, signers))
+	return ls.judged(ctx, ls.encrypted(ls.bounded(ctx, newProxyListener(l, cfg.Balancers), cfg), ofData, signers))
 }
 
 // Admin is the listener for operators.
@@ -92,9 +91,10 @@ func (ls *Listeners) Serve(ctx, over context.Context, l net.Listener, h http.Han
 // bounded makes a listener hold no more connections than it may. Refusals are
 // counted, and logged once a minute at most: they come in floods.
 func (ls *Listeners) bounded(ctx context.Context, l net.Listener, cfg *settings.Config) net.Listener {
-	bounds := cfg.Connections
-	bounds.Spare = spareConnections
-	bounds.Exempt = slices.Concat(cfg.Limits.AnonymousExempt, cfg.Balancers.Addresses)
+	bounds := connlimit.Config{
+		Total: cfg.Connections.Total, PerAddress: cfg.Connections.PerAddress, Spare: spareConnections,
+		Exempt: slices.Concat(cfg.Limits.AnonymousExempt, cfg.Balancers.Addresses),
+	}
 	if cfg.TLS.Pair == nil { // before a handshake there is nothing to say
 		bounds.Full, bounds.Crowded = refusal(true), refusal(false)
 	}

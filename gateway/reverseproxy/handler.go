@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/balancer"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/listen"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
@@ -22,7 +22,7 @@ type Handler struct {
 	Pipeline func() *filter.Pipeline
 	Recorder *telemetry.Recorder
 	// Balancers are believed about a caller's address and about trace contexts.
-	Balancers balancer.Config
+	Balancers settings.Balancers
 	// BodyTimeout bounds the time a caller may take to send its body,
 	// WriteTimeout the time it may take to receive one part of an answer; zero
 	// means no bound.

@@ -19,8 +19,6 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/archive"
-	"github.com/tollgate-dev/tollgate/gateway/balancer"
-	"github.com/tollgate-dev/tollgate/gateway/connlimit"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -60,8 +58,8 @@ type Config struct {
 	Timeouts Timeouts `yaml:"timeouts" doc:"bounds in time"`
 	Run      Run      `yaml:"run" doc:"the run interface, which is served when platform.run_url is set"`
 
-	Balancers   balancer.Config  `yaml:"balancers" doc:"load balancers in front of the data listener that are believed about where callers are" reload:"restart"`
-	Connections connlimit.Config `yaml:"connections" doc:"bounds on connections" reload:"restart"`
+	Balancers   Balancers   `yaml:"balancers" doc:"load balancers in front of the data listener that are believed about where callers are" reload:"restart"`
+	Connections Connections `yaml:"connections" doc:"bounds on connections" reload:"restart"`
 
 	Overload  overload.Config `yaml:"overload" doc:"bounds on calls and work under way; see operations.md" reload:"restart"`
 	Limits    Limits          `yaml:"limits" doc:"how calls are counted; the quotas are the organisations'" reload:"restart"`
@@ -233,7 +231,7 @@ func Default() Config {
 		Redis:       Redis{Prefix: DefaultPrefix},
 		Timeouts:    Timeouts{Connect: 5 * time.Second, Response: time.Minute, Call: 90 * time.Second, Lookup: 20 * time.Second, Run: 330 * time.Second, Body: 15 * time.Second, Write: 30 * time.Second, Drain: 20 * time.Second},
 		Run:         Run{Memory: 256 << 20, WebSockets: 1000},
-		Connections: connlimit.Config{Total: 10000, PerAddress: 500},
+		Connections: Connections{Total: 10000, PerAddress: 500},
 		Overload:    overload.DefaultConfig(),
 		Limits: Limits{
 			Config: ratelimit.DefaultConfig(), Recovery: redisstore.DefaultRecovery,

@@ -11,7 +11,7 @@ import (
 
 	"github.com/pires/go-proxyproto"
 
-	"github.com/tollgate-dev/tollgate/gateway/balancer"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
@@ -48,19 +48,19 @@ func (s *site) guess(t *testing.T, raw func(key string) string) {
 func TestBalancersTellTheAddress(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		config balancer.Config
+		config settings.Balancers
 		raw    func(t *testing.T, from, key string) string
 	}{
-		"PROXY version 1": {balancer.Config{Addresses: loopback, Protocol: true}, func(t *testing.T, from, key string) string {
+		"PROXY version 1": {settings.Balancers{Addresses: loopback, Protocol: true}, func(t *testing.T, from, key string) string {
 			return preface(t, 1, from) + request("GET", "/v2/pods", key, "", "Connection: close")
 		}},
-		"PROXY version 2": {balancer.Config{Addresses: loopback, Protocol: true}, func(t *testing.T, from, key string) string {
+		"PROXY version 2": {settings.Balancers{Addresses: loopback, Protocol: true}, func(t *testing.T, from, key string) string {
 			return preface(t, 2, from) + request("GET", "/v2/pods", key, "", "Connection: close")
 		}},
-		"X-Forwarded-For, one hop": {balancer.Config{Addresses: loopback, Hops: 1}, func(_ *testing.T, from, key string) string {
+		"X-Forwarded-For, one hop": {settings.Balancers{Addresses: loopback, Hops: 1}, func(_ *testing.T, from, key string) string {
 			return request("GET", "/v2/pods", key, "", "Connection: close", "X-Forwarded-For: 127.0.0.1, 198.51.100.7, "+from)
 		}},
-		"X-Forwarded-For, two hops over two lines": {balancer.Config{Addresses: loopback, Hops: 2}, func(_ *testing.T, from, key string) string {
+		"X-Forwarded-For, two hops over two lines": {settings.Balancers{Addresses: loopback, Hops: 2}, func(_ *testing.T, from, key string) string {
 			return request("GET", "/v2/pods", key, "", "Connection: close", "X-Forwarded-For: 198.51.100.7, "+from, "X-Forwarded-For: 10.0.0.7")
 		}},
 	} {
@@ -87,21 +87,21 @@ func TestBalancersTellTheAddress(t *testing.T) {
 func TestOthersAreNotBelieved(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		config  balancer.Config
+		config  settings.Balancers
 		header  []string
 		preface string
 		status  int // 0 for no answer
 	}{
-		"PROXY of a stranger":            {balancer.Config{Addresses: elsewhere, Protocol: true}, nil, preface(t, 1, "203.0.113.9"), 400},
-		"PROXY where none is expected":   {balancer.Config{Addresses: loopback, Hops: 1}, nil, preface(t, 1, "203.0.113.9"), 400},
-		"binary PROXY of a stranger":     {balancer.Config{Addresses: elsewhere, Protocol: true}, nil, preface(t, 2, "203.0.113.9"), 400},
-		"a stranger, where PROXY is":     {balancer.Config{Addresses: elsewhere, Protocol: true}, nil, "", 200},
-		"no PROXY":                       {balancer.Config{Addresses: loopback, Protocol: true}, nil, "", 0},
-		"half a PROXY":                   {balancer.Config{Addresses: loopback, Protocol: true}, nil, "PROXY TCP4 203.0.113.9\r\n", 0},
-		"X-Forwarded-For of a stranger":  {balancer.Config{Addresses: elsewhere, Hops: 1}, []string{"X-Forwarded-For: 203.0.113.9"}, "", 200},
-		"fewer entries than hops":        {balancer.Config{Addresses: loopback, Hops: 2}, []string{"X-Forwarded-For: 203.0.113.9"}, "", 200},
-		"an entry that is no address":    {balancer.Config{Addresses: loopback, Hops: 1}, []string{"X-Forwarded-For: 203.0.113.9, unknown"}, "", 200},
-		"X-Forwarded-For that is unread": {balancer.Config{}, []string{"X-Forwarded-For: 203.0.113.9"}, "", 200},
+		"PROXY of a stranger":            {settings.Balancers{Addresses: elsewhere, Protocol: true}, nil, preface(t, 1, "203.0.113.9"), 400},
+		"PROXY where none is expected":   {settings.Balancers{Addresses: loopback, Hops: 1}, nil, preface(t, 1, "203.0.113.9"), 400},
+		"binary PROXY of a stranger":     {settings.Balancers{Addresses: elsewhere, Protocol: true}, nil, preface(t, 2, "203.0.113.9"), 400},
+		"a stranger, where PROXY is":     {settings.Balancers{Addresses: elsewhere, Protocol: true}, nil, "", 200},
+		"no PROXY":                       {settings.Balancers{Addresses: loopback, Protocol: true}, nil, "", 0},
+		"half a PROXY":                   {settings.Balancers{Addresses: loopback, Protocol: true}, nil, "PROXY TCP4 203.0.113.9\r\n", 0},
+		"X-Forwarded-For of a stranger":  {settings.Balancers{Addresses: elsewhere, Hops: 1}, []string{"X-Forwarded-For: 203.0.113.9"}, "", 200},
+		"fewer entries than hops":        {settings.Balancers{Addresses: loopback, Hops: 2}, []string{"X-Forwarded-For: 203.0.113.9"}, "", 200},
+		"an entry that is no address":    {settings.Balancers{Addresses: loopback, Hops: 1}, []string{"X-Forwarded-For: 203.0.113.9, unknown"}, "", 200},
+		"X-Forwarded-For that is unread": {settings.Balancers{}, []string{"X-Forwarded-For: 203.0.113.9"}, "", 200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -126,7 +126,7 @@ func TestOthersAreNotBelieved(t *testing.T) {
 // A balancer that has yet to say whose it is holds up no one.
 func TestConnectionsCountForTheAddressTold(t *testing.T) {
 	t.Parallel()
-	s := open(t, behind(balancer.Config{Addresses: loopback, Protocol: true}), holding(1))
+	s := open(t, behind(settings.Balancers{Addresses: loopback, Protocol: true}), holding(1))
 	silent := world.Dial(t, s.addr)
 	defer func() { _ = silent.Close() }()
 	first := s.dial(t)

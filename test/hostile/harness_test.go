@@ -21,7 +21,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tollgate-dev/tollgate/gateway"
-	"github.com/tollgate-dev/tollgate/gateway/balancer"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/world"
@@ -101,7 +100,7 @@ type setup struct {
 	burst        int
 	legacy       string
 	name         string
-	balancers    balancer.Config
+	balancers    settings.Balancers
 	data, admin  *tls.Certificate
 }
 
@@ -128,7 +127,7 @@ func keyless() option {
 }
 
 // behind has the gateway believe load balancers.
-func behind(c balancer.Config) option { return func(s *setup) { s.balancers = c } }
+func behind(c settings.Balancers) option { return func(s *setup) { s.balancers = c } }
 
 // calling has the gateway call the platform by a name.
 func calling(name string) option {

@@ -41,12 +41,8 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/settings",
-			May: []string{
-				"config/egress", "config/encryption", "config/fault", "config/files", "config/strictyaml", "gateway/admin/row", "gateway/archive", "gateway/audit", "gateway/balancer", "gateway/connlimit",
-				"gateway/identity", "gateway/oidc", "gateway/overload", "gateway/upstream", "gateway/webhook", "policies/catalog", "policies/section", "policies/spend",
-				"ratelimit", "ratelimit/redisstore", "translate/...",
-			},
-			Why: "what the configuration says, without the engines that work by it",
+			May:     []string{"config/egress", "config/encryption", "config/fault", "config/files", "config/strictyaml", "gateway/admin/row", "gateway/archive", "gateway/audit", "gateway/connlimit", "gateway/identity", "gateway/listen", "gateway/oidc", "gateway/overload", "gateway/upstream", "gateway/webhook", "policies/catalog", "policies/section", "policies/spend", "ratelimit", "ratelimit/redisstore", "translate/..."},
+			Why:     "what the configuration says, without the engines that work by it",
 		},
 		{Package: "config/strictyaml/...", May: []string{"config/fault"}, Why: "strictyaml is a generic decoder: it knows no configuration"},
 		leaf("config/fault", "faults of a configuration are values that every package can make"),
@@ -80,7 +76,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/reverseproxy/...",
-			May:     []string{"gateway/balancer", "gateway/filter", "gateway/listen", "gateway/route", "gateway/telemetry", "gateway/wire"},
+			May:     []string{"gateway/filter", "gateway/listen", "gateway/route", "gateway/telemetry", "gateway/wire"},
 			Why:     "a door drives the chain and knows no stage: what it did itself, the other door would not; its connections come from gateway/listen",
 		},
 		{
@@ -206,7 +202,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/listen",
-			May:     []string{"config/encryption", "gateway/balancer", "gateway/connlimit", "gateway/problem", "gateway/settings", "gateway/telemetry", "gateway/view", "gateway/wire"},
+			May:     []string{"config/encryption", "config/fault", "gateway/connlimit", "gateway/problem", "gateway/settings", "gateway/telemetry", "gateway/view", "gateway/wire"},
 			Why:     "listeners of HTTP: what is bounded, encrypted and judged before a door has it",
 		},
 		{
@@ -261,7 +257,6 @@ func Table() []Row {
 		{Package: "gateway/admin/row", May: []string{"config/fault"}, Why: "a leaf: what can be asked, whoever answers and whoever asks"},
 		{Package: "gateway/archive/...", May: []string{"config/fault", "gateway/cas"}, Why: "a leaf: it keeps JSON that it does not read"},
 		{Package: "gateway/audit", May: []string{"config/fault", "config/files", "gateway/admin/row", "policies/logfile"}, Why: "a leaf: a chain of lines in a file that rotates, and what operators ask of it"},
-		{Package: "gateway/balancer/...", May: []string{"config/fault"}, Why: "a leaf: callers' addresses behind load balancers"},
 		{Package: "gateway/connlimit/...", May: []string{"config/fault"}, Why: "a leaf: how many connections a listener holds"},
 		{Package: "gateway/overload/...", May: []string{"config/fault"}, Why: "a leaf: what is done at once"},
 		{Package: "gateway/tasks", May: []string{"config/panics"}, Why: "a leaf: work beside requests, whatever it is"},

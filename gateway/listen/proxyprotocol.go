@@ -1,4 +1,4 @@
-package balancer
+package listen
 
 import (
 	"net"
@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/pires/go-proxyproto"
+
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // headerTime is how long a balancer may take for the header.
@@ -15,23 +17,23 @@ const headerTime = 5 * time.Second
 // maxPending bounds the connections whose header is awaited.
 const maxPending = 1024
 
-// NewListener returns inner with the addresses that the PROXY protocol tells. The
+// newProxyListener returns inner with the addresses that the PROXY protocol tells. The
 // header is awaited aside, so that a balancer which takes its time holds up no other
 // connection, and the layers above see the caller's address from the beginning.
-func NewListener(inner net.Listener, c Config) net.Listener {
+func newProxyListener(inner net.Listener, c settings.Balancers) net.Listener {
 	if !c.Protocol {
 		return inner
 	}
-	l := &listener{
+	l := &proxyListener{
 		Listener: inner, config: c, ready: make(chan accepted), closed: make(chan struct{}), pending: make(chan struct{}, maxPending),
 	}
 	go l.run()
 	return l
 }
 
-type listener struct {
+type proxyListener struct {
 	net.Listener
-	config Config
+	config settings.Balancers
 	ready  chan accepted
 	// pending has an element for each connection whose header is awaited.
 	pending chan struct{}
@@ -45,7 +47,7 @@ type accepted struct {
 }
 
 // run accepts until the listener fails or is closed.
-func (l *listener) run() {
+func (l *proxyListener) run() {
 	for {
 		c, err := l.Listener.Accept()
 		if err != nil {
@@ -55,7 +57,7 @@ func (l *listener) run() {
 			continue
 		}
 		peer, perr := netip.ParseAddrPort(c.RemoteAddr().String())
-		if perr != nil || !l.config.trusts(peer.Addr()) {
+		if perr != nil || !l.config.Trusts(peer.Addr()) {
 			l.deliver(accepted{conn: c})
 			continue
 		}
@@ -69,7 +71,7 @@ func (l *listener) run() {
 }
 
 // await reads the header of a connection and delivers it.
-func (l *listener) await(c net.Conn) {
+func (l *proxyListener) await(c net.Conn) {
 	defer func() { <-l.pending }()
 	told := proxyproto.NewConn(c, proxyproto.WithPolicy(proxyproto.REQUIRE), proxyproto.SetReadHeaderTimeout(headerTime))
 	if _, err := told.Read(nil); err != nil || told.RemoteAddr() == nil {
@@ -80,7 +82,7 @@ func (l *listener) await(c net.Conn) {
 }
 
 // deliver hands a connection to Accept, and reports whether the listener is open.
-func (l *listener) deliver(a accepted) bool {
+func (l *proxyListener) deliver(a accepted) bool {
 	select {
 	case l.ready <- a:
 		return true
@@ -93,7 +95,7 @@ func (l *listener) deliver(a accepted) bool {
 }
 
 // Accept implements net.Listener.
-func (l *listener) Accept() (net.Conn, error) {
+func (l *proxyListener) Accept() (net.Conn, error) {
 	select {
 	case a := <-l.ready:
 		return a.conn, a.err
@@ -103,7 +105,7 @@ func (l *listener) Accept() (net.Conn, error) {
 }
 
 // Close implements net.Listener.
-func (l *listener) Close() error {
+func (l *proxyListener) Close() error {
 	l.close.Do(func() { close(l.closed) })
 	return l.Listener.Close()
 }
