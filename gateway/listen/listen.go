@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/tollgate-dev/tollgate/gateway/connlimit"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
@@ -40,7 +39,7 @@ func (ls *Listeners) Data(ctx context.Context, l net.Listener, cfg *settings.Con
 func (ls *Listeners) Admin(l net.Listener) net.Listener { return ls.encrypted(l, ofAdmin, ofNone) }
 
 // Reserved is a listener that has descriptors in reserve.
-func Reserved(l net.Listener) net.Listener { return connlimit.NewReserved(l, adminReserve) }
+func Reserved(l net.Listener) net.Listener { return NewReserved(l, adminReserve) }
 
 // Open returns a listener: the given one, or one on an address.
 func Open(given net.Listener, addr string) (net.Listener, error) {
@@ -91,7 +90,7 @@ func (ls *Listeners) Serve(ctx, over context.Context, l net.Listener, h http.Han
 // bounded makes a listener hold no more connections than it may. Refusals are
 // counted, and logged once a minute at most: they come in floods.
 func (ls *Listeners) bounded(ctx context.Context, l net.Listener, cfg *settings.Config) net.Listener {
-	bounds := connlimit.Config{
+	bounds := Bounds{
 		Total: cfg.Connections.Total, PerAddress: cfg.Connections.PerAddress, Spare: spareConnections,
 		Exempt: slices.Concat(cfg.Limits.AnonymousExempt, cfg.Balancers.Addresses),
 	}
@@ -105,7 +104,7 @@ func (ls *Listeners) bounded(ctx context.Context, l net.Listener, cfg *settings.
 			ls.Logger.WarnContext(ctx, "too many connections; more are refused", "client.address", client.String())
 		})
 	}
-	return connlimit.NewListener(l, bounds)
+	return NewBounded(l, bounds)
 }
 
 // adminReserve is how many connections of the admin listener have descriptors in reserve:
@@ -122,7 +121,7 @@ func Excess(r *http.Request) error {
 	if encrypted, ok := c.(*tls.Conn); ok {
 		c = encrypted.NetConn()
 	}
-	if over, full := connlimit.Excess(c); over {
+	if over, full := OverBound(c); over {
 		return tooMany(full).With("Retry-After", "1")
 	}
 	return nil

@@ -65,7 +65,7 @@ func Budgets() []Budget {
 		{"callers", []string{"gateway/identity", "gateway/oidc"}, 1997},
 		{"Envoy", []string{"gateway/xds", "gateway/extproc/..."}, 2498},
 		{"leaves of the gateway", []string{
-			"gateway/connlimit", "gateway/groupcommit", "gateway/journal", "gateway/overload", "gateway/problem", "gateway/reverseproxy",
+			"gateway/groupcommit", "gateway/journal", "gateway/overload", "gateway/problem", "gateway/reverseproxy",
 			"gateway/route", "gateway/schema/...", "gateway/strictjson", "gateway/tally", "gateway/tasks", "gateway/upstream/...", "gateway/webhook", "gateway/wire",
 		}, 9725},
 		{"explanations, archive, audit, telemetry, operators' listener, pages of callers", []string{

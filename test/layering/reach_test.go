@@ -33,7 +33,7 @@ var exceptions = map[string]string{
 	"cmd/tollgate/policy_replay.go": "arguments of a command: pipes are files there",
 	"cmd/tollgate/heap.go":          "the kernel's files below /proc and /sys",
 	"cmd/tollgate/dev/state.go":     "its own files below .tollgate, which it writes",
-	"gateway/connlimit/reserve.go":  "/dev/null, to hold descriptors",
+	"gateway/listen/reserve.go":     "/dev/null, to hold descriptors",
 
 	"cmd/tollgate/envoy.go":         "writes where its user says",
 	"cmd/tollgate/policy_docs.go":   "writes where its user says",

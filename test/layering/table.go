@@ -41,7 +41,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/settings",
-			May:     []string{"config/egress", "config/encryption", "config/fault", "config/files", "config/strictyaml", "gateway/admin/row", "gateway/archive", "gateway/audit", "gateway/connlimit", "gateway/identity", "gateway/listen", "gateway/oidc", "gateway/overload", "gateway/upstream", "gateway/webhook", "policies/catalog", "policies/section", "policies/spend", "ratelimit", "ratelimit/redisstore", "translate/..."},
+			May:     []string{"config/egress", "config/encryption", "config/fault", "config/files", "config/strictyaml", "gateway/admin/row", "gateway/archive", "gateway/audit", "gateway/identity", "gateway/listen", "gateway/oidc", "gateway/overload", "gateway/upstream", "gateway/webhook", "policies/catalog", "policies/section", "policies/spend", "ratelimit", "ratelimit/redisstore", "translate/..."},
 			Why:     "what the configuration says, without the engines that work by it",
 		},
 		{Package: "config/strictyaml/...", May: []string{"config/fault"}, Why: "strictyaml is a generic decoder: it knows no configuration"},
@@ -202,7 +202,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/listen",
-			May:     []string{"config/encryption", "config/fault", "gateway/connlimit", "gateway/problem", "gateway/settings", "gateway/telemetry", "gateway/view", "gateway/wire"},
+			May:     []string{"config/encryption", "config/fault", "gateway/problem", "gateway/settings", "gateway/telemetry", "gateway/view", "gateway/wire"},
 			Why:     "listeners of HTTP: what is bounded, encrypted and judged before a door has it",
 		},
 		{
@@ -257,7 +257,6 @@ func Table() []Row {
 		{Package: "gateway/admin/row", May: []string{"config/fault"}, Why: "a leaf: what can be asked, whoever answers and whoever asks"},
 		{Package: "gateway/archive/...", May: []string{"config/fault", "gateway/cas"}, Why: "a leaf: it keeps JSON that it does not read"},
 		{Package: "gateway/audit", May: []string{"config/fault", "config/files", "gateway/admin/row", "policies/logfile"}, Why: "a leaf: a chain of lines in a file that rotates, and what operators ask of it"},
-		{Package: "gateway/connlimit/...", May: []string{"config/fault"}, Why: "a leaf: how many connections a listener holds"},
 		{Package: "gateway/overload/...", May: []string{"config/fault"}, Why: "a leaf: what is done at once"},
 		{Package: "gateway/tasks", May: []string{"config/panics"}, Why: "a leaf: work beside requests, whatever it is"},
 		{Package: "gateway/webhook/...", May: []string{"config/egress", "config/fault", "config/strictyaml"}, Why: "a leaf: deliveries to receivers outside"},

@@ -1,4 +1,4 @@
-package connlimit_test
+package listen_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/connlimit"
+	"github.com/tollgate-dev/tollgate/gateway/listen"
 )
 
 // script is a listener whose connections are given, by the addresses they come
@@ -67,32 +67,32 @@ func accepted(t *testing.T, l net.Listener) (conns []net.Conn, peers []string) {
 
 func TestBounds(t *testing.T) {
 	for name, tc := range map[string]struct {
-		cfg         connlimit.Config
+		cfg         listen.Bounds
 		peers, want []string
 	}{
-		"none":        {connlimit.Config{}, []string{"1.1.1.1:1", "1.1.1.1:2", "1.1.1.1:3"}, []string{"1.1.1.1:1", "1.1.1.1:2", "1.1.1.1:3"}},
-		"total":       {connlimit.Config{Total: 2}, []string{"1.1.1.1:1", "2.2.2.2:1", "3.3.3.3:1"}, []string{"1.1.1.1:1", "2.2.2.2:1"}},
-		"per address": {connlimit.Config{PerAddress: 1}, []string{"1.1.1.1:1", "1.1.1.1:2", "2.2.2.2:1"}, []string{"1.1.1.1:1", "2.2.2.2:1"}},
+		"none":        {listen.Bounds{}, []string{"1.1.1.1:1", "1.1.1.1:2", "1.1.1.1:3"}, []string{"1.1.1.1:1", "1.1.1.1:2", "1.1.1.1:3"}},
+		"total":       {listen.Bounds{Total: 2}, []string{"1.1.1.1:1", "2.2.2.2:1", "3.3.3.3:1"}, []string{"1.1.1.1:1", "2.2.2.2:1"}},
+		"per address": {listen.Bounds{PerAddress: 1}, []string{"1.1.1.1:1", "1.1.1.1:2", "2.2.2.2:1"}, []string{"1.1.1.1:1", "2.2.2.2:1"}},
 		"one host, two spellings": {
-			connlimit.Config{PerAddress: 1}, []string{"1.1.1.1:1", "[::ffff:1.1.1.1]:2"}, []string{"1.1.1.1:1"},
+			listen.Bounds{PerAddress: 1}, []string{"1.1.1.1:1", "[::ffff:1.1.1.1]:2"}, []string{"1.1.1.1:1"},
 		},
 		"one host's network": {
-			connlimit.Config{PerAddress: 1},
+			listen.Bounds{PerAddress: 1},
 			[]string{"[2001:db8::1]:1", "[2001:db8::2]:1", "[2001:db8:0:1::1]:1", "[fe80::1%eth0]:1", "[fe80::1%eth1]:1"},
 			[]string{"[2001:db8::1]:1", "[2001:db8:0:1::1]:1", "[fe80::1%eth0]:1"},
 		},
 		"exempt": {
-			connlimit.Config{PerAddress: 1, Total: 3, Exempt: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
+			listen.Bounds{PerAddress: 1, Total: 3, Exempt: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
 			[]string{"10.0.0.1:1", "10.0.0.1:2", "1.1.1.1:1", "10.0.0.1:3"},
 			[]string{"10.0.0.1:1", "10.0.0.1:2", "1.1.1.1:1"},
 		},
-		"local sockets": {connlimit.Config{PerAddress: 1}, []string{"@", "@", ""}, []string{"@", "@", ""}},
+		"local sockets": {listen.Bounds{PerAddress: 1}, []string{"@", "@", ""}, []string{"@", "@", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var refused []string
 			tc.cfg.Refused = func(client net.Addr) { refused = append(refused, client.String()) }
 			s := &script{peers: tc.peers}
-			_, got := accepted(t, connlimit.NewListener(s, tc.cfg))
+			_, got := accepted(t, listen.NewBounded(s, tc.cfg))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("accepted (-want +got):\n%s", diff)
 			}
@@ -112,7 +112,7 @@ func TestBounds(t *testing.T) {
 
 func TestPlacesAreGivenBackOnce(t *testing.T) {
 	s := &script{peers: []string{"1.1.1.1:1", "1.1.1.1:2", "1.1.1.1:3"}}
-	l := connlimit.NewListener(s, connlimit.Config{PerAddress: 2, Total: 2})
+	l := listen.NewBounded(s, listen.Bounds{PerAddress: 2, Total: 2})
 	conns, _ := accepted(t, l)
 	if len(conns) != 2 {
 		t.Fatalf("%d connections, want 2", len(conns))
@@ -134,7 +134,7 @@ func TestCloseWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := connlimit.NewListener(inner, connlimit.Config{PerAddress: 1})
+	l := listen.NewBounded(inner, listen.Bounds{PerAddress: 1})
 	defer func() { _ = l.Close() }()
 	client, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {

@@ -1,4 +1,4 @@
-package connlimit_test
+package listen_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/connlimit"
+	"github.com/tollgate-dev/tollgate/gateway/listen"
 )
 
 // piped is a listener of pipes, all from one address.
@@ -44,13 +44,13 @@ func TestSpareConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var refused int
 		p := make(piped)
-		l := connlimit.NewListener(p, connlimit.Config{
+		l := listen.NewBounded(p, listen.Bounds{
 			PerAddress: 1, Spare: 8,
 			Refused: func(net.Addr) { refused++ },
 			Full:    []byte("full"), Crowded: []byte("many"),
 		})
 		_, within := p.accept(t, l)
-		if over, _ := connlimit.Excess(within); over {
+		if over, _ := listen.OverBound(within); over {
 			t.Error("a connection within the bounds is said to be over one")
 		}
 		begun := time.Now()
@@ -80,7 +80,7 @@ func TestSpareConnections(t *testing.T) {
 		_ = late.Close()
 
 		sender, heard := p.accept(t, l)
-		if over, full := connlimit.Excess(heard); !over || full {
+		if over, full := listen.OverBound(heard); !over || full {
 			t.Errorf("Excess = %t, %t, want over the bound of its address", over, full)
 		}
 		go func() {
@@ -96,11 +96,11 @@ func TestSpareConnections(t *testing.T) {
 // An address has an eighth of the spare places.
 func TestSparePlaces(t *testing.T) {
 	s := &script{peers: strings.Fields("1.1.1.1:1 1.1.1.1:2 1.1.1.1:3 1.1.1.1:4 2.2.2.2:1 2.2.2.2:2")}
-	conns, got := accepted(t, connlimit.NewListener(s, connlimit.Config{Total: 1, Spare: 16}))
+	conns, got := accepted(t, listen.NewBounded(s, listen.Bounds{Total: 1, Spare: 16}))
 	if want := "1.1.1.1:1 1.1.1.1:2 1.1.1.1:3 2.2.2.2:1 2.2.2.2:2"; strings.Join(got, " ") != want {
 		t.Errorf("accepted %v, want %s", got, want)
 	}
-	if over, full := connlimit.Excess(conns[1]); !over || !full {
+	if over, full := listen.OverBound(conns[1]); !over || !full {
 		t.Errorf("Excess = %t, %t, want over the bound of all", over, full)
 	}
 }

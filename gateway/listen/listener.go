@@ -1,4 +1,4 @@
-package connlimit
+package listen
 
 import (
 	"cmp"
@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Config are the bounds. The zero value has none.
-type Config struct {
+// Bounds are the bounds. The zero value has none.
+type Bounds struct {
 	// Total bounds all connections together, PerAddress those of one address; 0 is
 	// no bound.
 	Total, PerAddress int
@@ -32,9 +32,9 @@ type Config struct {
 	Full, Crowded []byte
 }
 
-// NewListener returns inner with bounds. cfg must be valid.
-func NewListener(inner net.Listener, cfg Config) net.Listener {
-	return &listener{Listener: inner, cfg: cfg, answering: make(chan struct{}, maxAnswering)}
+// NewBounded returns inner with bounds. cfg must be valid.
+func NewBounded(inner net.Listener, cfg Bounds) net.Listener {
+	return &boundedListener{Listener: inner, cfg: cfg, answering: make(chan struct{}, maxAnswering)}
 }
 
 const (
@@ -47,9 +47,9 @@ const (
 	maxUnread = 64 << 10
 )
 
-type listener struct {
+type boundedListener struct {
 	net.Listener
-	cfg Config
+	cfg Bounds
 	// answering has an element for each refused connection that is being answered.
 	answering chan struct{}
 	// within are the connections within the bounds, spares those over a bound.
@@ -91,7 +91,7 @@ func (p *places) leave(addr netip.Addr) {
 
 // Accept implements net.Listener. It returns connections within the bounds, with the spare
 // ones, and closes all others.
-func (l *listener) Accept() (net.Conn, error) {
+func (l *boundedListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
 		if err != nil {
@@ -100,7 +100,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		addr := addressOf(c.RemoteAddr())
 		ok, full := l.enter(addr)
 		if ok {
-			return &conn{wrapped: wrapped{c}, of: &l.within, addr: network(addr)}, nil
+			return &overConn{wrapped: wrapped{c}, of: &l.within, addr: network(addr)}, nil
 		}
 		if s := l.spare(c, addr, full); s != nil {
 			return s, nil
@@ -110,14 +110,14 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-func (l *listener) tell(c net.Conn) {
+func (l *boundedListener) tell(c net.Conn) {
 	if l.cfg.Refused != nil {
 		l.cfg.Refused(c.RemoteAddr())
 	}
 }
 
 // refuse answers a connection, if few are being answered, and closes it.
-func (l *listener) refuse(c net.Conn, full bool) {
+func (l *boundedListener) refuse(c net.Conn, full bool) {
 	if l.answer(full) != nil {
 		select {
 		case l.answering <- struct{}{}:
@@ -135,7 +135,7 @@ func (l *listener) refuse(c net.Conn, full bool) {
 
 // enter takes a place for a connection from addr, if there is one; full says that
 // there is none for any address.
-func (l *listener) enter(addr netip.Addr) (ok, full bool) {
+func (l *boundedListener) enter(addr netip.Addr) (ok, full bool) {
 	most, mostOf := cmp.Or(l.cfg.Total, math.MaxInt), cmp.Or(l.cfg.PerAddress, math.MaxInt)
 	if !addr.IsValid() || slices.ContainsFunc(l.cfg.Exempt, func(p netip.Prefix) bool { return p.Contains(addr) }) {
 		mostOf = math.MaxInt
@@ -167,8 +167,8 @@ func network(addr netip.Addr) netip.Addr {
 	return p.Addr()
 }
 
-// conn gives its place back when it is closed.
-type conn struct {
+// overConn gives its place back when it is closed.
+type overConn struct {
 	wrapped
 	of   *places
 	addr netip.Addr
@@ -176,7 +176,7 @@ type conn struct {
 }
 
 // Close implements net.Conn.
-func (c *conn) Close() error {
+func (c *overConn) Close() error {
 	defer c.left.Do(func() { c.of.leave(c.addr) })
 	return c.Conn.Close()
 }

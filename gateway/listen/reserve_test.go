@@ -1,4 +1,4 @@
-package connlimit_test
+package listen_test
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/gateway/connlimit"
+	"github.com/tollgate-dev/tollgate/gateway/listen"
 )
 
 // scarce is a listener of a process with no descriptors but those that others close.
@@ -29,7 +29,7 @@ func (s *scarce) Accept() (net.Conn, error) {
 func TestReserved(t *testing.T) {
 	for _, n := range []int{0, 1, 3} {
 		s := &scarce{script: script{peers: []string{"1.1.1.1:1"}}}
-		l := connlimit.NewReserved(s, n)
+		l := listen.NewReserved(s, n)
 		c, err := l.Accept()
 		if n == 0 {
 			if !errors.Is(err, syscall.EMFILE) {

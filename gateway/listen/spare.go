@@ -1,4 +1,4 @@
-package connlimit
+package listen
 
 import (
 	"errors"
@@ -14,10 +14,10 @@ import (
 // handshake included.
 const headTime = time.Second
 
-// Excess reports whether a connection that a Listener returned is over a bound, full for
+// OverBound reports whether a connection that a Listener returned is over a bound, full for
 // the one of all addresses, so that its request may be refused. The head of the request
 // has been read by then: the connection may take its time from now on.
-func Excess(c net.Conn) (over, full bool) {
+func OverBound(c net.Conn) (over, full bool) {
 	s, over := c.(*spare)
 	if !over {
 		return false, false
@@ -31,9 +31,9 @@ func Excess(c net.Conn) (over, full bool) {
 // spare is a connection over a bound. Until Excess is called, it must be read to the head
 // of its request within headTime; else it is refused.
 type spare struct {
-	conn
+	overConn
 
-	listener *listener
+	listener *boundedListener
 	full     bool
 	until    time.Time
 	heard    atomic.Bool
@@ -64,7 +64,7 @@ func (s *spare) SetReadDeadline(t time.Time) error {
 
 // say writes the answer of a refused connection, and reads its request: with that
 // unread, closing would reset the connection, and its answer with it.
-func (l *listener) say(c net.Conn, full bool) {
+func (l *boundedListener) say(c net.Conn, full bool) {
 	answer := l.answer(full)
 	if answer == nil {
 		return
@@ -75,7 +75,7 @@ func (l *listener) say(c net.Conn, full bool) {
 	}
 }
 
-func (l *listener) answer(full bool) []byte {
+func (l *boundedListener) answer(full bool) []byte {
 	if full {
 		return l.cfg.Full
 	}
@@ -84,13 +84,13 @@ func (l *listener) answer(full bool) []byte {
 
 // spare returns a connection over a bound as one that is read to the head of its request,
 // nil if there are too many of them.
-func (l *listener) spare(c net.Conn, addr netip.Addr, full bool) net.Conn {
+func (l *boundedListener) spare(c net.Conn, addr netip.Addr, full bool) net.Conn {
 	addr = network(addr)
 	if ok, _ := l.spares.enter(addr, l.cfg.Spare, (l.cfg.Spare+7)/8); !ok { // an eighth from one address at most
 		return nil
 	}
 	s := &spare{
-		conn: conn{wrapped: wrapped{c}, of: &l.spares, addr: addr}, listener: l, full: full, until: time.Now().Add(headTime),
+		overConn: overConn{wrapped: wrapped{c}, of: &l.spares, addr: addr}, listener: l, full: full, until: time.Now().Add(headTime),
 	}
 	if err := c.SetReadDeadline(s.until); err != nil {
 		_ = s.Close()
