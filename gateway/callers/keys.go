@@ -10,14 +10,13 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/gateway/tokens"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 )
 
 // Keys keeps the keys made at run time, and compiles who may call.
 type Keys struct {
 	// Tokens has the keys of issuers. Which tokens were revoked is read together with the keys.
-	Tokens *tokens.Tokens
+	Tokens *Tokens
 
 	deps    Deps
 	keyring *keyring
@@ -43,7 +42,7 @@ type Deps struct {
 func New(prefix settings.Prefix, deps Deps) *Keys {
 	return &Keys{
 		deps: deps, keyring: newKeyring(NewKeyStore(deps.Redis, prefix.Keys()), deps.Current, deps.Logger), seen: identity.NewSeen(),
-		Tokens: tokens.New(prefix, tokens.Deps{Redis: deps.Redis, Logger: deps.Logger, Current: deps.Current, Streams: deps.Streams}),
+		Tokens: NewTokens(prefix, RevocationDeps{Redis: deps.Redis, Logger: deps.Logger, Current: deps.Current, Streams: deps.Streams}),
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tenants"
-	"github.com/tollgate-dev/tollgate/gateway/tokens"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
@@ -80,7 +79,7 @@ type Operators struct {
 
 // Rows are the questions of operators about keys and revoked tokens, and their changes.
 func (o Operators) Rows() []row.Row {
-	var revoked *tokens.Tokens // describes its rows
+	var revoked *Tokens // describes its rows
 	if o.Keys != nil {
 		revoked = o.Keys.Tokens
 	}

@@ -206,11 +206,6 @@ func Table() []Row {
 			Why:     "listeners of HTTP: what is bounded, encrypted and judged before a door has it",
 		},
 		{
-			Package: "gateway/tokens",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/cas", "gateway/filter", "gateway/oidc", "gateway/settings", "gateway/view"},
-			Why:     "a feature: tokens of issuers are revoked",
-		},
-		{
 			Package: "gateway/engines",
 			May: []string{
 				"config/files", "config/strictyaml", "gateway/admin/row", "gateway/settings", "policies", "policies/catalog", "policies/isolate/...", "policies/load",
@@ -227,7 +222,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/callers",
-			May:     []string{"config/fault", "config/strictyaml", "gateway/admin/row", "gateway/audit", "gateway/cas", "gateway/filter", "gateway/identity", "gateway/oidc", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/tenants", "gateway/tokens", "gateway/view", "policies/spend"},
+			May:     []string{"config/fault", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/cas", "gateway/filter", "gateway/identity", "gateway/oidc", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/tenants", "gateway/view", "policies/spend"},
 			Why:     "a feature: who may call, by the configuration and by keys made at run time",
 		},
 		{Package: "gateway/tally", May: []string{"gateway/cas"}, Why: "a leaf: counts in Redis"},

@@ -1,4 +1,4 @@
-package tokens
+package callers
 
 import (
 	"cmp"
@@ -32,9 +32,9 @@ const (
 	// allTokens takes the place of an organisation in the keys of revocations, and
 	// the index that has them all.
 	allTokens = "all"
-	// changedHere is the version of revocations that both this gateway and others have changed,
+	// revokedHere is the version of revocations that both this gateway and others have changed,
 	// which is none of the store's: one that forgets at once has none.
-	changedHere = "-"
+	revokedHere = "-"
 	// memory is how long a revocation is remembered at least.
 	memory = 30 * 24 * time.Hour
 )
@@ -42,7 +42,7 @@ const (
 // Tokens revokes tokens of issuers: the store, and what this gateway knows of it. Its knowledge is in force whether the store answers or not,
 // and is written back to a store that has lost it.
 type Tokens struct {
-	deps    Deps
+	deps    RevocationDeps
 	issuers *oidc.Keys
 	store   *cas.Store[RevokedToken]
 
@@ -52,8 +52,8 @@ type Tokens struct {
 	known   map[string]RevokedToken // by id
 }
 
-// Deps are the dependencies of Tokens. All are required.
-type Deps struct {
+// RevocationDeps are the dependencies of Tokens. All are required.
+type RevocationDeps struct {
 	Redis  redis.Cmdable
 	Logger *slog.Logger
 	*view.Current
@@ -61,8 +61,8 @@ type Deps struct {
 	Streams *filter.Streams
 }
 
-// New returns tokens that are kept below a prefix.
-func New(prefix settings.Prefix, deps Deps) *Tokens {
+// NewTokens returns tokens that are kept below a prefix.
+func NewTokens(prefix settings.Prefix, deps RevocationDeps) *Tokens {
 	return &Tokens{deps: deps, issuers: oidc.NewKeys(deps.Now, deps.Logger), store: cas.New[RevokedToken](deps.Redis, prefix.Tokens()), known: make(map[string]RevokedToken)}
 }
 
@@ -107,7 +107,7 @@ func (t *Tokens) load(ctx context.Context, version string) (changed bool, err er
 		if err := t.write(ctx, have); err != nil {
 			return false, err
 		}
-		next[id], version = have, changedHere
+		next[id], version = have, revokedHere
 	}
 	changed = !maps.Equal(t.known, next)
 	t.known, t.version, t.read = next, version, true
@@ -145,7 +145,7 @@ func (t *Tokens) add(ctx context.Context, next RevokedToken) error {
 	}
 	t.known = maps.Clone(t.known)
 	t.known[revokedID(&next)] = next
-	t.version = changedHere
+	t.version = revokedHere
 	t.issuers.Revoke(t.revocations())
 	return nil
 }
@@ -196,9 +196,9 @@ func (t *Tokens) issuer(name string) (oidc.Config, error) {
 }
 
 // list returns the revoked tokens, the oldest first.
-func (t *Tokens) list(ctx context.Context, _ row.Scope, _ row.None) (List, error) {
+func (t *Tokens) list(ctx context.Context, _ row.Scope, _ row.None) (RevocationList, error) {
 	if err := t.Refresh(ctx); err != nil {
-		return List{}, err
+		return RevocationList{}, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -208,7 +208,7 @@ func (t *Tokens) list(ctx context.Context, _ row.Scope, _ row.None) (List, error
 	slices.SortFunc(list, func(a, b RevokedToken) int {
 		return cmp.Or(a.At.Compare(b.At), strings.Compare(a.Issuer+a.Token+a.Subject, b.Issuer+b.Token+b.Subject))
 	})
-	return List{list}, nil
+	return RevocationList{list}, nil
 }
 
 // revoke revokes the token of an issuer that has a jti, or all tokens that a subject was issued until now.

@@ -1,4 +1,4 @@
-package tokens
+package callers
 
 import (
 	"net/http"
@@ -19,8 +19,8 @@ type RevokedToken struct {
 	Until time.Time `json:"until"`
 }
 
-// List is a list of revoked tokens, the oldest first.
-type List struct {
+// RevocationList is a list of revoked tokens, the oldest first.
+type RevocationList struct {
 	Revoked []RevokedToken `json:"revoked"`
 }
 
