@@ -17,7 +17,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/money/charge"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -113,6 +112,6 @@ func (c *current) dryRun(run explain.DryRun) (*explain.DryRun, error) {
 		return nil, err
 	}
 	run.Pipeline, run.Translators, run.Reader, run.Engine = now.pipeline, dry.Translators(), now.reader, now.engine
-	run.Entries = func(org string) []policies.Entry { return tenants.Entries(now.Config, org) }
+	run.Entries = func(org string) []policies.Entry { return callers.Entries(now.Config, org) }
 	return &run, nil
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/account"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval/grants"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/check"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
@@ -14,7 +15,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/once"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/gateway/tenants"
 )
 
 // agent is how the gateway names itself to the platform.
@@ -79,7 +79,7 @@ func (p *parts) compileCallers(c *compiled) (err error) {
 	}
 	admins, err := check.Admins(&c.cfg.Admin)
 	if err == nil {
-		c.admins = admins.WithIssuers(c.cfg.Admin.Issuers, p.keys.Tokens.Issuers()).Over(tenants.List(c.cfg))
+		c.admins = admins.WithIssuers(c.cfg.Admin.Issuers, p.keys.Tokens.Issuers()).Over(callers.Orgs(c.cfg))
 	}
 	return err
 }

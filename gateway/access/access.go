@@ -12,13 +12,13 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
-	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -97,7 +97,7 @@ func (g *Access) of(ctx context.Context, caller *identity.Caller, tenant *filter
 		Org: caller.Org, Team: caller.Team, Key: caller.Key, Roles: caller.RoleNames(),
 		Limits: g.Limits(ctx, caller, tenant), Budgets: g.Budgets(ctx, caller, tenant), Policies: []reference.Policy{}, Prices: []reference.Price{},
 	}
-	addPolicies(a, tenants.Entries(g.Config(), caller.Org))
+	addPolicies(a, callers.Entries(g.Config(), caller.Org))
 	j, err := g.judge(ctx, g.Engine.Load(), a)
 	a.Operations, a.Prices = j.operations, j.prices
 	return a, err

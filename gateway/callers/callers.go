@@ -8,7 +8,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
@@ -55,7 +54,7 @@ func (s *Keys) Callers(cfg *settings.Config) (*Callers, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := tenants.New(cfg, s.deps.API, s.deps.Runs)
+	all, err := Tenants(cfg, s.deps.API, s.deps.Runs)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +69,7 @@ func (s *Keys) Callers(cfg *settings.Config) (*Callers, error) {
 		for j := range o.Keys {
 			ids[o.Keys[j].ID] = true
 		}
-		c.orgs[o.ID], c.of[o.ID] = o, organisation{tenant: all[o.ID], plan: tenants.Budgets(o), ids: ids}
+		c.orgs[o.ID], c.of[o.ID] = o, organisation{tenant: all[o.ID], plan: Budgets(o), ids: ids}
 		if t := all[o.ID]; t.Budgets != nil {
 			c.plans[o.ID] = t.Budgets
 		}
@@ -204,7 +203,7 @@ func (c *Callers) unfit(org string, k *madeKey) string {
 		return "the configuration has a key of this id"
 	}
 	if k.Team != "" && !slices.ContainsFunc(o.Teams, func(t settings.Team) bool { return t.ID == k.Team }) {
-		return row.Unknown("team of "+org, k.Team, tenants.TeamIDs(o))
+		return row.Unknown("team of "+org, k.Team, TeamIDs(o))
 	}
 	own := make(map[identity.Digest]bool)
 	for _, d := range k.Secrets() {

@@ -19,7 +19,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
@@ -60,7 +59,7 @@ func (s *Keys) leadOf(c *identity.Caller) (*lead, error) {
 			k := o.Key(c.Key)
 			t := slices.IndexFunc(o.Teams, func(t settings.Team) bool { return t.ID == c.Team })
 			if k != nil && t >= 0 {
-				return &lead{c, *k, o.Teams[t], tenants.Labels(o, k)}, nil
+				return &lead{c, *k, o.Teams[t], Labels(o, k)}, nil
 			}
 		}
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
@@ -107,7 +106,7 @@ func (o Operators) list(ctx context.Context, _ row.Scope, p listedKeys) (*List, 
 // spent returns the balances of keys, by ID. It is empty for an organisation without budgets, and while the ledger does not answer.
 func (o Operators) spent(ctx context.Context, org string) map[string]*spend.Balance {
 	spent := make(map[string]*spend.Balance)
-	if !tenants.Budgeted(o.Keys.org(org)) {
+	if !Budgeted(o.Keys.org(org)) {
 		return spent
 	}
 	state, err := o.Ledger.Store.Show(ctx, org)

@@ -8,10 +8,10 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/policies/load"
@@ -37,7 +37,7 @@ func (Judge) Faults(c *settings.Config) error {
 		if o.Kept {
 			continue
 		}
-		names := policies.Names{Teams: tenants.TeamIDs(o), Roles: identity.Role("").Values()}
+		names := policies.Names{Teams: callers.TeamIDs(o), Roles: identity.Role("").Values()}
 		for _, k := range o.Keys {
 			names.Keys = append(names.Keys, k.ID)
 		}
@@ -54,14 +54,14 @@ func (j Judge) Warnings(c *settings.Config, now time.Time) error {
 	errs := fault.Found{fault.At("decisions", errors.Join(decisionlog.Warnings(&c.Decisions.DecisionLog)...))}
 	for i := range c.Orgs {
 		o, at := &c.Orgs[i], fault.Index("orgs", i)
-		errs.If(c.Redis.Embedded && tenants.Budgeted(o), at, "has budgets, and the embedded Redis forgets with each restart what was spent, and without a state directory who made what")
-		errs.If(o.Alerts.Thresholds != nil && !tenants.Budgeted(o), at+".alerts.thresholds", "are of budgets, and there is none")
+		errs.If(c.Redis.Embedded && callers.Budgeted(o), at, "has budgets, and the embedded Redis forgets with each restart what was spent, and without a state directory who made what")
+		errs.If(o.Alerts.Thresholds != nil && !callers.Budgeted(o), at+".alerts.thresholds", "are of budgets, and there is none")
 		for j, e := range o.Policies.Policies {
 			errs.If(strings.HasPrefix(e.Policy, "run_") && load.Known(e.Policy) && c.Platform.RunURL == "" && c.Platform.BalancedURL == "",
 				fault.Index(at+".policies", j)+".policy", "%s judges what platform.run_url serves, and it is not set", e.Policy)
 		}
 		errs = append(errs, audiences(o, at)...)
-		errs = append(errs, fault.At(at, errors.Join(policies.Warnings(&o.Policies, now, tenants.TeamIDs(o), j.Isolate)...)))
+		errs = append(errs, fault.At(at, errors.Join(policies.Warnings(&o.Policies, now, callers.TeamIDs(o), j.Isolate)...)))
 	}
 	return errors.Join(errs...)
 }
@@ -129,5 +129,5 @@ func validateAdmins(c *settings.Config, orgs map[string]bool) error {
 
 // KeepsLedger reports whether an organisation of a configuration has a ledger of spending.
 func KeepsLedger(c *settings.Config) bool {
-	return slices.ContainsFunc(c.Orgs, func(o settings.Org) bool { return tenants.Budgeted(&o) })
+	return slices.ContainsFunc(c.Orgs, func(o settings.Org) bool { return callers.Budgeted(&o) })
 }

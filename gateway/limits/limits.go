@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
@@ -65,7 +65,7 @@ func quotas(o *settings.Org) map[ratelimit.Ref]ratelimit.Limit {
 		delete(quotas, ratelimit.Ref{Kind: ratelimit.KindKey, ID: settings.KeysOf(i.ID)})
 	}
 	for _, c := range o.Classes {
-		class := tenants.Class(c)
+		class := callers.Class(c)
 		add := func(caller identity.Caller) {
 			s := class.Scope(&caller)
 			quotas[s.Ref()] = s.Limit

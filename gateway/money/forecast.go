@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/tenants"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
@@ -73,7 +73,7 @@ func (m *Money) Forecast(ctx context.Context, org string) (*Forecasts, error) {
 	if err != nil {
 		return nil, err
 	}
-	outlooks, err := history.Outlooks(ctx, org, tenants.Plan(o), &state)
+	outlooks, err := history.Outlooks(ctx, org, callers.Plan(o), &state)
 	if err != nil {
 		return nil, err
 	}

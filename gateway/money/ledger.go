@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
@@ -19,7 +19,7 @@ func (m *Money) check(org string) (*settings.Org, error) {
 	if o == nil {
 		return nil, row.ErrNoOrg
 	}
-	if !tenants.Budgeted(o) {
+	if !callers.Budgeted(o) {
 		return nil, row.BadRequestError{Reason: "organisation " + org + " has no budgets: nothing is counted"}
 	}
 	return o, nil
@@ -41,7 +41,7 @@ func (m *Money) Show(ctx context.Context, org string) (*Ledger, error) {
 		return nil, err
 	}
 	out := &Ledger{Complete: state.Complete, Loss: lossOf(loss), Scopes: []Balance{}, Resources: []Resource{}, Holds: []Hold{}}
-	outlooks, err := m.Books.History.Outlooks(ctx, org, tenants.Plan(o), &state)
+	outlooks, err := m.Books.History.Outlooks(ctx, org, callers.Plan(o), &state)
 	if err != nil {
 		return nil, err
 	}

@@ -10,11 +10,11 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/account"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
-	"github.com/tollgate-dev/tollgate/gateway/tenants"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
@@ -127,7 +127,7 @@ func (a *Questions) caller(q Question) (*identity.Caller, error) {
 	if q.Org == "" {
 		return nil, row.BadRequestError{Reason: "name the id of a configured key, or a configured organisation"}
 	}
-	s := row.Scope{Orgs: tenants.List(a.Config())}
+	s := row.Scope{Orgs: callers.Orgs(a.Config())}
 	if missing := cmp.Or(s.NoOrg(q.Org), s.NoTeam(q.Org, q.Team)); missing != "" {
 		return nil, row.BadRequestError{Reason: missing}
 	}

@@ -103,13 +103,8 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/access",
-			May:     []string{"gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/schema", "gateway/tenants", "gateway/view", "policies", "policies/catalog", "policies/load", "policies/operation", "policies/record", "policies/spend", "ratelimit"},
+			May:     []string{"gateway/callers", "gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/schema", "gateway/view", "policies", "policies/catalog", "policies/load", "policies/operation", "policies/record", "policies/spend", "ratelimit"},
 			Why:     "callers are answered what they may do, from the engines in force",
-		},
-		{
-			Package: "gateway/tenants",
-			May:     []string{"config/fault", "gateway/admin/row", "gateway/filter", "gateway/identity", "gateway/route", "gateway/schema", "gateway/settings", "policies", "policies/load", "policies/spend", "ratelimit", "translate/brownout"},
-			Why:     "organisations are compiled for the chain and the ledger",
 		},
 		{
 			Package: "gateway/account",
@@ -129,7 +124,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/money",
-			May:     []string{"gateway/account", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/audit", "gateway/filter", "gateway/groupcommit", "gateway/once", "gateway/settings", "gateway/telemetry", "gateway/tenants", "gateway/view", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit", "ratelimit/redisstore"},
+			May:     []string{"gateway/account", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/audit", "gateway/callers", "gateway/filter", "gateway/groupcommit", "gateway/once", "gateway/settings", "gateway/telemetry", "gateway/view", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit", "ratelimit/redisstore"},
 			Why:     "a feature: the ledger and what keeps it, for the chain and for operators",
 		},
 		{
@@ -147,7 +142,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/limits",
-			May:     []string{"gateway/admin/row", "gateway/filter", "gateway/identity", "gateway/settings", "gateway/tenants", "gateway/view", "ratelimit", "ratelimit/metrics"},
+			May:     []string{"gateway/admin/row", "gateway/callers", "gateway/filter", "gateway/identity", "gateway/settings", "gateway/view", "ratelimit", "ratelimit/metrics"},
 			Why:     "a feature: requests are counted, and operators ask what was counted",
 		},
 		{
@@ -197,7 +192,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/questions",
-			May:     []string{"gateway/account", "gateway/admin/row", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/schema", "gateway/settings", "gateway/strictjson", "gateway/tenants", "gateway/view", "policies", "policies/catalog", "policies/operation", "policies/spend"},
+			May:     []string{"gateway/account", "gateway/admin/row", "gateway/callers", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/schema", "gateway/settings", "gateway/strictjson", "gateway/view", "policies", "policies/catalog", "policies/operation", "policies/spend"},
 			Why:     "a feature: what would become of a request, by a dry run",
 		},
 		{
@@ -216,13 +211,13 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/check",
-			May:     []string{"config/fault", "gateway/admin", "gateway/envoy", "gateway/identity", "gateway/settings", "gateway/tenants", "policies", "policies/decisionlog", "policies/load"},
+			May:     []string{"config/fault", "gateway/admin", "gateway/callers", "gateway/envoy", "gateway/identity", "gateway/settings", "policies", "policies/decisionlog", "policies/load"},
 			Tests:   []string{"config"},
 			Why:     "it holds a configuration against the engines, before any is made",
 		},
 		{
 			Package: "gateway/callers",
-			May:     []string{"config/fault", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/cas", "gateway/filter", "gateway/identity", "gateway/oidc", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/tenants", "gateway/view", "policies/spend"},
+			May:     []string{"config/fault", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/cas", "gateway/filter", "gateway/identity", "gateway/oidc", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/view", "policies", "policies/load", "policies/spend", "ratelimit", "translate/brownout"},
 			Why:     "a feature: who may call, by the configuration and by keys made at run time",
 		},
 		{Package: "gateway/tally", May: []string{"gateway/cas"}, Why: "a leaf: counts in Redis"},

@@ -1,4 +1,4 @@
-package tenants
+package callers
 
 import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
@@ -6,8 +6,8 @@ import (
 	"github.com/tollgate-dev/tollgate/policies"
 )
 
-// List returns the organisations that operators can ask about.
-func List(c *settings.Config) []row.Tenant {
+// Orgs returns the organisations that operators can ask about.
+func Orgs(c *settings.Config) []row.Tenant {
 	out := make([]row.Tenant, len(c.Orgs))
 	for i := range c.Orgs {
 		o := &c.Orgs[i]

@@ -1,4 +1,4 @@
-package tenants
+package callers
 
 import (
 	"cmp"
@@ -23,13 +23,13 @@ import (
 // maxClasses is how many classes may count one operation.
 const maxClasses = ratelimit.MaxScopes - filter.CallerScopes
 
-// New compiles the organisations, by id.
-func New(cfg *settings.Config, api, runs *schema.API) (map[string]*filter.Tenant, error) {
+// Tenants compiles the organisations, by id.
+func Tenants(cfg *settings.Config, api, runs *schema.API) (map[string]*filter.Tenant, error) {
 	tenants := make(map[string]*filter.Tenant, len(cfg.Orgs))
 	var errs fault.Found
 	for i := range cfg.Orgs {
 		o := &cfg.Orgs[i]
-		t, err := Of(o, cfg.Limits.Failure, api, runs)
+		t, err := TenantOf(o, cfg.Limits.Failure, api, runs)
 		t.Platform = cfg.Legacy.Known()
 		tenants[o.ID] = t
 		errs = append(errs, fault.At(fault.Index("orgs", i), err))
@@ -37,8 +37,8 @@ func New(cfg *settings.Config, api, runs *schema.API) (map[string]*filter.Tenant
 	return tenants, errors.Join(errs...)
 }
 
-// Of compiles the organisation. Faults have paths below it.
-func Of(o *settings.Org, failure ratelimit.FailureConfig, api, runs *schema.API) (*filter.Tenant, error) {
+// TenantOf compiles the organisation. Faults have paths below it.
+func TenantOf(o *settings.Org, failure ratelimit.FailureConfig, api, runs *schema.API) (*filter.Tenant, error) {
 	t := &filter.Tenant{
 		ID: o.ID, Contact: o.Contact, Limits: o.Limits(), Failure: o.Failure.Over(failure),
 		Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*brownout.Schedule),
