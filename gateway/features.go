@@ -9,7 +9,6 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/tollgate-dev/tollgate/gateway/access"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
@@ -99,7 +98,7 @@ type parts struct {
 	limits    limits.Limits
 	room      filter.Room
 	gate      *overload.Gate
-	access    *access.Access
+	access    *callers.Access
 	keep      *keep.Service
 	self      *selfservice.Service
 	envoys    *xds.Server
@@ -164,7 +163,7 @@ func (p *parts) list() []feature {
 		}},
 		{name: "reports", rows: p.reports.Rows},
 		{name: "keep", routes: keep.Routes, answers: p.keep.Answers},
-		{name: "access", routes: access.Routes, answers: p.access.Answers},
+		{name: "access", routes: callers.AccessRoutes, answers: p.access.Answers},
 		{name: "reference", answers: p.referenceAnswers},
 		{name: "self-service", routes: selfservice.Routes, answers: p.self.Answers},
 		{name: "questions", rows: p.questions.Rows, stages: p.estimateStages},
@@ -399,7 +398,7 @@ func (p *parts) makeQuotas(cfg *settings.Config) (err error) {
 	}
 	p.limits = limits.Limits{Current: p.current.view, Limiter: p.counts.Limiter}
 	p.health = &health{kit: p.kit, store: p.store, counts: p.counts, catalog: p.prices, money: p.money}
-	p.access = access.New(access.Deps{
+	p.access = callers.NewAccess(callers.AccessDeps{
 		API: p.api, Catalog: p.prices, Limiter: p.counts.Limiter, Ledger: p.money.Ledger.Store, Engine: &p.engines.InForce, Current: p.current.view,
 	})
 	p.keep = &keep.Service{Links: p.alerts.KeepLinks, Access: p.access, Updates: explain.UpdatesOf(p.api)}

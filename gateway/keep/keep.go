@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/access"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
@@ -57,7 +57,7 @@ type Service struct {
 	// Updates are the operations that change a kind of resource.
 	Updates map[operation.Kind]*schema.Operation
 	// Access knows which operations the policies refuse a caller.
-	Access *access.Access
+	Access *callers.Access
 }
 
 // Answers maps the routes to their answers.

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/tollgate-dev/tollgate/gateway/access"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
@@ -26,7 +26,7 @@ type Deps struct {
 	// Rows are those of the operators' listener.
 	Rows []row.Row
 	// Access knows the limits and the budgets that a caller's calls count against.
-	Access *access.Access
+	Access *callers.Access
 	*view.Current
 	Logger *slog.Logger
 }

@@ -102,11 +102,6 @@ func Table() []Row {
 			Why:     "a feature: the audit log goes to receivers",
 		},
 		{
-			Package: "gateway/access",
-			May:     []string{"gateway/callers", "gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/schema", "gateway/view", "policies", "policies/catalog", "policies/load", "policies/operation", "policies/record", "policies/spend", "ratelimit"},
-			Why:     "callers are answered what they may do, from the engines in force",
-		},
-		{
 			Package: "gateway/account",
 			May:     []string{"gateway/schema", "gateway/strictjson", "gateway/upstream", "policies/catalog", "policies/operation", "policies/spend"},
 			Why:     "what an organisation has at the platform, for the ledger, for audits and for lost creates: asked beside the chain",
@@ -176,7 +171,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/keep",
-			May:     []string{"gateway/access", "gateway/audit", "gateway/filter", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/view", "policies/operation", "policies/spend"},
+			May:     []string{"gateway/audit", "gateway/callers", "gateway/filter", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/view", "policies/operation", "policies/spend"},
 			Why:     "a feature: owners keep what is idle",
 		},
 		{
@@ -217,7 +212,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/callers",
-			May:     []string{"config/fault", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/cas", "gateway/filter", "gateway/identity", "gateway/oidc", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/view", "policies", "policies/load", "policies/spend", "ratelimit", "translate/brownout"},
+			May:     []string{"config/fault", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/cas", "gateway/filter", "gateway/identity", "gateway/oidc", "gateway/problem", "gateway/reference", "gateway/route", "gateway/schema", "gateway/settings", "gateway/view", "policies", "policies/catalog", "policies/load", "policies/operation", "policies/record", "policies/spend", "ratelimit", "translate/brownout"},
 			Why:     "a feature: who may call, by the configuration and by keys made at run time",
 		},
 		{Package: "gateway/tally", May: []string{"gateway/cas"}, Why: "a leaf: counts in Redis"},
@@ -241,7 +236,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/selfservice",
-			May:     []string{"gateway/access", "gateway/admin/row", "gateway/approval", "gateway/audit", "gateway/decisions", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/money", "gateway/problem", "gateway/reference", "gateway/route", "gateway/settings", "gateway/view", "policies/catalog"},
+			May:     []string{"gateway/admin/row", "gateway/approval", "gateway/audit", "gateway/callers", "gateway/decisions", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/money", "gateway/problem", "gateway/reference", "gateway/route", "gateway/settings", "gateway/view", "policies/catalog"},
 			Why:     "what callers see of themselves is a row of operators with a narrower scope",
 		},
 		{Package: "gateway/admin/row", May: []string{"config/fault"}, Why: "a leaf: what can be asked, whoever answers and whoever asks"},

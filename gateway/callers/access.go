@@ -1,4 +1,4 @@
-package access
+package callers
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
@@ -29,8 +28,8 @@ import (
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
-// Deps are the live things that the answers are made of.
-type Deps struct {
+// AccessDeps are the live things that the answers are made of.
+type AccessDeps struct {
 	API     *schema.API
 	Catalog *catalog.Catalog
 	Limiter *ratelimit.Limiter
@@ -43,7 +42,7 @@ type Deps struct {
 // Access answers which operations callers may call. The policies are evaluated for each operation and
 // each price, and the result is cached for a moment, so that repeated questions are cheap.
 type Access struct {
-	Deps
+	AccessDeps
 
 	judged *lru.Cache[string, judged] // by organisation, team, key and roles
 }
@@ -63,8 +62,8 @@ const (
 	maxJudged = 256
 )
 
-// New returns the answers.
-func New(d Deps) *Access {
+// NewAccess returns the answers.
+func NewAccess(d AccessDeps) *Access {
 	known, _ := lru.New[string, judged](maxJudged) // it fails for a size below 1 alone
 	return &Access{d, known}
 }
@@ -72,8 +71,8 @@ func New(d Deps) *Access {
 // accessRoute is the id of the route that lists a caller's permissions. It requires a key; the rest of the reference does not.
 const accessRoute = "docs.access"
 
-// Routes lists the routes.
-func Routes() []route.Route {
+// AccessRoutes lists the routes.
+func AccessRoutes() []route.Route {
 	return []route.Route{{ID: accessRoute, Dialect: route.V2, Method: http.MethodGet, Pattern: reference.AccessPath}}
 }
 
@@ -97,7 +96,7 @@ func (g *Access) of(ctx context.Context, caller *identity.Caller, tenant *filter
 		Org: caller.Org, Team: caller.Team, Key: caller.Key, Roles: caller.RoleNames(),
 		Limits: g.Limits(ctx, caller, tenant), Budgets: g.Budgets(ctx, caller, tenant), Policies: []reference.Policy{}, Prices: []reference.Price{},
 	}
-	addPolicies(a, callers.Entries(g.Config(), caller.Org))
+	addPolicies(a, Entries(g.Config(), caller.Org))
 	j, err := g.judge(ctx, g.Engine.Load(), a)
 	a.Operations, a.Prices = j.operations, j.prices
 	return a, err
