@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -371,7 +370,7 @@ func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 		Approvals: p.approvals.Store, Notices: accounts, Told: alerts.NewTold(p.deps.Redis, cfg.Redis.Prefix),
 	}
 	history := money.NewHistory(cfg, accounts)
-	self := spend.Holder{Incarnation: ulid.Make().String(), Gateway: cmp.Or(cfg.Instance, p.deps.Instance)}
+	self := spend.Holder{Incarnation: ulid.Make().String(), Gateway: p.name}
 	p.intents = once.NewDesk(p.scripts, cfg.Redis.Prefix.Intents(), self.Incarnation, p.background.Go, p.deps.Logger)
 	peers := p.store.Alive
 	if cfg.Redis.Embedded {
@@ -379,7 +378,7 @@ func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 	}
 	p.intents.Follow(p.name, peers)
 	p.money = money.New(cfg, self, money.Deps{
-		Accounts: accounts, Intents: p.intents, Did: p.decisions.Did, Now: p.deps.Now, Logger: p.deps.Logger, Meter: p.meter(), Gateway: p.name, Alone: cfg.Redis.Embedded, Limits: p.store,
+		Accounts: accounts, Intents: p.intents, Did: p.decisions.Did, Now: p.deps.Now, Logger: p.deps.Logger, Meter: p.meter(), Alone: cfg.Redis.Embedded, Limits: p.store,
 		Catalog: p.prices, State: p.deps.State, Audit: p.audit.Log, Alerts: p.alerts.NewThresholds(accounts, history), History: history, Job: p.current.job, Current: p.current.view, Account: p.current.account,
 	})
 	p.operators = callers.Operators{Keys: p.keys, Ledger: p.money.Ledger}

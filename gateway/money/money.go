@@ -45,8 +45,6 @@ type Deps struct {
 	Logger   *slog.Logger
 	// Meter makes the instruments.
 	Meter metric.Meter
-	// Gateway names this one among those that share the store.
-	Gateway string
 	// Alone says that no other gateway can share the store.
 	Alone bool
 	// State is the directory for the journal of owners; "" keeps none.
@@ -109,7 +107,7 @@ func New(cfg *settings.Config, self spend.Holder, deps Deps) *Money {
 	journal := openJournal(cfg, d)
 	books := spend.New(spend.Deps{
 		Store: store, Platform: platform{d}, Gateway: gateway{d}, Events: newEvents(cfg, d), Leadership: store.Leader(3 * cfg.Spend.Reconcile),
-		Logger: d.Logger, Now: d.Now, Self: self, Name: d.Gateway, Alone: d.Alone, Journal: journal,
+		Logger: d.Logger, Now: d.Now, Self: self, Alone: d.Alone, Journal: journal,
 		History: d.History, BillsAfter: cfg.Spend.Bills, Interval: cfg.Spend.Reconcile, Beat: beat,
 		Patience: cfg.Timeouts.Call + Answering, Unresolved: cfg.Spend.Unresolved, PeerPatience: peerPatience,
 	})

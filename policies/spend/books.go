@@ -71,9 +71,8 @@ type Deps struct {
 	Leadership Leadership
 	Logger     *slog.Logger
 	Now        func() time.Time
-	// Self is the gateway as the holds of its calls name it, Name its name among the gateways that share the store.
+	// Self is this gateway.
 	Self Holder
-	Name string
 	// Alone says that no other gateway can share the store.
 	Alone bool
 	// Journal keeps the images for the next start of this gateway; nil keeps nothing.

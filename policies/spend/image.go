@@ -225,7 +225,7 @@ func (m *Images) offer(org string, epoch int64) *Offer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	img := m.of(org)
-	o := &Offer{Gateway: m.Name, Epoch: epoch, Owners: img.owners(), At: img.state.Now, Zone: img.state.Zone}
+	o := &Offer{Gateway: m.Self.Gateway, Epoch: epoch, Owners: img.owners(), At: img.state.Now, Zone: img.state.Zone}
 	sums := make(map[Scope]*Balance)
 	o.Balances = slices.Clone(img.state.Balances)
 	for i := range o.Balances {

@@ -245,7 +245,7 @@ func (m *Images) answer(ctx context.Context, org string, epoch int64, complete b
 			return err
 		}
 	}
-	if err := m.Store.Sign(ctx, org, epoch, m.Name); err != nil {
+	if err := m.Store.Sign(ctx, org, epoch, m.Self.Gateway); err != nil {
 		return err
 	}
 	if complete && len(restored) > 0 {

@@ -43,7 +43,7 @@ func newFleet(t *testing.T, names ...string) *fleet {
 	for _, name := range names {
 		g := &gateway{World: storetest.World{Orgs: []string{org}}, fleet: f, name: name}
 		d := storetest.Deps(f.store, g)
-		d.Name, d.Self, d.Alone, d.PeerPatience = name, spend.Holder{Incarnation: "inc-" + name, Gateway: name}, false, 5*time.Second
+		d.Self, d.Alone, d.PeerPatience = spend.Holder{Incarnation: "inc-" + name, Gateway: name}, false, 5*time.Second
 		g.books = spend.New(d)
 		g.books.Hear(time.Now().Add(-time.Hour))
 		g.Outbox = g.books.Outbox
@@ -417,7 +417,7 @@ func TestABegunRebuildIsNoticed(t *testing.T) {
 			time.Sleep(time.Second)
 			for _, g := range f.gateways {
 				if n := g.books.Watch.Rebuilding(); n != step.want {
-					t.Errorf("%s: gateway %s rebuilds %d ledgers, want %d", step.what, g.books.Watch.Name, n, step.want)
+					t.Errorf("%s: gateway %s rebuilds %d ledgers, want %d", step.what, g.name, n, step.want)
 				}
 			}
 		}
@@ -427,7 +427,7 @@ func TestABegunRebuildIsNoticed(t *testing.T) {
 		time.Sleep(time.Second)
 		for _, g := range f.gateways {
 			if n := g.books.Watch.Rebuilding(); n != 0 {
-				t.Errorf("after the rebuild, gateway %s rebuilds %d ledgers", g.books.Watch.Name, n)
+				t.Errorf("after the rebuild, gateway %s rebuilds %d ledgers", g.name, n)
 			}
 		}
 	})

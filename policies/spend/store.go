@@ -56,11 +56,11 @@ func (o Owner) Scopes() []Scope {
 	return append(scopes, Scope{Kind: KindOrg})
 }
 
-// Holder is the gateway whose call a reservation is.
+// Holder is the gateway that a reservation's call belongs to.
 type Holder struct {
 	// Incarnation names one start of the gateway's process: two starts never share it.
 	Incarnation string
-	// Gateway is the gateway's name, for people.
+	// Gateway is the name of the gateway among those that share the store.
 	Gateway string
 }
 

@@ -273,7 +273,7 @@ func TestALossOutlivesItsFirstRebuild(t *testing.T) {
 	server.Del("tg:spend:{acme}:holds")
 	w := new(peered)
 	deps := storetest.Deps(s, w)
-	deps.Name, deps.PeerPatience = "a", time.Minute
+	deps.Self.Gateway, deps.PeerPatience = "a", time.Minute
 	loop := spend.New(deps).Loop
 	ctx, stop := context.WithCancel(t.Context())
 	w.peers = func() []string { stop(); return []string{"b"} }
@@ -319,7 +319,7 @@ func TestRebuildsOfOneLossAddUp(t *testing.T) {
 	server.FlushAll()
 	w := &peered{peers: func() []string { return nil }, listed: func() error { return s.Begin(t.Context(), "acme", "other") }}
 	deps := storetest.Deps(s, w)
-	deps.Name = "a"
+	deps.Self.Gateway = "a"
 	r := spend.New(deps).Loop
 	w.Found = []spend.Found{{ID: "p1", Kind: operation.KindPod, Amounts: spend.Amounts{spend.Pods: 1}}}
 	if err := r.Rebuild(t.Context(), "acme"); !errors.Is(err, spend.ErrOtherEpoch) {
