@@ -271,6 +271,10 @@ type recollection struct {
 	owners map[string]Owned
 }
 
+// owns reports whether a gateway remembers the owner of a resource. The call that created the resource has been answered, and does not need
+// its hold any more.
+func (r *recollection) owns(f *Found) bool { return r.owners[f.ID].Owner != (Owner{}) }
+
 // offerPoll is the distance of two looks at the peers' offers.
 const offerPoll = 50 * time.Millisecond
 

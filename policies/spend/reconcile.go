@@ -264,12 +264,16 @@ func (p *pass) run(ctx context.Context, found []Found) error {
 	for i := range p.state.Resources {
 		p.records[p.state.Resources[i].ID] = &p.state.Resources[i]
 	}
-	var unknown []*Found
+	var unknown, remembered []*Found
 	for i := range found {
 		f := &found[i]
 		p.correct(ctx, f)
 		p.found[f.ID] = f
-		if p.records[f.ID] == nil {
+		switch {
+		case p.records[f.ID] != nil:
+		case p.memory.owns(f):
+			remembered = append(remembered, f)
+		default:
 			unknown = append(unknown, f)
 		}
 	}
@@ -281,7 +285,7 @@ func (p *pass) run(ctx context.Context, found []Found) error {
 		return err
 	}
 	p.memory.rest(ctx, p, unknown)
-	if err := p.adopt(ctx, unknown); err != nil {
+	if err := p.adopt(ctx, append(unknown, remembered...)); err != nil {
 		return err
 	}
 	returned, err := giveBack(ctx, p.Store, p.org, p.memory.owners)
@@ -423,7 +427,7 @@ func giveBack(ctx context.Context, s Store, org string, owners map[string]Owned)
 
 func (p *pass) adopted(ctx context.Context, f *Found, done Adjusted) {
 	p.report.Adopted++
-	if p.memory.owners[f.ID].Owner != (Owner{}) {
+	if p.memory.owns(f) {
 		p.report.Returned++
 	}
 	if !f.Priced {

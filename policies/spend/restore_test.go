@@ -186,6 +186,35 @@ func TestReservationsOutliveALoss(t *testing.T) {
 	})
 }
 
+// TestASettledCallKeepsItsResource: a rebuild enters the resource of a settled call for its owner, also if it has restored the call's hold.
+func TestASettledCallKeepsItsResource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, "a")
+		f.alive = nil // a has not heard itself yet, and takes its own hold for that of a dead gateway
+		a := f.gateways[0]
+		f.run(a)
+		f.reserve(a, "h1")
+		if _, err := a.books.Loop.Pass(t.Context(), org); err != nil { // after which a's image has the hold
+			t.Fatal(err)
+		}
+		f.settle(a, spend.Settlement{Hold: "h1", End: spend.Commit, Resource: "p1", Amounts: onePod})
+		f.found = []spend.Found{{Kind: operation.KindPod, ID: "p1", Name: "h1", Call: "h1", Amounts: onePod, Priced: true}}
+		f.empty(2)
+		if err := f.rebuild(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		f.want("h1")
+		if err := a.Sweep(t.Context(), org); err != nil {
+			t.Fatal(err)
+		}
+		f.want()
+		if _, err := a.books.Loop.Pass(t.Context(), org); err != nil {
+			t.Fatal(err)
+		}
+		f.wantOwners(map[string]string{"p1": owner.String()})
+	})
+}
+
 // TestALossIsReportedBeforeItsNotice: the notice that a loss is made good is stored after the report of the loss, so that a gateway that ends
 // between the two makes the next one report it. With the notice, the loss is not reported again.
 func TestALossIsReportedBeforeItsNotice(t *testing.T) {
