@@ -11,15 +11,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"github.com/tollgate-dev/tollgate/gateway/account"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // clientOf returns the client of a platform that answers with handle, for the one organisation acme.
 func clientOf(t *testing.T, handle http.HandlerFunc) *account.Client {

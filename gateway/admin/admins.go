@@ -9,7 +9,6 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/gateway/oidc"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
@@ -30,7 +29,7 @@ func attach(r *http.Request, s row.Scope) *http.Request {
 type Directory struct {
 	byDigest map[identity.Digest]entry
 	issuers  map[string]*settings.AdminIssuer // by URL
-	verifier *oidc.Verifier                   // of their tokens
+	verifier *identity.Verifier               // of their tokens
 	orgs     []row.Tenant
 }
 
@@ -85,7 +84,7 @@ var errUnknown = errors.New("an admin token is required")
 // and any other for one that is not accepted. The look-up is by digest, so its time does
 // not reveal how close a guess came.
 func (d *Directory) Find(ctx context.Context, token string, now time.Time) (row.Scope, error) {
-	if len(d.issuers) > 0 && oidc.Looks(token) {
+	if len(d.issuers) > 0 && identity.LooksLikeToken(token) {
 		return d.issued(ctx, token, now)
 	}
 	e, ok := d.byDigest[identity.DigestOf(token)]

@@ -15,7 +15,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
-	"github.com/tollgate-dev/tollgate/gateway/oidc"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -141,8 +141,8 @@ func (g *Guard) HolderAt(ctx context.Context, token string, at time.Time) (row.S
 	switch {
 	case err == nil:
 		return g.reaching(s), nil
-	case errors.Is(err, oidc.ErrUnavailable):
-		return row.Scope{}, TokenError{row.RefusedError{Status: http.StatusServiceUnavailable, Reason: oidc.ErrUnavailable.Error()}, issuerWait}
+	case errors.Is(err, identity.ErrIssuerUnavailable):
+		return row.Scope{}, TokenError{row.RefusedError{Status: http.StatusServiceUnavailable, Reason: identity.ErrIssuerUnavailable.Error()}, issuerWait}
 	case errors.Is(err, errNoRole) || errors.Is(err, errNoName):
 		return row.Scope{}, TokenError{RefusedError: row.RefusedError{Status: http.StatusForbidden, Reason: err.Error()}}
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/oidc"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
@@ -18,19 +18,19 @@ var errNoRole = errors.New("nothing that the token says gives it a role")
 
 // WithIssuers returns a Directory that accepts the tokens of issuers besides, whose keys
 // are among keys. The issuers must be valid, each with a URL of its own.
-func (d *Directory) WithIssuers(issuers []settings.AdminIssuer, keys *oidc.Keys) *Directory {
+func (d *Directory) WithIssuers(issuers []settings.AdminIssuer, keys *identity.IssuerKeys) *Directory {
 	all := &Directory{byDigest: d.byDigest, issuers: make(map[string]*settings.AdminIssuer, len(issuers))}
-	configs := make([]oidc.Config, len(issuers))
+	configs := make([]identity.TokenIssuer, len(issuers))
 	for n := range issuers {
-		configs[n] = issuers[n].Config
+		configs[n] = issuers[n].TokenIssuer
 		all.issuers[issuers[n].URL] = &issuers[n]
 	}
-	all.verifier = oidc.NewVerifier(configs, keys)
+	all.verifier = identity.NewVerifier(configs, keys)
 	return all
 }
 
 // Verifier returns the verifier of the issuers' tokens.
-func (d *Directory) Verifier() *oidc.Verifier { return d.verifier }
+func (d *Directory) Verifier() *identity.Verifier { return d.verifier }
 
 // issued returns the admin that a token was issued to, which was presented at a time.
 func (d *Directory) issued(ctx context.Context, token string, at time.Time) (row.Scope, error) {
@@ -60,12 +60,12 @@ func (d *Directory) issued(ctx context.Context, token string, at time.Time) (row
 var errNoName = errors.New("the token has no name that can be recorded")
 
 // Logins returns the issuers where people log in, sorted by name.
-func (d *Directory) Logins() (out []oidc.Login) {
+func (d *Directory) Logins() (out []identity.Login) {
 	for _, i := range d.issuers {
 		if l := i.Login; l.ClientID != "" {
-			out = append(out, oidc.Login{ID: i.ID, Client: l.Client(i.URL)})
+			out = append(out, identity.Login{ID: i.ID, Client: l.Client(i.URL)})
 		}
 	}
-	slices.SortFunc(out, func(a, b oidc.Login) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(out, func(a, b identity.Login) int { return strings.Compare(a.ID, b.ID) })
 	return out
 }

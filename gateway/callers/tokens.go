@@ -19,7 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/cas"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/gateway/oidc"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 )
@@ -43,7 +43,7 @@ const (
 // and is written back to a store that has lost it.
 type Tokens struct {
 	deps    RevocationDeps
-	issuers *oidc.Keys
+	issuers *identity.IssuerKeys
 	store   *cas.Store[RevokedToken]
 
 	mu      sync.Mutex // held while the store is asked; guards what follows
@@ -63,11 +63,11 @@ type RevocationDeps struct {
 
 // NewTokens returns tokens that are kept below a prefix.
 func NewTokens(prefix settings.Prefix, deps RevocationDeps) *Tokens {
-	return &Tokens{deps: deps, issuers: oidc.NewKeys(deps.Now, deps.Logger), store: cas.New[RevokedToken](deps.Redis, prefix.Tokens()), known: make(map[string]RevokedToken)}
+	return &Tokens{deps: deps, issuers: identity.NewIssuerKeys(deps.Now, deps.Logger), store: cas.New[RevokedToken](deps.Redis, prefix.Tokens()), known: make(map[string]RevokedToken)}
 }
 
 // Issuers returns the keys of issuers, which refuse revoked tokens.
-func (t *Tokens) Issuers() *oidc.Keys { return t.issuers }
+func (t *Tokens) Issuers() *identity.IssuerKeys { return t.issuers }
 
 // revokedID is the id of a revocation: of each token and each subject there is one.
 func revokedID(r *RevokedToken) string {
@@ -151,10 +151,10 @@ func (t *Tokens) add(ctx context.Context, next RevokedToken) error {
 }
 
 // revocations returns the revocations for verifiers. The caller holds mu.
-func (t *Tokens) revocations() []oidc.Revocation {
-	list := make([]oidc.Revocation, 0, len(t.known))
+func (t *Tokens) revocations() []identity.Revocation {
+	list := make([]identity.Revocation, 0, len(t.known))
 	for _, r := range t.known {
-		list = append(list, oidc.Revocation{Issuer: r.Issuer, Token: r.Token, Subject: r.Subject, At: r.At})
+		list = append(list, identity.Revocation{Issuer: r.Issuer, Token: r.Token, Subject: r.Subject, At: r.At})
 	}
 	return list
 }
@@ -171,26 +171,26 @@ func (t *Tokens) Refresh(ctx context.Context) error {
 
 // issuer returns an issuer by its id or URL, with the defaults of its settings: one of
 // callers', one of admins', or both.
-func (t *Tokens) issuer(name string) (oidc.Config, error) {
+func (t *Tokens) issuer(name string) (identity.TokenIssuer, error) {
 	cfg := t.deps.Config()
-	var found []oidc.Config
+	var found []identity.TokenIssuer
 	for i := range cfg.Issuers {
 		if one := &cfg.Issuers[i]; one.ID == name || one.URL == name {
-			found = append(found, one.Config)
+			found = append(found, one.TokenIssuer)
 		}
 	}
 	for i := range cfg.Admin.Issuers {
 		if one := &cfg.Admin.Issuers[i]; one.ID == name || one.URL == name {
-			found = append(found, one.Config)
+			found = append(found, one.TokenIssuer)
 		}
 	}
 	if len(found) == 0 {
-		return oidc.Config{}, row.RefusedError{Status: http.StatusNotFound, Reason: "no issuer has this id or URL"}
+		return identity.TokenIssuer{}, row.RefusedError{Status: http.StatusNotFound, Reason: "no issuer has this id or URL"}
 	}
-	if slices.ContainsFunc(found, func(c oidc.Config) bool { return c.URL != found[0].URL }) {
-		return oidc.Config{}, row.BadRequestError{Reason: "two issuers have this id: name one by its URL"}
+	if slices.ContainsFunc(found, func(c identity.TokenIssuer) bool { return c.URL != found[0].URL }) {
+		return identity.TokenIssuer{}, row.BadRequestError{Reason: "two issuers have this id: name one by its URL"}
 	}
-	return slices.MaxFunc(found, func(a, b oidc.Config) int {
+	return slices.MaxFunc(found, func(a, b identity.TokenIssuer) int {
 		return cmp.Compare(a.WithDefaults().Lasts(), b.WithDefaults().Lasts())
 	}).WithDefaults(), nil
 }

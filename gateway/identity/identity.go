@@ -12,8 +12,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
-
-	"github.com/tollgate-dev/tollgate/gateway/oidc"
 )
 
 // Digest is the SHA-256 of a key.
@@ -90,9 +88,9 @@ type Caller struct {
 	// nil where that is not kept.
 	Used *atomic.Int64
 
-	digest Digest       // of the key it came with, zero for callers without one
-	from   time.Time    // when that key begins to be accepted; zero is always
-	claims *oidc.Claims // of the token it came with, nil for callers without one
+	digest Digest    // of the key it came with, zero for callers without one
+	from   time.Time // when that key begins to be accepted; zero is always
+	claims *Claims   // of the token it came with, nil for callers without one
 	// chain is its certificate and the certificates sent with it, nil where none is asked of it.
 	chain []*x509.Certificate
 }
@@ -266,7 +264,7 @@ func (e *Entry) caller() *Caller {
 
 // Verifier returns the verifier of the issuers' tokens, of which there must be some or
 // none, but not nil.
-func (d *Directory) Verifier() *oidc.Verifier { return d.issuers.verifier }
+func (d *Directory) Verifier() *Verifier { return d.issuers.verifier }
 
 // Signers returns the certificates of the authorities, nil without any: callers are not
 // asked for a certificate then.

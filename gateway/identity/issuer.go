@@ -5,41 +5,39 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/tollgate-dev/tollgate/gateway/oidc"
 )
 
 // Issuer is an OpenID Connect issuer whose tokens identify callers, and what its claims
 // make them.
 type Issuer struct {
 	ID          string `yaml:"id,required" doc:"short name, with which the ids of its callers begin in logs, quotas and the ledger: id:HASH, of iss and sub"`
-	oidc.Config `yaml:",inline"`
+	TokenIssuer `yaml:",inline"`
 
 	Mapping `yaml:",inline"`
 }
 
 // Validate reports every fault, each with its path below the section.
 func (i *Issuer) Validate() error {
-	return errors.Join(validateID(i.ID), i.Config.Validate(), i.Mapping.Validate())
+	return errors.Join(validateID(i.ID), i.TokenIssuer.Validate(), i.Mapping.Validate())
 }
 
 // Issuers turn tokens into callers. They are immutable and safe for concurrent use.
 type Issuers struct {
-	verifier *oidc.Verifier
+	verifier *Verifier
 	byURL    map[string]*Issuer
 	teams    map[string][]string
 }
 
 // NewIssuers returns Issuers of valid configurations, whose tokens verifier verifies.
 // teams are the teams of each organisation.
-func NewIssuers(issuers []Issuer, keys *oidc.Keys, teams map[string][]string) *Issuers {
+func NewIssuers(issuers []Issuer, keys *IssuerKeys, teams map[string][]string) *Issuers {
 	is := &Issuers{byURL: make(map[string]*Issuer, len(issuers)), teams: teams}
-	configs := make([]oidc.Config, len(issuers))
+	configs := make([]TokenIssuer, len(issuers))
 	for n := range issuers {
-		configs[n] = issuers[n].Config
+		configs[n] = issuers[n].TokenIssuer
 		is.byURL[issuers[n].URL] = &issuers[n]
 	}
-	is.verifier = oidc.NewVerifier(configs, keys)
+	is.verifier = NewVerifier(configs, keys)
 	return is
 }
 
@@ -62,17 +60,17 @@ func (*TokenError) Unwrap() error { return ErrUnknown }
 var ErrUnavailable = errors.New("identity: the token cannot be verified")
 
 // IsToken reports whether a credential is to be taken for a token and not for a key.
-func IsToken(credential string) bool { return oidc.Looks(credential) }
+func IsToken(credential string) bool { return LooksLikeToken(credential) }
 
 // find returns the caller that a token was issued to, which was presented at a time; zero is now.
 func (is *Issuers) find(ctx context.Context, token string, at time.Time) (*Caller, error) {
-	verify := func() (*oidc.Claims, error) { return is.verifier.VerifyAt(ctx, token, at) }
+	verify := func() (*Claims, error) { return is.verifier.VerifyAt(ctx, token, at) }
 	if at.IsZero() {
-		verify = func() (*oidc.Claims, error) { return is.verifier.Verify(ctx, token) }
+		verify = func() (*Claims, error) { return is.verifier.Verify(ctx, token) }
 	}
 	claims, err := verify()
 	switch {
-	case errors.Is(err, oidc.ErrUnavailable):
+	case errors.Is(err, ErrIssuerUnavailable):
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case err != nil:
 		return nil, &TokenError{Err: err}
@@ -85,7 +83,7 @@ func (is *Issuers) find(ctx context.Context, token string, at time.Time) (*Calle
 }
 
 // caller returns the caller of claims that a verifier has accepted.
-func (is *Issuers) caller(claims *oidc.Claims) (*Caller, error) {
+func (is *Issuers) caller(claims *Claims) (*Caller, error) {
 	i := is.byURL[claims.Issuer]
 	c, err := i.Mapping.caller(claims, is.teams)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/gateway/oidc"
 )
 
 // AdminAccount is an admin of the configuration.
@@ -39,8 +38,8 @@ func (a *AdminAccount) Validate() error {
 
 // AdminIssuer is an OpenID Connect issuer whose tokens are those of admins.
 type AdminIssuer struct {
-	ID          string `yaml:"id,required" doc:"short name, with which the names of its admins begin in the audit log: id:NAME"`
-	oidc.Config `yaml:",inline"`
+	ID                   string `yaml:"id,required" doc:"short name, with which the names of its admins begin in the audit log: id:NAME"`
+	identity.TokenIssuer `yaml:",inline"`
 
 	Claims AdminClaims         `yaml:"claims" doc:"which claims of a token say who its admin is: a name, or a JSON pointer such as /realm_access/roles"`
 	Grants map[string]row.Role `yaml:"grants,required" doc:"roles by values of claims.roles, of which others are ignored; a token that leads to none is refused"`
@@ -64,8 +63,8 @@ func (l *Login) validate(audiences []string) error {
 }
 
 // Client returns the client at the issuer with a URL.
-func (l *Login) Client(issuer string) oidc.Client {
-	c := oidc.Client{Issuer: issuer, ID: l.ClientID, Scopes: slices.Compact(append([]string{"openid"}, l.Scopes...))}
+func (l *Login) Client(issuer string) identity.LoginClient {
+	c := identity.LoginClient{Issuer: issuer, ID: l.ClientID, Scopes: slices.Compact(append([]string{"openid"}, l.Scopes...))}
 	if !l.ClientSecret.IsZero() {
 		c.Secret = l.ClientSecret.Reveal()
 	}
@@ -80,7 +79,7 @@ type AdminClaims struct {
 
 // Validate reports every fault, each with its path below the issuer.
 func (i *AdminIssuer) Validate() error {
-	errs := fault.Found{i.Config.Validate()}
+	errs := fault.Found{i.TokenIssuer.Validate()}
 	errs.If(i.ID == "" || strings.Trim(i.ID, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" || len(i.ID) > 32, "id", "must be at most 32 of a-z, 0-9, - and _")
 	errs = append(errs, i.Login.validate(i.Audiences))
 	errs.If(len(i.Grants) == 0, "grants", "must give at least one role")
@@ -88,10 +87,10 @@ func (i *AdminIssuer) Validate() error {
 }
 
 // Logins returns the issuers where callers log in.
-func (c *Config) Logins() (out []oidc.Login) {
+func (c *Config) Logins() (out []identity.Login) {
 	for i := range c.Issuers {
 		if l := &c.Issuers[i].Login; l.ClientID != "" {
-			out = append(out, oidc.Login{ID: c.Issuers[i].ID, Client: l.Client(c.Issuers[i].URL)})
+			out = append(out, identity.Login{ID: c.Issuers[i].ID, Client: l.Client(c.Issuers[i].URL)})
 		}
 	}
 	return out

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/cas"
-	"github.com/tollgate-dev/tollgate/gateway/oidc"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
 )
 
 const (
@@ -66,11 +66,11 @@ func (c *Console) unseal(r *http.Request) (login underWay, err error) {
 }
 
 // client returns the client of an issuer by its name, and false if nobody logs in there.
-func (c *Console) client(issuer string) (oidc.Client, bool) {
+func (c *Console) client(issuer string) (identity.LoginClient, bool) {
 	logins := c.people.logins()
-	i := slices.IndexFunc(logins, func(l oidc.Login) bool { return l.ID == issuer })
+	i := slices.IndexFunc(logins, func(l identity.Login) bool { return l.ID == issuer })
 	if i < 0 {
-		return oidc.Client{}, false
+		return identity.LoginClient{}, false
 	}
 	return logins[i].Client, true
 }
@@ -86,7 +86,7 @@ func (c *Console) callback(r *http.Request) string {
 
 // toIssuer sends a browser to log in at an issuer. It follows a link: the policy of pages lets no form lead to another site.
 func (c *Console) toIssuer(w http.ResponseWriter, r *http.Request) {
-	login := underWay{Issuer: r.FormValue("issuer"), Proof: oidc.NewProof(), Next: c.local(r.FormValue("next")), Began: c.now()}
+	login := underWay{Issuer: r.FormValue("issuer"), Proof: identity.NewProof(), Next: c.local(r.FormValue("next")), Began: c.now()}
 	client, known := c.client(login.Issuer)
 	if !known {
 		c.loginPage(w, r, http.StatusBadRequest, "nobody logs in at this issuer")
@@ -143,7 +143,7 @@ func (c *Console) finish(r *http.Request, login underWay) (token string, err err
 	q := r.URL.Query()
 	client, known := c.client(login.Issuer)
 	switch {
-	case !known || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(oidc.State(login.Proof))) != 1:
+	case !known || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(identity.LoginState(login.Proof))) != 1:
 		return "", errNotBegun
 	case q.Get("error") != "":
 		return "", errRefused
@@ -166,7 +166,7 @@ func (c *Console) refuseLogin(w http.ResponseWriter, r *http.Request, err error)
 	case errors.Is(err, cas.ErrUnavailable):
 		_, reason := row.StatusOf(err)
 		c.loginPage(w, r, http.StatusServiceUnavailable, reason)
-	case errors.Is(err, oidc.ErrUnavailable):
+	case errors.Is(err, identity.ErrIssuerUnavailable):
 		c.loginPage(w, r, http.StatusServiceUnavailable, "the issuer does not answer")
 	default:
 		c.loginPage(w, r, http.StatusForbidden, "the issuer's answer is not accepted")

@@ -13,7 +13,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"github.com/tollgate-dev/tollgate/gateway/oidc"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/test/issuer"
 )
 
@@ -214,7 +214,7 @@ func TestLoginsThatAreRefused(t *testing.T) {
 	if status, _, _ := c.visitor(t).get(d.follow(header.Get("Location"))); status != http.StatusBadRequest {
 		t.Errorf("a login of another browser: %d, want 400", status)
 	}
-	if oidc.State("a") == oidc.State("b") {
+	if identity.LoginState("a") == identity.LoginState("b") {
 		t.Error("two logins have one state")
 	}
 }
@@ -253,7 +253,7 @@ func TestStrangersMakeNoCallsToTheIssuer(t *testing.T) {
 			}
 			slowed := 0
 			for range 100 {
-				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.URL+listener.path+"/login/callback?code=guess&state="+oidc.State("mine"), http.NoBody)
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.URL+listener.path+"/login/callback?code=guess&state="+identity.LoginState("mine"), http.NoBody)
 				if err != nil {
 					t.Fatal(err)
 				}

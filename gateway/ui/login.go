@@ -13,7 +13,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/oidc"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
 )
 
 // Paths are below that of the console.
@@ -27,7 +27,7 @@ const (
 // loginData is the data of the login page: the page to go on to, the issuers where people log in, and what else they paste.
 type loginData struct {
 	Next   string
-	Logins []oidc.Login
+	Logins []identity.Login
 	Asks   string
 }
 

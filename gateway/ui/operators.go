@@ -7,7 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/oidc"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
 )
 
 // operators are the holders of admins' tokens.
@@ -24,7 +24,7 @@ func (operators) encrypted(r *http.Request) bool { return r.TLS != nil }
 
 func (o operators) open() bool { return o.Admins().Open() }
 
-func (o operators) logins() []oidc.Login { return o.Admins().Logins() }
+func (o operators) logins() []identity.Login { return o.Admins().Logins() }
 
 func (o operators) enter(r *http.Request, token string, login bool) (session, error) {
 	var s row.Scope

@@ -13,7 +13,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/gateway/oidc"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -73,7 +72,7 @@ func (c members) encrypted(r *http.Request) bool { return c.Encrypted(r) }
 
 func (members) open() bool { return false }
 
-func (c members) logins() []oidc.Login { return c.Config().Logins() }
+func (c members) logins() []identity.Login { return c.Config().Logins() }
 
 func (c members) attempt(r *http.Request) (undo func(), wait time.Duration) { return c.Attempt(r) }
 

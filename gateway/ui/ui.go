@@ -14,7 +14,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/oidc"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
 )
 
 // Path is the path of the first page. All others are below it.
@@ -43,7 +43,7 @@ type Console struct {
 	now      func() time.Time
 	logger   *slog.Logger
 	sessions *Sessions
-	issuers  *oidc.Logins
+	issuers  *identity.Logins
 	// rows are those of the operators' listener, and unrecorded the same ones without a record of who asks them.
 	rows, unrecorded *row.Rows
 	// secret seals notices where nobody logs in.
@@ -60,7 +60,7 @@ type people interface {
 	// open reports whether the console requires no login.
 	open() bool
 	// logins returns the issuers where people log in.
-	logins() []oidc.Login
+	logins() []identity.Login
 	// attempt counts a request as one with a wrong token, as long as its address has attempts left; undo takes that back. Otherwise wait is the
 	// time until there is one, and undo is nil.
 	attempt(r *http.Request) (undo func(), wait time.Duration)
@@ -91,7 +91,7 @@ func New(guard *admin.Guard, rows []row.Row, sessions *Sessions) *Console {
 
 // serveCommon begins to serve the parts that all consoles have: the pages, and the login.
 func (c *Console) serveCommon() {
-	c.mux, c.secret, c.issuers = http.NewServeMux(), rand.Text()+rand.Text(), oidc.NewLogins(c.now)
+	c.mux, c.secret, c.issuers = http.NewServeMux(), rand.Text()+rand.Text(), identity.NewLogins(c.now)
 	c.mux.Handle("GET "+strings.TrimSuffix(c.path, "/"), http.RedirectHandler(c.path, http.StatusMovedPermanently))
 	c.mux.HandleFunc("GET "+c.path+"style.css", file("style.css"))
 	c.mux.HandleFunc("GET "+c.path+"live.js", file("live.js"))

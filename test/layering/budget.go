@@ -62,7 +62,7 @@ func Budgets() []Budget {
 		{"chain, its stages and ports", []string{"gateway/filter"}, 6114},
 		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 3888},
 		{"idempotency, approvals and their store", []string{"gateway/once/...", "gateway/approval", "gateway/approval/grants", "gateway/cas"}, 2019},
-		{"callers", []string{"gateway/identity", "gateway/oidc"}, 1997},
+		{"callers", []string{"gateway/identity"}, 1997},
 		{"Envoy", []string{"gateway/xds", "gateway/extproc/..."}, 2498},
 		{"leaves of the gateway", []string{
 			"gateway/groupcommit", "gateway/journal", "gateway/overload", "gateway/problem", "gateway/reverseproxy",

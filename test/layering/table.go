@@ -41,7 +41,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/settings",
-			May:     []string{"config/egress", "config/encryption", "config/fault", "config/files", "config/strictyaml", "gateway/admin/row", "gateway/archive", "gateway/audit", "gateway/identity", "gateway/listen", "gateway/oidc", "gateway/overload", "gateway/upstream", "gateway/webhook", "policies/catalog", "policies/section", "policies/spend", "ratelimit", "ratelimit/redisstore", "translate/..."},
+			May:     []string{"config/egress", "config/encryption", "config/fault", "config/files", "config/strictyaml", "gateway/admin/row", "gateway/archive", "gateway/audit", "gateway/identity", "gateway/listen", "gateway/overload", "gateway/upstream", "gateway/webhook", "policies/catalog", "policies/section", "policies/spend", "ratelimit", "ratelimit/redisstore", "translate/..."},
 			Why:     "what the configuration says, without the engines that work by it",
 		},
 		{Package: "config/strictyaml/...", May: []string{"config/fault"}, Why: "strictyaml is a generic decoder: it knows no configuration"},
@@ -212,7 +212,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/callers",
-			May:     []string{"config/fault", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/cas", "gateway/filter", "gateway/identity", "gateway/oidc", "gateway/problem", "gateway/reference", "gateway/route", "gateway/schema", "gateway/settings", "gateway/view", "policies", "policies/catalog", "policies/load", "policies/operation", "policies/record", "policies/spend", "ratelimit", "translate/brownout"},
+			May:     []string{"config/fault", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/cas", "gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/schema", "gateway/settings", "gateway/view", "policies", "policies/catalog", "policies/load", "policies/operation", "policies/record", "policies/spend", "ratelimit", "translate/brownout"},
 			Why:     "a feature: who may call, by the configuration and by keys made at run time",
 		},
 		{Package: "gateway/tally", May: []string{"gateway/cas"}, Why: "a leaf: counts in Redis"},
@@ -220,19 +220,15 @@ func Table() []Row {
 		{Package: "gateway/xds/...", May: []string{"gateway/admin/row"}, Why: "a leaf: Envoy's configuration is a function of ours, as data, and what operators ask of it"},
 		{
 			Package: "gateway/admin/...",
-			May:     []string{"config/fault", "config/panics", "gateway/admin/row", "gateway/audit", "gateway/identity", "gateway/oidc", "gateway/settings", "ratelimit"},
+			May:     []string{"config/fault", "config/panics", "gateway/admin/row", "gateway/audit", "gateway/identity", "gateway/settings", "ratelimit"},
 			Tests:   []string{"gateway"}, // for the rows of all features
 			Why:     "the operators' listener knows its admins and rows",
 		},
 		{
 			Package: "gateway/ui",
-			May: []string{
-				"config/encryption", "config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/approval/answers", "gateway/audit", "gateway/callers", "gateway/cas", "gateway/decisions", "gateway/engines", "gateway/explain", "gateway/fleet",
-				"gateway/identity", "gateway/legacy", "gateway/limits", "gateway/money", "gateway/oidc", "gateway/overview", "gateway/problem", "gateway/questions", "gateway/reference", "gateway/revisions", "gateway/selfservice",
-				"gateway/settings", "gateway/xds", "policies/replay",
-			},
-			Tests: []string{"gateway", "gateway/keep", "gateway/route", "test/world"}, // the gateway whose rows and routes they ask
-			Why:   "pages stand on the rows of the operators' listener and the routes of callers, and know no feature but by its answers",
+			May:     []string{"config/encryption", "config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/approval/answers", "gateway/audit", "gateway/callers", "gateway/cas", "gateway/decisions", "gateway/engines", "gateway/explain", "gateway/fleet", "gateway/identity", "gateway/legacy", "gateway/limits", "gateway/money", "gateway/overview", "gateway/problem", "gateway/questions", "gateway/reference", "gateway/revisions", "gateway/selfservice", "gateway/settings", "gateway/xds", "policies/replay"},
+			Tests:   []string{"gateway", "gateway/keep", "gateway/route", "test/world"}, // the gateway whose rows and routes they ask
+			Why:     "pages stand on the rows of the operators' listener and the routes of callers, and know no feature but by its answers",
 		},
 		{
 			Package: "gateway/selfservice",
@@ -262,8 +258,11 @@ func Table() []Row {
 			May:     []string{"gateway/settings", "policies/spend"},
 			Why:     "what is in force, as values: no engine and no client",
 		},
-		{Package: "gateway/identity/...", May: []string{"config/fault", "config/strictyaml", "gateway/oidc"}, Why: "keys, tokens and certificates become callers, and secrets end here"},
-		{Package: "gateway/oidc", May: []string{"config/egress", "config/fault", "config/panics"}, Why: "a leaf: tokens become claims"},
+		{
+			Package: "gateway/identity/...",
+			May:     []string{"config/egress", "config/fault", "config/panics", "config/strictyaml"},
+			Why:     "keys, tokens and certificates become callers, and secrets end here",
+		},
 		leaf("gateway/problem/...", "a leaf: refusals as data"),
 		leaf("gateway/reference/...", "a leaf: the pages callers read, as files"),
 		leaf("gateway/route/...", "a leaf: what matches, from data"),

@@ -1,4 +1,4 @@
-package oidc
+package identity
 
 import (
 	"context"
@@ -36,10 +36,10 @@ const (
 	minRSA  = 2048
 )
 
-// Keys are the public keys of issuers, read from them and kept, and which of their tokens
+// IssuerKeys are the public keys of issuers, read from them and kept, and which of their tokens
 // are revoked. They outlast the Verifiers that use them, so that another configuration does
 // not have to read them anew. They are safe for concurrent use.
-type Keys struct {
+type IssuerKeys struct {
 	now    func() time.Time
 	logger *slog.Logger
 
@@ -55,15 +55,15 @@ type source struct {
 	refresh      time.Duration
 }
 
-// NewKeys returns Keys of no issuer, no token of which is revoked.
-func NewKeys(now func() time.Time, logger *slog.Logger) *Keys {
-	k := &Keys{now: now, logger: logger, sets: make(map[source]*keySet)}
+// NewIssuerKeys returns Keys of no issuer, no token of which is revoked.
+func NewIssuerKeys(now func() time.Time, logger *slog.Logger) *IssuerKeys {
+	k := &IssuerKeys{now: now, logger: logger, sets: make(map[source]*keySet)}
 	k.Revoke(nil)
 	return k
 }
 
 // of returns the keys of an issuer, which are not read yet if it is a new one.
-func (k *Keys) of(c Config) *keySet {
+func (k *IssuerKeys) of(c TokenIssuer) *keySet {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	from := source{c.URL, c.JWKS, c.Refresh}
@@ -76,7 +76,7 @@ func (k *Keys) of(c Config) *keySet {
 }
 
 // Retain drops the keys that none of the verifiers uses.
-func (k *Keys) Retain(verifiers ...*Verifier) {
+func (k *IssuerKeys) Retain(verifiers ...*Verifier) {
 	used := make(map[source]bool)
 	for _, v := range verifiers {
 		for _, i := range v.issuers {
@@ -88,14 +88,14 @@ func (k *Keys) Retain(verifiers ...*Verifier) {
 	maps.DeleteFunc(k.sets, func(s source, _ *keySet) bool { return !used[s] })
 }
 
-func (k *Keys) all() []*keySet {
+func (k *IssuerKeys) all() []*keySet {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.SortedFunc(maps.Values(k.sets), func(a, b *keySet) int { return strings.Compare(a.issuer, b.issuer) })
 }
 
 // Run reads keys when they are due, those that were never read at once, until ctx ends.
-func (k *Keys) Run(ctx context.Context) {
+func (k *IssuerKeys) Run(ctx context.Context) {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
 	for {
@@ -109,7 +109,7 @@ func (k *Keys) Run(ctx context.Context) {
 }
 
 // Refresh reads the keys that are due, of all issuers at once.
-func (k *Keys) Refresh(ctx context.Context) {
+func (k *IssuerKeys) Refresh(ctx context.Context) {
 	var reading errgroup.Group
 	for _, s := range k.all() {
 		reading.Go(func() error { return panics.Catch(func() { s.read(ctx, s.due) }) })
@@ -117,8 +117,8 @@ func (k *Keys) Refresh(ctx context.Context) {
 	panics.Raise(reading.Wait())
 }
 
-// Status is how the keys of an issuer are doing.
-type Status struct {
+// IssuerStatus is how the keys of an issuer are doing.
+type IssuerStatus struct {
 	// Issuer is its URL.
 	Issuer string
 	// Fetched is when the keys were last read, zero for never.
@@ -128,12 +128,12 @@ type Status struct {
 }
 
 // Status returns that of each issuer.
-func (k *Keys) Status() []Status {
+func (k *IssuerKeys) Status() []IssuerStatus {
 	sets := k.all()
-	list := make([]Status, len(sets))
+	list := make([]IssuerStatus, len(sets))
 	for i, s := range sets {
 		s.mu.Lock()
-		list[i] = Status{Issuer: s.issuer, Fetched: s.good, Err: s.fail}
+		list[i] = IssuerStatus{Issuer: s.issuer, Fetched: s.good, Err: s.fail}
 		s.mu.Unlock()
 	}
 	return list
@@ -142,7 +142,7 @@ func (k *Keys) Status() []Status {
 // keySet is the keys of one issuer. Known keys stay known until they can be read again.
 type keySet struct {
 	source
-	owner *Keys
+	owner *IssuerKeys
 
 	mu          sync.Mutex // guards what follows
 	keys        []key
@@ -171,9 +171,9 @@ func (s *keySet) find(ctx context.Context, h header) (any, error) {
 	case public != nil:
 		return public, nil
 	case s.fail != nil:
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, s.fail)
+		return nil, fmt.Errorf("%w: %w", ErrIssuerUnavailable, s.fail)
 	case s.good.IsZero():
-		return nil, ErrUnavailable
+		return nil, ErrIssuerUnavailable
 	}
 	return nil, invalidf("its key is none of its issuer's")
 }

@@ -1,4 +1,4 @@
-package oidc
+package identity
 
 import "time"
 
@@ -18,7 +18,7 @@ type Revocation struct {
 type revoked map[Revocation]time.Time
 
 // Revoke puts a list of revocations in the place of the one in force.
-func (k *Keys) Revoke(list []Revocation) {
+func (k *IssuerKeys) Revoke(list []Revocation) {
 	all := make(revoked, len(list))
 	for _, r := range list {
 		at := r.At
@@ -32,7 +32,7 @@ func (k *Keys) Revoke(list []Revocation) {
 
 // Doubt says that the revocations are not known: Verify returns ErrUnavailable for every
 // token that it would accept, until there is a list.
-func (k *Keys) Doubt() { k.revoked.Store(nil) }
+func (k *IssuerKeys) Doubt() { k.revoked.Store(nil) }
 
 // covers reports whether claims are those of a token that is revoked.
 func (r revoked) covers(c *Claims, skew time.Duration) bool {

@@ -1,4 +1,4 @@
-package oidc
+package identity
 
 import (
 	"cmp"
@@ -12,8 +12,8 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Config is an issuer and which of its tokens are accepted.
-type Config struct {
+// TokenIssuer is an issuer and which of its tokens are accepted.
+type TokenIssuer struct {
 	URL        string        `yaml:"url,required" doc:"the issuer's identifier, exactly as in the claim iss of its tokens: https, or http on loopback"`
 	JWKS       string        `yaml:"jwks_url" doc:"address of the issuer's keys, a JSON Web Key Set; empty is where its discovery document says, <url>/.well-known/openid-configuration"`
 	Audiences  []string      `yaml:"audiences,required" doc:"values of the claim aud of which a token must have one: the issuer's name for this gateway"`
@@ -43,7 +43,7 @@ const (
 )
 
 // WithDefaults returns c with a value for each setting that has a default.
-func (c Config) WithDefaults() Config {
+func (c TokenIssuer) WithDefaults() TokenIssuer {
 	if len(c.Algorithms) == 0 {
 		c.Algorithms = []Algorithm{"RS256", "PS256", "ES256", "EdDSA"}
 	}
@@ -53,10 +53,10 @@ func (c Config) WithDefaults() Config {
 
 // Lasts is how long a token that was issued by now may be accepted at most. The settings
 // have their defaults.
-func (c Config) Lasts() time.Duration { return c.MaxAge + 2*c.Skew }
+func (c TokenIssuer) Lasts() time.Duration { return c.MaxAge + 2*c.Skew }
 
 // Validate reports every fault, each with its path below the section.
-func (c Config) Validate() error {
+func (c TokenIssuer) Validate() error {
 	errs := fault.Found{fault.At("url", checkURL(c.URL))}
 	if c.JWKS != "" {
 		errs = append(errs, fault.At("jwks_url", checkURL(c.JWKS)))

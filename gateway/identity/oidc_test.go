@@ -1,4 +1,4 @@
-package oidc_test
+package identity_test
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/oidc"
+	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/test/issuer"
 )
 
@@ -43,22 +43,22 @@ func (c *clock) advance(d time.Duration) {
 type world struct {
 	*issuer.Issuer
 	clock    *clock
-	keys     *oidc.Keys
-	verifier *oidc.Verifier
+	keys     *identity.IssuerKeys
+	verifier *identity.Verifier
 }
 
-func newWorld(t *testing.T, change func(*oidc.Config)) *world {
+func newWorld(t *testing.T, change func(*identity.TokenIssuer)) *world {
 	t.Helper()
 	w := &world{Issuer: issuer.RunT(t), clock: &clock{now: start}}
-	w.keys = oidc.NewKeys(w.clock.Now, slog.New(slog.DiscardHandler))
-	cfg := oidc.Config{URL: w.URL, Audiences: []string{"tollgate"}}
+	w.keys = identity.NewIssuerKeys(w.clock.Now, slog.New(slog.DiscardHandler))
+	cfg := identity.TokenIssuer{URL: w.URL, Audiences: []string{"tollgate"}}
 	if change != nil {
 		change(&cfg)
 	}
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	w.verifier = oidc.NewVerifier([]oidc.Config{cfg}, w.keys)
+	w.verifier = identity.NewVerifier([]identity.TokenIssuer{cfg}, w.keys)
 	return w
 }
 
@@ -147,7 +147,7 @@ func TestRefuses(t *testing.T) {
 		"issued too long ago":                {key.Sign(t, nil, with("iat", start.Add(-25*time.Hour).Unix())), "issued more than 24h"},
 		"not before the future":              {key.Sign(t, nil, with("nbf", start.Add(31*time.Second).Unix())), "not accepted yet"},
 		"bound to a key of the holder":       {key.Sign(t, nil, with("cnf", map[string]string{"jkt": "x"})), "bound to a key"},
-		"more than there may be":             {key.Sign(t, nil, with("pad", strings.Repeat("x", oidc.MaxToken))), "more than 8192 bytes"},
+		"more than there may be":             {key.Sign(t, nil, with("pad", strings.Repeat("x", identity.MaxToken))), "more than 8192 bytes"},
 		"no token":                           {"hello", "parts"},
 		"five parts":                         {"a.b.c.d.e", "parts"},
 	} {
@@ -192,7 +192,7 @@ func TestKeySets(t *testing.T) {
 		w.Handle("/jwks", func(rw http.ResponseWriter, _ *http.Request) {
 			_, _ = fmt.Fprintf(rw, `{"keys":[{"kty":"XYZ"},{"kty":"oct","k":"AAAA"},%s]}`, object(altered))
 		})
-		v := oidc.NewVerifier([]oidc.Config{{URL: w.URL, Audiences: []string{"tollgate"}}}, oidc.NewKeys(w.clock.Now, slog.New(slog.DiscardHandler)))
+		v := identity.NewVerifier([]identity.TokenIssuer{{URL: w.URL, Audiences: []string{"tollgate"}}}, identity.NewIssuerKeys(w.clock.Now, slog.New(slog.DiscardHandler)))
 		_, err := v.Verify(t.Context(), w.Token(t, claims(nil)))
 		if got := fmt.Sprint(err); c.want == "" && err != nil || !strings.Contains(got, c.want) {
 			t.Errorf("a key %s: %s, want %q", what, got, c.want)
@@ -237,7 +237,7 @@ func TestUnknownKeysAreAskedForSeldom(t *testing.T) {
 		for range 50 {
 			stranger := issuer.NewKey(t, "ES256").Sign(t, nil, claims(issuer.Claims{"iss": w.URL}))
 			all.Go(func() {
-				if _, err := w.verifier.Verify(t.Context(), stranger); !errors.Is(err, oidc.ErrInvalid) {
+				if _, err := w.verifier.Verify(t.Context(), stranger); !errors.Is(err, identity.ErrInvalid) {
 					t.Errorf("a stranger's: %v, want ErrInvalid", err)
 				}
 			})
@@ -260,7 +260,7 @@ func TestIssuerAway(t *testing.T) {
 	w := newWorld(t, nil)
 	token := w.Token(t, claims(nil))
 	w.Down(true)
-	if _, err := w.verifier.Verify(t.Context(), token); !errors.Is(err, oidc.ErrUnavailable) {
+	if _, err := w.verifier.Verify(t.Context(), token); !errors.Is(err, identity.ErrIssuerUnavailable) {
 		t.Errorf("before the keys were ever read: %v, want ErrUnavailable", err)
 	}
 	w.Down(false)
@@ -272,13 +272,13 @@ func TestIssuerAway(t *testing.T) {
 	w.expect(t, "a known key", token, "")
 	w.Rotate(t, "ES256")
 	fresh := w.Token(t, claims(nil))
-	if _, err := w.verifier.Verify(t.Context(), fresh); !errors.Is(err, oidc.ErrUnavailable) {
+	if _, err := w.verifier.Verify(t.Context(), fresh); !errors.Is(err, identity.ErrIssuerUnavailable) {
 		t.Errorf("a new key: %v, want ErrUnavailable", err)
 	}
 	if s := w.keys.Status(); len(s) != 1 || s[0].Err == nil || !s[0].Fetched.Equal(start.Add(10*time.Second)) {
 		t.Errorf("status = %+v, want one failure since %s", s, start.Add(10*time.Second))
 	}
-	again := oidc.NewVerifier([]oidc.Config{{URL: w.URL, Audiences: []string{"tollgate", "more"}}}, w.keys)
+	again := identity.NewVerifier([]identity.TokenIssuer{{URL: w.URL, Audiences: []string{"tollgate", "more"}}}, w.keys)
 	w.keys.Retain(again)
 	if _, err := again.Verify(t.Context(), token); err != nil {
 		t.Errorf("a known key under another configuration: %v", err)
@@ -341,7 +341,7 @@ func (r *replacing) Write(p []byte) (int, error) {
 // Keys can be where the configuration says, without discovery.
 func TestConfiguredKeys(t *testing.T) {
 	keys := issuer.RunT(t)
-	w := newWorld(t, func(c *oidc.Config) { c.URL, c.JWKS = "https://id.invalid", keys.URL+"/jwks" })
+	w := newWorld(t, func(c *identity.TokenIssuer) { c.URL, c.JWKS = "https://id.invalid", keys.URL+"/jwks" })
 	w.expect(t, "keys elsewhere", keys.Token(t, claims(issuer.Claims{"iss": "https://id.invalid"})), "")
 	if n := keys.Asked("/.well-known/openid-configuration"); n != 0 {
 		t.Errorf("discovery was asked %d times", n)
@@ -368,8 +368,8 @@ func TestValues(t *testing.T) {
 }
 
 // Claims that were accepted hold as long as a token of them would.
-func TestHolds(t *testing.T) {
-	w := newWorld(t, func(c *oidc.Config) { c.MaxAge = 10 * time.Minute })
+func TestAnIssuerHolds(t *testing.T) {
+	w := newWorld(t, func(c *identity.TokenIssuer) { c.MaxAge = 10 * time.Minute })
 	c, err := w.verifier.Verify(t.Context(), w.Token(t, claims(nil)))
 	if err != nil {
 		t.Fatal(err)
@@ -377,12 +377,12 @@ func TestHolds(t *testing.T) {
 	if want := start.Add(10*time.Minute + 30*time.Second); !c.Until.Equal(want) {
 		t.Errorf("until = %s, want %s", c.Until, want)
 	}
-	other := oidc.NewVerifier([]oidc.Config{{URL: w.URL, Audiences: []string{"else"}}}, w.keys)
+	other := identity.NewVerifier([]identity.TokenIssuer{{URL: w.URL, Audiences: []string{"else"}}}, w.keys)
 	for what, got := range map[string]bool{
 		"now":                     w.verifier.Holds(c, start),
 		"at its end":              !w.verifier.Holds(c, c.Until),
 		"for another audience":    !other.Holds(c, start),
-		"without its issuer":      !oidc.NewVerifier(nil, w.keys).Holds(c, start),
+		"without its issuer":      !identity.NewVerifier(nil, w.keys).Holds(c, start),
 		"just before it gets old": w.verifier.Holds(c, c.Until.Add(-time.Second)),
 	} {
 		if !got {
@@ -398,7 +398,7 @@ func TestLooks(t *testing.T) {
 		token: true, token[:strings.LastIndex(token, ".")+1]: true, "eyJhbGciOiJub25lIn0.e30.": true,
 		"": false, "tg_ABC": false, "a.b.c": false, "x" + token: false, token + ".x": false, token + "=": false, "first.last.name": false,
 	} {
-		if got := oidc.Looks(credential); got != want {
+		if got := identity.LooksLikeToken(credential); got != want {
 			t.Errorf("Looks(%.30q) = %v, want %v", credential, got, want)
 		}
 	}
@@ -406,17 +406,17 @@ func TestLooks(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	for _, c := range []struct {
-		cfg  oidc.Config
+		cfg  identity.TokenIssuer
 		want string
 	}{
-		{oidc.Config{URL: "https://id.example/realms/a", Audiences: []string{"x"}}, "<nil>"},
-		{oidc.Config{URL: "http://id.example", Audiences: []string{"x"}}, "url: must be https"},
-		{oidc.Config{URL: "https://id.example?x=1", Audiences: []string{"x"}}, "url: must have no query"},
-		{oidc.Config{URL: "https://u:p@id.example", Audiences: []string{"x"}}, "url: must be a URL"},
-		{oidc.Config{URL: "https://id.example"}, "audiences: must name at least one"},
-		{oidc.Config{URL: "https://id.example", Audiences: []string{""}}, "audiences: must name at least one"},
-		{oidc.Config{URL: "https://id.example", Audiences: []string{"x"}, MaxAge: -1}, "max_age: must not be negative"},
-		{oidc.Config{URL: "https://id.example", Audiences: []string{"x"}, JWKS: "ftp://x"}, "jwks_url: must be https"},
+		{identity.TokenIssuer{URL: "https://id.example/realms/a", Audiences: []string{"x"}}, "<nil>"},
+		{identity.TokenIssuer{URL: "http://id.example", Audiences: []string{"x"}}, "url: must be https"},
+		{identity.TokenIssuer{URL: "https://id.example?x=1", Audiences: []string{"x"}}, "url: must have no query"},
+		{identity.TokenIssuer{URL: "https://u:p@id.example", Audiences: []string{"x"}}, "url: must be a URL"},
+		{identity.TokenIssuer{URL: "https://id.example"}, "audiences: must name at least one"},
+		{identity.TokenIssuer{URL: "https://id.example", Audiences: []string{""}}, "audiences: must name at least one"},
+		{identity.TokenIssuer{URL: "https://id.example", Audiences: []string{"x"}, MaxAge: -1}, "max_age: must not be negative"},
+		{identity.TokenIssuer{URL: "https://id.example", Audiences: []string{"x"}, JWKS: "ftp://x"}, "jwks_url: must be https"},
 	} {
 		if got := fmt.Sprint(c.cfg.Validate()); !strings.Contains(got, c.want) {
 			t.Errorf("Validate(%+v) = %s, want %s", c.cfg, got, c.want)

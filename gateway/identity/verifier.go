@@ -1,4 +1,4 @@
-package oidc
+package identity
 
 import (
 	"context"
@@ -14,10 +14,10 @@ import (
 // ErrInvalid is returned for every token that is not accepted, and says why.
 var ErrInvalid = errors.New("the token is not accepted")
 
-// ErrUnavailable is returned for a token of which this cannot be said, because the keys
+// ErrIssuerUnavailable is returned for a token of which this cannot be said, because the keys
 // of its issuer cannot be read and its own is not among those that are known, or because
 // it is not known which tokens are revoked.
-var ErrUnavailable = errors.New("the token cannot be verified at the moment")
+var ErrIssuerUnavailable = errors.New("the token cannot be verified at the moment")
 
 func invalidf(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrInvalid, fmt.Errorf(format, args...))
@@ -27,21 +27,21 @@ func invalidf(format string, args ...any) error {
 // use.
 type Verifier struct {
 	issuers map[string]issuer // by URL
-	keys    *Keys
+	keys    *IssuerKeys
 }
 
 type issuer struct {
-	Config
+	TokenIssuer
 	keys *keySet
 }
 
 // NewVerifier returns a Verifier of valid configurations, each of another issuer. Their
-// keys are among keys from then on; see [Keys.Retain].
-func NewVerifier(issuers []Config, keys *Keys) *Verifier {
+// keys are among keys from then on; see [IssuerKeys.Retain].
+func NewVerifier(issuers []TokenIssuer, keys *IssuerKeys) *Verifier {
 	v := &Verifier{issuers: make(map[string]issuer, len(issuers)), keys: keys}
 	for _, c := range issuers {
 		c = c.WithDefaults()
-		v.issuers[c.URL] = issuer{Config: c, keys: keys.of(c)}
+		v.issuers[c.URL] = issuer{TokenIssuer: c, keys: keys.of(c)}
 	}
 	return v
 }
@@ -79,7 +79,7 @@ func (v *Verifier) VerifyAt(ctx context.Context, token string, at time.Time) (*C
 	revoked := v.keys.revoked.Load()
 	switch {
 	case revoked == nil:
-		return nil, fmt.Errorf("%w: it is not known which are revoked", ErrUnavailable)
+		return nil, fmt.Errorf("%w: it is not known which are revoked", ErrIssuerUnavailable)
 	case revoked.covers(t.claims, i.Skew):
 		return nil, invalidf("it is revoked")
 	}

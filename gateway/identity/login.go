@@ -1,4 +1,4 @@
-package oidc
+package identity
 
 import (
 	"context"
@@ -19,11 +19,11 @@ import (
 type Login struct {
 	// ID is the issuer's name in the configuration.
 	ID     string
-	Client Client
+	Client LoginClient
 }
 
-// Client is this program's registration at an issuer, for people who log in with a browser.
-type Client struct {
+// LoginClient is this program's registration at an issuer, for people who log in with a browser.
+type LoginClient struct {
 	// Issuer is the issuer's URL.
 	Issuer string
 	ID     string
@@ -36,8 +36,8 @@ type Client struct {
 // code verifier (RFC 7636), and state and nonce follow from it.
 func NewProof() string { return oauth2.GenerateVerifier() }
 
-// State returns the state of the login with a proof: the issuer sends it back with the browser.
-func State(proof string) string { return derived("state", proof) }
+// LoginState returns the state of the login with a proof: the issuer sends it back with the browser.
+func LoginState(proof string) string { return derived("state", proof) }
 
 func derived(use, proof string) string {
 	sum := sha256.Sum256([]byte(use + " " + proof))
@@ -101,14 +101,14 @@ func (l *Logins) discover(ctx context.Context, issuer string) (discovered, error
 }
 
 // config returns the client's configuration, with the endpoints that the issuer's discovery document names.
-func (l *Logins) config(ctx context.Context, c Client, redirect string) (oauth2.Config, error) {
+func (l *Logins) config(ctx context.Context, c LoginClient, redirect string) (oauth2.Config, error) {
 	d, err := l.discover(ctx, c.Issuer)
 	if err != nil {
-		return oauth2.Config{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return oauth2.Config{}, fmt.Errorf("%w: %w", ErrIssuerUnavailable, err)
 	}
 	for name, address := range map[string]string{"authorization_endpoint": d.Authorization, "token_endpoint": d.Token} {
 		if err := checkURL(address); err != nil {
-			return oauth2.Config{}, fmt.Errorf("%w: discovery: %s %w", ErrUnavailable, name, err)
+			return oauth2.Config{}, fmt.Errorf("%w: discovery: %s %w", ErrIssuerUnavailable, name, err)
 		}
 	}
 	return oauth2.Config{
@@ -120,7 +120,7 @@ func (l *Logins) config(ctx context.Context, c Client, redirect string) (oauth2.
 // style returns how the client authenticates to a token endpoint that takes some methods (OpenID Connect Discovery 1.0, section 3): by
 // client_secret_basic, which is also the default, or else by client_secret_post. A client without a secret only names itself, in the body.
 // One request shows one style: none is tried.
-func (c Client) style(methods []string) oauth2.AuthStyle {
+func (c LoginClient) style(methods []string) oauth2.AuthStyle {
 	if c.Secret == "" || len(methods) > 0 && !slices.Contains(methods, "client_secret_basic") {
 		return oauth2.AuthStyleInParams
 	}
@@ -128,18 +128,18 @@ func (c Client) style(methods []string) oauth2.AuthStyle {
 }
 
 // Begin returns the address to send the browser to, which comes back to redirect. The error is ErrUnavailable.
-func (l *Logins) Begin(ctx context.Context, c Client, redirect, proof string) (string, error) {
+func (l *Logins) Begin(ctx context.Context, c LoginClient, redirect, proof string) (string, error) {
 	config, err := l.config(ctx, c, redirect)
 	if err != nil {
 		return "", err
 	}
-	return config.AuthCodeURL(State(proof), oauth2.S256ChallengeOption(proof), oauth2.SetAuthURLParam("nonce", derived("nonce", proof))), nil
+	return config.AuthCodeURL(LoginState(proof), oauth2.S256ChallengeOption(proof), oauth2.SetAuthURLParam("nonce", derived("nonce", proof))), nil
 }
 
 // Finish exchanges the code in the query that the browser came back with for the ID token of the person, by one request. The token is
 // verified only as far as it belongs to this login: its nonce, and its authorized party if it names one (OpenID Connect Core 1.0, section
 // 3.1.3.7). The error is ErrInvalid or ErrUnavailable.
-func (l *Logins) Finish(ctx context.Context, c Client, redirect, proof string, query url.Values) (string, error) {
+func (l *Logins) Finish(ctx context.Context, c LoginClient, redirect, proof string, query url.Values) (string, error) {
 	if query.Has("iss") && query.Get("iss") != c.Issuer { // RFC 9207, section 2.4
 		return "", invalidf("it is of another issuer")
 	}
@@ -155,7 +155,7 @@ func (l *Logins) Finish(ctx context.Context, c Client, redirect, proof string, q
 		return "", invalidf("the issuer refused the login: %.100s", refused.ErrorCode)
 	}
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return "", fmt.Errorf("%w: %w", ErrIssuerUnavailable, err)
 	}
 	token, _ := got.Extra("id_token").(string)
 	t, err := parse(token)

@@ -1,4 +1,4 @@
-package oidc
+package identity
 
 import (
 	"encoding/base64"
@@ -12,10 +12,10 @@ import (
 // MaxToken is the greatest length of a token, in bytes.
 const MaxToken = 8 << 10
 
-// Looks reports whether a credential has the form of a signed token, with any content:
+// LooksLikeToken reports whether a credential has the form of a signed token, with any content:
 // three parts in base64url (RFC 7515, section 3.1), of which the first is an object of
 // JSON. No other credential is to be taken for one, nor a token for another credential.
-func Looks(credential string) bool {
+func LooksLikeToken(credential string) bool {
 	head, rest, _ := strings.Cut(credential, ".")
 	payload, signature, three := strings.Cut(rest, ".")
 	text, err := encoding.DecodeString(head)
