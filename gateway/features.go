@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/engines"
+	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/fleet"
@@ -36,7 +37,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
@@ -100,7 +100,7 @@ type parts struct {
 	access    *callers.Access
 	keep      *keep.Service
 	self      *selfservice.Service
-	envoys    *xds.Server
+	envoys    *envoy.Server
 	legacy    *legacy.Calls
 	questions *questions.Questions
 	follower  *platform.Follower
@@ -420,7 +420,7 @@ func (p *parts) readDescription(ctx context.Context) ([]byte, error) {
 
 // makeOperators makes the answers to operators that no call depends on.
 func (p *parts) makeOperators(cfg *settings.Config) (err error) {
-	if p.envoys, err = xds.NewServer(xds.Deps{Logger: p.deps.Logger, Meter: p.meterOf("gateway/xds"), Now: p.deps.Now}); err != nil {
+	if p.envoys, err = envoy.NewServer(envoy.Deps{Logger: p.deps.Logger, Meter: p.meterOf("gateway/envoy"), Now: p.deps.Now}); err != nil {
 		return err
 	}
 	p.drafts = engines.Drafts{Engine: p.current.engine, Log: p.decisions.WriteLog, Isolate: p.deps.Isolate}

@@ -11,13 +11,13 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/audit/ship"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/limits"
 	"github.com/tollgate-dev/tollgate/gateway/questions"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
-	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
@@ -73,7 +73,7 @@ type Gateway struct {
 	decisions  *decisions.Decisions
 	questions  *questions.Questions
 	audit      *ship.Shipping
-	envoys     *xds.Server
+	envoys     *envoy.Server
 	closeFiles func() // of features
 }
 

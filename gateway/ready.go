@@ -15,7 +15,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/limits"
 	"github.com/tollgate-dev/tollgate/gateway/money"
-	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
@@ -197,7 +196,7 @@ type healthChecks struct {
 // ServeHTTP implements http.Handler.
 func (h healthChecks) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	switch {
-	case req.RequestURI != xds.ReadyPath || req.Method != http.MethodGet:
+	case req.RequestURI != envoy.ReadyPath || req.Method != http.MethodGet:
 		h.door.ServeHTTP(w, req)
 	case h.ready():
 		w.WriteHeader(http.StatusOK)

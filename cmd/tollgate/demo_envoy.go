@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/xds"
+	"github.com/tollgate-dev/tollgate/gateway/envoy"
 )
 
 // demoGroup is the node group of the demo's Envoy.
@@ -85,7 +85,7 @@ func (e *demoEnvoy) run(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	bootstrap := xds.Bootstrap{
+	bootstrap := envoy.Bootstrap{
 		Node: demoGroup, Group: demoGroup, Listen: e.callers, Admin: netip.MustParseAddrPort("127.0.0.1:0"),
 		Doors: []netip.AddrPort{door}, Connections: 1000,
 	}

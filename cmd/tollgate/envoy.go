@@ -24,7 +24,6 @@ import (
 	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway/check"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
-	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
 func newEnvoy() *cobra.Command {
@@ -41,7 +40,7 @@ func (f *envoyFlags) add(cmd *cobra.Command) {
 }
 
 // load reads the configuration, and of it the node group and its gateways.
-func (f *envoyFlags) load() (loaded *config.Loaded, group xds.Group, gateways []xds.Gateway, err error) {
+func (f *envoyFlags) load() (loaded *config.Loaded, group envoy.Group, gateways []envoy.Gateway, err error) {
 	if loaded, err = config.Load(f.path, config.Sources{}, check.Judge{}); err == nil {
 		group, gateways, err = envoy.NodeGroup(&loaded.Config, f.group)
 	}
@@ -50,7 +49,7 @@ func (f *envoyFlags) load() (loaded *config.Loaded, group xds.Group, gateways []
 
 func newEnvoyBootstrap() *cobra.Command {
 	var f envoyFlags
-	var b xds.Bootstrap
+	var b envoy.Bootstrap
 	var adminAddress, serverName string
 	var doors []string
 	cmd := &cobra.Command{
@@ -74,7 +73,7 @@ envoy.tls.certificate.`,
 			}
 			b.Group, b.Listen, b.Connections = group.ID, group.Listen, int64(loaded.Config.Connections.Total)
 			if !loaded.Config.Envoy.TLS.Certificate.IsZero() {
-				b.Peer = xds.Peer{Name: serverName, Secrets: loaded.Config.Envoy.XDS.Secrets}
+				b.Peer = envoy.Peer{Name: serverName, Secrets: loaded.Config.Envoy.XDS.Secrets}
 				if serverName == "" {
 					b.Peer.Name, err = loaded.EnvoyServerName()
 				}
@@ -115,13 +114,13 @@ envoy.tls.certificate.`,
 	return cmd
 }
 
-func addFiles(cmd *cobra.Command, f *xds.Files) {
+func addFiles(cmd *cobra.Command, f *envoy.Files) {
 	cmd.Flags().StringVar(&f.Certificate, "cert", "", "file with the Envoy's certificate, on its machine")
 	cmd.Flags().StringVar(&f.Key, "key", "", "file with its private key")
 	cmd.Flags().StringVar(&f.CA, "ca", "", "file with the authority of the gateways' certificates")
 }
 
-func filesNamed(f xds.Files) error {
+func filesNamed(f envoy.Files) error {
 	if f.Certificate == "" || f.Key == "" || f.CA == "" {
 		return errors.New("envoy.tls is configured: name the files on the Envoys' machines with --cert, --key and --ca")
 	}
@@ -129,7 +128,7 @@ func filesNamed(f xds.Files) error {
 }
 
 func newEnvoySecrets() *cobra.Command {
-	var f xds.Files
+	var f envoy.Files
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "secrets --dir DIR --cert FILE --key FILE --ca FILE",
@@ -162,7 +161,7 @@ when a file is moved into their directories.`,
 
 // addDoors puts the gRPC servers that were given into a bootstrap, or those that are
 // known.
-func addDoors(b *xds.Bootstrap, given []string, known []xds.Gateway) error {
+func addDoors(b *envoy.Bootstrap, given []string, known []envoy.Gateway) error {
 	for _, text := range given {
 		if door, err := netip.ParseAddrPort(text); err == nil {
 			b.Doors = append(b.Doors, door)
@@ -176,7 +175,7 @@ func addDoors(b *xds.Bootstrap, given []string, known []xds.Gateway) error {
 		if err != nil || n == 0 || !dnsName.MatchString(host) {
 			return fmt.Errorf("--gateway: %q is not an IP address or a name of DNS, and a port, such as tollgate-envoy:8082", text)
 		}
-		b.Named = append(b.Named, xds.Named{Host: host, Port: uint16(n)})
+		b.Named = append(b.Named, envoy.Named{Host: host, Port: uint16(n)})
 	}
 	if len(given) > 0 {
 		return nil
@@ -228,12 +227,12 @@ node groups, or the one of --node-group; without any, nothing differs.`,
 }
 
 // rendered returns the resources of a group as text, by name.
-func rendered(g *xds.Group, gateways []xds.Gateway) (map[string]string, error) {
+func rendered(g *envoy.Group, gateways []envoy.Gateway) (map[string]string, error) {
 	snapshot, err := g.Snapshot(gateways)
 	if err != nil {
 		return nil, err
 	}
-	return xds.Render(snapshot)
+	return envoy.Render(snapshot)
 }
 
 // compare writes the differences between the configured groups and those that a gateway serves. It returns errReported if there are any.
@@ -242,7 +241,7 @@ func (f *envoyFlags) compare(ctx context.Context, c *adminClient, w io.Writer) e
 	if err != nil {
 		return err
 	}
-	var serving struct{ Groups []xds.GroupStatus }
+	var serving struct{ Groups []envoy.GroupStatus }
 	if err := c.get(ctx, "/admin/envoy", nil, &serving); err != nil {
 		return err
 	}
@@ -264,7 +263,7 @@ func (f *envoyFlags) compare(ctx context.Context, c *adminClient, w io.Writer) e
 	}
 	var differs error
 	for _, id := range ids {
-		var served xds.GroupSnapshot
+		var served envoy.GroupSnapshot
 		if isServed[id] {
 			if err := c.get(ctx, "/admin/envoy/snapshot", url.Values{"group": {id}}, &served); err != nil {
 				return err

@@ -7,31 +7,31 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/tollgate-dev/tollgate/gateway/xds"
+	"github.com/tollgate-dev/tollgate/gateway/envoy"
 )
 
 func TestGatewaysOfABootstrap(t *testing.T) {
 	t.Parallel()
-	known := []xds.Gateway{{Door: netip.MustParseAddrPort("10.0.0.7:8082")}}
+	known := []envoy.Gateway{{Door: netip.MustParseAddrPort("10.0.0.7:8082")}}
 	for name, tc := range map[string]struct {
 		given []string
-		known []xds.Gateway
-		want  xds.Bootstrap
+		known []envoy.Gateway
+		want  envoy.Bootstrap
 		fault string
 	}{
-		"known":     {nil, known, xds.Bootstrap{Doors: []netip.AddrPort{known[0].Door}}, ""},
-		"none":      {nil, nil, xds.Bootstrap{}, "the configuration does not say where its gateways are: name them with --gateway"},
-		"addresses": {[]string{"10.0.0.8:1", "[::1]:2"}, known, xds.Bootstrap{Doors: []netip.AddrPort{netip.MustParseAddrPort("10.0.0.8:1"), netip.MustParseAddrPort("[::1]:2")}}, ""},
-		"names":     {[]string{"gw.example.:8082", "tollgate-envoy:1"}, nil, xds.Bootstrap{Named: []xds.Named{{Host: "gw.example.", Port: 8082}, {Host: "tollgate-envoy", Port: 1}}}, ""},
-		"no port":   {[]string{"gateway"}, nil, xds.Bootstrap{}, "--gateway: address gateway: missing port in address"},
-		"port 0":    {[]string{"gateway:0"}, nil, xds.Bootstrap{}, `--gateway: "gateway:0" is not an IP address or a name of DNS, and a port, such as tollgate-envoy:8082`},
-		"bad port":  {[]string{"gateway:http"}, nil, xds.Bootstrap{}, `--gateway: "gateway:http" is not an IP address or a name of DNS, and a port, such as tollgate-envoy:8082`},
-		"bad IP":    {[]string{"10.0.0.256:1"}, nil, xds.Bootstrap{}, `--gateway: "10.0.0.256:1" is not an IP address or a name of DNS, and a port, such as tollgate-envoy:8082`},
-		"URL":       {[]string{"http://gateway:1"}, nil, xds.Bootstrap{}, "--gateway: address http://gateway:1: too many colons in address"},
+		"known":     {nil, known, envoy.Bootstrap{Doors: []netip.AddrPort{known[0].Door}}, ""},
+		"none":      {nil, nil, envoy.Bootstrap{}, "the configuration does not say where its gateways are: name them with --gateway"},
+		"addresses": {[]string{"10.0.0.8:1", "[::1]:2"}, known, envoy.Bootstrap{Doors: []netip.AddrPort{netip.MustParseAddrPort("10.0.0.8:1"), netip.MustParseAddrPort("[::1]:2")}}, ""},
+		"names":     {[]string{"gw.example.:8082", "tollgate-envoy:1"}, nil, envoy.Bootstrap{Named: []envoy.Named{{Host: "gw.example.", Port: 8082}, {Host: "tollgate-envoy", Port: 1}}}, ""},
+		"no port":   {[]string{"gateway"}, nil, envoy.Bootstrap{}, "--gateway: address gateway: missing port in address"},
+		"port 0":    {[]string{"gateway:0"}, nil, envoy.Bootstrap{}, `--gateway: "gateway:0" is not an IP address or a name of DNS, and a port, such as tollgate-envoy:8082`},
+		"bad port":  {[]string{"gateway:http"}, nil, envoy.Bootstrap{}, `--gateway: "gateway:http" is not an IP address or a name of DNS, and a port, such as tollgate-envoy:8082`},
+		"bad IP":    {[]string{"10.0.0.256:1"}, nil, envoy.Bootstrap{}, `--gateway: "10.0.0.256:1" is not an IP address or a name of DNS, and a port, such as tollgate-envoy:8082`},
+		"URL":       {[]string{"http://gateway:1"}, nil, envoy.Bootstrap{}, "--gateway: address http://gateway:1: too many colons in address"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var got xds.Bootstrap
+			var got envoy.Bootstrap
 			fault := ""
 			if err := addDoors(&got, tc.given, tc.known); err != nil {
 				fault = err.Error()

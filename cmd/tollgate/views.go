@@ -14,12 +14,12 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/limits"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
-	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
 
@@ -437,7 +437,7 @@ func lostFields(c legacy.Call) string {
 	return strings.Join(fields, ", ")
 }
 
-func envoysPage(l *xds.Status, _ asked) page {
+func envoysPage(l *envoy.Status, _ asked) page {
 	groups := sheet{{"group", "envoys", "here", "refused since", "why"}}
 	for _, g := range l.Groups {
 		since, why := "", ""

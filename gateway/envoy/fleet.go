@@ -15,7 +15,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/encryption"
 	"github.com/tollgate-dev/tollgate/gateway/view"
-	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
 // MutualTLS is the encryption of the gRPC server. Each handshake takes the
@@ -38,7 +37,7 @@ func MutualTLS(now *view.Current) []grpc.ServerOption {
 type Fleet struct {
 	Redis  redis.Cmdable
 	Logger *slog.Logger
-	Server *xds.Server
+	Server *Server
 	*view.Current
 	// Ready reports whether this gateway takes requests.
 	Ready func() bool
@@ -49,16 +48,16 @@ type Fleet struct {
 // find those that are gone.
 func (f *Fleet) Run(ctx context.Context, data, door net.Addr) error {
 	prefix := f.Config().Redis.Prefix
-	registry := xds.Registry{Client: f.Redis, Key: prefix.Of("envoy:gateways"), Reports: prefix.Of("envoy:nodes")}
-	beat := time.NewTicker(xds.Beat)
+	registry := Registry{Client: f.Redis, Key: prefix.Of("envoy:gateways"), Reports: prefix.Of("envoy:nodes")}
+	beat := time.NewTicker(Beat)
 	defer beat.Stop()
 	away := false
-	var self xds.Gateway
+	var self Gateway
 	for {
 		cfg := f.Config()
 		if len(cfg.Envoy.XDS.Groups) > 0 {
 			var err error
-			if self == (xds.Gateway{}) {
+			if self == (Gateway{}) {
 				self, err = selfOf(ctx, cfg, data, door)
 			}
 			if err == nil {
@@ -82,7 +81,7 @@ func (f *Fleet) Run(ctx context.Context, data, door net.Addr) error {
 }
 
 // beat registers this gateway once and passes on the gateways that it hears of.
-func (f *Fleet) beat(ctx context.Context, registry xds.Registry, self xds.Gateway) error {
+func (f *Fleet) beat(ctx context.Context, registry Registry, self Gateway) error {
 	cfg := f.Config()
 	ctx, cancel := context.WithTimeout(ctx, cfg.Limits.Timeout)
 	defer cancel()
@@ -97,9 +96,9 @@ func (f *Fleet) beat(ctx context.Context, registry xds.Registry, self xds.Gatewa
 	}
 	gateways = append(gateways, peersOf(cfg)...)
 	if !ready {
-		gateways = slices.DeleteFunc(gateways, func(other xds.Gateway) bool { return other == self })
+		gateways = slices.DeleteFunc(gateways, func(other Gateway) bool { return other == self })
 	}
-	if err := f.Server.SetGateways(xds.Sorted(gateways)); err != nil {
+	if err := f.Server.SetGateways(Sorted(gateways)); err != nil {
 		return err
 	}
 	others, err := registry.Share(ctx, self, f.Server.Report())

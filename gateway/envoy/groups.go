@@ -14,57 +14,56 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
 // selfOf is this gateway, for Envoys.
-func selfOf(ctx context.Context, c *settings.Config, data, door net.Addr) (xds.Gateway, error) {
+func selfOf(ctx context.Context, c *settings.Config, data, door net.Addr) (Gateway, error) {
 	addr := c.Advertised()
 	if addr.IsUnspecified() {
 		var err error
 		if addr, err = redisstore.LocalAddr(ctx, c.Redis.URL.Reveal()); err != nil {
-			return xds.Gateway{}, fmt.Errorf("the address of this gateway for Envoys, by the route to Redis: %w; set envoy.xds.advertise", err)
+			return Gateway{}, fmt.Errorf("the address of this gateway for Envoys, by the route to Redis: %w; set envoy.xds.advertise", err)
 		}
 	}
 	at := func(a net.Addr) netip.AddrPort {
 		own, _ := netip.ParseAddrPort(a.String()) // a listener on TCP has one
 		return netip.AddrPortFrom(addr, own.Port())
 	}
-	return xds.Gateway{Data: at(data), Door: at(door), Zone: c.Envoy.XDS.Zone}, nil
+	return Gateway{Data: at(data), Door: at(door), Zone: c.Envoy.XDS.Zone}, nil
 }
 
 // peersOf are the gateways that the configuration names.
-func peersOf(c *settings.Config) []xds.Gateway {
-	peers := make([]xds.Gateway, len(c.Envoy.XDS.Gateways))
+func peersOf(c *settings.Config) []Gateway {
+	peers := make([]Gateway, len(c.Envoy.XDS.Gateways))
 	for i, p := range c.Envoy.XDS.Gateways {
-		peers[i] = xds.Gateway{Data: p.Data, Door: p.Door, Zone: p.Zone}
+		peers[i] = Gateway{Data: p.Data, Door: p.Door, Zone: p.Zone}
 	}
 	return peers
 }
 
 // Groups turns the configuration into that of its Envoys.
-func Groups(c *settings.Config) []xds.Group {
-	groups := make([]xds.Group, len(c.Envoy.XDS.Groups))
+func Groups(c *settings.Config) []Group {
+	groups := make([]Group, len(c.Envoy.XDS.Groups))
 	for i, g := range c.Envoy.XDS.Groups {
-		groups[i] = xds.Group{
-			ID: g.ID, Topology: cmp.Or(xds.Topology(g.Topology), xds.InLine), Listen: g.Listen, TrustedHops: uint32(max(g.TrustedHops, 0)),
-			HTTP3: g.HTTP3, AccessLog: g.AccessLog, Zone: g.Zone, Merge: xds.Merge(g.Merge), Data: peerOf(c, c.TLS.Pair), Door: peerOf(c, c.Envoy.TLS.Pair), Platform: platformOf(c), Runs: runsOf(c), Tracing: tracingOf(c), Body: c.Timeouts.Body, Call: c.Timeouts.Call,
+		groups[i] = Group{
+			ID: g.ID, Topology: cmp.Or(Topology(g.Topology), InLine), Listen: g.Listen, TrustedHops: uint32(max(g.TrustedHops, 0)),
+			HTTP3: g.HTTP3, AccessLog: g.AccessLog, Zone: g.Zone, Merge: Merge(g.Merge), Data: peerOf(c, c.TLS.Pair), Door: peerOf(c, c.Envoy.TLS.Pair), Platform: platformOf(c), Runs: runsOf(c), Tracing: tracingOf(c), Body: c.Timeouts.Body, Call: c.Timeouts.Call,
 		}
 		if g.TLS.Pair != nil {
 			groups[i].Certificate, groups[i].Key = []byte(g.TLS.Certificate.Reveal()), []byte(g.TLS.Key.Reveal())
 		}
 		for _, t := range g.Certificates {
-			groups[i].Further = append(groups[i].Further, xds.Certificate{Chain: []byte(t.Certificate.Reveal()), Key: []byte(t.Key.Reveal())})
+			groups[i].Further = append(groups[i].Further, Certificate{Chain: []byte(t.Certificate.Reveal()), Key: []byte(t.Key.Reveal())})
 		}
 	}
 	return groups
 }
 
 // tracingOf is where Envoys send their spans.
-func tracingOf(c *settings.Config) xds.Tracing {
+func tracingOf(c *settings.Config) Tracing {
 	r := &c.Telemetry.OTLP.Receiver
-	t := xds.Tracing{URL: r.TracesURL(), Headers: make(map[string]string, len(r.Headers)), Ratio: c.Telemetry.SampleRatio, Trusted: c.Telemetry.Context.Trusted}
+	t := Tracing{URL: r.TracesURL(), Headers: make(map[string]string, len(r.Headers)), Ratio: c.Telemetry.SampleRatio, Trusted: c.Telemetry.Context.Trusted}
 	for name, value := range r.Headers {
 		t.Headers[name] = value.Reveal()
 	}
@@ -78,20 +77,20 @@ func tracingOf(c *settings.Config) xds.Tracing {
 }
 
 // peerOf is the holder of a shown certificate, nil for none.
-func peerOf(c *settings.Config, pair *tls.Certificate) xds.Peer {
+func peerOf(c *settings.Config, pair *tls.Certificate) Peer {
 	if pair == nil || len(pair.Leaf.DNSNames) == 0 {
-		return xds.Peer{}
+		return Peer{}
 	}
-	return xds.Peer{Name: pair.Leaf.DNSNames[0], Secrets: c.Envoy.XDS.Secrets}
+	return Peer{Name: pair.Leaf.DNSNames[0], Secrets: c.Envoy.XDS.Secrets}
 }
 
 // platformOf is where Envoys send calls.
-func platformOf(c *settings.Config) xds.Platform {
+func platformOf(c *settings.Config) Platform {
 	base, err := url.Parse(c.Platform.BaseURL)
 	if err != nil {
-		return xds.Platform{} // a fault of its own
+		return Platform{} // a fault of its own
 	}
-	p := xds.Platform{Host: base.Hostname(), Port: 80, TLS: base.Scheme == "https", CAFile: c.Envoy.XDS.PlatformCA}
+	p := Platform{Host: base.Hostname(), Port: 80, TLS: base.Scheme == "https", CAFile: c.Envoy.XDS.PlatformCA}
 	if p.TLS {
 		p.Port = 443
 	}
@@ -104,17 +103,17 @@ func platformOf(c *settings.Config) xds.Platform {
 // NodeGroup returns the configuration of a group of Envoys, and the gateways that are
 // known without asking: those that the configuration names, and this one if its
 // address is there, too.
-func NodeGroup(c *settings.Config, id string) (xds.Group, []xds.Gateway, error) {
+func NodeGroup(c *settings.Config, id string) (Group, []Gateway, error) {
 	groups := Groups(c)
-	i := slices.IndexFunc(groups, func(g xds.Group) bool { return g.ID == id || id == "" && len(groups) == 1 })
+	i := slices.IndexFunc(groups, func(g Group) bool { return g.ID == id || id == "" && len(groups) == 1 })
 	switch {
 	case i >= 0:
 	case len(groups) == 0:
-		return xds.Group{}, nil, errors.New("envoy.xds.groups has no node group")
+		return Group{}, nil, errors.New("envoy.xds.groups has no node group")
 	case id == "":
-		return xds.Group{}, nil, errors.New("envoy.xds.groups has several node groups: name one with --node-group")
+		return Group{}, nil, errors.New("envoy.xds.groups has several node groups: name one with --node-group")
 	default:
-		return xds.Group{}, nil, fmt.Errorf("no node group %q in envoy.xds.groups", id)
+		return Group{}, nil, fmt.Errorf("no node group %q in envoy.xds.groups", id)
 	}
 	at := func(listen string) netip.AddrPort {
 		_, port, _ := net.SplitHostPort(listen)
@@ -123,9 +122,9 @@ func NodeGroup(c *settings.Config, id string) (xds.Group, []xds.Gateway, error) 
 	}
 	known := peersOf(c)
 	if !c.Advertised().IsUnspecified() {
-		known = append(known, xds.Gateway{Data: at(c.Listen), Door: at(c.Envoy.Listen), Zone: c.Envoy.XDS.Zone})
+		known = append(known, Gateway{Data: at(c.Listen), Door: at(c.Envoy.Listen), Zone: c.Envoy.XDS.Zone})
 	}
-	return groups[i], xds.Sorted(known), nil
+	return groups[i], Sorted(known), nil
 }
 
 // runPaths matches the paths of jobs and chat; those of the REST API that fit are
@@ -133,8 +132,8 @@ func NodeGroup(c *settings.Config, id string) (xds.Group, []xds.Gateway, error) 
 const runPaths = `/v2/[^/]+/(run|runsync|status|status-sync|stream|cancel|retry|purge-queue|health|requests|batch|openai)(/.*)?`
 
 // runsOf is the run interface as Envoys are told of it.
-func runsOf(c *settings.Config) xds.Runs {
-	var r xds.Runs
+func runsOf(c *settings.Config) Runs {
+	var r Runs
 	if c.Platform.RunURL != "" {
 		r.Paths = runPaths
 	}

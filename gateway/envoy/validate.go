@@ -9,7 +9,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
 // Validate reports the faults of the configuration of Envoys.
@@ -69,7 +68,7 @@ func placed(err error) error {
 		}
 		return errors.Join(found...)
 	}
-	if p, ok := errors.AsType[*xds.PatchError](err); ok {
+	if p, ok := errors.AsType[*PatchError](err); ok {
 		return fault.At("merge."+p.Kind+"."+p.Name, p.Err)
 	}
 	return err

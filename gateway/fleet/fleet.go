@@ -10,9 +10,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/gateway/engines"
+	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/view"
-	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
 // Each gateway announces itself every announceEvery. After a silence of announceEnds it is taken to be gone.
@@ -29,7 +29,7 @@ type Fleet struct {
 	Since time.Time
 	// Envoys counts those that are connected to this gateway, and Groups describes the groups of Envoys.
 	Envoys func() int
-	Groups func() []xds.GroupStatus
+	Groups func() []envoy.GroupStatus
 	// Status is the state of the configuration in force, and Policies that of the organisations' policies.
 	Status   *Status
 	Policies func() []engines.PolicyStatus

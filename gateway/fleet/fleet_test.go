@@ -12,9 +12,9 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/engines"
+	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/view"
-	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
@@ -94,8 +94,8 @@ func TestStatusHasPoliciesAndEnvoys(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	f := running(t, miniredis.RunT(t), "blue", "v1", &now)
 	f.Policies = func() []engines.PolicyStatus { return []engines.PolicyStatus{{Org: "acme", Revision: "p1"}} }
-	f.Groups = func() []xds.GroupStatus {
-		return []xds.GroupStatus{{Group: "edge", Refused: &xds.Refusal{Reason: "cannot bind"}}}
+	f.Groups = func() []envoy.GroupStatus {
+		return []envoy.GroupStatus{{Group: "edge", Refused: &envoy.Refusal{Reason: "cannot bind"}}}
 	}
 	r, err := row.Ask[Report](t.Context(), row.NewRows(f.Rows(), row.Direct{}), "GET /admin/status", row.Scope{}, nil, nil)
 	if err != nil || r.Revision != "r-blue" || len(r.Policies) != 1 || len(r.Envoys) != 1 {

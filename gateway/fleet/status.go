@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/engines"
+	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
 // Status is the state of the configuration in force. It is safe for
@@ -38,7 +38,7 @@ type Report struct {
 	Refused []settings.FileFault `json:"refused,omitempty"`
 	// Policies lists the organisations' policies, and Envoys their groups; the caller of Report adds both.
 	Policies []engines.PolicyStatus `json:"policies,omitempty"`
-	Envoys   []xds.GroupStatus      `json:"envoys,omitempty"`
+	Envoys   []envoy.GroupStatus    `json:"envoys,omitempty"`
 }
 
 // Why says why the newest configuration was not taken, or not as a whole; "" when it was.

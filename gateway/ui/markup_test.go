@@ -24,6 +24,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/engines"
+	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/fleet"
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
@@ -33,7 +34,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/questions"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
-	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
 // hostile is markup that would run in an element, in an attribute with any quotes or without, and in a template.
@@ -214,7 +214,7 @@ func TestHostileNames(t *testing.T) {
 // adminRows returns rows that can be read. Requests for approval can be asked, too: each page counts them.
 func adminRows() []row.Row {
 	rows := admin.Deps{Features: slices.Concat(
-		overview.Sources{}.Rows(), (*fleet.Fleet)(nil).Rows(), limits.Limits{}.Rows(), (*money.Money)(nil).Rows(), (*alerts.Alerts)(nil).Rows(), alerts.Reports{}.Rows(), answers.Answers{}.Rows(), callers.Operators{}.Rows(), (*legacy.Calls)(nil).Rows(), (*xds.Server)(nil).Rows(), (*decisions.Decisions)(nil).Rows(), (*questions.Questions)(nil).Rows(),
+		overview.Sources{}.Rows(), (*fleet.Fleet)(nil).Rows(), limits.Limits{}.Rows(), (*money.Money)(nil).Rows(), (*alerts.Alerts)(nil).Rows(), alerts.Reports{}.Rows(), answers.Answers{}.Rows(), callers.Operators{}.Rows(), (*legacy.Calls)(nil).Rows(), (*envoy.Server)(nil).Rows(), (*decisions.Decisions)(nil).Rows(), (*questions.Questions)(nil).Rows(),
 		engines.Drafts{}.Rows(), (*audit.Log)(nil).Rows(), (*revisions.Revisions)(nil).Rows(),
 	)}.Rows()
 	i := slices.IndexFunc(rows, func(r row.Row) bool { return r.Pattern == approvalList })

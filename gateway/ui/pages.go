@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/fleet"
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
@@ -22,7 +23,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
-	"github.com/tollgate-dev/tollgate/gateway/xds"
 )
 
 // page is one page of a console.
@@ -284,7 +284,7 @@ func legacyCalls(v *visit) (any, int, string) {
 type fleetData struct {
 	Overview part[overview.Overview]
 	Status   part[fleet.Report]
-	Envoys   part[xds.Status]
+	Envoys   part[envoy.Status]
 }
 
 func loadFleet(v *visit) (any, int, string) {
@@ -292,7 +292,7 @@ func loadFleet(v *visit) (any, int, string) {
 	together(
 		func() { d.Overview = ask[overview.Overview](v, overviewRow, nil) },
 		func() { d.Status = ask[fleet.Report](v, "GET /admin/status", nil) },
-		func() { d.Envoys = ask[xds.Status](v, "GET /admin/envoy", nil) },
+		func() { d.Envoys = ask[envoy.Status](v, "GET /admin/envoy", nil) },
 	)
 	if !d.Status.OK() {
 		return nil, d.Status.Status, d.Status.Fault

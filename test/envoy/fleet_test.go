@@ -17,8 +17,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
@@ -117,12 +117,12 @@ func address(t *testing.T, l net.Listener) netip.AddrPort {
 // bootstrapOf is what an Envoy of a group is started with.
 func bootstrapOf(t *testing.T, group string, doors ...netip.AddrPort) *bootstrap {
 	t.Helper()
-	return decoded(t, xds.Bootstrap{
+	return decoded(t, envoy.Bootstrap{
 		Node: "envoy-" + group, Group: group, Admin: netip.MustParseAddrPort("127.0.0.1:0"), Doors: doors, Connections: 1000,
 	})
 }
 
-func decoded(t *testing.T, c xds.Bootstrap) *bootstrap {
+func decoded(t *testing.T, c envoy.Bootstrap) *bootstrap {
 	t.Helper()
 	text, err := c.Text()
 	if err != nil {
@@ -306,22 +306,22 @@ func TestEnvoyRefusesAConfiguration(t *testing.T) {
 func TestAnEnvoyFindsGatewaysByName(t *testing.T) {
 	f := newFleet(t, configuration+groups)
 	m := f.run(t, nil)
-	b := decoded(t, xds.Bootstrap{
+	b := decoded(t, envoy.Bootstrap{
 		Node: "e1", Group: edge, Admin: netip.MustParseAddrPort("127.0.0.1:0"), Connections: 1000,
-		Named: []xds.Named{{Host: "localhost", Port: m.door.Port()}},
+		Named: []envoy.Named{{Host: "localhost", Port: m.door.Port()}},
 	})
 	w := &way{platform: f.platform, process: start(t, b)}
 	w.settle(t)
 }
 
 // refusal is the admin listener's account of the group edge, nil for nothing.
-func (m *member) refusal(t *testing.T) *xds.Refusal {
+func (m *member) refusal(t *testing.T) *envoy.Refusal {
 	t.Helper()
 	w := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "/admin/status", http.NoBody)
 	r.Host = "127.0.0.1"
 	m.AdminHandler().ServeHTTP(w, r)
-	var status struct{ Envoys []xds.GroupStatus }
+	var status struct{ Envoys []envoy.GroupStatus }
 	if err := json.Unmarshal(w.Body.Bytes(), &status); err != nil || len(status.Envoys) == 0 || status.Envoys[0].Group != edge {
 		t.Fatalf("/admin/status: %d %s, %v", w.Code, w.Body, err)
 	}
@@ -341,7 +341,7 @@ func TestAnEnvoyThatStartsFirst(t *testing.T) {
 			door, callers := free(), free()
 			f := newFleet(t, patient(configuration)+strings.Replace(strings.ReplaceAll(groups, `"127.0.0.1:0"`, strconv.Quote(callers.String())),
 				"listen: 127.0.0.1:0", "listen: "+door.String(), 1))
-			b := decoded(t, xds.Bootstrap{
+			b := decoded(t, envoy.Bootstrap{
 				Node: "e1", Group: group, Listen: callers, Admin: netip.MustParseAddrPort("127.0.0.1:0"), Doors: []netip.AddrPort{door}, Connections: 1000,
 			})
 			w := &way{platform: f.platform, process: launch(t, b)}

@@ -21,8 +21,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/gateway/xds"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 	"github.com/tollgate-dev/tollgate/test/world"
@@ -98,7 +98,7 @@ func newProof(t *testing.T) *proof {
 		m.start()
 	}
 	for _, e := range p.envoys {
-		e.bootstrap = decoded(t, xds.Bootstrap{
+		e.bootstrap = decoded(t, envoy.Bootstrap{
 			Node: e.group, Group: e.group, Admin: netip.MustParseAddrPort("127.0.0.1:0"), Doors: doors, Connections: 10_000,
 		})
 		e.start(t)
@@ -201,7 +201,7 @@ envoy:
 `, m.data.Upstream, p.platform.URL, m.door.Upstream, m.address)
 	for i, e := range p.envoys {
 		fmt.Fprintf(&b, "      - {id: %s, topology: %s, listen: %q, tls: {certificate: {file: %q}, key: {file: %q}}}\n",
-			e.group, []xds.Topology{xds.InLine, xds.ExtProc}[i], e.addr, filepath.Join(p.pair, "tls.crt"), filepath.Join(p.pair, "tls.key"))
+			e.group, []envoy.Topology{envoy.InLine, envoy.ExtProc}[i], e.addr, filepath.Join(p.pair, "tls.crt"), filepath.Join(p.pair, "tls.key"))
 	}
 	b.WriteString("orgs:\n")
 	for _, org := range append([]string{p.spender}, p.orgs...) {

@@ -18,7 +18,7 @@ import (
 
 	"github.com/quic-go/quic-go/http3"
 
-	"github.com/tollgate-dev/tollgate/gateway/xds"
+	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
@@ -39,7 +39,7 @@ func encrypted(dir, callers string) string {
 // secure is a bootstrap for such a fleet.
 func secure(t *testing.T, group, dir string, doors ...netip.AddrPort) *bootstrap {
 	t.Helper()
-	files, err := xds.Files{Certificate: filepath.Join(dir, "tls.crt"), Key: filepath.Join(dir, "tls.key"), CA: filepath.Join(dir, "ca.crt")}.Secrets()
+	files, err := envoy.Files{Certificate: filepath.Join(dir, "tls.crt"), Key: filepath.Join(dir, "tls.key"), CA: filepath.Join(dir, "ca.crt")}.Secrets()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,9 +48,9 @@ func secure(t *testing.T, group, dir string, doors ...netip.AddrPort) *bootstrap
 			t.Fatal(err)
 		}
 	}
-	return decoded(t, xds.Bootstrap{
+	return decoded(t, envoy.Bootstrap{
 		Node: "envoy-" + group, Group: group, Admin: netip.MustParseAddrPort("127.0.0.1:0"), Doors: doors, Connections: 1000,
-		Peer: xds.Peer{Name: callersName, Secrets: dir}, Token: token, Heap: 1 << 30,
+		Peer: envoy.Peer{Name: callersName, Secrets: dir}, Token: token, Heap: 1 << 30,
 	})
 }
 

@@ -63,7 +63,7 @@ func Budgets() []Budget {
 		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 3888},
 		{"idempotency, approvals and their store", []string{"gateway/once/...", "gateway/approval", "gateway/approval/grants", "gateway/cas"}, 2019},
 		{"callers", []string{"gateway/identity"}, 1997},
-		{"Envoy", []string{"gateway/xds", "gateway/extproc/..."}, 2498},
+		{"Envoy", []string{"gateway/extproc/..."}, 2498},
 		{"leaves of the gateway", []string{
 			"gateway/groupcommit", "gateway/journal", "gateway/overload", "gateway/problem", "gateway/reverseproxy",
 			"gateway/route", "gateway/schema/...", "gateway/strictjson", "gateway/tally", "gateway/tasks", "gateway/upstream/...", "gateway/webhook", "gateway/wire",

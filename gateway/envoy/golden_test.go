@@ -1,4 +1,4 @@
-package xds_test
+package envoy_test
 
 import (
 	"flag"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/xds"
+	"github.com/tollgate-dev/tollgate/gateway/envoy"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files") //nolint:gochecknoglobals // a flag
@@ -20,25 +20,25 @@ var update = flag.Bool("update", false, "rewrite golden files") //nolint:gocheck
 // What Envoys are told, whole: one group of each topology with everything that can be
 // configured, spans of a group that sends them, and the bootstrap.
 func TestGolden(t *testing.T) {
-	peer := xds.Peer{Name: "gateway.example", Secrets: "/etc/envoy/tollgate"}
-	for _, topology := range []xds.Topology{xds.InLine, xds.ExtProc} {
+	peer := envoy.Peer{Name: "gateway.example", Secrets: "/etc/envoy/tollgate"}
+	for _, topology := range []envoy.Topology{envoy.InLine, envoy.ExtProc} {
 		g := group(topology)
 		g.Certificate, g.Key, g.HTTP3, g.TrustedHops = []byte("the chain"), []byte("the key"), true, 1
 		g.Data, g.Door = peer, peer
-		g.Runs = xds.Runs{Paths: "/v2/[^/]+/run", Balanced: "/lb/", Domain: "*.lb.example.com"}
+		g.Runs = envoy.Runs{Paths: "/v2/[^/]+/run", Balanced: "/lb/", Domain: "*.lb.example.com"}
 		golden(t, string(topology), rendered(t, g))
 	}
-	traced := group(xds.ExtProc)
-	traced.Tracing = xds.Tracing{
+	traced := group(envoy.ExtProc)
+	traced.Tracing = envoy.Tracing{
 		URL: "https://collector.example:4318/v1/traces", Headers: map[string]string{"authorization": `the "token"`, "tenant": "acme"}, Ratio: 0.01,
 		Certificate: []byte("the client's chain"), Key: []byte("the client's key"),
 		Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/64")},
 	}
 	golden(t, "tracing", rendered(t, traced))
-	boot := xds.Bootstrap{
+	boot := envoy.Bootstrap{
 		Node: "e1", Group: "edge", Listen: netip.MustParseAddrPort("0.0.0.0:10000"), Admin: netip.MustParseAddrPort("127.0.0.1:9901"),
 		Doors: []netip.AddrPort{gateway("10.0.0.1").Door}, Connections: 10_000, Heap: 1 << 30, Token: "the token of Envoys",
-		Peer: xds.Peer{Name: "gateway.example"}, Files: xds.Files{Certificate: "/etc/envoy/tls.crt", Key: "/etc/envoy/tls.key", CA: "/etc/envoy/ca.crt"},
+		Peer: envoy.Peer{Name: "gateway.example"}, Files: envoy.Files{Certificate: "/etc/envoy/tls.crt", Key: "/etc/envoy/tls.key", CA: "/etc/envoy/ca.crt"},
 	}
 	text, err := boot.Text()
 	if err != nil {
@@ -55,9 +55,9 @@ func TestGolden(t *testing.T) {
 }
 
 // rendered is the snapshot of a group before two gateways.
-func rendered(t *testing.T, g xds.Group) string {
+func rendered(t *testing.T, g envoy.Group) string {
 	t.Helper()
-	texts, err := xds.Render(snapshot(t, g, gateway("10.0.0.1"), gateway("10.0.0.2")))
+	texts, err := envoy.Render(snapshot(t, g, gateway("10.0.0.1"), gateway("10.0.0.2")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package xds_test
+package envoy_test
 
 import (
 	"errors"
@@ -13,14 +13,14 @@ import (
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/xds"
+	"github.com/tollgate-dev/tollgate/gateway/envoy"
 )
 
 // A patch changes the members that it names and nothing else.
 func TestMerge(t *testing.T) {
-	g := group(xds.InLine)
+	g := group(envoy.InLine)
 	before := snapshot(t, g)
-	g.Merge = xds.Merge{
+	g.Merge = envoy.Merge{
 		Listeners: map[string]any{"callers": map[string]any{"tcp_backlog_size": int64(7), "per_connection_buffer_limit_bytes": nil}},
 		Clusters:  map[string]any{"tollgate": map[string]any{"connect_timeout": "9s", "circuit_breakers": map[string]any{"thresholds": []any{}}}},
 	}
@@ -43,24 +43,24 @@ func TestMerge(t *testing.T) {
 // the resource.
 func TestMergeRefuses(t *testing.T) {
 	for name, tc := range map[string]struct {
-		merge xds.Merge
+		merge envoy.Merge
 		want  string
 	}{
-		"no resource": {xds.Merge{Clusters: map[string]any{"nowhere": map[string]any{}}}, "clusters nowhere: there is no such resource"},
-		"no field":    {xds.Merge{Clusters: map[string]any{"tollgate": map[string]any{"bogus": 1}}}, `unknown field "bogus"`},
-		"a type":      {xds.Merge{Listeners: map[string]any{"callers": map[string]any{"tcp_backlog_size": "many"}}}, "listeners callers: "},
-		"a name":      {xds.Merge{Listeners: map[string]any{"callers": map[string]any{"name": "other"}}}, `is then named "other"`},
-		"a value":     {xds.Merge{Clusters: map[string]any{"tollgate": map[string]any{"connect_timeout": "-1s"}}}, "ConnectTimeout"},
-		"no object":   {xds.Merge{Clusters: map[string]any{"tollgate": "x"}}, "clusters tollgate: "},
-		"an extension": {xds.Merge{Clusters: map[string]any{"tollgate": map[string]any{
+		"no resource": {envoy.Merge{Clusters: map[string]any{"nowhere": map[string]any{}}}, "clusters nowhere: there is no such resource"},
+		"no field":    {envoy.Merge{Clusters: map[string]any{"tollgate": map[string]any{"bogus": 1}}}, `unknown field "bogus"`},
+		"a type":      {envoy.Merge{Listeners: map[string]any{"callers": map[string]any{"tcp_backlog_size": "many"}}}, "listeners callers: "},
+		"a name":      {envoy.Merge{Listeners: map[string]any{"callers": map[string]any{"name": "other"}}}, `is then named "other"`},
+		"a value":     {envoy.Merge{Clusters: map[string]any{"tollgate": map[string]any{"connect_timeout": "-1s"}}}, "ConnectTimeout"},
+		"no object":   {envoy.Merge{Clusters: map[string]any{"tollgate": "x"}}, "clusters tollgate: "},
+		"an extension": {envoy.Merge{Clusters: map[string]any{"tollgate": map[string]any{
 			"transport_socket": map[string]any{"name": "a", "typed_config": map[string]any{"@type": "type.googleapis.com/no.such.Type"}},
 		}}}, "no.such.Type"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := group(xds.InLine)
+			g := group(envoy.InLine)
 			g.Merge = tc.merge
 			_, err := g.Snapshot(nil)
-			if p, ok := errors.AsType[*xds.PatchError](err); !ok || p.Name == "" || !strings.Contains(err.Error(), tc.want) {
+			if p, ok := errors.AsType[*envoy.PatchError](err); !ok || p.Name == "" || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error = %v, want a fault of a patch with %q", err, tc.want)
 			}
 		})
@@ -70,7 +70,7 @@ func TestMergeRefuses(t *testing.T) {
 // Gateways of the group's zone come first; without any, others do. One that comes back
 // in another zone is not there twice.
 func TestZones(t *testing.T) {
-	in := func(zone string, n int) xds.Gateway {
+	in := func(zone string, n int) envoy.Gateway {
 		gw := gateway(fmt.Sprintf("10.0.0.%d", n))
 		gw.Zone = zone
 		return gw
@@ -78,18 +78,18 @@ func TestZones(t *testing.T) {
 	a, b, c := in("a", 1), in("b", 2), in("", 3)
 	for name, tc := range map[string]struct {
 		zone     string
-		gateways []xds.Gateway
+		gateways []envoy.Gateway
 		want     []string
 	}{
-		"no zones":              {"", []xds.Gateway{c}, []string{"0  10.0.0.3"}},
-		"a group anywhere":      {"", []xds.Gateway{a, b, c}, []string{"0  10.0.0.3", "0 a 10.0.0.1", "0 b 10.0.0.2"}},
-		"a group in a zone":     {"b", []xds.Gateway{a, b, c}, []string{"0 b 10.0.0.2", "1  10.0.0.3", "1 a 10.0.0.1"}},
-		"a zone without any":    {"c", []xds.Gateway{a, b}, []string{"0 a 10.0.0.1", "0 b 10.0.0.2"}},
-		"two of a zone":         {"a", []xds.Gateway{in("a", 4), a}, []string{"0 a 10.0.0.1 10.0.0.4"}},
-		"moved to another zone": {"b", []xds.Gateway{a, in("b", 1), b}, []string{"0 b 10.0.0.1 10.0.0.2"}},
+		"no zones":              {"", []envoy.Gateway{c}, []string{"0  10.0.0.3"}},
+		"a group anywhere":      {"", []envoy.Gateway{a, b, c}, []string{"0  10.0.0.3", "0 a 10.0.0.1", "0 b 10.0.0.2"}},
+		"a group in a zone":     {"b", []envoy.Gateway{a, b, c}, []string{"0 b 10.0.0.2", "1  10.0.0.3", "1 a 10.0.0.1"}},
+		"a zone without any":    {"c", []envoy.Gateway{a, b}, []string{"0 a 10.0.0.1", "0 b 10.0.0.2"}},
+		"two of a zone":         {"a", []envoy.Gateway{in("a", 4), a}, []string{"0 a 10.0.0.1 10.0.0.4"}},
+		"moved to another zone": {"b", []envoy.Gateway{a, in("b", 1), b}, []string{"0 b 10.0.0.1 10.0.0.2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := group(xds.InLine)
+			g := group(envoy.InLine)
 			g.Zone = tc.zone
 			var got []string
 			for _, l := range snapshot(t, g, tc.gateways...).GetResources(resource.EndpointType)["tollgate"].(*endpointv3.ClusterLoadAssignment).GetEndpoints() {
@@ -109,8 +109,8 @@ func TestZones(t *testing.T) {
 // A gateway is read as it was written, with a zone and without.
 func TestGatewayIsReadAsWritten(t *testing.T) {
 	for _, zone := range []string{"", "eu-1"} {
-		want := xds.Gateway{Data: netip.MustParseAddrPort("10.0.0.1:8080"), Door: netip.MustParseAddrPort("[::1]:8082"), Zone: zone}
-		if got, err := xds.ParseGateway(want.String()); err != nil || got != want {
+		want := envoy.Gateway{Data: netip.MustParseAddrPort("10.0.0.1:8080"), Door: netip.MustParseAddrPort("[::1]:8082"), Zone: zone}
+		if got, err := envoy.ParseGateway(want.String()); err != nil || got != want {
 			t.Errorf("%q is read as %+v, %v", want, got, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package xds_test
+package envoy_test
 
 import (
 	"context"
@@ -25,13 +25,13 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
-	"github.com/tollgate-dev/tollgate/gateway/xds"
+	"github.com/tollgate-dev/tollgate/gateway/envoy"
 )
 
 // serve runs a server and returns a way to connect to it as an Envoy.
-func serve(t *testing.T, groups ...xds.Group) (*xds.Server, func(group string, header ...string) *envoy) {
+func serve(t *testing.T, groups ...envoy.Group) (*envoy.Server, func(group string, header ...string) *anEnvoy) {
 	t.Helper()
-	s, err := xds.NewServer(xds.Deps{Logger: slog.New(slog.DiscardHandler), Meter: noop.NewMeterProvider().Meter(""), Now: time.Now})
+	s, err := envoy.NewServer(envoy.Deps{Logger: slog.New(slog.DiscardHandler), Meter: noop.NewMeterProvider().Meter(""), Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,23 +56,23 @@ func serve(t *testing.T, groups ...xds.Group) (*xds.Server, func(group string, h
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	return s, func(group string, header ...string) *envoy {
+	return s, func(group string, header ...string) *anEnvoy {
 		stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(metadata.AppendToOutgoingContext(t.Context(), header...))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &envoy{t: t, stream: stream, node: &corev3.Node{Id: "e1", Cluster: group}}
+		return &anEnvoy{t: t, stream: stream, node: &corev3.Node{Id: "e1", Cluster: group}}
 	}
 }
 
-// envoy is one end of a stream.
-type envoy struct {
+// anEnvoy is one end of a stream.
+type anEnvoy struct {
 	t      *testing.T
 	stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesClient
 	node   *corev3.Node
 }
 
-func (e *envoy) send(req *discoveryv3.DeltaDiscoveryRequest) {
+func (e *anEnvoy) send(req *discoveryv3.DeltaDiscoveryRequest) {
 	e.t.Helper()
 	req.Node, e.node = e.node, nil // told once
 	if err := e.stream.Send(req); err != nil {
@@ -80,7 +80,7 @@ func (e *envoy) send(req *discoveryv3.DeltaDiscoveryRequest) {
 	}
 }
 
-func (e *envoy) recv() *discoveryv3.DeltaDiscoveryResponse {
+func (e *anEnvoy) recv() *discoveryv3.DeltaDiscoveryResponse {
 	e.t.Helper()
 	res, err := e.stream.Recv()
 	if err != nil {
@@ -90,7 +90,7 @@ func (e *envoy) recv() *discoveryv3.DeltaDiscoveryResponse {
 }
 
 // answer accepts a response, or refuses it for a reason.
-func (e *envoy) answer(res *discoveryv3.DeltaDiscoveryResponse, reason string) {
+func (e *anEnvoy) answer(res *discoveryv3.DeltaDiscoveryResponse, reason string) {
 	e.t.Helper()
 	req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: res.GetTypeUrl(), ResponseNonce: res.GetNonce()}
 	if reason != "" {
@@ -100,7 +100,7 @@ func (e *envoy) answer(res *discoveryv3.DeltaDiscoveryResponse, reason string) {
 }
 
 // subscribe asks for all resources of a type and accepts them.
-func (e *envoy) subscribe(typeURL string) *discoveryv3.DeltaDiscoveryResponse {
+func (e *anEnvoy) subscribe(typeURL string) *discoveryv3.DeltaDiscoveryResponse {
 	e.t.Helper()
 	e.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: typeURL})
 	res := e.recv()
@@ -108,8 +108,8 @@ func (e *envoy) subscribe(typeURL string) *discoveryv3.DeltaDiscoveryResponse {
 	return res
 }
 
-func on(address string) xds.Group {
-	g := group(xds.InLine)
+func on(address string) envoy.Group {
+	g := group(envoy.InLine)
 	g.Listen = netip.MustParseAddrPort(address)
 	return g
 }
@@ -120,13 +120,13 @@ func on(address string) xds.Group {
 func TestARefusedConfigurationIsWithdrawn(t *testing.T) {
 	good, bad := on("127.0.0.1:1"), on("127.0.0.1:2")
 	s, connect := serve(t, good)
-	if err := s.SetGateways([]xds.Gateway{gateway("10.0.0.1")}); err != nil {
+	if err := s.SetGateways([]envoy.Gateway{gateway("10.0.0.1")}); err != nil {
 		t.Fatal(err)
 	}
 	e := connect("edge")
 	first := e.subscribe(resource.ListenerType)
 	for range 2 {
-		if err := s.SetGroups([]xds.Group{bad}, ""); err != nil {
+		if err := s.SetGroups([]envoy.Group{bad}, ""); err != nil {
 			t.Fatal(err)
 		}
 		second := e.recv()
@@ -136,7 +136,7 @@ func TestARefusedConfigurationIsWithdrawn(t *testing.T) {
 		e.answer(second, "cannot bind")
 		<-s.Withdrawn()
 		nodes := s.Nodes()
-		want := []xds.Resource{{
+		want := []envoy.Resource{{
 			Type: "Listener", Serving: second.GetSystemVersionInfo(), Accepted: first.GetSystemVersionInfo(),
 			Refused: second.GetSystemVersionInfo(), Reason: "cannot bind",
 		}}
@@ -152,14 +152,14 @@ func TestARefusedConfigurationIsWithdrawn(t *testing.T) {
 		}
 		e.answer(third, "")
 	}
-	if err := s.SetGateways([]xds.Gateway{gateway("10.0.0.2")}); err != nil {
+	if err := s.SetGateways([]envoy.Gateway{gateway("10.0.0.2")}); err != nil {
 		t.Fatal(err)
 	}
 	texts, gateways, err := s.Served("edge")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := xds.Render(snapshot(t, good, gateway("10.0.0.2")))
+	want, err := envoy.Render(snapshot(t, good, gateway("10.0.0.2")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestARefusedConfigurationIsWithdrawn(t *testing.T) {
 func TestARefusalIsToldUntilItIsMended(t *testing.T) {
 	good, bad, mended := on("127.0.0.1:1"), on("127.0.0.1:2"), on("127.0.0.1:3")
 	for name, mend := range map[string]struct {
-		group xds.Group
+		group envoy.Group
 		asks  bool // that Envoys are sent something
 	}{"another configuration": {mended, true}, "the one before": {good, false}} {
 		t.Run(name, func(t *testing.T) {
@@ -202,7 +202,7 @@ func TestARefusalIsToldUntilItIsMended(t *testing.T) {
 			e := connect("edge")
 			e.subscribe(resource.ListenerType)
 			for _, reason := range []string{"cannot bind", strings.Repeat("too long ", 1000)} {
-				if err := s.SetGroups([]xds.Group{bad}, ""); err != nil {
+				if err := s.SetGroups([]envoy.Group{bad}, ""); err != nil {
 					t.Fatal(err)
 				}
 				e.answer(e.recv(), reason)
@@ -216,7 +216,7 @@ func TestARefusalIsToldUntilItIsMended(t *testing.T) {
 				e.subscribe(resource.ClusterType) // the answer before it is heard
 				want("withdrawn", "e1 Listener "+reason+" true")
 			}
-			if err := s.SetGroups([]xds.Group{mend.group}, ""); err != nil {
+			if err := s.SetGroups([]envoy.Group{mend.group}, ""); err != nil {
 				t.Fatal(err)
 			}
 			if mend.asks {
@@ -239,7 +239,7 @@ func TestWhatAnEnvoyBringsAlongIsAccepted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, connect := serve(t, g)
-			if err := s.SetGateways([]xds.Gateway{gateway("10.0.0.1")}); err != nil {
+			if err := s.SetGateways([]envoy.Gateway{gateway("10.0.0.1")}); err != nil {
 				t.Fatal(err)
 			}
 			e := connect("edge")
@@ -259,16 +259,16 @@ func TestGroupsOfAllGateways(t *testing.T) {
 	edge, mesh := on("127.0.0.1:1"), on("127.0.0.1:2")
 	mesh.ID = "mesh"
 	s, _ := serve(t, edge, mesh)
-	at := func(minute int) xds.Refusal {
-		return xds.Refusal{Since: time.Date(2026, 11, 21, 10, minute, 0, 0, time.UTC), Node: fmt.Sprint("e", minute)}
+	at := func(minute int) envoy.Refusal {
+		return envoy.Refusal{Since: time.Date(2026, 11, 21, 10, minute, 0, 0, time.UTC), Node: fmt.Sprint("e", minute)}
 	}
-	s.SetReports([]xds.Report{
-		{Nodes: map[string]int64{"edge": 2, "gone": 1}, Refused: map[string]xds.Refusal{"edge": at(7), "gone": at(1)}},
-		{Nodes: map[string]int64{"edge": 3}, Refused: map[string]xds.Refusal{"edge": at(5)}},
+	s.SetReports([]envoy.Report{
+		{Nodes: map[string]int64{"edge": 2, "gone": 1}, Refused: map[string]envoy.Refusal{"edge": at(7), "gone": at(1)}},
+		{Nodes: map[string]int64{"edge": 3}, Refused: map[string]envoy.Refusal{"edge": at(5)}},
 	})
 	oldest := at(5)
-	want := []xds.GroupStatus{{Group: "edge", Nodes: 5, Refused: &oldest}, {Group: "mesh"}}
-	if diff := cmp.Diff(want, s.Groups(), cmpopts.IgnoreUnexported(xds.Refusal{})); diff != "" {
+	want := []envoy.GroupStatus{{Group: "edge", Nodes: 5, Refused: &oldest}, {Group: "mesh"}}
+	if diff := cmp.Diff(want, s.Groups(), cmpopts.IgnoreUnexported(envoy.Refusal{})); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
 	}
 }
@@ -320,7 +320,7 @@ func TestResubscribed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, connect := serve(t, g)
-			if err := s.SetGateways([]xds.Gateway{gateway("10.0.0.1")}); err != nil {
+			if err := s.SetGateways([]envoy.Gateway{gateway("10.0.0.1")}); err != nil {
 				t.Fatal(err)
 			}
 			e := connect("edge")
@@ -342,7 +342,7 @@ func TestResubscribed(t *testing.T) {
 	}
 	t.Run("from another gateway", func(t *testing.T) {
 		s, connect := serve(t, g)
-		if err := s.SetGateways([]xds.Gateway{gateway("10.0.0.1")}); err != nil {
+		if err := s.SetGateways([]envoy.Gateway{gateway("10.0.0.1")}); err != nil {
 			t.Fatal(err)
 		}
 		e := connect("edge")
@@ -365,7 +365,7 @@ func TestNothingIsServedBeforeGatewaysAreKnown(t *testing.T) {
 	}
 	e := connect("edge")
 	e.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.ClusterType})
-	if err := s.SetGateways([]xds.Gateway{gateway("10.0.0.1")}); err != nil {
+	if err := s.SetGateways([]envoy.Gateway{gateway("10.0.0.1")}); err != nil {
 		t.Fatal(err)
 	}
 	if res := e.recv(); len(res.GetResources()) != 1 {
@@ -391,7 +391,7 @@ func TestGroupsComeAndGo(t *testing.T) {
 	if err := s.SetGateways(nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SetGroups([]xds.Group{mesh}, ""); err != nil {
+	if err := s.SetGroups([]envoy.Group{mesh}, ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := s.Served("edge"); err == nil {
@@ -411,7 +411,7 @@ func TestAConfigurationWithAFaultChangesNothing(t *testing.T) {
 	if err := s.SetGateways(nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SetGroups([]xds.Group{edge, gone}, "in force"); err != nil {
+	if err := s.SetGroups([]envoy.Group{edge, gone}, "in force"); err != nil {
 		t.Fatal(err)
 	}
 	changed := edge
@@ -424,13 +424,13 @@ func TestAConfigurationWithAFaultChangesNothing(t *testing.T) {
 		return resources
 	}
 	before := served()
-	if err := s.SetGroups([]xds.Group{changed, broken}, "refused"); err == nil {
+	if err := s.SetGroups([]envoy.Group{changed, broken}, "refused"); err == nil {
 		t.Fatal("the broken group is taken")
 	}
 	if diff := cmp.Diff(before, served()); diff != "" {
 		t.Errorf("edge is served (-before +after):\n%s", diff)
 	}
-	if err := s.SetGateways([]xds.Gateway{gateway("10.0.0.1")}); err != nil {
+	if err := s.SetGateways([]envoy.Gateway{gateway("10.0.0.1")}); err != nil {
 		t.Errorf("when the gateways change: %v", err)
 	}
 	for _, id := range []string{"edge", "gone"} {

@@ -1,4 +1,4 @@
-package xds
+package envoy
 
 import (
 	"context"
@@ -51,7 +51,7 @@ type Server struct {
 	withdrawn chan struct{}
 
 	mu       sync.Mutex // guards what follows
-	groups   map[string]*placed
+	groups   map[string]*placedAt
 	gateways []Gateway
 	known    bool            // that gateways are all that are ready
 	nodes    map[int64]*node // by stream
@@ -59,8 +59,8 @@ type Server struct {
 	token    string
 }
 
-// placed is the group in force, and the one before it.
-type placed struct {
+// placedAt is the group in force, and the one before it.
+type placedAt struct {
 	// now is in force, before the last one that no Envoy refused; nil at first.
 	now, before *Group
 	// refused is the refusal in force, nil without one.
@@ -71,7 +71,7 @@ type placed struct {
 func NewServer(deps Deps) (*Server, error) {
 	ctx, end := context.WithCancel(context.Background()) //nolint:forbidigo // of the server's life, which End ends
 	s := &Server{
-		deps: deps, end: end, withdrawn: make(chan struct{}, 1), groups: make(map[string]*placed), nodes: make(map[int64]*node),
+		deps: deps, end: end, withdrawn: make(chan struct{}, 1), groups: make(map[string]*placedAt), nodes: make(map[int64]*node),
 		// Ordered, so that clusters come before what leads to them.
 		cache: cache.NewSnapshotCache(true, byGroup{}, nil),
 	}
@@ -153,9 +153,9 @@ func (byGroup) ID(n *corev3.Node) string { return n.GetCluster() }
 func (s *Server) SetGroups(groups []Group, token string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before, next := s.groups, make(map[string]*placed, len(groups))
+	before, next := s.groups, make(map[string]*placedAt, len(groups))
 	for i := range groups {
-		p := &placed{now: &groups[i]}
+		p := &placedAt{now: &groups[i]}
 		if old := s.groups[groups[i].ID]; old != nil {
 			p.before = old.now
 			if reflect.DeepEqual(old.now, p.now) {

@@ -1,4 +1,4 @@
-package xds_test
+package envoy_test
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/xds"
+	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
@@ -17,21 +17,21 @@ func TestRegistry(t *testing.T) {
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	store.SetTime(now)
 	client := redistest.Client(t, store.Addr())
-	r := xds.Registry{Client: client, Key: "tollgate:envoy:gateways"}
+	r := envoy.Registry{Client: client, Key: "tollgate:envoy:gateways"}
 	one, two := gateway("10.0.0.1"), gateway("10.0.0.2")
 	for i, step := range []struct {
 		after time.Duration
-		self  xds.Gateway
+		self  envoy.Gateway
 		ready bool
-		want  []xds.Gateway
+		want  []envoy.Gateway
 	}{
 		{0, one, false, nil},
-		{0, one, true, []xds.Gateway{one}},
-		{time.Second, two, true, []xds.Gateway{one, two}},
-		{0, one, false, []xds.Gateway{two}},
-		{0, one, true, []xds.Gateway{one, two}},
-		{4 * time.Second, one, true, []xds.Gateway{one, two}},
-		{2 * time.Second, one, true, []xds.Gateway{one}}, // the other has said nothing for 6 s
+		{0, one, true, []envoy.Gateway{one}},
+		{time.Second, two, true, []envoy.Gateway{one, two}},
+		{0, one, false, []envoy.Gateway{two}},
+		{0, one, true, []envoy.Gateway{one, two}},
+		{4 * time.Second, one, true, []envoy.Gateway{one, two}},
+		{2 * time.Second, one, true, []envoy.Gateway{one}}, // the other has said nothing for 6 s
 	} {
 		now = now.Add(step.after)
 		store.SetTime(now)
@@ -43,7 +43,7 @@ func TestRegistry(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(step.want, got, cmp.Comparer(func(a, b xds.Gateway) bool { return a == b })); diff != "" {
+		if diff := cmp.Diff(step.want, got, cmp.Comparer(func(a, b envoy.Gateway) bool { return a == b })); diff != "" {
 			t.Errorf("step %d: gateways (-want +got):\n%s", i, diff)
 		}
 	}
@@ -58,19 +58,19 @@ func TestRegistryShares(t *testing.T) {
 	store := miniredis.RunT(t)
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	client := redistest.Client(t, store.Addr())
-	r := xds.Registry{Client: client, Reports: "tollgate:envoy:nodes"}
+	r := envoy.Registry{Client: client, Reports: "tollgate:envoy:nodes"}
 	one, two := gateway("10.0.0.1"), gateway("10.0.0.2")
-	has := func(n int64) xds.Report { return xds.Report{Nodes: map[string]int64{"edge": n}} }
+	has := func(n int64) envoy.Report { return envoy.Report{Nodes: map[string]int64{"edge": n}} }
 	for i, step := range []struct {
 		after time.Duration
-		self  xds.Gateway
-		own   xds.Report
-		want  []xds.Report
+		self  envoy.Gateway
+		own   envoy.Report
+		want  []envoy.Report
 	}{
 		{0, one, has(1), nil},
-		{time.Second, two, has(2), []xds.Report{has(1)}},
-		{time.Second, one, has(3), []xds.Report{has(2)}},
-		{4 * time.Second, two, has(4), []xds.Report{has(3)}},
+		{time.Second, two, has(2), []envoy.Report{has(1)}},
+		{time.Second, one, has(3), []envoy.Report{has(2)}},
+		{4 * time.Second, two, has(4), []envoy.Report{has(3)}},
 		{5 * time.Second, two, has(5), nil},
 	} {
 		now = now.Add(step.after)

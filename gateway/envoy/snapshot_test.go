@@ -1,4 +1,4 @@
-package xds_test
+package envoy_test
 
 import (
 	"fmt"
@@ -12,25 +12,25 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/tollgate-dev/tollgate/gateway/xds"
+	"github.com/tollgate-dev/tollgate/gateway/envoy"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // group is one of each topology, as they are configured commonly.
-func group(topology xds.Topology) xds.Group {
-	return xds.Group{
+func group(topology envoy.Topology) envoy.Group {
+	return envoy.Group{
 		ID: "edge", Topology: topology, Listen: netip.MustParseAddrPort("0.0.0.0:10000"),
-		Platform: xds.Platform{Host: "api.platform.example", Port: 443, TLS: true, CAFile: "/etc/ssl/certs/ca-certificates.crt"},
+		Platform: envoy.Platform{Host: "api.platform.example", Port: 443, TLS: true, CAFile: "/etc/ssl/certs/ca-certificates.crt"},
 		Body:     15 * time.Second, Call: 90 * time.Second,
 	}
 }
 
-func gateway(host string) xds.Gateway {
-	return xds.Gateway{Data: netip.MustParseAddrPort(host + ":8080"), Door: netip.MustParseAddrPort(host + ":8082")}
+func gateway(host string) envoy.Gateway {
+	return envoy.Gateway{Data: netip.MustParseAddrPort(host + ":8080"), Door: netip.MustParseAddrPort(host + ":8082")}
 }
 
-func snapshot(t testing.TB, g xds.Group, gateways ...xds.Gateway) *cache.Snapshot {
+func snapshot(t testing.TB, g envoy.Group, gateways ...envoy.Gateway) *cache.Snapshot {
 	t.Helper()
 	s, err := g.Snapshot(gateways)
 	if err != nil {
@@ -54,35 +54,35 @@ func TestVersionsFollowContent(t *testing.T) {
 	one, two := gateway("10.0.0.1"), gateway("10.0.0.2")
 	for _, tc := range []struct {
 		name     string
-		topology xds.Topology
-		change   func(*xds.Group)
-		gateways []xds.Gateway
+		topology envoy.Topology
+		change   func(*envoy.Group)
+		gateways []envoy.Gateway
 		moved    []string
 	}{
-		{"nothing", xds.InLine, func(*xds.Group) {}, []xds.Gateway{one, two}, nil},
-		{"the order of gateways", xds.InLine, func(*xds.Group) {}, []xds.Gateway{two, one}, nil},
-		{"a gateway twice", xds.InLine, func(*xds.Group) {}, []xds.Gateway{one, two, one}, nil},
-		{"a gateway leaves", xds.InLine, func(*xds.Group) {}, []xds.Gateway{two}, []string{resource.EndpointType}},
-		{"no gateway", xds.ExtProc, func(*xds.Group) {}, nil, []string{resource.EndpointType}},
-		{"another address", xds.InLine, func(g *xds.Group) { g.Listen = netip.MustParseAddrPort("0.0.0.0:10001") }, []xds.Gateway{one, two}, []string{resource.ListenerType}},
-		{"another platform", xds.ExtProc, func(g *xds.Group) { g.Platform.Host = "b.example" }, []xds.Gateway{one, two}, []string{resource.RouteType, resource.ClusterType}},
-		{"another platform, in line", xds.InLine, func(g *xds.Group) { g.Platform.Host = "b.example" }, []xds.Gateway{one, two}, nil},
-		{"a longer call", xds.ExtProc, func(g *xds.Group) { g.Call = 2 * time.Minute }, []xds.Gateway{one, two}, []string{resource.ListenerType, resource.RouteType}},
-		{"a longer call, in line", xds.InLine, func(g *xds.Group) { g.Call = 2 * time.Minute }, []xds.Gateway{one, two}, []string{resource.RouteType}},
-		{"an access log in a file", xds.InLine, func(g *xds.Group) { g.AccessLog = "/var/log/envoy/access.log" }, []xds.Gateway{one, two}, []string{resource.ListenerType}},
+		{"nothing", envoy.InLine, func(*envoy.Group) {}, []envoy.Gateway{one, two}, nil},
+		{"the order of gateways", envoy.InLine, func(*envoy.Group) {}, []envoy.Gateway{two, one}, nil},
+		{"a gateway twice", envoy.InLine, func(*envoy.Group) {}, []envoy.Gateway{one, two, one}, nil},
+		{"a gateway leaves", envoy.InLine, func(*envoy.Group) {}, []envoy.Gateway{two}, []string{resource.EndpointType}},
+		{"no gateway", envoy.ExtProc, func(*envoy.Group) {}, nil, []string{resource.EndpointType}},
+		{"another address", envoy.InLine, func(g *envoy.Group) { g.Listen = netip.MustParseAddrPort("0.0.0.0:10001") }, []envoy.Gateway{one, two}, []string{resource.ListenerType}},
+		{"another platform", envoy.ExtProc, func(g *envoy.Group) { g.Platform.Host = "b.example" }, []envoy.Gateway{one, two}, []string{resource.RouteType, resource.ClusterType}},
+		{"another platform, in line", envoy.InLine, func(g *envoy.Group) { g.Platform.Host = "b.example" }, []envoy.Gateway{one, two}, nil},
+		{"a longer call", envoy.ExtProc, func(g *envoy.Group) { g.Call = 2 * time.Minute }, []envoy.Gateway{one, two}, []string{resource.ListenerType, resource.RouteType}},
+		{"a longer call, in line", envoy.InLine, func(g *envoy.Group) { g.Call = 2 * time.Minute }, []envoy.Gateway{one, two}, []string{resource.RouteType}},
+		{"an access log in a file", envoy.InLine, func(g *envoy.Group) { g.AccessLog = "/var/log/envoy/access.log" }, []envoy.Gateway{one, two}, []string{resource.ListenerType}},
 		{
-			"tracing", xds.InLine, func(g *xds.Group) { g.Tracing.URL = "http://collector.example/v1/traces" },
-			[]xds.Gateway{one, two},
+			"tracing", envoy.InLine, func(g *envoy.Group) { g.Tracing.URL = "http://collector.example/v1/traces" },
+			[]envoy.Gateway{one, two},
 			[]string{resource.ListenerType, resource.ClusterType},
 		},
 		{
-			"TLS to gateways", xds.InLine, func(g *xds.Group) { g.Data = xds.Peer{Name: "gateway.example"} },
-			[]xds.Gateway{one, two},
+			"TLS to gateways", envoy.InLine, func(g *envoy.Group) { g.Data = envoy.Peer{Name: "gateway.example"} },
+			[]envoy.Gateway{one, two},
 			[]string{resource.ClusterType},
 		},
 		{
-			"TLS to callers", xds.InLine, func(g *xds.Group) { g.Certificate, g.Key = []byte("chain"), []byte("key") },
-			[]xds.Gateway{one, two},
+			"TLS to callers", envoy.InLine, func(g *envoy.Group) { g.Certificate, g.Key = []byte("chain"), []byte("key") },
+			[]envoy.Gateway{one, two},
 			[]string{resource.ListenerType, resource.SecretType},
 		},
 	} {
@@ -107,12 +107,12 @@ func TestVersionsFollowContent(t *testing.T) {
 
 // Envoy's validators see messages that are packed into others, too.
 func TestWhatEnvoyWouldRefuseIsNotServed(t *testing.T) {
-	for name, change := range map[string]func(*xds.Group){
-		"a time-out within a filter within a listener": func(g *xds.Group) { g.Call = -time.Hour },
-		"a name within TLS within a cluster":           func(g *xds.Group) { g.Platform.Host = strings.Repeat("a", 300) },
+	for name, change := range map[string]func(*envoy.Group){
+		"a time-out within a filter within a listener": func(g *envoy.Group) { g.Call = -time.Hour },
+		"a name within TLS within a cluster":           func(g *envoy.Group) { g.Platform.Host = strings.Repeat("a", 300) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := group(xds.ExtProc)
+			g := group(envoy.ExtProc)
 			change(&g)
 			if s, err := g.Snapshot(nil); err == nil {
 				t.Errorf("snapshot = %v, want an error", s)
@@ -123,13 +123,13 @@ func TestWhatEnvoyWouldRefuseIsNotServed(t *testing.T) {
 
 // Private keys are in the snapshot and nowhere else.
 func TestRenderLeavesPrivateKeysOut(t *testing.T) {
-	g := group(xds.InLine)
+	g := group(envoy.InLine)
 	g.Certificate, g.Key = []byte("the chain"), []byte("the private key")
 	s := snapshot(t, g, gateway("10.0.0.1"))
 	if !strings.Contains(fmt.Sprint(s.GetResources(resource.SecretType)["callers"]), "the private key") {
 		t.Error("the secret has no private key")
 	}
-	texts, err := xds.Render(s)
+	texts, err := envoy.Render(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,8 +150,8 @@ func TestRenderLeavesPrivateKeysOut(t *testing.T) {
 
 // The credentials for a receiver of spans reach Envoys, and is not rendered.
 func TestRenderLeavesTokensOut(t *testing.T) {
-	g := group(xds.ExtProc)
-	g.Tracing = xds.Tracing{
+	g := group(envoy.ExtProc)
+	g.Tracing = envoy.Tracing{
 		URL: "https://collector.example/v1/traces", Headers: map[string]string{"a": `to"ken]`, "b": "token"}, CA: []byte("the authority"),
 		Certificate: []byte("the chain"), Key: []byte("the private key"), Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
 	}
@@ -159,7 +159,7 @@ func TestRenderLeavesTokensOut(t *testing.T) {
 	if !strings.Contains(fmt.Sprint(s.GetResources(resource.ListenerType)["callers"]), "ken]") {
 		t.Error("the listener has no token")
 	}
-	texts, err := xds.Render(s)
+	texts, err := envoy.Render(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,20 +177,20 @@ func TestRenderLeavesTokensOut(t *testing.T) {
 // itself only where Linux prefers the other socket.
 func TestBootstrap(t *testing.T) {
 	for name, tc := range map[string]struct {
-		change func(*xds.Bootstrap)
+		change func(*envoy.Bootstrap)
 		want   []string
 		not    []string
 	}{
-		"plain":     {func(*xds.Bootstrap) {}, []string{`"cluster": "edge"`, `"DELTA_GRPC"`, `"::ffff:0.0.0.0"`, `"10.0.0.2"`}, []string{"secrets"}},
-		"over IPv6": {func(b *xds.Bootstrap) { b.Listen = netip.MustParseAddrPort("[::]:10000") }, nil, []string{"closed"}},
-		"with TLS": {func(b *xds.Bootstrap) {
-			b.Peer, b.Files = xds.Peer{Name: "g.example"}, xds.Files{Certificate: "/c", Key: "/k", CA: "/a"}
+		"plain":     {func(*envoy.Bootstrap) {}, []string{`"cluster": "edge"`, `"DELTA_GRPC"`, `"::ffff:0.0.0.0"`, `"10.0.0.2"`}, []string{"secrets"}},
+		"over IPv6": {func(b *envoy.Bootstrap) { b.Listen = netip.MustParseAddrPort("[::]:10000") }, nil, []string{"closed"}},
+		"with TLS": {func(b *envoy.Bootstrap) {
+			b.Peer, b.Files = envoy.Peer{Name: "g.example"}, envoy.Files{Certificate: "/c", Key: "/k", CA: "/a"}
 		}, []string{`"tollgate_client"`, `"/a"`}, nil},
-		"by names":   {func(b *xds.Bootstrap) { b.Named = []xds.Named{{Host: "tollgate-envoy", Port: 8082}} }, []string{`"STRICT_DNS"`, `"tollgate-envoy"`, `"10.0.0.2"`}, nil},
-		"admin port": {func(b *xds.Bootstrap) { b.Admin = netip.MustParseAddrPort("127.0.0.1:9") }, []string{`"port_value": 9`}, nil},
+		"by names":   {func(b *envoy.Bootstrap) { b.Named = []envoy.Named{{Host: "tollgate-envoy", Port: 8082}} }, []string{`"STRICT_DNS"`, `"tollgate-envoy"`, `"10.0.0.2"`}, nil},
+		"admin port": {func(b *envoy.Bootstrap) { b.Admin = netip.MustParseAddrPort("127.0.0.1:9") }, []string{`"port_value": 9`}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := xds.Bootstrap{
+			b := envoy.Bootstrap{
 				Node: "e1", Group: "edge", Listen: netip.MustParseAddrPort("0.0.0.0:10000"), Admin: netip.MustParseAddrPort("127.0.0.1:9901"),
 				Doors: []netip.AddrPort{gateway("10.0.0.1").Door, gateway("10.0.0.2").Door}, Connections: 10,
 			}
