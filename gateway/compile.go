@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/tollgate-dev/tollgate/gateway/account"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/coverage"
@@ -17,13 +16,14 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies"
 )
 
 // compiled is what features make the stages of a configuration of. Each field is set by the compile of one feature.
 type compiled struct {
 	cfg       *settings.Config
-	account   *account.Client
+	account   *upstream.Account
 	runs      platform.Runs
 	reader    *filter.Reader
 	addresses filter.Addresses

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/account"
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
@@ -17,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/money/charge"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -28,7 +28,7 @@ type state struct {
 	callers  *callers.Callers
 	pipeline *filter.Pipeline
 	reader   *filter.Reader
-	account  *account.Client
+	account  *upstream.Account
 	runs     platform.Runs
 	engine   *policies.Engine
 	legacy   *legacy.Dialects
@@ -62,7 +62,7 @@ func (c *current) engine() *policies.Engine {
 	return nil
 }
 
-func (c *current) account() *account.Client { return c.Load().account }
+func (c *current) account() *upstream.Account { return c.Load().account }
 
 func (c *current) admins() *admin.Directory { return c.Load().admins }
 

@@ -3,7 +3,6 @@ package gateway
 import (
 	"net/http"
 
-	"github.com/tollgate-dev/tollgate/gateway/account"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval/grants"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
@@ -15,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/once"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
 )
 
 // agent is how the gateway names itself to the platform.
@@ -32,7 +32,7 @@ func (p *parts) compileTraffic(c *compiled) error {
 	if c.ports.Recent, err = filter.NewRecent(p.deps.Now); err != nil {
 		return err
 	}
-	c.account = account.New(client, p.api, agent(p.deps.Version))
+	c.account = upstream.NewAccount(client, p.api, agent(p.deps.Version))
 	c.reader = &filter.Reader{Upstream: client, Recorder: p.recorder, Agent: c.account.Agent, Gets: c.account.Gets, Health: p.runs.Operation("endpointHealth")}
 	c.addresses = filter.Addresses{Public: platform.PublicRuns(c.cfg), Balanced: platform.PublicBalanced(c.cfg)}
 	c.ports.Background = p.background

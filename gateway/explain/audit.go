@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tollgate-dev/tollgate/gateway/account"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/effective"
@@ -64,7 +64,7 @@ func UpdatesOf(api *schema.API) map[operation.Kind]*schema.Operation {
 
 // Run judges the resources of an organisation. owners are those of the resources, in their
 // order; nil if they are not known. in holds the common part of the judged calls.
-func (a *Auditor) Run(ctx context.Context, org string, list []account.Listed, owners []spend.Owner, in policies.Input) *Audit {
+func (a *Auditor) Run(ctx context.Context, org string, list []upstream.Listed, owners []spend.Owner, in policies.Input) *Audit {
 	out := &Audit{Org: org, Resources: []Standing{}}
 	for i, it := range list {
 		s := Standing{ID: it.ID, Kind: string(it.Kind), Name: it.Name}
@@ -100,7 +100,7 @@ func (a *Auditor) Run(ctx context.Context, org string, list []account.Listed, ow
 }
 
 // judge makes the decision about one resource.
-func (a *Auditor) judge(ctx context.Context, in *policies.Input, it *account.Listed) (policies.Decision, error) {
+func (a *Auditor) judge(ctx context.Context, in *policies.Input, it *upstream.Listed) (policies.Decision, error) {
 	op := a.Updates[it.Kind]
 	if op == nil {
 		return policies.Decision{}, nil // there is nothing about it that could be chosen otherwise

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/account"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/once/intent"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
@@ -77,7 +76,7 @@ func (f *Deduplicator) get(ctx context.Context, ex *filter.Exchange, kind operat
 }
 
 // list lists the resources there are of a kind.
-func (f *Deduplicator) list(ctx context.Context, ex *filter.Exchange, kind operation.Kind) ([]account.Listed, error) {
+func (f *Deduplicator) list(ctx context.Context, ex *filter.Exchange, kind operation.Kind) ([]upstream.Listed, error) {
 	ex.Admission.Slot.Rest()
 	defer ex.Admission.Slot.Work()
 	return f.Account.Records(ctx, ex.Caller.Org, func(k operation.Kind) bool { return k == kind }, spend.Counts)

@@ -13,10 +13,10 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/tollgate-dev/tollgate/gateway/account"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/once/intent"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
@@ -30,7 +30,7 @@ type Deduplicator struct {
 	Desk *Desk
 	// Reader and Account read resources that may have been made.
 	Reader  *filter.Reader
-	Account *account.Client
+	Account *upstream.Account
 	// Addresses rewrites found resources, as the stage does answers.
 	Addresses filter.Addresses
 	// Time is how long a request may look for a resource, 0 for not at all.

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/account"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
+	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 )
@@ -45,7 +45,7 @@ type Questions struct {
 	*view.Current
 	// DryRun returns a dry run of the configuration in force, Account the client of its accounts.
 	DryRun  func() (*explain.DryRun, error)
-	Account func() *account.Client
+	Account func() *upstream.Account
 
 	Catalog *catalog.Catalog
 	API     *schema.API

@@ -67,12 +67,9 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/explain/...",
-			May: []string{
-				"gateway/account", "gateway/approval", "gateway/approval/grants", "gateway/filter", "gateway/identity", "gateway/problem", "gateway/route", "gateway/schema",
-				"gateway/strictjson", "policies/...", "ratelimit",
-			},
-			Tests: []string{"gateway/telemetry"}, // to make exchanges as the chain leaves them
-			Why:   "explanations stand on the chain, which knows nothing of them",
+			May:     []string{"gateway/approval", "gateway/approval/grants", "gateway/filter", "gateway/identity", "gateway/problem", "gateway/route", "gateway/schema", "gateway/strictjson", "gateway/upstream", "policies/...", "ratelimit"},
+			Tests:   []string{"gateway/telemetry"}, // to make exchanges as the chain leaves them
+			Why:     "explanations stand on the chain, which knows nothing of them",
 		},
 		{
 			Package: "gateway/reverseproxy/...",
@@ -102,11 +99,6 @@ func Table() []Row {
 			Why:     "a feature: the audit log goes to receivers",
 		},
 		{
-			Package: "gateway/account",
-			May:     []string{"gateway/schema", "gateway/strictjson", "gateway/upstream", "policies/catalog", "policies/operation", "policies/spend"},
-			Why:     "what an organisation has at the platform, for the ledger, for audits and for lost creates: asked beside the chain",
-		},
-		{
 			Package: "gateway/platform",
 			May:     []string{"gateway/filter", "gateway/reference", "gateway/route", "gateway/schema", "gateway/settings", "gateway/telemetry", "gateway/upstream", "policies/operation"},
 			Why:     "the clients of the platform are made of the configuration",
@@ -119,7 +111,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/money",
-			May:     []string{"gateway/account", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/audit", "gateway/callers", "gateway/filter", "gateway/groupcommit", "gateway/once", "gateway/settings", "gateway/telemetry", "gateway/view", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit", "ratelimit/redisstore"},
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/audit", "gateway/callers", "gateway/filter", "gateway/groupcommit", "gateway/once", "gateway/settings", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit", "ratelimit/redisstore"},
 			Why:     "a feature: the ledger and what keeps it, for the chain and for operators",
 		},
 		{
@@ -187,7 +179,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/questions",
-			May:     []string{"gateway/account", "gateway/admin/row", "gateway/callers", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/schema", "gateway/settings", "gateway/strictjson", "gateway/view", "policies", "policies/catalog", "policies/operation", "policies/spend"},
+			May:     []string{"gateway/admin/row", "gateway/callers", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/schema", "gateway/settings", "gateway/strictjson", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/operation", "policies/spend"},
 			Why:     "a feature: what would become of a request, by a dry run",
 		},
 		{
@@ -243,11 +235,9 @@ func Table() []Row {
 		{Package: "gateway/approval", May: []string{"gateway/cas"}, Why: "a leaf: what was asked of operators, and answered"},
 		{
 			Package: "gateway/once",
-			May: []string{
-				"gateway/account", "gateway/filter", "gateway/once/intent", "gateway/problem", "gateway/strictjson", "gateway/upstream", "gateway/wire", "policies/operation", "policies/spend/...",
-			},
-			Tests: []string{"gateway/telemetry"}, // for the event of an exchange
-			Why:   "a feature: intents in hand, in the ledger's store, and their stages in the chain",
+			May:     []string{"gateway/filter", "gateway/once/intent", "gateway/problem", "gateway/strictjson", "gateway/upstream", "gateway/wire", "policies/operation", "policies/spend/..."},
+			Tests:   []string{"gateway/telemetry"}, // for the event of an exchange
+			Why:     "a feature: intents in hand, in the ledger's store, and their stages in the chain",
 		},
 		leaf("gateway/once/intent", "a leaf: what is known of a thing that is being made"),
 		{Package: "gateway/groupcommit", May: []string{"ratelimit/group"}, Why: "a leaf: how scripts get to Redis"},
@@ -273,7 +263,11 @@ func Table() []Row {
 		},
 		leaf("gateway/strictjson/...", "a leaf: JSON that two readers cannot read differently"),
 		{Package: "gateway/telemetry/...", May: []string{"gateway/overload", "gateway/settings"}, Tests: []string{"config/strictyaml"}, Why: "a leaf: what is told of an exchange"},
-		{Package: "gateway/upstream/...", May: []string{"config/egress", "config/encryption"}, Why: "a leaf: how the platform is called"},
+		{
+			Package: "gateway/upstream/...",
+			May:     []string{"config/egress", "config/encryption", "gateway/schema", "gateway/strictjson", "policies/catalog", "policies/operation", "policies/spend"},
+			Why:     "a leaf: how the platform is called",
+		},
 		leaf("gateway/wire/...", "a leaf: the bytes of HTTP/1.1, judged before anything else reads them"),
 		{
 			Package: "policies",

@@ -1,4 +1,4 @@
-package account
+package upstream
 
 import (
 	"context"
@@ -10,14 +10,13 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/strictjson"
-	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
-// Client asks the platform in the name of an organisation for the catalog, for resources and for bills. It is safe for concurrent use.
-type Client struct {
-	Upstream *upstream.Client
+// Account asks the platform in the name of an organisation for the catalog, for resources and for bills. It is safe for concurrent use.
+type Account struct {
+	Upstream *Client
 	// Agent is sent as User-Agent.
 	Agent string
 	// Lists are the operations that list the resources of organisations, Gets those that read one resource of a kind.
@@ -25,9 +24,9 @@ type Client struct {
 	Gets  map[operation.Kind]*schema.Operation
 }
 
-// New returns the client of a platform with an API.
-func New(client *upstream.Client, api *schema.API, agent string) *Client {
-	return &Client{Upstream: client, Agent: agent, Lists: listsOf(api), Gets: getsOf(api)}
+// NewAccount returns the client of a platform with an API.
+func NewAccount(client *Client, api *schema.API, agent string) *Account {
+	return &Account{Upstream: client, Agent: agent, Lists: listsOf(api), Gets: getsOf(api)}
 }
 
 // listsOf returns the operations that list resources which have owners.
@@ -54,7 +53,7 @@ func getsOf(api *schema.API) map[operation.Kind]*schema.Operation {
 }
 
 // Catalog reads the platform's catalog with an organisation's credential.
-func (c *Client) Catalog(ctx context.Context, org string) (l catalog.Lists, err error) {
+func (c *Account) Catalog(ctx context.Context, org string) (l catalog.Lists, err error) {
 	for _, part := range []struct {
 		path, member string
 		parse        func(doc any) error
@@ -77,14 +76,14 @@ func (c *Client) Catalog(ctx context.Context, org string) (l catalog.Lists, err 
 // list reads all pages of a list, whose items are in a member of the document. A page that
 // cannot be read makes the list unknown. at is the time of the first page by the platform's
 // clock: the list may lack what was made after it.
-func (c *Client) list(ctx context.Context, org, target, member string) (doc any, at time.Time, err error) {
-	pages := upstream.Pages{Member: member}
+func (c *Account) list(ctx context.Context, org, target, member string) (doc any, at time.Time, err error) {
+	pages := Pages{Member: member}
 	separator := "?"
 	if strings.Contains(target, "?") {
 		separator = "&"
 	}
 	for next := target; ; {
-		body, answered, err := c.read(ctx, upstream.Request{Org: org, Method: http.MethodGet, Target: next})
+		body, answered, err := c.read(ctx, Request{Org: org, Method: http.MethodGet, Target: next})
 		if err != nil {
 			return nil, at, err
 		}
@@ -105,12 +104,12 @@ func (c *Client) list(ctx context.Context, org, target, member string) (doc any,
 
 // errAbsent means that the platform has answered 404, errDenied 403.
 var (
-	errAbsent = fmt.Errorf("%w: there is no such resource", upstream.ErrUnreachable)
-	errDenied = fmt.Errorf("%w: the platform key has no permission", upstream.ErrUnreachable)
+	errAbsent = fmt.Errorf("%w: there is no such resource", ErrUnreachable)
+	errDenied = fmt.Errorf("%w: the platform key has no permission", ErrUnreachable)
 )
 
 // ask sends a request and decodes the answer, which must be 200.
-func (c *Client) ask(ctx context.Context, q upstream.Request) (doc any, at time.Time, err error) {
+func (c *Account) ask(ctx context.Context, q Request) (doc any, at time.Time, err error) {
 	body, at, err := c.read(ctx, q)
 	if err != nil {
 		return nil, at, err
@@ -121,7 +120,7 @@ func (c *Client) ask(ctx context.Context, q upstream.Request) (doc any, at time.
 
 // read sends a request and reads the answer, which must be 200, or 204. at is the time of the answer
 // by the platform's clock.
-func (c *Client) read(ctx context.Context, q upstream.Request) (body []byte, at time.Time, err error) {
+func (c *Account) read(ctx context.Context, q Request) (body []byte, at time.Time, err error) {
 	q.Header = http.Header{"Accept": {"application/json"}, "Accept-Encoding": {"identity"}, "User-Agent": {c.Agent}}
 	if q.Body != nil {
 		q.Header.Set("Content-Type", "application/json")
@@ -130,9 +129,9 @@ func (c *Client) read(ctx context.Context, q upstream.Request) (body []byte, at 
 	if err != nil {
 		return nil, at, err
 	}
-	body, err = upstream.ReadAll(res.Body, upstream.MaxList)
+	body, err = ReadAll(res.Body, MaxList)
 	if err != nil {
-		return nil, at, fmt.Errorf("%w: %w", upstream.ErrUnreachable, err)
+		return nil, at, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	switch res.StatusCode {
 	case http.StatusOK, http.StatusNoContent:
@@ -141,22 +140,22 @@ func (c *Client) read(ctx context.Context, q upstream.Request) (body []byte, at 
 	case http.StatusForbidden:
 		return nil, at, fmt.Errorf("%w: %s %s", errDenied, q.Method, q.Target)
 	default:
-		return nil, at, fmt.Errorf("%w: %s %s answered %d", upstream.ErrUnreachable, q.Method, q.Target, res.StatusCode)
+		return nil, at, fmt.Errorf("%w: %s %s answered %d", ErrUnreachable, q.Method, q.Target, res.StatusCode)
 	}
 	return body, date(res.Header), nil
 }
 
 // Description reads the description that the platform serves of its API. It needs no organisation, and sends no credential.
-func (c *Client) Description(ctx context.Context) ([]byte, error) {
+func (c *Account) Description(ctx context.Context) ([]byte, error) {
 	const target = "/v2/openapi.json"
 	header := http.Header{"Accept": {"application/json"}, "Accept-Encoding": {"identity"}, "User-Agent": {c.Agent}}
-	res, err := c.Upstream.Do(ctx, upstream.Request{Public: true, Method: http.MethodGet, Target: target, Header: header}) //nolint:bodyclose // ReadAll closes it
+	res, err := c.Upstream.Do(ctx, Request{Public: true, Method: http.MethodGet, Target: target, Header: header}) //nolint:bodyclose // ReadAll closes it
 	if err != nil {
 		return nil, err
 	}
-	body, err := upstream.ReadAll(res.Body, schema.MaxDescription)
+	body, err := ReadAll(res.Body, schema.MaxDescription)
 	if err == nil && res.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%w: GET %s answered %d", upstream.ErrUnreachable, target, res.StatusCode)
+		err = fmt.Errorf("%w: GET %s answered %d", ErrUnreachable, target, res.StatusCode)
 	}
 	return body, err
 }

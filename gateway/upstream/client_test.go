@@ -1,4 +1,4 @@
-package account_test
+package upstream_test
 
 import (
 	"context"
@@ -12,14 +12,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/account"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
 // clientOf returns the client of a platform that answers with handle, for the one organisation acme.
-func clientOf(t *testing.T, handle http.HandlerFunc) *account.Client {
+func clientOf(t *testing.T, handle http.HandlerFunc) *upstream.Account {
 	t.Helper()
 	api, err := schema.Load()
 	if err != nil {
@@ -33,7 +32,7 @@ func clientOf(t *testing.T, handle http.HandlerFunc) *account.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	return account.New(client, api, "tollgate/test")
+	return upstream.NewAccount(client, api, "tollgate/test")
 }
 
 func TestDescription(t *testing.T) {

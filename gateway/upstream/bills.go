@@ -1,4 +1,4 @@
-package account
+package upstream
 
 import (
 	"context"
@@ -8,14 +8,13 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // Bills lists the platform's bills for each resource of an organisation in
 // each hour of a range of whole hours.
-func (c *Client) Bills(ctx context.Context, org string, from, to time.Time) ([]spend.Bill, error) {
+func (c *Account) Bills(ctx context.Context, org string, from, to time.Time) ([]spend.Bill, error) {
 	query := "?" + url.Values{
 		"bucketSize": {"hour"}, "startTime": {from.UTC().Format(time.RFC3339)}, "endTime": {to.UTC().Format(time.RFC3339)},
 	}.Encode()
@@ -36,13 +35,13 @@ func (c *Client) Bills(ctx context.Context, org string, from, to time.Time) ([]s
 		object, _ := doc.(map[string]any)
 		records, ok := object["records"].([]any)
 		if !ok {
-			return nil, fmt.Errorf("%w: the answer to GET %s has no records", upstream.ErrUnreachable, route.path)
+			return nil, fmt.Errorf("%w: the answer to GET %s has no records", ErrUnreachable, route.path)
 		}
 		for _, item := range records {
 			record, _ := item.(map[string]any)
 			bill, ok := billOf(record, route.id)
 			if !ok {
-				return nil, fmt.Errorf("%w: GET %s has a record that is no hour's bill of a resource", upstream.ErrUnreachable, route.path)
+				return nil, fmt.Errorf("%w: GET %s has a record that is no hour's bill of a resource", ErrUnreachable, route.path)
 			}
 			if bill.Kind = route.kind; !bill.Hour.Before(from) && bill.Hour.Before(to) {
 				bills = append(bills, bill)

@@ -1,4 +1,4 @@
-package account
+package upstream
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -24,7 +23,7 @@ type Listed struct {
 
 // Inventory lists everything of some kinds that an organisation has at the platform,
 // with the amounts that its plan counts.
-func (c *Client) Inventory(ctx context.Context, org string, plan *spend.Plan, kinds, known func(operation.Kind) bool, prices *catalog.Snapshot) ([]spend.Found, error) {
+func (c *Account) Inventory(ctx context.Context, org string, plan *spend.Plan, kinds, known func(operation.Kind) bool, prices *catalog.Snapshot) ([]spend.Found, error) {
 	all, err := c.Resources(ctx, org, plan, kinds, known, prices)
 	if err != nil {
 		return nil, err
@@ -37,7 +36,7 @@ func (c *Client) Inventory(ctx context.Context, org string, plan *spend.Plan, ki
 }
 
 // Resources is Inventory, with the platform's records.
-func (c *Client) Resources(ctx context.Context, org string, plan *spend.Plan, kinds, known func(operation.Kind) bool, prices *catalog.Snapshot) ([]Listed, error) {
+func (c *Account) Resources(ctx context.Context, org string, plan *spend.Plan, kinds, known func(operation.Kind) bool, prices *catalog.Snapshot) ([]Listed, error) {
 	all, err := c.Records(ctx, org, kinds, known)
 	if err != nil {
 		return nil, err
@@ -55,7 +54,7 @@ func (c *Client) Resources(ctx context.Context, org string, plan *spend.Plan, ki
 
 // measure fills in the amounts that a plan counts of a resource. The workers of an endpoint are
 // listed if look says so.
-func (c *Client) measure(ctx context.Context, org string, plan *spend.Plan, it *Listed, look bool, prices *catalog.Snapshot) (err error) {
+func (c *Account) measure(ctx context.Context, org string, plan *spend.Plan, it *Listed, look bool, prices *catalog.Snapshot) (err error) {
 	var workers int64
 	if it.Kind == operation.KindEndpoint && look {
 		if workers, it.Use.Busy, err = c.workers(ctx, org, it.ID); err != nil {
@@ -79,7 +78,7 @@ func (c *Client) measure(ctx context.Context, org string, plan *spend.Plan, it *
 
 // workers counts the workers that an endpoint has, and those of them that do not wait
 // for jobs.
-func (c *Client) workers(ctx context.Context, org, endpoint string) (all, busy int64, err error) {
+func (c *Account) workers(ctx context.Context, org, endpoint string) (all, busy int64, err error) {
 	workers, _, err := c.items(ctx, org, at("/v2/serverless/{id}/workers", endpoint), "workers")
 	if err != nil {
 		return 0, 0, err
@@ -95,7 +94,7 @@ func (c *Client) workers(ctx context.Context, org, endpoint string) (all, busy i
 
 // Records lists everything of some kinds, with the platform's records. An older platform lacks some kinds, but not the known kinds
 // that the ledger counts.
-func (c *Client) Records(ctx context.Context, org string, kinds, known func(operation.Kind) bool) ([]Listed, error) {
+func (c *Account) Records(ctx context.Context, org string, kinds, known func(operation.Kind) bool) ([]Listed, error) {
 	var all []Listed
 	mounted := make(map[any]bool)
 	for _, op := range c.Lists {
@@ -114,7 +113,7 @@ func (c *Client) Records(ctx context.Context, org string, kinds, known func(oper
 			record, _ := item.(map[string]any)
 			id, _ := record["id"].(string)
 			if id == "" {
-				return nil, fmt.Errorf("%w: GET %s lists something without an id", upstream.ErrUnreachable, op.Path)
+				return nil, fmt.Errorf("%w: GET %s lists something without an id", ErrUnreachable, op.Path)
 			}
 			for _, volume := range volumes(record) {
 				mounted[volume] = true
@@ -132,7 +131,7 @@ func (c *Client) Records(ctx context.Context, org string, kinds, known func(oper
 }
 
 // items reads the items of a list, and when it was answered.
-func (c *Client) items(ctx context.Context, org, target, member string) ([]any, time.Time, error) {
+func (c *Account) items(ctx context.Context, org, target, member string) ([]any, time.Time, error) {
 	doc, date, err := c.list(ctx, org, target, member)
 	if err != nil {
 		return nil, date, err
@@ -140,13 +139,13 @@ func (c *Client) items(ctx context.Context, org, target, member string) ([]any, 
 	object, _ := doc.(map[string]any)
 	items, ok := object[member].([]any)
 	if !ok {
-		return nil, date, fmt.Errorf("%w: the answer to GET %s has no list %q", upstream.ErrUnreachable, target, member)
+		return nil, date, fmt.Errorf("%w: the answer to GET %s has no list %q", ErrUnreachable, target, member)
 	}
 	return items, date, nil
 }
 
 // Ended returns the terminated or failed sandbox that a call created, or nil if there is none. Its amounts are zero.
-func (c *Client) Ended(ctx context.Context, org, call string) (*spend.Found, error) {
+func (c *Account) Ended(ctx context.Context, org, call string) (*spend.Found, error) {
 	ctx, cancel := context.WithTimeout(ctx, getTime)
 	defer cancel()
 	for _, state := range []string{"TERMINATED", "FAILED"} {
@@ -194,9 +193,9 @@ func stoppable(record map[string]any) bool {
 }
 
 // StopPod stops a pod and returns its remaining amounts.
-func (c *Client) StopPod(ctx context.Context, org, id string, prices *catalog.Snapshot) (spend.Amounts, error) {
+func (c *Account) StopPod(ctx context.Context, org, id string, prices *catalog.Snapshot) (spend.Amounts, error) {
 	target := "/v2/pods/" + url.PathEscape(id) + "/action"
-	record, _, err := c.ask(ctx, upstream.Request{Org: org, Method: http.MethodPost, Target: target, Body: []byte(`{"action":"stop"}`)})
+	record, _, err := c.ask(ctx, Request{Org: org, Method: http.MethodPost, Target: target, Body: []byte(`{"action":"stop"}`)})
 	if err != nil {
 		return spend.Amounts{}, err
 	}
@@ -206,8 +205,8 @@ func (c *Client) StopPod(ctx context.Context, org, id string, prices *catalog.Sn
 }
 
 // Delete deletes a resource. It is no error if the resource is gone already.
-func (c *Client) Delete(ctx context.Context, org string, kind operation.Kind, id string) error {
-	_, _, err := c.read(ctx, upstream.Request{Org: org, Method: http.MethodDelete, Target: at(c.Gets[kind].Path, id)})
+func (c *Account) Delete(ctx context.Context, org string, kind operation.Kind, id string) error {
+	_, _, err := c.read(ctx, Request{Org: org, Method: http.MethodDelete, Target: at(c.Gets[kind].Path, id)})
 	if errors.Is(err, errAbsent) {
 		return nil
 	}

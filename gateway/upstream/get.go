@@ -1,4 +1,4 @@
-package account
+package upstream
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -19,7 +18,7 @@ const getTime = 10 * time.Second
 // Get reads one resource of an organisation, with the amounts that its plan counts. It
 // returns nil if the platform answers 404; any other answer without the resource is an
 // error.
-func (c *Client) Get(ctx context.Context, org string, plan *spend.Plan, kind operation.Kind, id string, prices *catalog.Snapshot) (*spend.Found, error) {
+func (c *Account) Get(ctx context.Context, org string, plan *spend.Plan, kind operation.Kind, id string, prices *catalog.Snapshot) (*spend.Found, error) {
 	op := c.Gets[kind]
 	if op == nil {
 		return nil, fmt.Errorf("no operation reads a %s", kind)
@@ -27,13 +26,13 @@ func (c *Client) Get(ctx context.Context, org string, plan *spend.Plan, kind ope
 	ctx, cancel := context.WithTimeout(ctx, getTime)
 	defer cancel()
 	target := at(op.Path, id)
-	doc, at, err := c.ask(ctx, upstream.Request{Org: org, Method: http.MethodGet, Target: target})
+	doc, at, err := c.ask(ctx, Request{Org: org, Method: http.MethodGet, Target: target})
 	if errors.Is(err, errAbsent) {
 		return nil, nil //nolint:nilnil // there is none
 	}
 	record, _ := doc.(map[string]any)
 	if err == nil && record["id"] != id {
-		err = fmt.Errorf("%w: GET %s answered with something else", upstream.ErrUnreachable, target)
+		err = fmt.Errorf("%w: GET %s answered with something else", ErrUnreachable, target)
 	}
 	if err != nil {
 		return nil, err

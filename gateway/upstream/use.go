@@ -1,4 +1,4 @@
-package account
+package upstream
 
 import (
 	"encoding/json"
