@@ -11,7 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
-	"github.com/tollgate-dev/tollgate/gateway/approval/answers"
+	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/audit/ship"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
@@ -88,7 +88,7 @@ type parts struct {
 	operators callers.Operators
 	decisions *decisions.Decisions
 	audit     *ship.Shipping
-	approvals answers.Answers
+	approvals approval.Answers
 	alerts    *alerts.Alerts
 	reports   alerts.Reports
 	intents   *once.Desk
@@ -363,7 +363,7 @@ func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 	if p.store, err = redisstore.New(p.deps.Redis, redisstore.Config{Prefix: cfg.Redis.Prefix.Limits(), Recovery: cfg.Limits.Recovery}); err != nil {
 		return fmt.Errorf("limits: %w", err)
 	}
-	p.approvals = answers.New(p.scripts, cfg.Redis.Prefix, p.current.view)
+	p.approvals = approval.NewAnswers(p.scripts, cfg.Redis.Prefix, p.current.view)
 	accounts := money.NewAccounts(cfg, p.scripts, p.current.view)
 	p.alerts = &alerts.Alerts{
 		Current: p.current.view, Logger: p.deps.Logger, Now: p.deps.Now, Go: p.background.Go, Meter: p.meter(), KeepLinks: keep.Links{Current: p.current.view},

@@ -13,7 +13,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/panics"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/approval/answers"
+	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/fleet"
 	"github.com/tollgate-dev/tollgate/gateway/money"
@@ -24,7 +24,7 @@ type Sources struct {
 	// Gateways lists the running gateways, this one first. With an error the list has this one alone.
 	Gateways func(ctx context.Context) ([]fleet.Instance, error)
 	// Pending lists the requests for approval of an organisation that wait for an answer.
-	Pending func(ctx context.Context, org string) ([]answers.PendingApproval, error)
+	Pending func(ctx context.Context, org string) ([]approval.PendingApproval, error)
 	// Show and Idle return the ledger of an organisation and its idle resources. The error is a [row.BadRequestError] where there are none.
 	Show func(ctx context.Context, org string) (*money.Ledger, error)
 	Idle func(ctx context.Context, org string) (*money.IdleList, error)
@@ -68,11 +68,11 @@ type Overview struct {
 	// Gateways is empty for askers bound to an organisation.
 	Gateways []fleet.Instance `json:"gateways"`
 	// Approvals wait for an answer.
-	Approvals []answers.PendingApproval `json:"approvals"`
-	Budgets   []money.NearBudget        `json:"budgets"`
-	Refused   []decisions.Refused       `json:"refused"`
-	Idle      []money.IdleMoney         `json:"idle"`
-	Drift     []Drift                   `json:"drift"`
+	Approvals []approval.PendingApproval `json:"approvals"`
+	Budgets   []money.NearBudget         `json:"budgets"`
+	Refused   []decisions.Refused        `json:"refused"`
+	Idle      []money.IdleMoney          `json:"idle"`
+	Drift     []Drift                    `json:"drift"`
 	// Off names the parts that the configuration switches off.
 	Off []string `json:"off,omitempty"`
 	// Unknown names the parts that could not be read, and why; see Knows.
@@ -102,7 +102,7 @@ const partsAtOnce = 32
 // orgParts are the parts of the overview of one organisation.
 type orgParts struct {
 	org       string
-	approvals []answers.PendingApproval
+	approvals []approval.PendingApproval
 	ledger    *money.Ledger
 	idle      *money.IdleList
 	refused   []decisions.Refused
@@ -123,7 +123,7 @@ func (p *orgParts) reads(ctx context.Context, from *Sources) []func() {
 func (from Sources) read(ctx context.Context, s row.Scope, p row.AnyOrg) (*Overview, error) {
 	ctx, cancel := context.WithTimeout(ctx, PartsTime)
 	defer cancel()
-	o := &Overview{At: s.Now.UTC(), Gateways: []fleet.Instance{}, Approvals: []answers.PendingApproval{}, Budgets: []money.NearBudget{}, Refused: []decisions.Refused{}, Idle: []money.IdleMoney{}, Drift: []Drift{}, Unknown: []string{}}
+	o := &Overview{At: s.Now.UTC(), Gateways: []fleet.Instance{}, Approvals: []approval.PendingApproval{}, Budgets: []money.NearBudget{}, Refused: []decisions.Refused{}, Idle: []money.IdleMoney{}, Drift: []Drift{}, Unknown: []string{}}
 	var reads []func()
 	var gatewaysErr error
 	if s.Org == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/approval/answers"
+	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/fleet"
 	"github.com/tollgate-dev/tollgate/gateway/money"
@@ -63,9 +63,9 @@ func (s ships) Refused(_ context.Context, org string) ([]decisions.Refused, erro
 }
 
 // Pending returns the requests for approval of tests.
-func (books) Pending(_ context.Context, org string) ([]answers.PendingApproval, error) {
+func (books) Pending(_ context.Context, org string) ([]approval.PendingApproval, error) {
 	if org == "acme" {
-		return []answers.PendingApproval{{Org: org, ID: "ap-1", Key: "ann", Call: "POST /v2/pods"}}, nil
+		return []approval.PendingApproval{{Org: org, ID: "ap-1", Key: "ann", Call: "POST /v2/pods"}}, nil
 	}
 	return nil, nil
 }
@@ -78,7 +78,7 @@ func tenants() []row.Tenant {
 // source is one of the fakes of tests.
 type source interface {
 	Gateways(ctx context.Context) ([]fleet.Instance, error)
-	Pending(ctx context.Context, org string) ([]answers.PendingApproval, error)
+	Pending(ctx context.Context, org string) ([]approval.PendingApproval, error)
 	Show(ctx context.Context, org string) (*money.Ledger, error)
 	Idle(ctx context.Context, org string) (*money.IdleList, error)
 	Refused(ctx context.Context, org string) ([]decisions.Refused, error)
@@ -104,7 +104,7 @@ func TestOverview(t *testing.T) {
 	acme := overview.Overview{
 		At:        now,
 		Gateways:  []fleet.Instance{{Instance: "blue", Version: "v1", Revision: "r1"}},
-		Approvals: []answers.PendingApproval{{Org: "acme", ID: "ap-1", Key: "ann", Call: "POST /v2/pods"}},
+		Approvals: []approval.PendingApproval{{Org: "acme", ID: "ap-1", Key: "ann", Call: "POST /v2/pods"}},
 		Budgets: []money.NearBudget{
 			{Org: "acme", Scope: "team ops", Percent: 100, Budget: money.Budget{Name: "pods", Limit: "0", Used: "0"}},
 			{Org: "acme", Scope: "team ops", Percent: 80, Budget: money.Budget{Name: "per_hour", Limit: "10", Used: "7", Reserved: "1", Left: "2"}},

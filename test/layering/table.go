@@ -134,7 +134,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/overview",
-			May:     []string{"config/panics", "gateway/admin/row", "gateway/approval/answers", "gateway/decisions", "gateway/fleet", "gateway/money"},
+			May:     []string{"config/panics", "gateway/admin/row", "gateway/approval", "gateway/decisions", "gateway/fleet", "gateway/money"},
 			Why:     "a feature: what needs attention, of all other features",
 		},
 		{
@@ -155,11 +155,6 @@ func Table() []Row {
 				"policies/spend",
 			},
 			Why: "a feature: calls that pass because they were approved",
-		},
-		{
-			Package: "gateway/approval/answers",
-			May:     []string{"gateway/admin/row", "gateway/approval", "gateway/settings", "gateway/view", "policies/catalog"},
-			Why:     "a feature: what operators answer to requests for approval",
 		},
 		{
 			Package: "gateway/keep",
@@ -217,7 +212,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/ui",
-			May:     []string{"config/encryption", "config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/approval/answers", "gateway/audit", "gateway/callers", "gateway/cas", "gateway/decisions", "gateway/engines", "gateway/envoy", "gateway/explain", "gateway/fleet", "gateway/identity", "gateway/legacy", "gateway/limits", "gateway/money", "gateway/overview", "gateway/problem", "gateway/questions", "gateway/reference", "gateway/revisions", "gateway/selfservice", "gateway/settings", "policies/replay"},
+			May:     []string{"config/encryption", "config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/audit", "gateway/callers", "gateway/cas", "gateway/decisions", "gateway/engines", "gateway/envoy", "gateway/explain", "gateway/fleet", "gateway/identity", "gateway/legacy", "gateway/limits", "gateway/money", "gateway/overview", "gateway/problem", "gateway/questions", "gateway/reference", "gateway/revisions", "gateway/selfservice", "gateway/settings", "policies/replay"},
 			Tests:   []string{"gateway", "gateway/keep", "gateway/route", "test/world"}, // the gateway whose rows and routes they ask
 			Why:     "pages stand on the rows of the operators' listener and the routes of callers, and know no feature but by its answers",
 		},
@@ -232,7 +227,11 @@ func Table() []Row {
 		{Package: "gateway/overload/...", May: []string{"config/fault"}, Why: "a leaf: what is done at once"},
 		{Package: "gateway/tasks", May: []string{"config/panics"}, Why: "a leaf: work beside requests, whatever it is"},
 		{Package: "gateway/webhook/...", May: []string{"config/egress", "config/fault", "config/strictyaml"}, Why: "a leaf: deliveries to receivers outside"},
-		{Package: "gateway/approval", May: []string{"gateway/cas"}, Why: "a leaf: what was asked of operators, and answered"},
+		{
+			Package: "gateway/approval",
+			May:     []string{"gateway/admin/row", "gateway/cas", "gateway/settings", "gateway/view", "policies/catalog"},
+			Why:     "a leaf: what was asked of operators, and answered",
+		},
 		{
 			Package: "gateway/once",
 			May:     []string{"gateway/filter", "gateway/once/intent", "gateway/problem", "gateway/strictjson", "gateway/upstream", "gateway/wire", "policies/operation", "policies/spend/..."},

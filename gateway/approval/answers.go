@@ -1,4 +1,4 @@
-package answers
+package approval
 
 import (
 	"cmp"
@@ -11,7 +11,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -27,30 +26,30 @@ const (
 
 // Answers shows requests for approval to operators, and takes their answers.
 type Answers struct {
-	Store *approval.Store
+	Store *Store
 	*view.Current
 }
 
-// New returns the answers to the requests that are kept in Redis.
-func New(client redis.Cmdable, prefix settings.Prefix, now *view.Current) Answers {
-	return Answers{Store: approval.New(client, prefix.Approvals()), Current: now}
+// NewAnswers returns the answers to the requests that are kept in Redis.
+func NewAnswers(client redis.Cmdable, prefix settings.Prefix, now *view.Current) Answers {
+	return Answers{Store: New(client, prefix.Approvals()), Current: now}
 }
 
-func (a Answers) list(ctx context.Context, _ row.Scope, p row.Scoped) (approval.List, error) {
+func (a Answers) list(ctx context.Context, _ row.Scope, p row.Scoped) (List, error) {
 	org := string(p.Org)
 	if a.Org(org) == nil {
-		return approval.List{}, row.ErrNoOrg
+		return List{}, row.ErrNoOrg
 	}
 	entries, err := a.Store.Entries(ctx, org)
 	if err != nil {
-		return approval.List{}, err
+		return List{}, err
 	}
-	list := make([]approval.Record, len(entries))
+	list := make([]Record, len(entries))
 	for i, e := range entries {
 		list[i] = *e.Record
 	}
-	approval.Sort(list)
-	return approval.List{Approvals: list}, nil
+	Sort(list)
+	return List{Approvals: list}, nil
 }
 
 // Pending returns the requests of an organisation that wait for an answer, the next end first.
@@ -61,7 +60,7 @@ func (a Answers) Pending(ctx context.Context, org string) ([]PendingApproval, er
 	}
 	var list []PendingApproval
 	for _, e := range entries {
-		if r := e.Record; r.State == approval.Pending && r.Until.After(a.Now()) {
+		if r := e.Record; r.State == Pending && r.Until.After(a.Now()) {
 			list = append(list, PendingApproval{
 				Org: org, ID: r.ID, Team: r.Team, Key: r.Key, Call: r.Call, Asks: r.Asks, USD: r.USD, Per: string(r.Per), Until: r.Until.UTC(),
 			})
@@ -71,8 +70,8 @@ func (a Answers) Pending(ctx context.Context, org string) ([]PendingApproval, er
 	return list, nil
 }
 
-func (a Answers) grant(ctx context.Context, s row.Scope, given granted) (*approval.Record, error) {
-	return a.answer(ctx, s, given.denied, func(next *approval.Record) error {
+func (a Answers) grant(ctx context.Context, s row.Scope, given granted) (*Record, error) {
+	return a.answer(ctx, s, given.denied, func(next *Record) error {
 		length := cmp.Or(time.Duration(given.For), grantTime)
 		if length <= 0 || length > maxGrant {
 			return row.Bad("for", "must be positive and at most %s", maxGrant)
@@ -83,21 +82,21 @@ func (a Answers) grant(ctx context.Context, s row.Scope, given granted) (*approv
 				return row.Bad("max_usd", "%q is not an amount of USD", most)
 			}
 		}
-		next.State, next.Until, next.Answer.MaxUSD = approval.Granted, next.Answer.At.Add(length), most
+		next.State, next.Until, next.Answer.MaxUSD = Granted, next.Answer.At.Add(length), most
 		return nil
 	})
 }
 
-func (a Answers) deny(ctx context.Context, s row.Scope, given denied) (*approval.Record, error) {
-	return a.answer(ctx, s, given, func(next *approval.Record) error {
-		next.State, next.Until = approval.Denied, next.Answer.At.Add(approval.Waiting)
+func (a Answers) deny(ctx context.Context, s row.Scope, given denied) (*Record, error) {
+	return a.answer(ctx, s, given, func(next *Record) error {
+		next.State, next.Until = Denied, next.Answer.At.Add(Waiting)
 		return nil
 	})
 }
 
 // answer replaces a request by the result of change. A grant can be denied as long
 // as it was not used.
-func (a Answers) answer(ctx context.Context, s row.Scope, given denied, change func(next *approval.Record) error) (*approval.Record, error) {
+func (a Answers) answer(ctx context.Context, s row.Scope, given denied, change func(next *Record) error) (*Record, error) {
 	org := string(given.Org)
 	by, err := s.Signs(given.By)
 	switch {
@@ -109,17 +108,17 @@ func (a Answers) answer(ctx context.Context, s row.Scope, given denied, change f
 		return nil, row.Bad("by", "say who answers, in at most %d bytes, and reason in at most %d", maxAnswerer, maxReason)
 	}
 	e, err := a.Store.Find(ctx, org, given.ID)
-	if errors.Is(err, approval.ErrNone) || err == nil && (e.Record == nil || e.Record.ID != given.ID) {
+	if errors.Is(err, ErrNone) || err == nil && (e.Record == nil || e.Record.ID != given.ID) {
 		return nil, row.BadRequestError{Reason: fmt.Sprintf("organisation %s has no request for approval %q", org, given.ID)}
 	}
 	if err != nil {
 		return nil, err
 	}
-	if e.Record.State == approval.Used {
+	if e.Record.State == Used {
 		return nil, row.BadRequestError{Reason: fmt.Sprintf("%s was used by %s", given.ID, e.Record.UsedBy)}
 	}
 	next := *e.Record
-	next.Answer = &approval.Answer{By: by, Reason: given.Reason, At: e.Now}
+	next.Answer = &Answer{By: by, Reason: given.Reason, At: e.Now}
 	if err := change(&next); err != nil {
 		return nil, err
 	}

@@ -1,2 +1,0 @@
-// Package answers shows operators the requests for approval, and takes their answers.
-package answers
