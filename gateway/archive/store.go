@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/gateway/cas"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
 // Entry is one explanation.
@@ -29,13 +30,13 @@ type Entry struct {
 type Store struct {
 	client redis.Cmdable
 	prefix string
-	config Config
+	config settings.Archive
 
 	clock atomic.Int64 // of Redis at the last writing, Unix ms; 0 before the first
 }
 
 // New returns a store whose keys begin with prefix. It does not dial.
-func New(client redis.Cmdable, prefix string, cfg Config) *Store {
+func New(client redis.Cmdable, prefix string, cfg settings.Archive) *Store {
 	return &Store{client: client, prefix: prefix, config: cfg}
 }
 

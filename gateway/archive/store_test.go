@@ -15,11 +15,12 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/archive"
 	"github.com/tollgate-dev/tollgate/gateway/cas"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
 // eachStore runs a test on each kind of Redis.
-func eachStore(t *testing.T, cfg archive.Config, body func(t *testing.T, s *archive.Store, client redistest.Conn)) {
+func eachStore(t *testing.T, cfg settings.Archive, body func(t *testing.T, s *archive.Store, client redistest.Conn)) {
 	t.Helper()
 	redistest.Each(t, func(t *testing.T, r redistest.Redis) { body(t, archive.New(r.Client, "t:", cfg), r.Client) })
 }
@@ -63,7 +64,7 @@ func list(t *testing.T, s *archive.Store, org string, since time.Time, most int)
 }
 
 func TestArchive(t *testing.T) {
-	eachStore(t, archive.Config{For: time.Hour, Max: 4}, func(t *testing.T, s *archive.Store, _ redistest.Conn) {
+	eachStore(t, settings.Archive{For: time.Hour, Max: 4}, func(t *testing.T, s *archive.Store, _ redistest.Conn) {
 		add(t, s, "acme", 3, 4, 5)
 		old := archive.Entry{Org: "globex", ID: id(7, 23*time.Minute), Report: json.RawMessage("7")} // took long
 		both := []archive.Entry{old, {Org: "acme", ID: id(6, 0), Report: json.RawMessage(`{"n": 6}`)}}
@@ -99,7 +100,7 @@ func TestArchive(t *testing.T) {
 
 // A list reads no more than it may, and begins behind a time.
 func TestListsAreBounded(t *testing.T) {
-	eachStore(t, archive.DefaultConfig(), func(t *testing.T, s *archive.Store, client redistest.Conn) {
+	eachStore(t, settings.DefaultArchive(), func(t *testing.T, s *archive.Store, client redistest.Conn) {
 		ids := make(map[int]string)
 		for hour := 5; hour > 0; hour-- {
 			ids[hour] = id(hour, time.Duration(hour)*time.Hour)
@@ -135,7 +136,7 @@ func TestListsAreBounded(t *testing.T) {
 
 // The oldest go when there are too many or their time is over.
 func TestArchiveIsBounded(t *testing.T) {
-	eachStore(t, archive.Config{For: 1000 * time.Second, Max: 4}, func(t *testing.T, s *archive.Store, client redistest.Conn) {
+	eachStore(t, settings.Archive{For: 1000 * time.Second, Max: 4}, func(t *testing.T, s *archive.Store, client redistest.Conn) {
 		for _, ago := range []time.Duration{1001 * time.Second, 900 * time.Second} { // were kept
 			at := fmt.Sprintf("%d-1", time.Now().Add(-ago).UnixMilli())
 			values := []any{id(1, ago), fmt.Sprintf(`{"n": -%d}`, ago/time.Second)}
@@ -160,7 +161,7 @@ func TestArchiveIsBounded(t *testing.T) {
 
 // A list is read by pages.
 func TestArchivePages(t *testing.T) {
-	eachStore(t, archive.Config{For: time.Hour, Max: 1000}, func(t *testing.T, s *archive.Store, _ redistest.Conn) {
+	eachStore(t, settings.Archive{For: time.Hour, Max: 1000}, func(t *testing.T, s *archive.Store, _ redistest.Conn) {
 		numbers, newest := make([]int, 1200), make([]int, 0, 1000)
 		for i := range numbers {
 			numbers[i] = i
@@ -176,7 +177,7 @@ func TestArchivePages(t *testing.T) {
 }
 
 func TestArchiveAway(t *testing.T) {
-	s := archive.New(redistest.Away(t), "t:", archive.DefaultConfig())
+	s := archive.New(redistest.Away(t), "t:", settings.DefaultArchive())
 	for what, err := range map[string]error{
 		"add": func() error {
 			added, err := s.Add(t.Context(), []archive.Entry{{Org: "acme", ID: id(1, 0)}})
@@ -199,7 +200,7 @@ func TestArchiveAway(t *testing.T) {
 
 // A follower gets all later entries, in order and once, more than a page of them too.
 func TestFollow(t *testing.T) {
-	eachStore(t, archive.DefaultConfig(), func(t *testing.T, s *archive.Store, _ redistest.Conn) {
+	eachStore(t, settings.DefaultArchive(), func(t *testing.T, s *archive.Store, _ redistest.Conn) {
 		var got []int
 		follow := func(place string) string {
 			got = nil

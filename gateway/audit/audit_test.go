@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
@@ -22,7 +23,7 @@ func at() time.Time { return time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC) }
 
 func open(t *testing.T, file logfile.File) *audit.Log {
 	t.Helper()
-	l, err := audit.Open(audit.Config{File: &file}, at, slog.New(slog.DiscardHandler))
+	l, err := audit.Open(&settings.Audit{File: &file}, at, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
@@ -74,7 +75,7 @@ func TestListSelects(t *testing.T) {
 	t.Parallel()
 	now := at()
 	file := logfile.File{Path: filepath.Join(t.TempDir(), "audit.log")}
-	l, err := audit.Open(audit.Config{File: &file}, func() time.Time { now = now.Add(time.Minute); return now }, nil)
+	l, err := audit.Open(&settings.Audit{File: &file}, func() time.Time { now = now.Add(time.Minute); return now }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +227,7 @@ func TestListRefuses(t *testing.T) {
 func TestLooksAreBounded(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
-	l, err := audit.Open(audit.Config{File: &logfile.File{Path: filepath.Join(t.TempDir(), "audit.log")}}, func() time.Time { return now }, slog.New(slog.DiscardHandler))
+	l, err := audit.Open(&settings.Audit{File: &logfile.File{Path: filepath.Join(t.TempDir(), "audit.log")}}, func() time.Time { return now }, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

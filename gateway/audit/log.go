@@ -18,6 +18,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/tollgate-dev/tollgate/config/files"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
@@ -105,7 +106,7 @@ type Log struct {
 
 // Open opens the log to write on behind its last line. A line that a crash left
 // incomplete is ended, and stays in the chain as it is.
-func Open(cfg Config, now func() time.Time, logger *slog.Logger) (*Log, error) {
+func Open(cfg *settings.Audit, now func() time.Time, logger *slog.Logger) (*Log, error) {
 	looks, err := lru.New[look, time.Time](maxLooks)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway/audit"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 )
 
@@ -16,7 +17,7 @@ import (
 // others and mere changes say nothing.
 func TestMakers(t *testing.T) {
 	file := logfile.File{Path: filepath.Join(t.TempDir(), "audit.log")}
-	l, err := audit.Open(audit.Config{File: &file}, at, slog.New(slog.DiscardHandler))
+	l, err := audit.Open(&settings.Audit{File: &file}, at, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/test/redistest"
@@ -32,7 +33,7 @@ func TestArchiver(t *testing.T) {
 	server := miniredis.RunT(t)
 	var begun []func()
 	a := &archiver{
-		store: archive.New(redistest.Once(t, server.Addr()), "t:", archive.DefaultConfig()),
+		store: archive.New(redistest.Once(t, server.Addr()), "t:", settings.DefaultArchive()),
 		chain: func() *filter.Chain { return new(filter.Chain) }, logger: slog.New(slog.DiscardHandler),
 	}
 	a.backlog.Write, a.backlog.Go = a.writeAll, func(f func()) { begun = append(begun, f) }
@@ -87,7 +88,7 @@ func TestWordsOfReports(t *testing.T) {
 
 func BenchmarkArchiver(b *testing.B) {
 	a := &archiver{
-		store: archive.New(redistest.Client(b, redistest.Start(b)), "t:", archive.DefaultConfig()),
+		store: archive.New(redistest.Client(b, redistest.Start(b)), "t:", settings.DefaultArchive()),
 		chain: func() *filter.Chain { return new(filter.Chain) }, logger: slog.New(slog.DiscardHandler),
 	}
 	a.backlog.Write, a.backlog.Go = a.writeAll, func(f func()) { f() }

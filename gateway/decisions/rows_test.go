@@ -104,7 +104,7 @@ func TestDecisionsAreListed(t *testing.T) {
 			t.Errorf("%s %s: %d %s, want %d with %q and without %q", tt.pattern, tt.query, status, text, tt.status, tt.want, tt.not)
 		}
 	}
-	d.archive = &archiver{store: archive.New(redistest.Once(t, server.Addr()), "t:", archive.DefaultConfig()), logger: slog.New(slog.DiscardHandler)}
+	d.archive = &archiver{store: archive.New(redistest.Once(t, server.Addr()), "t:", settings.DefaultArchive()), logger: slog.New(slog.DiscardHandler)}
 	server.SetError("LOADING")
 	if status, text := ask(t, d, list, "org=acme"); status != 200 || !strings.Contains(text, `"incomplete":"the shared store`) || !strings.Contains(text, `"d1"`) {
 		t.Errorf("a list without the store: %d %s", status, text)

@@ -18,7 +18,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
-	"github.com/tollgate-dev/tollgate/gateway/archive"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -190,8 +189,8 @@ type Keyless struct {
 type Decisions struct {
 	section.DecisionLog `yaml:",inline"`
 
-	Keep   int            `yaml:"keep" doc:"how many of the latest exchanges are kept in memory to be explained" unit:"exchanges"`
-	Shared archive.Config `yaml:"shared" doc:"decisions kept in Redis, which any gateway explains"`
+	Keep   int     `yaml:"keep" doc:"how many of the latest exchanges are kept in memory to be explained" unit:"exchanges"`
+	Shared Archive `yaml:"shared" doc:"decisions kept in Redis, which any gateway explains"`
 }
 
 // Log is the log on standard error.
@@ -238,7 +237,7 @@ func Default() Config {
 			Anonymous: ratelimit.DefaultAddressConfig(), FairShare: ratelimit.DefaultUpstreamConfig(),
 		},
 		Policies:  section.DefaultLimits(),
-		Decisions: Decisions{DecisionLog: section.DefaultDecisionLog(), Keep: 1000, Shared: archive.DefaultConfig()},
+		Decisions: Decisions{DecisionLog: section.DefaultDecisionLog(), Keep: 1000, Shared: DefaultArchive()},
 		Spend:     spend.DefaultConfig(),
 		Catalog:   catalog.DefaultConfig(),
 		Telemetry: Telemetry{SampleRatio: 0.01},

@@ -38,7 +38,7 @@ func Open(cfg *settings.Audit, now func() time.Time, logger *slog.Logger, provid
 	if cfg.File == nil {
 		return s, nil
 	}
-	if s.Log, err = audit.Open(cfg.Config, now, logger); err != nil {
+	if s.Log, err = audit.Open(cfg, now, logger); err != nil {
 		return nil, err
 	}
 	defer func() {
