@@ -16,10 +16,10 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/archive"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
-	"github.com/tollgate-dev/tollgate/gateway/cas"
 	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
 	"github.com/tollgate-dev/tollgate/gateway/journal"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/tally"
 	spendstore "github.com/tollgate-dev/tollgate/policies/spend/redisstore"
 	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
@@ -35,7 +35,7 @@ func TestStoresReportAFailedHandshake(t *testing.T) {
 	t.Parallel()
 	stores := map[string]func(c redis.Cmdable) any{
 		"archive":   func(c redis.Cmdable) any { return archive.New(c, "a:", settings.Archive{Max: 10, For: time.Hour}) },
-		"cas":       func(c redis.Cmdable) any { return cas.New[string](c, "c:") },
+		"cas":       func(c redis.Cmdable) any { return store.New[string](c, "c:") },
 		"intents":   func(c redis.Cmdable) any { return spendstore.NewIntents(c, "i:") },
 		"journal":   func(c redis.Cmdable) any { return &journal.Journal{Client: c, Prefix: "j:", Most: 10, For: time.Hour} },
 		"keystore":  func(c redis.Cmdable) any { return callers.NewKeyStore(c, "k:") },

@@ -6,28 +6,28 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tollgate-dev/tollgate/gateway/cas"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 )
 
 // Errors of a Store.
 var (
 	// ErrFull means that as many requests are pending as may be.
-	ErrFull = cas.ErrFull
+	ErrFull = store.ErrFull
 	// ErrNone means that no request has an id.
 	ErrNone = errors.New("approval: no such request")
 )
 
 // Store keeps records in Redis, each under a question. It is safe for concurrent use.
 // It does not own its client.
-type Store struct{ *cas.Store[Record] }
+type Store struct{ *store.Store[Record] }
 
 // New returns a store whose keys begin with prefix. It does not dial.
 func New(client redis.Cmdable, prefix string) *Store {
-	return &Store{cas.New[Record](client, prefix)}
+	return &Store{store.New[Record](client, prefix)}
 }
 
 // Entry is a record as it was found. Its ID is the question.
-type Entry = cas.Entry[Record]
+type Entry = store.Entry[Record]
 
 // all is the index of all records of an organisation.
 const all = "all"
@@ -36,7 +36,7 @@ const all = "all"
 // afterwards and whether it is the new one, or ErrFull.
 func (s *Store) Swap(ctx context.Context, org string, old Entry, next *Record) (Entry, bool, error) {
 	answered := next.State != Pending
-	return s.Store.Swap(ctx, org, old, cas.Write[Record]{Record: next, Until: next.Until, In: []cas.Index{
+	return s.Store.Swap(ctx, org, old, store.Write[Record]{Record: next, Until: next.Until, In: []store.Index{
 		{Name: all},
 		{Name: "pending", Out: answered, Most: MaxPending},
 		{Name: "pending:" + next.Key, Out: answered, Most: MaxPendingCaller},

@@ -12,8 +12,8 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tollgate-dev/tollgate/gateway/cas"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 )
 
 // Entry is one explanation.
@@ -69,7 +69,7 @@ func (s *Store) Add(ctx context.Context, entries []Entry) (added int, err error)
 			}
 		}
 	}
-	return added, cas.Unavailable(err)
+	return added, store.Unavailable(err)
 }
 
 // Find returns the report of a decision of any of some organisations, nil if none has
@@ -137,7 +137,7 @@ func (s *Store) Follow(ctx context.Context, org, place string, visit func(report
 	if place == "" {
 		last, err := s.client.XRevRangeN(ctx, s.key(org), "+", "-", 1).Result()
 		if err != nil || len(last) == 0 {
-			return "0-0", cas.Unavailable(err)
+			return "0-0", store.Unavailable(err)
 		}
 		return last[0].ID, nil
 	}
@@ -145,7 +145,7 @@ func (s *Store) Follow(ctx context.Context, org, place string, visit func(report
 	for newest := "+"; len(found) < maxFollowed; {
 		entries, err := s.client.XRevRangeN(ctx, s.key(org), newest, "("+place, page).Result()
 		if err != nil {
-			return place, cas.Unavailable(err)
+			return place, store.Unavailable(err)
 		}
 		if found = append(found, entries...); len(entries) < page {
 			break
@@ -181,7 +181,7 @@ func (s *Store) each(ctx context.Context, org, newest string, since time.Time, v
 	for {
 		entries, err := s.client.XRevRangeN(ctx, s.key(org), newest, oldest, page).Result()
 		if err != nil {
-			return cas.Unavailable(err)
+			return store.Unavailable(err)
 		}
 		for _, e := range entries {
 			newest = "(" + e.ID

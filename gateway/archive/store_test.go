@@ -14,8 +14,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/gateway/archive"
-	"github.com/tollgate-dev/tollgate/gateway/cas"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
@@ -192,8 +192,8 @@ func TestArchiveAway(t *testing.T) {
 			return err
 		}(),
 	} {
-		if !errors.Is(err, cas.ErrUnavailable) {
-			t.Errorf("%s: %v, want %v", what, err, cas.ErrUnavailable)
+		if !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("%s: %v, want %v", what, err, store.ErrUnavailable)
 		}
 	}
 }

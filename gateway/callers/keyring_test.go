@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tollgate-dev/tollgate/gateway/cas"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
@@ -21,9 +21,9 @@ import (
 // died between the two, or a store that lost the announcement, hides no key that was revoked.
 func TestChangesAreHeardOf(t *testing.T) {
 	client := redistest.Client(t, redistest.Start(t))
-	store, silent := NewKeyStore(client, "k:"), cas.New[json.RawMessage](client, "k:")
+	announced, silent := NewKeyStore(client, "k:"), store.New[json.RawMessage](client, "k:")
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
-	k := newKeyring(store, view.New(func() time.Time { return now }), slog.New(slog.DiscardHandler))
+	k := newKeyring(announced, view.New(func() time.Time { return now }), slog.New(slog.DiscardHandler))
 	text := func(id string) json.RawMessage {
 		return json.RawMessage(fmt.Sprintf(`{"id":%q,"digests":[{"sha256":%q}],"revision":1}`, id, identity.DigestOf(id)))
 	}
@@ -31,7 +31,7 @@ func TestChangesAreHeardOf(t *testing.T) {
 	write := func(id string) {
 		t.Helper()
 		one := text(id)
-		w := cas.Write[json.RawMessage]{Record: &one, Version: true, In: []cas.Index{{Name: "all"}}}
+		w := store.Write[json.RawMessage]{Record: &one, Version: true, In: []store.Index{{Name: "all"}}}
 		if _, done, err := silent.Swap(t.Context(), "acme", KeyRecord{ID: id}, w); err != nil || !done {
 			t.Fatal(done, err)
 		}
@@ -45,7 +45,7 @@ func TestChangesAreHeardOf(t *testing.T) {
 		}
 	}
 	read("at the start")
-	if _, _, err := store.Swap(t.Context(), "acme", KeyRecord{ID: "first"}, text("first")); err != nil {
+	if _, _, err := announced.Swap(t.Context(), "acme", KeyRecord{ID: "first"}, text("first")); err != nil {
 		t.Fatal(err)
 	}
 	read("a change with its announcement", "first")

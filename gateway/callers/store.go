@@ -13,24 +13,24 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tollgate-dev/tollgate/gateway/cas"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 )
 
 // KeyStore keeps records in Redis. It is safe for concurrent use. It does not own its
 // client.
 type KeyStore struct {
-	*cas.Store[json.RawMessage]
+	*store.Store[json.RawMessage]
 
 	client redis.Cmdable
 	prefix string
 }
 
 // KeyRecord is a record as it was found. Its ID is the key's.
-type KeyRecord = cas.Entry[json.RawMessage]
+type KeyRecord = store.Entry[json.RawMessage]
 
 // NewKeyStore returns a store whose keys begin with prefix. It does not dial.
 func NewKeyStore(client redis.Cmdable, prefix string) *KeyStore {
-	return &KeyStore{cas.New[json.RawMessage](client, prefix), client, prefix}
+	return &KeyStore{store.New[json.RawMessage](client, prefix), client, prefix}
 }
 
 // all is the index of all records of an organisation.
@@ -58,7 +58,7 @@ const (
 func (s *KeyStore) News(ctx context.Context, since string) (mark string, orgs []string, all bool, err error) {
 	last, err := s.client.LRange(ctx, s.prefix+news, -1, -1).Result()
 	if err != nil {
-		return "", nil, false, cas.Unavailable(err)
+		return "", nil, false, store.Unavailable(err)
 	}
 	mark = strings.Join(last, "")
 	if mark == since {
@@ -66,7 +66,7 @@ func (s *KeyStore) News(ctx context.Context, since string) (mark string, orgs []
 	}
 	list, err := s.client.LRange(ctx, s.prefix+news, 0, -1).Result()
 	if err != nil {
-		return "", nil, false, cas.Unavailable(err)
+		return "", nil, false, store.Unavailable(err)
 	}
 	i := slices.Index(list, since)
 	if i < 0 || len(list) == 0 {
@@ -86,7 +86,7 @@ func (s *KeyStore) announce(ctx context.Context, org string) error {
 		p.LTrim(ctx, s.prefix+news, -maxNews, -1)
 		return nil
 	})
-	return cas.Unavailable(err)
+	return store.Unavailable(err)
 }
 
 // Swap announces and replaces an entry that was read before; nil deletes it. It returns the entry
@@ -95,7 +95,7 @@ func (s *KeyStore) Swap(ctx context.Context, org string, old KeyRecord, next jso
 	if err := s.announce(ctx, org); err != nil {
 		return KeyRecord{}, false, err
 	}
-	w := cas.Write[json.RawMessage]{Version: true, In: []cas.Index{{Name: all}}}
+	w := store.Write[json.RawMessage]{Version: true, In: []store.Index{{Name: all}}}
 	if next != nil {
 		w.Record = &next
 	}
@@ -111,20 +111,20 @@ func (s *KeyStore) Use(ctx context.Context, org string, used map[string]time.Tim
 	for _, id := range slices.Sorted(maps.Keys(used)) {
 		values = append(values, id, used[id].Unix())
 	}
-	return cas.Unavailable(s.client.HSet(ctx, s.used(org), values...).Err())
+	return store.Unavailable(s.client.HSet(ctx, s.used(org), values...).Err())
 }
 
 // Used returns when the keys of an organisation were last used, by id.
 func (s *KeyStore) Used(ctx context.Context, org string) (map[string]time.Time, error) {
 	values, err := s.client.HGetAll(ctx, s.used(org)).Result()
 	if err != nil {
-		return nil, cas.Unavailable(err)
+		return nil, store.Unavailable(err)
 	}
 	used := make(map[string]time.Time, len(values))
 	for id, text := range values {
 		seconds, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s was used at %q", cas.ErrUnavailable, id, text)
+			return nil, fmt.Errorf("%w: %s was used at %q", store.ErrUnavailable, id, text)
 		}
 		used[id] = time.Unix(seconds, 0).UTC()
 	}
@@ -133,5 +133,5 @@ func (s *KeyStore) Used(ctx context.Context, org string) (map[string]time.Time, 
 
 // Forget drops the known uses of a key that is gone.
 func (s *KeyStore) Forget(ctx context.Context, org, id string) error {
-	return cas.Unavailable(s.client.HDel(ctx, s.used(org), id).Err())
+	return store.Unavailable(s.client.HDel(ctx, s.used(org), id).Err())
 }

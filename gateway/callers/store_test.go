@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway/callers"
-	"github.com/tollgate-dev/tollgate/gateway/cas"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
@@ -144,7 +144,7 @@ func TestUnavailable(t *testing.T) {
 	_, _, _, news := s.News(t.Context(), "")
 	_, _, swap := s.Swap(t.Context(), "acme", callers.KeyRecord{ID: "ci"}, nil)
 	for name, err := range map[string]error{"Load": load, "News": news, "Swap": swap, "Use": use, "Used": used, "Forget": s.Forget(t.Context(), "acme", "ci")} {
-		if !errors.Is(err, cas.ErrUnavailable) {
+		if !errors.Is(err, store.ErrUnavailable) {
 			t.Errorf("%s: %v, want ErrUnavailable", name, err)
 		}
 	}

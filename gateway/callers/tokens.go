@@ -17,10 +17,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/cas"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 )
 
@@ -44,7 +44,7 @@ const (
 type Tokens struct {
 	deps    RevocationDeps
 	issuers *identity.IssuerKeys
-	store   *cas.Store[RevokedToken]
+	store   *store.Store[RevokedToken]
 
 	mu      sync.Mutex // held while the store is asked; guards what follows
 	read    bool       // whether the store ever was
@@ -63,7 +63,7 @@ type RevocationDeps struct {
 
 // NewTokens returns tokens that are kept below a prefix.
 func NewTokens(prefix settings.Prefix, deps RevocationDeps) *Tokens {
-	return &Tokens{deps: deps, issuers: identity.NewIssuerKeys(deps.Now, deps.Logger), store: cas.New[RevokedToken](deps.Redis, prefix.Tokens()), known: make(map[string]RevokedToken)}
+	return &Tokens{deps: deps, issuers: identity.NewIssuerKeys(deps.Now, deps.Logger), store: store.New[RevokedToken](deps.Redis, prefix.Tokens()), known: make(map[string]RevokedToken)}
 }
 
 // Issuers returns the keys of issuers, which refuse revoked tokens.
@@ -118,8 +118,8 @@ func (t *Tokens) load(ctx context.Context, version string) (changed bool, err er
 // write stores a revocation, in the place of an earlier one.
 func (t *Tokens) write(ctx context.Context, next RevokedToken) error {
 	id := revokedID(&next)
-	w := cas.Write[RevokedToken]{
-		Record: &next, TTL: max(next.Until.Sub(t.deps.Now()), time.Second), Version: true, In: []cas.Index{{Name: allTokens, Most: maxRevoked}},
+	w := store.Write[RevokedToken]{
+		Record: &next, TTL: max(next.Until.Sub(t.deps.Now()), time.Second), Version: true, In: []store.Index{{Name: allTokens, Most: maxRevoked}},
 	}
 	for {
 		old, err := t.store.Get(ctx, allTokens, id)
@@ -229,7 +229,7 @@ func (t *Tokens) revoke(ctx context.Context, s row.Scope, p revoking) (RevokedTo
 	now := t.deps.Now().UTC().Truncate(time.Second)
 	next := RevokedToken{Issuer: c.URL, Token: p.ID, Subject: p.Subject, At: now, By: s.Author(), Until: now.Add(max(memory, c.Lasts()))}
 	err = t.add(ctx, next)
-	if errors.Is(err, cas.ErrFull) {
+	if errors.Is(err, store.ErrFull) {
 		return next, row.RefusedError{Status: http.StatusConflict, Reason: "10000 revocations are kept, as many as there may be: revoke by subject, or take the issuer out of the configuration"}
 	}
 	if err != nil {

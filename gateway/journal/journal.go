@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tollgate-dev/tollgate/gateway/cas"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 )
 
 // Journal is the lists of one sort. It is safe for concurrent use. It does not own its client.
@@ -33,14 +33,14 @@ func (j *Journal) Add(ctx context.Context, name string, entry []byte) error {
 		p.Expire(ctx, j.key(name), j.For)
 		return nil
 	})
-	return cas.Unavailable(err)
+	return store.Unavailable(err)
 }
 
 // List returns the entries of a list, the newest first.
 func (j *Journal) List(ctx context.Context, name string) ([]string, error) {
 	list, err := j.Client.LRange(ctx, j.key(name), -j.Most, -1).Result()
 	slices.Reverse(list)
-	return list, cas.Unavailable(err)
+	return list, store.Unavailable(err)
 }
 
 // part is the key of a text beside a list.
@@ -48,7 +48,7 @@ func (j *Journal) part(name, part string) string { return j.key(name) + "#" + pa
 
 // Put keeps a text beside a list, for as long as the list.
 func (j *Journal) Put(ctx context.Context, name, part string, text []byte) error {
-	return cas.Unavailable(j.Client.Set(ctx, j.part(name, part), text, j.For).Err())
+	return store.Unavailable(j.Client.Set(ctx, j.part(name, part), text, j.For).Err())
 }
 
 // Get returns a text beside a list, nil if it is not kept.
@@ -57,12 +57,12 @@ func (j *Journal) Get(ctx context.Context, name, part string) ([]byte, error) {
 	if errors.Is(err, redis.Nil) {
 		return nil, nil
 	}
-	return text, cas.Unavailable(err)
+	return text, store.Unavailable(err)
 }
 
 // Drop drops a text beside a list.
 func (j *Journal) Drop(ctx context.Context, name, part string) error {
-	return cas.Unavailable(j.Client.Del(ctx, j.part(name, part)).Err())
+	return store.Unavailable(j.Client.Del(ctx, j.part(name, part)).Err())
 }
 
 // Claim reports whether the caller is the first to claim a part of a list since it was dropped. Claims end with the list.
@@ -71,5 +71,5 @@ func (j *Journal) Claim(ctx context.Context, name, part string) (bool, error) {
 	if errors.Is(err, redis.Nil) {
 		return false, nil
 	}
-	return err == nil, cas.Unavailable(err)
+	return err == nil, store.Unavailable(err)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/cas"
 	"github.com/tollgate-dev/tollgate/gateway/journal"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
@@ -61,7 +61,7 @@ func TestJournal(t *testing.T) {
 		t.Errorf("after its time the list is %q (%v) beside %q, want nothing", list, err, server.Keys())
 	}
 	server.Close()
-	if _, err := j.List(ctx, "acme"); !errors.Is(err, cas.ErrUnavailable) {
+	if _, err := j.List(ctx, "acme"); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("without the store: %v, want ErrUnavailable", err)
 	}
 }

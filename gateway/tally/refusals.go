@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tollgate-dev/tollgate/gateway/cas"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 )
 
 // Refusals is the number of refused calls with the same reason. Decision is the ID of the latest of these calls.
@@ -44,14 +44,14 @@ func (s *Store) SetRefusals(ctx context.Context, org, day, process string, count
 		p.Expire(ctx, s.dayKey(org, day), dayRetention)
 		return nil
 	})
-	return cas.Unavailable(err)
+	return store.Unavailable(err)
 }
 
 // Refusals returns the refusals of an organisation on a day by reason, counted by all processes except one.
 func (s *Store) Refusals(ctx context.Context, org, day, except string) (map[string]Refusals, error) {
 	fields, err := s.client.HGetAll(ctx, s.dayKey(org, day)).Result()
 	if err != nil {
-		return nil, cas.Unavailable(err)
+		return nil, store.Unavailable(err)
 	}
 	out := make(map[string]Refusals)
 	for field, text := range fields {

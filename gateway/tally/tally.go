@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tollgate-dev/tollgate/gateway/cas"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 )
 
 // Retention is how long Redis keeps the counts.
@@ -59,7 +59,7 @@ func (s *Store) Add(ctx context.Context, org string, counts map[Said]int64) erro
 		}
 		return nil
 	})
-	return cas.Unavailable(err)
+	return store.Unavailable(err)
 }
 
 // atOnce is how many hours are read at once.
@@ -81,7 +81,7 @@ func (s *Store) List(ctx context.Context, org string, from, to time.Time) ([]Tot
 			return nil
 		})
 		if err != nil {
-			return nil, cas.Unavailable(err)
+			return nil, store.Unavailable(err)
 		}
 		for i, cmd := range found {
 			for field, text := range cmd.Val() {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/cas"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/tally"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
@@ -44,7 +44,7 @@ func TestCounts(t *testing.T) {
 			}
 		}
 		_ = r.Client.Close()
-		if _, err := s.List(t.Context(), "acme", hour, hour); !errors.Is(err, cas.ErrUnavailable) {
+		if _, err := s.List(t.Context(), "acme", hour, hour); !errors.Is(err, store.ErrUnavailable) {
 			t.Errorf("away: %v", err)
 		}
 	})

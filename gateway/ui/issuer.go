@@ -12,8 +12,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/cas"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 )
 
 const (
@@ -163,7 +163,7 @@ func (c *Console) refuseLogin(w http.ResponseWriter, r *http.Request, err error)
 		c.loginPage(w, r, http.StatusBadRequest, err.Error())
 	case errors.Is(err, errRefused):
 		c.loginPage(w, r, http.StatusForbidden, err.Error())
-	case errors.Is(err, cas.ErrUnavailable):
+	case errors.Is(err, store.ErrUnavailable):
 		_, reason := row.StatusOf(err)
 		c.loginPage(w, r, http.StatusServiceUnavailable, reason)
 	case errors.Is(err, identity.ErrIssuerUnavailable):

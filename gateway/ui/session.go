@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/config/encryption"
-	"github.com/tollgate-dev/tollgate/gateway/cas"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 )
 
 const (
@@ -47,14 +47,14 @@ type session struct {
 }
 
 // indexes returns the indexes that bound the number of sessions. Their names have a bounded length.
-func (s *session) indexes() []cas.Index {
-	return []cas.Index{{Name: "holder:" + idOf(s.Org+"/"+s.Holder), Most: maxOfHolder}, {Name: "org:" + idOf(s.Org), Most: maxOfOrg}}
+func (s *session) indexes() []store.Index {
+	return []store.Index{{Name: "holder:" + idOf(s.Org+"/"+s.Holder), Most: maxOfHolder}, {Name: "org:" + idOf(s.Org), Most: maxOfOrg}}
 }
 
 // Sessions keeps sessions in the store that gateways share. It is safe for concurrent use.
 type Sessions struct {
-	store *cas.Store[session]
-	keys  *cas.Store[[]byte]
+	store *store.Store[session]
+	keys  *store.Store[[]byte]
 	// use separates the sessions of one console from those of another: it is part of the keys of their records, and of the derivation of
 	// the keys that encrypt them.
 	use string
@@ -62,7 +62,7 @@ type Sessions struct {
 
 // NewSessions returns the sessions of the console named use. The keys of their records begin with prefix. It does not dial.
 func NewSessions(client redis.Cmdable, prefix, use string) *Sessions {
-	return &Sessions{cas.New[session](client, prefix), cas.New[[]byte](client, prefix), use}
+	return &Sessions{store.New[session](client, prefix), store.New[[]byte](client, prefix), use}
 }
 
 // idOf returns the id of a session, by which the value of its cookie cannot be found.
@@ -85,10 +85,10 @@ func (s *Sessions) Begin(ctx context.Context, token string, next session) (value
 		return "", err
 	}
 	next.Sealed = seal.Seal(nil, nil, []byte(token), nil) //nolint:gosec // the cipher draws a random nonce itself
-	w := cas.Write[session]{Record: &next, TTL: sessionTime, In: next.indexes(), Evict: true}
-	_, done, err := s.store.Swap(ctx, s.use, cas.Entry[session]{ID: idOf(value)}, w)
+	w := store.Write[session]{Record: &next, TTL: sessionTime, In: next.indexes(), Evict: true}
+	_, done, err := s.store.Swap(ctx, s.use, store.Entry[session]{ID: idOf(value)}, w)
 	if err == nil && !done {
-		err = cas.ErrUnavailable // the store has another session of a random value
+		err = store.ErrUnavailable // the store has another session of a random value
 	}
 	return value, err
 }
@@ -120,7 +120,7 @@ func (s *Sessions) End(ctx context.Context, value string) error {
 		if err != nil || e.Record == nil {
 			return err
 		}
-		if _, done, err := s.store.Swap(ctx, s.use, e, cas.Write[session]{In: e.Record.indexes()}); done || err != nil {
+		if _, done, err := s.store.Swap(ctx, s.use, e, store.Write[session]{In: e.Record.indexes()}); done || err != nil {
 			return err
 		}
 	}
@@ -132,7 +132,7 @@ func (s *Sessions) logins(ctx context.Context) (cipher.AEAD, error) {
 	e, err := s.keys.Look(ctx, s.use, loginKeyID)
 	if err == nil && e.Record == nil {
 		key := []byte(rand.Text() + rand.Text())
-		e, _, err = s.keys.Swap(ctx, s.use, cas.Entry[[]byte]{ID: loginKeyID}, cas.Write[[]byte]{Record: &key})
+		e, _, err = s.keys.Swap(ctx, s.use, store.Entry[[]byte]{ID: loginKeyID}, store.Write[[]byte]{Record: &key})
 	}
 	if err != nil {
 		return nil, err

@@ -199,11 +199,11 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/callers",
-			May:     []string{"config/fault", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/cas", "gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/schema", "gateway/settings", "gateway/view", "policies", "policies/catalog", "policies/load", "policies/operation", "policies/record", "policies/spend", "ratelimit", "translate/brownout"},
+			May:     []string{"config/fault", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/schema", "gateway/settings", "gateway/store", "gateway/view", "policies", "policies/catalog", "policies/load", "policies/operation", "policies/record", "policies/spend", "ratelimit", "translate/brownout"},
 			Why:     "a feature: who may call, by the configuration and by keys made at run time",
 		},
-		{Package: "gateway/tally", May: []string{"gateway/cas"}, Why: "a leaf: counts in Redis"},
-		{Package: "gateway/journal", May: []string{"gateway/cas"}, Why: "a leaf: bounded lists in Redis"},
+		{Package: "gateway/tally", May: []string{"gateway/store"}, Why: "a leaf: counts in Redis"},
+		{Package: "gateway/journal", May: []string{"gateway/store"}, Why: "a leaf: bounded lists in Redis"},
 		{
 			Package: "gateway/admin/...",
 			May:     []string{"config/fault", "config/panics", "gateway/admin/row", "gateway/audit", "gateway/identity", "gateway/settings", "ratelimit"},
@@ -212,7 +212,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/ui",
-			May:     []string{"config/encryption", "config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/audit", "gateway/callers", "gateway/cas", "gateway/decisions", "gateway/engines", "gateway/envoy", "gateway/explain", "gateway/fleet", "gateway/identity", "gateway/legacy", "gateway/limits", "gateway/money", "gateway/overview", "gateway/problem", "gateway/questions", "gateway/reference", "gateway/revisions", "gateway/selfservice", "gateway/settings", "policies/replay"},
+			May:     []string{"config/encryption", "config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/audit", "gateway/callers", "gateway/decisions", "gateway/engines", "gateway/envoy", "gateway/explain", "gateway/fleet", "gateway/identity", "gateway/legacy", "gateway/limits", "gateway/money", "gateway/overview", "gateway/problem", "gateway/questions", "gateway/reference", "gateway/revisions", "gateway/selfservice", "gateway/settings", "gateway/store", "policies/replay"},
 			Tests:   []string{"gateway", "gateway/keep", "gateway/route", "test/world"}, // the gateway whose rows and routes they ask
 			Why:     "pages stand on the rows of the operators' listener and the routes of callers, and know no feature but by its answers",
 		},
@@ -222,14 +222,14 @@ func Table() []Row {
 			Why:     "what callers see of themselves is a row of operators with a narrower scope",
 		},
 		{Package: "gateway/admin/row", May: []string{"config/fault"}, Why: "a leaf: what can be asked, whoever answers and whoever asks"},
-		{Package: "gateway/archive/...", May: []string{"gateway/cas", "gateway/settings"}, Why: "a leaf: it keeps JSON that it does not read"},
+		{Package: "gateway/archive/...", May: []string{"gateway/settings", "gateway/store"}, Why: "a leaf: it keeps JSON that it does not read"},
 		{Package: "gateway/audit", May: []string{"gateway/settings", "config/files", "gateway/admin/row", "policies/logfile"}, Why: "a leaf: a chain of lines in a file that rotates, and what operators ask of it"},
 		{Package: "gateway/overload/...", May: []string{"config/fault"}, Why: "a leaf: what is done at once"},
 		{Package: "gateway/tasks", May: []string{"config/panics"}, Why: "a leaf: work beside requests, whatever it is"},
 		{Package: "gateway/webhook/...", May: []string{"config/egress", "config/fault", "config/strictyaml"}, Why: "a leaf: deliveries to receivers outside"},
 		{
 			Package: "gateway/approval",
-			May:     []string{"gateway/admin/row", "gateway/cas", "gateway/settings", "gateway/view", "policies/catalog"},
+			May:     []string{"gateway/admin/row", "gateway/settings", "gateway/store", "gateway/view", "policies/catalog"},
 			Why:     "a leaf: what was asked of operators, and answered",
 		},
 		{
@@ -240,7 +240,7 @@ func Table() []Row {
 		},
 		leaf("gateway/once/intent", "a leaf: what is known of a thing that is being made"),
 		{Package: "gateway/groupcommit", May: []string{"ratelimit/group"}, Why: "a leaf: how scripts get to Redis"},
-		leaf("gateway/cas", "a leaf: compare and swap in Redis"),
+		leaf("gateway/store", "a leaf: compare and swap in Redis"),
 		{
 			Package: "gateway/view",
 			May:     []string{"gateway/settings", "policies/spend"},

@@ -1,4 +1,4 @@
-package cas_test
+package store_test
 
 import (
 	"errors"
@@ -11,28 +11,28 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/cas"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
 type (
-	entry = cas.Entry[string]
-	write = cas.Write[string]
+	entry = store.Entry[string]
+	write = store.Write[string]
 )
 
 // eachStore runs a test on each kind of Redis.
-func eachStore(t *testing.T, body func(t *testing.T, s *cas.Store[string])) {
+func eachStore(t *testing.T, body func(t *testing.T, s *store.Store[string])) {
 	t.Helper()
-	redistest.Each(t, func(t *testing.T, r redistest.Redis) { body(t, cas.New[string](r.Client, "t:")) })
+	redistest.Each(t, func(t *testing.T, r redistest.Redis) { body(t, store.New[string](r.Client, "t:")) })
 }
 
 // kept is a record for an hour.
-func kept(text string, in ...cas.Index) write {
+func kept(text string, in ...store.Index) write {
 	return write{Record: &text, TTL: time.Hour, In: in}
 }
 
 // ids are those of the entries in an index.
-func ids(t *testing.T, s *cas.Store[string], index string) map[string]string {
+func ids(t *testing.T, s *store.Store[string], index string) map[string]string {
 	t.Helper()
 	entries, err := s.Entries(t.Context(), "acme", index)
 	if err != nil {
@@ -48,7 +48,7 @@ func ids(t *testing.T, s *cas.Store[string], index string) map[string]string {
 // Of many that replace the same entry at once, one does: the first record, and any
 // other one.
 func TestOneSwaps(t *testing.T) {
-	eachStore(t, func(t *testing.T, s *cas.Store[string]) {
+	eachStore(t, func(t *testing.T, s *store.Store[string]) {
 		old := entry{ID: "a"}
 		for round := range 3 {
 			var winners atomic.Int64
@@ -77,8 +77,8 @@ func TestOneSwaps(t *testing.T) {
 // An entry is replaced only as it was seen, even by an equal record; it belongs to one
 // organisation, and nothing is left of one that is deleted.
 func TestSwap(t *testing.T) {
-	eachStore(t, func(t *testing.T, s *cas.Store[string]) {
-		ctx, in := t.Context(), cas.Index{Name: "all"}
+	eachStore(t, func(t *testing.T, s *store.Store[string]) {
+		ctx, in := t.Context(), store.Index{Name: "all"}
 		first, swapped, err := s.Swap(ctx, "acme", entry{ID: "a"}, kept("one", in))
 		if !swapped || err != nil {
 			t.Fatalf("the first: %t, %v", swapped, err)
@@ -99,7 +99,7 @@ func TestSwap(t *testing.T) {
 		if diff := cmp.Diff(map[string]string{"a": "two"}, ids(t, s, "all")); diff != "" {
 			t.Errorf("entries (-want +got):\n%s", diff)
 		}
-		if _, swapped, err := s.Swap(ctx, "acme", second, write{In: []cas.Index{in}}); !swapped || err != nil {
+		if _, swapped, err := s.Swap(ctx, "acme", second, write{In: []store.Index{in}}); !swapped || err != nil {
 			t.Errorf("delete: %t, %v", swapped, err)
 		}
 		if e, err := s.Get(ctx, "acme", "a"); e.Record != nil || err != nil {
@@ -114,9 +114,9 @@ func TestSwap(t *testing.T) {
 // An index has as many records as it may; a record in it already stays, and one that
 // leaves makes room.
 func TestIndexesAreBounded(t *testing.T) {
-	eachStore(t, func(t *testing.T, s *cas.Store[string]) {
-		few, all := cas.Index{Name: "few", Most: 2}, cas.Index{Name: "all"}
-		put := func(id string, few cas.Index) error {
+	eachStore(t, func(t *testing.T, s *store.Store[string]) {
+		few, all := store.Index{Name: "few", Most: 2}, store.Index{Name: "all"}
+		put := func(id string, few store.Index) error {
 			e, err := s.Get(t.Context(), "acme", id)
 			if err != nil {
 				t.Fatal(err)
@@ -131,12 +131,12 @@ func TestIndexesAreBounded(t *testing.T) {
 		}{
 			{id: "a"},
 			{id: "b"},
-			{id: "c", want: cas.ErrFull},
+			{id: "c", want: store.ErrFull},
 			{id: "d", out: true},
 			{id: "a"},
 			{id: "b", out: true},
 			{id: "c"},
-			{id: "e", want: cas.ErrFull},
+			{id: "e", want: store.ErrFull},
 		} {
 			in := few
 			in.Out = tt.out
@@ -155,14 +155,14 @@ func TestIndexesAreBounded(t *testing.T) {
 
 // A write that evicts makes room: the records that end first go, from all indexes of the write.
 func TestWritesEvict(t *testing.T) {
-	eachStore(t, func(t *testing.T, s *cas.Store[string]) {
-		put := func(id string, hours int, in ...cas.Index) {
+	eachStore(t, func(t *testing.T, s *store.Store[string]) {
+		put := func(id string, hours int, in ...store.Index) {
 			w := write{Record: &id, TTL: time.Duration(hours) * time.Hour, In: in, Evict: true}
 			if _, swapped, err := s.Swap(t.Context(), "acme", entry{ID: id}, w); !swapped || err != nil {
 				t.Fatalf("%s: %t, %v", id, swapped, err)
 			}
 		}
-		few, all := cas.Index{Name: "few", Most: 2}, cas.Index{Name: "all", Most: 3}
+		few, all := store.Index{Name: "few", Most: 2}, store.Index{Name: "all", Most: 3}
 		put("late", 9, all, few)
 		put("early", 1, all, few)
 		put("other", 5, all)
@@ -176,7 +176,7 @@ func TestWritesEvict(t *testing.T) {
 		if e, err := s.Get(t.Context(), "acme", "early"); e.Record != nil || err != nil {
 			t.Errorf("the evicted record: %+v, %v, want none", e, err)
 		}
-		put("smaller", 7, cas.Index{Name: "all", Most: 2})
+		put("smaller", 7, store.Index{Name: "all", Most: 2})
 		if diff := cmp.Diff(map[string]string{"late": "late", "smaller": "smaller"}, ids(t, s, "all")); diff != "" {
 			t.Errorf("an index whose bound was lowered (-want +got):\n%s", diff)
 		}
@@ -189,8 +189,8 @@ func TestRecordsEnd(t *testing.T) {
 	server := miniredis.RunT(t)
 	now := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	server.SetTime(now)
-	s := cas.New[string](redistest.Once(t, server.Addr()), "t:")
-	in := []cas.Index{{Name: "few", Most: 1}}
+	s := store.New[string](redistest.Once(t, server.Addr()), "t:")
+	in := []store.Index{{Name: "few", Most: 1}}
 	text := "a"
 	for id, w := range map[string]write{
 		"after": {Record: &text, TTL: time.Hour}, "at": {Record: &text, Until: now.Add(time.Hour), In: in},
@@ -220,7 +220,7 @@ func TestRecordsEnd(t *testing.T) {
 // A record without an end has none, and neither has an index that it is in.
 func TestRecordsForEver(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
-		s, text, in := cas.New[string](r.Client, "t:"), "a", []cas.Index{{Name: "all"}}
+		s, text, in := store.New[string](r.Client, "t:"), "a", []store.Index{{Name: "all"}}
 		for _, tt := range []struct {
 			id   string
 			w    write
@@ -253,7 +253,7 @@ func TestRecordsForEver(t *testing.T) {
 
 // A version changes with each record that is replaced and says so, and with nothing else.
 func TestVersions(t *testing.T) {
-	eachStore(t, func(t *testing.T, s *cas.Store[string]) {
+	eachStore(t, func(t *testing.T, s *store.Store[string]) {
 		orgs := []string{"acme", "globex", "none"}
 		version := func() map[string]string {
 			t.Helper()
@@ -297,7 +297,7 @@ func TestVersions(t *testing.T) {
 // A look finds what Get does, ready to be replaced; but it does not ask for the clock
 // where there is nothing.
 func TestLook(t *testing.T) {
-	eachStore(t, func(t *testing.T, s *cas.Store[string]) {
+	eachStore(t, func(t *testing.T, s *store.Store[string]) {
 		none, err := s.Look(t.Context(), "acme", "a")
 		if err != nil || none.ID != "a" || none.Record != nil || !none.Now.IsZero() {
 			t.Errorf("nothing: %+v, %v, want no record and no clock", none, err)
@@ -320,15 +320,15 @@ func TestLook(t *testing.T) {
 }
 
 func TestUnavailable(t *testing.T) {
-	s := cas.New[string](redistest.Away(t), "t:")
+	s := store.New[string](redistest.Away(t), "t:")
 	_, get := s.Get(t.Context(), "acme", "a")
 	_, look := s.Look(t.Context(), "acme", "a")
 	_, _, swap := s.Swap(t.Context(), "acme", entry{ID: "a"}, kept("a"))
 	_, entries := s.Entries(t.Context(), "acme", "all")
 	_, versions := s.Versions(t.Context(), []string{"acme"})
 	for name, err := range map[string]error{"Get": get, "Look": look, "Swap": swap, "Entries": entries, "Versions": versions} {
-		if !errors.Is(err, cas.ErrUnavailable) {
-			t.Errorf("%s: %v, want %v", name, err, cas.ErrUnavailable)
+		if !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("%s: %v, want %v", name, err, store.ErrUnavailable)
 		}
 	}
 }
@@ -337,7 +337,7 @@ func TestUnavailable(t *testing.T) {
 // listed; else all records have to be read.
 func TestChanged(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
-		s := cas.New[string](r.Client, "p:")
+		s := store.New[string](r.Client, "p:")
 		change := func(id string, text *string) string {
 			t.Helper()
 			have, err := s.Get(t.Context(), "acme", id)
