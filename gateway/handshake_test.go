@@ -17,7 +17,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/archive"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
-	"github.com/tollgate-dev/tollgate/gateway/journal"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/tally"
@@ -37,7 +36,7 @@ func TestStoresReportAFailedHandshake(t *testing.T) {
 		"archive":   func(c redis.Cmdable) any { return archive.New(c, "a:", settings.Archive{Max: 10, For: time.Hour}) },
 		"cas":       func(c redis.Cmdable) any { return store.New[string](c, "c:") },
 		"intents":   func(c redis.Cmdable) any { return spendstore.NewIntents(c, "i:") },
-		"journal":   func(c redis.Cmdable) any { return &journal.Journal{Client: c, Prefix: "j:", Most: 10, For: time.Hour} },
+		"journal":   func(c redis.Cmdable) any { return &store.Journal{Client: c, Prefix: "j:", Most: 10, For: time.Hour} },
 		"keystore":  func(c redis.Cmdable) any { return callers.NewKeyStore(c, "k:") },
 		"ledger":    func(c redis.Cmdable) any { return spendstore.New(c, "s:", nil) },
 		"tally":     func(c redis.Cmdable) any { return tally.New(c, "t:") },

@@ -14,10 +14,10 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/tollgate-dev/tollgate/gateway/approval"
-	"github.com/tollgate-dev/tollgate/gateway/journal"
 	"github.com/tollgate-dev/tollgate/gateway/keep"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
@@ -41,7 +41,7 @@ type Alerts struct {
 	Approvals *approval.Store
 	Notices   spend.Notices
 	// Told keeps the sent alerts, by organisation.
-	Told *journal.Journal
+	Told *store.Journal
 
 	mu     sync.Mutex      // guards failed
 	failed map[string]bool // ids of alerts that were not delivered, which the list has

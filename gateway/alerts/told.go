@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/journal"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
@@ -23,8 +23,8 @@ const (
 const keepTimeout = 2 * time.Second
 
 // NewTold returns the journal of the alerts that were sent. It does not dial.
-func NewTold(client redis.Cmdable, prefix settings.Prefix) *journal.Journal {
-	return &journal.Journal{Client: client, Prefix: prefix.Decisions() + "told:", Most: maxTold, For: toldFor}
+func NewTold(client redis.Cmdable, prefix settings.Prefix) *store.Journal {
+	return &store.Journal{Client: client, Prefix: prefix.Decisions() + "told:", Most: maxTold, For: toldFor}
 }
 
 // keep keeps an alert that was told, or could not be. An alert whose delivery is tried again and again is kept as failed once.

@@ -16,8 +16,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/journal"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 )
 
@@ -32,7 +32,7 @@ const list = "all"
 
 // Revisions keeps and compares. All fields are required but File.
 type Revisions struct {
-	Journal *journal.Journal
+	Journal *store.Journal
 	// Gateway and Version are this gateway's.
 	Gateway, Version string
 	*view.Current
@@ -41,8 +41,8 @@ type Revisions struct {
 }
 
 // NewJournal returns where revisions are kept. It does not dial.
-func NewJournal(client redis.Cmdable, prefix settings.Prefix) *journal.Journal {
-	return &journal.Journal{Client: client, Prefix: prefix.Decisions() + "revisions:", Most: maxRevisions, For: keptFor}
+func NewJournal(client redis.Cmdable, prefix settings.Prefix) *store.Journal {
+	return &store.Journal{Client: client, Prefix: prefix.Decisions() + "revisions:", Most: maxRevisions, For: keptFor}
 }
 
 // List returns the configurations that were in force, the latest first.

@@ -105,7 +105,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/alerts",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/decisions", "gateway/journal", "gateway/keep", "gateway/money", "gateway/settings", "gateway/telemetry", "gateway/view", "gateway/webhook", "policies", "policies/catalog", "policies/operation", "policies/spend"},
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/decisions", "gateway/keep", "gateway/money", "gateway/settings", "gateway/store", "gateway/telemetry", "gateway/view", "gateway/webhook", "policies", "policies/catalog", "policies/operation", "policies/spend"},
 			Tests:   []string{"config/egress", "config/strictyaml", "gateway/groupcommit", "policies/section", "translate/brownout"}, // to make configurations and grants
 			Why:     "a feature: receivers are told, whoever finds out",
 		},
@@ -139,7 +139,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/revisions",
-			May:     []string{"gateway/admin/row", "gateway/journal", "gateway/settings", "gateway/view"},
+			May:     []string{"gateway/admin/row", "gateway/settings", "gateway/store", "gateway/view"},
 			Tests:   []string{"config/strictyaml"},
 			Why:     "a feature: configurations that were in force, for operators",
 		},
@@ -203,7 +203,6 @@ func Table() []Row {
 			Why:     "a feature: who may call, by the configuration and by keys made at run time",
 		},
 		{Package: "gateway/tally", May: []string{"gateway/store"}, Why: "a leaf: counts in Redis"},
-		{Package: "gateway/journal", May: []string{"gateway/store"}, Why: "a leaf: bounded lists in Redis"},
 		{
 			Package: "gateway/admin/...",
 			May:     []string{"config/fault", "config/panics", "gateway/admin/row", "gateway/audit", "gateway/identity", "gateway/settings", "ratelimit"},
@@ -240,7 +239,10 @@ func Table() []Row {
 		},
 		leaf("gateway/once/intent", "a leaf: what is known of a thing that is being made"),
 		{Package: "gateway/groupcommit", May: []string{"ratelimit/group"}, Why: "a leaf: how scripts get to Redis"},
-		leaf("gateway/store", "a leaf: compare and swap in Redis"),
+		{
+			Package: "gateway/store",
+			Why:     "a leaf: compare and swap in Redis",
+		},
 		{
 			Package: "gateway/view",
 			May:     []string{"gateway/settings", "policies/spend"},

@@ -1,4 +1,4 @@
-package journal
+package store
 
 import (
 	"context"
@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/tollgate-dev/tollgate/gateway/store"
 )
 
 // Journal is the lists of one sort. It is safe for concurrent use. It does not own its client.
@@ -33,14 +31,14 @@ func (j *Journal) Add(ctx context.Context, name string, entry []byte) error {
 		p.Expire(ctx, j.key(name), j.For)
 		return nil
 	})
-	return store.Unavailable(err)
+	return Unavailable(err)
 }
 
 // List returns the entries of a list, the newest first.
 func (j *Journal) List(ctx context.Context, name string) ([]string, error) {
 	list, err := j.Client.LRange(ctx, j.key(name), -j.Most, -1).Result()
 	slices.Reverse(list)
-	return list, store.Unavailable(err)
+	return list, Unavailable(err)
 }
 
 // part is the key of a text beside a list.
@@ -48,7 +46,7 @@ func (j *Journal) part(name, part string) string { return j.key(name) + "#" + pa
 
 // Put keeps a text beside a list, for as long as the list.
 func (j *Journal) Put(ctx context.Context, name, part string, text []byte) error {
-	return store.Unavailable(j.Client.Set(ctx, j.part(name, part), text, j.For).Err())
+	return Unavailable(j.Client.Set(ctx, j.part(name, part), text, j.For).Err())
 }
 
 // Get returns a text beside a list, nil if it is not kept.
@@ -57,12 +55,12 @@ func (j *Journal) Get(ctx context.Context, name, part string) ([]byte, error) {
 	if errors.Is(err, redis.Nil) {
 		return nil, nil
 	}
-	return text, store.Unavailable(err)
+	return text, Unavailable(err)
 }
 
 // Drop drops a text beside a list.
 func (j *Journal) Drop(ctx context.Context, name, part string) error {
-	return store.Unavailable(j.Client.Del(ctx, j.part(name, part)).Err())
+	return Unavailable(j.Client.Del(ctx, j.part(name, part)).Err())
 }
 
 // Claim reports whether the caller is the first to claim a part of a list since it was dropped. Claims end with the list.
@@ -71,5 +69,5 @@ func (j *Journal) Claim(ctx context.Context, name, part string) (bool, error) {
 	if errors.Is(err, redis.Nil) {
 		return false, nil
 	}
-	return err == nil, store.Unavailable(err)
+	return err == nil, Unavailable(err)
 }

@@ -1,4 +1,4 @@
-package journal_test
+package store_test
 
 import (
 	"errors"
@@ -8,7 +8,6 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/journal"
 	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
@@ -16,7 +15,7 @@ import (
 func TestJournal(t *testing.T) {
 	t.Parallel()
 	server := miniredis.RunT(t)
-	j := &journal.Journal{Client: redistest.Once(t, server.Addr()), Prefix: "t:", Most: 2, For: time.Hour}
+	j := &store.Journal{Client: redistest.Once(t, server.Addr()), Prefix: "t:", Most: 2, For: time.Hour}
 	ctx := t.Context()
 	for _, entry := range []string{"one", "two", "three"} {
 		if err := j.Add(ctx, "acme", []byte(entry)); err != nil {
