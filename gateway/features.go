@@ -20,7 +20,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/fleet"
-	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
 	"github.com/tollgate-dev/tollgate/gateway/keep"
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/limits"
@@ -35,6 +34,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
@@ -77,9 +77,9 @@ type feature struct {
 // parts are the values of features. Those of the zero value describe their rows.
 type parts struct {
 	*kit
-	scripts   *groupcommit.Client // groups calls to Redis
-	store     *redisstore.Store   // of counts
-	rows      []row.Row           // of the operators' listener
+	scripts   *store.Grouped    // groups calls to Redis
+	store     *redisstore.Store // of counts
+	rows      []row.Row         // of the operators' listener
 	health    *health
 	engines   *engines.Engines
 	drafts    engines.Drafts
@@ -279,7 +279,7 @@ func auditStages(*compiled) stages {
 
 // newParts makes the values of features, in the order in which they need each other. On an error, the files that were opened are closed.
 func newParts(k *kit, cfg *settings.Config) (*parts, error) {
-	p := &parts{kit: k, scripts: groupcommit.New(k.deps.Redis), room: filter.NewRoom(cfg.Run.Memory, cfg.Run.WebSockets), gate: overload.New(cfg.Overload)}
+	p := &parts{kit: k, scripts: store.Group(k.deps.Redis), room: filter.NewRoom(cfg.Run.Memory, cfg.Run.WebSockets), gate: overload.New(cfg.Overload)}
 	for _, more := range []func(*settings.Config) error{p.makePolicies, p.makeCallers, p.makeRecords, p.makeMoney, p.makeQuotas, p.makeLegacy, p.makeOperators} {
 		if err := more(cfg); err != nil {
 			p.close()

@@ -16,7 +16,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/archive"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
-	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/tally"
@@ -43,14 +42,14 @@ func TestStoresReportAFailedHandshake(t *testing.T) {
 		"translate": func(c redis.Cmdable) any { return translatestore.New(c, "l:") },
 		"usage":     func(c redis.Cmdable) any { return usage.NewStore(c, "u:") },
 	}
-	for name, store := range stores {
-		for _, m := range questions(reflect.TypeOf(store(nil))) {
+	for name, open := range stores {
+		for _, m := range questions(reflect.TypeOf(open(nil))) {
 			t.Run(name+"/"+m, func(t *testing.T) {
 				t.Parallel()
 				plain := refused(t)
-				mustFail(t, "the plain client", ask(store(plain), m))
-				mustFail(t, "alone", ask(store(groupcommit.New(plain)), m))
-				for _, r := range inABatch(t, func(c redis.Cmdable) reply { return ask(store(c), m) }) {
+				mustFail(t, "the plain client", ask(open(plain), m))
+				mustFail(t, "alone", ask(open(store.Group(plain)), m))
+				for _, r := range inABatch(t, func(c redis.Cmdable) reply { return ask(open(c), m) }) {
 					mustFail(t, "in a batch of two", r)
 				}
 			})
@@ -188,7 +187,7 @@ func inABatch(t *testing.T, call func(c redis.Cmdable) reply) []reply {
 	t.Helper()
 	client, o := refused(t), occupied{make(chan struct{}), make(chan struct{})}
 	client.AddHook(o)
-	c := groupcommit.New(client)
+	c := store.Group(client)
 	var all sync.WaitGroup
 	for range 2 {
 		all.Go(func() { c.MGet(context.Background(), "occupied") })

@@ -18,10 +18,10 @@ import (
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
-	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
 	"github.com/tollgate-dev/tollgate/gateway/keep"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
 	"github.com/tollgate-dev/tollgate/policies"
@@ -53,7 +53,7 @@ func newAlerts(t *testing.T, o settings.Org, n notices) *alerts.Alerts {
 	return &alerts.Alerts{
 		Current: current, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
 		Go: func(f func()) { f() }, Meter: noop.Meter{}, KeepLinks: keep.Links{Current: current},
-		Approvals: approval.New(groupcommit.New(client), "approvals:"), Notices: n, Told: alerts.NewTold(client, ""),
+		Approvals: approval.New(store.Group(client), "approvals:"), Notices: n, Told: alerts.NewTold(client, ""),
 	}
 }
 

@@ -106,12 +106,12 @@ func Table() []Row {
 		{
 			Package: "gateway/alerts",
 			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/decisions", "gateway/keep", "gateway/money", "gateway/settings", "gateway/store", "gateway/telemetry", "gateway/view", "gateway/webhook", "policies", "policies/catalog", "policies/operation", "policies/spend"},
-			Tests:   []string{"config/egress", "config/strictyaml", "gateway/groupcommit", "policies/section", "translate/brownout"}, // to make configurations and grants
+			Tests:   []string{"config/egress", "config/strictyaml", "gateway/store", "policies/section", "translate/brownout"}, // to make configurations and grants
 			Why:     "a feature: receivers are told, whoever finds out",
 		},
 		{
 			Package: "gateway/money",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/audit", "gateway/callers", "gateway/filter", "gateway/groupcommit", "gateway/once", "gateway/settings", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit", "ratelimit/redisstore"},
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/audit", "gateway/callers", "gateway/filter", "gateway/once", "gateway/settings", "gateway/store", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit", "ratelimit/redisstore"},
 			Why:     "a feature: the ledger and what keeps it, for the chain and for operators",
 		},
 		{
@@ -238,9 +238,9 @@ func Table() []Row {
 			Why:     "a feature: intents in hand, in the ledger's store, and their stages in the chain",
 		},
 		leaf("gateway/once/intent", "a leaf: what is known of a thing that is being made"),
-		{Package: "gateway/groupcommit", May: []string{"ratelimit/group"}, Why: "a leaf: how scripts get to Redis"},
 		{
 			Package: "gateway/store",
+			May:     []string{"ratelimit/group"},
 			Why:     "a leaf: compare and swap in Redis",
 		},
 		{

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/gateway/archive"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 	"github.com/tollgate-dev/tollgate/test/world"
@@ -27,7 +28,7 @@ func TestRightsOfAGateway(t *testing.T) {
 		server := redistest.Run(t)
 		client := granted(t, false, server)
 		useRights(t, "redis://tollgate:secret@"+server.Addr(), nil)
-		explained := archive.New(client, "tollgate:decisions:", archive.DefaultConfig())
+		explained := archive.New(client, "tollgate:decisions:", settings.DefaultArchive())
 		if _, err := explained.List(t.Context(), "acme", archive.Range{}, func(json.RawMessage) bool { return true }); err != nil {
 			t.Errorf("explanations: %v", err) // those of the calls come behind their answers
 		}

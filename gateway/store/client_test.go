@@ -1,4 +1,4 @@
-package groupcommit_test
+package store_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
-	"github.com/tollgate-dev/tollgate/gateway/groupcommit"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
@@ -67,7 +67,7 @@ func TestScriptsTravelTogether(t *testing.T) {
 	}
 	w := writes{make(chan int), make(chan int)}
 	base.AddHook(w)
-	c, script := groupcommit.New(base), redis.NewScript(echo)
+	c, script := store.Group(base), redis.NewScript(echo)
 	var calls sync.WaitGroup
 	call := func(arg string) {
 		calls.Go(func() {
@@ -112,7 +112,7 @@ func TestScriptsTravelTogether(t *testing.T) {
 // A script that the server does not know is sent whole, and one whose caller has left
 // is not sent.
 func TestScriptsAreLoaded(t *testing.T) {
-	c, script := groupcommit.New(client(t, miniredis.RunT(t).Addr())), redis.NewScript(echo)
+	c, script := store.Group(client(t, miniredis.RunT(t).Addr())), redis.NewScript(echo)
 	left, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := script.Run(left, c, []string{"k"}, "a").Err(); !errors.Is(err, context.Canceled) {
@@ -133,7 +133,7 @@ func TestScriptsAreLoaded(t *testing.T) {
 func TestScriptsOfACluster(t *testing.T) {
 	base := redis.NewClusterClient(&redis.ClusterOptions{Addrs: redistest.Cluster(t, 3), ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = base.Close() })
-	c, script := groupcommit.New(base), redis.NewScript(`return redis.call('INCR', KEYS[1])`)
+	c, script := store.Group(base), redis.NewScript(`return redis.call('INCR', KEYS[1])`)
 	var calls sync.WaitGroup
 	for i := range 60 {
 		calls.Go(func() {
@@ -153,7 +153,7 @@ func TestScriptsOfACluster(t *testing.T) {
 // Without a server, scripts fail by their own deadlines.
 func TestScriptsFailInTime(t *testing.T) {
 	server := miniredis.RunT(t)
-	c, script := groupcommit.New(client(t, server.Addr())), redis.NewScript(echo)
+	c, script := store.Group(client(t, server.Addr())), redis.NewScript(echo)
 	server.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -177,7 +177,7 @@ func TestReadsTravelWithScripts(t *testing.T) {
 	}
 	w := writes{make(chan int), make(chan int)}
 	base.AddHook(w)
-	c := groupcommit.New(base)
+	c := store.Group(base)
 	var calls sync.WaitGroup
 	run := func(arg string) {
 		calls.Go(func() {
@@ -223,7 +223,7 @@ func TestPipelinesTravelWithScripts(t *testing.T) {
 	}
 	w := writes{make(chan int), make(chan int)}
 	base.AddHook(w)
-	c := groupcommit.New(base)
+	c := store.Group(base)
 	var calls sync.WaitGroup
 	run := func() {
 		calls.Go(func() {
