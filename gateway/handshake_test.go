@@ -14,8 +14,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tollgate-dev/tollgate/gateway/archive"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/tally"
@@ -32,7 +32,9 @@ import (
 func TestStoresReportAFailedHandshake(t *testing.T) {
 	t.Parallel()
 	stores := map[string]func(c redis.Cmdable) any{
-		"archive":   func(c redis.Cmdable) any { return archive.New(c, "a:", settings.Archive{Max: 10, For: time.Hour}) },
+		"archive": func(c redis.Cmdable) any {
+			return decisions.NewArchive(c, "a:", settings.Archive{Max: 10, For: time.Hour})
+		},
 		"cas":       func(c redis.Cmdable) any { return store.New[string](c, "c:") },
 		"intents":   func(c redis.Cmdable) any { return spendstore.NewIntents(c, "i:") },
 		"journal":   func(c redis.Cmdable) any { return &store.Journal{Client: c, Prefix: "j:", Most: 10, For: time.Hour} },
@@ -122,7 +124,7 @@ func filled(t reflect.Type, depth int) reflect.Value {
 		return reflect.ValueOf(time.Now())
 	case t == reflect.TypeFor[json.RawMessage]():
 		return reflect.ValueOf(json.RawMessage(`{}`))
-	case t == reflect.TypeFor[archive.Range]():
+	case t == reflect.TypeFor[decisions.Range]():
 		return v // the zero Range is everything
 	}
 	switch t.Kind() { //nolint:exhaustive // values of other kinds stay zero

@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/tollgate-dev/tollgate/gateway/archive"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -21,7 +20,7 @@ import (
 
 // archiver writes explanations into the archive, behind the answers they explain.
 type archiver struct {
-	store  *archive.Store
+	store  *Archive
 	chain  func() *filter.Chain
 	logger *slog.Logger
 
@@ -47,7 +46,7 @@ func (d *Decisions) newHistory(cfg *settings.Config) {
 		return
 	}
 	a := &archiver{
-		store: archive.New(d.deps.Redis, cfg.Redis.Prefix.Decisions(), cfg.Decisions.Shared),
+		store: NewArchive(d.deps.Redis, cfg.Redis.Prefix.Decisions(), cfg.Decisions.Shared),
 		chain: d.deps.Chain, logger: d.deps.Logger,
 	}
 	a.backlog.Write, a.backlog.Go, a.backlog.Pause = a.writeAll, d.deps.Go, behind
@@ -71,14 +70,14 @@ func (a *archiver) add(p explain.Past) {
 
 // writeAll writes explanations.
 func (a *archiver) writeAll(batch []explain.Past) {
-	entries := make([]archive.Entry, 0, len(batch))
+	entries := make([]Entry, 0, len(batch))
 	noters, encoder := a.chain().Noters(), json.NewEncoder(&a.reports)
 	defer a.reset()
 	for _, p := range batch {
 		x, begin := p.Report(noters), a.reports.Len()
 		if encoder.Encode(x) == nil {
 			report := a.reports.Bytes()[begin : a.reports.Len()-1] // but for the line's end
-			entries = append(entries, archive.Entry{Org: x.Caller.Org, ID: x.DecisionID, Report: report})
+			entries = append(entries, Entry{Org: x.Caller.Org, ID: x.DecisionID, Report: report})
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), archiveTime) //nolint:forbidigo // it outlives the requests, and depends on nothing of them
@@ -117,7 +116,7 @@ func (a *archiver) list(ctx context.Context, org string, q explain.Query) ([]exp
 	var list []explain.Summary
 	var last json.RawMessage
 	words := wordsOf(q)
-	whole, err := a.store.List(ctx, org, archive.Range{Since: q.Since, Before: q.Before, Most: mostRead}, func(raw json.RawMessage) bool {
+	whole, err := a.store.List(ctx, org, Range{Since: q.Since, Before: q.Before, Most: mostRead}, func(raw json.RawMessage) bool {
 		last = raw
 		for _, word := range words {
 			if !bytes.Contains(raw, word) {
@@ -160,7 +159,7 @@ func wordsOf(q explain.Query) (words [][]byte) {
 }
 
 // follow calls visit with the summaries of an organisation that were archived behind a place, and returns the place behind them; see
-// [archive.Store.Follow].
+// [Archive.Follow].
 func (a *archiver) follow(ctx context.Context, org, place string, visit func(*explain.Summary)) (string, error) {
 	return a.store.Follow(ctx, org, place, func(raw json.RawMessage) {
 		if s := summaryOf(raw); s != nil {

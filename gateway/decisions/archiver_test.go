@@ -10,7 +10,6 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/oklog/ulid/v2"
 
-	"github.com/tollgate-dev/tollgate/gateway/archive"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -33,7 +32,7 @@ func TestArchiver(t *testing.T) {
 	server := miniredis.RunT(t)
 	var begun []func()
 	a := &archiver{
-		store: archive.New(redistest.Once(t, server.Addr()), "t:", settings.DefaultArchive()),
+		store: NewArchive(redistest.Once(t, server.Addr()), "t:", settings.DefaultArchive()),
 		chain: func() *filter.Chain { return new(filter.Chain) }, logger: slog.New(slog.DiscardHandler),
 	}
 	a.backlog.Write, a.backlog.Go = a.writeAll, func(f func()) { begun = append(begun, f) }
@@ -88,7 +87,7 @@ func TestWordsOfReports(t *testing.T) {
 
 func BenchmarkArchiver(b *testing.B) {
 	a := &archiver{
-		store: archive.New(redistest.Client(b, redistest.Start(b)), "t:", settings.DefaultArchive()),
+		store: NewArchive(redistest.Client(b, redistest.Start(b)), "t:", settings.DefaultArchive()),
 		chain: func() *filter.Chain { return new(filter.Chain) }, logger: slog.New(slog.DiscardHandler),
 	}
 	a.backlog.Write, a.backlog.Go = a.writeAll, func(f func()) { f() }

@@ -12,7 +12,6 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/archive"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -104,7 +103,7 @@ func TestDecisionsAreListed(t *testing.T) {
 			t.Errorf("%s %s: %d %s, want %d with %q and without %q", tt.pattern, tt.query, status, text, tt.status, tt.want, tt.not)
 		}
 	}
-	d.archive = &archiver{store: archive.New(redistest.Once(t, server.Addr()), "t:", settings.DefaultArchive()), logger: slog.New(slog.DiscardHandler)}
+	d.archive = &archiver{store: NewArchive(redistest.Once(t, server.Addr()), "t:", settings.DefaultArchive()), logger: slog.New(slog.DiscardHandler)}
 	server.SetError("LOADING")
 	if status, text := ask(t, d, list, "org=acme"); status != 200 || !strings.Contains(text, `"incomplete":"the shared store`) || !strings.Contains(text, `"d1"`) {
 		t.Errorf("a list without the store: %d %s", status, text)

@@ -163,7 +163,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/decisions",
-			May:     []string{"gateway/admin/row", "gateway/archive", "gateway/explain", "gateway/filter", "gateway/problem", "gateway/settings", "gateway/tally", "gateway/tasks", "gateway/telemetry", "gateway/view", "policies/decisionlog", "policies/logfile", "policies/spend"},
+			May:     []string{"gateway/admin/row", "gateway/explain", "gateway/filter", "gateway/problem", "gateway/settings", "gateway/store", "gateway/tally", "gateway/tasks", "gateway/telemetry", "gateway/view", "policies/decisionlog", "policies/logfile", "policies/spend"},
 			Tests:   []string{"gateway/identity"},
 			Why:     "a feature: what was decided is kept",
 		},
@@ -221,7 +221,6 @@ func Table() []Row {
 			Why:     "what callers see of themselves is a row of operators with a narrower scope",
 		},
 		{Package: "gateway/admin/row", May: []string{"config/fault"}, Why: "a leaf: what can be asked, whoever answers and whoever asks"},
-		{Package: "gateway/archive/...", May: []string{"gateway/settings", "gateway/store"}, Why: "a leaf: it keeps JSON that it does not read"},
 		{Package: "gateway/audit", May: []string{"gateway/settings", "config/files", "gateway/admin/row", "policies/logfile"}, Why: "a leaf: a chain of lines in a file that rotates, and what operators ask of it"},
 		{Package: "gateway/overload/...", May: []string{"config/fault"}, Why: "a leaf: what is done at once"},
 		{Package: "gateway/tasks", May: []string{"config/panics"}, Why: "a leaf: work beside requests, whatever it is"},

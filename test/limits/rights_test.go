@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/gateway/archive"
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/redistest"
@@ -28,8 +28,8 @@ func TestRightsOfAGateway(t *testing.T) {
 		server := redistest.Run(t)
 		client := granted(t, false, server)
 		useRights(t, "redis://tollgate:secret@"+server.Addr(), nil)
-		explained := archive.New(client, "tollgate:decisions:", settings.DefaultArchive())
-		if _, err := explained.List(t.Context(), "acme", archive.Range{}, func(json.RawMessage) bool { return true }); err != nil {
+		explained := decisions.NewArchive(client, "tollgate:decisions:", settings.DefaultArchive())
+		if _, err := explained.List(t.Context(), "acme", decisions.Range{}, func(json.RawMessage) bool { return true }); err != nil {
 			t.Errorf("explanations: %v", err) // those of the calls come behind their answers
 		}
 	})

@@ -1,4 +1,4 @@
-package archive
+package decisions
 
 import (
 	"context"
@@ -25,9 +25,9 @@ type Entry struct {
 	Report json.RawMessage
 }
 
-// Store keeps explanations in Redis. It is safe for concurrent use. It does not own
+// Archive keeps explanations in Redis. It is safe for concurrent use. It does not own
 // its client.
-type Store struct {
+type Archive struct {
 	client redis.Cmdable
 	prefix string
 	config settings.Archive
@@ -35,17 +35,17 @@ type Store struct {
 	clock atomic.Int64 // of Redis at the last writing, Unix ms; 0 before the first
 }
 
-// New returns a store whose keys begin with prefix. It does not dial.
-func New(client redis.Cmdable, prefix string, cfg settings.Archive) *Store {
-	return &Store{client: client, prefix: prefix, config: cfg}
+// NewArchive returns a store whose keys begin with prefix. It does not dial.
+func NewArchive(client redis.Cmdable, prefix string, cfg settings.Archive) *Archive {
+	return &Archive{client: client, prefix: prefix, config: cfg}
 }
 
-func (s *Store) key(org string) string { return s.prefix + "{" + org + "}" }
+func (s *Archive) key(org string) string { return s.prefix + "{" + org + "}" }
 
 // Add adds explanations, and drops those of their organisations that are too many,
 // or were too old the last time. It returns how many were added, all if there is no
 // error.
-func (s *Store) Add(ctx context.Context, entries []Entry) (added int, err error) {
+func (s *Archive) Add(ctx context.Context, entries []Entry) (added int, err error) {
 	cmds := make([]*redis.StringCmd, len(entries))
 	oldest := strconv.FormatInt(max(0, s.clock.Load()-s.config.For.Milliseconds()), 10)
 	_, err = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -74,7 +74,7 @@ func (s *Store) Add(ctx context.Context, entries []Entry) (added int, err error)
 
 // Find returns the report of a decision of any of some organisations, nil if none has
 // it.
-func (s *Store) Find(ctx context.Context, orgs []string, id string) (json.RawMessage, error) {
+func (s *Archive) Find(ctx context.Context, orgs []string, id string) (json.RawMessage, error) {
 	made, err := ulid.ParseStrict(id)
 	if err != nil {
 		return nil, nil //nolint:nilerr,nilnil // no decision has it
@@ -114,7 +114,7 @@ type Range struct {
 
 // List calls visit with the reports of an organisation in a range, last kept first, until it returns false. All that began since then are
 // among them, and all that began before and took no longer than an hour. whole is false if there are more than are read.
-func (s *Store) List(ctx context.Context, org string, in Range, visit func(report json.RawMessage) bool) (whole bool, err error) {
+func (s *Archive) List(ctx context.Context, org string, in Range, visit func(report json.RawMessage) bool) (whole bool, err error) {
 	newest := "+"
 	if !in.Before.IsZero() {
 		newest = upTo(in.Before.Add(longest))
@@ -133,7 +133,7 @@ func (s *Store) List(ctx context.Context, org string, in Range, visit func(repor
 
 // Follow calls visit with the reports of an organisation that were kept behind a place, first kept first, the newest maxFollowed at most, and
 // returns the place behind them. The place "" is behind all that are kept now.
-func (s *Store) Follow(ctx context.Context, org, place string, visit func(report json.RawMessage)) (behind string, err error) {
+func (s *Archive) Follow(ctx context.Context, org, place string, visit func(report json.RawMessage)) (behind string, err error) {
 	if place == "" {
 		last, err := s.client.XRevRangeN(ctx, s.key(org), "+", "-", 1).Result()
 		if err != nil || len(last) == 0 {
@@ -176,7 +176,7 @@ const (
 
 // each calls visit with the decisions of an organisation that were kept up to an entry of its stream and since a
 // gateway's clock showed a time, last first, until it returns false.
-func (s *Store) each(ctx context.Context, org, newest string, since time.Time, visit func(id string, report json.RawMessage) bool) error {
+func (s *Archive) each(ctx context.Context, org, newest string, since time.Time, visit func(id string, report json.RawMessage) bool) error {
 	oldest := strconv.FormatInt(max(0, since.Add(-skew).UnixMilli()), 10)
 	for {
 		entries, err := s.client.XRevRangeN(ctx, s.key(org), newest, oldest, page).Result()

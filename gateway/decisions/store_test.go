@@ -1,4 +1,4 @@
-package archive_test
+package decisions_test
 
 import (
 	"encoding/json"
@@ -13,16 +13,16 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tollgate-dev/tollgate/gateway/archive"
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
 // eachStore runs a test on each kind of Redis.
-func eachStore(t *testing.T, cfg settings.Archive, body func(t *testing.T, s *archive.Store, client redistest.Conn)) {
+func eachStore(t *testing.T, cfg settings.Archive, body func(t *testing.T, s *decisions.Archive, client redistest.Conn)) {
 	t.Helper()
-	redistest.Each(t, func(t *testing.T, r redistest.Redis) { body(t, archive.New(r.Client, "t:", cfg), r.Client) })
+	redistest.Each(t, func(t *testing.T, r redistest.Redis) { body(t, decisions.NewArchive(r.Client, "t:", cfg), r.Client) })
 }
 
 // id is that of the nth decision, made so long ago.
@@ -34,11 +34,11 @@ func id(n int, ago time.Duration) string {
 	return u.String()
 }
 
-func add(t *testing.T, s *archive.Store, org string, numbers ...int) {
+func add(t *testing.T, s *decisions.Archive, org string, numbers ...int) {
 	t.Helper()
-	var entries []archive.Entry
+	var entries []decisions.Entry
 	for _, n := range numbers {
-		entries = append(entries, archive.Entry{Org: org, ID: id(n, 0), Report: json.RawMessage(fmt.Sprintf(`{"n": %d}`, n))})
+		entries = append(entries, decisions.Entry{Org: org, ID: id(n, 0), Report: json.RawMessage(fmt.Sprintf(`{"n": %d}`, n))})
 	}
 	if added, err := s.Add(t.Context(), entries); err != nil || added != len(entries) {
 		t.Fatalf("added %d: %v", added, err)
@@ -46,10 +46,10 @@ func add(t *testing.T, s *archive.Store, org string, numbers ...int) {
 }
 
 // list returns the numbers of the reports, last kept first and at most so many.
-func list(t *testing.T, s *archive.Store, org string, since time.Time, most int) []int {
+func list(t *testing.T, s *decisions.Archive, org string, since time.Time, most int) []int {
 	t.Helper()
 	got := []int{}
-	_, err := s.List(t.Context(), org, archive.Range{Since: since}, func(report json.RawMessage) bool {
+	_, err := s.List(t.Context(), org, decisions.Range{Since: since}, func(report json.RawMessage) bool {
 		var x struct{ N int }
 		if err := json.Unmarshal(report, &x); err != nil {
 			t.Fatal(err)
@@ -64,10 +64,10 @@ func list(t *testing.T, s *archive.Store, org string, since time.Time, most int)
 }
 
 func TestArchive(t *testing.T) {
-	eachStore(t, settings.Archive{For: time.Hour, Max: 4}, func(t *testing.T, s *archive.Store, _ redistest.Conn) {
+	eachStore(t, settings.Archive{For: time.Hour, Max: 4}, func(t *testing.T, s *decisions.Archive, _ redistest.Conn) {
 		add(t, s, "acme", 3, 4, 5)
-		old := archive.Entry{Org: "globex", ID: id(7, 23*time.Minute), Report: json.RawMessage("7")} // took long
-		both := []archive.Entry{old, {Org: "acme", ID: id(6, 0), Report: json.RawMessage(`{"n": 6}`)}}
+		old := decisions.Entry{Org: "globex", ID: id(7, 23*time.Minute), Report: json.RawMessage("7")} // took long
+		both := []decisions.Entry{old, {Org: "acme", ID: id(6, 0), Report: json.RawMessage(`{"n": 6}`)}}
 		if added, err := s.Add(t.Context(), both); err != nil || added != 2 {
 			t.Fatalf("added %d of two organisations' (%v)", added, err)
 		}
@@ -100,7 +100,7 @@ func TestArchive(t *testing.T) {
 
 // A list reads no more than it may, and begins behind a time.
 func TestListsAreBounded(t *testing.T) {
-	eachStore(t, settings.DefaultArchive(), func(t *testing.T, s *archive.Store, client redistest.Conn) {
+	eachStore(t, settings.DefaultArchive(), func(t *testing.T, s *decisions.Archive, client redistest.Conn) {
 		ids := make(map[int]string)
 		for hour := 5; hour > 0; hour-- {
 			ids[hour] = id(hour, time.Duration(hour)*time.Hour)
@@ -110,14 +110,14 @@ func TestListsAreBounded(t *testing.T) {
 			}
 		}
 		for _, c := range []struct {
-			in    archive.Range
+			in    decisions.Range
 			want  string
 			whole bool
 		}{
-			{archive.Range{Most: 2}, "12", false},
-			{archive.Range{Most: 5}, "12345", true},
-			{archive.Range{Before: time.Now().Add(-200 * time.Minute)}, "345", true},
-			{archive.Range{Before: time.Now().Add(-200 * time.Minute), Since: time.Now().Add(-250 * time.Minute)}, "34", true},
+			{decisions.Range{Most: 2}, "12", false},
+			{decisions.Range{Most: 5}, "12345", true},
+			{decisions.Range{Before: time.Now().Add(-200 * time.Minute)}, "345", true},
+			{decisions.Range{Before: time.Now().Add(-200 * time.Minute), Since: time.Now().Add(-250 * time.Minute)}, "34", true},
 		} {
 			var got strings.Builder
 			whole, err := s.List(t.Context(), "acme", c.in, func(report json.RawMessage) bool {
@@ -136,7 +136,7 @@ func TestListsAreBounded(t *testing.T) {
 
 // The oldest go when there are too many or their time is over.
 func TestArchiveIsBounded(t *testing.T) {
-	eachStore(t, settings.Archive{For: 1000 * time.Second, Max: 4}, func(t *testing.T, s *archive.Store, client redistest.Conn) {
+	eachStore(t, settings.Archive{For: 1000 * time.Second, Max: 4}, func(t *testing.T, s *decisions.Archive, client redistest.Conn) {
 		for _, ago := range []time.Duration{1001 * time.Second, 900 * time.Second} { // were kept
 			at := fmt.Sprintf("%d-1", time.Now().Add(-ago).UnixMilli())
 			values := []any{id(1, ago), fmt.Sprintf(`{"n": -%d}`, ago/time.Second)}
@@ -161,7 +161,7 @@ func TestArchiveIsBounded(t *testing.T) {
 
 // A list is read by pages.
 func TestArchivePages(t *testing.T) {
-	eachStore(t, settings.Archive{For: time.Hour, Max: 1000}, func(t *testing.T, s *archive.Store, _ redistest.Conn) {
+	eachStore(t, settings.Archive{For: time.Hour, Max: 1000}, func(t *testing.T, s *decisions.Archive, _ redistest.Conn) {
 		numbers, newest := make([]int, 1200), make([]int, 0, 1000)
 		for i := range numbers {
 			numbers[i] = i
@@ -177,10 +177,10 @@ func TestArchivePages(t *testing.T) {
 }
 
 func TestArchiveAway(t *testing.T) {
-	s := archive.New(redistest.Away(t), "t:", settings.DefaultArchive())
+	s := decisions.NewArchive(redistest.Away(t), "t:", settings.DefaultArchive())
 	for what, err := range map[string]error{
 		"add": func() error {
-			added, err := s.Add(t.Context(), []archive.Entry{{Org: "acme", ID: id(1, 0)}})
+			added, err := s.Add(t.Context(), []decisions.Entry{{Org: "acme", ID: id(1, 0)}})
 			if added != 0 {
 				t.Errorf("added %d", added)
 			}
@@ -188,7 +188,7 @@ func TestArchiveAway(t *testing.T) {
 		}(),
 		"find": func() error { _, err := s.Find(t.Context(), []string{"acme"}, id(1, 0)); return err }(),
 		"list": func() error {
-			_, err := s.List(t.Context(), "acme", archive.Range{}, func(json.RawMessage) bool { return true })
+			_, err := s.List(t.Context(), "acme", decisions.Range{}, func(json.RawMessage) bool { return true })
 			return err
 		}(),
 	} {
@@ -200,7 +200,7 @@ func TestArchiveAway(t *testing.T) {
 
 // A follower gets all later entries, in order and once, more than a page of them too.
 func TestFollow(t *testing.T) {
-	eachStore(t, settings.DefaultArchive(), func(t *testing.T, s *archive.Store, _ redistest.Conn) {
+	eachStore(t, settings.DefaultArchive(), func(t *testing.T, s *decisions.Archive, _ redistest.Conn) {
 		var got []int
 		follow := func(place string) string {
 			got = nil
