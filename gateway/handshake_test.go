@@ -18,7 +18,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/store"
-	"github.com/tollgate-dev/tollgate/gateway/tally"
 	spendstore "github.com/tollgate-dev/tollgate/policies/spend/redisstore"
 	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/test/redistest"
@@ -40,7 +39,7 @@ func TestStoresReportAFailedHandshake(t *testing.T) {
 		"journal":   func(c redis.Cmdable) any { return &store.Journal{Client: c, Prefix: "j:", Most: 10, For: time.Hour} },
 		"keystore":  func(c redis.Cmdable) any { return callers.NewKeyStore(c, "k:") },
 		"ledger":    func(c redis.Cmdable) any { return spendstore.New(c, "s:", nil) },
-		"tally":     func(c redis.Cmdable) any { return tally.New(c, "t:") },
+		"tally":     func(c redis.Cmdable) any { return decisions.NewTally(c, "t:") },
 		"translate": func(c redis.Cmdable) any { return translatestore.New(c, "l:") },
 		"usage":     func(c redis.Cmdable) any { return usage.NewStore(c, "u:") },
 	}

@@ -15,14 +15,13 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
-	"github.com/tollgate-dev/tollgate/gateway/tally"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
 
 // counter counts refusals and the verdicts of policies in memory, and writes the counts to the store. It drops nothing: the counts that could not be
 // written are written later. It is safe for concurrent use.
 type counter struct {
-	store  *tally.Store
+	store  *Tally
 	logger *slog.Logger
 	// process names this process in the store.
 	process string
@@ -31,11 +30,11 @@ type counter struct {
 
 	mu sync.Mutex // guards the fields below
 	// refused holds the refusals of today, and of the days that are not yet written, by reason.
-	refused map[orgDay]map[string]tally.Refusals
+	refused map[orgDay]map[string]Refusals
 	// unwritten are the days whose refusals have changed since they were written.
 	unwritten map[orgDay]bool
 	// said holds the unwritten verdicts of policies by organisation.
-	said map[string]map[tally.Said]int64
+	said map[string]map[Said]int64
 }
 
 // orgDay is a day of an organisation, as a date in its time zone.
@@ -48,10 +47,10 @@ const (
 	rewriteEvery = 10
 )
 
-func newCounter(store *tally.Store, logger *slog.Logger) *counter {
+func newCounter(store *Tally, logger *slog.Logger) *counter {
 	return &counter{
 		store: store, logger: logger, process: ulid.Make().String(),
-		refused: make(map[orgDay]map[string]tally.Refusals), unwritten: make(map[orgDay]bool), said: make(map[string]map[tally.Said]int64),
+		refused: make(map[orgDay]map[string]Refusals), unwritten: make(map[orgDay]bool), said: make(map[string]map[Said]int64),
 	}
 }
 
@@ -77,28 +76,28 @@ func (c *counter) addRefusal(on orgDay, e *telemetry.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.refused[on] == nil {
-		c.refused[on] = make(map[string]tally.Refusals)
+		c.refused[on] = make(map[string]Refusals)
 	}
 	reason := refusedFor(e)
-	c.refused[on][reason] = c.refused[on][reason].Add(tally.Refusals{Calls: 1, Decision: e.DecisionID})
+	c.refused[on][reason] = c.refused[on][reason].Add(Refusals{Calls: 1, Decision: e.DecisionID})
 	c.unwritten[on] = true
 }
 
 func (c *counter) addSaid(e *telemetry.Event, list []explain.Saying) {
 	hour := e.Start.UTC().Truncate(time.Hour)
-	counts := make(map[tally.Said]int64, len(list))
+	counts := make(map[Said]int64, len(list))
 	for _, s := range list {
-		counts[tally.Said{Hour: hour, Policy: s.Policy, Verdict: s.Verdict, Team: e.Team}]++
+		counts[Said{Hour: hour, Policy: s.Policy, Verdict: s.Verdict, Team: e.Team}]++
 	}
 	c.mergeSaid(e.Org, counts)
 }
 
 // mergeSaid adds counts to those that are to be written.
-func (c *counter) mergeSaid(org string, counts map[tally.Said]int64) {
+func (c *counter) mergeSaid(org string, counts map[Said]int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.said[org] == nil {
-		c.said[org] = make(map[tally.Said]int64)
+		c.said[org] = make(map[Said]int64)
 	}
 	for said, n := range counts {
 		c.said[org][said] += n
@@ -146,7 +145,7 @@ func (c *counter) write(ctx context.Context, today func(org string) string) {
 	}
 	c.mu.Lock()
 	said := c.said
-	c.said = make(map[string]map[tally.Said]int64)
+	c.said = make(map[string]map[Said]int64)
 	c.mu.Unlock()
 	for org, counts := range said {
 		if err := c.store.Add(ctx, org, counts); err != nil {
@@ -194,7 +193,7 @@ func (d *Decisions) Refused(ctx context.Context, org string) ([]Refused, error) 
 	c, on := d.counter, orgDay{org, d.today(org)}
 	sums, err := c.store.Refusals(ctx, org, on.day, c.process)
 	if sums == nil {
-		sums = make(map[string]tally.Refusals)
+		sums = make(map[string]Refusals)
 	}
 	c.mu.Lock()
 	for reason, n := range c.refused[on] {

@@ -12,7 +12,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
-	"github.com/tollgate-dev/tollgate/gateway/tally"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/test/redistest"
@@ -24,7 +23,7 @@ func counting(t *testing.T, server *miniredis.Miniredis, now *time.Time) *Decisi
 	deps := Deps{Now: func() time.Time { return *now }, Current: new(view.Current), Logger: slog.New(slog.DiscardHandler)}
 	return &Decisions{
 		deps: deps, History: explain.NewHistory(4, nil),
-		counter: newCounter(tally.New(redistest.Once(t, server.Addr()), "t:"), deps.Logger),
+		counter: newCounter(NewTally(redistest.Once(t, server.Addr()), "t:"), deps.Logger),
 	}
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/gateway/tally"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/view"
@@ -66,7 +65,7 @@ type Deps struct {
 func New(cfg *settings.Config, deps Deps) (*Decisions, error) {
 	d := &Decisions{
 		deps: deps, file: cfg.Decisions.File,
-		counter: newCounter(tally.New(deps.Redis, cfg.Redis.Prefix.Decisions()+"policies:"), deps.Logger),
+		counter: newCounter(NewTally(deps.Redis, cfg.Redis.Prefix.Decisions()+"policies:"), deps.Logger),
 		streams: semaphore.NewWeighted(maxStreams),
 	}
 	d.newHistory(cfg)

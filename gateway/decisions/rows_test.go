@@ -15,7 +15,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/gateway/tally"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 	"github.com/tollgate-dev/tollgate/test/redistest"
@@ -152,7 +151,7 @@ func TestPoliciesAreCounted(t *testing.T) {
 	d := counting(t, server, &now)
 	d.deps.Current = configured()
 	hour := now.Add(-2 * time.Hour)
-	d.counter.mergeSaid("acme", map[tally.Said]int64{
+	d.counter.mergeSaid("acme", map[Said]int64{
 		{Hour: hour, Policy: "gpu_count", Verdict: "denies", Team: "ml"}: 2, {Hour: hour, Policy: "gpu_count", Verdict: "would deny", Team: "ops"}: 1,
 		{Hour: hour.Add(time.Hour), Policy: "gpu_count", Verdict: "denies", Team: "ml"}: 3, {Hour: hour.Add(time.Hour), Policy: "price_ceiling", Verdict: "denies"}: 4,
 	})

@@ -163,7 +163,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/decisions",
-			May:     []string{"gateway/admin/row", "gateway/explain", "gateway/filter", "gateway/problem", "gateway/settings", "gateway/store", "gateway/tally", "gateway/tasks", "gateway/telemetry", "gateway/view", "policies/decisionlog", "policies/logfile", "policies/spend"},
+			May:     []string{"gateway/admin/row", "gateway/explain", "gateway/filter", "gateway/problem", "gateway/settings", "gateway/store", "gateway/tasks", "gateway/telemetry", "gateway/view", "policies/decisionlog", "policies/logfile", "policies/spend"},
 			Tests:   []string{"gateway/identity"},
 			Why:     "a feature: what was decided is kept",
 		},
@@ -202,7 +202,6 @@ func Table() []Row {
 			May:     []string{"config/fault", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/schema", "gateway/settings", "gateway/store", "gateway/view", "policies", "policies/catalog", "policies/load", "policies/operation", "policies/record", "policies/spend", "ratelimit", "translate/brownout"},
 			Why:     "a feature: who may call, by the configuration and by keys made at run time",
 		},
-		{Package: "gateway/tally", May: []string{"gateway/store"}, Why: "a leaf: counts in Redis"},
 		{
 			Package: "gateway/admin/...",
 			May:     []string{"config/fault", "config/panics", "gateway/admin/row", "gateway/audit", "gateway/identity", "gateway/settings", "ratelimit"},

@@ -1,4 +1,4 @@
-package tally
+package decisions
 
 import (
 	"cmp"
@@ -28,17 +28,17 @@ type Total struct {
 	Calls int64
 }
 
-// Store keeps counts. It is safe for concurrent use. It does not own its client.
-type Store struct {
+// Tally keeps counts. It is safe for concurrent use. It does not own its client.
+type Tally struct {
 	client redis.Cmdable
 	prefix string
 }
 
-// New returns a store whose keys begin with prefix. It does not dial.
-func New(client redis.Cmdable, prefix string) *Store { return &Store{client, prefix} }
+// NewTally returns a store whose keys begin with prefix. It does not dial.
+func NewTally(client redis.Cmdable, prefix string) *Tally { return &Tally{client, prefix} }
 
 // key is that of an hour of an organisation.
-func (s *Store) key(org string, hour time.Time) string {
+func (s *Tally) key(org string, hour time.Time) string {
 	return s.prefix + "{" + org + "}:" + strconv.FormatInt(hour.Unix()/3600, 10)
 }
 
@@ -46,7 +46,7 @@ func (s *Store) key(org string, hour time.Time) string {
 const apart = "\x00"
 
 // Add adds counts of an organisation.
-func (s *Store) Add(ctx context.Context, org string, counts map[Said]int64) error {
+func (s *Tally) Add(ctx context.Context, org string, counts map[Said]int64) error {
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		keys := make(map[string]bool)
 		for said, n := range counts {
@@ -66,7 +66,7 @@ func (s *Store) Add(ctx context.Context, org string, counts map[Said]int64) erro
 const atOnce = 100
 
 // List returns the counts of an organisation from the hour of a time to that of another, by hour, policy, verdict and team.
-func (s *Store) List(ctx context.Context, org string, from, to time.Time) ([]Total, error) {
+func (s *Tally) List(ctx context.Context, org string, from, to time.Time) ([]Total, error) {
 	var hours []time.Time
 	for h := from.UTC().Truncate(time.Hour); !h.After(to); h = h.Add(time.Hour) {
 		hours = append(hours, h)

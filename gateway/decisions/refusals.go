@@ -1,4 +1,4 @@
-package tally
+package decisions
 
 import (
 	"context"
@@ -26,11 +26,11 @@ func (r Refusals) Add(other Refusals) Refusals {
 const dayRetention = 49 * time.Hour
 
 // dayKey returns the key of the refusals of an organisation on a day, which is a date in the organisation's time zone.
-func (s *Store) dayKey(org, day string) string { return s.prefix + "{" + org + "}:refused:" + day }
+func (s *Tally) dayKey(org, day string) string { return s.prefix + "{" + org + "}:refused:" + day }
 
 // SetRefusals stores the refusals that a process has counted on a day so far, by reason. They replace what the process stored before, so that a
 // write can be repeated.
-func (s *Store) SetRefusals(ctx context.Context, org, day, process string, counts map[string]Refusals) error {
+func (s *Tally) SetRefusals(ctx context.Context, org, day, process string, counts map[string]Refusals) error {
 	fields := make(map[string]any, len(counts))
 	for reason, n := range counts {
 		text, err := json.Marshal(n)
@@ -48,7 +48,7 @@ func (s *Store) SetRefusals(ctx context.Context, org, day, process string, count
 }
 
 // Refusals returns the refusals of an organisation on a day by reason, counted by all processes except one.
-func (s *Store) Refusals(ctx context.Context, org, day, except string) (map[string]Refusals, error) {
+func (s *Tally) Refusals(ctx context.Context, org, day, except string) (map[string]Refusals, error) {
 	fields, err := s.client.HGetAll(ctx, s.dayKey(org, day)).Result()
 	if err != nil {
 		return nil, store.Unavailable(err)

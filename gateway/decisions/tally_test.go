@@ -1,4 +1,4 @@
-package tally_test
+package decisions_test
 
 import (
 	"errors"
@@ -7,17 +7,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/store"
-	"github.com/tollgate-dev/tollgate/gateway/tally"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
 // Counts add up by hour, and are of one organisation.
 func TestCounts(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
-		s, hour := tally.New(r.Client, "t:"), time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
-		denied, later := tally.Said{Hour: hour, Policy: "gpu_count", Verdict: "denies", Team: "research"}, tally.Said{Hour: hour.Add(time.Hour), Policy: "gpu_count", Verdict: "would deny"}
-		for org, counts := range map[string][]map[tally.Said]int64{
+		s, hour := decisions.NewTally(r.Client, "t:"), time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+		denied, later := decisions.Said{Hour: hour, Policy: "gpu_count", Verdict: "denies", Team: "research"}, decisions.Said{Hour: hour.Add(time.Hour), Policy: "gpu_count", Verdict: "would deny"}
+		for org, counts := range map[string][]map[decisions.Said]int64{
 			"acme": {{denied: 2, later: 1}, {denied: 3}}, "globex": {{denied: 9}},
 		} {
 			for _, c := range counts {
@@ -26,7 +26,7 @@ func TestCounts(t *testing.T) {
 				}
 			}
 		}
-		for to, want := range map[time.Time][]tally.Total{
+		for to, want := range map[time.Time][]decisions.Total{
 			hour.Add(59 * time.Minute): {{denied, 5}}, hour.Add(200 * time.Hour): {{denied, 5}, {later, 1}}, hour.Add(-time.Hour): nil,
 		} {
 			got, err := s.List(t.Context(), "acme", hour.Add(-100*time.Hour), to)
