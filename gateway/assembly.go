@@ -9,7 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/audit/ship"
+	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -84,6 +84,6 @@ func (k *kit) meterOf(pkg string) metric.Meter {
 
 // AdminRows returns the rows of any gateway for their descriptions. None of them can be asked.
 func AdminRows() []row.Row {
-	p := &parts{audit: new(ship.Shipping)}
+	p := &parts{audit: new(audit.Shipping)}
 	return admin.Deps{Features: rowsOf(p.list())}.Rows()
 }

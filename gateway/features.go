@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
-	"github.com/tollgate-dev/tollgate/gateway/audit/ship"
+	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/engines"
@@ -87,7 +87,7 @@ type parts struct {
 	keys      *callers.Keys
 	operators callers.Operators
 	decisions *decisions.Decisions
-	audit     *ship.Shipping
+	audit     *audit.Shipping
 	approvals approval.Answers
 	alerts    *alerts.Alerts
 	reports   alerts.Reports
@@ -353,7 +353,7 @@ func (p *parts) makeRecords(cfg *settings.Config) (err error) {
 		Go: p.background.Go, Stdout: p.deps.Stdout, Also: p.deps.Decisions, Current: p.current.view, Chain: p.current.chain, Draining: p.current.status.Drains(),
 	})
 	if err == nil {
-		p.audit, err = ship.Open(&cfg.Audit, p.deps.Now, p.deps.Logger, p.deps.Providers, p.meter())
+		p.audit, err = audit.OpenShipping(&cfg.Audit, p.deps.Now, p.deps.Logger, p.deps.Providers, p.meter())
 	}
 	return err
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/audit/ship"
+	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
@@ -72,7 +72,7 @@ type Gateway struct {
 	keys       *callers.Keys
 	decisions  *decisions.Decisions
 	questions  *questions.Questions
-	audit      *ship.Shipping
+	audit      *audit.Shipping
 	envoys     *envoy.Server
 	closeFiles func() // of features
 }

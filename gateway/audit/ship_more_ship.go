@@ -1,4 +1,4 @@
-package ship
+package audit
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
@@ -25,20 +24,20 @@ import (
 // Shipping is an audit log and its shippers to receivers. The zero Shipping has no log.
 type Shipping struct {
 	// Log is nil when changes are recorded nowhere.
-	Log *audit.Log
+	Log *Log
 
 	logger   *slog.Logger
-	shippers []*audit.Shipper
+	shippers []*Shipper
 	records  *auditRecords // of the shipper by OTLP, nil without
 }
 
-// Open opens the audit log, if there is one, and its shippers.
-func Open(cfg *settings.Audit, now func() time.Time, logger *slog.Logger, providers *telemetry.Providers, meter metric.Meter) (_ *Shipping, err error) {
+// OpenShipping opens the audit log, if there is one, and its shippers.
+func OpenShipping(cfg *settings.Audit, now func() time.Time, logger *slog.Logger, providers *telemetry.Providers, meter metric.Meter) (_ *Shipping, err error) {
 	s := &Shipping{logger: logger}
 	if cfg.File == nil {
 		return s, nil
 	}
-	if s.Log, err = audit.Open(cfg, now, logger); err != nil {
+	if s.Log, err = Open(cfg, now, logger); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -46,7 +45,7 @@ func Open(cfg *settings.Audit, now func() time.Time, logger *slog.Logger, provid
 			s.Close()
 		}
 	}()
-	receivers := make(map[string]audit.Receiver)
+	receivers := make(map[string]Receiver)
 	if cfg.OTLP.Endpoint != "" {
 		records, err := newAuditRecords(&cfg.OTLP, providers)
 		if err != nil {
@@ -148,7 +147,7 @@ func (s *Shipping) closeReceiver(ctx context.Context) error {
 type auditEvents struct{ sender *webhook.Sender }
 
 // Take implements audit.Receiver.
-func (a auditEvents) Take(ctx context.Context, lines []audit.Line) (taken int, err error) {
+func (a auditEvents) Take(ctx context.Context, lines []Line) (taken int, err error) {
 	for i, l := range lines {
 		data, kind := json.RawMessage(l.Text), "audit."+string(l.Phase)
 		if l.Phase == "" { // a crash left it incomplete
@@ -186,7 +185,7 @@ func newAuditRecords(to *settings.Receiver, p *telemetry.Providers) (*auditRecor
 const maxAuditRecords = 200
 
 // Take implements audit.Receiver.
-func (a *auditRecords) Take(ctx context.Context, lines []audit.Line) (taken int, err error) {
+func (a *auditRecords) Take(ctx context.Context, lines []Line) (taken int, err error) {
 	for taken < len(lines) {
 		next := lines[taken:min(len(lines), taken+maxAuditRecords)]
 		a.made.records = a.made.records[:0]
@@ -203,7 +202,7 @@ func (a *auditRecords) Take(ctx context.Context, lines []audit.Line) (taken int,
 
 // auditRecord is a line as a log record. The body is the line, so that a chain of bodies
 // can be verified.
-func auditRecord(l *audit.Line) log.Record {
+func auditRecord(l *Line) log.Record {
 	var r log.Record
 	r.SetEventName("tollgate.audit")
 	r.SetTimestamp(l.Time)
