@@ -15,7 +15,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
-	"github.com/tollgate-dev/tollgate/gateway/engines"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
@@ -26,6 +25,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/money/charge"
 	"github.com/tollgate-dev/tollgate/gateway/once"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
@@ -81,8 +81,8 @@ type parts struct {
 	store     *redisstore.Store // of counts
 	rows      []row.Row         // of the operators' listener
 	health    *health
-	engines   *engines.Engines
-	drafts    engines.Drafts
+	engines   *operator.Engines
+	drafts    operator.Drafts
 	prices    *catalog.Catalog
 	keys      *callers.Keys
 	operators callers.Operators
@@ -309,7 +309,7 @@ func (p *parts) close() {
 
 // makePolicies makes the engines of policies, and the price lists that they judge by.
 func (p *parts) makePolicies(cfg *settings.Config) (err error) {
-	p.engines = &engines.Engines{Logger: p.deps.Logger, Changed: p.streams.Recheck, Isolate: p.deps.Isolate, Arriving: p.reconsider}
+	p.engines = &operator.Engines{Logger: p.deps.Logger, Changed: p.streams.Recheck, Isolate: p.deps.Isolate, Arriving: p.reconsider}
 	p.prices, err = catalog.New(cfg.Catalog, catalog.Deps{Fetch: prices{p.current, p.engines}.fetch, Now: p.deps.Now, Logger: p.deps.Logger})
 	if err != nil {
 		return fmt.Errorf("catalog: %w", err)
@@ -321,7 +321,7 @@ func (p *parts) makePolicies(cfg *settings.Config) (err error) {
 // before.
 type prices struct {
 	*current
-	policies *engines.Engines
+	policies *operator.Engines
 }
 
 // fetch reads the lists of an organisation.
@@ -423,7 +423,7 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 	if p.envoys, err = envoy.NewServer(envoy.Deps{Logger: p.deps.Logger, Meter: p.meterOf("gateway/envoy"), Now: p.deps.Now}); err != nil {
 		return err
 	}
-	p.drafts = engines.Drafts{Engine: p.current.engine, Log: p.decisions.WriteLog, Isolate: p.deps.Isolate}
+	p.drafts = operator.Drafts{Engine: p.current.engine, Log: p.decisions.WriteLog, Isolate: p.deps.Isolate}
 	dry := explain.DryRun{Limiter: p.counts.Limiter, Approvals: p.approvals.Store, Reads: filter.ReadsOf(p.api), Ledger: p.money.Ledger, Now: p.deps.Now}
 	p.questions = &questions.Questions{
 		Current: p.current.view, DryRun: func() (*explain.DryRun, error) { return p.current.dryRun(dry) }, Account: p.current.account,
@@ -432,7 +432,9 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 	p.follower = platform.NewFollower(p.api, p.readDescription, p.deps.Logger, p.meter())
 	p.fleet = &fleet.Fleet{
 		Redis: p.deps.Redis, Key: cfg.Redis.Prefix.Running(), Instance: p.name, Version: p.deps.Version, Since: p.deps.Now(),
-		Status: &p.current.status, Policies: func() []engines.PolicyStatus { return engines.Status(p.current.engine(), p.current.view.Org, p.prices) },
+		Status: &p.current.status, Policies: func() []operator.PolicyStatus {
+			return operator.Status(p.current.engine(), p.current.view.Org, p.prices)
+		},
 		Envoys: func() int { return len(p.envoys.Nodes()) }, Groups: p.envoys.Groups, Current: p.current.view,
 		Undelivered: func() []string { return slices.Concat(p.decisions.Undelivered(), p.audit.Undelivered()) }, Unserved: p.follower.Refused,
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tollgate-dev/tollgate/gateway/engines"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 )
@@ -32,7 +32,7 @@ type Fleet struct {
 	Groups func() []envoy.GroupStatus
 	// Status is the state of the configuration in force, and Policies that of the organisations' policies.
 	Status   *Status
-	Policies func() []engines.PolicyStatus
+	Policies func() []operator.PolicyStatus
 	// Undelivered describes the records that receivers have not taken; nil is none.
 	Undelivered func() []string
 	// Unserved lists the operations of the platform that this gateway refuses; nil is none.

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/engines"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/test/redistest"
@@ -93,7 +93,7 @@ func TestStatusHasPoliciesAndEnvoys(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	f := running(t, miniredis.RunT(t), "blue", "v1", &now)
-	f.Policies = func() []engines.PolicyStatus { return []engines.PolicyStatus{{Org: "acme", Revision: "p1"}} }
+	f.Policies = func() []operator.PolicyStatus { return []operator.PolicyStatus{{Org: "acme", Revision: "p1"}} }
 	f.Groups = func() []envoy.GroupStatus {
 		return []envoy.GroupStatus{{Group: "edge", Refused: &envoy.Refusal{Reason: "cannot bind"}}}
 	}

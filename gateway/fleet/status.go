@@ -4,8 +4,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/engines"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
@@ -37,8 +37,8 @@ type Report struct {
 	// Refused are the files of organisations that were not taken; the last good section of each stays.
 	Refused []settings.FileFault `json:"refused,omitempty"`
 	// Policies lists the organisations' policies, and Envoys their groups; the caller of Report adds both.
-	Policies []engines.PolicyStatus `json:"policies,omitempty"`
-	Envoys   []envoy.GroupStatus    `json:"envoys,omitempty"`
+	Policies []operator.PolicyStatus `json:"policies,omitempty"`
+	Envoys   []envoy.GroupStatus     `json:"envoys,omitempty"`
 }
 
 // Why says why the newest configuration was not taken, or not as a whole; "" when it was.

@@ -12,16 +12,16 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/engines"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/policies/replay"
 )
 
 // playground is a draft of policies, a call and, once one was asked, an answer.
 type playground struct {
-	engines.Draft
+	operator.Draft
 
 	Decision, Input, Since string
-	Tried                  *engines.Tried
+	Tried                  *operator.Tried
 	Replayed               *replay.Report
 }
 
@@ -42,14 +42,14 @@ func blankPlayground(v *visit) (any, int, string) {
 		status, fault := row.StatusOf(err)
 		return nil, status, fault
 	}
-	return playground{Draft: engines.Draft{Rego: sample}, Decision: v.r.FormValue("decision"), Since: "7d"}, 0, ""
+	return playground{Draft: operator.Draft{Rego: sample}, Decision: v.r.FormValue("decision"), Since: "7d"}, 0, ""
 }
 
 // playground shows a draft's verdict on a call, or the verdicts that it would have changed. Nothing of it is in force.
 func (c *Console) playground(v *visit) {
 	lines := strings.NewReplacer("\r\n", "\n") // as forms write them
 	p := playground{
-		Draft:    engines.Draft{Rego: lines.Replace(v.r.PostFormValue("rego")), Policies: lines.Replace(v.r.PostFormValue("policies"))},
+		Draft:    operator.Draft{Rego: lines.Replace(v.r.PostFormValue("rego")), Policies: lines.Replace(v.r.PostFormValue("policies"))},
 		Decision: strings.TrimSpace(v.r.PostFormValue("decision")), Input: lines.Replace(v.r.PostFormValue("input")), Since: v.r.PostFormValue("since"),
 	}
 	var err error
@@ -75,7 +75,7 @@ func (p *playground) replay(v *visit) error {
 }
 
 func (p *playground) try(v *visit) error {
-	trial := engines.Trial{Draft: p.Draft, Decision: p.Decision}
+	trial := operator.Trial{Draft: p.Draft, Decision: p.Decision}
 	if p.Decision == "" {
 		in := json.NewDecoder(strings.NewReader(p.Input))
 		in.UseNumber()
@@ -87,7 +87,7 @@ func (p *playground) try(v *visit) error {
 	if err != nil {
 		return err
 	}
-	tried, err := reply[engines.Tried](v, tryRow, nil, text)
+	tried, err := reply[operator.Tried](v, tryRow, nil, text)
 	if err == nil {
 		p.Tried, p.Input = &tried, pretty(tried.Input)
 	}

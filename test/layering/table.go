@@ -164,7 +164,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/fleet",
-			May:     []string{"gateway/admin/row", "gateway/engines", "gateway/envoy", "gateway/settings", "gateway/telemetry", "gateway/view"},
+			May:     []string{"gateway/admin/row", "gateway/envoy", "gateway/operator", "gateway/settings", "gateway/telemetry", "gateway/view"},
 			Why:     "a feature: gateways that share a store",
 		},
 		{
@@ -178,7 +178,7 @@ func Table() []Row {
 			Why:     "listeners of HTTP: what is bounded, encrypted and judged before a door has it",
 		},
 		{
-			Package: "gateway/engines",
+			Package: "gateway/operator",
 			May: []string{
 				"config/files", "config/strictyaml", "gateway/admin/row", "gateway/settings", "policies", "policies/catalog", "policies/isolate/...", "policies/load",
 				"policies/record", "policies/replay", "policies/section",
@@ -205,7 +205,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/ui",
-			May:     []string{"config/encryption", "config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/audit", "gateway/callers", "gateway/decisions", "gateway/engines", "gateway/envoy", "gateway/explain", "gateway/fleet", "gateway/identity", "gateway/legacy", "gateway/limits", "gateway/money", "gateway/overview", "gateway/problem", "gateway/questions", "gateway/reference", "gateway/revisions", "gateway/selfservice", "gateway/settings", "gateway/store", "policies/replay"},
+			May:     []string{"config/encryption", "config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/audit", "gateway/callers", "gateway/decisions", "gateway/envoy", "gateway/explain", "gateway/fleet", "gateway/identity", "gateway/legacy", "gateway/limits", "gateway/money", "gateway/operator", "gateway/overview", "gateway/problem", "gateway/questions", "gateway/reference", "gateway/revisions", "gateway/selfservice", "gateway/settings", "gateway/store", "policies/replay"},
 			Tests:   []string{"gateway", "gateway/keep", "gateway/route", "test/world"}, // the gateway whose rows and routes they ask
 			Why:     "pages stand on the rows of the operators' listener and the routes of callers, and know no feature but by its answers",
 		},

@@ -1,4 +1,4 @@
-package engines_test
+package operator_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tollgate-dev/tollgate/gateway"
-	"github.com/tollgate-dev/tollgate/gateway/engines"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/policies/decisionlog"
 	"github.com/tollgate-dev/tollgate/policies/logfile"
 	"github.com/tollgate-dev/tollgate/policies/replay"
@@ -95,12 +95,12 @@ func TestReplay(t *testing.T) {
 	t.Parallel()
 	g := start(t, filepath.Join(t.TempDir(), "decisions.log"))
 	var report replay.Report
-	status, text := ask(t, g, "root", "/admin/policies/replay?org=acme", engines.Draft{Rego: "package policies.none\n\ndeny contains \"no pods\" if input.request.operation == \"createPod\"\n"}, &report)
+	status, text := ask(t, g, "root", "/admin/policies/replay?org=acme", operator.Draft{Rego: "package policies.none\n\ndeny contains \"no pods\" if input.request.operation == \"createPod\"\n"}, &report)
 	if status != http.StatusOK || report.Read != 2 || report.Groups[0].Kind != replay.NewlyDenied || report.Groups[0].Calls != 1 || report.Groups[0].Policies["none"] != 1 {
 		t.Errorf("a policy that refuses all pods: %d %s", status, text)
 	}
 	report = replay.Report{}
-	status, text = ask(t, g, "root", "/admin/policies/replay?org=acme&since=24h", engines.Draft{Policies: "policies: [{policy: gpu_count, params: {max_per_pod: 4}}]"}, &report)
+	status, text = ask(t, g, "root", "/admin/policies/replay?org=acme&since=24h", operator.Draft{Policies: "policies: [{policy: gpu_count, params: {max_per_pod: 4}}]"}, &report)
 	if status != http.StatusOK || report.Groups[1].Kind != replay.NewlyAllowed || report.Groups[1].Calls != 1 {
 		t.Errorf("a policy that allows more: %d %s", status, text)
 	}
@@ -125,21 +125,21 @@ func TestTry(t *testing.T) {
 	t.Parallel()
 	g := start(t, filepath.Join(t.TempDir(), "decisions.log"))
 	id := decision(t, g)
-	var tried engines.Tried
-	status, text := ask(t, g, "root", "/admin/policies/try?org=acme", engines.Trial{Decision: id, Draft: engines.Draft{Rego: "package policies.mine\n\ndeny contains \"many\" if {\n\tprint(input.resource.after.gpu.count)\n\tinput.resource.after.gpu.count > 2\n}\n"}}, &tried)
-	if status != http.StatusOK || len(tried.Said) != 1 || tried.Said[0] != (engines.Said{Policy: "mine", Verdict: "denies", Message: "many"}) || len(tried.Prints) != 1 || tried.Prints[0] != "draft.rego:4: 3" {
+	var tried operator.Tried
+	status, text := ask(t, g, "root", "/admin/policies/try?org=acme", operator.Trial{Decision: id, Draft: operator.Draft{Rego: "package policies.mine\n\ndeny contains \"many\" if {\n\tprint(input.resource.after.gpu.count)\n\tinput.resource.after.gpu.count > 2\n}\n"}}, &tried)
+	if status != http.StatusOK || len(tried.Said) != 1 || tried.Said[0] != (operator.Said{Policy: "mine", Verdict: "denies", Message: "many"}) || len(tried.Prints) != 1 || tried.Prints[0] != "draft.rego:4: 3" {
 		t.Errorf("a recorded call: %d %s", status, text)
 	}
 	if len(tried.Masked) == 0 || strings.Contains(text, "s3cr3t-value") {
 		t.Errorf("the environment is not masked: %s", text)
 	}
-	var again engines.Tried
-	status, text = ask(t, g, "root", "/admin/policies/try?org=acme", engines.Trial{Input: tried.Input, Masked: tried.Masked, Draft: engines.Draft{Rego: "package policies.mine\n\ndeny contains \"x\" if input.resource.after.env.TOKEN == \"y\"\n"}}, &again)
+	var again operator.Tried
+	status, text = ask(t, g, "root", "/admin/policies/try?org=acme", operator.Trial{Input: tried.Input, Masked: tried.Masked, Draft: operator.Draft{Rego: "package policies.mine\n\ndeny contains \"x\" if input.resource.after.env.TOKEN == \"y\"\n"}}, &again)
 	if status != http.StatusOK || len(again.Open) != 1 || len(again.Said) != 0 {
 		t.Errorf("a look at what is masked: %d %s", status, text)
 	}
-	again = engines.Tried{}
-	status, text = ask(t, g, "root", "/admin/policies/try?org=acme", engines.Trial{Decision: id, Draft: engines.Draft{Policies: lessGPUs}}, &again)
+	again = operator.Tried{}
+	status, text = ask(t, g, "root", "/admin/policies/try?org=acme", operator.Trial{Decision: id, Draft: operator.Draft{Policies: lessGPUs}}, &again)
 	if status != http.StatusOK || len(again.Said) != 1 || !strings.Contains(again.Said[0].Message, "more than the 1 allowed") {
 		t.Errorf("other parameters: %d %s", status, text)
 	}
@@ -150,7 +150,7 @@ func TestDraftsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	g := start(t, "")
 	const try, again = "/admin/policies/try?org=acme", "/admin/policies/replay?org=acme"
-	rego := engines.Draft{Rego: "package policies.mine\n\ndeny contains \"x\" if true\n"}
+	rego := operator.Draft{Rego: "package policies.mine\n\ndeny contains \"x\" if true\n"}
 	for _, c := range []struct {
 		who, path string
 		body      any
@@ -160,18 +160,18 @@ func TestDraftsThatAreRefused(t *testing.T) {
 		{"olga", try, rego, http.StatusForbidden, "role admin"},
 		{"bond", again, rego, http.StatusForbidden, "bound to organisation globex"},
 		{"root", again, rego, http.StatusConflict, "decisions.file is not set"},
-		{"root", again, engines.Draft{}, http.StatusBadRequest, "give rego, policies, or both"},
+		{"root", again, operator.Draft{}, http.StatusBadRequest, "give rego, policies, or both"},
 		{"root", again, map[string]string{"regos": ""}, http.StatusBadRequest, "regos"},
-		{"root", again, engines.Draft{Rego: "package policies.mine\n\ndeny contains \"x\" if http.send({})\n"}, http.StatusBadRequest, "draft.rego:3"},
-		{"root", again, engines.Draft{Rego: "package helpers\n\nx := 1\n"}, http.StatusBadRequest, "policy"},
-		{"root", again, engines.Draft{Rego: strings.Repeat("#", 65<<10)}, http.StatusBadRequest, "longer than"},
-		{"root", again, engines.Draft{Policies: "policies: [{policy: gpu_cuont}]"}, http.StatusBadRequest, "gpu_count"},
-		{"root", again, engines.Draft{Policies: "policy: gpu_count"}, http.StatusBadRequest, "policies"},
+		{"root", again, operator.Draft{Rego: "package policies.mine\n\ndeny contains \"x\" if http.send({})\n"}, http.StatusBadRequest, "draft.rego:3"},
+		{"root", again, operator.Draft{Rego: "package helpers\n\nx := 1\n"}, http.StatusBadRequest, "policy"},
+		{"root", again, operator.Draft{Rego: strings.Repeat("#", 65<<10)}, http.StatusBadRequest, "longer than"},
+		{"root", again, operator.Draft{Policies: "policies: [{policy: gpu_cuont}]"}, http.StatusBadRequest, "gpu_count"},
+		{"root", again, operator.Draft{Policies: "policy: gpu_count"}, http.StatusBadRequest, "policies"},
 		{"root", try, rego, http.StatusBadRequest, "give decision or input"},
-		{"root", try, engines.Trial{Draft: rego, Decision: "x"}, http.StatusBadRequest, "not an id"},
-		{"root", try, engines.Trial{Draft: rego, Decision: decision(t, g)}, http.StatusConflict, "decisions.file is not set"},
-		{"root", try, engines.Trial{Draft: rego, Input: map[string]any{"version": 2}}, http.StatusBadRequest, "version 2"},
-		{"root", try, engines.Trial{Draft: rego, Input: map[string]any{"version": 1, "caller": map[string]any{"org": "globex"}, "request": map[string]any{"operation": "createPod"}}}, http.StatusBadRequest, "another organisation"},
+		{"root", try, operator.Trial{Draft: rego, Decision: "x"}, http.StatusBadRequest, "not an id"},
+		{"root", try, operator.Trial{Draft: rego, Decision: decision(t, g)}, http.StatusConflict, "decisions.file is not set"},
+		{"root", try, operator.Trial{Draft: rego, Input: map[string]any{"version": 2}}, http.StatusBadRequest, "version 2"},
+		{"root", try, operator.Trial{Draft: rego, Input: map[string]any{"version": 1, "caller": map[string]any{"org": "globex"}, "request": map[string]any{"operation": "createPod"}}}, http.StatusBadRequest, "another organisation"},
 	} {
 		if status, text := ask(t, g, c.who, c.path, c.body, nil); status != c.status || !strings.Contains(text, c.says) {
 			t.Errorf("%s %+v: %d %s, want %d with %q", c.path, c.body, status, text, c.status, c.says)
