@@ -9,8 +9,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway"
-	"github.com/tollgate-dev/tollgate/gateway/check"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
@@ -36,7 +36,7 @@ func orgReloads(tb testing.TB, orgs int) (reload func()) {
 	load := func(before *config.Loaded) *config.Loaded {
 		l, err := config.Load(filepath.Join(dir, "tollgate.yaml"), config.Sources{
 			Env: func(name string) (string, bool) { return "pk-secret-" + name, true }, Before: before,
-		}, check.Judge{})
+		}, operator.Judge{})
 		if err != nil {
 			tb.Fatal(err)
 		}

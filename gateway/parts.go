@@ -6,12 +6,12 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval/grants"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
-	"github.com/tollgate-dev/tollgate/gateway/check"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/money/charge"
 	"github.com/tollgate-dev/tollgate/gateway/once"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
@@ -77,7 +77,7 @@ func (p *parts) compileCallers(c *compiled) (err error) {
 	if c.callers, err = p.keys.Callers(c.cfg); err != nil {
 		return err
 	}
-	admins, err := check.Admins(&c.cfg.Admin)
+	admins, err := operator.Admins(&c.cfg.Admin)
 	if err == nil {
 		c.admins = admins.WithIssuers(c.cfg.Admin.Issuers, p.keys.Tokens.Issuers()).Over(callers.Orgs(c.cfg))
 	}

@@ -14,8 +14,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway"
-	"github.com/tollgate-dev/tollgate/gateway/check"
 	"github.com/tollgate-dev/tollgate/gateway/coverage"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
@@ -128,7 +128,7 @@ func (c *checking) run(ctx context.Context, stdout, stderr io.Writer) error {
 	write := map[string]func(io.Writer, []finding) error{"json": writeFindings, "sarif": writeSARIF, "github": writeAnnotations}[c.out.format]
 	isolated, stop := isolation(ctx)
 	defer stop()
-	loaded, err := config.Load(c.path, config.Sources{WithoutSecrets: c.noSecrets}, check.Judge{Isolate: isolated})
+	loaded, err := config.Load(c.path, config.Sources{WithoutSecrets: c.noSecrets}, operator.Judge{Isolate: isolated})
 	if err == nil {
 		var g *gateway.Gateway
 		if g, err = compile(ctx, loaded, isolated); g != nil {
@@ -170,7 +170,7 @@ func (c *checking) passed(loaded *config.Loaded, warnings []finding, stdout, std
 			_, _ = fmt.Fprintf(stdout, "%s: hint: orgs[%d].isolation.unowned is not set; what was made without the gateway exists for exempt roles alone, until 'tollgate spend adopt' gives it an owner\n", c.path, i)
 		}
 	}
-	if c.state == "" && check.KeepsLedger(&loaded.Config) {
+	if c.state == "" && operator.KeepsLedger(&loaded.Config) {
 		_, _ = fmt.Fprintf(stdout, "%s: hint: there is no state directory (--state, $STATE_DIRECTORY); if Redis and all gateways are lost together, "+
 			"the owners of resources and the reservations of calls in flight are lost, and resources count for their organisation only\n", c.path)
 	}

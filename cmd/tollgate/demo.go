@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tollgate-dev/tollgate/config"
-	"github.com/tollgate-dev/tollgate/gateway/check"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/test/platform"
 )
 
@@ -181,7 +181,7 @@ func demoConfig(f demoFlags, public string, change func(text string) string) (*c
 	return config.Parse("demo.yaml", []byte(change(text)), config.Sources{
 		Env:      func(name string) (string, bool) { v, ok := secrets[name]; return v, ok },
 		DemoKeys: true,
-	}, check.Judge{})
+	}, operator.Judge{})
 }
 
 // portsTried bounds the search for a free port.

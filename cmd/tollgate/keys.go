@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/config"
-	"github.com/tollgate-dev/tollgate/gateway/check"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
@@ -67,7 +67,7 @@ func findKey(path, name string) (settings.Key, error) {
 	if err != nil {
 		return settings.Key{}, err
 	}
-	loaded, err := config.Load(path, config.Sources{WithoutSecrets: true}, check.Judge{})
+	loaded, err := config.Load(path, config.Sources{WithoutSecrets: true}, operator.Judge{})
 	if err != nil {
 		return settings.Key{}, err
 	}
@@ -129,7 +129,7 @@ and when each of their secrets is accepted.`,
 			if path == "" {
 				return listMade(cmd, c, url.Values{"org": {args[0]}, "search": {search}, "sort": {order}}, out)
 			}
-			loaded, err := config.Load(path, config.Sources{WithoutSecrets: true}, check.Judge{})
+			loaded, err := config.Load(path, config.Sources{WithoutSecrets: true}, operator.Judge{})
 			if err != nil {
 				return err
 			}

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/config"
-	"github.com/tollgate-dev/tollgate/gateway/check"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/policycheck"
 )
@@ -25,7 +25,7 @@ platform or secrets, but audit, which reads the resources of an organisation.`
 func loadWithoutSecrets(path string) (*config.Loaded, error) {
 	return config.Load(path, config.Sources{
 		WithoutSecrets: true, DemoKeys: true,
-	}, check.Judge{})
+	}, operator.Judge{})
 }
 
 // orgsOf are the policy sections of a configuration.

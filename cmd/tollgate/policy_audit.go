@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/config"
-	"github.com/tollgate-dev/tollgate/gateway/check"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
 // policyAudit is the command line of `policy audit`.
@@ -80,7 +80,7 @@ func (p *policyAudit) ask(ctx context.Context, org string) (*explain.Audit, erro
 		x := new(explain.Audit)
 		return x, p.client.get(ctx, "/admin/audit", url.Values{"org": {org}}, x)
 	}
-	loaded, err := config.Load(p.config, config.Sources{DemoKeys: true}, check.Judge{})
+	loaded, err := config.Load(p.config, config.Sources{DemoKeys: true}, operator.Judge{})
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway"
-	"github.com/tollgate-dev/tollgate/gateway/check"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies"
@@ -62,7 +62,7 @@ func serve(ctx context.Context, path, state string, stdout, stderr io.Writer) er
 	tuneHeap()
 	isolated, stop := isolation(ctx)
 	defer stop()
-	judge := check.Judge{Isolate: isolated}
+	judge := operator.Judge{Isolate: isolated}
 	loaded, err := config.Load(path, config.Sources{}, judge)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func serve(ctx context.Context, path, state string, stdout, stderr io.Writer) er
 // followed is a configuration file that is read again when it changes.
 type followed struct {
 	path   string
-	judge  check.Judge
+	judge  operator.Judge
 	loaded *config.Loaded // in force
 	again  chan chan<- struct{}
 	hup    chan os.Signal

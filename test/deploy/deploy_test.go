@@ -15,7 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/tollgate-dev/tollgate/config"
-	"github.com/tollgate-dev/tollgate/gateway/check"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
 const root = "../../"
@@ -74,7 +74,7 @@ func loadText(t *testing.T, text string, environment map[string]string) *config.
 			return interpolated.ReplaceAllString(value, "0123456789abcdef-$1"), ok
 		},
 		ReadFile: func(string) ([]byte, error) { return os.ReadFile(pair) },
-	}, check.Judge{})
+	}, operator.Judge{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -179,18 +179,9 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/operator",
-			May: []string{
-				"config/files", "config/strictyaml", "gateway/admin/row", "gateway/settings", "policies", "policies/catalog", "policies/isolate/...", "policies/load",
-				"policies/record", "policies/replay", "policies/section",
-			},
-			Tests: []string{"gateway", "policies/decisionlog", "policies/logfile", "test/world"}, // the gateway whose decisions are decided again
-			Why:   "policy engines are made of the configuration, and of drafts",
-		},
-		{
-			Package: "gateway/check",
-			May:     []string{"config/fault", "gateway/admin", "gateway/callers", "gateway/envoy", "gateway/identity", "gateway/settings", "policies", "policies/decisionlog", "policies/load"},
-			Tests:   []string{"config"},
-			Why:     "it holds a configuration against the engines, before any is made",
+			May:     []string{"config/fault", "config/files", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/callers", "gateway/envoy", "gateway/identity", "gateway/settings", "policies", "policies/catalog", "policies/decisionlog", "policies/isolate/...", "policies/load", "policies/record", "policies/replay", "policies/section"},
+			Tests:   []string{"gateway", "policies/logfile", "test/world", "config"}, // the gateway whose decisions are decided again
+			Why:     "policy engines are made of the configuration, and of drafts",
 		},
 		{
 			Package: "gateway/callers",

@@ -14,8 +14,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway"
-	"github.com/tollgate-dev/tollgate/gateway/check"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
@@ -46,7 +46,7 @@ orgs: [{id: acme, credential: {env: ACME}}]
 `, map[string]string{"ACME": "pk-acme"}), gateway.Deps{Redis: store}) // what any gateway takes is there now
 
 	before := heap()
-	loaded, err := config.Load(filepath.Join(dir, "tollgate.yaml"), config.Sources{Env: func(string) (string, bool) { return "pk-acme", true }}, check.Judge{})
+	loaded, err := config.Load(filepath.Join(dir, "tollgate.yaml"), config.Sources{Env: func(string) (string, bool) { return "pk-acme", true }}, operator.Judge{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway"
-	"github.com/tollgate-dev/tollgate/gateway/check"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
@@ -35,7 +35,7 @@ func Configuration(t testing.TB, text string, secrets map[string]string) setting
 	text = Digests(text)
 	loaded, err := config.Parse("test.yaml", []byte(text), config.Sources{
 		Env: func(name string) (string, bool) { v, ok := secrets[name]; return v, ok },
-	}, check.Judge{})
+	}, operator.Judge{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package check_test
+package operator_test
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config"
-	"github.com/tollgate-dev/tollgate/gateway/check"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
 // judged loads a file as the program does; variables that it names have some value.
@@ -22,7 +22,7 @@ func judged(name string) (*config.Loaded, error) {
 			}
 			return "pk-secret-" + name, true
 		},
-	}, check.Judge{})
+	}, operator.Judge{})
 }
 
 // Each file has one fault that only the engines know of, named in its first line. The
@@ -58,7 +58,7 @@ func TestJudgeTakesGoodFiles(t *testing.T) {
 		t.Fatalf("%d files, %v", len(names), err)
 	}
 	for _, name := range names {
-		if _, err := config.Load(name, config.Sources{WithoutSecrets: true}, check.Judge{}); err != nil {
+		if _, err := config.Load(name, config.Sources{WithoutSecrets: true}, operator.Judge{}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -79,7 +79,7 @@ orgs:
     credential: {env: GLOBEX_KEY}
     alerts: {thresholds: [50]}
 `
-	l, err := config.Parse("x.yaml", []byte(text), config.Sources{WithoutSecrets: true}, check.Judge{})
+	l, err := config.Parse("x.yaml", []byte(text), config.Sources{WithoutSecrets: true}, operator.Judge{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,2 +1,0 @@
-// Package check checks a configuration with the engines.
-package check
