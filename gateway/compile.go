@@ -8,10 +8,10 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
-	"github.com/tollgate-dev/tollgate/gateway/coverage"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/money/charge"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/route"
@@ -41,7 +41,7 @@ type compiled struct {
 
 // compile turns a configuration into the state that the doors use.
 func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
-	if err := errors.Join(cfg.Validate(), coverage.Check(slices.Concat(g.api.Operations(), g.runs.Operations()))); err != nil {
+	if err := errors.Join(cfg.Validate(), operator.Check(slices.Concat(g.api.Operations(), g.runs.Operations()))); err != nil {
 		return nil, err
 	}
 	c := &compiled{cfg: cfg, chain: &filter.Chain{Help: filter.Help{Contact: cfg.Contact, Pages: cfg.DecisionPages()}}}

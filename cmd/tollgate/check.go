@@ -14,7 +14,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway"
-	"github.com/tollgate-dev/tollgate/gateway/coverage"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -98,7 +97,7 @@ func printCoverage(w io.Writer, out *output) error {
 	}
 	t := sheet{{"operation", "changes", "body", "state judged", "price", "policies see", "gaps"}}
 	gaps := 0
-	list := coverage.Of(slices.Concat(api.Operations(), runs.Operations()))
+	list := operator.Of(slices.Concat(api.Operations(), runs.Operations()))
 	for _, c := range list {
 		changes := ""
 		if c.Mutates {

@@ -89,11 +89,6 @@ func Table() []Row {
 			Why:     "a feature: what Envoys are told, and the registry of gateways for them",
 		},
 		{
-			Package: "gateway/coverage",
-			May:     []string{"gateway/schema", "policies/effective", "policies/operation"},
-			Why:     "it compares the description with the rows, and runs nothing",
-		},
-		{
 			Package: "gateway/platform",
 			May:     []string{"gateway/filter", "gateway/reference", "gateway/route", "gateway/schema", "gateway/settings", "gateway/telemetry", "gateway/upstream", "policies/operation"},
 			Why:     "the clients of the platform are made of the configuration",
@@ -179,7 +174,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/operator",
-			May:     []string{"config/fault", "config/files", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/callers", "gateway/envoy", "gateway/identity", "gateway/settings", "policies", "policies/catalog", "policies/decisionlog", "policies/isolate/...", "policies/load", "policies/record", "policies/replay", "policies/section"},
+			May:     []string{"config/fault", "config/files", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/callers", "gateway/envoy", "gateway/identity", "gateway/schema", "gateway/settings", "policies", "policies/catalog", "policies/decisionlog", "policies/effective", "policies/isolate/...", "policies/load", "policies/operation", "policies/record", "policies/replay", "policies/section"},
 			Tests:   []string{"gateway", "policies/logfile", "test/world", "config"}, // the gateway whose decisions are decided again
 			Why:     "policy engines are made of the configuration, and of drafts",
 		},

@@ -1,4 +1,4 @@
-package coverage
+package operator
 
 // Compare is Of, of other rows.
 var Compare = compare

@@ -1,4 +1,4 @@
-package coverage_test
+package operator_test
 
 import (
 	"slices"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/coverage"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
@@ -27,7 +27,7 @@ func TestEveryOperationIsHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	described := slices.Concat(api.Operations(), runs.Operations())
-	list := coverage.Of(described)
+	list := operator.Of(described)
 	if len(list) != len(described) {
 		t.Errorf("%d rows for %d operations", len(list), len(described))
 	}
@@ -94,7 +94,7 @@ func TestGapsAreFound(t *testing.T) {
 			}
 		}
 		var got []string
-		for _, c := range coverage.Compare(described, rows) {
+		for _, c := range operator.Compare(described, rows) {
 			if c.Operation == tc.gaps {
 				got = c.Gaps
 			}
