@@ -11,9 +11,9 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/gateway/fleet"
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/money/charge"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
@@ -45,10 +45,10 @@ func (s *state) close() {
 // of one configuration loads it once.
 type current struct {
 	atomic.Pointer[state]
-	view    *view.Current    // of the same state, for the parts that know no state
-	status  fleet.Status     // of the configuration in force
-	swapped chan struct{}    // tells Run of a new state
-	started *settings.Config // of the process: settings that require a restart are compared with it
+	view    *view.Current          // of the same state, for the parts that know no state
+	status  operator.GatewayStatus // of the configuration in force
+	swapped chan struct{}          // tells Run of a new state
+	started *settings.Config       // of the process: settings that require a restart are compared with it
 
 	changing sync.Mutex // held while the state is replaced; guards closed
 	closed   bool

@@ -18,7 +18,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/gateway/fleet"
 	"github.com/tollgate-dev/tollgate/gateway/keep"
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/limits"
@@ -104,7 +103,7 @@ type parts struct {
 	legacy    *legacy.Calls
 	questions *questions.Questions
 	follower  *platform.Follower
-	fleet     *fleet.Fleet
+	fleet     *operator.Fleet
 	revisions *revisions.Revisions
 	overview  overview.Sources
 }
@@ -430,7 +429,7 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 		Catalog: p.prices, API: p.api, Now: p.deps.Now,
 	}
 	p.follower = platform.NewFollower(p.api, p.readDescription, p.deps.Logger, p.meter())
-	p.fleet = &fleet.Fleet{
+	p.fleet = &operator.Fleet{
 		Redis: p.deps.Redis, Key: cfg.Redis.Prefix.Running(), Instance: p.name, Version: p.deps.Version, Since: p.deps.Now(),
 		Status: &p.current.status, Policies: func() []operator.PolicyStatus {
 			return operator.Status(p.current.engine(), p.current.view.Org, p.prices)

@@ -13,8 +13,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
-	"github.com/tollgate-dev/tollgate/gateway/fleet"
 	"github.com/tollgate-dev/tollgate/gateway/money"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
 )
 
@@ -51,8 +51,8 @@ func (books) Idle(_ context.Context, org string) (*money.IdleList, error) {
 // ships are the gateways of tests.
 type ships struct{ err error }
 
-func (s ships) Gateways(context.Context) ([]fleet.Instance, error) {
-	return []fleet.Instance{{Instance: "blue", Version: "v1", Revision: "r1"}}, s.err
+func (s ships) Gateways(context.Context) ([]operator.Instance, error) {
+	return []operator.Instance{{Instance: "blue", Version: "v1", Revision: "r1"}}, s.err
 }
 
 func (s ships) Refused(_ context.Context, org string) ([]decisions.Refused, error) {
@@ -77,7 +77,7 @@ func tenants() []row.Tenant {
 
 // source is one of the fakes of tests.
 type source interface {
-	Gateways(ctx context.Context) ([]fleet.Instance, error)
+	Gateways(ctx context.Context) ([]operator.Instance, error)
 	Pending(ctx context.Context, org string) ([]approval.PendingApproval, error)
 	Show(ctx context.Context, org string) (*money.Ledger, error)
 	Idle(ctx context.Context, org string) (*money.IdleList, error)
@@ -103,7 +103,7 @@ func TestOverview(t *testing.T) {
 	now := time.Unix(1e9, 0).UTC()
 	acme := overview.Overview{
 		At:        now,
-		Gateways:  []fleet.Instance{{Instance: "blue", Version: "v1", Revision: "r1"}},
+		Gateways:  []operator.Instance{{Instance: "blue", Version: "v1", Revision: "r1"}},
 		Approvals: []approval.PendingApproval{{Org: "acme", ID: "ap-1", Key: "ann", Call: "POST /v2/pods"}},
 		Budgets: []money.NearBudget{
 			{Org: "acme", Scope: "team ops", Percent: 100, Budget: money.Budget{Name: "pods", Limit: "0", Used: "0"}},
@@ -145,9 +145,9 @@ func (silent) Idle(ctx context.Context, _ string) (*money.IdleList, error) {
 	return nil, ctx.Err()
 }
 
-func (silent) Gateways(ctx context.Context) ([]fleet.Instance, error) {
+func (silent) Gateways(ctx context.Context) ([]operator.Instance, error) {
 	<-ctx.Done()
-	return []fleet.Instance{{Instance: "blue", Fault: "no policies at all", Restart: []string{"listen"}}}, ctx.Err()
+	return []operator.Instance{{Instance: "blue", Fault: "no policies at all", Restart: []string{"listen"}}}, ctx.Err()
 }
 
 func (silent) Refused(ctx context.Context, _ string) ([]decisions.Refused, error) {

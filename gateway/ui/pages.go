@@ -17,10 +17,10 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
-	"github.com/tollgate-dev/tollgate/gateway/fleet"
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/limits"
 	"github.com/tollgate-dev/tollgate/gateway/money"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
 )
@@ -283,7 +283,7 @@ func legacyCalls(v *visit) (any, int, string) {
 // fleetData is the data of the page of the fleet.
 type fleetData struct {
 	Overview part[overview.Overview]
-	Status   part[fleet.Report]
+	Status   part[operator.Report]
 	Envoys   part[envoy.Status]
 }
 
@@ -291,7 +291,7 @@ func loadFleet(v *visit) (any, int, string) {
 	var d fleetData
 	together(
 		func() { d.Overview = ask[overview.Overview](v, overviewRow, nil) },
-		func() { d.Status = ask[fleet.Report](v, "GET /admin/status", nil) },
+		func() { d.Status = ask[operator.Report](v, "GET /admin/status", nil) },
 		func() { d.Envoys = ask[envoy.Status](v, "GET /admin/envoy", nil) },
 	)
 	if !d.Status.OK() {

@@ -124,7 +124,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/overview",
-			May:     []string{"config/panics", "gateway/admin/row", "gateway/approval", "gateway/decisions", "gateway/fleet", "gateway/money"},
+			May:     []string{"config/panics", "gateway/admin/row", "gateway/approval", "gateway/decisions", "gateway/money", "gateway/operator"},
 			Why:     "a feature: what needs attention, of all other features",
 		},
 		{
@@ -158,11 +158,6 @@ func Table() []Row {
 			Why:     "a feature: what was decided is kept",
 		},
 		{
-			Package: "gateway/fleet",
-			May:     []string{"gateway/admin/row", "gateway/envoy", "gateway/operator", "gateway/settings", "gateway/telemetry", "gateway/view"},
-			Why:     "a feature: gateways that share a store",
-		},
-		{
 			Package: "gateway/questions",
 			May:     []string{"gateway/admin/row", "gateway/callers", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/schema", "gateway/settings", "gateway/strictjson", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/operation", "policies/spend"},
 			Why:     "a feature: what would become of a request, by a dry run",
@@ -174,7 +169,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/operator",
-			May:     []string{"config/fault", "config/files", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/callers", "gateway/envoy", "gateway/identity", "gateway/schema", "gateway/settings", "policies", "policies/catalog", "policies/decisionlog", "policies/effective", "policies/isolate/...", "policies/load", "policies/operation", "policies/record", "policies/replay", "policies/section"},
+			May:     []string{"config/fault", "config/files", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/callers", "gateway/envoy", "gateway/identity", "gateway/schema", "gateway/settings", "gateway/telemetry", "gateway/view", "policies", "policies/catalog", "policies/decisionlog", "policies/effective", "policies/isolate/...", "policies/load", "policies/operation", "policies/record", "policies/replay", "policies/section"},
 			Tests:   []string{"gateway", "policies/logfile", "test/world", "config"}, // the gateway whose decisions are decided again
 			Why:     "policy engines are made of the configuration, and of drafts",
 		},
@@ -191,7 +186,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/ui",
-			May:     []string{"config/encryption", "config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/audit", "gateway/callers", "gateway/decisions", "gateway/envoy", "gateway/explain", "gateway/fleet", "gateway/identity", "gateway/legacy", "gateway/limits", "gateway/money", "gateway/operator", "gateway/overview", "gateway/problem", "gateway/questions", "gateway/reference", "gateway/revisions", "gateway/selfservice", "gateway/settings", "gateway/store", "policies/replay"},
+			May:     []string{"config/encryption", "config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/audit", "gateway/callers", "gateway/decisions", "gateway/envoy", "gateway/explain", "gateway/identity", "gateway/legacy", "gateway/limits", "gateway/money", "gateway/operator", "gateway/overview", "gateway/problem", "gateway/questions", "gateway/reference", "gateway/revisions", "gateway/selfservice", "gateway/settings", "gateway/store", "policies/replay"},
 			Tests:   []string{"gateway", "gateway/keep", "gateway/route", "test/world"}, // the gateway whose rows and routes they ask
 			Why:     "pages stand on the rows of the operators' listener and the routes of callers, and know no feature but by its answers",
 		},

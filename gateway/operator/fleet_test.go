@@ -1,4 +1,4 @@
-package fleet
+package operator
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
-	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/test/redistest"
@@ -22,7 +21,7 @@ import (
 func running(t *testing.T, store *miniredis.Miniredis, name, version string, now *time.Time) *Fleet {
 	t.Helper()
 	client := redistest.Once(t, store.Addr())
-	status := new(Status)
+	status := new(GatewayStatus)
 	status.Loaded(*now, "r-"+name, nil, nil)
 	current := view.New(func() time.Time { return *now })
 	current.Set(&view.View{Config: new(settings.Config)})
@@ -77,7 +76,7 @@ func TestGatewaysKnowEachOther(t *testing.T) {
 
 func TestAFailedConfigurationIsShownUntilOneIsTaken(t *testing.T) {
 	t.Parallel()
-	s := new(Status)
+	s := new(GatewayStatus)
 	s.Loaded(time.Unix(1, 0), "r1", nil, nil)
 	s.Failed(time.Unix(2, 0), errors.New("tollgate.yaml:3:1: orgz: unknown key"))
 	if r := s.Report(); !strings.Contains(r.Fault, "orgz") || r.Revision != "r1" || r.Failed == nil {
@@ -93,7 +92,7 @@ func TestStatusHasPoliciesAndEnvoys(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	f := running(t, miniredis.RunT(t), "blue", "v1", &now)
-	f.Policies = func() []operator.PolicyStatus { return []operator.PolicyStatus{{Org: "acme", Revision: "p1"}} }
+	f.Policies = func() []PolicyStatus { return []PolicyStatus{{Org: "acme", Revision: "p1"}} }
 	f.Groups = func() []envoy.GroupStatus {
 		return []envoy.GroupStatus{{Group: "edge", Refused: &envoy.Refusal{Reason: "cannot bind"}}}
 	}

@@ -1,4 +1,4 @@
-package fleet
+package operator
 
 import (
 	"cmp"
@@ -10,7 +10,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
-	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 )
@@ -31,8 +30,8 @@ type Fleet struct {
 	Envoys func() int
 	Groups func() []envoy.GroupStatus
 	// Status is the state of the configuration in force, and Policies that of the organisations' policies.
-	Status   *Status
-	Policies func() []operator.PolicyStatus
+	Status   *GatewayStatus
+	Policies func() []PolicyStatus
 	// Undelivered describes the records that receivers have not taken; nil is none.
 	Undelivered func() []string
 	// Unserved lists the operations of the platform that this gateway refuses; nil is none.

@@ -1,17 +1,16 @@
-package fleet
+package operator
 
 import (
 	"sync"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
-	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// Status is the state of the configuration in force. It is safe for
+// GatewayStatus is the state of the configuration in force. It is safe for
 // concurrent use; the zero value means that nothing was loaded yet.
-type Status struct {
+type GatewayStatus struct {
 	mu       sync.Mutex // guards the fields below
 	serving  bool
 	revision string
@@ -37,8 +36,8 @@ type Report struct {
 	// Refused are the files of organisations that were not taken; the last good section of each stays.
 	Refused []settings.FileFault `json:"refused,omitempty"`
 	// Policies lists the organisations' policies, and Envoys their groups; the caller of Report adds both.
-	Policies []operator.PolicyStatus `json:"policies,omitempty"`
-	Envoys   []envoy.GroupStatus     `json:"envoys,omitempty"`
+	Policies []PolicyStatus      `json:"policies,omitempty"`
+	Envoys   []envoy.GroupStatus `json:"envoys,omitempty"`
 }
 
 // Why says why the newest configuration was not taken, or not as a whole; "" when it was.
@@ -50,7 +49,7 @@ func (r *Report) Why() string {
 }
 
 // Serving notes that the listeners are open, or that draining has begun.
-func (s *Status) Serving(on bool) {
+func (s *GatewayStatus) Serving(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.serving && !on {
@@ -60,13 +59,13 @@ func (s *Status) Serving(on bool) {
 }
 
 // Drains returns a channel that is closed when draining begins.
-func (s *Status) Drains() <-chan struct{} {
+func (s *GatewayStatus) Drains() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.drainsLocked()
 }
 
-func (s *Status) drainsLocked() chan struct{} {
+func (s *GatewayStatus) drainsLocked() chan struct{} {
 	if s.drains == nil {
 		s.drains = make(chan struct{})
 	}
@@ -76,7 +75,7 @@ func (s *Status) drainsLocked() chan struct{} {
 // Loaded notes that a configuration is in force; an earlier fault is over.
 // restart names the settings whose new values require a restart, refused the files of
 // organisations that were not taken.
-func (s *Status) Loaded(at time.Time, revision string, restart []string, refused []settings.FileFault) {
+func (s *GatewayStatus) Loaded(at time.Time, revision string, restart []string, refused []settings.FileFault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.loaded, s.revision, s.restart, s.refused = at, revision, restart, refused
@@ -84,14 +83,14 @@ func (s *Status) Loaded(at time.Time, revision string, restart []string, refused
 }
 
 // Failed notes that a configuration was not taken, and why.
-func (s *Status) Failed(at time.Time, err error) {
+func (s *GatewayStatus) Failed(at time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failed, s.fault = at, err.Error()
 }
 
 // Report returns the status now.
-func (s *Status) Report() Report {
+func (s *GatewayStatus) Report() Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := Report{Serving: s.serving, Revision: s.revision, Loaded: s.loaded, Fault: s.fault, Restart: s.restart, Refused: s.refused}
