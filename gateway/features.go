@@ -20,7 +20,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/keep"
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
-	"github.com/tollgate-dev/tollgate/gateway/limits"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/money/charge"
 	"github.com/tollgate-dev/tollgate/gateway/once"
@@ -92,8 +91,8 @@ type parts struct {
 	reports   alerts.Reports
 	intents   *once.Desk
 	money     *money.Money
-	counts    *limits.Counts
-	limits    limits.Limits
+	counts    *operator.Counts
+	limits    operator.Limits
 	room      filter.Room
 	gate      *overload.Gate
 	access    *callers.Access
@@ -388,13 +387,13 @@ func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 // makeQuotas makes the counters of calls, which prove which ledgers the store has lost before they restore their counts, and the answers about
 // what callers may do.
 func (p *parts) makeQuotas(cfg *settings.Config) (err error) {
-	p.counts, err = limits.New(cfg, limits.Deps{
+	p.counts, err = operator.NewCounts(cfg, operator.CountsDeps{
 		Store: money.Proving{Store: p.store, Prove: p.money.Prove}, Now: p.deps.Now, Logger: p.deps.Logger, Meter: p.meterOf("ratelimit"), Gateway: p.name,
 	})
 	if err != nil {
 		return err
 	}
-	p.limits = limits.Limits{Current: p.current.view, Limiter: p.counts.Limiter}
+	p.limits = operator.Limits{Current: p.current.view, Limiter: p.counts.Limiter}
 	p.health = &health{kit: p.kit, store: p.store, counts: p.counts, catalog: p.prices, money: p.money}
 	p.access = callers.NewAccess(callers.AccessDeps{
 		API: p.api, Catalog: p.prices, Limiter: p.counts.Limiter, Ledger: p.money.Ledger.Store, Engine: &p.engines.InForce, Current: p.current.view,

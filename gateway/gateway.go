@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/gateway/limits"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/questions"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -68,7 +68,7 @@ type Gateway struct {
 	features   []feature
 	rows       []row.Row // of the operators' listener
 	health     *health
-	counts     *limits.Counts
+	counts     *operator.Counts
 	keys       *callers.Keys
 	decisions  *decisions.Decisions
 	questions  *questions.Questions

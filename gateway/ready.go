@@ -13,8 +13,8 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
-	"github.com/tollgate-dev/tollgate/gateway/limits"
 	"github.com/tollgate-dev/tollgate/gateway/money"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/policies"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
@@ -24,7 +24,7 @@ import (
 type health struct {
 	*kit
 	store   *redisstore.Store
-	counts  *limits.Counts
+	counts  *operator.Counts
 	catalog *catalog.Catalog
 	money   *money.Money
 

@@ -16,8 +16,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
-	"github.com/tollgate-dev/tollgate/gateway/limits"
 	"github.com/tollgate-dev/tollgate/gateway/money"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/translate/usage"
@@ -153,7 +153,7 @@ func overviewPage(o *overview.Overview, _ asked) (p page) {
 	return p
 }
 
-func limitsPage(l *limits.List, _ asked) page {
+func limitsPage(l *operator.LimitList, _ asked) page {
 	t := sheet{{"scope", "window", "used", "limit", "left", "resets in", "leased"}}
 	for _, w := range l.Windows {
 		limit, left := "none", ""

@@ -25,7 +25,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
-	"github.com/tollgate-dev/tollgate/gateway/limits"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
@@ -159,7 +158,7 @@ func TestHostileNames(t *testing.T) {
 		"approvals":     excerpt[approval.Record]{Rows: requests},
 		"keys":          keys,
 		"secret":        filled[secret](),
-		"limits":        excerpt[limits.Window]{Rows: filled[[]limits.Window]().([]limits.Window)},
+		"limits":        excerpt[operator.Window]{Rows: filled[[]operator.Window]().([]operator.Window)},
 		"policies":      policyData{Policies: filled[[]policyWeek]().([]policyWeek), Counts: of[decisions.PolicyCounts](), Teams: filled[[]decisions.PolicyCount]().([]decisions.PolicyCount), Held: &held},
 		"playground":    filled[playground](),
 		"configuration": config,
@@ -212,7 +211,7 @@ func TestHostileNames(t *testing.T) {
 // adminRows returns rows that can be read. Requests for approval can be asked, too: each page counts them.
 func adminRows() []row.Row {
 	rows := admin.Deps{Features: slices.Concat(
-		overview.Sources{}.Rows(), (*operator.Fleet)(nil).Rows(), limits.Limits{}.Rows(), (*money.Money)(nil).Rows(), (*alerts.Alerts)(nil).Rows(), alerts.Reports{}.Rows(), approval.Answers{}.Rows(), callers.Operators{}.Rows(), (*legacy.Calls)(nil).Rows(), (*envoy.Server)(nil).Rows(), (*decisions.Decisions)(nil).Rows(), (*questions.Questions)(nil).Rows(),
+		overview.Sources{}.Rows(), (*operator.Fleet)(nil).Rows(), operator.Limits{}.Rows(), (*money.Money)(nil).Rows(), (*alerts.Alerts)(nil).Rows(), alerts.Reports{}.Rows(), approval.Answers{}.Rows(), callers.Operators{}.Rows(), (*legacy.Calls)(nil).Rows(), (*envoy.Server)(nil).Rows(), (*decisions.Decisions)(nil).Rows(), (*questions.Questions)(nil).Rows(),
 		operator.Drafts{}.Rows(), (*audit.Log)(nil).Rows(), (*revisions.Revisions)(nil).Rows(),
 	)}.Rows()
 	i := slices.IndexFunc(rows, func(r row.Row) bool { return r.Pattern == approvalList })

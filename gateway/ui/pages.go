@@ -18,7 +18,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
-	"github.com/tollgate-dev/tollgate/gateway/limits"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
@@ -231,7 +230,7 @@ func keys(v *visit) (any, int, string) {
 }
 
 func quotas(v *visit) (any, int, string) {
-	list := ask[limits.List](v, "GET /admin/limits", nil)
+	list := ask[operator.LimitList](v, "GET /admin/limits", nil)
 	return cut(v, list.Is.Windows), list.Status, list.Fault
 }
 

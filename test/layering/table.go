@@ -118,11 +118,6 @@ func Table() []Row {
 			Why:     "the vocabularies of model servers, without knowledge of the gateway",
 		},
 		{
-			Package: "gateway/limits",
-			May:     []string{"gateway/admin/row", "gateway/callers", "gateway/filter", "gateway/identity", "gateway/settings", "gateway/view", "ratelimit", "ratelimit/metrics"},
-			Why:     "a feature: requests are counted, and operators ask what was counted",
-		},
-		{
 			Package: "gateway/overview",
 			May:     []string{"config/panics", "gateway/admin/row", "gateway/approval", "gateway/decisions", "gateway/money", "gateway/operator"},
 			Why:     "a feature: what needs attention, of all other features",
@@ -169,7 +164,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/operator",
-			May:     []string{"config/fault", "config/files", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/callers", "gateway/envoy", "gateway/identity", "gateway/schema", "gateway/settings", "gateway/telemetry", "gateway/view", "policies", "policies/catalog", "policies/decisionlog", "policies/effective", "policies/isolate/...", "policies/load", "policies/operation", "policies/record", "policies/replay", "policies/section"},
+			May:     []string{"config/fault", "config/files", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/callers", "gateway/envoy", "gateway/filter", "gateway/identity", "gateway/schema", "gateway/settings", "gateway/telemetry", "gateway/view", "policies", "policies/catalog", "policies/decisionlog", "policies/effective", "policies/isolate/...", "policies/load", "policies/operation", "policies/record", "policies/replay", "policies/section", "ratelimit", "ratelimit/metrics"},
 			Tests:   []string{"gateway", "policies/logfile", "test/world", "config"}, // the gateway whose decisions are decided again
 			Why:     "policy engines are made of the configuration, and of drafts",
 		},
@@ -186,7 +181,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/ui",
-			May:     []string{"config/encryption", "config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/audit", "gateway/callers", "gateway/decisions", "gateway/envoy", "gateway/explain", "gateway/identity", "gateway/legacy", "gateway/limits", "gateway/money", "gateway/operator", "gateway/overview", "gateway/problem", "gateway/questions", "gateway/reference", "gateway/revisions", "gateway/selfservice", "gateway/settings", "gateway/store", "policies/replay"},
+			May:     []string{"config/encryption", "config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/audit", "gateway/callers", "gateway/decisions", "gateway/envoy", "gateway/explain", "gateway/identity", "gateway/legacy", "gateway/money", "gateway/operator", "gateway/overview", "gateway/problem", "gateway/questions", "gateway/reference", "gateway/revisions", "gateway/selfservice", "gateway/settings", "gateway/store", "policies/replay"},
 			Tests:   []string{"gateway", "gateway/keep", "gateway/route", "test/world"}, // the gateway whose rows and routes they ask
 			Why:     "pages stand on the rows of the operators' listener and the routes of callers, and know no feature but by its answers",
 		},

@@ -38,7 +38,7 @@ func TestAWrongPriceIsTakenBack(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "http", budgeted("{per_day: 40}"), prices(`{gpus: {"NVIDIA L4": 39.5}}`))
 	d.reconcile(t)
-	operator[money.Costs](t, d, "GET", "/admin/spend/history?org=acme") // it begins
+	asOperator[money.Costs](t, d, "GET", "/admin/spend/history?org=acme") // it begins
 	id := d.rented(t, podL4)
 	d.advance(time.Hour)
 	text := strings.Replace(d.text, "39.5", "0.43", 1)
@@ -64,7 +64,7 @@ func TestAWrongPriceIsTakenBack(t *testing.T) {
 	}
 	const credit = "/admin/spend/adjust?org=acme&kind=credit&key=key_research&amount=39.07&reason=a+wrong+price&request_id=r-1"
 	for _, repeated := range []bool{false, true} {
-		got := operator[money.AdjustedAccrual](t, d, "POST", credit)
+		got := asOperator[money.AdjustedAccrual](t, d, "POST", credit)
 		want := money.AdjustedAccrual{RequestID: "r-1", Scope: "key key_research", DayChange: "-39.07", MonthChange: "-39.07", Day: "0.43274", Month: "0.43274", Repeated: repeated}
 		if got != want {
 			t.Errorf("%+v, want %+v", got, want)
@@ -81,7 +81,7 @@ func TestAWrongPriceIsTakenBack(t *testing.T) {
 	if a := d.ask(t, request("POST", "/v2/pods", "key_research", podL4)); a.Status != 201 {
 		t.Errorf("after the credit: %d %s, want 201", a.Status, a.Body)
 	}
-	costs := operator[money.Costs](t, d, "GET", "/admin/spend/history?org=acme&by=kind&by=resource&by=team")
+	costs := asOperator[money.Costs](t, d, "GET", "/admin/spend/history?org=acme&by=kind&by=resource&by=team")
 	got := make(map[string]string)
 	for _, c := range costs.Rows {
 		got[c.Kind+" "+c.Resource] = strings.TrimSpace(c.USD + " " + c.Team + " " + strings.TrimPrefix(c.Name, "a"))
@@ -99,7 +99,7 @@ func TestAWrongPriceIsTakenBack(t *testing.T) {
 	if logs := d.logs.String(); !strings.Contains(logs, `"msg":"admin change"`) || !strings.Contains(logs, "reason=a+wrong+price") {
 		t.Error("the log does not have who adjusted, and why")
 	}
-	reset := operator[money.AdjustedAccrual](t, d, "POST", "/admin/spend/adjust?org=acme&kind=reset&period=month&reason=x")
+	reset := asOperator[money.AdjustedAccrual](t, d, "POST", "/admin/spend/adjust?org=acme&kind=reset&period=month&reason=x")
 	if reset.Month != "0" || reset.Day != "0" || reset.Scope != "organisation" || d.accrued(t, "team research") != "0.43274 0.43274" {
 		t.Errorf("%+v and team %s, want the organisation's account alone reset", reset, d.accrued(t, "team research"))
 	}
@@ -110,10 +110,10 @@ func TestReportsOfTheFutureAreRefused(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "http", budgeted("{per_day: 40}"))
 	d.reconcile(t)
-	operator[money.Costs](t, d, "GET", "/admin/spend/history?org=acme") // it begins
+	asOperator[money.Costs](t, d, "GET", "/admin/spend/history?org=acme") // it begins
 	for days, want := range map[int]int{0: http.StatusOK, 30: http.StatusBadRequest} {
 		to := d.clock.Now().AddDate(0, 0, days).Format(time.DateOnly)
-		if got := d.operator(t, http.MethodGet, "/admin/report?org=acme&to="+to, "", nil); got != want {
+		if got := d.asOperator(t, http.MethodGet, "/admin/report?org=acme&to="+to, "", nil); got != want {
 			t.Errorf("a report %d days from now: %d, want %d", days, got, want)
 		}
 	}

@@ -132,7 +132,7 @@ func TestAdopt(t *testing.T) {
 		t.Fatalf("the pod belongs to %q before it is adopted", pod.Team)
 	}
 	adopt := func(query string) money.Adopted {
-		return operator[money.Adopted](t, d, "POST", "/admin/spend/adopt?org=acme&"+query)
+		return asOperator[money.Adopted](t, d, "POST", "/admin/spend/adopt?org=acme&"+query)
 	}
 	if got, want := adopt("team=research&id="+pod.ID), (money.Adopted{Resource: pod.ID, Was: "organisation", Owner: "team research"}); got != want {
 		t.Errorf("adopt = %+v, want %+v", got, want)

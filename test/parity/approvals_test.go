@@ -28,7 +28,7 @@ const approvableCeiling = `
 // asked lists the requests for approval of an organisation.
 func (d *door) asked(t *testing.T, org string) []approval.Record {
 	t.Helper()
-	return operator[struct{ Approvals []approval.Record }](t, d, "GET", "/admin/approvals?org="+org).Approvals
+	return asOperator[struct{ Approvals []approval.Record }](t, d, "GET", "/admin/approvals?org="+org).Approvals
 }
 
 // grants answers a request for approval and returns the status.
@@ -327,7 +327,7 @@ func TestApprovalsAreExplained(t *testing.T) {
 		refusal := d.ask(t, call)
 		id := refusedWith(t, refusal, 403)
 		decision := fmt.Sprint(field(t, refusal.Body, "decision"))
-		x := operator[map[string]any](t, d, "GET", "/admin/decisions/"+decision)
+		x := asOperator[map[string]any](t, d, "GET", "/admin/decisions/"+decision)
 		text, err := json.Marshal(x)
 		if err != nil || x["approval"] != id || !strings.Contains(string(text), "or have it approved: tollgate approvals grant acme "+id) {
 			t.Errorf("explained as %s (%v), want the approval", text, err)

@@ -23,7 +23,7 @@ func (d *door) other(t *testing.T) *door {
 // listed lists decisions.
 func (d *door) listed(t *testing.T, filter string) (list []explain.Summary, incomplete string) {
 	t.Helper()
-	a := operator[struct {
+	a := asOperator[struct {
 		Decisions  []explain.Summary
 		Incomplete string
 	}](t, d, "GET", "/admin/decisions?"+filter)
@@ -52,10 +52,10 @@ func TestAnyGatewayExplains(t *testing.T) {
 		})
 		for id, dialect := range refused {
 			var own, theirs explain.Report
-			if code := d.operator(t, "GET", "/admin/decisions/"+id, "", &own); code != 200 {
+			if code := d.asOperator(t, "GET", "/admin/decisions/"+id, "", &own); code != 200 {
 				t.Fatalf("%s: its own gateway answers %d", dialect, code)
 			}
-			if code := other.operator(t, "GET", "/admin/decisions/"+id, "", &theirs); code != 200 {
+			if code := other.asOperator(t, "GET", "/admin/decisions/"+id, "", &theirs); code != 200 {
 				t.Fatalf("%s: the other gateway answers %d", dialect, code)
 			}
 			if a := other.ask(t, request("GET", "/tollgate/decisions/"+id, "key_research", "")); a.Status != 200 || !strings.Contains(a.Body, id) {
@@ -65,10 +65,10 @@ func TestAnyGatewayExplains(t *testing.T) {
 				t.Errorf("%s: explained otherwise:\n got %s\nwant %s", dialect, got, want)
 			}
 		}
-		if code := other.operator(t, "GET", "/admin/decisions/"+passed, "", new(explain.Report)); code != 200 {
+		if code := other.asOperator(t, "GET", "/admin/decisions/"+passed, "", new(explain.Report)); code != 200 {
 			t.Errorf("a create that passed: %d, want 200", code)
 		}
-		if code := other.operator(t, "GET", "/admin/decisions/"+read, "", new(explain.Report)); code != 404 {
+		if code := other.asOperator(t, "GET", "/admin/decisions/"+read, "", new(explain.Report)); code != 404 {
 			t.Errorf("a read that passed: %d, want 404: it is not kept", code)
 		}
 		for filter, want := range map[string]int{
@@ -97,7 +97,7 @@ func TestAnyGatewayExplains(t *testing.T) {
 			t.Errorf("without the store: %d (%q), want this gateway's 5 and that they are not all", len(list), incomplete)
 		}
 		for id := range refused {
-			if code := other.operator(t, "GET", "/admin/decisions/"+id, "", nil); code != 503 {
+			if code := other.asOperator(t, "GET", "/admin/decisions/"+id, "", nil); code != 503 {
 				t.Errorf("without the store: %d, want 503", code)
 			}
 		}

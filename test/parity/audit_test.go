@@ -29,7 +29,7 @@ func TestAudit(t *testing.T) {
 		volume := d.asPlatform(t, "POST", "/v2/network-volumes", `{"name":"v","size":100,"dataCenter":"EU-RO-1"}`)
 		d.reconcile(t)
 		changes := len(d.platform.CallsTo("updatePod")) + len(d.platform.CallsTo("updateNetworkVolume"))
-		x := operator[explain.Audit](t, d, "GET", "/admin/audit?org=acme")
+		x := asOperator[explain.Audit](t, d, "GET", "/admin/audit?org=acme")
 		type line struct{ owner, verdict, hour, said string }
 		got := map[string]line{}
 		for _, s := range x.Resources {

@@ -20,7 +20,7 @@ func TestCostsFollowTheBills(t *testing.T) {
 		d.reconcile(t) // bills are followed from 11:00 on
 		costs := func() map[string]string {
 			out := make(map[string]string)
-			for _, r := range operator[money.Costs](t, d, "GET", "/admin/spend/history?org=acme&by=resource&by=team&bucket=hour&from=2026-11-21T11:00:00Z&to=2026-11-21T15:00:00Z").Rows {
+			for _, r := range asOperator[money.Costs](t, d, "GET", "/admin/spend/history?org=acme&by=resource&by=team&bucket=hour&from=2026-11-21T11:00:00Z&to=2026-11-21T15:00:00Z").Rows {
 				out[r.Start.Format("15:04")] = r.USD
 				if r.Resource != id || r.Team != "research" {
 					t.Errorf("%+v, want %s of research alone", r, id)

@@ -15,7 +15,7 @@ func TestPoliciesAreCounted(t *testing.T) {
 	t.Parallel()
 	eachDoor(t, func(t *testing.T, d *door) {
 		counts := func(g *door, query string) []decisions.PolicyCount {
-			return operator[decisions.PolicyCounts](t, g, "GET", "/admin/policies/counts?org="+query).Counts
+			return asOperator[decisions.PolicyCounts](t, g, "GET", "/admin/policies/counts?org="+query).Counts
 		}
 		calls := func(query string) (n int64) {
 			for _, c := range counts(d, query) {

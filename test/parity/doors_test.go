@@ -70,7 +70,7 @@ func (l *lane) play(t *testing.T, i intent) seen {
 	if i.has != nil {
 		id = l.owns(t, *i.has, i.stopped)
 	}
-	if code := l.operator(t, http.MethodPost, "/admin/limits/reset?org=acme", "", nil); code != http.StatusNoContent {
+	if code := l.asOperator(t, http.MethodPost, "/admin/limits/reset?org=acme", "", nil); code != http.StatusNoContent {
 		t.Fatalf("reset: %d", code)
 	}
 	l.platform.ResetCalls()
@@ -101,7 +101,7 @@ func (l *lane) play(t *testing.T, i intent) seen {
 			Used          int64
 		}
 	}
-	l.operator(t, http.MethodGet, "/admin/limits?org=acme", "", &limits)
+	l.asOperator(t, http.MethodGet, "/admin/limits?org=acme", "", &limits)
 	var units int64
 	for _, w := range limits.Windows {
 		switch name := w.Scope + " " + w.Window; {

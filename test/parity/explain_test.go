@@ -86,8 +86,8 @@ func TestAChangeThatCannotBe(t *testing.T) {
 `))
 }
 
-// operator asks the admin listener and decodes its answer, unless into is nil.
-func (d *door) operator(t *testing.T, method, target, body string, into any) int {
+// asOperator asks the admin listener and decodes its answer, unless into is nil.
+func (d *door) asOperator(t *testing.T, method, target, body string, into any) int {
 	t.Helper()
 	w := httptest.NewRecorder()
 	d.gateway.AdminHandler().ServeHTTP(w, httptest.NewRequest(method, "http://127.0.0.1:8081"+target, strings.NewReader(body)))
@@ -118,7 +118,7 @@ func TestDecisionsAreExplained(t *testing.T) {
 			t.Fatalf("v1: %d %s", legacy.Status, legacy.Body)
 		}
 		var x explain.Report
-		if code := d.operator(t, "GET", "/admin/decisions/"+refused.Header.Get("X-Tollgate-Decision"), "", &x); code != 200 {
+		if code := d.asOperator(t, "GET", "/admin/decisions/"+refused.Header.Get("X-Tollgate-Decision"), "", &x); code != 200 {
 			t.Fatalf("explain: %d", code)
 		}
 		var stages []string
@@ -136,7 +136,7 @@ func TestDecisionsAreExplained(t *testing.T) {
 			t.Errorf("explanation %+v", x)
 		}
 		var old explain.Report
-		d.operator(t, "GET", "/admin/decisions/"+legacy.Header.Get("X-Tollgate-Decision"), "", &old)
+		d.asOperator(t, "GET", "/admin/decisions/"+legacy.Header.Get("X-Tollgate-Decision"), "", &old)
 		var calls []string
 		for _, c := range old.Calls {
 			if c.Method != http.MethodGet {
@@ -147,11 +147,11 @@ func TestDecisionsAreExplained(t *testing.T) {
 			t.Errorf("calls of the v1 request (-want +got):\n%s", diff)
 		}
 		var list struct{ Decisions []explain.Summary }
-		d.operator(t, "GET", "/admin/decisions?org=acme", "", &list)
+		d.asOperator(t, "GET", "/admin/decisions?org=acme", "", &list)
 		if len(list.Decisions) != 2 || slices.ContainsFunc(list.Decisions, func(s explain.Summary) bool { return s.Org != "acme" }) {
 			t.Errorf("acme's decisions: %+v", list.Decisions)
 		}
-		if code := d.operator(t, "GET", "/admin/decisions/01ARZ3NDEKTSV4RRFFQ69G5FAV", "", &struct{}{}); code != 404 {
+		if code := d.asOperator(t, "GET", "/admin/decisions/01ARZ3NDEKTSV4RRFFQ69G5FAV", "", &struct{}{}); code != 404 {
 			t.Errorf("an unknown decision: %d", code)
 		}
 	})
@@ -254,7 +254,7 @@ func TestWhyThereIsNoVerdictIsExplained(t *testing.T) {
 		x := d.explain(t, questions.Question{Method: "POST", Target: "/v2/pods", Key: "key_platform", Body: pod4090})
 		a := d.ask(t, request("POST", "/v2/pods", "key_platform", pod4090))
 		var recorded explain.Report
-		d.operator(t, "GET", "/admin/decisions/"+a.Header.Get("X-Tollgate-Decision"), "", &recorded)
+		d.asOperator(t, "GET", "/admin/decisions/"+a.Header.Get("X-Tollgate-Decision"), "", &recorded)
 		for kind, x := range map[string]*explain.Report{"dry": x, "recorded": &recorded} {
 			last := x.Calls[0].Stages[len(x.Calls[0].Stages)-1]
 			if x.Status != 503 || last.Name != "authorize" || !strings.Contains(strings.Join(last.Notes, "\n"), "because: ") || !strings.Contains(strings.Join(last.Notes, "\n"), why) {
@@ -279,7 +279,7 @@ func (d *door) left(t *testing.T, key string) int64 {
 			Remaining     int64
 		}
 	}
-	d.operator(t, "GET", "/admin/limits?org=acme", "", &list)
+	d.asOperator(t, "GET", "/admin/limits?org=acme", "", &list)
 	for _, w := range list.Windows {
 		if w.Scope == "key:"+key && w.Window == "minute" {
 			return w.Remaining

@@ -58,7 +58,7 @@ func TestHoldsAreReleasedByHand(t *testing.T) {
 	if h.State != "noted" || h.Age < 300 || h.Gateway != "gw-2" || h.Reserves.Pods != 1 || h.Operation != "createPod" {
 		t.Errorf("hold = %+v, want a noted one of gw-2 that is five minutes old", h)
 	}
-	if got := operator[money.Hold](t, d, "POST", "/admin/spend/holds/release?org=acme&id=h1&reason=gw-2+is+gone"); got.ID != "h1" {
+	if got := asOperator[money.Hold](t, d, "POST", "/admin/spend/holds/release?org=acme&id=h1&reason=gw-2+is+gone"); got.ID != "h1" {
 		t.Errorf("released %+v, want h1", got)
 	}
 	d.rented(t, podL4)

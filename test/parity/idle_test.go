@@ -40,7 +40,7 @@ func (d *door) watch(t *testing.T, minutes int) {
 	for range minutes {
 		d.advance(time.Minute)
 		d.reconcile(t)
-		operator[money.Reconciled](t, d, "POST", "/admin/spend/reconcile?org=globex")
+		asOperator[money.Reconciled](t, d, "POST", "/admin/spend/reconcile?org=globex")
 	}
 }
 
@@ -48,7 +48,7 @@ func (d *door) watch(t *testing.T, minutes int) {
 func (d *door) idle(t *testing.T, org string) map[string]string {
 	t.Helper()
 	got := make(map[string]string)
-	for _, r := range operator[money.IdleList](t, d, "GET", "/admin/spend/idle?org="+org).Resources {
+	for _, r := range asOperator[money.IdleList](t, d, "GET", "/admin/spend/idle?org="+org).Resources {
 		got[r.Name] = strings.TrimSuffix(strings.Join([]string{r.Reason, r.PerMonth, r.Key}, " "), " ")
 	}
 	return got
@@ -59,7 +59,7 @@ func (d *door) announced(t *testing.T, names ...string) {
 	t.Helper()
 	world.Until(t, "the stops are announced", func() bool {
 		n := 0
-		for _, r := range operator[money.IdleList](t, d, "GET", "/admin/spend/idle?org=acme").Resources {
+		for _, r := range asOperator[money.IdleList](t, d, "GET", "/admin/spend/idle?org=acme").Resources {
 			if r.StopAt != nil && slices.Contains(names, r.Name) {
 				n++
 			}
@@ -71,7 +71,7 @@ func (d *door) announced(t *testing.T, names ...string) {
 // did lists the acts of the gateways by themselves for acme.
 func (d *door) did(t *testing.T) []explain.Summary {
 	t.Helper()
-	return operator[struct{ Decisions []explain.Summary }](t, d, "GET", "/admin/decisions?org=acme&own=true").Decisions
+	return asOperator[struct{ Decisions []explain.Summary }](t, d, "GET", "/admin/decisions?org=acme&own=true").Decisions
 }
 
 func (d *door) podStatus(t *testing.T, id string) string {
@@ -120,7 +120,7 @@ func TestIdlePodsAreStopped(t *testing.T) {
 	if got := d.idle(t, "acme"); len(got) != 0 {
 		t.Fatalf("after 9 minutes, %v is idle", got)
 	}
-	operator[money.Kept](t, d, "POST", "/admin/spend/keep?org=acme&for=24h&id="+ids["kept"])
+	asOperator[money.Kept](t, d, "POST", "/admin/spend/keep?org=acme&for=24h&id="+ids["kept"])
 	d.watch(t, 2)
 	d.announced(t, "idle", "late")
 	const cost = "unused 315.9002"
@@ -172,7 +172,7 @@ func TestIdlePodsAreStopped(t *testing.T) {
 	if n := len(d.platform.CallsTo("podAction")); n != 1 {
 		t.Errorf("%d pods were stopped, want 1", n)
 	}
-	operator[money.Kept](t, d, "POST", "/admin/spend/keep?org=acme&for=0s&id="+ids["kept"])
+	asOperator[money.Kept](t, d, "POST", "/admin/spend/keep?org=acme&for=0s&id="+ids["kept"])
 	d.watch(t, 7)
 	if got := d.podStatus(t, ids["kept"]); got != "EXITED" {
 		t.Errorf("the pod that is no longer kept is %s, want EXITED", got)

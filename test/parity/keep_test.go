@@ -26,7 +26,7 @@ func linked(d *door) {
 // keptUntil is until when a resource is kept, "" if it is not, and it is not idle.
 func (d *door) keptUntil(t *testing.T, id string) string {
 	t.Helper()
-	for _, r := range operator[money.IdleList](t, d, "GET", "/admin/spend/idle?org=acme").Resources {
+	for _, r := range asOperator[money.IdleList](t, d, "GET", "/admin/spend/idle?org=acme").Resources {
 		if r.ID == id && r.Kept != nil {
 			return r.Kept.Format(time.RFC3339)
 		}

@@ -60,11 +60,11 @@ func TestLabelsStayWithWhatWasMade(t *testing.T) {
 					}
 				}
 				d.advance(3600e9)
-				costs := operator[money.Costs](t, d, "GET", "/admin/spend/history?org=acme&by=label:project&by=label:cost_center&bucket=total&label=project=llm&label=project=vision")
+				costs := asOperator[money.Costs](t, d, "GET", "/admin/spend/history?org=acme&by=label:project&by=label:cost_center&bucket=total&label=project=llm&label=project=vision")
 				if len(costs.Rows) != 1 || cmp.Diff(want, costs.Rows[0].Labels) != "" || costs.Total == "0" {
 					t.Errorf("costs by label = %+v, want one row of %v", costs, want)
 				}
-				if rest := operator[money.Costs](t, d, "GET", "/admin/spend/history?org=acme&label=project="); len(rest.Rows) != 0 {
+				if rest := asOperator[money.Costs](t, d, "GET", "/admin/spend/history?org=acme&label=project="); len(rest.Rows) != 0 {
 					t.Errorf("costs of what has no project = %+v, want none", rest.Rows)
 				}
 				if !strings.Contains(d.logs.String(), `"labels":"cost_center=0047,project=llm"`) {

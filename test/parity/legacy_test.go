@@ -64,13 +64,13 @@ func TestLegacyCallsAreOnRecord(t *testing.T) {
 			row("v1", "unmatched", "launcher/2", map[string]int64{"4xx": 1}),
 		}
 		var got struct{ Calls []legacyCall }
-		if code := d.operator(t, http.MethodGet, "/admin/legacy?org=acme", "", &got); code != 200 {
+		if code := d.asOperator(t, http.MethodGet, "/admin/legacy?org=acme", "", &got); code != 200 {
 			t.Fatalf("status = %d, want 200", code)
 		}
 		if diff := cmp.Diff(want, got.Calls, cmpopts.SortSlices(func(a, b legacyCall) bool { return a.Operation < b.Operation })); diff != "" {
 			t.Errorf("report (-want +got):\n%s", diff)
 		}
-		if d.operator(t, http.MethodGet, "/admin/legacy", "", &got); len(got.Calls) != 6 {
+		if d.asOperator(t, http.MethodGet, "/admin/legacy", "", &got); len(got.Calls) != 6 {
 			t.Errorf("%d rows of all organisations, want 6", len(got.Calls))
 		}
 		if strings.Contains(d.redis.Dump(), "key_nobody") {
@@ -87,7 +87,7 @@ func TestKeysBeginWithThePrefix(t *testing.T) {
 		d.text = strings.Replace(d.text, "{embedded: true}", `{embedded: true, prefix: "site-a:"}`, 1)
 	})
 	d.ask(t, request("POST", "/v1/pods", "key_research", `{"imageName":"img:1","gpuTypeIds":["NVIDIA L4"]}`))
-	if code := d.operator(t, http.MethodGet, "/admin/legacy", "", nil); code != 200 { // writes what is noted
+	if code := d.asOperator(t, http.MethodGet, "/admin/legacy", "", nil); code != 200 { // writes what is noted
 		t.Fatalf("status = %d, want 200", code)
 	}
 	d.make(t, `{"id":"ci"}`)

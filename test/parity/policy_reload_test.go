@@ -70,7 +70,7 @@ func TestReloadUnderLoad(t *testing.T) {
 				t.Error("a broken configuration was taken")
 			}
 			var status struct{ Fault, Revision string }
-			if d.operator(t, "GET", "/admin/status", "", &status); !strings.Contains(status.Fault, "gpus") || status.Revision != configs[n%2].Revision {
+			if d.asOperator(t, "GET", "/admin/status", "", &status); !strings.Contains(status.Fault, "gpus") || status.Revision != configs[n%2].Revision {
 				t.Errorf("after a broken configuration: %+v, want its fault beside the revision in force", status)
 			}
 			world.Until(t, "the callers had their turn", func() bool { return answered.Load() > int64(n) })
@@ -163,7 +163,7 @@ func TestPersistedBundleIsBroken(t *testing.T) {
 				var status struct {
 					Policies []struct{ Org, Fault string }
 				}
-				d.operator(t, "GET", "/admin/status", "", &status)
+				d.asOperator(t, "GET", "/admin/status", "", &status)
 				if fault := status.Policies[0].Fault; !strings.Contains(fault, kept) {
 					t.Errorf("the fault is %q, want it to name %s", fault, kept)
 				}
@@ -251,7 +251,7 @@ func TestBundlesAreFollowed(t *testing.T) {
 		var s struct {
 			Policies []struct{ Org, Bundle, Fault string }
 		}
-		d.operator(t, "GET", "/admin/status", "", &s)
+		d.asOperator(t, "GET", "/admin/status", "", &s)
 		return s.Policies[0].Bundle, s.Policies[0].Fault
 	}
 	world.Until(t, "the first bundle", func() bool { r, _ := status(); return r == "v1" })

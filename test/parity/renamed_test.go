@@ -79,7 +79,7 @@ func TestARenamedTeamKeepsItsBudget(t *testing.T) {
 			// The old name has a history. A name that never was is a mistake.
 			for team, want := range map[string]int{"science": 200, "research": 200, "finance": 404, "research&team=finance": 404} {
 				for _, path := range []string{"history", "export"} {
-					if code := d.operator(t, http.MethodGet, "/admin/spend/"+path+"?org=acme&team="+team, "", nil); code != want {
+					if code := d.asOperator(t, http.MethodGet, "/admin/spend/"+path+"?org=acme&team="+team, "", nil); code != want {
 						t.Errorf("%s of team %s: %d, want %d", path, team, code, want)
 					}
 				}
@@ -120,14 +120,14 @@ func TestAMovedKey(t *testing.T) {
 	if got := d.scopes(t); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("the scopes are %v, want %v", got, want)
 	}
-	got := operator[money.AdoptedTeam](t, d, "POST", "/admin/spend/adopt-team?org=acme&from_team=tiny&to_team=other&key=key_research")
+	got := asOperator[money.AdoptedTeam](t, d, "POST", "/admin/spend/adopt-team?org=acme&from_team=tiny&to_team=other&key=key_research")
 	if got != (money.AdoptedTeam{From: "tiny", To: "other", Key: "key_research", Resources: 3, Day: "1.29822", Month: "1.29822"}) {
 		t.Errorf("adopted %+v", got)
 	}
 	if got := d.scopes(t); got["team other"] != "3 pods, 1.29822" || got["team tiny"] != "" {
 		t.Errorf("the scopes are %v, want all with team other", got)
 	}
-	got = operator[money.AdoptedTeam](t, d, "POST", "/admin/spend/adopt-team?org=acme&from_team=other&to_team=research")
+	got = asOperator[money.AdoptedTeam](t, d, "POST", "/admin/spend/adopt-team?org=acme&from_team=other&to_team=research")
 	if got.Resources != 3 || got.Day != "1.29822" {
 		t.Errorf("adopted %+v", got)
 	}

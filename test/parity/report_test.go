@@ -25,7 +25,7 @@ func TestTheReportHasWhatIsLost(t *testing.T) {
 			}
 		}
 		var report struct{ Calls []legacy.Call }
-		if code := d.operator(t, http.MethodGet, "/admin/legacy?org=acme", "", &report); code != http.StatusOK {
+		if code := d.asOperator(t, http.MethodGet, "/admin/legacy?org=acme", "", &report); code != http.StatusOK {
 			t.Fatalf("report: %d", code)
 		}
 		lost := make(map[string]map[string]int64)

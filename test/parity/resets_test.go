@@ -10,7 +10,7 @@ func TestScopesThatCanBeReset(t *testing.T) {
 			"org:acme": 204, "team:research": 204, "key:key_research": 204,
 			"org:globex": 400, "team:unknown": 400, "key:unknown": 400, "class:uncounted": 400,
 		} {
-			if got := d.operator(t, "POST", "/admin/limits/reset?org=acme&scope="+scope, "", nil); got != want {
+			if got := d.asOperator(t, "POST", "/admin/limits/reset?org=acme&scope="+scope, "", nil); got != want {
 				t.Errorf("%s: status %d, want %d", scope, got, want)
 			}
 		}

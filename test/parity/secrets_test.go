@@ -113,7 +113,7 @@ func TestReferencesToSecrets(t *testing.T) {
 		pod := fmt.Sprint(field(t, ask("key_other", "v2 pod", "nothing").Body, "id"))
 		adopted := func(secret string) string {
 			id := fmt.Sprint(d.asPlatform(t, "POST", "/v2/templates", `{"name":"of `+secret+`","image":"i:1","env":{"A":"{{ ACME_SECRET_`+secret+` }}"}}`)["id"])
-			if code := d.operator(t, "POST", "/admin/spend/adopt?org=acme&id="+id+"&team=platform", "", nil); code != 200 {
+			if code := d.asOperator(t, "POST", "/admin/spend/adopt?org=acme&id="+id+"&team=platform", "", nil); code != 200 {
 				t.Fatalf("adopt the template: %d", code)
 			}
 			return id

@@ -211,7 +211,7 @@ func TestCallersAreToldWhy(t *testing.T) {
 	if got.Verdict != explain.Refused || !slices.Equal(got.Denied, []string{"price_ceiling"}) || len(got.ToPass) != 1 || len(got.Calls) != 1 || len(got.Calls[0].Policies) != 1 {
 		t.Errorf("%d %s\ndecision = %+v", a.Status, a.Body, got)
 	}
-	full := operator[explain.Report](t, d, "GET", "/admin/decisions/"+got.DecisionID)
+	full := asOperator[explain.Report](t, d, "GET", "/admin/decisions/"+got.DecisionID)
 	if !slices.Contains(full.Shadowed, "gpu_count") {
 		t.Fatalf("the shadow did not speak: %+v", full)
 	}

@@ -23,8 +23,8 @@ func budgeted(budget string) option {
 	}
 }
 
-// operator asks the admin listener and reads its answer.
-func operator[T any](t *testing.T, d *door, method, target string) T {
+// asOperator asks the admin listener and reads its answer.
+func asOperator[T any](t *testing.T, d *door, method, target string) T {
 	t.Helper()
 	w := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(t.Context(), method, target, http.NoBody)
@@ -39,12 +39,12 @@ func operator[T any](t *testing.T, d *door, method, target string) T {
 
 func (d *door) ledger(t *testing.T) money.Ledger {
 	t.Helper()
-	return operator[money.Ledger](t, d, "GET", "/admin/spend?org=acme")
+	return asOperator[money.Ledger](t, d, "GET", "/admin/spend?org=acme")
 }
 
 func (d *door) reconcile(t *testing.T) money.Reconciled {
 	t.Helper()
-	return operator[money.Reconciled](t, d, "POST", "/admin/spend/reconcile?org=acme")
+	return asOperator[money.Reconciled](t, d, "POST", "/admin/spend/reconcile?org=acme")
 }
 
 // holds fails unless team research has committed and reserved so many GPUs.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	gatewaylimits "github.com/tollgate-dev/tollgate/gateway/limits"
 	"github.com/tollgate-dev/tollgate/gateway/money"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
 // budgetsOf returns the budgets of a scope, by name.
@@ -30,7 +30,7 @@ func TestWhatIsConfiguredIsShown(t *testing.T) {
 	t.Parallel()
 	forecastOf := func(t *testing.T, d *door) (budgets []money.Budget) {
 		t.Helper()
-		for _, s := range operator[money.Forecasts](t, d, "GET", "/admin/spend/forecast?org=acme&team=research").Scopes {
+		for _, s := range asOperator[money.Forecasts](t, d, "GET", "/admin/spend/forecast?org=acme&team=research").Scopes {
 			budgets = append(budgets, s.Budgets...)
 		}
 		return budgets
@@ -82,7 +82,7 @@ func TestWhatIsConfiguredIsShown(t *testing.T) {
 }
 
 // window aliases the answer, because limits is another name here.
-type window = gatewaylimits.Window
+type window = operator.Window
 
 // So are quotas of calls, of classes, too; what limits nothing is not.
 func TestConfiguredQuotasAreShown(t *testing.T) {
@@ -91,7 +91,7 @@ func TestConfiguredQuotasAreShown(t *testing.T) {
 		var list struct{ Windows []window }
 		show := func() map[string]window {
 			t.Helper()
-			if code := d.operator(t, http.MethodGet, "/admin/limits?org=acme", "", &list); code != http.StatusOK {
+			if code := d.asOperator(t, http.MethodGet, "/admin/limits?org=acme", "", &list); code != http.StatusOK {
 				t.Fatalf("limits: %d", code)
 			}
 			by := make(map[string]window)

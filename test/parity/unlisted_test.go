@@ -26,7 +26,7 @@ func TestNamesThatTheCatalogLacks(t *testing.T) {
 				Unlisted []string
 			}
 		}
-		d.operator(t, "GET", "/admin/status", "", &s)
+		d.asOperator(t, "GET", "/admin/status", "", &s)
 		for _, p := range s.Policies {
 			if p.Org == "acme" {
 				return p.Unlisted

@@ -57,7 +57,7 @@ func TestADayBeginsInTheZone(t *testing.T) {
 			refused("a second before midnight")
 			d.advance(time.Second)
 			d.rented(t, podL4)
-			forecast := operator[money.Forecasts](t, d, "GET", "/admin/spend/forecast?org=acme")
+			forecast := asOperator[money.Forecasts](t, d, "GET", "/admin/spend/forecast?org=acme")
 			for _, s := range forecast.Scopes {
 				if expected, err := json.Number(s.Day.Expected).Float64(); s.Scope == "team research" && (err != nil || s.Today != "0" || expected < 23*0.43) {
 					t.Errorf("forecast: %+v, want a whole day of one pod to come", s)
@@ -89,7 +89,7 @@ func TestBudgetsOfOtherPeriods(t *testing.T) {
 				if !strings.Contains(me.Body, `"name":"`+tt.budget+`"`) || tt.budget != "total" && !strings.Contains(me.Body, tt.roomAt) {
 					t.Errorf("own budgets: %s, want %s that ends at %s", me.Body, tt.budget, tt.roomAt)
 				}
-				forecast := operator[money.Forecasts](t, d, "GET", "/admin/spend/forecast?org=acme")
+				forecast := asOperator[money.Forecasts](t, d, "GET", "/admin/spend/forecast?org=acme")
 				if text := fmt.Sprint(forecast.Scopes); !strings.Contains(text, tt.budget) {
 					t.Errorf("forecast: %s, want %s", text, tt.budget)
 				}
@@ -103,7 +103,7 @@ func TestBudgetsOfOtherPeriods(t *testing.T) {
 					d.advance(400 * 24 * time.Hour)
 					room("after a year", 402)
 					period := "/admin/spend/adjust?org=acme&team=research&reason=renewed&period=total"
-					got := operator[money.AdjustedAccrual](t, d, "POST", period+"&kind=credit&amount=0.4")
+					got := asOperator[money.AdjustedAccrual](t, d, "POST", period+"&kind=credit&amount=0.4")
 					if got.Period != "total" || got.Change != "-0.4" || got.Accrued != "0.03274" {
 						t.Errorf("a credit: %+v", got)
 					}

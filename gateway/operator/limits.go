@@ -1,4 +1,4 @@
-package limits
+package operator
 
 import (
 	"cmp"
@@ -22,15 +22,15 @@ type Limits struct {
 }
 
 // show returns the windows in use, and those that are configured and not in use.
-func (l Limits) show(ctx context.Context, _ row.Scope, p row.Scoped) (List, error) {
+func (l Limits) show(ctx context.Context, _ row.Scope, p row.Scoped) (LimitList, error) {
 	org := string(p.Org)
 	o := l.Org(org)
 	if o == nil {
-		return List{}, row.ErrNoOrg
+		return LimitList{}, row.ErrNoOrg
 	}
 	states, err := l.Limiter.Show(ctx, org)
 	if err != nil {
-		return List{}, err
+		return LimitList{}, err
 	}
 	counted := make(map[ratelimit.Ref]bool)
 	for _, s := range states {
@@ -54,7 +54,7 @@ func (l Limits) show(ctx context.Context, _ row.Scope, p row.Scoped) (List, erro
 			windows[i].Leases = append(windows[i].Leases, Lease{Gateway: lease.Gateway, Held: lease.Held})
 		}
 	}
-	return List{windows}, nil
+	return LimitList{windows}, nil
 }
 
 // quotas are the quotas of all scopes that are known before they are counted. The keys

@@ -1,4 +1,4 @@
-package limits
+package operator
 
 import (
 	"context"
@@ -27,8 +27,8 @@ type Counts struct {
 	metrics *metrics.Instruments
 }
 
-// Deps are the parts that counters need. All are required.
-type Deps struct {
+// CountsDeps are the parts that counters need. All are required.
+type CountsDeps struct {
 	Store  ratelimit.Store
 	Now    func() time.Time
 	Logger *slog.Logger
@@ -43,8 +43,8 @@ type clock func() time.Time
 // Now implements ratelimit.Clock.
 func (c clock) Now() time.Time { return c() }
 
-// New makes the counters of a configuration. It does not dial.
-func New(cfg *settings.Config, deps Deps) (*Counts, error) {
+// NewCounts makes the counters of a configuration. It does not dial.
+func NewCounts(cfg *settings.Config, deps CountsDeps) (*Counts, error) {
 	c, now := new(Counts), clock(deps.Now)
 	var err error
 	if c.metrics, err = metrics.New(deps.Meter); err != nil {

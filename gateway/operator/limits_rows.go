@@ -1,4 +1,4 @@
-package limits
+package operator
 
 import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
@@ -36,8 +36,8 @@ func (l Limits) Rows() []row.Row {
 	}
 }
 
-// List is a list of windows.
-type List struct {
+// LimitList is a list of windows.
+type LimitList struct {
 	Windows []Window `json:"windows"`
 }
 
