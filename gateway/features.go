@@ -27,7 +27,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
-	"github.com/tollgate-dev/tollgate/gateway/questions"
 	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
@@ -100,7 +99,7 @@ type parts struct {
 	self      *selfservice.Service
 	envoys    *envoy.Server
 	legacy    *legacy.Calls
-	questions *questions.Questions
+	questions *operator.Questions
 	follower  *platform.Follower
 	fleet     *operator.Fleet
 	revisions *revisions.Revisions
@@ -423,7 +422,7 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 	}
 	p.drafts = operator.Drafts{Engine: p.current.engine, Log: p.decisions.WriteLog, Isolate: p.deps.Isolate}
 	dry := explain.DryRun{Limiter: p.counts.Limiter, Approvals: p.approvals.Store, Reads: filter.ReadsOf(p.api), Ledger: p.money.Ledger, Now: p.deps.Now}
-	p.questions = &questions.Questions{
+	p.questions = &operator.Questions{
 		Current: p.current.view, DryRun: func() (*explain.DryRun, error) { return p.current.dryRun(dry) }, Account: p.current.account,
 		Catalog: p.prices, API: p.api, Now: p.deps.Now,
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
-	"github.com/tollgate-dev/tollgate/gateway/questions"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
@@ -71,14 +70,14 @@ type Gateway struct {
 	counts     *operator.Counts
 	keys       *callers.Keys
 	decisions  *decisions.Decisions
-	questions  *questions.Questions
+	questions  *operator.Questions
 	audit      *audit.Shipping
 	envoys     *envoy.Server
 	closeFiles func() // of features
 }
 
 // Questions answers about requests that are not made, and about existing resources.
-func (g *Gateway) Questions() *questions.Questions { return g.questions }
+func (g *Gateway) Questions() *operator.Questions { return g.questions }
 
 // Close releases the resources of a Gateway that is not running.
 func (g *Gateway) Close() {

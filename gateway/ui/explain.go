@@ -7,20 +7,20 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
-	"github.com/tollgate-dev/tollgate/gateway/questions"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
 // dryRun is a question and, once it was asked, its answer.
 type dryRun struct {
-	Asked  questions.Posted
+	Asked  operator.Posted
 	Report *explain.Report
 }
 
 // asked reads a question from the parameters of a page or a form.
-func (v *visit) asked() questions.Posted {
+func (v *visit) asked() operator.Posted {
 	method := v.r.FormValue("method")
 	method = cmp.Or(method, http.MethodPost)
-	return questions.Posted{Method: method, Path: v.r.FormValue("path"), Body: v.r.FormValue("body"), Org: v.org, Key: v.r.FormValue("key")}
+	return operator.Posted{Method: method, Path: v.r.FormValue("path"), Body: v.r.FormValue("body"), Org: v.org, Key: v.r.FormValue("key")}
 }
 
 // blank shows the form of a dry run, filled in as far as the URL says.

@@ -153,18 +153,13 @@ func Table() []Row {
 			Why:     "a feature: what was decided is kept",
 		},
 		{
-			Package: "gateway/questions",
-			May:     []string{"gateway/admin/row", "gateway/callers", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/schema", "gateway/settings", "gateway/strictjson", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/operation", "policies/spend"},
-			Why:     "a feature: what would become of a request, by a dry run",
-		},
-		{
 			Package: "gateway/listen",
 			May:     []string{"config/encryption", "config/fault", "gateway/problem", "gateway/settings", "gateway/telemetry", "gateway/view", "gateway/wire"},
 			Why:     "listeners of HTTP: what is bounded, encrypted and judged before a door has it",
 		},
 		{
 			Package: "gateway/operator",
-			May:     []string{"config/fault", "config/files", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/callers", "gateway/envoy", "gateway/filter", "gateway/identity", "gateway/schema", "gateway/settings", "gateway/telemetry", "gateway/view", "policies", "policies/catalog", "policies/decisionlog", "policies/effective", "policies/isolate/...", "policies/load", "policies/operation", "policies/record", "policies/replay", "policies/section", "ratelimit", "ratelimit/metrics"},
+			May:     []string{"config/fault", "config/files", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/callers", "gateway/envoy", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/schema", "gateway/settings", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/decisionlog", "policies/effective", "policies/isolate/...", "policies/load", "policies/operation", "policies/record", "policies/replay", "policies/section", "policies/spend", "ratelimit", "ratelimit/metrics"},
 			Tests:   []string{"gateway", "policies/logfile", "test/world", "config"}, // the gateway whose decisions are decided again
 			Why:     "policy engines are made of the configuration, and of drafts",
 		},
@@ -181,7 +176,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/ui",
-			May:     []string{"config/encryption", "config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/audit", "gateway/callers", "gateway/decisions", "gateway/envoy", "gateway/explain", "gateway/identity", "gateway/legacy", "gateway/money", "gateway/operator", "gateway/overview", "gateway/problem", "gateway/questions", "gateway/reference", "gateway/revisions", "gateway/selfservice", "gateway/settings", "gateway/store", "policies/replay"},
+			May:     []string{"config/encryption", "config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/audit", "gateway/callers", "gateway/decisions", "gateway/envoy", "gateway/explain", "gateway/identity", "gateway/legacy", "gateway/money", "gateway/operator", "gateway/overview", "gateway/problem", "gateway/reference", "gateway/revisions", "gateway/selfservice", "gateway/settings", "gateway/store", "policies/replay"},
 			Tests:   []string{"gateway", "gateway/keep", "gateway/route", "test/world"}, // the gateway whose rows and routes they ask
 			Why:     "pages stand on the rows of the operators' listener and the routes of callers, and know no feature but by its answers",
 		},

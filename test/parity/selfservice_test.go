@@ -12,7 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
-	"github.com/tollgate-dev/tollgate/gateway/questions"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 )
 
@@ -359,6 +359,6 @@ func TestAnswersOfLeadsAreAudited(t *testing.T) {
 	}
 }
 
-func gatewayQuestion(key, method, target string) questions.Question {
-	return questions.Question{Org: "acme", Key: key, Method: method, Target: target}
+func gatewayQuestion(key, method, target string) operator.Question {
+	return operator.Question{Org: "acme", Key: key, Method: method, Target: target}
 }

@@ -18,7 +18,7 @@ func (r *rig) grants(t *testing.T, id string, more ...string) approval.Record {
 		name, value, _ := strings.Cut(m, "=")
 		q.Set(name, value)
 	}
-	return operator[approval.Record](t, r, "POST", "/admin/approvals/grant?"+q.Encode())
+	return asOperator[approval.Record](t, r, "POST", "/admin/approvals/grant?"+q.Encode())
 }
 
 var approvalID = regexp.MustCompile(`ap-[0-9A-Z]{26}`)

@@ -14,7 +14,7 @@ import (
 // perDay is how full the organisation's budget of a day is.
 func (r *rig) perDay(t *testing.T) money.Budget {
 	t.Helper()
-	for _, s := range operator[money.Ledger](t, r, "GET", "/admin/spend?org=acme").Scopes {
+	for _, s := range asOperator[money.Ledger](t, r, "GET", "/admin/spend?org=acme").Scopes {
 		if s.Scope == "organisation" {
 			return s.Budgets[0]
 		}

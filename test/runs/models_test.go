@@ -9,7 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/money"
-	"github.com/tollgate-dev/tollgate/gateway/questions"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
@@ -91,11 +91,11 @@ func TestTheReconcilerAsksWhatAPublicModelCost(t *testing.T) {
 	})))
 	r.want(t, 200, "POST", "/v2/wan-2-5/run", `{"input":{}}`)
 	r.spent(t, "0", "1.5")
-	if got := operator[money.Reconciled](t, r, "POST", "/admin/spend/reconcile?org=acme"); got.Found != 1 {
+	if got := asOperator[money.Reconciled](t, r, "POST", "/admin/spend/reconcile?org=acme"); got.Found != 1 {
 		t.Errorf("%+v, want one hold carried out", got)
 	}
 	r.spent(t, "0.25", "0")
-	did := operator[struct{ Decisions []explain.Summary }](t, r, "GET", "/admin/decisions?org=acme&own=true").Decisions
+	did := asOperator[struct{ Decisions []explain.Summary }](t, r, "GET", "/admin/decisions?org=acme&own=true").Decisions
 	if len(did) != 1 || did[0].Operation != "run" || !strings.Contains(did[0].Own.Did, "ended the reservation of run of key key_research") {
 		t.Errorf("by itself the gateway did %+v, want one reservation ended", did)
 	}
@@ -193,7 +193,7 @@ func TestRunCostGoesByPublishedPrices(t *testing.T) {
 			t.Errorf("%s %s: %d %s, want %d %s", tt.target, tt.body, a.Status, a.Body, tt.status, tt.says)
 		}
 	}
-	report, err := r.gateway.Questions().Explain(t.Context(), questions.Question{Method: "POST", Target: "/v2/p-video/run", Key: "key_research", Body: `{"input":{"resolution":"1080p"}}`})
+	report, err := r.gateway.Questions().Explain(t.Context(), operator.Question{Method: "POST", Target: "/v2/p-video/run", Key: "key_research", Body: `{"input":{"resolution":"1080p"}}`})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,8 +24,8 @@ const priced = `budget: {per_day: 1}
         own: {usd_per_execution_hour: 3.6}
         llm: {usd_per_million_tokens: 100, usd_per_million_input_tokens: 10, default_tokens: 1000}`
 
-// operator asks the admin listener and reads its answer.
-func operator[T any](t *testing.T, r *rig, method, target string) T {
+// asOperator asks the admin listener and reads its answer.
+func asOperator[T any](t *testing.T, r *rig, method, target string) T {
 	t.Helper()
 	w := httptest.NewRecorder()
 	q := httptest.NewRequestWithContext(t.Context(), method, target, http.NoBody)
@@ -41,7 +41,7 @@ func operator[T any](t *testing.T, r *rig, method, target string) T {
 // spent fails unless so much has accrued today and is reserved for runs, in USD.
 func (r *rig) spent(t *testing.T, accrued, reserved string) {
 	t.Helper()
-	for _, s := range operator[money.Ledger](t, r, "GET", "/admin/spend?org=acme").Scopes {
+	for _, s := range asOperator[money.Ledger](t, r, "GET", "/admin/spend?org=acme").Scopes {
 		if s.Scope == "organisation" && (s.Day != accrued || s.Month != accrued || s.Reserved.Runs != reserved) {
 			t.Errorf("today %s and this month %s have accrued, and %s are reserved; want %s and %s", s.Day, s.Month, s.Reserved.Runs, accrued, reserved)
 		}
@@ -94,7 +94,7 @@ func TestRunsThatRaceKeepTheBudget(t *testing.T) {
 		t.Errorf("%d were admitted, %d refused and %d sent; want 3, 17 and 3", admitted.Load(), refused.Load(), jobs.Load())
 	}
 	r.spent(t, "0", "0.9")
-	if got := operator[money.Reconciled](t, r, "POST", "/admin/spend/reconcile?org=acme"); got.Released+got.Found+got.Open != 0 {
+	if got := asOperator[money.Reconciled](t, r, "POST", "/admin/spend/reconcile?org=acme"); got.Released+got.Found+got.Open != 0 {
 		t.Errorf("the reconciler ended holds of jobs: %+v", got)
 	}
 	r.spent(t, "0", "0.9")
@@ -145,7 +145,7 @@ func TestRunsCostWhatTheirAnswersSay(t *testing.T) {
 			var calls atomic.Int64
 			r := newRig(t, policies(priced), upstream(t, answering(&calls, func(string) (int, string) { return tc.status, tc.answer })))
 			const history = "/admin/spend/history?org=acme&kind=job&by=resource"
-			operator[money.Costs](t, r, "GET", history) // which goes on from here
+			asOperator[money.Costs](t, r, "GET", history) // which goes on from here
 			a := r.ask(t, "POST", tc.target, "key_research", tc.body)
 			if a.Status != tc.status || a.Header.Get("X-Tollgate-Cost") != tc.header {
 				t.Errorf("%d %.200s, cost %q; want %d and %q", a.Status, a.Body, a.Header.Get("X-Tollgate-Cost"), tc.status, tc.header)
@@ -154,7 +154,7 @@ func TestRunsCostWhatTheirAnswersSay(t *testing.T) {
 				t.Errorf("budget header %q", got)
 			}
 			r.spent(t, tc.spent, "0")
-			costs := operator[money.Costs](t, r, "GET", history)
+			costs := asOperator[money.Costs](t, r, "GET", history)
 			if costs.Total != tc.spent || tc.spent != "0" && (len(costs.Rows) != 1 || !strings.Contains(tc.target, "/"+costs.Rows[0].Resource+"/")) {
 				t.Errorf("history: %+v, want %s for the endpoint", costs, tc.spent)
 			}
@@ -184,7 +184,7 @@ func TestJobsAreHeldUntilTheyEnd(t *testing.T) {
 	r.want(t, 200, "GET", "/v2/own/status/job-1", "")
 	r.want(t, 200, "POST", "/v2/own/runsync?wait=1000", `{"input":{},"policy":{"executionTimeout":120000}}`)
 	r.spent(t, "0", "0.24")
-	if got := operator[money.Reconciled](t, r, "POST", "/admin/spend/reconcile?org=acme"); got.Released+got.Found+got.Open != 0 {
+	if got := asOperator[money.Reconciled](t, r, "POST", "/admin/spend/reconcile?org=acme"); got.Released+got.Found+got.Open != 0 {
 		t.Errorf("the reconciler ended holds of jobs: %+v", got)
 	}
 	status.Store("COMPLETED")
@@ -267,7 +267,7 @@ func TestTheReconcilerAsksForJobs(t *testing.T) {
 	r.want(t, 200, "POST", "/v2/own/run", `{"input":{}}`)
 	reconcile := func(found int) {
 		t.Helper()
-		if got := operator[money.Reconciled](t, r, "POST", "/admin/spend/reconcile?org=acme"); got.Found != found || got.Released+got.Open != 0 {
+		if got := asOperator[money.Reconciled](t, r, "POST", "/admin/spend/reconcile?org=acme"); got.Found != found || got.Released+got.Open != 0 {
 			t.Errorf("%+v, want %d holds carried out", got, found)
 		}
 	}

@@ -1,4 +1,4 @@
-package questions
+package operator
 
 import (
 	"cmp"
