@@ -27,7 +27,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
-	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -102,7 +101,7 @@ type parts struct {
 	questions *operator.Questions
 	follower  *platform.Follower
 	fleet     *operator.Fleet
-	revisions *revisions.Revisions
+	revisions *operator.Revisions
 	overview  overview.Sources
 }
 
@@ -435,8 +434,8 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 		Envoys: func() int { return len(p.envoys.Nodes()) }, Groups: p.envoys.Groups, Current: p.current.view,
 		Undelivered: func() []string { return slices.Concat(p.decisions.Undelivered(), p.audit.Undelivered()) }, Unserved: p.follower.Refused,
 	}
-	p.revisions = &revisions.Revisions{
-		Journal: revisions.NewJournal(p.deps.Redis, cfg.Redis.Prefix), Gateway: p.name, Version: p.deps.Version, Current: p.current.view, File: p.deps.File,
+	p.revisions = &operator.Revisions{
+		Journal: operator.NewJournal(p.deps.Redis, cfg.Redis.Prefix), Gateway: p.name, Version: p.deps.Version, Current: p.current.view, File: p.deps.File,
 	}
 	p.overview = overview.Sources{Gateways: p.fleet.Gateways, Pending: p.approvals.Pending, Show: p.money.Show, Idle: p.money.Idle, Refused: p.decisions.Refused}
 	return nil

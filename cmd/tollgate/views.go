@@ -19,7 +19,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
-	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
 
@@ -92,7 +91,7 @@ func views() map[string]view {
 		"approvals deny":  told(func(r *approval.Record) string { return fmt.Sprintf("%s: denied until %s", r.ID, moment(&r.Until)) }),
 		"decisions":       of(decisionsPage),
 		"audit list":      of(auditPage),
-		"config show": told(func(c *revisions.InForce) string {
+		"config show": told(func(c *operator.InForce) string {
 			return fmt.Sprintf("# Revision %s, in force since %s\n%s", c.Revision, moment(&c.Loaded), strings.TrimSuffix(c.YAML, "\n"))
 		}),
 		"config diff":    told(diffText),
@@ -103,7 +102,7 @@ func views() map[string]view {
 }
 
 // diffText is the difference of two configurations.
-func diffText(d *revisions.ConfigDiff) string {
+func diffText(d *operator.ConfigDiff) string {
 	switch {
 	case d.Fault != "":
 		return "The file would not be taken: " + d.Fault

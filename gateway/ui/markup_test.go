@@ -28,7 +28,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
-	"github.com/tollgate-dev/tollgate/gateway/revisions"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 )
 
@@ -139,7 +138,7 @@ func TestHostileNames(t *testing.T) {
 	keys := filled[callers.List]().(callers.List)
 	keys.Keys[0].Revoked = time.Time{}
 	told, ends := of[alerts.AlertList](), of[alerts.ExceptionList]()
-	config := configData{InForce: filled[revisions.InForce]().(revisions.InForce), File: of[revisions.ConfigDiff](), Before: of[revisions.ConfigDiff](), Revisions: filled[[]revisions.Revision]().([]revisions.Revision)}
+	config := configData{InForce: filled[operator.InForce]().(operator.InForce), File: of[operator.ConfigDiff](), Before: of[operator.ConfigDiff](), Revisions: filled[[]operator.Revision]().([]operator.Revision)}
 	config.Before.Is.Fault = ""
 	requests := filled[[]approval.Record]().([]approval.Record)
 	requests[0].State, requests[1].State = approval.Pending, approval.Granted
@@ -211,7 +210,7 @@ func TestHostileNames(t *testing.T) {
 func adminRows() []row.Row {
 	rows := admin.Deps{Features: slices.Concat(
 		overview.Sources{}.Rows(), (*operator.Fleet)(nil).Rows(), operator.Limits{}.Rows(), (*money.Money)(nil).Rows(), (*alerts.Alerts)(nil).Rows(), alerts.Reports{}.Rows(), approval.Answers{}.Rows(), callers.Operators{}.Rows(), (*legacy.Calls)(nil).Rows(), (*envoy.Server)(nil).Rows(), (*decisions.Decisions)(nil).Rows(), (*operator.Questions)(nil).Rows(),
-		operator.Drafts{}.Rows(), (*audit.Log)(nil).Rows(), (*revisions.Revisions)(nil).Rows(),
+		operator.Drafts{}.Rows(), (*audit.Log)(nil).Rows(), (*operator.Revisions)(nil).Rows(),
 	)}.Rows()
 	i := slices.IndexFunc(rows, func(r row.Row) bool { return r.Pattern == approvalList })
 	rows[i].Ask = row.Do(func(context.Context, row.Scope, row.Scoped) (approval.List, error) { return approval.List{}, nil })

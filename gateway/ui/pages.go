@@ -21,7 +21,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/overview"
-	"github.com/tollgate-dev/tollgate/gateway/revisions"
 )
 
 // page is one page of a console.
@@ -241,25 +240,25 @@ func changes(v *visit) (any, int, string) {
 
 // configData is the data of the page of the configuration.
 type configData struct {
-	revisions.InForce
+	operator.InForce
 
 	// File and Before are the differences to the file, and to the revision before or the one that the page names.
-	File, Before part[revisions.ConfigDiff]
+	File, Before part[operator.ConfigDiff]
 	// Revisions are those that can be named, none for admins of an organisation.
-	Revisions []revisions.Revision
+	Revisions []operator.Revision
 }
 
 func configuration(v *visit) (any, int, string) {
 	const diffs, revisionRow = "GET /admin/config/diff", "GET /admin/config/revisions"
-	var c part[revisions.InForce]
+	var c part[operator.InForce]
 	var d configData
 	together(
-		func() { c = ask[revisions.InForce](v, configRow, nil) },
-		func() { d.File = ask[revisions.ConfigDiff](v, diffs, url.Values{"with": {revisions.AgainstFile}}) },
-		func() { d.Before = ask[revisions.ConfigDiff](v, diffs, v.query(diffs)) },
+		func() { c = ask[operator.InForce](v, configRow, nil) },
+		func() { d.File = ask[operator.ConfigDiff](v, diffs, url.Values{"with": {operator.AgainstFile}}) },
+		func() { d.Before = ask[operator.ConfigDiff](v, diffs, v.query(diffs)) },
 		func() {
 			if v.may(revisionRow) {
-				d.Revisions = ask[revisions.List](v, revisionRow, nil).Is.Revisions
+				d.Revisions = ask[operator.RevisionList](v, revisionRow, nil).Is.Revisions
 			}
 		},
 	)

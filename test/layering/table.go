@@ -123,12 +123,6 @@ func Table() []Row {
 			Why:     "a feature: what needs attention, of all other features",
 		},
 		{
-			Package: "gateway/revisions",
-			May:     []string{"gateway/admin/row", "gateway/settings", "gateway/store", "gateway/view"},
-			Tests:   []string{"config/strictyaml"},
-			Why:     "a feature: configurations that were in force, for operators",
-		},
-		{
 			Package: "gateway/legacy",
 			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/filter", "gateway/overload", "gateway/route", "gateway/schema", "gateway/settings", "gateway/tasks", "gateway/view", "policies/operation", "translate", "translate/brownout", "translate/graphql", "translate/redisstore", "translate/usage", "translate/v1"},
 			Why:     "a feature: the retired interfaces and their callers, and the routes of all dialects",
@@ -159,7 +153,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/operator",
-			May:     []string{"config/fault", "config/files", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/callers", "gateway/envoy", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/schema", "gateway/settings", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/decisionlog", "policies/effective", "policies/isolate/...", "policies/load", "policies/operation", "policies/record", "policies/replay", "policies/section", "policies/spend", "ratelimit", "ratelimit/metrics"},
+			May:     []string{"config/fault", "config/files", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/callers", "gateway/envoy", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/schema", "gateway/settings", "gateway/store", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/decisionlog", "policies/effective", "policies/isolate/...", "policies/load", "policies/operation", "policies/record", "policies/replay", "policies/section", "policies/spend", "ratelimit", "ratelimit/metrics"},
 			Tests:   []string{"gateway", "policies/logfile", "test/world", "config"}, // the gateway whose decisions are decided again
 			Why:     "policy engines are made of the configuration, and of drafts",
 		},
@@ -176,7 +170,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/ui",
-			May:     []string{"config/encryption", "config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/audit", "gateway/callers", "gateway/decisions", "gateway/envoy", "gateway/explain", "gateway/identity", "gateway/legacy", "gateway/money", "gateway/operator", "gateway/overview", "gateway/problem", "gateway/reference", "gateway/revisions", "gateway/selfservice", "gateway/settings", "gateway/store", "policies/replay"},
+			May:     []string{"config/encryption", "config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/audit", "gateway/callers", "gateway/decisions", "gateway/envoy", "gateway/explain", "gateway/identity", "gateway/legacy", "gateway/money", "gateway/operator", "gateway/overview", "gateway/problem", "gateway/reference", "gateway/selfservice", "gateway/settings", "gateway/store", "policies/replay"},
 			Tests:   []string{"gateway", "gateway/keep", "gateway/route", "test/world"}, // the gateway whose rows and routes they ask
 			Why:     "pages stand on the rows of the operators' listener and the routes of callers, and know no feature but by its answers",
 		},

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/gateway/audit"
-	"github.com/tollgate-dev/tollgate/gateway/revisions"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
 // Operators see each change, in each dialect and by whom; those of one organisation see its
@@ -70,9 +70,9 @@ func TestAuditLogIsListed(t *testing.T) {
 func TestConfigurationIsShown(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "http", administered)
-	shown := func(name, query string) revisions.InForce {
+	shown := func(name, query string) operator.InForce {
 		w := d.as(t, name, "GET", "/admin/config?"+query)
-		var out revisions.InForce
+		var out operator.InForce
 		if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil || w.Code != 200 {
 			t.Fatalf("%s as %s: %d %s", query, name, w.Code, w.Body)
 		}

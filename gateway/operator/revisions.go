@@ -1,4 +1,4 @@
-package revisions
+package operator
 
 import (
 	"bytes"
@@ -158,11 +158,11 @@ func shown(cfg *settings.Config, org string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return section(text, org)
+	return configSection(text, org)
 }
 
-// section returns the section of an organisation, or the whole for "".
-func section(text []byte, org string) ([]byte, error) {
+// configSection returns the section of an organisation, or the whole for "".
+func configSection(text []byte, org string) ([]byte, error) {
 	if org == "" {
 		return text, nil
 	}
@@ -213,7 +213,7 @@ func (r *Revisions) revision(ctx context.Context, org, revision string, out *Con
 	}
 	text, err := io.ReadAll(in)
 	if err == nil {
-		text, err = section(text, org)
+		text, err = configSection(text, org)
 	}
 	return orNone(text), err
 }

@@ -1,4 +1,4 @@
-package revisions_test
+package operator_test
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/revisions"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/test/redistest"
@@ -29,8 +29,8 @@ func TestRevisionsAndTheirDifferences(t *testing.T) {
 	t.Parallel()
 	server := miniredis.RunT(t)
 	now := new(view.Current)
-	r := &revisions.Revisions{
-		Journal: revisions.NewJournal(redistest.Once(t, server.Addr()), ""), Gateway: "blue", Version: "v1",
+	r := &operator.Revisions{
+		Journal: operator.NewJournal(redistest.Once(t, server.Addr()), ""), Gateway: "blue", Version: "v1",
 		Current: now,
 	}
 	keep := func(cfg *settings.Config) {
@@ -75,14 +75,14 @@ func TestRevisionsAndTheirDifferences(t *testing.T) {
 		t.Errorf("of an unknown organisation: %v", err)
 	}
 	r.File = func() (*settings.Config, error) { return configured("", ":3"), nil }
-	if d, err = r.Diff(t.Context(), "", revisions.AgainstFile); err != nil || d.From != "r1" || !strings.Contains(d.Diff, "\n+listen: ") || strings.Contains(d.Diff, "hush") {
+	if d, err = r.Diff(t.Context(), "", operator.AgainstFile); err != nil || d.From != "r1" || !strings.Contains(d.Diff, "\n+listen: ") || strings.Contains(d.Diff, "hush") {
 		t.Errorf("to the file: %+v (%v)", d, err)
 	}
-	if d, err = r.Diff(t.Context(), "acme", revisions.AgainstFile); err != nil || d.Diff != "" {
+	if d, err = r.Diff(t.Context(), "acme", operator.AgainstFile); err != nil || d.Diff != "" {
 		t.Errorf("of an organisation to the file: %+v (%v), want no difference", d, err)
 	}
 	r.File = func() (*settings.Config, error) { return nil, errors.New("tollgate.yaml:3: limit: unknown") }
-	if d, err = r.Diff(t.Context(), "", revisions.AgainstFile); err != nil || d.Fault == "" {
+	if d, err = r.Diff(t.Context(), "", operator.AgainstFile); err != nil || d.Fault == "" {
 		t.Errorf("to a file with a fault: %+v (%v)", d, err)
 	}
 	for i := range 60 {

@@ -1,4 +1,4 @@
-package revisions
+package operator
 
 import (
 	"context"
@@ -40,8 +40,8 @@ type ConfigDiff struct {
 	Fault string `json:"fault,omitempty"`
 }
 
-// List is a list of revisions, the latest first.
-type List struct {
+// RevisionList is a list of revisions, the latest first.
+type RevisionList struct {
 	Revisions []Revision `json:"revisions"`
 }
 
@@ -86,9 +86,9 @@ func (r *Revisions) inForce(_ context.Context, _ row.Scope, p row.AnyOrg) (*InFo
 	return &InForce{Revision: now.Config.Revision, Loaded: now.Loaded, Org: string(p.Org), YAML: string(text)}, err
 }
 
-func (r *Revisions) revisions(ctx context.Context, _ row.Scope, _ row.None) (*List, error) {
+func (r *Revisions) revisions(ctx context.Context, _ row.Scope, _ row.None) (*RevisionList, error) {
 	list, err := r.List(ctx)
-	return &List{list}, err
+	return &RevisionList{list}, err
 }
 
 // compared selects the configuration that the one in force is compared with.
