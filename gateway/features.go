@@ -25,7 +25,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/once"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
-	"github.com/tollgate-dev/tollgate/gateway/overview"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
@@ -102,7 +101,7 @@ type parts struct {
 	follower  *platform.Follower
 	fleet     *operator.Fleet
 	revisions *operator.Revisions
-	overview  overview.Sources
+	overview  operator.Sources
 }
 
 // list lists the features.
@@ -437,6 +436,6 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 	p.revisions = &operator.Revisions{
 		Journal: operator.NewJournal(p.deps.Redis, cfg.Redis.Prefix), Gateway: p.name, Version: p.deps.Version, Current: p.current.view, File: p.deps.File,
 	}
-	p.overview = overview.Sources{Gateways: p.fleet.Gateways, Pending: p.approvals.Pending, Show: p.money.Show, Idle: p.money.Idle, Refused: p.decisions.Refused}
+	p.overview = operator.Sources{Gateways: p.fleet.Gateways, Pending: p.approvals.Pending, Show: p.money.Show, Idle: p.money.Idle, Refused: p.decisions.Refused}
 	return nil
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
-	"github.com/tollgate-dev/tollgate/gateway/overview"
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
 
@@ -114,7 +113,7 @@ func diffText(d *operator.ConfigDiff) string {
 
 // overviewPage has the unknown parts first, then the gateways with an old configuration, then a table for each list with entries, and a sentence for
 // each without. A list with an unknown part has no such sentence.
-func overviewPage(o *overview.Overview, _ asked) (p page) {
+func overviewPage(o *operator.Overview, _ asked) (p page) {
 	for _, what := range o.Unknown {
 		p.said = append(p.said, "Unknown: "+what+".")
 	}
@@ -131,11 +130,11 @@ func overviewPage(o *overview.Overview, _ asked) (p page) {
 		known, none string
 	}{
 		{o.Gateways, "", ""},
-		{o.Approvals, overview.PartApprovals, "No request waits for approval."},
-		{o.Budgets, overview.PartBudgets, "No budget is near its end."},
-		{o.Refused, overview.PartRefusals, "Nothing was refused today."},
-		{o.Idle, overview.PartIdle, "No money is spent on idle resources."},
-		{o.Drift, overview.PartBudgets, "No ledger differs from the platform."},
+		{o.Approvals, operator.PartApprovals, "No request waits for approval."},
+		{o.Budgets, operator.PartBudgets, "No budget is near its end."},
+		{o.Refused, operator.PartRefusals, "Nothing was refused today."},
+		{o.Idle, operator.PartIdle, "No money is spent on idle resources."},
+		{o.Drift, operator.PartBudgets, "No ledger differs from the platform."},
 	} {
 		if list := reflect.ValueOf(part.list); list.Len() > 0 {
 			p.sheets = append(p.sheets, plainSheet(list))

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/overview"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
 // confirmation asks whether an action that cannot be undone is meant.
@@ -68,7 +68,7 @@ func (v *visit) retry(action string, form url.Values, back string, status int, f
 		v.fail(status, fault)
 		return
 	}
-	ctx, cancel := context.WithTimeout(v.r.Context(), overview.PartsTime)
+	ctx, cancel := context.WithTimeout(v.r.Context(), operator.PartsTime)
 	defer cancel()
 	next, p := *v, v.pages[i]
 	next.r = v.r.Clone(ctx)

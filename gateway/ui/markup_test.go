@@ -27,7 +27,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
-	"github.com/tollgate-dev/tollgate/gateway/overview"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 )
 
@@ -146,7 +145,7 @@ func TestHostileNames(t *testing.T) {
 	resources := resourceData{Ledger: ledger, Shown: excerpt[money.Resource]{Rows: ledger.Is.Resources, Before: hostile, After: hostile}, Holds: excerpt[money.Hold]{Rows: ledger.Is.Holds}, Idle: of[money.IdleList](), idle: map[string]money.IdleResource{hostile: filled[money.IdleResource]().(money.IdleResource)}}
 	dry := filled[dryRun]().(dryRun)
 	shown := map[string]any{
-		"now":           nowData{Overview: of[overview.Overview](), Ledger: ledger, Dearest: costs, Forecasts: of[money.Forecasts](), Refused: of[decisions.List](), Alerts: told, Exceptions: ends},
+		"now":           nowData{Overview: of[operator.Overview](), Ledger: ledger, Dearest: costs, Forecasts: of[money.Forecasts](), Refused: of[decisions.List](), Alerts: told, Exceptions: ends},
 		"alerts":        alertData{told.Is, ends},
 		"spend":         spendData{Costs: costs, Before: costs, Forecasts: of[money.Forecasts](), Groups: sums, Shown: excerpt[sum]{Rows: sums}, Chart: newChart(&costs.Is, "team,label:x", sums), By: hostile, Bucket: hostile, CSV: "/ui/spend.csv?" + hostile},
 		"resources":     resources,
@@ -209,7 +208,7 @@ func TestHostileNames(t *testing.T) {
 // adminRows returns rows that can be read. Requests for approval can be asked, too: each page counts them.
 func adminRows() []row.Row {
 	rows := admin.Deps{Features: slices.Concat(
-		overview.Sources{}.Rows(), (*operator.Fleet)(nil).Rows(), operator.Limits{}.Rows(), (*money.Money)(nil).Rows(), (*alerts.Alerts)(nil).Rows(), alerts.Reports{}.Rows(), approval.Answers{}.Rows(), callers.Operators{}.Rows(), (*legacy.Calls)(nil).Rows(), (*envoy.Server)(nil).Rows(), (*decisions.Decisions)(nil).Rows(), (*operator.Questions)(nil).Rows(),
+		operator.Sources{}.Rows(), (*operator.Fleet)(nil).Rows(), operator.Limits{}.Rows(), (*money.Money)(nil).Rows(), (*alerts.Alerts)(nil).Rows(), alerts.Reports{}.Rows(), approval.Answers{}.Rows(), callers.Operators{}.Rows(), (*legacy.Calls)(nil).Rows(), (*envoy.Server)(nil).Rows(), (*decisions.Decisions)(nil).Rows(), (*operator.Questions)(nil).Rows(),
 		operator.Drafts{}.Rows(), (*audit.Log)(nil).Rows(), (*operator.Revisions)(nil).Rows(),
 	)}.Rows()
 	i := slices.IndexFunc(rows, func(r row.Row) bool { return r.Pattern == approvalList })

@@ -20,7 +20,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
-	"github.com/tollgate-dev/tollgate/gateway/overview"
 )
 
 // page is one page of a console.
@@ -90,7 +89,7 @@ const (
 
 // show serves a page.
 func (c *Console) show(v *visit, p *page) {
-	ctx, cancel := context.WithTimeout(v.r.Context(), overview.PartsTime)
+	ctx, cancel := context.WithTimeout(v.r.Context(), operator.PartsTime)
 	defer cancel()
 	v.patient, v.r = v.r, v.r.WithContext(ctx)
 	data, status, fault := p.load(v)
@@ -110,7 +109,7 @@ func (c *Console) show(v *visit, p *page) {
 
 // nowData is the data of the page Now.
 type nowData struct {
-	Overview part[overview.Overview]
+	Overview part[operator.Overview]
 	Ledger   part[money.Ledger]
 	// Dearest are the greatest costs of seven days.
 	Dearest   part[money.Costs]
@@ -150,7 +149,7 @@ func now(v *visit) (any, int, string) {
 	var d nowData
 	week := v.now().UTC().AddDate(0, 0, -7).Format(time.DateOnly)
 	together(
-		func() { d.Overview = ask[overview.Overview](v, overviewRow, nil) },
+		func() { d.Overview = ask[operator.Overview](v, overviewRow, nil) },
 		func() { d.Ledger = ask[money.Ledger](v, ledger, nil) },
 		func() { d.Forecasts = ask[money.Forecasts](v, "GET /admin/spend/forecast", nil) },
 		func() {
@@ -280,7 +279,7 @@ func legacyCalls(v *visit) (any, int, string) {
 
 // fleetData is the data of the page of the fleet.
 type fleetData struct {
-	Overview part[overview.Overview]
+	Overview part[operator.Overview]
 	Status   part[operator.Report]
 	Envoys   part[envoy.Status]
 }
@@ -288,7 +287,7 @@ type fleetData struct {
 func loadFleet(v *visit) (any, int, string) {
 	var d fleetData
 	together(
-		func() { d.Overview = ask[overview.Overview](v, overviewRow, nil) },
+		func() { d.Overview = ask[operator.Overview](v, overviewRow, nil) },
 		func() { d.Status = ask[operator.Report](v, "GET /admin/status", nil) },
 		func() { d.Envoys = ask[envoy.Status](v, "GET /admin/envoy", nil) },
 	)

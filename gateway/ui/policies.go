@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
-	"github.com/tollgate-dev/tollgate/gateway/overview"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
 // policyData is the data of the page of policies.
@@ -78,14 +78,14 @@ func (w policyWeek) Label() string {
 
 func policies(v *visit) (any, int, string) {
 	var orgs part[admin.Orgs]
-	var today part[overview.Overview]
+	var today part[operator.Overview]
 	var d policyData
 	together(
 		func() { orgs = ask[admin.Orgs](v, "GET /admin/orgs", nil) },
 		func() {
 			d.Counts = ask[decisions.PolicyCounts](v, "GET /admin/policies/counts", url.Values{"since": {"7d"}, "bucket": {"hour"}})
 		},
-		func() { today = ask[overview.Overview](v, overviewRow, nil) },
+		func() { today = ask[operator.Overview](v, overviewRow, nil) },
 		func() {
 			if v.r.FormValue("held") != "" {
 				held := ask[explain.Audit](v, auditResources, nil)
@@ -100,7 +100,7 @@ func policies(v *visit) (any, int, string) {
 		}
 	}
 	d.Policies, d.Teams = week(on, d.Counts.Is.Counts, today.Is.Refused, v.now())
-	d.KnowsToday = today.OK() && today.Is.Knows(overview.PartRefusals)
+	d.KnowsToday = today.OK() && today.Is.Knows(operator.PartRefusals)
 	return d, orgs.Status, orgs.Fault
 }
 

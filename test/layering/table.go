@@ -118,11 +118,6 @@ func Table() []Row {
 			Why:     "the vocabularies of model servers, without knowledge of the gateway",
 		},
 		{
-			Package: "gateway/overview",
-			May:     []string{"config/panics", "gateway/admin/row", "gateway/approval", "gateway/decisions", "gateway/money", "gateway/operator"},
-			Why:     "a feature: what needs attention, of all other features",
-		},
-		{
 			Package: "gateway/legacy",
 			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/filter", "gateway/overload", "gateway/route", "gateway/schema", "gateway/settings", "gateway/tasks", "gateway/view", "policies/operation", "translate", "translate/brownout", "translate/graphql", "translate/redisstore", "translate/usage", "translate/v1"},
 			Why:     "a feature: the retired interfaces and their callers, and the routes of all dialects",
@@ -153,7 +148,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/operator",
-			May:     []string{"config/fault", "config/files", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/callers", "gateway/envoy", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/schema", "gateway/settings", "gateway/store", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/decisionlog", "policies/effective", "policies/isolate/...", "policies/load", "policies/operation", "policies/record", "policies/replay", "policies/section", "policies/spend", "ratelimit", "ratelimit/metrics"},
+			May:     []string{"config/fault", "config/files", "config/panics", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/callers", "gateway/decisions", "gateway/envoy", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/money", "gateway/schema", "gateway/settings", "gateway/store", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/decisionlog", "policies/effective", "policies/isolate/...", "policies/load", "policies/operation", "policies/record", "policies/replay", "policies/section", "policies/spend", "ratelimit", "ratelimit/metrics"},
 			Tests:   []string{"gateway", "policies/logfile", "test/world", "config"}, // the gateway whose decisions are decided again
 			Why:     "policy engines are made of the configuration, and of drafts",
 		},
@@ -170,7 +165,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/ui",
-			May:     []string{"config/encryption", "config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/audit", "gateway/callers", "gateway/decisions", "gateway/envoy", "gateway/explain", "gateway/identity", "gateway/legacy", "gateway/money", "gateway/operator", "gateway/overview", "gateway/problem", "gateway/reference", "gateway/selfservice", "gateway/settings", "gateway/store", "policies/replay"},
+			May:     []string{"config/encryption", "config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/audit", "gateway/callers", "gateway/decisions", "gateway/envoy", "gateway/explain", "gateway/identity", "gateway/legacy", "gateway/money", "gateway/operator", "gateway/problem", "gateway/reference", "gateway/selfservice", "gateway/settings", "gateway/store", "policies/replay"},
 			Tests:   []string{"gateway", "gateway/keep", "gateway/route", "test/world"}, // the gateway whose rows and routes they ask
 			Why:     "pages stand on the rows of the operators' listener and the routes of callers, and know no feature but by its answers",
 		},

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/tollgate-dev/tollgate/gateway/approval"
-	"github.com/tollgate-dev/tollgate/gateway/overview"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
 // A request for approval reaches approvers once: by the receiver, as an event or as sentences with links, and on the overview until it
@@ -58,14 +58,14 @@ func TestRequestsForApprovalReachApprovers(t *testing.T) {
 						}
 					}
 				}
-				waiting := asOperator[overview.Overview](t, d, "GET", "/admin/overview?org=acme").Approvals
+				waiting := asOperator[operator.Overview](t, d, "GET", "/admin/overview?org=acme").Approvals
 				if len(waiting) != 1 || waiting[0].ID != id || waiting[0].Asks != "1 x NVIDIA L4" || waiting[0].USD != "0.43274" || waiting[0].Per != string(approval.PerHour) {
 					t.Errorf("overview = %+v, want %s", waiting, id)
 				}
 				if code := d.grants(t, "grant", "acme", id); code != 200 {
 					t.Fatalf("grant: %d", code)
 				}
-				if left := asOperator[overview.Overview](t, d, "GET", "/admin/overview?org=acme").Approvals; len(left) != 0 {
+				if left := asOperator[operator.Overview](t, d, "GET", "/admin/overview?org=acme").Approvals; len(left) != 0 {
 					t.Errorf("after the answer, the overview has %+v", left)
 				}
 				select {

@@ -1,4 +1,4 @@
-package overview
+package operator
 
 import (
 	"cmp"
@@ -16,13 +16,12 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/money"
-	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
 // Sources read the parts of an overview. The zero value describes its row.
 type Sources struct {
 	// Gateways lists the running gateways, this one first. With an error the list has this one alone.
-	Gateways func(ctx context.Context) ([]operator.Instance, error)
+	Gateways func(ctx context.Context) ([]Instance, error)
 	// Pending lists the requests for approval of an organisation that wait for an answer.
 	Pending func(ctx context.Context, org string) ([]approval.PendingApproval, error)
 	// Show and Idle return the ledger of an organisation and its idle resources. The error is a [row.BadRequestError] where there are none.
@@ -66,7 +65,7 @@ type Drift struct {
 type Overview struct {
 	At time.Time `json:"at"`
 	// Gateways is empty for askers bound to an organisation.
-	Gateways []operator.Instance `json:"gateways"`
+	Gateways []Instance `json:"gateways"`
 	// Approvals wait for an answer.
 	Approvals []approval.PendingApproval `json:"approvals"`
 	Budgets   []money.NearBudget         `json:"budgets"`
@@ -123,7 +122,7 @@ func (p *orgParts) reads(ctx context.Context, from *Sources) []func() {
 func (from Sources) read(ctx context.Context, s row.Scope, p row.AnyOrg) (*Overview, error) {
 	ctx, cancel := context.WithTimeout(ctx, PartsTime)
 	defer cancel()
-	o := &Overview{At: s.Now.UTC(), Gateways: []operator.Instance{}, Approvals: []approval.PendingApproval{}, Budgets: []money.NearBudget{}, Refused: []decisions.Refused{}, Idle: []money.IdleMoney{}, Drift: []Drift{}, Unknown: []string{}}
+	o := &Overview{At: s.Now.UTC(), Gateways: []Instance{}, Approvals: []approval.PendingApproval{}, Budgets: []money.NearBudget{}, Refused: []decisions.Refused{}, Idle: []money.IdleMoney{}, Drift: []Drift{}, Unknown: []string{}}
 	var reads []func()
 	var gatewaysErr error
 	if s.Org == "" {

@@ -1,4 +1,4 @@
-package overview_test
+package operator_test
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
-	"github.com/tollgate-dev/tollgate/gateway/overview"
 )
 
 // books are the ledgers of tests: acme's wants a look, globex has no budgets, and that of away cannot be read.
@@ -84,15 +83,15 @@ type source interface {
 	Refused(ctx context.Context, org string) ([]decisions.Refused, error)
 }
 
-func read(t *testing.T, from source, s row.Scope, query string) overview.Overview {
+func read(t *testing.T, from source, s row.Scope, query string) operator.Overview {
 	t.Helper()
 	values, err := url.ParseQuery(query)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Orgs, s.Now = tenants(), time.Unix(1e9, 0)
-	sources := overview.Sources{Gateways: from.Gateways, Pending: from.Pending, Show: from.Show, Idle: from.Idle, Refused: from.Refused}
-	o, err := row.Ask[overview.Overview](t.Context(), row.NewRows(sources.Rows(), row.Direct{}), "GET /admin/overview", s, values, nil)
+	sources := operator.Sources{Gateways: from.Gateways, Pending: from.Pending, Show: from.Show, Idle: from.Idle, Refused: from.Refused}
+	o, err := row.Ask[operator.Overview](t.Context(), row.NewRows(sources.Rows(), row.Direct{}), "GET /admin/overview", s, values, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +100,7 @@ func read(t *testing.T, from source, s row.Scope, query string) overview.Overvie
 
 func TestOverview(t *testing.T) {
 	now := time.Unix(1e9, 0).UTC()
-	acme := overview.Overview{
+	acme := operator.Overview{
 		At:        now,
 		Gateways:  []operator.Instance{{Instance: "blue", Version: "v1", Revision: "r1"}},
 		Approvals: []approval.PendingApproval{{Org: "acme", ID: "ap-1", Key: "ann", Call: "POST /v2/pods"}},
@@ -112,7 +111,7 @@ func TestOverview(t *testing.T) {
 		},
 		Refused: []decisions.Refused{{Org: "acme", Reason: "limit", Calls: 3, Decision: "d1"}},
 		Idle:    []money.IdleMoney{{Org: "acme", Resources: 2, PerMonth: "316.15"}},
-		Drift:   []overview.Drift{{"acme", true, 1, 1}},
+		Drift:   []operator.Drift{{"acme", true, 1, 1}},
 		Unknown: []string{},
 	}
 	if diff := cmp.Diff(acme, read(t, books{}, row.Scope{}, "org=acme")); diff != "" {
@@ -160,10 +159,10 @@ func TestOverviewHasOneDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		o := read(t, silent{}, row.Scope{}, "")
-		if took := time.Since(began); took != overview.PartsTime {
-			t.Errorf("it took %s, want %s", took, overview.PartsTime)
+		if took := time.Since(began); took != operator.PartsTime {
+			t.Errorf("it took %s, want %s", took, operator.PartsTime)
 		}
-		for _, part := range []string{overview.PartGateways, overview.PartBudgets, overview.PartIdle, overview.PartRefusals} {
+		for _, part := range []string{operator.PartGateways, operator.PartBudgets, operator.PartIdle, operator.PartRefusals} {
 			if o.Knows(part) {
 				t.Errorf("%s are known", part)
 			}
