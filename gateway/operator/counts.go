@@ -11,7 +11,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/ratelimit"
-	"github.com/tollgate-dev/tollgate/ratelimit/metrics"
 )
 
 // Counts are the counters of one gateway.
@@ -24,7 +23,7 @@ type Counts struct {
 	// Shares divides the platform's own limit between callers.
 	Shares *ratelimit.Upstream
 
-	metrics *metrics.Instruments
+	metrics *Instruments
 }
 
 // CountsDeps are the parts that counters need. All are required.
@@ -47,7 +46,7 @@ func (c clock) Now() time.Time { return c() }
 func NewCounts(cfg *settings.Config, deps CountsDeps) (*Counts, error) {
 	c, now := new(Counts), clock(deps.Now)
 	var err error
-	if c.metrics, err = metrics.New(deps.Meter); err != nil {
+	if c.metrics, err = NewInstruments(deps.Meter); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
 	quota := cfg.Limits.Config

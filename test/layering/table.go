@@ -148,7 +148,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/operator",
-			May:     []string{"config/fault", "config/files", "config/panics", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/callers", "gateway/decisions", "gateway/envoy", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/money", "gateway/schema", "gateway/settings", "gateway/store", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/decisionlog", "policies/effective", "policies/isolate/...", "policies/load", "policies/operation", "policies/record", "policies/replay", "policies/section", "policies/spend", "ratelimit", "ratelimit/metrics"},
+			May:     []string{"config/fault", "config/files", "config/panics", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/callers", "gateway/decisions", "gateway/envoy", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/money", "gateway/schema", "gateway/settings", "gateway/store", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/decisionlog", "policies/effective", "policies/isolate/...", "policies/load", "policies/operation", "policies/record", "policies/replay", "policies/section", "policies/spend", "ratelimit"},
 			Tests:   []string{"gateway", "policies/logfile", "test/world", "config"}, // the gateway whose decisions are decided again
 			Why:     "policy engines are made of the configuration, and of drafts",
 		},

@@ -1,4 +1,4 @@
-package metrics_test
+package operator_test
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/ratelimit"
-	"github.com/tollgate-dev/tollgate/ratelimit/metrics"
 	"github.com/tollgate-dev/tollgate/test/limits/storetest"
 )
 
@@ -25,7 +25,7 @@ func TestMetrics(t *testing.T) {
 	clock := stopped(time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC))
 	store := storetest.NewMemory(clock.Now)
 	reader := metric.NewManualReader()
-	n, err := metrics.New(metric.NewMeterProvider(metric.WithReader(reader)).Meter("test"))
+	n, err := operator.NewInstruments(metric.NewMeterProvider(metric.WithReader(reader)).Meter("test"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package metrics
+package operator
 
 import (
 	"context"
@@ -22,8 +22,8 @@ type Instruments struct {
 	registration metric.Registration
 }
 
-// New makes the instruments. Its Timed is for the limiter's Deps.
-func New(meter metric.Meter) (*Instruments, error) {
+// NewInstruments makes the instruments. Its Timed is for the limiter's Deps.
+func NewInstruments(meter metric.Meter) (*Instruments, error) {
 	n := &Instruments{meter: meter}
 	var errs []error
 	counter := func(to *metric.Int64ObservableCounter, name, unit, what string) {
