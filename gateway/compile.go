@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
-	"github.com/tollgate-dev/tollgate/gateway/money/charge"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/reference"
@@ -27,7 +27,7 @@ type compiled struct {
 	runs      platform.Runs
 	reader    *filter.Reader
 	addresses filter.Addresses
-	refusing  *charge.Refusing
+	refusing  *money.Refusing
 	callers   *callers.Callers
 	admins    *admin.Directory
 	engine    *policies.Engine

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
-	"github.com/tollgate-dev/tollgate/gateway/money/charge"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -87,7 +87,7 @@ func (c *current) job(ctx context.Context, org string, h *spend.Hold) (*spend.Se
 	if o == nil || now.runs.Client == nil {
 		return nil, nil //nolint:nilnil // nothing is known of it
 	}
-	return charge.JobEnd(ctx, now.runs.Client, now.account.Agent, org, h, o.Prices.Runs.Of(h.About.Name))
+	return money.JobEnd(ctx, now.runs.Client, now.account.Agent, org, h, o.Prices.Runs.Of(h.About.Name))
 }
 
 // allows reports whether an open event stream may go on at a time, and for how long, 0 without an end.

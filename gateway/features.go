@@ -21,7 +21,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/keep"
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/money"
-	"github.com/tollgate-dev/tollgate/gateway/money/charge"
 	"github.com/tollgate-dev/tollgate/gateway/once"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
@@ -259,8 +258,8 @@ func (p *parts) policyStages(c *compiled) stages {
 func (p *parts) spendStages(c *compiled) stages {
 	return stages{
 		"Call.Labels":  filter.Labels{},
-		"Call.Reserve": &charge.Reserve{Reader: c.reader, Workers: p.api.Operation("listEndpointWorkers"), Sandbox: p.api.Operation("getSandbox"), Unresolved: p.current.started.Spend.Unresolved, Costs: p.money.Ledger.Costs, Refusing: c.refusing},
-		"Call.Measure": charge.Measure{},
+		"Call.Reserve": &money.Reserve{Reader: c.reader, Workers: p.api.Operation("listEndpointWorkers"), Sandbox: p.api.Operation("getSandbox"), Unresolved: p.current.started.Spend.Unresolved, Costs: p.money.Ledger.Costs, Refusing: c.refusing},
+		"Call.Measure": money.Measure{},
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/money"
-	"github.com/tollgate-dev/tollgate/gateway/money/charge"
 	"github.com/tollgate-dev/tollgate/gateway/once"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/platform"
@@ -45,7 +44,7 @@ func (p *parts) compileTraffic(c *compiled) error {
 
 func (p *parts) compileSpending(c *compiled) (err error) {
 	c.ports.Ledger, c.ports.Keeper = p.money.Ledger, p.money.Keeper
-	c.refusing, err = charge.NewRefusing(p.deps.Now)
+	c.refusing, err = money.NewRefusing(p.deps.Now)
 	return err
 }
 

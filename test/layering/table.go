@@ -101,17 +101,9 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/money",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/audit", "gateway/callers", "gateway/filter", "gateway/once", "gateway/settings", "gateway/store", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit", "ratelimit/redisstore"},
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/audit", "gateway/callers", "gateway/filter", "gateway/money/usage", "gateway/once", "gateway/problem", "gateway/schema", "gateway/settings", "gateway/store", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit", "ratelimit/redisstore"},
+			Tests:   []string{"gateway/identity"}, // to make exchanges
 			Why:     "a feature: the ledger and what keeps it, for the chain and for operators",
-		},
-		{
-			Package: "gateway/money/charge",
-			May: []string{
-				"gateway/filter", "gateway/money/usage", "gateway/problem", "gateway/schema", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "policies",
-				"policies/catalog", "policies/operation", "policies/spend",
-			},
-			Tests: []string{"gateway/identity"}, // to make exchanges
-			Why:   "a feature: the stages of the chain that know what a call costs",
 		},
 		{
 			Package: "gateway/money/usage",
