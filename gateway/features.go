@@ -18,7 +18,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/gateway/keep"
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/once"
@@ -92,7 +91,7 @@ type parts struct {
 	room      filter.Room
 	gate      *overload.Gate
 	access    *callers.Access
-	keep      *keep.Service
+	keep      *money.Keep
 	self      *selfservice.Service
 	envoys    *envoy.Server
 	legacy    *legacy.Calls
@@ -155,7 +154,7 @@ func (p *parts) list() []feature {
 			}
 		}},
 		{name: "reports", rows: p.reports.Rows},
-		{name: "keep", routes: keep.Routes, answers: p.keep.Answers},
+		{name: "keep", routes: money.KeepRoutes, answers: p.keep.Answers},
 		{name: "access", routes: callers.AccessRoutes, answers: p.access.Answers},
 		{name: "reference", answers: p.referenceAnswers},
 		{name: "self-service", routes: selfservice.Routes, answers: p.self.Answers},
@@ -360,7 +359,7 @@ func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 	p.approvals = approval.NewAnswers(p.scripts, cfg.Redis.Prefix, p.current.view)
 	accounts := money.NewAccounts(cfg, p.scripts, p.current.view)
 	p.alerts = &alerts.Alerts{
-		Current: p.current.view, Logger: p.deps.Logger, Now: p.deps.Now, Go: p.background.Go, Meter: p.meter(), KeepLinks: keep.Links{Current: p.current.view},
+		Current: p.current.view, Logger: p.deps.Logger, Now: p.deps.Now, Go: p.background.Go, Meter: p.meter(), KeepLinks: money.KeepLinks{Current: p.current.view},
 		Approvals: p.approvals.Store, Notices: accounts, Told: alerts.NewTold(p.deps.Redis, cfg.Redis.Prefix),
 	}
 	history := money.NewHistory(cfg, accounts)
@@ -394,7 +393,7 @@ func (p *parts) makeQuotas(cfg *settings.Config) (err error) {
 	p.access = callers.NewAccess(callers.AccessDeps{
 		API: p.api, Catalog: p.prices, Limiter: p.counts.Limiter, Ledger: p.money.Ledger.Store, Engine: &p.engines.InForce, Current: p.current.view,
 	})
-	p.keep = &keep.Service{Links: p.alerts.KeepLinks, Access: p.access, Updates: explain.UpdatesOf(p.api)}
+	p.keep = &money.Keep{KeepLinks: p.alerts.KeepLinks, Access: p.access, Updates: explain.UpdatesOf(p.api)}
 	return nil
 }
 

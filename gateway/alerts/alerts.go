@@ -14,7 +14,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/tollgate-dev/tollgate/gateway/approval"
-	"github.com/tollgate-dev/tollgate/gateway/keep"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/store"
@@ -36,7 +35,7 @@ type Alerts struct {
 	// Meter makes the instruments.
 	Meter metric.Meter
 	// KeepLinks makes links by which owners keep resources.
-	KeepLinks keep.Links
+	KeepLinks money.KeepLinks
 	// Approvals and Notices have the exceptions that end, beside the configuration.
 	Approvals *approval.Store
 	Notices   spend.Notices

@@ -18,7 +18,6 @@ import (
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
-	"github.com/tollgate-dev/tollgate/gateway/keep"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/store"
@@ -52,7 +51,7 @@ func newAlerts(t *testing.T, o settings.Org, n notices) *alerts.Alerts {
 	current.Set(&view.View{Config: &settings.Config{Orgs: []settings.Org{o}}})
 	return &alerts.Alerts{
 		Current: current, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
-		Go: func(f func()) { f() }, Meter: noop.Meter{}, KeepLinks: keep.Links{Current: current},
+		Go: func(f func()) { f() }, Meter: noop.Meter{}, KeepLinks: money.KeepLinks{Current: current},
 		Approvals: approval.New(store.Group(client), "approvals:"), Notices: n, Told: alerts.NewTold(client, ""),
 	}
 }

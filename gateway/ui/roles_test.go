@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
-	"github.com/tollgate-dev/tollgate/gateway/keep"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 )
@@ -93,7 +93,7 @@ func TestEveryCallerByEveryRoute(t *testing.T) {
 	text := strings.Replace(teamText, "    keys:\n", "    keys:\n      - {id: vic, team: research, roles: [viewer], sha256: SHA256(key_of_vic)}\n", 1)
 	c := startTeam(t, text, miniredis.RunT(t))
 	var routes []route.Route
-	routes = append(append(append(routes, selfservice.Routes()...), callers.Routes()...), keep.Routes()...)
+	routes = append(append(append(routes, selfservice.Routes()...), callers.Routes()...), money.KeepRoutes()...)
 	for _, r := range routes {
 		lead, isDecided := ofLeads[r.ID]
 		if !isDecided {

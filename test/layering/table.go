@@ -95,13 +95,13 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/alerts",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/decisions", "gateway/keep", "gateway/money", "gateway/settings", "gateway/store", "gateway/telemetry", "gateway/view", "gateway/webhook", "policies", "policies/catalog", "policies/operation", "policies/spend"},
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/decisions", "gateway/money", "gateway/settings", "gateway/store", "gateway/telemetry", "gateway/view", "gateway/webhook", "policies", "policies/catalog", "policies/operation", "policies/spend"},
 			Tests:   []string{"config/egress", "config/strictyaml", "gateway/store", "policies/section", "translate/brownout"}, // to make configurations and grants
 			Why:     "a feature: receivers are told, whoever finds out",
 		},
 		{
 			Package: "gateway/money",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/audit", "gateway/callers", "gateway/filter", "gateway/money/usage", "gateway/once", "gateway/problem", "gateway/schema", "gateway/settings", "gateway/store", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit", "ratelimit/redisstore"},
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/audit", "gateway/callers", "gateway/filter", "gateway/money/usage", "gateway/once", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/store", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit", "ratelimit/redisstore"},
 			Tests:   []string{"gateway/identity"}, // to make exchanges
 			Why:     "a feature: the ledger and what keeps it, for the chain and for operators",
 		},
@@ -121,11 +121,6 @@ func Table() []Row {
 				"policies/spend",
 			},
 			Why: "a feature: calls that pass because they were approved",
-		},
-		{
-			Package: "gateway/keep",
-			May:     []string{"gateway/audit", "gateway/callers", "gateway/filter", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/view", "policies/operation", "policies/spend"},
-			Why:     "a feature: owners keep what is idle",
 		},
 		{
 			Package: "gateway/decisions",
@@ -158,7 +153,7 @@ func Table() []Row {
 		{
 			Package: "gateway/ui",
 			May:     []string{"config/encryption", "config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/audit", "gateway/callers", "gateway/decisions", "gateway/envoy", "gateway/explain", "gateway/identity", "gateway/legacy", "gateway/money", "gateway/operator", "gateway/problem", "gateway/reference", "gateway/selfservice", "gateway/settings", "gateway/store", "policies/replay"},
-			Tests:   []string{"gateway", "gateway/keep", "gateway/route", "test/world"}, // the gateway whose rows and routes they ask
+			Tests:   []string{"gateway", "gateway/money", "gateway/route", "test/world"}, // the gateway whose rows and routes they ask
 			Why:     "pages stand on the rows of the operators' listener and the routes of callers, and know no feature but by its answers",
 		},
 		{

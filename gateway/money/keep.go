@@ -1,4 +1,4 @@
-package keep
+package money
 
 import (
 	"context"
@@ -39,8 +39,8 @@ const (
 	keepLinkTime = 7 * 24 * time.Hour // how long a link is valid
 )
 
-// Routes lists the routes.
-func Routes() []route.Route {
+// KeepRoutes lists the routes.
+func KeepRoutes() []route.Route {
 	return []route.Route{
 		{ID: keepRoute, Dialect: route.V2, Method: http.MethodPost, Pattern: keepPath + "/{id}"},
 		{ID: keepPageID, Dialect: route.V2, Method: http.MethodGet, Pattern: keepPath, Public: true},
@@ -48,12 +48,12 @@ func Routes() []route.Route {
 	}
 }
 
-// Links makes and reads signed links.
-type Links struct{ *view.Current }
+// KeepLinks makes and reads signed links.
+type KeepLinks struct{ *view.Current }
 
-// Service answers the routes. All fields are required.
-type Service struct {
-	Links
+// Keep answers the routes. All fields are required.
+type Keep struct {
+	KeepLinks
 	// Updates are the operations that change a kind of resource.
 	Updates map[operation.Kind]*schema.Operation
 	// Access knows which operations the policies refuse a caller.
@@ -61,19 +61,19 @@ type Service struct {
 }
 
 // Answers maps the routes to their answers.
-func (s *Service) Answers() map[string]filter.Responder {
+func (s *Keep) Answers() map[string]filter.Responder {
 	return map[string]filter.Responder{keepRoute: s.answerKeep, keepPageID: s.answerKeepPage, keepLinkID: s.answerKeepLink}
 }
 
-// kept is the answer to a caller that keeps a resource.
-type kept struct {
+// keptPage is the answer to a caller that keeps a resource.
+type keptPage struct {
 	Resource string `json:"resource"`
 	// Until is null for one that is no longer kept.
 	Until *time.Time `json:"until"`
 }
 
 // answerKeep keeps a resource for a caller who may change it.
-func (s *Service) answerKeep(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+func (s *Keep) answerKeep(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
 	length := keepTime
 	for name, values := range ex.Query {
 		var err error
@@ -91,7 +91,7 @@ func (s *Service) answerKeep(ctx context.Context, ex *filter.Exchange) (*filter.
 	if err != nil {
 		return nil, err
 	}
-	answer := kept{Resource: id}
+	answer := keptPage{Resource: id}
 	if !until.IsZero() {
 		until = until.UTC()
 		answer.Until = &until
@@ -101,7 +101,7 @@ func (s *Service) answerKeep(ctx context.Context, ex *filter.Exchange) (*filter.
 
 // mayUpdate refuses callers whose updates of a kind the policies refuse in any
 // case: keeping an idle resource costs like a change.
-func (s *Service) mayUpdate(ctx context.Context, ex *filter.Exchange, kind operation.Kind) error {
+func (s *Keep) mayUpdate(ctx context.Context, ex *filter.Exchange, kind operation.Kind) error {
 	op := s.Updates[kind]
 	if op == nil {
 		return nil
@@ -115,7 +115,7 @@ func (s *Service) mayUpdate(ctx context.Context, ex *filter.Exchange, kind opera
 
 // keep keeps a resource for a time, or ends that for 0. A change that may does not refuse is
 // audited.
-func (s *Service) keep(ctx context.Context, ex *filter.Exchange, org, id string, length time.Duration, who audit.Record, may func(*spend.Record) error) (until time.Time, err error) {
+func (s *Keep) keep(ctx context.Context, ex *filter.Exchange, org, id string, length time.Duration, who audit.Record, may func(*spend.Record) error) (until time.Time, err error) {
 	if len(ex.In.Body) > 0 {
 		return until, problem.BadRequest.New("the operation takes no body")
 	}
@@ -153,7 +153,7 @@ func isProblem(err error) bool {
 
 // Link is a link by which its owner can keep a resource, "" where the
 // organisation has none.
-func (l Links) Link(org, id string) string {
+func (l KeepLinks) Link(org, id string) string {
 	cfg := l.Config()
 	o := cfg.Org(org)
 	if o == nil || !o.Alerts.KeepSecret.Resolved() {
@@ -173,7 +173,7 @@ func keepSignature(o *settings.Org, q url.Values) string {
 
 // readKeepLink returns the purpose of a link. The answer is the same for every
 // fault.
-func (s *Service) readKeepLink(q url.Values) (org, id string, expires time.Time, err error) {
+func (s *Keep) readKeepLink(q url.Values) (org, id string, expires time.Time, err error) {
 	bad := problem.NotFound.New("the link is not valid, or no longer")
 	for _, name := range []string{"org", "id", "expires", "signature"} {
 		if len(q[name]) != 1 {
@@ -192,7 +192,7 @@ func (s *Service) readKeepLink(q url.Values) (org, id string, expires time.Time,
 }
 
 // answerKeepPage shows the effect of a link.
-func (s *Service) answerKeepPage(_ context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+func (s *Keep) answerKeepPage(_ context.Context, ex *filter.Exchange) (*filter.Answer, error) {
 	org, id, expires, err := s.readKeepLink(ex.Query)
 	if err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ func (s *Service) answerKeepPage(_ context.Context, ex *filter.Exchange) (*filte
 }
 
 // answerKeepLink keeps the resource of a link.
-func (s *Service) answerKeepLink(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+func (s *Keep) answerKeepLink(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
 	org, id, expires, err := s.readKeepLink(ex.Query)
 	if err != nil {
 		return nil, err
