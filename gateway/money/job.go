@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/money/usage"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -38,7 +37,7 @@ func JobEnd(ctx context.Context, runs *upstream.Client, agent, org string, h *sp
 	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusBadRequest { // which a public model that fails answers
 		return nil, fmt.Errorf("%w: the status of a job was answered %d", upstream.ErrUnreachable, res.StatusCode)
 	}
-	var r usage.Reader
+	var r Reader
 	_, err = io.Copy(&r, res.Body)
 	ran := ranOf(r.End(err != nil), false)
 	if err != nil {

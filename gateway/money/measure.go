@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/gateway/money/usage"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
@@ -31,7 +30,7 @@ func (Measure) Response(_ context.Context, ex *filter.Exchange) error {
 	}
 	m := &metered{
 		ReadCloser: a.Stream, ex: ex, completes: completes(&row), lingers: ex.Money.Held != nil && row.Waits,
-		reader: usage.Reader{Lines: a.Lines(), Batch: ex.Money.Batch},
+		reader: Reader{Lines: a.Lines(), Batch: ex.Money.Batch},
 	}
 	if a.Stream != nil {
 		a.Stream = m
@@ -53,7 +52,7 @@ type metered struct {
 	ex *filter.Exchange
 	// completes is as returned by the function of that name. lingers reports that Close reads on.
 	completes, lingers bool
-	reader             usage.Reader
+	reader             Reader
 	noted              bool
 }
 
@@ -113,7 +112,7 @@ func (m *metered) note(cut bool) {
 }
 
 // ranOf returns the facts of a run. A completion is not a job: its ID and status are dropped.
-func ranOf(r usage.Result, completes bool) *filter.Ran {
+func ranOf(r Result, completes bool) *filter.Ran {
 	ran := &filter.Ran{
 		Job: telemetry.Job{
 			Finished: r.Job.Finished, Executed: milliseconds(r.Job.Execution), Cost: r.Job.Cost,

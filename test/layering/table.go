@@ -101,13 +101,9 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/money",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/audit", "gateway/callers", "gateway/filter", "gateway/money/usage", "gateway/once", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/store", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit", "ratelimit/redisstore"},
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/audit", "gateway/callers", "gateway/filter", "gateway/once", "gateway/problem", "gateway/route", "gateway/schema", "gateway/settings", "gateway/store", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/operation", "policies/spend", "policies/spend/redisstore", "ratelimit", "ratelimit/redisstore"},
 			Tests:   []string{"gateway/identity"}, // to make exchanges
 			Why:     "a feature: the ledger and what keeps it, for the chain and for operators",
-		},
-		{
-			Package: "gateway/money/usage",
-			Why:     "the vocabularies of model servers, without knowledge of the gateway",
 		},
 		{
 			Package: "gateway/legacy",

@@ -1,4 +1,4 @@
-package usage_test
+package money_test
 
 import (
 	"fmt"
@@ -7,11 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/money/usage"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
 // read returns the result of a response that arrives in parts of a size, 0 for all at once.
-func read(r *usage.Reader, text string, size int, cut bool) usage.Result {
+func read(r *money.Reader, text string, size int, cut bool) money.Result {
 	if size == 0 {
 		size = max(1, len(text))
 	}
@@ -38,30 +38,30 @@ const (
 )
 
 // tokens returns the result of a response with a usage report.
-func tokens(in, out int64) usage.Result {
-	return usage.Result{Tokens: usage.Tokens{Input: in, Output: out}, Known: true}
+func tokens(in, out int64) money.Result {
+	return money.Result{Tokens: money.Tokens{Input: in, Output: out}, Known: true}
 }
 
 // hits returns the result of a response with a usage report of a prompt that was partly read from a cache.
-func hits(in, hit, out int64) usage.Result {
-	return usage.Result{Tokens: usage.Tokens{Input: in, Cached: hit, Output: out}, Known: true}
+func hits(in, hit, out int64) money.Result {
+	return money.Result{Tokens: money.Tokens{Input: in, Cached: hit, Output: out}, Known: true}
 }
 
 // unsplit returns the result of a response that reports a total alone.
-func unsplit(n int64) usage.Result {
-	return usage.Result{Tokens: usage.Tokens{Unsplit: n}, Known: true}
+func unsplit(n int64) money.Result {
+	return money.Result{Tokens: money.Tokens{Unsplit: n}, Known: true}
 }
 
 // unknown, failed and part are the results of responses without a complete report.
-var unknown, failed, part = usage.Result{}, usage.Result{Failed: true}, usage.Result{Tokens: usage.Tokens{Output: 5}, Partial: true}
+var unknown, failed, part = money.Result{}, money.Result{Failed: true}, money.Result{Tokens: money.Tokens{Output: 5}, Partial: true}
 
 type shape struct {
 	text string
-	want usage.Result
+	want money.Result
 }
 
 // run compares the result of each shape, however the response is cut into parts.
-func run(t *testing.T, shapes map[string]shape, with usage.Reader, cut bool) {
+func run(t *testing.T, shapes map[string]shape, with money.Reader, cut bool) {
 	t.Helper()
 	for name, tc := range shapes {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func run(t *testing.T, shapes map[string]shape, with usage.Reader, cut bool) {
 				}
 				r := with
 				got := read(&r, tc.text, size, cut)
-				got.Job = usage.Job{}
+				got.Job = money.Job{}
 				if diff := cmp.Diff(tc.want, got); diff != "" {
 					t.Fatalf("in parts of %d bytes (-want +got):\n%s", size, diff)
 				}
@@ -155,7 +155,7 @@ func TestEvents(t *testing.T) {
 		"a long event between":          {sse(hello, final, `{"choices":[{"delta":{"content":"`+strings.Repeat("x", 300<<10)+`"}}]}`, done), tokens(10, 5)},
 		"a long event with the report":  {sse(`{"output":[{"content":"`+strings.Repeat(`\"usage\":{\u0041`, 50<<10)+`"}],"logprobs":[`+strings.Repeat("0.25,", 50<<10)+`1],"usage":{"prompt_tokens":10,"completion_tokens":5}}`, done), tokens(10, 5)},
 		"an event that is nested often": {sse(final, strings.Repeat("[", 20000), strings.Repeat(`{"data":`, 20000), hello), tokens(10, 5)},
-	}, usage.Reader{}, false)
+	}, money.Reader{}, false)
 }
 
 func TestVocabularies(t *testing.T) {
@@ -209,7 +209,7 @@ func TestVocabularies(t *testing.T) {
 		"embeddings without total": {`{"data":[{"embedding":"AAAA"}],"usage":{"prompt_tokens":10}}`, tokens(10, 0)},
 		"a ranking":                {`{"results":[{"index":0,"relevance_score":0.5,"document":{"text":"t"}}],"usage":{"total_tokens":15}}`, unsplit(15)},
 		"a score of a prompt":      {`{"choices":[{"text":"prompt","logprobs":{}}],"usage":{"prompt_tokens":10,"completion_tokens":0,"total_tokens":10}}`, tokens(10, 0)},
-	}, usage.Reader{}, false)
+	}, money.Reader{}, false)
 }
 
 func TestPlain(t *testing.T) {
@@ -237,16 +237,16 @@ func TestPlain(t *testing.T) {
 		"no JSON":                {"<html>", unknown},
 		"other details":          {`{"output":{"details":{"input":3,"output":2,"total":7},"timings":{"total":1}}}`, unknown},
 		"an id without a report": {`{"output":[{"id":"a"},{"id":"b","usage":{"input":10,"output":2}},{"id":"b","usage":{"input":10,"output":5}}]}`, tokens(10, 5)},
-	}, usage.Reader{}, false)
+	}, money.Reader{}, false)
 	run(t, map[string]shape{
 		"a batch":        {`{"output":[{"usage":{"input":10,"output":5}},{"usage":{"input":10,"output":5}}]}`, tokens(20, 10)},
 		"a batch of one": {`{"output":{"usage":{"input":10,"output":5}}}`, tokens(10, 5)},
 		"a list of them": {`[{"generated_text":"a","details":{"generated_tokens":5,"input_length":10}},{"generated_text":"b","details":{"generated_tokens":5,"input_length":10}}]`, tokens(20, 10)},
-	}, usage.Reader{Batch: true}, false)
+	}, money.Reader{Batch: true}, false)
 	run(t, map[string]shape{
 		"lines":            {"{\"response\":\"a\"}\n{\"broken\":\n{\"done\":true,\"prompt_eval_count\":10,\"eval_count\":5}\n", tokens(10, 5)},
 		"CRLF, no last LF": {"{\"response\":\"a\"}\r\n\r\nx\r\n{\"done\":true,\"prompt_eval_count\":10,\"eval_count\":5}", tokens(10, 5)},
-	}, usage.Reader{Lines: true}, false)
+	}, money.Reader{Lines: true}, false)
 }
 
 func TestErrors(t *testing.T) {
@@ -264,7 +264,7 @@ func TestErrors(t *testing.T) {
 		"after a report":      {sse(hello, final, `{"error":{"message":"busy"}}`), tokens(10, 5)},
 		"beside a report":     {sse(`{"error":{"message":"busy"},"usage":{"prompt_tokens":10,"completion_tokens":0}}`), tokens(10, 0)},
 		"after an old report": {sse(`{"message":{"usage":{"input_tokens":10,"output_tokens":1}}}`, hello, `{"error":{"message":"busy"}}`), unknown},
-	}, usage.Reader{}, false)
+	}, money.Reader{}, false)
 }
 
 // A response that is cut off is charged by its last report if no content follows the report.
@@ -281,14 +281,14 @@ func TestCut(t *testing.T) {
 		"in a plain response":          {`{"choices":[{"message":{"content":"hel`, unknown},
 		"after a plain one's report":   {`{"usage":{"prompt_tokens":10,"completion_tokens":5},"choices":[{"message":{"content":"hel`, unknown},
 		"before a plain one's content": {`{"id":"x`, unknown},
-	}, usage.Reader{}, true)
+	}, money.Reader{}, true)
 }
 
 func TestJobs(t *testing.T) {
 	text := `{"delayTime":5,"executionTime":36.5,"id":"sync-1","status":"COMPLETED","workerId":"w","output":[{"cost":0.25,"id":"x","status":"y"},{"cost":0.5,"data":{"cost":9}}],"data":{"cost":9}}`
-	want := usage.Job{ID: "sync-1", Status: "COMPLETED", Execution: 36.5, Delay: 5, Finished: true, Cost: 0.75}
+	want := money.Job{ID: "sync-1", Status: "COMPLETED", Execution: 36.5, Delay: 5, Finished: true, Cost: 0.75}
 	for _, size := range []int{0, 1, 5} {
-		if diff := cmp.Diff(want, read(new(usage.Reader), text, size, false).Job); diff != "" {
+		if diff := cmp.Diff(want, read(new(money.Reader), text, size, false).Job); diff != "" {
 			t.Errorf("in parts of %d bytes (-want +got):\n%s", size, diff)
 		}
 	}
@@ -297,18 +297,18 @@ func TestJobs(t *testing.T) {
 		"negative": `{"executionTime":-1,"delayTime":-1,"output":{"cost":-1}}`,
 		"deeper":   `{"job":{"id":"a","status":"b","executionTime":1}}`,
 	} {
-		if got := read(new(usage.Reader), text, 0, false).Job; got != (usage.Job{}) {
+		if got := read(new(money.Reader), text, 0, false).Job; got != (money.Job{}) {
 			t.Errorf("%s: %+v, want none", name, got)
 		}
 	}
-	long := read(new(usage.Reader), `{"id":"`+strings.Repeat(`\u0061`, 4000)+`"}`, 0, false).Job.ID
+	long := read(new(money.Reader), `{"id":"`+strings.Repeat(`\u0061`, 4000)+`"}`, 0, false).Job.ID
 	if len(long) < 256 || len(long) > 400 {
 		t.Errorf("a long id has %d bytes, want it cut, and more than 256", len(long))
 	}
 }
 
 func TestComplete(t *testing.T) {
-	r := new(usage.Reader)
+	r := new(money.Reader)
 	defer r.End(true)
 	for _, step := range []struct {
 		text string

@@ -1,4 +1,4 @@
-package usage_test
+package money_test
 
 import (
 	"runtime"
@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/tollgate-dev/tollgate/gateway/money/usage"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -26,13 +26,13 @@ func FuzzReader(f *testing.F) {
 		f.Add(text, uint16(1), true, true)
 	}
 	f.Fuzz(func(t *testing.T, text string, size uint16, lines, cut bool) {
-		whole := read(&usage.Reader{Lines: lines}, text, 0, cut)
-		parts := read(&usage.Reader{Lines: lines}, text, int(size), cut)
+		whole := read(&money.Reader{Lines: lines}, text, 0, cut)
+		parts := read(&money.Reader{Lines: lines}, text, int(size), cut)
 		if diff := cmp.Diff(whole, parts); diff != "" {
 			t.Errorf("in parts of %d bytes (-whole +parts):\n%s", size, diff)
 		}
 		n := whole.Tokens
-		if n.Input < 0 || n.Output < 0 || n.Unsplit < 0 || whole.Known && whole.Failed || !whole.Known && !whole.Partial && n != (usage.Tokens{}) {
+		if n.Input < 0 || n.Output < 0 || n.Unsplit < 0 || whole.Known && whole.Failed || !whole.Known && !whole.Partial && n != (money.Tokens{}) {
 			t.Errorf("%+v", whole)
 		}
 	})
@@ -60,7 +60,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		"a comment":      {": ", strings.Repeat("x", 1<<10), "\n\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := new(usage.Reader)
+			r := new(money.Reader)
 			_, _ = r.Write([]byte(tc.begin))
 			part := []byte(tc.part)
 			before := inUse()
@@ -87,7 +87,7 @@ func BenchmarkEvents(b *testing.B) {
 	event := []byte(sse(hello))
 	b.SetBytes(int64(len(event)))
 	b.ReportAllocs()
-	r := new(usage.Reader)
+	r := new(money.Reader)
 	for b.Loop() {
 		_, _ = r.Write(event)
 	}
@@ -99,7 +99,7 @@ func BenchmarkPlain(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		r := new(usage.Reader)
+		r := new(money.Reader)
 		_, _ = r.Write(text)
 		r.End(false)
 	}

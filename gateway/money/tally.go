@@ -1,4 +1,4 @@
-package usage
+package money
 
 // candidate is a usage report of one JSON value, with its place in the value.
 type candidate struct {
