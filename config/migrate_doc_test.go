@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config"
-	"github.com/tollgate-dev/tollgate/translate/brownout"
+	"github.com/tollgate-dev/tollgate/translate"
 )
 
 // The configuration that docs/migrate.md shows is valid, and has the effect that the page describes.
@@ -25,7 +25,7 @@ func TestTheBrownoutsOfTheManual(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	schedule := brownout.New(l.Config.Orgs[0].Brownouts, "v1")
+	schedule := translate.New(l.Config.Orgs[0].Brownouts, "v1")
 	for at, want := range map[string]bool{
 		"2026-12-01T09:59:59Z": false,
 		"2026-12-01T10:00:00Z": true,

@@ -17,7 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
-	"github.com/tollgate-dev/tollgate/translate/brownout"
+	"github.com/tollgate-dev/tollgate/translate"
 )
 
 // maxClasses is how many classes may count one operation.
@@ -41,7 +41,7 @@ func Tenants(cfg *settings.Config, api, runs *schema.API) (map[string]*filter.Te
 func TenantOf(o *settings.Org, failure ratelimit.FailureConfig, api, runs *schema.API) (*filter.Tenant, error) {
 	t := &filter.Tenant{
 		ID: o.ID, Contact: o.Contact, Limits: o.Limits(), Failure: o.Failure.Over(failure),
-		Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*brownout.Schedule),
+		Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*translate.Schedule),
 		ChangesBodies: changesBodies(o), Budgets: Plan(o), Runs: o.Prices.Runs, Isolation: isolationOf(o.Isolation),
 		Labels: o.Labels, KeyLabels: keyLabels(o),
 		ModelPaths: o.ModelPaths,
@@ -66,7 +66,7 @@ func TenantOf(o *settings.Org, failure ratelimit.FailureConfig, api, runs *schem
 		}
 	}
 	for _, dialect := range []route.Dialect{route.V1, route.GraphQL} {
-		if s := brownout.New(o.Brownouts, brownout.Dialect(dialect)); s != nil {
+		if s := translate.New(o.Brownouts, translate.Dialect(dialect)); s != nil {
 			t.Brownouts[dialect] = s
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/translate"
-	"github.com/tollgate-dev/tollgate/translate/brownout"
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
 
@@ -21,7 +20,7 @@ const HeaderBrownout = "X-Tollgate-Brownout"
 
 // brownouts returns the schedule an exchange is under, nil without one. The public
 // routes of v1, which tell callers how to migrate, are never browned out.
-func (ex *Exchange) brownouts() *brownout.Schedule {
+func (ex *Exchange) brownouts() *translate.Schedule {
 	if ex.Tenant == nil || ex.Dialect == route.V1 && ex.Route != nil && ex.Route.Public {
 		return nil
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/translate"
-	"github.com/tollgate-dev/tollgate/translate/brownout"
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
 
@@ -48,8 +47,8 @@ func newUsage(t *testing.T, w usage.Writer) *usage.Recorder {
 
 // acme is an organisation whose v1 is off from noon to one.
 func acme(message string) *filter.Tenant {
-	return &filter.Tenant{ID: "acme", Brownouts: map[route.Dialect]*brownout.Schedule{route.V1: brownout.New([]brownout.Config{
-		{Dialects: []brownout.Dialect{"v1"}, From: noon, Until: noon.Add(time.Hour), Message: message},
+	return &filter.Tenant{ID: "acme", Brownouts: map[route.Dialect]*translate.Schedule{route.V1: translate.New([]translate.Config{
+		{Dialects: []translate.Dialect{"v1"}, From: noon, Until: noon.Add(time.Hour), Message: message},
 	}, "v1")}}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
-	"github.com/tollgate-dev/tollgate/translate/brownout"
+	"github.com/tollgate-dev/tollgate/translate"
 )
 
 // Class is a group of operations with quotas of their own beside the caller's.
@@ -75,7 +75,7 @@ type Tenant struct {
 	// Unknown selects the undescribed parts that pass.
 	Unknown Unknown
 	// Brownouts holds the schedules by which legacy calls are refused.
-	Brownouts map[route.Dialect]*brownout.Schedule
+	Brownouts map[route.Dialect]*translate.Schedule
 	// ChangesBodies says that its policies may change bodies.
 	ChangesBodies bool
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/translate"
-	"github.com/tollgate-dev/tollgate/translate/brownout"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
 	"github.com/tollgate-dev/tollgate/translate/redisstore"
 	"github.com/tollgate-dev/tollgate/translate/usage"
@@ -124,8 +123,8 @@ func (c *Calls) list(ctx context.Context, _ row.Scope, p row.AnyOrg) (none List,
 func (c *Calls) brownouts(org string) []Brownout {
 	now, out := c.Now(), []Brownout{}
 	for _, o := range c.Config().Orgs {
-		for _, dialect := range brownout.Dialect("").Values() {
-			s := brownout.New(o.Brownouts, brownout.Dialect(dialect))
+		for _, dialect := range translate.Dialect("").Values() {
+			s := translate.New(o.Brownouts, translate.Dialect(dialect))
 			if s == nil || org != "" && o.ID != org {
 				continue
 			}

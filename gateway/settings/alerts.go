@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
 	"github.com/tollgate-dev/tollgate/policies/spend"
-	"github.com/tollgate-dev/tollgate/translate/brownout"
+	"github.com/tollgate-dev/tollgate/translate"
 )
 
 // Alerts sets the receivers of alerts about budgets that are nearly used up, and of other notices, and their times.
@@ -42,8 +42,8 @@ func (a *Alerts) Validate() error {
 
 // Report says when weekly reports are made. The zero Report is never.
 type Report struct {
-	Weekday brownout.Weekday `yaml:"weekday" doc:"day on which the report of the seven days before it is made; empty makes none"`
-	Hour    int              `yaml:"hour" doc:"hour of that day, from 0 to 23 in UTC"`
+	Weekday translate.Weekday `yaml:"weekday" doc:"day on which the report of the seven days before it is made; empty makes none"`
+	Hour    int               `yaml:"hour" doc:"hour of that day, from 0 to 23 in UTC"`
 }
 
 // Due returns when the latest report became due, zero for none.

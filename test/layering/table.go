@@ -36,7 +36,7 @@ func Table() []Row {
 				"config/egress", "config/fault", "config/files", "config/strictyaml", "gateway/identity", "gateway/settings", "gateway/upstream", "policies/logfile", "policies/operation",
 				"policies/section", "ratelimit", "ratelimit/redisstore",
 			},
-			Tests: []string{"policies", "test/world", "translate/brownout"}, // for certificates
+			Tests: []string{"policies", "test/world", "translate"}, // for certificates
 			Why:   "config reads the file into the settings, which bring no engine with them, and nothing below knows the file",
 		},
 		{
@@ -96,7 +96,7 @@ func Table() []Row {
 		{
 			Package: "gateway/alerts",
 			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/decisions", "gateway/money", "gateway/settings", "gateway/store", "gateway/telemetry", "gateway/view", "gateway/webhook", "policies", "policies/catalog", "policies/operation", "policies/spend"},
-			Tests:   []string{"config/egress", "config/strictyaml", "gateway/store", "policies/section", "translate/brownout"}, // to make configurations and grants
+			Tests:   []string{"config/egress", "config/strictyaml", "gateway/store", "policies/section", "translate"}, // to make configurations and grants
 			Why:     "a feature: receivers are told, whoever finds out",
 		},
 		{
@@ -107,7 +107,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/legacy",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/filter", "gateway/overload", "gateway/route", "gateway/schema", "gateway/settings", "gateway/tasks", "gateway/view", "policies/operation", "translate", "translate/brownout", "translate/graphql", "translate/redisstore", "translate/usage", "translate/v1"},
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/filter", "gateway/overload", "gateway/route", "gateway/schema", "gateway/settings", "gateway/tasks", "gateway/view", "policies/operation", "translate", "translate/graphql", "translate/redisstore", "translate/usage", "translate/v1"},
 			Why:     "a feature: the retired interfaces and their callers, and the routes of all dialects",
 		},
 		{
@@ -137,7 +137,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/callers",
-			May:     []string{"config/fault", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/schema", "gateway/settings", "gateway/store", "gateway/view", "policies", "policies/catalog", "policies/load", "policies/operation", "policies/record", "policies/spend", "ratelimit", "translate/brownout"},
+			May:     []string{"config/fault", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/schema", "gateway/settings", "gateway/store", "gateway/view", "policies", "policies/catalog", "policies/load", "policies/operation", "policies/record", "policies/spend", "ratelimit", "translate"},
 			Why:     "a feature: who may call, by the configuration and by keys made at run time",
 		},
 		{

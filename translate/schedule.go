@@ -1,4 +1,4 @@
-package brownout
+package translate
 
 import (
 	"cmp"
