@@ -16,12 +16,12 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/store"
 	spendstore "github.com/tollgate-dev/tollgate/policies/spend/redisstore"
 	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/test/redistest"
-	translatestore "github.com/tollgate-dev/tollgate/translate/redisstore"
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
 
@@ -40,7 +40,7 @@ func TestStoresReportAFailedHandshake(t *testing.T) {
 		"keystore":  func(c redis.Cmdable) any { return callers.NewKeyStore(c, "k:") },
 		"ledger":    func(c redis.Cmdable) any { return spendstore.New(c, "s:", nil) },
 		"tally":     func(c redis.Cmdable) any { return decisions.NewTally(c, "t:") },
-		"translate": func(c redis.Cmdable) any { return translatestore.New(c, "l:") },
+		"translate": func(c redis.Cmdable) any { return legacy.NewRecords(c, "l:") },
 		"usage":     func(c redis.Cmdable) any { return usage.NewStore(c, "u:") },
 	}
 	for name, open := range stores {

@@ -19,7 +19,6 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/translate"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
-	"github.com/tollgate-dev/tollgate/translate/redisstore"
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
 
@@ -50,7 +49,7 @@ func New(prefix settings.Prefix, deps Deps) (*Calls, error) {
 	c := &Calls{
 		store: usage.NewStore(deps.Redis, prefix.Usage()), Current: deps.Current,
 		translators: translate.Deps{
-			Now: deps.Now, Sleep: deps.Sleep, Store: redisstore.New(deps.Records, prefix.Legacy()), Logger: deps.Logger, Counted: deps.Counted,
+			Now: deps.Now, Sleep: deps.Sleep, Store: NewRecords(deps.Records, prefix.Legacy()), Logger: deps.Logger, Counted: deps.Counted,
 		}.WithDefaults(),
 	}
 	var err error

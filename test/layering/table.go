@@ -107,7 +107,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/legacy",
-			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/filter", "gateway/overload", "gateway/route", "gateway/schema", "gateway/settings", "gateway/tasks", "gateway/view", "policies/operation", "translate", "translate/graphql", "translate/redisstore", "translate/usage", "translate/v1"},
+			May:     []string{"gateway/admin", "gateway/admin/row", "gateway/filter", "gateway/overload", "gateway/route", "gateway/schema", "gateway/settings", "gateway/tasks", "gateway/view", "policies/operation", "translate", "translate/graphql", "translate/usage", "translate/v1"},
 			Why:     "a feature: the retired interfaces and their callers, and the routes of all dialects",
 		},
 		{

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 	"github.com/tollgate-dev/tollgate/translate"
-	"github.com/tollgate-dev/tollgate/translate/redisstore"
 	"github.com/tollgate-dev/tollgate/translate/usage"
 )
 
@@ -49,7 +49,7 @@ func TestTheManualsRuleIsEnough(t *testing.T) {
 	if got := rows(t, s, "acme"); len(got) != 1 || got[0].Count != 3 {
 		t.Errorf("rows = %+v, want one with 3 calls", got)
 	}
-	notes := redisstore.New(client, "tollgate:legacy")
+	notes := legacy.NewRecords(client, "tollgate:legacy")
 	key := translate.Key{Account: "acme", Kind: translate.KindPod, ID: "p1"}
 	if err := notes.Put(t.Context(), key, json.RawMessage(`{}`), time.Hour); err != nil {
 		t.Errorf("Put: %v", err)

@@ -1,4 +1,4 @@
-package redisstore
+package legacy
 
 import (
 	"context"
@@ -30,20 +30,20 @@ var (
 	pruneSource string
 )
 
-// Store is a translate.Store in Redis. It is safe for concurrent use. Deadlines
+// Records is a translate.Store in Redis. It is safe for concurrent use. Deadlines
 // are those of the client and of the contexts given.
-type Store struct {
+type Records struct {
 	client redis.Cmdable
 	prefix string
 	script *redis.Script // write.lua
 	prune  *redis.Script
 }
 
-var _ translate.Store = (*Store)(nil)
+var _ translate.Store = (*Records)(nil)
 
-// New returns a store whose keys begin with prefix. It does not dial.
-func New(client redis.Cmdable, prefix string) *Store {
-	return &Store{
+// NewRecords returns a store whose keys begin with prefix. It does not dial.
+func NewRecords(client redis.Cmdable, prefix string) *Records {
+	return &Records{
 		client: client, prefix: prefix,
 		script: redis.NewScript(writeSource), prune: redis.NewScript(pruneSource),
 	}
@@ -51,11 +51,11 @@ func New(client redis.Cmdable, prefix string) *Store {
 
 // index is the key of the ids of one account and kind. Names are escaped, so
 // no two pairs share a key and none can break out of the hash tag.
-func (s *Store) index(account, kind string) string {
+func (s *Records) index(account, kind string) string {
 	return s.prefix + "{" + url.QueryEscape(account) + ":" + url.QueryEscape(kind) + "}"
 }
 
-func (s *Store) record(key translate.Key) string {
+func (s *Records) record(key translate.Key) string {
 	return recordOf(s.index(key.Account, key.Kind), key.ID)
 }
 
@@ -85,7 +85,7 @@ func recordsOf(index string, ids []string) []string {
 }
 
 // Get implements translate.Store.
-func (s *Store) Get(ctx context.Context, key translate.Key) (json.RawMessage, bool, error) {
+func (s *Records) Get(ctx context.Context, key translate.Key) (json.RawMessage, bool, error) {
 	value, err := s.client.Get(ctx, s.record(key)).Bytes()
 	if errors.Is(err, redis.Nil) {
 		return nil, false, nil
@@ -97,17 +97,17 @@ func (s *Store) Get(ctx context.Context, key translate.Key) (json.RawMessage, bo
 }
 
 // Put implements translate.Store.
-func (s *Store) Put(ctx context.Context, key translate.Key, value json.RawMessage, ttl time.Duration) error {
+func (s *Records) Put(ctx context.Context, key translate.Key, value json.RawMessage, ttl time.Duration) error {
 	return s.write(ctx, key.Account, key.Kind, map[string]json.RawMessage{key.ID: value}, ttl, "always")
 }
 
 // AddAll implements translate.Store.
-func (s *Store) AddAll(ctx context.Context, account, kind string, values map[string]json.RawMessage, ttl time.Duration) error {
+func (s *Records) AddAll(ctx context.Context, account, kind string, values map[string]json.RawMessage, ttl time.Duration) error {
 	return s.write(ctx, account, kind, values, ttl, "new")
 }
 
 // write writes records by id: "always", or those that are "new".
-func (s *Store) write(ctx context.Context, account, kind string, values map[string]json.RawMessage, ttl time.Duration, when string) error {
+func (s *Records) write(ctx context.Context, account, kind string, values map[string]json.RawMessage, ttl time.Duration, when string) error {
 	index := s.index(account, kind)
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(values)), writeBatch) {
 		keys, args := []string{index}, []any{ttl.Milliseconds(), when}
@@ -123,7 +123,7 @@ func (s *Store) write(ctx context.Context, account, kind string, values map[stri
 }
 
 // Delete implements translate.Store.
-func (s *Store) Delete(ctx context.Context, key translate.Key) error {
+func (s *Records) Delete(ctx context.Context, key translate.Key) error {
 	_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		p.Del(ctx, s.record(key))
 		p.ZRem(ctx, s.index(key.Account, key.Kind), key.ID)
@@ -139,7 +139,7 @@ func (s *Store) Delete(ctx context.Context, key translate.Key) error {
 const findBatch = 500
 
 // Find implements translate.Store.
-func (s *Store) Find(ctx context.Context, account, kind string, ids []string) ([]string, error) {
+func (s *Records) Find(ctx context.Context, account, kind string, ids []string) ([]string, error) {
 	values := make([]string, 0, len(ids))
 	index := s.index(account, kind)
 	for batch := range slices.Chunk(ids, findBatch) {
@@ -157,7 +157,7 @@ func (s *Store) Find(ctx context.Context, account, kind string, ids []string) ([
 
 // List implements translate.Store. Records written while it runs may or may not
 // be in the result.
-func (s *Store) List(ctx context.Context, account, kind string) (map[string]json.RawMessage, error) {
+func (s *Records) List(ctx context.Context, account, kind string) (map[string]json.RawMessage, error) {
 	values := make(map[string]json.RawMessage)
 	index := s.index(account, kind)
 	for cursor := uint64(0); ; {
@@ -180,7 +180,7 @@ func (s *Store) List(ctx context.Context, account, kind string) (map[string]json
 
 // collect reads the records of the ids into values and takes those that are gone
 // off the index.
-func (s *Store) collect(ctx context.Context, index string, ids []string, values map[string]json.RawMessage) error {
+func (s *Records) collect(ctx context.Context, index string, ids []string, values map[string]json.RawMessage) error {
 	if len(ids) == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package redisstore_test
+package legacy_test
 
 import (
 	"context"
@@ -11,19 +11,19 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"go.uber.org/goleak"
 
+	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 	"github.com/tollgate-dev/tollgate/test/translate/storetest"
 	"github.com/tollgate-dev/tollgate/translate"
-	"github.com/tollgate-dev/tollgate/translate/redisstore"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func open(t *testing.T) (*miniredis.Miniredis, *redisstore.Store) {
+func open(t *testing.T) (*miniredis.Miniredis, *legacy.Records) {
 	t.Helper()
 	server := miniredis.RunT(t)
 	client := redistest.Once(t, server.Addr())
-	return server, redisstore.New(client, "tg:translate:")
+	return server, legacy.NewRecords(client, "tg:translate:")
 }
 
 func TestContract(t *testing.T) {
@@ -31,7 +31,7 @@ func TestContract(t *testing.T) {
 		storetest.Test(t, func(t *testing.T) (translate.Store, func(time.Duration)) {
 			t.Helper()
 			r.Empty(t)
-			return redisstore.New(r.Client, "tg:translate:"), func(d time.Duration) { age(t, r, d) }
+			return legacy.NewRecords(r.Client, "tg:translate:"), func(d time.Duration) { age(t, r, d) }
 		})
 	})
 }
