@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/policycheck"
+	"github.com/tollgate-dev/tollgate/policies/policytest"
 )
 
 func newPolicy() *cobra.Command {
@@ -40,7 +40,7 @@ func orgsOf(loaded *config.Loaded) map[string]policies.Config {
 // placed puts the place in the configuration on faults of its settings.
 func placed(loaded *config.Loaded, err error) error {
 	var out []error
-	for _, f := range policycheck.Faults(err) {
+	for _, f := range policytest.Faults(err) {
 		if f.Path == "" {
 			out = append(out, f)
 			continue

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tollgate-dev/tollgate/policies/policycheck"
 	"github.com/tollgate-dev/tollgate/policies/policytest"
 )
 
@@ -72,7 +71,7 @@ func (t *policyTest) do(cmd *cobra.Command, dir string, filter *regexp.Regexp) e
 		return err
 	}
 	if err != nil {
-		return faulty(cmd, dir, policycheck.Join(policycheck.Faults(err)))
+		return faulty(cmd, dir, policytest.Join(policytest.Faults(err)))
 	}
 	if t.out.people() {
 		err = t.print(cmd.OutOrStdout(), r)

@@ -61,7 +61,7 @@ func Run(ctx context.Context, dir string, opts Options) (*Report, error) {
 			return nil, err
 		}
 	}
-	report.Files = files(w, tracer)
+	report.Files = covered(w, tracer)
 	return report, nil
 }
 
@@ -179,8 +179,8 @@ func flush(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// files reports the parts of the workspace's policies that tests reach.
-func files(w *load.Workspace, tracer *cover.Cover) []File {
+// covered reports the parts of the workspace's policies that tests reach.
+func covered(w *load.Workspace, tracer *cover.Cover) []File {
 	modules, err := w.Modules()
 	if err != nil {
 		return nil // Run has had them before

@@ -1,4 +1,4 @@
-package policycheck
+package policytest
 
 import (
 	"cmp"
@@ -18,20 +18,20 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
-// Report has the findings of a check besides faults.
-type Report struct {
+// Checked has the findings of a check besides faults.
+type Checked struct {
 	// Policies are the organisation's own policies that were found.
 	Policies []load.OwnPolicy
 }
 
-// Directory checks the Rego and data below dir. Its error joins every fault,
+// Check checks the Rego and data below dir. Its error joins every fault,
 // each a *section.Error, in the order of their places. Faults of compiling
 // are found when all files can be parsed.
-func Directory(dir string) (*Report, error) {
+func Check(dir string) (*Checked, error) {
 	w, err := load.ReadWorkspace(dir)
 	faults := Faults(err)
 	faults = append(faults, unformatted(w)...)
-	report := &Report{}
+	report := &Checked{}
 	if err == nil {
 		faults = append(faults, Faults(w.Compile())...)
 		_, err := policies.NewEngine(section.DefaultLimits(), map[string]policies.Config{"": {Directory: files.At(dir)}}, policies.Deps{})

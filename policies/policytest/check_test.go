@@ -1,4 +1,4 @@
-package policycheck_test
+package policytest_test
 
 import (
 	"os"
@@ -7,12 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
-	"github.com/tollgate-dev/tollgate/policies/policycheck"
+	"github.com/tollgate-dev/tollgate/policies/policytest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func write(t *testing.T, files map[string]string) {
 	t.Helper()
@@ -113,9 +110,9 @@ deny contains "y" if {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			write(t, tt.files)
-			_, err := policycheck.Directory(".")
+			_, err := policytest.Check(".")
 			var got []string
-			for _, f := range policycheck.Faults(err) {
+			for _, f := range policytest.Faults(err) {
 				got = append(got, f.Error())
 			}
 			fits := len(got) == len(tt.want)
@@ -138,8 +135,8 @@ func TestManyFaults(t *testing.T) {
 		b.WriteString("\ndeny contains \"x\" if input.caller.teem == \"x\"\n")
 	}
 	write(t, map[string]string{"a.rego": b.String()})
-	_, err := policycheck.Directory(".")
-	if got := len(policycheck.Faults(err)); got != n {
+	_, err := policytest.Check(".")
+	if got := len(policytest.Faults(err)); got != n {
 		t.Errorf("got %d faults, want %d", got, n)
 	}
 }
@@ -147,7 +144,7 @@ func TestManyFaults(t *testing.T) {
 // TestPolicies: the findings, with the rules of its answer.
 func TestPolicies(t *testing.T) {
 	write(t, map[string]string{"a.rego": good, "b.rego": "package lib\n\nx := 1\n"})
-	r, err := policycheck.Directory(".")
+	r, err := policytest.Check(".")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +157,7 @@ func TestFormat(t *testing.T) {
 	write(t, map[string]string{
 		"a.rego": "package policies.a\ndeny contains \"x\" if   1 == 1\n", "b.rego": good, "c.rego": "not Rego",
 	})
-	changed, err := policycheck.Format(".")
+	changed, err := policytest.Format(".")
 	if err != nil {
 		t.Fatal(err)
 	}
