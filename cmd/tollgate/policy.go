@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/policytest"
+	"github.com/tollgate-dev/tollgate/policies/authoring"
 )
 
 func newPolicy() *cobra.Command {
@@ -40,7 +40,7 @@ func orgsOf(loaded *config.Loaded) map[string]policies.Config {
 // placed puts the place in the configuration on faults of its settings.
 func placed(loaded *config.Loaded, err error) error {
 	var out []error
-	for _, f := range policytest.Faults(err) {
+	for _, f := range authoring.Faults(err) {
 		if f.Path == "" {
 			out = append(out, f)
 			continue

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/policies"
+	"github.com/tollgate-dev/tollgate/policies/authoring"
 	"github.com/tollgate-dev/tollgate/policies/load"
-	"github.com/tollgate-dev/tollgate/policies/policytest"
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
@@ -54,9 +54,9 @@ func checkDirectory(cmd *cobra.Command, dir string, fix bool) error {
 }
 
 // inspect checks one directory.
-func inspect(cmd *cobra.Command, dir string, fix bool) (*policytest.Checked, error) {
+func inspect(cmd *cobra.Command, dir string, fix bool) (*authoring.Checked, error) {
 	if fix {
-		changed, err := policytest.Format(dir)
+		changed, err := authoring.Format(dir)
 		if err != nil {
 			return nil, err
 		}
@@ -67,7 +67,7 @@ func inspect(cmd *cobra.Command, dir string, fix bool) (*policytest.Checked, err
 	if err := compiles(cmd.Context(), dir); err != nil {
 		return nil, err
 	}
-	return policytest.Check(dir)
+	return authoring.Check(dir)
 }
 
 func summary(w io.Writer, what string, own []load.OwnPolicy) error {
@@ -93,7 +93,7 @@ func checkConfig(cmd *cobra.Command, path string, fix bool) error {
 		}
 		if dir := o.Policies.Directory; !dir.IsZero() {
 			_, err := inspect(cmd, dir.String(), fix)
-			for _, f := range policytest.Faults(err) {
+			for _, f := range authoring.Faults(err) {
 				f.Org = o.ID
 				faults = append(faults, f)
 			}
@@ -102,7 +102,7 @@ func checkConfig(cmd *cobra.Command, path string, fix bool) error {
 	isolated, stop := isolation(cmd.Context())
 	defer stop()
 	_, err = policies.NewEngine(loaded.Config.Policies, orgsOf(loaded), policies.Deps{Isolate: isolated})
-	if err := policytest.Join(append(faults, policytest.Faults(err)...)); err != nil {
+	if err := authoring.Join(append(faults, authoring.Faults(err)...)); err != nil {
 		return faulty(cmd, path, placed(loaded, err))
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: no faults; %s, %s switched on\n",

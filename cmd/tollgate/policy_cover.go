@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tollgate-dev/tollgate/policies/policytest"
+	"github.com/tollgate-dev/tollgate/policies/authoring"
 )
 
 // policyTest is the command line of `policy test`.
@@ -59,19 +59,19 @@ below the threshold. With --run, the threshold holds only if it is given.`,
 }
 
 func (t *policyTest) do(cmd *cobra.Command, dir string, filter *regexp.Regexp) error {
-	opts := policytest.Options{Timeout: t.timeout}
+	opts := authoring.Options{Timeout: t.timeout}
 	if t.run != "" {
 		opts.Run = filter
 	}
 	if err := compiles(cmd.Context(), dir); err != nil {
 		return faulty(cmd, dir, err)
 	}
-	r, err := policytest.Run(cmd.Context(), dir, opts)
+	r, err := authoring.Run(cmd.Context(), dir, opts)
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
 	if err != nil {
-		return faulty(cmd, dir, policytest.Join(policytest.Faults(err)))
+		return faulty(cmd, dir, authoring.Join(authoring.Faults(err)))
 	}
 	if t.out.people() {
 		err = t.print(cmd.OutOrStdout(), r)
@@ -85,7 +85,7 @@ func (t *policyTest) do(cmd *cobra.Command, dir string, filter *regexp.Regexp) e
 	case len(r.Results) == 0:
 		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: no test ran\n", dir)
 	case !r.Passed():
-		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s failed\n", dir, counted(r.Count(policytest.Fail)+r.Count(policytest.Error), "test"))
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s failed\n", dir, counted(r.Count(authoring.Fail)+r.Count(authoring.Error), "test"))
 	case t.held && r.Coverage() < t.threshold:
 		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: coverage is %.1f %%, want at least %g %%\n", dir, r.Coverage(), t.threshold)
 	default:
@@ -94,19 +94,19 @@ func (t *policyTest) do(cmd *cobra.Command, dir string, filter *regexp.Regexp) e
 	return errReported
 }
 
-func (t *policyTest) printValue(w io.Writer, r *policytest.Report) error {
+func (t *policyTest) printValue(w io.Writer, r *authoring.Report) error {
 	return t.out.write(w, struct {
-		*policytest.Report
+		*authoring.Report
 		Coverage  float64 `json:"coverage"`
 		Threshold float64 `json:"threshold"`
 		Passed    bool    `json:"passed"`
 	}{r, r.Coverage(), t.threshold, r.Passed() && (!t.held || r.Coverage() >= t.threshold)})
 }
 
-func (t *policyTest) print(w io.Writer, r *policytest.Report) error {
+func (t *policyTest) print(w io.Writer, r *authoring.Report) error {
 	var b strings.Builder
 	for _, res := range r.Results {
-		if res.Outcome == policytest.Pass && !t.verbose {
+		if res.Outcome == authoring.Pass && !t.verbose {
 			continue
 		}
 		fmt.Fprintf(&b, "%s: %s: %s\n", res.Place, strings.ToUpper(string(res.Outcome)), res.Name)
@@ -135,7 +135,7 @@ func (t *policyTest) print(w io.Writer, r *policytest.Report) error {
 		b.WriteByte('\n')
 	}
 	fmt.Fprintf(&b, "%6.1f %%  of all policies; %d passed, %d failed, %d skipped\n", r.Coverage(),
-		r.Count(policytest.Pass), r.Count(policytest.Fail)+r.Count(policytest.Error), r.Count(policytest.Skip))
+		r.Count(authoring.Pass), r.Count(authoring.Fail)+r.Count(authoring.Error), r.Count(authoring.Skip))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

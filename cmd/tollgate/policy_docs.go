@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/policies/authoring"
 	"github.com/tollgate-dev/tollgate/policies/document"
 	"github.com/tollgate-dev/tollgate/policies/load"
-	"github.com/tollgate-dev/tollgate/policies/policytest"
 )
 
 func newPolicyDocs() *cobra.Command {
@@ -52,7 +52,7 @@ func policyDocs(cmd *cobra.Command, what, out string) error {
 			return errors.New(row.Unknown("policy or directory", what, names))
 		}
 		if pages, err = ownDocs(what); err != nil {
-			return faulty(cmd, what, policytest.Join(policytest.Faults(err)))
+			return faulty(cmd, what, authoring.Join(authoring.Faults(err)))
 		}
 	}
 	switch {

@@ -1,4 +1,4 @@
-package policytest_test
+package authoring_test
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/policies/policytest"
+	"github.com/tollgate-dev/tollgate/policies/authoring"
 )
 
 func write(t *testing.T, files map[string]string) {
@@ -110,9 +110,9 @@ deny contains "y" if {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			write(t, tt.files)
-			_, err := policytest.Check(".")
+			_, err := authoring.Check(".")
 			var got []string
-			for _, f := range policytest.Faults(err) {
+			for _, f := range authoring.Faults(err) {
 				got = append(got, f.Error())
 			}
 			fits := len(got) == len(tt.want)
@@ -135,8 +135,8 @@ func TestManyFaults(t *testing.T) {
 		b.WriteString("\ndeny contains \"x\" if input.caller.teem == \"x\"\n")
 	}
 	write(t, map[string]string{"a.rego": b.String()})
-	_, err := policytest.Check(".")
-	if got := len(policytest.Faults(err)); got != n {
+	_, err := authoring.Check(".")
+	if got := len(authoring.Faults(err)); got != n {
 		t.Errorf("got %d faults, want %d", got, n)
 	}
 }
@@ -144,7 +144,7 @@ func TestManyFaults(t *testing.T) {
 // TestPolicies: the findings, with the rules of its answer.
 func TestPolicies(t *testing.T) {
 	write(t, map[string]string{"a.rego": good, "b.rego": "package lib\n\nx := 1\n"})
-	r, err := policytest.Check(".")
+	r, err := authoring.Check(".")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestFormat(t *testing.T) {
 	write(t, map[string]string{
 		"a.rego": "package policies.a\ndeny contains \"x\" if   1 == 1\n", "b.rego": good, "c.rego": "not Rego",
 	})
-	changed, err := policytest.Format(".")
+	changed, err := authoring.Format(".")
 	if err != nil {
 		t.Fatal(err)
 	}

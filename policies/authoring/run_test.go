@@ -1,4 +1,4 @@
-package policytest_test
+package authoring_test
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.uber.org/goleak"
 
-	"github.com/tollgate-dev/tollgate/policies/policytest"
+	"github.com/tollgate-dev/tollgate/policies/authoring"
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
@@ -50,10 +50,10 @@ func directory(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-func run(t *testing.T, opts policytest.Options, files map[string]string) *policytest.Report {
+func run(t *testing.T, opts authoring.Options, files map[string]string) *authoring.Report {
 	t.Helper()
 	t.Chdir(directory(t, files))
-	r, err := policytest.Run(t.Context(), ".", opts)
+	r, err := authoring.Run(t.Context(), ".", opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func run(t *testing.T, opts policytest.Options, files map[string]string) *policy
 // TestRun: passes, failures with their expression, errors, skipped tests and
 // failed cases, and their coverage.
 func TestRun(t *testing.T) {
-	r := run(t, policytest.Options{}, map[string]string{
+	r := run(t, authoring.Options{}, map[string]string{
 		"nights.rego": nights,
 		"data.yaml":   "most: 1\n",
 		"nights_test.rego": `package policies.nights_test
@@ -97,15 +97,15 @@ test_cases[note] if {
 `,
 	})
 	const file = "nights_test.rego"
-	want := []policytest.Result{
-		{Name: "policies.nights_test.test_day", Place: policytest.Place{File: file, Row: 8, Col: 1}, Outcome: policytest.Pass},
-		{Name: "policies.nights_test.test_night", Place: policytest.Place{File: file, Row: 10, Col: 1}, Outcome: policytest.Pass},
-		{Name: "policies.nights_test.test_warns", Place: policytest.Place{File: file, Row: 12, Col: 1}, Outcome: policytest.Pass},
+	want := []authoring.Result{
+		{Name: "policies.nights_test.test_day", Place: authoring.Place{File: file, Row: 8, Col: 1}, Outcome: authoring.Pass},
+		{Name: "policies.nights_test.test_night", Place: authoring.Place{File: file, Row: 10, Col: 1}, Outcome: authoring.Pass},
+		{Name: "policies.nights_test.test_warns", Place: authoring.Place{File: file, Row: 12, Col: 1}, Outcome: authoring.Pass},
 		{
-			Name: "policies.nights_test.test_wrong", Place: policytest.Place{File: file, Row: 14, Col: 1}, Outcome: policytest.Fail,
+			Name: "policies.nights_test.test_wrong", Place: authoring.Place{File: file, Row: 14, Col: 1}, Outcome: authoring.Fail,
 			Output: "two are many\n",
-			FailedAt: &policytest.Failed{
-				Place: policytest.Place{File: file, Row: 17, Col: 2}, Text: "count(nights.warn) == 3 with input as pod",
+			FailedAt: &authoring.Failed{
+				Place: authoring.Place{File: file, Row: 17, Col: 2}, Text: "count(nights.warn) == 3 with input as pod",
 				Values: `count(nights.warn) == 3 with input as pod
 |     |                               |
 |     |                               {"caller": {"key": "ann", "org": "acme", "roles": ["operator"...
@@ -114,19 +114,19 @@ test_cases[note] if {
 			},
 		},
 		{
-			Name: "policies.nights_test.test_broken", Place: policytest.Place{File: file, Row: 21, Col: 1}, Outcome: policytest.Error,
+			Name: "policies.nights_test.test_broken", Place: authoring.Place{File: file, Row: 21, Col: 1}, Outcome: authoring.Error,
 			Message: "nights_test.rego:21: eval_builtin_error: to_number: strconv.ParseFloat: parsing \"x\": invalid syntax",
 		},
-		{Name: "policies.nights_test.todo_test_later", Place: policytest.Place{File: file, Row: 23, Col: 1}, Outcome: policytest.Skip},
+		{Name: "policies.nights_test.todo_test_later", Place: authoring.Place{File: file, Row: 23, Col: 1}, Outcome: authoring.Skip},
 		{
-			Name: "policies.nights_test.test_cases", Place: policytest.Place{File: file, Row: 25, Col: 1}, Outcome: policytest.Fail,
-			Cases: []string{"two"}, FailedAt: &policytest.Failed{Place: policytest.Place{File: file, Row: 27, Col: 2}, Text: "count == 1", Values: "count == 1\n|\n2"},
+			Name: "policies.nights_test.test_cases", Place: authoring.Place{File: file, Row: 25, Col: 1}, Outcome: authoring.Fail,
+			Cases: []string{"two"}, FailedAt: &authoring.Failed{Place: authoring.Place{File: file, Row: 27, Col: 2}, Text: "count == 1", Values: "count == 1\n|\n2"},
 		},
 	}
-	if diff := cmp.Diff(want, r.Results, cmpopts.IgnoreFields(policytest.Result{}, "Took")); diff != "" {
+	if diff := cmp.Diff(want, r.Results, cmpopts.IgnoreFields(authoring.Result{}, "Took")); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}
-	wantFiles := []policytest.File{{Name: "nights.rego", Covered: 6, Missed: 3, NotCovered: []policytest.Lines{{First: 15, Last: 17}}}}
+	wantFiles := []authoring.File{{Name: "nights.rego", Covered: 6, Missed: 3, NotCovered: []authoring.Lines{{First: 15, Last: 17}}}}
 	if diff := cmp.Diff(wantFiles, r.Files); diff != "" {
 		t.Errorf("coverage (-want +got):\n%s", diff)
 	}
@@ -145,18 +145,18 @@ test_one if count(a.deny) == 0
 
 test_two if false
 `}
-	r := run(t, policytest.Options{Run: regexp.MustCompile(`test_one$`)}, files)
+	r := run(t, authoring.Options{Run: regexp.MustCompile(`test_one$`)}, files)
 	if len(r.Results) != 1 || !r.Passed() {
 		t.Errorf("got %+v, want test_one to pass alone", r.Results)
 	}
-	if r := run(t, policytest.Options{Run: regexp.MustCompile(`nothing`)}, files); r.Passed() {
+	if r := run(t, authoring.Options{Run: regexp.MustCompile(`nothing`)}, files); r.Passed() {
 		t.Error("no test ran, and it passed")
 	}
 }
 
 // TestRunEnds: a test without end is an error, in time.
 func TestRunEnds(t *testing.T) {
-	r := run(t, policytest.Options{Timeout: 50 * time.Millisecond}, map[string]string{"x_test.rego": `package policies.x_test
+	r := run(t, authoring.Options{Timeout: 50 * time.Millisecond}, map[string]string{"x_test.rego": `package policies.x_test
 
 xs := ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]
 
@@ -172,7 +172,7 @@ test_endless if {
 	concat("", [a, b, c, d, e, f, g, h]) == "none"
 }
 `})
-	if len(r.Results) != 1 || r.Results[0].Outcome != policytest.Error {
+	if len(r.Results) != 1 || r.Results[0].Outcome != authoring.Error {
 		t.Errorf("got %+v, want an error", r.Results)
 	}
 }
@@ -187,7 +187,7 @@ func TestRunRefuses(t *testing.T) {
 		{"the library's packages", "a_test.rego", "package tollgate.testing\n\nx := 1", "a_test.rego:1:"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := policytest.Run(t.Context(), directory(t, map[string]string{tt.file: tt.rego + "\n"}), policytest.Options{})
+			_, err := authoring.Run(t.Context(), directory(t, map[string]string{tt.file: tt.rego + "\n"}), authoring.Options{})
 			if f, ok := errors.AsType[*section.Error](err); !ok || !strings.Contains(f.Error(), tt.want) {
 				t.Errorf("got %v, want a fault at %s", err, tt.want)
 			}
