@@ -15,7 +15,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/policies/authoring"
-	"github.com/tollgate-dev/tollgate/policies/document"
 	"github.com/tollgate-dev/tollgate/policies/load"
 )
 
@@ -40,7 +39,7 @@ With --out, a Markdown page per policy and an index are written to files.`,
 }
 
 func policyDocs(cmd *cobra.Command, what, out string) error {
-	pages, err := document.Library()
+	pages, err := authoring.Library()
 	if err != nil {
 		return err
 	}
@@ -92,7 +91,7 @@ func ownDocs(dir string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return document.OwnPolicies(w)
+	return authoring.OwnPolicies(w)
 }
 
 // printPages writes the index, then the pages by name.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tollgate-dev/tollgate/policies/document"
+	"github.com/tollgate-dev/tollgate/policies/authoring"
 )
 
 func newPolicyExport() *cobra.Command {
@@ -20,7 +20,7 @@ capabilities of the engine below a directory, and creates it if needed:
 		Example: "  tollgate policy export opa",
 		Args:    cobra.ExactArgs(1),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
-			files, err := document.Export()
+			files, err := authoring.Export()
 			if err != nil {
 				return err
 			}

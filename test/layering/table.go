@@ -234,7 +234,7 @@ func Table() []Row {
 			Why:     "policies are loaded without the engine that evaluates them",
 		},
 		{Package: "policies/bundle", May: []string{"config/fault", "config/files", "policies/isolate", "policies/load", "policies/sandbox", "policies/section"}, Why: "a bundle is one way to get what is loaded"},
-		{Package: "policies/document", May: []string{"policies/load", "policies/record", "policies/sandbox"}, Why: "pages are made of what is loaded, without an engine"},
+		{Package: "policies/authoring", May: []string{"policies/load", "policies/record", "policies/sandbox"}, Why: "pages are made of what is loaded, without an engine"},
 		{
 			Package: "policies/spend/redisstore",
 			May:     []string{"policies/spend", "ratelimit/group", "ratelimit/redisstore"},

@@ -1,4 +1,4 @@
-package document_test
+package authoring_test
 
 import (
 	"flag"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/policies/document"
+	"github.com/tollgate-dev/tollgate/policies/authoring"
 )
 
 //nolint:gochecknoglobals // a flag of the test binary
@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "rewrite the pages")
 // rewrites them and removes stale ones.
 func TestDocsAreCurrent(t *testing.T) {
 	dir := filepath.Join("..", "..", "docs", "policies")
-	pages, err := document.Library()
+	pages, err := authoring.Library()
 	if err != nil {
 		t.Fatal(err)
 	}

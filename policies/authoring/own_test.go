@@ -1,4 +1,4 @@
-package document_test
+package authoring_test
 
 import (
 	"os"
@@ -6,11 +6,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/policies/document"
+	"github.com/tollgate-dev/tollgate/policies/authoring"
 	"github.com/tollgate-dev/tollgate/policies/load"
 )
 
-func write(t *testing.T, name, text string) {
+func writeTo(t *testing.T, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -20,7 +20,7 @@ func write(t *testing.T, name, text string) {
 // TestOwn: pages of own policies, with METADATA and without.
 func TestOwn(t *testing.T) {
 	t.Chdir(t.TempDir())
-	write(t, "limits.rego", `# METADATA
+	writeTo(t, "limits.rego", `# METADATA
 # title: Few GPUs | here
 # description: No more than a team needs.
 # custom:
@@ -31,14 +31,14 @@ package policies.limits
 
 violations(params) := {"too many" | input.resource.after.gpu.count > params.most}
 `)
-	write(t, "sizes.rego", "package policies.sizes\n\nmutate contains {\"op\": \"default\", \"pointer\": \"/disk\", \"value\": 20} if input.request.verb == \"create\"\n\ndeny contains \"x\" if false\n")
-	write(t, "helpers.rego", "package policies.helpers\n\nx := 1\n")
-	write(t, "limits_test.rego", "package policies.limits_test\n\ntest_x if true\n")
+	writeTo(t, "sizes.rego", "package policies.sizes\n\nmutate contains {\"op\": \"default\", \"pointer\": \"/disk\", \"value\": 20} if input.request.verb == \"create\"\n\ndeny contains \"x\" if false\n")
+	writeTo(t, "helpers.rego", "package policies.helpers\n\nx := 1\n")
+	writeTo(t, "limits_test.rego", "package policies.limits_test\n\ntest_x if true\n")
 	w, err := load.ReadWorkspace(".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages, err := document.OwnPolicies(w)
+	pages, err := authoring.OwnPolicies(w)
 	if err != nil {
 		t.Fatal(err)
 	}

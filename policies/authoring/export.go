@@ -1,4 +1,4 @@
-package document
+package authoring
 
 import (
 	"encoding/json"

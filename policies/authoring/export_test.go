@@ -1,4 +1,4 @@
-package document_test
+package authoring_test
 
 import (
 	"encoding/json"
@@ -13,13 +13,13 @@ import (
 	"github.com/open-policy-agent/opa/v1/storage/inmem"
 	"github.com/open-policy-agent/opa/v1/tester"
 
-	"github.com/tollgate-dev/tollgate/policies/document"
+	"github.com/tollgate-dev/tollgate/policies/authoring"
 )
 
 // The export is enough for OPA's own compiler and test runner.
 func TestExportServesOPA(t *testing.T) {
 	dir := t.TempDir()
-	files, err := document.Export()
+	files, err := authoring.Export()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,14 +27,14 @@ func TestExportServesOPA(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		write(t, filepath.Join(dir, name), string(text))
+		writeTo(t, filepath.Join(dir, name), string(text))
 	}
 	own := filepath.Join(dir, "my")
 	if err := os.Mkdir(own, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(own, "mine.rego"), "package policies.mine\n\nimport data.tollgate.gpu\n\ndeny contains \"x\" if some named in gpu.named\n")
-	write(t, filepath.Join(own, "mine_test.rego"), `package policies.mine_test
+	writeTo(t, filepath.Join(own, "mine.rego"), "package policies.mine\n\nimport data.tollgate.gpu\n\ndeny contains \"x\" if some named in gpu.named\n")
+	writeTo(t, filepath.Join(own, "mine_test.rego"), `package policies.mine_test
 
 import data.policies.mine
 import data.tollgate.testing
@@ -84,7 +84,7 @@ test_deny if count(mine.deny) == 1 with input as testing.create("pod", {"gpu": {
 	}
 
 	// A member that the input does not have is found.
-	write(t, filepath.Join(own, "mine.rego"), "package policies.mine\n\ndeny contains \"x\" if input.caller.teem\n")
+	writeTo(t, filepath.Join(own, "mine.rego"), "package policies.mine\n\ndeny contains \"x\" if input.caller.teem\n")
 	c = compiler()
 	if c.Compile(modules()); !c.Failed() {
 		t.Errorf("a member that the input does not have was not found in %v", slices.Sorted(maps.Keys(modules())))
