@@ -5,14 +5,12 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/tollgate-dev/tollgate/ratelimit/group"
 )
 
 // commit is the group commit of all calls to one store. Organisations of one group
 // share a lane, so a store on a single node sees a single queue.
 type commit struct {
-	*group.Group[flight]
+	*Group[flight]
 
 	limiter *Limiter
 	flights sync.Pool
@@ -52,7 +50,7 @@ func newCommit(l *Limiter) *commit {
 		flights: sync.Pool{New: func() any { return &flight{} }},
 		batches: sync.Pool{New: func() any { return &batch{} }},
 	}
-	g.Group = group.New(l.config.Commit.Flights, l.config.Commit.Batch, g.exchange)
+	g.Group = NewGroup(l.config.Commit.Flights, l.config.Commit.Batch, g.exchange)
 	return g
 }
 

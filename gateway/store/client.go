@@ -10,7 +10,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/tollgate-dev/tollgate/ratelimit/group"
+	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
 // Bounds of the calls under way at once. Redis runs one script at a time: a second
@@ -28,7 +28,7 @@ type Grouped struct {
 	redis.Cmdable
 
 	single  Redis // for a command that travels alone
-	group   *group.Group[call]
+	group   *ratelimit.Group[call]
 	cluster bool
 }
 
@@ -49,7 +49,7 @@ type call struct {
 func Group(client Redis) *Grouped {
 	c := &Grouped{Cmdable: client, single: client}
 	_, c.cluster = client.(*redis.ClusterClient)
-	c.group = group.New(flights, batch, c.exchange)
+	c.group = ratelimit.NewGroup(flights, batch, c.exchange)
 	return c
 }
 
@@ -151,7 +151,7 @@ func (c *Grouped) slot(keys []string) string {
 // the connection (a wrong password, a database out of range): only Exec returns it then. Those
 // commands have neither an error nor a value, so all of them get the error of Exec.
 func (c *Grouped) exchange(ctx context.Context, calls []*call) {
-	ctx, cancel := group.Context(ctx, calls, func(c *call) time.Time { return c.until })
+	ctx, cancel := ratelimit.GroupContext(ctx, calls, func(c *call) time.Time { return c.until })
 	defer cancel()
 	if first := calls[0].cmds; len(calls) == 1 && len(first) == 1 {
 		_ = c.single.Process(ctx, first[0])

@@ -75,7 +75,7 @@ func Budgets() []Budget {
 		{"what callers see of themselves", []string{"gateway/selfservice"}, 464},
 		{"policies", []string{"policies/..."}, 14298},
 		{"ledger and its store", []string{"policies/spend", "policies/spend/redisstore"}, 8701},
-		{"limits and their store", []string{"ratelimit", "ratelimit/group", "ratelimit/redisstore"}, 4121},
+		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 4121},
 		{"old dialects", []string{"translate/..."}, 12621},
 		{"configuration", []string{"config/...", "gateway/settings"}, 6357},
 		{"command line", []string{"cmd/tollgate"}, 6091},

@@ -180,7 +180,7 @@ func Table() []Row {
 		leaf("gateway/once/intent", "a leaf: what is known of a thing that is being made"),
 		{
 			Package: "gateway/store",
-			May:     []string{"ratelimit/group"},
+			May:     []string{"ratelimit"},
 			Why:     "a leaf: compare and swap in Redis",
 		},
 		{
@@ -237,7 +237,7 @@ func Table() []Row {
 		{Package: "policies/authoring", May: []string{"policies/load", "policies/record", "policies/sandbox"}, Why: "pages are made of what is loaded, without an engine"},
 		{
 			Package: "policies/spend/redisstore",
-			May:     []string{"policies/spend", "ratelimit/group", "ratelimit/redisstore"},
+			May:     []string{"policies/spend", "ratelimit", "ratelimit/redisstore"},
 			Tests:   []string{"policies/operation"}, // to list resources
 			Why:     "the ledger in Redis: the limiter's store, which is on the same server, knows whether it is the server that it was",
 		},

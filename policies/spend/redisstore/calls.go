@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/policies/spend"
-	"github.com/tollgate-dev/tollgate/ratelimit/group"
+	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
 // Bounds of the calls that are made at once: scripts of an organisation under way, and reservations and settlements in one
@@ -61,7 +61,7 @@ func (s *Store) do(ctx context.Context, org string, c call) (reply, error) {
 // make makes calls in one script. If the script fails, it has written nothing: each call is then made by itself, so that a record
 // that cannot be read fails only those that read it.
 func (s *Store) make(ctx context.Context, calls []*call) {
-	ctx, cancel := group.Context(untraced{ctx}, calls, func(c *call) time.Time { return c.until })
+	ctx, cancel := ratelimit.GroupContext(untraced{ctx}, calls, func(c *call) time.Time { return c.until })
 	defer cancel()
 	err := s.together(ctx, calls)
 	failed, ok := errors.AsType[redis.Error](err)

@@ -18,7 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/policies/spend"
-	"github.com/tollgate-dev/tollgate/ratelimit/group"
+	"github.com/tollgate-dev/tollgate/ratelimit"
 	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 )
 
@@ -58,7 +58,7 @@ type Store struct {
 	script, adjust, rebuild, restore *redis.Script // script makes calls
 	post, repair, offer, shut        *redis.Script
 	accrual                          *redis.Script
-	calls                            *group.Group[call]
+	calls                            *ratelimit.Group[call]
 	server                           *limits.Server // nil trusts whoever answers
 	// Intents keeps the intents of reservations.
 	Intents *Intents
@@ -99,7 +99,7 @@ func New(client redis.Cmdable, prefix string, zones spend.Zones) *Store {
 		adjust: script(adjustSource), rebuild: script(rebuildSource), restore: script(restoreSource),
 		post: script(postSource), repair: script(repairSource), offer: script(offerSource), shut: script(closeSource), accrual: script(accrualSource),
 	}
-	s.calls = group.New(flights, callBatch, s.make)
+	s.calls = ratelimit.NewGroup(flights, callBatch, s.make)
 	return s
 }
 

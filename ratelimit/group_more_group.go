@@ -1,4 +1,4 @@
-package group
+package ratelimit
 
 import (
 	"context"
@@ -20,10 +20,10 @@ type Group[T any] struct {
 	seats, groups  sync.Pool
 }
 
-// New returns a Group whose exchanges are made by exchange, with the context of one of
+// NewGroup returns a Group whose exchanges are made by exchange, with the context of one of
 // the calls, which are not kept: at most so many flights at once in a lane, each with at
 // most batch calls.
-func New[T any](flights, batch int, exchange func(ctx context.Context, calls []*T)) *Group[T] {
+func NewGroup[T any](flights, batch int, exchange func(ctx context.Context, calls []*T)) *Group[T] {
 	return &Group[T]{
 		exchange: exchange, flights: flights, batch: batch, seed: maphash.MakeSeed(),
 		seats:  sync.Pool{New: func() any { return &seat[T]{signal: make(chan signal, 2)} }},
@@ -62,9 +62,9 @@ type travellers[T any] struct {
 	calls []*T
 }
 
-// Context returns the context of an exchange for calls, which does not end with ctx, but at the latest of the deadlines of the
+// GroupContext returns the context of an exchange for calls, which does not end with ctx, but at the latest of the deadlines of the
 // calls. The zero time is none.
-func Context[T any](ctx context.Context, calls []*T, deadline func(*T) time.Time) (context.Context, context.CancelFunc) {
+func GroupContext[T any](ctx context.Context, calls []*T, deadline func(*T) time.Time) (context.Context, context.CancelFunc) {
 	ctx = context.WithoutCancel(ctx)
 	var latest time.Time
 	for _, c := range calls {
