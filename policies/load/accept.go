@@ -6,21 +6,20 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/tollgate-dev/tollgate/policies/accept"
 	"github.com/tollgate-dev/tollgate/policies/sandbox"
 )
 
 // quick is how a call is found to say nothing without an evaluation.
 type quick struct {
-	guard  *accept.Rule // undefined where the entry does not apply; nil applies always
-	rule   *accept.Rule
+	guard  *Rule // undefined where the entry does not apply; nil applies always
+	rule   *Rule
 	params *ast.Term
 }
 
 // programOf makes the program that finds out quickly what calls of the library say
 // nothing; nil if there are none. Rego that may be hostile has none: what bounds it is
 // in the evaluation.
-func programOf(ctx context.Context, c *ast.Compiler, calls []Call) (*accept.Program, error) {
+func programOf(ctx context.Context, c *ast.Compiler, calls []Call) (*Program, error) {
 	var rules []string
 	for i, call := range calls {
 		if !call.foreign() {
@@ -30,7 +29,7 @@ func programOf(ctx context.Context, c *ast.Compiler, calls []Call) (*accept.Prog
 	if len(rules) == 0 {
 		return nil, nil
 	}
-	return accept.Compile(ctx, c, rules, reservedRoot, sandbox.Function)
+	return CompileProgram(ctx, c, rules, reservedRoot, sandbox.Function)
 }
 
 // bind gives calls their parts of the form. It returns the data that the entrypoint reads.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/tollgate-dev/tollgate/policies/accept"
 	"github.com/tollgate-dev/tollgate/policies/record"
 	"github.com/tollgate-dev/tollgate/policies/sandbox"
 )
@@ -22,8 +21,8 @@ import (
 // of an organisation holds, and never changes.
 type linked struct {
 	compiler *ast.Compiler
-	program  *accept.Program // of the library's calls; nil without
-	queries  []ast.Body      // one per call, binding answer
+	program  *Program   // of the library's calls; nil without
+	queries  []ast.Body // one per call, binding answer
 	// reads is the part of the input that each call can read, all the part that they can read together.
 	reads []*record.Projection
 	all   *record.Projection

@@ -218,7 +218,6 @@ func Table() []Row {
 			Tests: []string{"config/egress"}, // to say where bundles are
 			Why:   "the engine is a library of its own: it imports its parts, and of ours nothing else but faults and the reading of files",
 		},
-		{Package: "policies/accept", Tests: []string{"policies/sandbox"}, Why: "a leaf: what runs plans of Rego knows no policy"},
 		{Package: "policies/section", May: []string{"config/egress", "config/fault", "config/files", "policies/logfile"}, Why: "a leaf: what the configuration says, without an engine"},
 		{Package: "policies/logfile", May: []string{"config/fault", "config/files"}, Why: "a leaf: lines in files that rotate"},
 		leaf("policies/operation", "a leaf: what is known of each operation"),
@@ -230,7 +229,7 @@ func Table() []Row {
 		{Package: "policies/record", May: []string{"config/fault", "policies/catalog", "policies/operation"}, Why: "what a policy may know is data: it knows no policy"},
 		{
 			Package: "policies/load",
-			May:     []string{"config/fault", "config/files", "config/strictyaml", "policies/accept", "policies/operation", "policies/record", "policies/rego", "policies/sandbox", "policies/section"},
+			May:     []string{"config/fault", "config/files", "config/strictyaml", "policies/operation", "policies/record", "policies/rego", "policies/sandbox", "policies/section"},
 			Why:     "policies are loaded without the engine that evaluates them",
 		},
 		{Package: "policies/bundle", May: []string{"config/fault", "config/files", "policies/isolate", "policies/load", "policies/sandbox", "policies/section"}, Why: "a bundle is one way to get what is loaded"},

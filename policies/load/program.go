@@ -1,4 +1,4 @@
-package accept
+package load
 
 import (
 	"context"
@@ -50,11 +50,11 @@ type known struct {
 	term *ast.Term // nil if it is undefined
 }
 
-// Compile returns the program of rules, references below data, and of all that they
+// CompileProgram returns the program of rules, references below data, and of all that they
 // depend on. root is the root of data that holds rules only: the program sees no data.
 // functions resolves the built-in functions by name. The compiler's modules are as it
 // left them.
-func Compile(ctx context.Context, c *ast.Compiler, rules []string, root string, functions func(name string) topdown.BuiltinFunc) (*Program, error) {
+func CompileProgram(ctx context.Context, c *ast.Compiler, rules []string, root string, functions func(name string) topdown.BuiltinFunc) (*Program, error) {
 	plan, err := planOf(ctx, c, rules)
 	if err != nil {
 		return nil, fmt.Errorf("accept: plan: %w", err)

@@ -1,4 +1,4 @@
-package accept
+package load
 
 import (
 	"github.com/open-policy-agent/opa/v1/ast"

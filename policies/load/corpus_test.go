@@ -1,4 +1,4 @@
-package accept_test
+package load_test
 
 import (
 	"io/fs"
@@ -14,7 +14,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 	"github.com/open-policy-agent/opa/v1/util"
 
-	"github.com/tollgate-dev/tollgate/policies/accept"
+	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/sandbox"
 )
 
@@ -65,7 +65,7 @@ func TestCorpus(t *testing.T) {
 		if compiler == nil {
 			continue
 		}
-		program, err := accept.Compile(t.Context(), compiler, []string{rule}, "", function)
+		program, err := load.CompileProgram(t.Context(), compiler, []string{rule}, "", function)
 		if err != nil {
 			unsure++
 			continue

@@ -1,4 +1,4 @@
-package accept_test
+package load_test
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/tollgate-dev/tollgate/policies/accept"
+	"github.com/tollgate-dev/tollgate/policies/load"
 )
 
 // The work of a run is bounded: what would take longer is left to the evaluation.
@@ -16,7 +16,7 @@ func TestRunsAreBounded(t *testing.T) {
 loops := {x | some x in input.list; some y in input.list; x == y + 1000}
 given := {x | some x in input.list; contains(input.text, "ab")}
 `})
-	program, err := accept.Compile(t.Context(), compiler, []string{"data.test.loops", "data.test.given"}, "", function)
+	program, err := load.CompileProgram(t.Context(), compiler, []string{"data.test.loops", "data.test.given"}, "", function)
 	if err != nil {
 		t.Fatal(err)
 	}
