@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/approval"
-	"github.com/tollgate-dev/tollgate/gateway/once/intent"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies"
@@ -140,13 +139,13 @@ type Money struct {
 
 // Once is the state of a call that must not be made twice.
 type Once struct {
-	Wish intent.Wish
+	Wish Wish
 	// Print is the fingerprint of the request.
 	Print string
 	// Keyed says that the caller sent a key.
 	Keyed bool
 	// Intent is the call's own; it has an id once it is about to be noted.
-	Intent intent.Intent
+	Intent Intent
 	// Past are other intents of the wish whose callers wait, too: this is another.
 	Past []string
 	// Asked is when the request first asked other gateways for callers of its wish, by the
@@ -159,7 +158,7 @@ type Once struct {
 	// Noted says that the intent is in the store.
 	Noted bool
 	// End is how the platform's answer ended the call.
-	End intent.Outcome
+	End Outcome
 }
 
 // Reservation is the ledger's reservation for an exchange.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tollgate-dev/tollgate/gateway/once/intent"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/policies/spend/redisstore"
@@ -40,8 +40,8 @@ type Desk struct {
 
 // held is an intent in hand.
 type held struct {
-	wish   intent.Wish
-	intent intent.Intent
+	wish   filter.Wish
+	intent filter.Intent
 	// caller ends when the caller has gone.
 	caller context.Context //nolint:containedctx // it is what is asked about the caller, not a context of calls
 	// noted is when the intent was noted, or before, by the monotonic clock.
@@ -84,13 +84,13 @@ func (d *Desk) peers() []string {
 }
 
 // Wish returns what equal requests have in common.
-func (d *Desk) Wish(org, owner, print string) intent.Wish {
-	return intent.Wish{Org: org, Owner: owner, Key: "w" + print, Answer: "a-", Like: "l-"}
+func (d *Desk) Wish(org, owner, print string) filter.Wish {
+	return filter.Wish{Org: org, Owner: owner, Key: "w" + print, Answer: "a-", Like: "l-"}
 }
 
 // Keyed is Wish for requests with an Idempotency-Key.
-func (d *Desk) Keyed(org, owner, print string) intent.Wish {
-	return intent.Wish{Org: org, Owner: owner, Key: "wk" + print, Answer: "a" + print, Like: "l-"}
+func (d *Desk) Keyed(org, owner, print string) filter.Wish {
+	return filter.Wish{Org: org, Owner: owner, Key: "wk" + print, Answer: "a" + print, Like: "l-"}
 }
 
 // Like returns the field of all intents whose resources look the same.
@@ -100,34 +100,34 @@ func (d *Desk) Like(_, looks string) string { return "l" + looks }
 func (d *Desk) stem(org string) string { return d.prefix + "{" + org + "}:" }
 
 // Note returns the note of an intent that goes with another step.
-func (d *Desk) Note(w *intent.Wish, i *intent.Intent, past []string) *spend.Note {
+func (d *Desk) Note(w *filter.Wish, i *filter.Intent, past []string) *spend.Note {
 	i.Gateway = d.Gateway
 	return &spend.Note{Org: w.Org, Wish: w.Key, Like: w.Like, Answer: w.Answer, Intent: i.ID, Row: i.Row(), Owner: w.Owner, Past: append(d.ends.of(w.Org, w.Key), past...)}
 }
 
 // Try notes an intent, unless there are others of its wish than those past or an answer.
 // It returns what there is; without an id it only looks.
-func (d *Desk) Try(ctx context.Context, w *intent.Wish, i *intent.Intent, past []string) (intent.Seen, error) {
+func (d *Desk) Try(ctx context.Context, w *filter.Wish, i *filter.Intent, past []string) (filter.Seen, error) {
 	n := &spend.Note{Org: w.Org, Wish: w.Key, Like: w.Like, Answer: w.Answer, Past: d.ends.of(w.Org, w.Key)}
 	if i.ID != "" {
 		n = d.Note(w, i, past)
 	}
 	found, err := d.store.Note(ctx, n)
 	if err != nil {
-		return intent.Seen{}, err
+		return filter.Seen{}, err
 	}
-	seen := intent.Seen{Now: found.Now, Sent: found.Sent}
+	seen := filter.Seen{Now: found.Now, Sent: found.Sent}
 	for id, raw := range found.Others {
-		other, err := intent.Decode(id, raw)
+		other, err := filter.DecodeIntent(id, raw)
 		if err != nil {
-			return intent.Seen{}, err
+			return filter.Seen{}, err
 		}
 		seen.Intents = append(seen.Intents, other)
 	}
-	slices.SortFunc(seen.Intents, func(a, b intent.Intent) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(seen.Intents, func(a, b filter.Intent) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID)) })
 	if found.Answer != "" {
 		if err := json.Unmarshal([]byte(found.Answer), &seen.Answer); err != nil {
-			return intent.Seen{}, fmt.Errorf("the answer kept under a key: %w", err)
+			return filter.Seen{}, fmt.Errorf("the answer kept under a key: %w", err)
 		}
 	}
 	return seen, nil
@@ -135,7 +135,7 @@ func (d *Desk) Try(ctx context.Context, w *intent.Wish, i *intent.Intent, past [
 
 // Come takes a request in hand that is about to note an intent, until done: others pass
 // over it while its caller waits, whether it is noted yet or not.
-func (d *Desk) Come(caller context.Context, w *intent.Wish, id string) (done func()) {
+func (d *Desk) Come(caller context.Context, w *filter.Wish, id string) (done func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.hand[id] = &held{wish: *w, caller: caller}
@@ -149,7 +149,7 @@ func (d *Desk) Come(caller context.Context, w *intent.Wish, id string) (done fun
 }
 
 // Beside lists the intents of a wish in hand whose callers wait.
-func (d *Desk) Beside(w *intent.Wish) (ids []string) {
+func (d *Desk) Beside(w *filter.Wish) (ids []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for id, h := range d.hand {
@@ -162,7 +162,7 @@ func (d *Desk) Beside(w *intent.Wish) (ids []string) {
 
 // Begin takes an intent in hand, as it is stored, that was noted not before a time, for a
 // caller that has gone when the context ends.
-func (d *Desk) Begin(caller context.Context, w *intent.Wish, i intent.Intent, noted time.Time) {
+func (d *Desk) Begin(caller context.Context, w *filter.Wish, i filter.Intent, noted time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.hand[i.ID] = &held{wish: *w, intent: i, caller: caller, noted: noted}
@@ -180,34 +180,34 @@ func (d *Desk) MaySend(id string) bool {
 
 // Fate returns the known state of another intent's caller. The gateway that has it in hand is
 // asked, since a time by the store's clock, unless that is zero.
-func (d *Desk) Fate(ctx context.Context, org string, i *intent.Intent, asked time.Time) intent.Fate {
+func (d *Desk) Fate(ctx context.Context, org string, i *filter.Intent, asked time.Time) filter.Fate {
 	if i.Left || i.Open {
-		return intent.Gone
+		return filter.Gone
 	}
 	if i.Gateway != d.Gateway {
 		switch {
 		case !asked.IsZero() && d.ask(ctx, org, i.ID, asked):
-			return intent.There
+			return filter.There
 		case d.dead(ctx, i.Gateway):
-			return intent.Gone
+			return filter.Gone
 		}
-		return intent.Unsaid
+		return filter.Unsaid
 	}
 	d.mu.Lock()
 	h := d.hand[i.ID]
 	d.mu.Unlock()
 	switch {
 	case h != nil && !wire.Left(h.caller):
-		return intent.There
+		return filter.There
 	case h != nil, d.ends.has(i.ID):
-		return intent.Unsaid // it will say what it made
+		return filter.Unsaid // it will say what it made
 	default:
-		return intent.Gone
+		return filter.Gone
 	}
 }
 
 // Abandoned reports whether the gateway of an intent has been dead for a minute: what its call created is listed by then.
-func (d *Desk) Abandoned(ctx context.Context, i *intent.Intent) bool {
+func (d *Desk) Abandoned(ctx context.Context, i *filter.Intent) bool {
 	if i.Open || i.Gateway == d.Gateway {
 		return false
 	}
@@ -217,19 +217,19 @@ func (d *Desk) Abandoned(ctx context.Context, i *intent.Intent) bool {
 
 // Take makes what an intent has made this request's, whose caller has gone when the
 // context ends. It reports whether no other request has taken it.
-func (d *Desk) Take(ctx context.Context, w *intent.Wish, i *intent.Intent, resource string) (intent.Intent, bool, error) {
+func (d *Desk) Take(ctx context.Context, w *filter.Wish, i *filter.Intent, resource string) (filter.Intent, bool, error) {
 	mine := *i
 	mine.Gateway, mine.Left, mine.Open, mine.Resource = d.Gateway, false, false, resource
 	mine.Taken++
 	mine = mine.Stored()
 	letGo := d.reach(&held{wish: *w, intent: mine, caller: ctx, noted: time.Now()})
 	if letGo == nil {
-		return intent.Intent{}, false, nil
+		return filter.Intent{}, false, nil
 	}
-	n, err := d.store.End(ctx, []spend.Ending{*d.ending(w, i, &intent.End{Next: &mine, Unlike: true})})
+	n, err := d.store.End(ctx, []spend.Ending{*d.ending(w, i, &filter.End{Next: &mine, Unlike: true})})
 	if err != nil || n == 0 {
 		letGo()
-		return intent.Intent{}, false, err
+		return filter.Intent{}, false, err
 	}
 	d.memory.begin(w, &mine)
 	return mine, true, nil
@@ -255,12 +255,12 @@ func (d *Desk) reach(mine *held) (letGo func()) {
 }
 
 // Claim reports whether a resource was made by an intent.
-func (d *Desk) Claim(ctx context.Context, w *intent.Wish, i *intent.Intent, resource string) (bool, error) {
+func (d *Desk) Claim(ctx context.Context, w *filter.Wish, i *filter.Intent, resource string) (bool, error) {
 	return d.store.Claim(ctx, &spend.Claim{Org: w.Org, Made: "m" + resource, Like: w.Like, Intent: i.ID, Owner: w.Owner, Named: i.Name != ""})
 }
 
 // Ending is the message to the store about the end of an intent. The intent is remembered as ended from then on.
-func (d *Desk) Ending(w *intent.Wish, i *intent.Intent, e *intent.End) *spend.Ending {
+func (d *Desk) Ending(w *filter.Wish, i *filter.Intent, e *filter.End) *spend.Ending {
 	out := d.ending(w, i, e)
 	taken := i.Taken
 	if e.Next != nil {
@@ -270,7 +270,7 @@ func (d *Desk) Ending(w *intent.Wish, i *intent.Intent, e *intent.End) *spend.En
 	return out
 }
 
-func (*Desk) ending(w *intent.Wish, i *intent.Intent, e *intent.End) *spend.Ending {
+func (*Desk) ending(w *filter.Wish, i *filter.Intent, e *filter.End) *spend.Ending {
 	out := &spend.Ending{
 		Org: w.Org, Made: "m" + cmp.Or(e.Resource, "-"), Wish: w.Key, Like: w.Like, Answer: w.Answer, Intent: i.ID, Was: i.Raw(),
 		Known: e.Resource != "", Unlike: e.Unlike,
@@ -290,7 +290,7 @@ func (*Desk) ending(w *intent.Wish, i *intent.Intent, e *intent.End) *spend.Endi
 
 // End tells the store how an intent ends, and lets go of it unless it goes on in this
 // request's hand.
-func (d *Desk) End(ctx context.Context, w *intent.Wish, i *intent.Intent, e *intent.End) error {
+func (d *Desk) End(ctx context.Context, w *filter.Wish, i *filter.Intent, e *filter.End) error {
 	if _, err := d.store.End(ctx, []spend.Ending{*d.Ending(w, d.now(i), e)}); err != nil {
 		d.EndLate(w, i, e)
 		return err
@@ -300,7 +300,7 @@ func (d *Desk) End(ctx context.Context, w *intent.Wish, i *intent.Intent, e *int
 }
 
 // EndLate is End behind the answer.
-func (d *Desk) EndLate(w *intent.Wish, i *intent.Intent, e *intent.End) {
+func (d *Desk) EndLate(w *filter.Wish, i *filter.Intent, e *filter.End) {
 	if !d.ends.add(w.Org, d.Ending(w, d.now(i), e)) {
 		d.logger.Warn("too many ends of creates are to be noted: repeats of them are looked for in vain", "org", w.Org, "intent", i.ID)
 	}
@@ -308,7 +308,7 @@ func (d *Desk) EndLate(w *intent.Wish, i *intent.Intent, e *intent.End) {
 }
 
 // Ended notes that the store was told of an end with something else.
-func (d *Desk) Ended(i *intent.Intent, e *intent.End) {
+func (d *Desk) Ended(i *filter.Intent, e *filter.End) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	h := d.hand[i.ID]
@@ -322,7 +322,7 @@ func (d *Desk) Ended(i *intent.Intent, e *intent.End) {
 }
 
 // now is an intent as the store has it now, unless another request has taken it.
-func (d *Desk) now(i *intent.Intent) *intent.Intent {
+func (d *Desk) now(i *filter.Intent) *filter.Intent {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if h := d.hand[i.ID]; h != nil && h.intent.Taken == i.Taken {

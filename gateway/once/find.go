@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/gateway/once/intent"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
@@ -29,7 +28,7 @@ func (f *Deduplicator) until(ctx context.Context, ex *filter.Exchange) time.Time
 // find looks once for the resource of an intent of this age, and makes it the intent's own.
 // A known id decides. Otherwise it is a resource that matches the request and was not
 // there before; nil means that there is nothing such.
-func (f *Deduplicator) find(ctx context.Context, ex *filter.Exchange, w *intent.Wish, i *intent.Intent, age time.Duration) (map[string]any, error) {
+func (f *Deduplicator) find(ctx context.Context, ex *filter.Exchange, w *filter.Wish, i *filter.Intent, age time.Duration) (map[string]any, error) {
 	row, _ := operation.Of(ex.Operation.ID)
 	if i.Resource != "" {
 		return f.get(ctx, ex, row.Kind, i.Resource)
@@ -113,6 +112,6 @@ func claimOf(kind operation.Kind, id string) string { return string(kind) + "/" 
 
 // ClaimFound gives a resource that the ledger has found to a hold's call, and reports whether it belongs to that call.
 func (d *Desk) ClaimFound(ctx context.Context, org string, f *spend.Found, h *spend.Hold) (bool, error) {
-	w := intent.Wish{Org: org, Owner: h.Owner.Key, Like: d.Like(org, looks(f.Kind, h.About.Name, h.About.Print))}
-	return d.Claim(ctx, &w, &intent.Intent{ID: h.ID, Name: h.About.Name}, claimOf(f.Kind, f.ID))
+	w := filter.Wish{Org: org, Owner: h.Owner.Key, Like: d.Like(org, looks(f.Kind, h.About.Name, h.About.Print))}
+	return d.Claim(ctx, &w, &filter.Intent{ID: h.ID, Name: h.About.Name}, claimOf(f.Kind, f.ID))
 }

@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/gateway/once/intent"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 )
 
@@ -20,25 +19,25 @@ func (f *Deduplicator) Search(ctx context.Context, ex *filter.Exchange) error {
 	o := ex.Once
 	looks := -1
 	switch o.End = outcome(ex); o.End {
-	case intent.OutcomeNone, intent.OutcomeRefused:
+	case filter.OutcomeNone, filter.OutcomeRefused:
 		return nil
-	case intent.OutcomeMade:
+	case filter.OutcomeMade:
 		o.Intent.Resource, _ = ex.Answer.Record()["id"].(string)
 		return nil
-	case intent.OutcomeFailed:
+	case filter.OutcomeFailed:
 		looks = 1
-	case intent.OutcomeUnknown:
+	case filter.OutcomeUnknown:
 	}
 	found, err := f.await(ctx, ex, o, looks)
 	switch {
 	case found != nil:
-		o.End = intent.OutcomeMade
+		o.End = filter.OutcomeMade
 		o.Intent.Resource, _ = found["id"].(string)
 		return ex.Adopt(found)
 	case err == nil && looks == 1:
 		return nil // the platform says that it failed, and nothing is there
 	}
-	o.End = intent.OutcomeUnknown
+	o.End = filter.OutcomeUnknown
 	if err != nil && ex.Event.Cause == nil {
 		ex.Event.Cause = err
 	}
@@ -67,25 +66,25 @@ func (f *Deduplicator) await(ctx context.Context, ex *filter.Exchange, o *filter
 }
 
 // outcome reads the platform's answer to a create, before any stage has rewritten it.
-func outcome(ex *filter.Exchange) intent.Outcome {
+func outcome(ex *filter.Exchange) filter.Outcome {
 	switch ex.Sent {
 	case filter.NotSent:
-		return intent.OutcomeNone
+		return filter.OutcomeNone
 	case filter.SentOut:
-		return intent.OutcomeUnknown
+		return filter.OutcomeUnknown
 	case filter.Answered:
 	}
 	status := ex.Answer.Status
 	switch id, _ := ex.Answer.Record()["id"].(string); {
 	case filter.Refuses(status):
-		return intent.OutcomeRefused
+		return filter.OutcomeRefused
 	case status >= http.StatusOK && status < http.StatusMultipleChoices && id != "":
-		return intent.OutcomeMade
+		return filter.OutcomeMade
 	case filter.Fails(status):
 		media, _, _ := mime.ParseMediaType(ex.Answer.Header.Get("Content-Type"))
 		if media == problem.ContentType && ex.Answer.Record() != nil {
-			return intent.OutcomeFailed
+			return filter.OutcomeFailed
 		}
 	}
-	return intent.OutcomeUnknown
+	return filter.OutcomeUnknown
 }

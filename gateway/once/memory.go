@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/once/intent"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
@@ -57,7 +57,7 @@ func (m *memory) of(org, id string) *remembered {
 }
 
 // begin remembers an intent whose call is in flight.
-func (m *memory) begin(w *intent.Wish, i *intent.Intent) {
+func (m *memory) begin(w *filter.Wish, i *filter.Intent) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.of(w.Org, i.ID)
@@ -95,7 +95,7 @@ func (m *memory) end(e *spend.Ending, owner string, taken int) {
 func (m *memory) forget() {
 	for len(m.ended) > 0 {
 		oldest := m.ended[0]
-		if len(m.ended) <= maxRemembered && m.texts <= maxTexts && m.now().Sub(oldest.changed) < intent.TTL {
+		if len(m.ended) <= maxRemembered && m.texts <= maxTexts && m.now().Sub(oldest.changed) < filter.IntentTTL {
 			return
 		}
 		m.ended = m.ended[1:]

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tollgate-dev/tollgate/gateway/once/intent"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
@@ -110,7 +110,7 @@ func TestOutbox(t *testing.T) {
 }
 
 // desks are two gateways at one store, and a wish.
-func desks(client redistest.Conn) (a, b *Desk, w *intent.Wish) {
+func desks(client redistest.Conn) (a, b *Desk, w *filter.Wish) {
 	now := func(f func()) { f() }
 	a = NewDesk(client, "t:", "a", now, slog.New(slog.DiscardHandler))
 	b = NewDesk(client, "t:", "b", now, slog.New(slog.DiscardHandler))
@@ -122,9 +122,9 @@ func desks(client redistest.Conn) (a, b *Desk, w *intent.Wish) {
 }
 
 // note notes an intent that must be the only one but for past.
-func note(t *testing.T, d *Desk, caller context.Context, w *intent.Wish, id string, past ...string) intent.Intent {
+func note(t *testing.T, d *Desk, caller context.Context, w *filter.Wish, id string, past ...string) filter.Intent {
 	t.Helper()
-	i := intent.Intent{ID: id, Print: "p", Name: "n"}
+	i := filter.Intent{ID: id, Print: "p", Name: "n"}
 	seen, err := d.Try(t.Context(), w, &i, past)
 	if err != nil || len(seen.Intents) > 0 {
 		t.Fatalf("note %s: %+v (%v)", id, seen, err)
@@ -136,9 +136,9 @@ func note(t *testing.T, d *Desk, caller context.Context, w *intent.Wish, id stri
 }
 
 // found are the ids under a wish.
-func found(t *testing.T, d *Desk, w *intent.Wish) (ids []string) {
+func found(t *testing.T, d *Desk, w *filter.Wish) (ids []string) {
 	t.Helper()
-	seen, err := d.Try(t.Context(), w, &intent.Intent{}, nil)
+	seen, err := d.Try(t.Context(), w, &filter.Intent{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestTryPassesOverThoseThatArePast(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
 		a, b, w := desks(r.Client)
 		note(t, a, t.Context(), w, "1")
-		second := intent.Intent{ID: "2"}
+		second := filter.Intent{ID: "2"}
 		if seen, err := b.Try(t.Context(), w, &second, nil); err != nil || len(seen.Intents) != 1 || seen.Intents[0].ID != "1" {
 			t.Errorf("another: %+v (%v), want to find the first", seen, err)
 		}
@@ -169,7 +169,7 @@ func TestTakeHasOneTaker(t *testing.T) {
 		i := note(t, a, t.Context(), w, "1")
 		left := i
 		left.Left, left.Resource = true, "pod"
-		if err := a.End(t.Context(), w, &i, &intent.End{Next: &left, Resource: "pod/x", Unlike: true}); err != nil {
+		if err := a.End(t.Context(), w, &i, &filter.End{Next: &left, Resource: "pod/x", Unlike: true}); err != nil {
 			t.Fatal(err)
 		}
 		left = left.Stored()
@@ -188,11 +188,11 @@ func TestTakeHasOneTaker(t *testing.T) {
 		}
 		// The one before has nothing more to say of it, at no gateway.
 		for _, d := range []*Desk{a, b} {
-			for _, e := range []intent.End{{}, {Next: &left}} {
+			for _, e := range []filter.End{{}, {Next: &left}} {
 				if err := d.End(t.Context(), w, &i, &e); err != nil {
 					t.Fatal(err)
 				}
-				if seen, err := d.Try(t.Context(), w, &intent.Intent{}, nil); err != nil || len(seen.Intents) != 1 || seen.Intents[0].Left {
+				if seen, err := d.Try(t.Context(), w, &filter.Intent{}, nil); err != nil || len(seen.Intents) != 1 || seen.Intents[0].Left {
 					t.Errorf("an earlier caller's end at %s makes it %+v (%v)", d.Gateway, seen.Intents, err)
 				}
 			}
@@ -224,7 +224,7 @@ func TestTakeIsNeverInNobodysHand(t *testing.T) {
 		i := note(t, a, t.Context(), w, "1")
 		left := i
 		left.Left, left.Resource = true, "pod"
-		if err := a.End(t.Context(), w, &i, &intent.End{Next: &left}); err != nil {
+		if err := a.End(t.Context(), w, &i, &filter.End{Next: &left}); err != nil {
 			t.Fatal(err)
 		}
 		left = left.Stored()
@@ -233,7 +233,7 @@ func TestTakeIsNeverInNobodysHand(t *testing.T) {
 		looks := 0
 		r.Client.AddHook(answered{func() {
 			looks++
-			if fate := a.Fate(t.Context(), "acme", &next, time.UnixMilli(1)); fate != intent.There {
+			if fate := a.Fate(t.Context(), "acme", &next, time.UnixMilli(1)); fate != filter.There {
 				t.Errorf("while it is taken: %d, want that its caller is there", fate)
 			}
 		}})
@@ -250,7 +250,7 @@ func TestClaim(t *testing.T) {
 		second := note(t, a, t.Context(), w, "2", "1")
 		bobs := *w
 		bobs.Owner, bobs.Key = "bob", w.Key+"bob"
-		claim := func(i *intent.Intent, resource string, want bool) {
+		claim := func(i *filter.Intent, resource string, want bool) {
 			t.Helper()
 			for range 2 { // each step can be repeated
 				if got, err := a.Claim(t.Context(), w, i, resource); got != want || err != nil {
@@ -263,7 +263,7 @@ func TestClaim(t *testing.T) {
 		theirs := note(t, a, t.Context(), &bobs, "3")
 		claim(&second, "pod/y", false) // it may be bob's
 		for range 2 {
-			if err := a.End(t.Context(), &bobs, &theirs, &intent.End{Unlike: true}); err != nil {
+			if err := a.End(t.Context(), &bobs, &theirs, &filter.End{Unlike: true}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -278,43 +278,43 @@ func TestFate(t *testing.T) {
 		i := note(t, a, caller, w, "1")
 		i.Gateway = "a"
 		asked := time.UnixMilli(1)
-		fate := func(d *Desk, want intent.Fate, when string) {
+		fate := func(d *Desk, want filter.Fate, when string) {
 			t.Helper()
 			if got := d.Fate(t.Context(), "acme", &i, asked); got != want {
 				t.Errorf("%s, %s says %d, want %d", when, d.Gateway, got, want)
 			}
 		}
-		fate(a, intent.There, "while its caller waits")
-		fate(b, intent.Unsaid, "before the other has answered")
+		fate(a, filter.There, "while its caller waits")
+		fate(b, filter.Unsaid, "before the other has answered")
 		a.hand["1"].noted = time.Now().Add(-2 * tick)
 		a.reply(t.Context())
-		fate(b, intent.There, "when it has")
+		fate(b, filter.There, "when it has")
 		asked = asked.Add(time.Second)
-		fate(b, intent.Unsaid, "asked later again")
+		fate(b, filter.Unsaid, "asked later again")
 		if err := b.renew(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		fate(b, intent.Unsaid, "without a lease, to one that has just begun to hear the store")
+		fate(b, filter.Unsaid, "without a lease, to one that has just begun to hear the store")
 		b.lease.since = time.Now().Add(-2 * Death)
-		fate(b, intent.Gone, "without a lease")
+		fate(b, filter.Gone, "without a lease")
 		r.Empty(t)
-		fate(b, intent.Unsaid, "when the store has lost every lease")
+		fate(b, filter.Unsaid, "when the store has lost every lease")
 		for range 2 {
 			if err := b.renew(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			fate(b, intent.Unsaid, "when the store knows this gateway again")
+			fate(b, filter.Unsaid, "when the store knows this gateway again")
 		}
 		if err := a.renew(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		fate(b, intent.Unsaid, "with a lease")
+		fate(b, filter.Unsaid, "with a lease")
 		leave()
 		a.reply(t.Context())
-		fate(b, intent.Unsaid, "when its caller has left and the call goes on")
-		fate(a, intent.Unsaid, "when its caller has left and the call goes on")
-		a.Ended(&i, &intent.End{})
-		fate(a, intent.Gone, "when nobody has it in hand")
+		fate(b, filter.Unsaid, "when its caller has left and the call goes on")
+		fate(a, filter.Unsaid, "when its caller has left and the call goes on")
+		a.Ended(&i, &filter.End{})
+		fate(a, filter.Gone, "when nobody has it in hand")
 	})
 }
 
@@ -332,7 +332,7 @@ func TestComeAndBeside(t *testing.T) {
 	if ids := a.Beside(w); ids != nil {
 		t.Errorf("%v, want none: it has left", ids)
 	}
-	a.Begin(caller, w, intent.Intent{ID: "1"}, time.Now())
+	a.Begin(caller, w, filter.Intent{ID: "1"}, time.Now())
 	done()
 	if a.hand["1"] == nil {
 		t.Error("what is noted was let go")
@@ -341,11 +341,11 @@ func TestComeAndBeside(t *testing.T) {
 
 func TestMaySend(t *testing.T) {
 	a, _, w := desks(redistest.Away(t))
-	a.Begin(t.Context(), w, intent.Intent{ID: "1"}, time.Now().Add(-Death))
+	a.Begin(t.Context(), w, filter.Intent{ID: "1"}, time.Now().Add(-Death))
 	if a.MaySend("1") {
 		t.Error("it sends without a lease, long after its note")
 	}
-	a.Begin(t.Context(), w, intent.Intent{ID: "2"}, time.Now())
+	a.Begin(t.Context(), w, filter.Intent{ID: "2"}, time.Now())
 	if !a.MaySend("2") {
 		t.Error("it does not send at once")
 	}

@@ -8,13 +8,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/once/intent"
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
 // gateways are two gateways that know each other, at one store. Both have run for a long time.
-func gateways(t *testing.T, client redistest.Conn) (a, b *Desk, w *intent.Wish) {
+func gateways(t *testing.T, client redistest.Conn) (a, b *Desk, w *filter.Wish) {
 	t.Helper()
 	a, b, w = desks(client)
 	for _, d := range []*Desk{a, b} {
@@ -53,31 +53,31 @@ func TestIntentsOutliveALoss(t *testing.T) {
 		note(t, a, t.Context(), w, "4", "1", "2", "3")
 		keyed := a.Keyed("acme", "ann", "k")
 		answered := note(t, a, t.Context(), &keyed, "5")
-		end := func(d *Desk, w *intent.Wish, i *intent.Intent, e intent.End) {
+		end := func(d *Desk, w *filter.Wish, i *filter.Intent, e filter.End) {
 			t.Helper()
 			if err := d.End(t.Context(), w, i, &e); err != nil {
 				t.Fatal(err)
 			}
 		}
-		gone := func(i intent.Intent, resource string) *intent.Intent {
+		gone := func(i filter.Intent, resource string) *filter.Intent {
 			i.Left, i.Resource = true, resource
 			return &i
 		}
-		end(a, w, &left, intent.End{Next: gone(left, "p1"), Resource: "pod/p1", Unlike: true})
-		end(a, w, &taken, intent.End{Next: gone(taken, "p2"), Resource: "pod/p2", Unlike: true})
+		end(a, w, &left, filter.End{Next: gone(left, "p1"), Resource: "pod/p1", Unlike: true})
+		end(a, w, &taken, filter.End{Next: gone(taken, "p2"), Resource: "pod/p2", Unlike: true})
 		waits := gone(taken, "p2").Stored()
 		mine, ok, err := b.Take(t.Context(), w, &waits, "p2")
 		if err != nil || !ok {
 			t.Fatalf("Take = %t, %v", ok, err)
 		}
-		end(b, w, &mine, intent.End{}) // a remembers it as waiting, b that it has ended
-		end(a, w, &over, intent.End{Unlike: true})
-		end(a, &keyed, &answered, intent.End{Answer: &intent.Answer{Print: "p", Status: 201}, Unlike: true})
+		end(b, w, &mine, filter.End{}) // a remembers it as waiting, b that it has ended
+		end(a, w, &over, filter.End{Unlike: true})
+		end(a, &keyed, &answered, filter.End{Answer: &filter.KnownAnswer{Print: "p", Status: 201}, Unlike: true})
 		stop()
 		r.Empty(t)
 		found := make(chan []string)
 		go func() {
-			seen, err := a.Try(t.Context(), w, &intent.Intent{}, nil)
+			seen, err := a.Try(t.Context(), w, &filter.Intent{}, nil)
 			if err != nil {
 				t.Error(err)
 			}
@@ -96,10 +96,10 @@ func TestIntentsOutliveALoss(t *testing.T) {
 		if diff := cmp.Diff([]string{"1 p1", "4 "}, <-found); diff != "" {
 			t.Errorf("intents after the loss (-want +got):\n%s", diff)
 		}
-		if seen, err := b.Try(t.Context(), &keyed, &intent.Intent{}, nil); err != nil || seen.Answer == nil || seen.Answer.Status != 201 {
+		if seen, err := b.Try(t.Context(), &keyed, &filter.Intent{}, nil); err != nil || seen.Answer == nil || seen.Answer.Status != 201 {
 			t.Errorf("response under the key: %+v, %v, want 201", seen.Answer, err)
 		}
-		if mine, err := b.Claim(t.Context(), w, &intent.Intent{ID: "6", Name: "n"}, "pod/p1"); err != nil || mine {
+		if mine, err := b.Claim(t.Context(), w, &filter.Intent{ID: "6", Name: "n"}, "pod/p1"); err != nil || mine {
 			t.Errorf("another intent claims p1: %t, %v", mine, err)
 		}
 	})
@@ -156,8 +156,8 @@ func TestAnOlderStoreIsNoticed(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	now := time.Now()
 	m := memory{now: func() time.Time { return now }}
-	w := &intent.Wish{Org: "acme", Key: "w"}
-	m.begin(w, &intent.Intent{ID: "in flight"})
+	w := &filter.Wish{Org: "acme", Key: "w"}
+	m.begin(w, &filter.Intent{ID: "in flight"})
 	for i := range maxRemembered + 10 {
 		m.end(&spend.Ending{Org: "acme", Intent: fmt.Sprint(i), Text: "response"}, "ann", 0)
 	}
@@ -168,7 +168,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 	}
 	count(maxRemembered + 1)
-	now = now.Add(intent.TTL)
+	now = now.Add(filter.IntentTTL)
 	m.end(&spend.Ending{Org: "acme", Intent: "last", Row: "1 {}"}, "ann", 0)
 	count(2)
 	m.end(&spend.Ending{Org: "acme", Intent: "last"}, "ann", -1) // of an earlier caller

@@ -14,7 +14,6 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/gateway/once/intent"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -43,7 +42,7 @@ type Deduplicator struct {
 // Enter begins the intent of a call, and answers the repeat of a request with an Idempotency-Key; "" is no key.
 func (f *Deduplicator) Enter(ctx context.Context, ex *filter.Exchange, key string) error {
 	row, _ := operation.Of(ex.Operation.ID)
-	o := &filter.Once{Keyed: key != "", Print: f.fingerprint(ex), Intent: intent.Intent{ID: ulid.Make().String()}}
+	o := &filter.Once{Keyed: key != "", Print: f.fingerprint(ex), Intent: filter.Intent{ID: ulid.Make().String()}}
 	o.Wish = f.Desk.Wish(ex.Caller.Org, ex.Caller.Key, filter.Digest(ex.Caller.Key, ex.Operation.ID, o.Print))
 	var err error
 	if o.Keyed {
@@ -63,7 +62,7 @@ func (f *Deduplicator) Enter(ctx context.Context, ex *filter.Exchange, key strin
 // keyed answers the repeat of a request with a key. Without an answer and an error,
 // the call may be made: the one before has made nothing.
 func (f *Deduplicator) keyed(ctx context.Context, ex *filter.Exchange, o *filter.Once) error {
-	seen, err := f.Desk.Try(ctx, &o.Wish, &intent.Intent{}, nil)
+	seen, err := f.Desk.Try(ctx, &o.Wish, &filter.Intent{}, nil)
 	switch {
 	case err != nil:
 		return noKeys(err)
@@ -83,7 +82,7 @@ func (f *Deduplicator) keyed(ctx context.Context, ex *filter.Exchange, o *filter
 		return underWay("the request with this Idempotency-Key is under way")
 	}
 	if row, _ := operation.Of(ex.Operation.ID); row.Verb != operation.VerbCreate {
-		return f.Desk.End(ctx, &o.Wish, i, &intent.End{Unlike: true}) // it makes nothing that there would be twice
+		return f.Desk.End(ctx, &o.Wish, i, &filter.End{Unlike: true}) // it makes nothing that there would be twice
 	}
 	if over, err := f.settle(ctx, ex, o, i, seen.Now); over || err != nil || ex.Answer != nil {
 		return err
@@ -138,7 +137,7 @@ func (f *Deduplicator) note(ctx context.Context, ex *filter.Exchange) error {
 		switch {
 		case err != nil:
 			ex.Once = nil // the store may have noted it, and not have said so: nothing is made under it
-			f.Desk.EndLate(&o.Wish, &o.Intent, &intent.End{Unlike: true})
+			f.Desk.EndLate(&o.Wish, &o.Intent, &filter.End{Unlike: true})
 			switch {
 			case o.Keyed:
 				return noKeys(err)
@@ -159,7 +158,7 @@ func (f *Deduplicator) note(ctx context.Context, ex *filter.Exchange) error {
 
 // join answers a request that has found other intents of its wish. Without an answer and an
 // error, it is no repeat of those.
-func (f *Deduplicator) join(ctx context.Context, ex *filter.Exchange, seen intent.Seen) error {
+func (f *Deduplicator) join(ctx context.Context, ex *filter.Exchange, seen filter.Seen) error {
 	if ex.Once.Keyed {
 		return f.keyed(ctx, ex, ex.Once)
 	}
@@ -167,10 +166,10 @@ func (f *Deduplicator) join(ctx context.Context, ex *filter.Exchange, seen inten
 }
 
 // others returns the intents of the wish; none if the store cannot be asked.
-func (f *Deduplicator) others(ctx context.Context, ex *filter.Exchange) intent.Seen {
-	seen, err := f.Desk.Try(ctx, &ex.Once.Wish, &intent.Intent{}, nil)
+func (f *Deduplicator) others(ctx context.Context, ex *filter.Exchange) filter.Seen {
+	seen, err := f.Desk.Try(ctx, &ex.Once.Wish, &filter.Intent{}, nil)
 	if err != nil {
-		return intent.Seen{}
+		return filter.Seen{}
 	}
 	return seen
 }
@@ -209,10 +208,10 @@ func (f *Deduplicator) Reserve(ctx context.Context, ex *filter.Exchange) (q spen
 			return q, false, nil
 		case !errors.Is(err, spend.ErrRepeated):
 			ex.Once = nil
-			held.Unsure = f.Desk.Ending(&o.Wish, &o.Intent, &intent.End{Unlike: true})
+			held.Unsure = f.Desk.Ending(&o.Wish, &o.Intent, &filter.End{Unlike: true})
 			return q, false, err
 		}
-		seen, err := f.Desk.Try(ctx, &o.Wish, &intent.Intent{}, nil)
+		seen, err := f.Desk.Try(ctx, &o.Wish, &filter.Intent{}, nil)
 		if err != nil {
 			return q, true, unknown(ex)
 		}
@@ -310,16 +309,16 @@ func (f *Deduplicator) end(ctx context.Context, ex *filter.Exchange) {
 
 // goesOn is how the intent goes on, by how its call has ended and whether its caller
 // waits for the answer.
-func goesOn(ctx context.Context, ex *filter.Exchange) *intent.End {
+func goesOn(ctx context.Context, ex *filter.Exchange) *filter.End {
 	o := ex.Once
 	next := o.Intent
 	switch o.End {
-	case intent.OutcomeUnknown:
+	case filter.OutcomeUnknown:
 		next.Open = true
-		return &intent.End{Next: &next}
-	case intent.OutcomeMade:
+		return &filter.End{Next: &next}
+	case filter.OutcomeMade:
 		row, _ := operation.Of(ex.Operation.ID)
-		e := &intent.End{Unlike: true}
+		e := &filter.End{Unlike: true}
 		if row.Verb == operation.VerbCreate {
 			e.Resource = claimOf(row.Kind, o.Intent.Resource)
 			next.Left = left(ctx)
@@ -328,9 +327,9 @@ func goesOn(ctx context.Context, ex *filter.Exchange) *intent.End {
 			}
 		}
 		return e
-	case intent.OutcomeNone, intent.OutcomeRefused, intent.OutcomeFailed:
+	case filter.OutcomeNone, filter.OutcomeRefused, filter.OutcomeFailed:
 	}
-	return &intent.End{Unlike: true}
+	return &filter.End{Unlike: true}
 }
 
 // Deliver ends the intent of a legacy request's call when the request ends with a. If a is nil or says that the request failed, or
@@ -338,17 +337,17 @@ func goesOn(ctx context.Context, ex *filter.Exchange) *intent.End {
 func (f *Deduplicator) Deliver(ctx context.Context, ex *filter.Exchange, a *filter.Answer) {
 	o := ex.Once
 	switch {
-	case o.End != intent.OutcomeMade || o.Keyed:
+	case o.End != filter.OutcomeMade || o.Keyed:
 		return
 	case a != nil && a.Status < http.StatusInternalServerError && !a.Failed && !left(ctx):
-		f.Desk.EndLate(&o.Wish, &o.Intent, &intent.End{})
+		f.Desk.EndLate(&o.Wish, &o.Intent, &filter.End{})
 		return
 	}
 	next := o.Intent
 	next.Left = true
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), filter.SettleTimeout)
 	defer cancel()
-	ex.Failed(f.Desk.End(ctx, &o.Wish, &o.Intent, &intent.End{Next: &next}))
+	ex.Failed(f.Desk.End(ctx, &o.Wish, &o.Intent, &filter.End{Next: &next}))
 }
 
 // settled reports whether the platform has decided about a call: an answer that says
@@ -365,8 +364,8 @@ func settled(ex *filter.Exchange) bool {
 }
 
 // kept is an answer as it is kept, nil if it is too long.
-func kept(a *filter.Answer, print string) *intent.Answer {
-	if len(a.Body) > intent.MaxAnswer {
+func kept(a *filter.Answer, print string) *filter.KnownAnswer {
+	if len(a.Body) > filter.MaxAnswer {
 		return nil
 	}
 	h := make(http.Header)
@@ -375,7 +374,7 @@ func kept(a *filter.Answer, print string) *intent.Answer {
 			h[name] = v
 		}
 	}
-	return &intent.Answer{Print: print, Status: a.Status, Header: h, Body: a.Body}
+	return &filter.KnownAnswer{Print: print, Status: a.Status, Header: h, Body: a.Body}
 }
 
 // fingerprint is the same for requests of an operation that ask for the same. Fingerprints are in the store, where a short secret

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
-	"github.com/tollgate-dev/tollgate/gateway/once/intent"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 	"github.com/tollgate-dev/tollgate/policies/operation"
@@ -28,7 +27,7 @@ const (
 
 // wait has a request wait until it is known of every other intent of its wish whether
 // its caller waits, too. It is answered with the resource of one whose caller does not.
-func (f *Deduplicator) wait(ctx context.Context, ex *filter.Exchange, seen intent.Seen) error {
+func (f *Deduplicator) wait(ctx context.Context, ex *filter.Exchange, seen filter.Seen) error {
 	o := ex.Once
 	o.Until = f.until(ctx, ex)
 	nap, cancel := context.WithDeadline(ctx, o.Until)
@@ -44,7 +43,7 @@ func (f *Deduplicator) wait(ctx context.Context, ex *filter.Exchange, seen inten
 			return unknown(ex)
 		}
 		o.Glances++
-		if seen, err = f.Desk.Try(ctx, &o.Wish, &intent.Intent{}, nil); err != nil {
+		if seen, err = f.Desk.Try(ctx, &o.Wish, &filter.Intent{}, nil); err != nil {
 			return unknown(ex)
 		}
 	}
@@ -60,7 +59,7 @@ func (f *Deduplicator) passed(o *filter.Once) []string {
 }
 
 // turn looks at the other intents once, and reports whether there is one to wait for.
-func (f *Deduplicator) turn(ctx context.Context, ex *filter.Exchange, seen intent.Seen, look *pause) (waits bool, err error) {
+func (f *Deduplicator) turn(ctx context.Context, ex *filter.Exchange, seen filter.Seen, look *pause) (waits bool, err error) {
 	o := ex.Once
 	due := sync.OnceValue(look.due)
 	if o.Glances == patient {
@@ -80,7 +79,7 @@ func (f *Deduplicator) turn(ctx context.Context, ex *filter.Exchange, seen inten
 				return false, err
 			}
 			waits = waits || !over
-		case o.Glances >= patient && f.Desk.Fate(ctx, ex.Caller.Org, it, o.Asked) == intent.There:
+		case o.Glances >= patient && f.Desk.Fate(ctx, ex.Caller.Org, it, o.Asked) == filter.There:
 			o.Past = append(o.Past, it.ID)
 		default:
 			waits = true
@@ -91,15 +90,15 @@ func (f *Deduplicator) turn(ctx context.Context, ex *filter.Exchange, seen inten
 
 // gone reports whether an intent has no caller any more who waits, or nobody who would
 // tell. A call that takes longer than one can has been lost with its gateway.
-func (f *Deduplicator) gone(ctx context.Context, ex *filter.Exchange, o *filter.Once, i *intent.Intent, now time.Time) bool {
+func (f *Deduplicator) gone(ctx context.Context, ex *filter.Exchange, o *filter.Once, i *filter.Intent, now time.Time) bool {
 	return i.Age(now) > f.Patience ||
-		f.Desk.Fate(ctx, ex.Caller.Org, i, o.Asked) == intent.Gone
+		f.Desk.Fate(ctx, ex.Caller.Org, i, o.Asked) == filter.Gone
 }
 
 // settle looks once for the resource of an intent whose caller has gone, and answers with
 // it. over says that there is no such intent any more: it has made nothing, or another
 // request was answered with that.
-func (f *Deduplicator) settle(ctx context.Context, ex *filter.Exchange, o *filter.Once, i *intent.Intent, now time.Time) (over bool, err error) {
+func (f *Deduplicator) settle(ctx context.Context, ex *filter.Exchange, o *filter.Once, i *filter.Intent, now time.Time) (over bool, err error) {
 	f.recall(ex, o, i)
 	look, cancel := context.WithCancel(ctx)
 	if !o.Until.IsZero() {
@@ -112,7 +111,7 @@ func (f *Deduplicator) settle(ctx context.Context, ex *filter.Exchange, o *filte
 		ex.Event.Cause = err
 		return false, nil
 	case found == nil && (i.Resource != "" && i.Age(now) > fresh || i.Resource == "" && (f.over(i.Age(now)) || f.Desk.Abandoned(ctx, i))):
-		if err := f.Desk.End(ctx, &o.Wish, i, &intent.End{Unlike: true}); err != nil {
+		if err := f.Desk.End(ctx, &o.Wish, i, &filter.End{Unlike: true}); err != nil {
 			return false, nil // it is tried again
 		}
 		return true, nil
@@ -124,13 +123,13 @@ func (f *Deduplicator) settle(ctx context.Context, ex *filter.Exchange, o *filte
 	if err != nil || !taken {
 		return err == nil, nil
 	}
-	o.Intent, o.Noted, o.End = mine, true, intent.OutcomeMade
+	o.Intent, o.Noted, o.End = mine, true, filter.OutcomeMade
 	return true, f.give(ctx, ex, found)
 }
 
 // recall gives a wish the looks of an intent: a request that was not judged does not
 // know its own.
-func (f *Deduplicator) recall(ex *filter.Exchange, o *filter.Once, i *intent.Intent) {
+func (f *Deduplicator) recall(ex *filter.Exchange, o *filter.Once, i *filter.Intent) {
 	row, _ := operation.Of(ex.Operation.ID)
 	o.Wish.Like = f.Desk.Like(ex.Caller.Org, looks(row.Kind, i.Name, i.Shape))
 }

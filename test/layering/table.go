@@ -58,12 +58,9 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/filter/...",
-			May: []string{
-				"gateway/approval", "gateway/audit", "gateway/identity", "gateway/once/intent", "gateway/overload", "gateway/problem", "gateway/route", "gateway/schema",
-				"gateway/strictjson", "gateway/telemetry", "gateway/upstream", "policies/...", "ratelimit/...", "translate/...",
-			},
-			Tests: []string{"gateway/settings"}, // for providers of metrics
-			Why:   "filters use the leaves and know neither the doors nor how they are assembled",
+			May:     []string{"gateway/approval", "gateway/audit", "gateway/identity", "gateway/overload", "gateway/problem", "gateway/route", "gateway/schema", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "policies/...", "ratelimit/...", "translate/..."},
+			Tests:   []string{"gateway/settings"}, // for providers of metrics
+			Why:     "filters use the leaves and know neither the doors nor how they are assembled",
 		},
 		{
 			Package: "gateway/explain/...",
@@ -173,11 +170,10 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/once",
-			May:     []string{"gateway/filter", "gateway/once/intent", "gateway/problem", "gateway/strictjson", "gateway/upstream", "gateway/wire", "policies/operation", "policies/spend/..."},
+			May:     []string{"gateway/filter", "gateway/problem", "gateway/strictjson", "gateway/upstream", "gateway/wire", "policies/operation", "policies/spend/..."},
 			Tests:   []string{"gateway/telemetry"}, // for the event of an exchange
 			Why:     "a feature: intents in hand, in the ledger's store, and their stages in the chain",
 		},
-		leaf("gateway/once/intent", "a leaf: what is known of a thing that is being made"),
 		{
 			Package: "gateway/store",
 			May:     []string{"ratelimit"},

@@ -1,4 +1,4 @@
-package intent
+package filter
 
 import (
 	"encoding/json"
@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TTL is how long the store keeps an intent after its last change.
-const TTL = 24 * time.Hour
+// IntentTTL is how long the store keeps an intent after its last change.
+const IntentTTL = 24 * time.Hour
 
 // MaxAnswer is the longest body of an answer that is kept, in bytes. Of a longer one
 // the resource is kept.
@@ -75,8 +75,8 @@ func (i Intent) Stored() Intent {
 	return i
 }
 
-// Decode reads an intent as it is stored.
-func Decode(id, raw string) (Intent, error) {
+// DecodeIntent reads an intent as it is stored.
+func DecodeIntent(id, raw string) (Intent, error) {
 	at, row, _ := strings.Cut(raw, " ")
 	ms, err := strconv.ParseInt(at, 10, 64)
 	if err != nil {
@@ -96,11 +96,11 @@ type Seen struct {
 	// Intents are those under way, the oldest first.
 	Intents []Intent
 	// Answer is that to the first request with an Idempotency-Key, nil without one.
-	Answer *Answer
+	Answer *KnownAnswer
 }
 
-// Answer is an answer as its caller received it.
-type Answer struct {
+// KnownAnswer is an answer as its caller received it.
+type KnownAnswer struct {
 	// Print is the fingerprint of the request.
 	Print  string      `json:"print"`
 	Status int         `json:"status"`
@@ -129,5 +129,5 @@ type End struct {
 	// Unlike says that it need not be recognised by its looks any more.
 	Unlike bool
 	// Answer answers a repeat of a request with an Idempotency-Key.
-	Answer *Answer
+	Answer *KnownAnswer
 }

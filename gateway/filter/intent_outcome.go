@@ -1,4 +1,4 @@
-package intent
+package filter
 
 // Outcome is the outcome of a call, by the platform's answer.
 type Outcome uint8
