@@ -32,32 +32,32 @@ func hours(t *testing.T, s string) translate.Hours {
 func both() []translate.Dialect { return []translate.Dialect{"v1", "graphql"} }
 
 func TestActive(t *testing.T) {
-	once := translate.Config{Dialects: both(), From: at(t, "11-21 10:00:00"), Until: at(t, "11-21 11:00:00"), Message: "once"}
-	next := translate.Config{Dialects: both(), From: at(t, "11-21 11:00:00"), Until: at(t, "11-21 11:30:00"), Message: "next"}
-	mornings := translate.Config{Dialects: both(), Daily: hours(t, "09:00-09:30"), Weekdays: []translate.Weekday{"mon", "wed"}, Message: "mornings"}
-	nights := translate.Config{Dialects: both(), Daily: hours(t, "23:30-00:30"), Weekdays: []translate.Weekday{"sat"}}
-	bounded := translate.Config{Dialects: both(), Daily: hours(t, "00:00-24:00"), From: at(t, "11-22 12:00:00"), Until: at(t, "11-24 12:00:00")}
+	once := translate.Brownout{Dialects: both(), From: at(t, "11-21 10:00:00"), Until: at(t, "11-21 11:00:00"), Message: "once"}
+	next := translate.Brownout{Dialects: both(), From: at(t, "11-21 11:00:00"), Until: at(t, "11-21 11:30:00"), Message: "next"}
+	mornings := translate.Brownout{Dialects: both(), Daily: hours(t, "09:00-09:30"), Weekdays: []translate.Weekday{"mon", "wed"}, Message: "mornings"}
+	nights := translate.Brownout{Dialects: both(), Daily: hours(t, "23:30-00:30"), Weekdays: []translate.Weekday{"sat"}}
+	bounded := translate.Brownout{Dialects: both(), Daily: hours(t, "00:00-24:00"), From: at(t, "11-22 12:00:00"), Until: at(t, "11-24 12:00:00")}
 	for name, tc := range map[string]struct {
-		entries []translate.Config
+		entries []translate.Brownout
 		now     string
 		until   string // "" when nothing is refused
 		message string
 	}{
-		"before":                   {[]translate.Config{once}, "11-21 09:59:59", "", ""},
-		"first instant":            {[]translate.Config{once}, "11-21 10:00:00", "11-21 11:00:00", "once"},
-		"last second":              {[]translate.Config{once}, "11-21 10:59:59", "11-21 11:00:00", "once"},
-		"its end is out":           {[]translate.Config{once}, "11-21 11:00:00", "", ""},
-		"windows that touch":       {[]translate.Config{next, once}, "11-21 10:30:00", "11-21 11:30:00", "once"},
-		"on a listed day":          {[]translate.Config{mornings}, "11-23 09:29:59", "11-23 09:30:00", "mornings"},
-		"on another day":           {[]translate.Config{mornings}, "11-24 09:15:00", "", ""},
-		"after its hours":          {[]translate.Config{mornings}, "11-23 09:30:00", "", ""},
-		"before midnight":          {[]translate.Config{nights}, "11-21 23:45:00", "11-22 00:30:00", ""},
-		"after midnight":           {[]translate.Config{nights}, "11-22 00:15:00", "11-22 00:30:00", ""},
-		"midnight of another day":  {[]translate.Config{nights}, "11-23 00:15:00", "", ""},
-		"recurring, not yet":       {[]translate.Config{bounded}, "11-22 11:59:59", "", ""},
-		"recurring, days in a row": {[]translate.Config{bounded}, "11-22 12:00:00", "11-24 12:00:00", ""},
-		"recurring, over":          {[]translate.Config{bounded}, "11-24 12:00:00", "", ""},
-		"one inside the other":     {[]translate.Config{bounded, {Dialects: both(), From: at(t, "11-23 01:00:00"), Until: at(t, "11-23 02:00:00")}}, "11-23 01:30:00", "11-24 12:00:00", ""},
+		"before":                   {[]translate.Brownout{once}, "11-21 09:59:59", "", ""},
+		"first instant":            {[]translate.Brownout{once}, "11-21 10:00:00", "11-21 11:00:00", "once"},
+		"last second":              {[]translate.Brownout{once}, "11-21 10:59:59", "11-21 11:00:00", "once"},
+		"its end is out":           {[]translate.Brownout{once}, "11-21 11:00:00", "", ""},
+		"windows that touch":       {[]translate.Brownout{next, once}, "11-21 10:30:00", "11-21 11:30:00", "once"},
+		"on a listed day":          {[]translate.Brownout{mornings}, "11-23 09:29:59", "11-23 09:30:00", "mornings"},
+		"on another day":           {[]translate.Brownout{mornings}, "11-24 09:15:00", "", ""},
+		"after its hours":          {[]translate.Brownout{mornings}, "11-23 09:30:00", "", ""},
+		"before midnight":          {[]translate.Brownout{nights}, "11-21 23:45:00", "11-22 00:30:00", ""},
+		"after midnight":           {[]translate.Brownout{nights}, "11-22 00:15:00", "11-22 00:30:00", ""},
+		"midnight of another day":  {[]translate.Brownout{nights}, "11-23 00:15:00", "", ""},
+		"recurring, not yet":       {[]translate.Brownout{bounded}, "11-22 11:59:59", "", ""},
+		"recurring, days in a row": {[]translate.Brownout{bounded}, "11-22 12:00:00", "11-24 12:00:00", ""},
+		"recurring, over":          {[]translate.Brownout{bounded}, "11-24 12:00:00", "", ""},
+		"one inside the other":     {[]translate.Brownout{bounded, {Dialects: both(), From: at(t, "11-23 01:00:00"), Until: at(t, "11-23 02:00:00")}}, "11-23 01:30:00", "11-24 12:00:00", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			span, message, ok := translate.New(tc.entries, "v1").Active(at(t, tc.now))
@@ -72,10 +72,10 @@ func TestActive(t *testing.T) {
 }
 
 func TestAnnounce(t *testing.T) {
-	once := translate.Config{Dialects: both(), From: at(t, "11-29 10:00:00").In(time.FixedZone("", 3600)), Until: at(t, "11-29 11:00:00")}
-	daily := translate.Config{Dialects: both(), Daily: hours(t, "10:00-10:30")}
+	once := translate.Brownout{Dialects: both(), From: at(t, "11-29 10:00:00").In(time.FixedZone("", 3600)), Until: at(t, "11-29 11:00:00")}
+	daily := translate.Brownout{Dialects: both(), Daily: hours(t, "10:00-10:30")}
 	for name, tc := range map[string]struct {
-		entry translate.Config
+		entry translate.Brownout
 		now   string
 		want  string
 	}{
@@ -85,12 +85,12 @@ func TestAnnounce(t *testing.T) {
 		"when it is over":         {once, "11-29 11:00:00", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := translate.New([]translate.Config{tc.entry}, "v1").Announce(at(t, tc.now)); got != tc.want {
+			if got := translate.New([]translate.Brownout{tc.entry}, "v1").Announce(at(t, tc.now)); got != tc.want {
 				t.Errorf("Announce = %q, want %q", got, tc.want)
 			}
 		})
 	}
-	got := strings.Split(translate.New([]translate.Config{daily}, "v1").Announce(at(t, "11-21 10:15:00")), ", ")
+	got := strings.Split(translate.New([]translate.Brownout{daily}, "v1").Announce(at(t, "11-21 10:15:00")), ", ")
 	if len(got) != 8 || got[0] != "2026-11-21T10:00:00Z/2026-11-21T10:30:00Z" || got[7] != "2026-11-28T10:00:00Z/2026-11-28T10:30:00Z" {
 		t.Errorf("a daily window is announced as %q, want the one under way and a week of them", got)
 	}
@@ -98,7 +98,7 @@ func TestAnnounce(t *testing.T) {
 
 func TestASchedulePerDialect(t *testing.T) {
 	now := at(t, "11-21 10:00:00")
-	entries := []translate.Config{{Dialects: []translate.Dialect{"v1"}, From: now, Until: now.Add(time.Hour)}}
+	entries := []translate.Brownout{{Dialects: []translate.Dialect{"v1"}, From: now, Until: now.Add(time.Hour)}}
 	if _, _, ok := translate.New(entries, "v1").Active(now); !ok {
 		t.Error("v1 is served, want it refused")
 	}
@@ -132,19 +132,19 @@ func TestHours(t *testing.T) {
 func TestValidate(t *testing.T) {
 	from, until := at(t, "11-21 10:00:00"), at(t, "11-21 11:00:00")
 	for name, tc := range map[string]struct {
-		c    translate.Config
+		c    translate.Brownout
 		want string // "" for none
 	}{
-		"one window":            {translate.Config{Dialects: both(), From: from, Until: until}, ""},
-		"daily":                 {translate.Config{Dialects: both(), Daily: hours(t, "10:00-10:30")}, ""},
-		"daily from a day":      {translate.Config{Dialects: both(), Daily: hours(t, "10:00-10:30"), From: from}, ""},
-		"no dialect":            {translate.Config{From: from, Until: until}, "dialects: "},
-		"nothing":               {translate.Config{Dialects: both()}, "from: is required"},
-		"no end":                {translate.Config{Dialects: both(), From: from}, "until: is required"},
-		"ends before it begins": {translate.Config{Dialects: both(), From: until, Until: from}, "until: is not after"},
-		"no length":             {translate.Config{Dialects: both(), From: from, Until: from}, "until: is not after"},
-		"weekdays of a window":  {translate.Config{Dialects: both(), From: from, Until: until, Weekdays: []translate.Weekday{"mon"}}, "weekdays: "},
-		"long message":          {translate.Config{Dialects: both(), From: from, Until: until, Message: strings.Repeat("x", 401)}, "message: "},
+		"one window":            {translate.Brownout{Dialects: both(), From: from, Until: until}, ""},
+		"daily":                 {translate.Brownout{Dialects: both(), Daily: hours(t, "10:00-10:30")}, ""},
+		"daily from a day":      {translate.Brownout{Dialects: both(), Daily: hours(t, "10:00-10:30"), From: from}, ""},
+		"no dialect":            {translate.Brownout{From: from, Until: until}, "dialects: "},
+		"nothing":               {translate.Brownout{Dialects: both()}, "from: is required"},
+		"no end":                {translate.Brownout{Dialects: both(), From: from}, "until: is required"},
+		"ends before it begins": {translate.Brownout{Dialects: both(), From: until, Until: from}, "until: is not after"},
+		"no length":             {translate.Brownout{Dialects: both(), From: from, Until: from}, "until: is not after"},
+		"weekdays of a window":  {translate.Brownout{Dialects: both(), From: from, Until: until, Weekdays: []translate.Weekday{"mon"}}, "weekdays: "},
+		"long message":          {translate.Brownout{Dialects: both(), From: from, Until: until, Message: strings.Repeat("x", 401)}, "message: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := tc.c.Validate()

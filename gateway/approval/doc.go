@@ -1,8 +1,6 @@
-// Package approval keeps the requests for approval that refused calls become, and
-// what operators answered.
+// Package approval keeps requests for approval and the answers of operators.
 //
-// A refusal that its policy or budget marks approvable is a question: may this
-// caller make this very call? A [Store] keeps one [Record] for each, under a name
-// that only the gateway can work out from the call; see the package record. Of two
-// calls that race for one grant, one passes.
+// A refusal whose policy or budget is marked approvable becomes a request: may this caller make this call? A [Store] keeps one [Record] for
+// each, under a name that only the gateway can compute from the call. Of two calls that race for one grant, one passes. [Answers] has the
+// rows with which operators list and answer the requests.
 package approval

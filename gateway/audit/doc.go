@@ -1,5 +1,4 @@
-// Package audit keeps the record of all changes, with their authors and results:
-// before a change the intent is written, behind it the result. Each line holds the
-// SHA-256 of the line before, so that a line that is changed, left out or put in
-// later is found by Verify.
+// Package audit records all changes with their authors and results: the intent is written before a change, the result after it. Each line
+// has the SHA-256 of the line before, so that [Verify] finds a line that was changed, removed or inserted later. Shippers deliver the log
+// to a webhook or an OpenTelemetry receiver.
 package audit

@@ -1,2 +1,3 @@
-// Package envoy connects Envoys with gateways: the groups of the configuration as xds has them, and the registry of gateways that are ready.
+// Package envoy configures Envoys. Their configuration is a function of the gateway's own; the server of the discovery services (xDS)
+// sends it to the Envoys that connect, by group. A registry in Redis lists the gateways that are ready for Envoys to call.
 package envoy

@@ -27,7 +27,15 @@ type Wish struct {
 	Like, Owner string
 }
 
-// Intent is one thing that is being made.
+// Intent is what is known of one resource that is being made and must not be made twice. Package once stores it; the chain acts on it.
+//
+// An intent is recorded before the platform is asked. Equal requests of a caller have one wish, so a request that finds other intents
+// under its wish may be the repeat of one of them.
+//
+//	noted ──▶ made(id) ──▶ ended     its caller has the answer
+//	  │          └───────▶ left      its caller has gone: a repeat takes it
+//	  ├─────▶ open ──▶ left, ended   the outcome is unknown: the gateway looks for it
+//	  └─────▶ ended                  refused, or never sent
 type Intent struct {
 	// ID is that of the hold in the ledger, too.
 	ID string `json:"-"`

@@ -1,7 +1,5 @@
-// Package identity turns credentials into a Caller, and is where secrets end:
-// what leaves the package names a caller and can no longer authenticate one.
+// Package identity turns a credential into a [Caller]: a key, a token of an OpenID Connect issuer ([Verifier]) or a client certificate.
 //
-// Keys are held as SHA-256 digests only, tokens not at all; certificates, which are no
-// secrets, as long as the access that they gave. Invariants: neither keys nor tokens are stored,
-// logged or returned; every failure looks the same from outside.
+// Keys are held as SHA-256 digests only and tokens are not held; certificates, which are not secret, are held as long as their access
+// lasts. Keys and tokens are never stored, logged or returned, and every failure looks the same to the caller.
 package identity

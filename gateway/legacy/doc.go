@@ -1,3 +1,3 @@
-// Package legacy serves the retired interfaces: it makes their dialects as a configuration has them, notes their callers, and lists these for
-// operators. It has the table of the routes of all dialects, too.
+// Package legacy serves the platform's retired interfaces. It compiles their dialects from the configuration, has the routes of all
+// dialects, keeps the translators' notes in Redis, and counts the remaining callers for operators.
 package legacy

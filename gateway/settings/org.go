@@ -97,7 +97,7 @@ type Org struct {
 	Isolation    Isolation          `yaml:"isolation" doc:"rights of callers on the resources of others in the organisation"`
 	Labels       []spend.LabelRule  `yaml:"labels" doc:"labels that callers may set on their resources with X-Tollgate-Labels, kept with the resource in the ledger: costs are grouped and filtered by them"`
 	Classes      []Class            `yaml:"classes" doc:"groups of v2 operations with quotas of their own"`
-	Brownouts    []translate.Config `yaml:"brownouts" doc:"windows in which its calls of the retired interfaces are refused"`
+	Brownouts    []translate.Brownout `yaml:"brownouts" doc:"windows in which its calls of the retired interfaces are refused"`
 	Policies     section.Config     `yaml:",inline"`
 	Teams        []Team             `yaml:"teams" doc:"its teams"`
 	Keys         []Key              `yaml:"keys" doc:"its callers' keys"`

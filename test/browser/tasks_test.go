@@ -64,8 +64,8 @@ func (c *town) pass(t *testing.T, by time.Duration) {
 	c.operator(t, http.MethodPost, "/admin/spend/reconcile?org=acme", nil)
 }
 
-// asOperator asks a row as root, and reads the answer.
-func (c *town) asOperator(t *testing.T, method, target string, answer any) {
+// operator asks a row as root, and reads the answer.
+func (c *town) operator(t *testing.T, method, target string, answer any) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, c.admin.URL+target, http.NoBody)
 	if err != nil {

@@ -41,7 +41,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/settings",
-			May:     []string{"config/egress", "config/encryption", "config/fault", "config/files", "config/strictyaml", "gateway/admin/row", "gateway/identity", "gateway/overload", "gateway/upstream", "gateway/webhook", "policies/catalog", "policies/section", "policies/spend", "ratelimit", "ratelimit/redisstore", "translate/..."},
+			May:     []string{"config/egress", "config/encryption", "config/fault", "config/files", "config/strictyaml", "gateway/admin/row", "gateway/identity", "gateway/overload", "gateway/upstream", "gateway/webhook", "policies/catalog", "policies/logfile", "policies/section", "policies/spend", "ratelimit", "ratelimit/redisstore", "translate/..."},
 			Why:     "what the configuration says, without the engines that work by it",
 		},
 		{Package: "config/strictyaml/...", May: []string{"config/fault"}, Why: "strictyaml is a generic decoder: it knows no configuration"},
@@ -70,7 +70,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/reverseproxy/...",
-			May:     []string{"gateway/filter", "gateway/listen", "gateway/route", "gateway/telemetry", "gateway/wire"},
+			May:     []string{"gateway/filter", "gateway/listen", "gateway/route", "gateway/settings", "gateway/telemetry", "gateway/wire"},
 			Why:     "a door drives the chain and knows no stage: what it did itself, the other door would not; its connections come from gateway/listen",
 		},
 		{
@@ -83,7 +83,7 @@ func Table() []Row {
 			Package: "gateway/envoy",
 			May:     []string{"config/encryption", "config/fault", "gateway/admin/row", "gateway/filter", "gateway/settings", "gateway/view", "ratelimit/redisstore"},
 			Tests:   []string{"config/strictyaml", "gateway/schema"},
-			Why:     "a feature: what Envoys are told, and the registry of gateways for them",
+			Why:     "a feature: the configuration of Envoys and the registry of gateways",
 		},
 		{
 			Package: "gateway/platform",
@@ -119,23 +119,23 @@ func Table() []Row {
 			Package: "gateway/decisions",
 			May:     []string{"gateway/admin/row", "gateway/explain", "gateway/filter", "gateway/problem", "gateway/settings", "gateway/store", "gateway/tasks", "gateway/telemetry", "gateway/view", "policies/decisionlog", "policies/logfile", "policies/spend"},
 			Tests:   []string{"gateway/identity"},
-			Why:     "a feature: what was decided is kept",
+			Why:     "a feature: decisions are kept",
 		},
 		{
 			Package: "gateway/listen",
 			May:     []string{"config/encryption", "config/fault", "gateway/problem", "gateway/settings", "gateway/telemetry", "gateway/view", "gateway/wire"},
-			Why:     "listeners of HTTP: what is bounded, encrypted and judged before a door has it",
+			Why:     "connections are bounded, encrypted and judged before a door gets them",
 		},
 		{
 			Package: "gateway/operator",
 			May:     []string{"config/fault", "config/files", "config/panics", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/approval", "gateway/callers", "gateway/decisions", "gateway/envoy", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/money", "gateway/schema", "gateway/settings", "gateway/store", "gateway/strictjson", "gateway/telemetry", "gateway/upstream", "gateway/view", "policies", "policies/catalog", "policies/decisionlog", "policies/effective", "policies/isolate/...", "policies/load", "policies/operation", "policies/record", "policies/replay", "policies/section", "policies/spend", "ratelimit"},
 			Tests:   []string{"gateway", "policies/logfile", "test/world", "config"}, // the gateway whose decisions are decided again
-			Why:     "policy engines are made of the configuration, and of drafts",
+			Why:     "a feature: operators ask about the whole gateway",
 		},
 		{
 			Package: "gateway/callers",
 			May:     []string{"config/fault", "config/strictyaml", "gateway/admin", "gateway/admin/row", "gateway/audit", "gateway/filter", "gateway/identity", "gateway/problem", "gateway/reference", "gateway/route", "gateway/schema", "gateway/settings", "gateway/store", "gateway/view", "policies", "policies/catalog", "policies/load", "policies/operation", "policies/record", "policies/spend", "ratelimit", "translate"},
-			Why:     "a feature: who may call, by the configuration and by keys made at run time",
+			Why:     "a feature: who may call, and for what",
 		},
 		{
 			Package: "gateway/admin/...",
@@ -158,7 +158,7 @@ func Table() []Row {
 		{
 			Package: "gateway/audit",
 			May:     []string{"config/files", "gateway/admin/row", "gateway/settings", "gateway/tasks", "gateway/telemetry", "gateway/webhook", "policies/logfile"},
-			Why:     "a leaf: a chain of lines in a file that rotates, and what operators ask of it",
+			Why:     "a feature: a chain of lines in a file, its receivers, and its rows",
 		},
 		{Package: "gateway/overload/...", May: []string{"config/fault"}, Why: "a leaf: what is done at once"},
 		{Package: "gateway/tasks", May: []string{"config/panics"}, Why: "a leaf: work beside requests, whatever it is"},
@@ -166,7 +166,7 @@ func Table() []Row {
 		{
 			Package: "gateway/approval",
 			May:     []string{"gateway/admin/row", "gateway/settings", "gateway/store", "gateway/view", "policies/catalog"},
-			Why:     "a leaf: what was asked of operators, and answered",
+			Why:     "a feature: requests for approval and their answers",
 		},
 		{
 			Package: "gateway/once",
@@ -177,7 +177,7 @@ func Table() []Row {
 		{
 			Package: "gateway/store",
 			May:     []string{"ratelimit"},
-			Why:     "a leaf: compare and swap in Redis",
+			Why:     "a leaf: the shared state in Redis",
 		},
 		{
 			Package: "gateway/view",
@@ -187,7 +187,7 @@ func Table() []Row {
 		{
 			Package: "gateway/identity/...",
 			May:     []string{"config/egress", "config/fault", "config/panics", "config/strictyaml"},
-			Why:     "keys, tokens and certificates become callers, and secrets end here",
+			Why:     "credentials become callers, and secrets go no further",
 		},
 		leaf("gateway/problem/...", "a leaf: refusals as data"),
 		leaf("gateway/reference/...", "a leaf: the pages callers read, as files"),
@@ -229,12 +229,12 @@ func Table() []Row {
 			Why:     "policies are loaded without the engine that evaluates them",
 		},
 		{Package: "policies/bundle", May: []string{"config/fault", "config/files", "policies/isolate", "policies/load", "policies/sandbox", "policies/section"}, Why: "a bundle is one way to get what is loaded"},
-		{Package: "policies/authoring", May: []string{"policies/load", "policies/record", "policies/sandbox"}, Why: "pages are made of what is loaded, without an engine"},
+		{Package: "policies/authoring", May: []string{"config/files", "policies", "policies/load", "policies/record", "policies/sandbox", "policies/section"}, Why: "tools for authors of policies stand on the engine"},
 		{
 			Package: "policies/spend/redisstore",
 			May:     []string{"policies/spend", "ratelimit", "ratelimit/redisstore"},
 			Tests:   []string{"policies/operation"}, // to list resources
-			Why:     "the ledger in Redis: the limiter's store, which is on the same server, knows whether it is the server that it was",
+			Why:     "tools for authors of policies stand on the engine",
 		},
 		{
 			Package: "policies/...",

@@ -11,7 +11,13 @@ import (
 // lanes is the number of independent queues. Calls of one name share one.
 const lanes = 64
 
-// Group makes exchanges for calls of a type. It is safe for concurrent use.
+// Group sends calls of one type that wait at the same instant in one exchange: group commit, as databases do it.
+//
+// It has no goroutine of its own. A caller that finds a free flight leads: it yields to callers that can run, takes the queued calls, its
+// own included, makes one exchange and wakes the others; then it passes the flight on to a caller that has queued meanwhile, or gives it
+// back. So a lone caller never waits for others, and a crowd forms groups as large as exchanges are slow and processors are busy.
+//
+// A Group is safe for concurrent use.
 type Group[T any] struct {
 	exchange       func(ctx context.Context, calls []*T)
 	flights, batch int

@@ -1,4 +1,4 @@
-package usage_test
+package legacy_test
 
 import (
 	"encoding/json"

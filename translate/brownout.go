@@ -9,10 +9,10 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 )
 
-// Config is one scheduled brownout. Without daily it is the window from until;
+// Brownout is one scheduled window or daily hours of refusals. Without daily it is the window from until;
 // with daily it recurs, and from and until, either of which may be left out,
 // bound the time in which it does.
-type Config struct {
+type Brownout struct {
 	Dialects []Dialect `yaml:"dialects,required" doc:"the retired interfaces it is for"`
 	From     time.Time `yaml:"from" doc:"when it begins, RFC 3339"`
 	Until    time.Time `yaml:"until" doc:"when it has ended, RFC 3339"`
@@ -87,7 +87,7 @@ func (h Hours) length() time.Duration {
 const maxMessage = 400
 
 // Validate reports every fault, each beginning with the path of the setting.
-func (c Config) Validate() error {
+func (c Brownout) Validate() error {
 	var faults fault.Found
 	faults.If(len(c.Dialects) == 0, "dialects", "names no dialect")
 	recurs := c.Daily != Hours{}
