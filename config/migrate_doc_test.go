@@ -25,7 +25,7 @@ func TestTheBrownoutsOfTheManual(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	schedule := translate.New(l.Config.Orgs[0].Brownouts, "v1")
+	schedule := translate.NewSchedule(l.Config.Orgs[0].Brownouts, "v1")
 	for at, want := range map[string]bool{
 		"2026-12-01T09:59:59Z": false,
 		"2026-12-01T10:00:00Z": true,

@@ -60,7 +60,7 @@ func TestActive(t *testing.T) {
 		"one inside the other":     {[]translate.Brownout{bounded, {Dialects: both(), From: at(t, "11-23 01:00:00"), Until: at(t, "11-23 02:00:00")}}, "11-23 01:30:00", "11-24 12:00:00", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			span, message, ok := translate.New(tc.entries, "v1").Active(at(t, tc.now))
+			span, message, ok := translate.NewSchedule(tc.entries, "v1").Active(at(t, tc.now))
 			if ok != (tc.until != "") {
 				t.Fatalf("active = %t (%v), want %t", ok, span, !ok)
 			}
@@ -85,12 +85,12 @@ func TestAnnounce(t *testing.T) {
 		"when it is over":         {once, "11-29 11:00:00", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := translate.New([]translate.Brownout{tc.entry}, "v1").Announce(at(t, tc.now)); got != tc.want {
+			if got := translate.NewSchedule([]translate.Brownout{tc.entry}, "v1").Announce(at(t, tc.now)); got != tc.want {
 				t.Errorf("Announce = %q, want %q", got, tc.want)
 			}
 		})
 	}
-	got := strings.Split(translate.New([]translate.Brownout{daily}, "v1").Announce(at(t, "11-21 10:15:00")), ", ")
+	got := strings.Split(translate.NewSchedule([]translate.Brownout{daily}, "v1").Announce(at(t, "11-21 10:15:00")), ", ")
 	if len(got) != 8 || got[0] != "2026-11-21T10:00:00Z/2026-11-21T10:30:00Z" || got[7] != "2026-11-28T10:00:00Z/2026-11-28T10:30:00Z" {
 		t.Errorf("a daily window is announced as %q, want the one under way and a week of them", got)
 	}
@@ -99,10 +99,10 @@ func TestAnnounce(t *testing.T) {
 func TestASchedulePerDialect(t *testing.T) {
 	now := at(t, "11-21 10:00:00")
 	entries := []translate.Brownout{{Dialects: []translate.Dialect{"v1"}, From: now, Until: now.Add(time.Hour)}}
-	if _, _, ok := translate.New(entries, "v1").Active(now); !ok {
+	if _, _, ok := translate.NewSchedule(entries, "v1").Active(now); !ok {
 		t.Error("v1 is served, want it refused")
 	}
-	s := translate.New(entries, "graphql")
+	s := translate.NewSchedule(entries, "graphql")
 	if s != nil || s.Announce(now) != "" {
 		t.Errorf("graphql has the schedule %v, want none", s)
 	}

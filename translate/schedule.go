@@ -16,11 +16,11 @@ type Span struct{ From, Until time.Time }
 
 // Schedule is the brownouts of one dialect. It is immutable and safe for
 // concurrent use; nil is a schedule without any.
-type Schedule struct{ entries []Config }
+type Schedule struct{ entries []Brownout }
 
-// New returns the schedule that valid entries make for a dialect, nil when none
+// NewSchedule returns the schedule that valid entries make for a dialect, nil when none
 // of them is for it.
-func New(entries []Config, dialect Dialect) *Schedule {
+func NewSchedule(entries []Brownout, dialect Dialect) *Schedule {
 	s := &Schedule{}
 	for _, e := range entries {
 		if slices.Contains(e.Dialects, dialect) {
@@ -96,7 +96,7 @@ func (s *Schedule) Announce(now time.Time) string {
 
 // each visits the windows of an entry that are not over at begin and have begun
 // before end.
-func (c Config) each(begin, end time.Time, visit func(Span)) {
+func (c Brownout) each(begin, end time.Time, visit func(Span)) {
 	meets := func(w Span) bool { return w.Until.After(begin) && w.From.Before(end) && w.Until.After(w.From) }
 	if (c.Daily == Hours{}) {
 		if w := (Span{c.From, c.Until}); meets(w) {
@@ -123,6 +123,6 @@ func (c Config) each(begin, end time.Time, visit func(Span)) {
 	}
 }
 
-func (c Config) on(d time.Weekday) bool {
+func (c Brownout) on(d time.Weekday) bool {
 	return len(c.Weekdays) == 0 || slices.Contains(c.Weekdays, Weekday(Weekday("").Values()[d]))
 }

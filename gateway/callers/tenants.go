@@ -66,7 +66,7 @@ func TenantOf(o *settings.Org, failure ratelimit.FailureConfig, api, runs *schem
 		}
 	}
 	for _, dialect := range []route.Dialect{route.V1, route.GraphQL} {
-		if s := translate.New(o.Brownouts, translate.Dialect(dialect)); s != nil {
+		if s := translate.NewSchedule(o.Brownouts, translate.Dialect(dialect)); s != nil {
 			t.Brownouts[dialect] = s
 		}
 	}

@@ -47,7 +47,7 @@ func newUsage(t *testing.T, w usage.Writer) *usage.Recorder {
 
 // acme is an organisation whose v1 is off from noon to one.
 func acme(message string) *filter.Tenant {
-	return &filter.Tenant{ID: "acme", Brownouts: map[route.Dialect]*translate.Schedule{route.V1: translate.New([]translate.Brownout{
+	return &filter.Tenant{ID: "acme", Brownouts: map[route.Dialect]*translate.Schedule{route.V1: translate.NewSchedule([]translate.Brownout{
 		{Dialects: []translate.Dialect{"v1"}, From: noon, Until: noon.Add(time.Hour), Message: message},
 	}, "v1")}}
 }

@@ -123,7 +123,7 @@ func (c *Calls) brownouts(org string) []Brownout {
 	now, out := c.Now(), []Brownout{}
 	for _, o := range c.Config().Orgs {
 		for _, dialect := range translate.Dialect("").Values() {
-			s := translate.New(o.Brownouts, translate.Dialect(dialect))
+			s := translate.NewSchedule(o.Brownouts, translate.Dialect(dialect))
 			if s == nil || org != "" && o.ID != org {
 				continue
 			}

@@ -40,14 +40,18 @@ func TestTheManualsRuleIsEnough(t *testing.T) {
 	if err := admin.Do(t.Context(), rule...).Err(); err != nil {
 		t.Fatal(err)
 	}
+	noon := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	client := redistest.As(t, addr, "legacy", "secret")
 
 	s := usage.NewStore(client, "tollgate:usage")
 	for i := range 3 {
-		write(t, s, "acme", "g1", int64(i+1), row("ann", "listPods", "a/1", 1, noon.Add(time.Duration(i)*time.Hour)))
+		one := usage.Row{Who: usage.Who{Key: "ann", Dialect: "v1", Operation: "listPods", Agent: "a/1"}, Sum: usage.Sum{Count: 1, First: noon, Last: noon}}
+		if err := s.Write(t.Context(), usage.Batch{Org: "acme", Source: "g1", Seq: int64(i + 1), Rows: []usage.Row{one}}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if got := rows(t, s, "acme"); len(got) != 1 || got[0].Count != 3 {
-		t.Errorf("rows = %+v, want one with 3 calls", got)
+	if got, err := s.Rows(t.Context(), "acme"); err != nil || len(got) != 1 || got[0].Count != 3 {
+		t.Errorf("rows = %+v, %v, want one with 3 calls", got, err)
 	}
 	notes := legacy.NewRecords(client, "tollgate:legacy")
 	key := translate.Key{Account: "acme", Kind: translate.KindPod, ID: "p1"}
