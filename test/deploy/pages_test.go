@@ -108,7 +108,7 @@ done 2> /dev/null' EXIT
 // scenes are the pages whose commands are run, by path, and the script before each.
 func scenes() map[string]string {
 	return map[string]string{
-		"README.md": demonstrated, "docs/dev.md": developed, "docs/spend.md": budgeted(),
+		"README.md": demonstrated, "docs/dev.md": developed, "docs/spend.md": budgeted(), "docs/isolation.md": budgeted(),
 		"docs/tasks/first-gateway.md": "", "docs/tasks/first-policy.md": "", "docs/tasks/budgets.md": "", "docs/tasks/oidc.md": "",
 		"docs/tasks/kubernetes.md": "", "docs/tasks/tools.md": installed, "docs/tasks/refused.md": installed, "docs/tasks/old-scripts.md": installed,
 		"docs/tasks/upgrade.md": installed,
