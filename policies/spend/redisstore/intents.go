@@ -20,6 +20,10 @@ var (
 	clockSource string
 	//go:embed intent.lua
 	intentSource string
+	//go:embed noting.lua
+	notingSource string
+	//go:embed finishing.lua
+	finishingSource string
 	//go:embed note.lua
 	noteSource string
 	//go:embed end.lua
@@ -66,7 +70,9 @@ type intents struct {
 
 // NewIntents returns a store of intents whose keys begin with prefix. It does not dial.
 func NewIntents(client redis.Cmdable, prefix string) *Intents {
-	script := func(source string) *redis.Script { return redis.NewScript(clockSource + intentSource + source) }
+	script := func(source string) *redis.Script {
+		return redis.NewScript(clockSource + intentSource + notingSource + finishingSource + source)
+	}
 	return &Intents{
 		client: client, prefix: prefix, writer: newWriter(), note: script(noteSource), end: script(endSource), claim: script(claimSource),
 		forget: script(forgetSource), recovery: script(recoverSource), restoring: script(rememberSource), orgs: make(map[string]*intents),
