@@ -127,10 +127,10 @@ func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (
 		horizon = r.Horizon.Duration().Milliseconds()
 	}
 	after := r.After.Clamped()
-	c := call{texts: []any{r.Hold, r.Kind, r.Resource, r.Owner.Team, r.Owner.Key, about(r.About), r.Holder.String()}}
+	c := newCall(r.Hold, r.Kind, r.Resource, r.Owner.Team, r.Owner.Key, about(r.About), r.Holder.String())
 	c.numbers = append(append(c.numbers, flag(r.Free), horizon), after[:]...)
 	for i := range r.Limits {
-		c.numbers = append(c.numbers, ceilings(&r.Limits[i])...)
+		c.numbers = appendCeilings(c.numbers, &r.Limits[i])
 	}
 	if n := r.Note; n != nil {
 		c.intent = true
@@ -163,16 +163,17 @@ func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (
 	return out, nil
 }
 
-// ceilings returns the number of a scope's ceilings, then the place of each, from 1, and the ceiling.
-func ceilings(limits *[spend.Ceilings]int64) []int64 {
-	out := make([]int64, 1, 1+2*len(limits))
+// appendCeilings appends the number of a scope's ceilings, then the place of each, from 1, and the ceiling.
+func appendCeilings(numbers []int64, limits *[spend.Ceilings]int64) []int64 {
+	at := len(numbers)
+	numbers = append(numbers, 0)
 	for i, limit := range limits {
 		if limit > 0 {
-			out = append(out, int64(i+1), limit)
+			numbers[at]++
+			numbers = append(numbers, int64(i+1), limit)
 		}
 	}
-	out[0] = int64(len(out) / 2)
-	return out
+	return numbers
 }
 
 // levels reads three numbers for each ceiling that there is; it returns nil unless there are as many.
@@ -208,7 +209,8 @@ func (s *Store) reserved(ctx context.Context, org string, c call) (reply, error)
 // Settle implements spend.Store.
 func (s *Store) Settle(ctx context.Context, org string, p *spend.Settlement) error {
 	amounts := p.Amounts.Clamped()
-	c := call{settles: true, texts: []any{p.Hold, p.Kind, p.Resource, p.Owner.Team, p.Owner.Key, about(p.About), p.As}}
+	c := newCall(p.Hold, p.Kind, p.Resource, p.Owner.Team, p.Owner.Key, about(p.About), p.As)
+	c.settles = true
 	c.numbers = append(append(append(c.numbers, int64(p.End), p.Wait.Milliseconds(), flag(p.Gone), flag(p.Full)), amounts[:]...), instant(p.From))
 	if e := p.Intent; e != nil {
 		c.intent, c.texts = true, append(c.texts, endArgs(e)...)
@@ -329,6 +331,9 @@ var errReply = errors.New("a script of the ledger answered what it does not answ
 
 // stale is the status of every script that was given a calendar without the present.
 const stale = -1
+
+// lastArgs is how many arguments run adds.
+const lastArgs = 3
 
 // run runs a script. A failed one may have run: every script can be repeated.
 func (s *Store) run(ctx context.Context, script *redis.Script, org string, keys []string, args []any) (r reply, err error) {
