@@ -74,7 +74,7 @@ func Budgets() []Budget {
 		{"console", []string{"gateway/ui"}, 2394},
 		{"what callers see of themselves", []string{"gateway/selfservice"}, 464},
 		{"policies", []string{"policies/..."}, 14298},
-		{"ledger and its store", []string{"policies/spend", "policies/spend/redisstore"}, 8701},
+		{"ledger and its store", []string{"policies/spend", "policies/spend/redisstore"}, 8747},
 		{"limits and their store", []string{"ratelimit", "ratelimit/group", "ratelimit/metrics", "ratelimit/redisstore"}, 4121},
 		{"old dialects", []string{"translate/..."}, 12621},
 		{"configuration", []string{"config/...", "gateway/settings"}, 6357},
