@@ -20,12 +20,6 @@ local function parts(rate, ms)
   return rate * hours + floor(rate / HOUR) * rest, (rate % HOUR) * rest
 end
 
--- cost of a rate over some milliseconds, rounded up
-local function forecast(rate, ms)
-  local micro, part = parts(rate, ms)
-  return micro + math.ceil(part / HOUR)
-end
-
 -- adds a field to what open reads
 local function want(k, field)
   if field == '' or stored[k][field] ~= nil then return end
@@ -179,13 +173,6 @@ local function open()
   if w and w[1] == ledger.epoch then ledger.writes = w[2] end
 end
 
-local function mark()
-  local epoch = format('%.0f', ledger.epoch)
-  put(2, '', epoch)
-  put(3, '', epoch)
-  put(4, '', format('%.0f', MARK + ledger.epoch))
-end
-
 local function marked()
   return tonumber(get(2, '') or 0) == ledger.epoch and tonumber(get(3, '') or 0) == ledger.epoch
     and tonumber(get(4, '') or 0) == MARK + ledger.epoch
@@ -213,9 +200,9 @@ local function write()
     put(1, scope, format(a[29] + a[30] + a[31] + a[32] > 0 and LONG or SHORT, unpack(a)))
   end
   for k = 1, 3 do
-    local set, gone = {}, {}
+    local set, gone, texts = {}, {}, stored[k]
     for field in pairs(changed[k]) do
-      local text = stored[k][field]
+      local text = texts[field]
       if text then
         set[#set + 1], set[#set + 2] = field, text
       else

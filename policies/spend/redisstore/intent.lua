@@ -31,7 +31,7 @@ local function openIntents(k, a, fields)
   if own and own[1] == intents.epoch then intents.writes = own[2] end
   intents.known = intents.epoch > 0 and intents.epoch == given[1] and intents.writes >= given[2]
   intents.older = intents.epoch < given[1] or intents.epoch == given[1] and intents.writes < given[2]
-  for i, field in ipairs(fields) do intents.value[field] = values[2 + i] end
+  for i = 1, #fields do intents.value[fields[i]] = values[2 + i] end
 end
 
 local function set(field, value)

@@ -2,10 +2,11 @@
 
 -- the intents of a wish except for those passed over, as IDs and rows; nil if id is one of them
 local function others(wish, id, past)
-  local seen, out = {}, {}
-  if not intents.value[wish] then return out end
+  local text, out = intents.value[wish], {}
+  if not text or text == '' then return out end
+  local seen = {}
   for other in string.gmatch(past, '%S+') do seen[other] = true end
-  for line in string.gmatch(intents.value[wish], '[^\n]+') do
+  for line in string.gmatch(text, '[^\n]+') do
     local other, row = string.match(line, '^(%S+) (.*)$')
     if other == id then return nil end
     if not seen[other] then out[#out + 1], out[#out + 2] = other, row end

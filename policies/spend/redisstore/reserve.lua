@@ -15,6 +15,12 @@
 local ADMITTED, REFUSED, OTHER, SETTLED, CLOSED, REPEATED, LOST = 0, 1, 2, 3, 4, 5, 6
 local LIMITED = {1, 0, 0, 0, 0, 0, 2, 3, 4, 5, SANDBOXES} -- the amount of each ceiling, 0 for those of the periods
 
+-- cost of a rate over some milliseconds, rounded up
+local function forecast(rate, ms)
+  local micro, part = parts(rate, ms)
+  return micro + math.ceil(part / HOUR)
+end
+
 -- used, reserved and needed for a ceiling of an account
 local function levelOf(a, c, more, horizon)
   local d = LIMITED[c]
@@ -42,15 +48,16 @@ return function(t, n, intent)
     local rows = others(ARGV[t + 8], id, ARGV[t + 13])
     if rows and (#rows > 0 or answerOf(ARGV[t + 7])) then return {REPEATED} end
   end
-  local before = {0, 0, 0, 0, 0, 0, 0, 0}
   if res ~= '' then
     local o, k = '', ''
-    if record then o, k, before = record.team, record.key, record.amounts end
+    if record then o, k = record.team, record.key end
     if o ~= team or k ~= key then return {OTHER, o, k} end
   end
-  local more = {}
-  for i = 1, AMOUNTS do
-    more[i] = (free or held) and 0 or math.max(0, after[i] - before[i])
+  local more = after
+  if free or held then
+    more = {0, 0, 0, 0, 0, 0, 0, 0}
+  elseif record then
+    for i = 1, AMOUNTS do more[i] = math.max(0, after[i] - record.amounts[i]) end
   end
 
   local reply = {ADMITTED, 0, 0, unpack(held and held.amounts or more)}
