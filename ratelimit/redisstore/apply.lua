@@ -30,7 +30,7 @@
 -- The value and its expiry are written by one command, so a key without an
 -- expiry cannot exist.
 --
--- Returns numbers, separated by spaces: the clock in milliseconds and the epoch, no
+-- Returns numbers, separated by spaces or commas: the clock in milliseconds and the epoch, no
 -- more than that if the writer remembers otherwise; how often it has written; for each
 -- operation how many calls were admitted, and for a leasing one (admitted or
 -- not) three grants per scope; then generation, index and count (three times)
@@ -42,6 +42,11 @@
 local UNLIMITED = 1e12
 local SIZE = {60, 3600, 86400}
 local RETENTION = 7200
+
+-- %d takes half the time of %.0f and of tostring, but a server of 32 bits writes only small numbers with it
+local format = string.format
+local wide = format('%d', 1e15) == '1000000000000000'
+local function exact(text) return wide and text or (string.gsub(text, '%%d', '%%.0f')) end
 
 local req = cjson.decode(ARGV[1])
 local clock = redis.call('TIME')
@@ -57,9 +62,9 @@ writes = tonumber(writes)
 if req[1] >= 0 and (req[1] ~= epoch or req[2] > writes) then
   if req[3] == 1 and req[1] >= epoch then
     epoch = math.max(now, req[1] + 1)
-    redis.call('HSET', positions, '', string.format('%.0f', epoch))
+    redis.call('HSET', positions, '', format('%.0f', epoch))
   end
-  return string.format('%.0f %.0f', now, epoch)
+  return format('%.0f %.0f', now, epoch)
 end
 
 local nk = req[4]
@@ -115,8 +120,7 @@ for _ = 1, req[p - 1] do
   p = p + 15
 end
 
-local out = {now, string.format('%.0f', epoch), writes}
-local leases = {}
+local out, leases = {''}, {}
 while req[p] do
   local calls, n = req[p], req[p + 1]
   if calls > 0 then
@@ -187,7 +191,7 @@ end
 
 local function expiry(day) return (day + 1) * SIZE[3] + RETENTION end
 if writing then
-  out[3] = writes + 1
+  writes = writes + 1
   if tonumber(written) ~= today then -- those that have not written for a day are forgotten
     local all = redis.call('HGETALL', positions)
     for i = 1, #all, 2 do
@@ -195,7 +199,7 @@ if writing then
       if last and last < today - 1 then redis.call('HDEL', positions, all[i]) end
     end
   end
-  redis.call('HSET', positions, writer, string.format('%.0f %.0f', out[3], today))
+  redis.call('HSET', positions, writer, format('%.0f %.0f', writes, today))
   if tonumber(written) ~= today then redis.call('EXPIREAT', positions, expiry(today + 1)) end
 end
 for _, c in ipairs(charged) do
@@ -212,9 +216,12 @@ for k = 1, nk do
     redis.call('EXPIREAT', KEYS[index[k]], expiry(state[k][6]))
   end
 end
+local STATE, SCOPE = exact('%d,%d,%d,%d,%d,%d,%d'), exact('[%s,%d,%d,%d]')
 for k = 1, nk do
   local s = state[k]
-  for i = 1, 7 do out[#out + 1] = s[i] end
-  if dirty[k] then redis.call('SET', KEYS[k], '[' .. table.concat(s, ',') .. ']', 'EXAT', expiry(s[6])) end
+  local counts = format(STATE, unpack(s, 1, 7))
+  out[#out + 1] = counts
+  if dirty[k] then redis.call('SET', KEYS[k], format(SCOPE, counts, s[8], s[9], s[10]), 'EXAT', expiry(s[6])) end
 end
+out[1] = format(exact('%d %d %d'), now, epoch, writes)
 return table.concat(out, ' ')

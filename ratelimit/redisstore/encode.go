@@ -266,7 +266,7 @@ func stateOf(words []int64) ratelimit.State {
 	return s
 }
 
-// parse reads the numbers of a reply, which are separated by single spaces.
+// parse reads the numbers of a reply, which are separated by single spaces or commas.
 func (e *encoder) parse(reply string) error {
 	e.numbers = e.numbers[:0]
 	n, digits := int64(0), 0
@@ -275,7 +275,7 @@ func (e *encoder) parse(reply string) error {
 		switch {
 		case c >= '0' && c <= '9' && digits < 18:
 			n, digits = n*10+int64(c-'0'), digits+1
-		case c == ' ' && digits > 0:
+		case (c == ' ' || c == ',') && digits > 0:
 			e.numbers = append(e.numbers, n)
 			n, digits = 0, 0
 		default:

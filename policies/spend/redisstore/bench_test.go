@@ -21,9 +21,10 @@ func (canned) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (canned) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 	return func(_ context.Context, cmd redis.Cmder) error {
 		const now = int64(1795386000000)
-		call := []any{int64(0), int64(0), int64(0), int64(430000), int64(1), int64(1), int64(0), int64(0), int64(0)}
-		for range 4 { // the ceilings of the plan
-			call = append(call, int64(1290000), int64(0), int64(430000))
+		const ceilings = 4 // of the plan
+		call := []any{int64(0), int64(0), int64(0)}
+		for range spend.Dimensions + 3*ceilings {
+			call = append(call, int64(430000))
 		}
 		cmd.(*redis.Cmd).SetVal([]any{int64(0), now, int64(17), now, int64(1), int64(1), int64(1), call})
 		return nil

@@ -26,11 +26,16 @@ type call struct {
 	settles, intent bool
 	job             string // the key of a job's owner, "" for none
 	numbers         []int64
-	texts           []any
+	texts           []string
 	until           time.Time // the deadline of the caller, zero for none
 
 	reply reply
 	err   error
+}
+
+// newCall returns a call with its first texts, and room for as many as a reservation or a settlement has.
+func newCall(texts ...string) call {
+	return call{texts: append(make([]string, 0, 16), texts...), numbers: make([]int64, 0, 32)}
 }
 
 // tracer is a client that traces its commands. A shared script is in the trace of each of its calls.
@@ -76,8 +81,12 @@ func (s *Store) make(ctx context.Context, calls []*call) {
 func (s *Store) together(ctx context.Context, calls []*call) error {
 	org := calls[0].org
 	more, first := s.Intents.opening(org)
-	keys, given := s.keys(org, more...), []int64{int64(len(calls))}
-	args := append([]any{nil}, first...)
+	texts, numbers := 0, 0
+	for _, c := range calls {
+		texts, numbers = texts+len(c.texts), numbers+4+len(c.numbers)
+	}
+	keys, given := s.keys(org, more...), append(make([]int64, 0, 1+numbers), int64(len(calls)))
+	args := append(make([]any, 1, 1+len(first)+texts+lastArgs), first...)
 	for _, c := range calls {
 		job := 0
 		if c.job != "" {
@@ -85,7 +94,9 @@ func (s *Store) together(ctx context.Context, calls []*call) error {
 			job = len(keys)
 		}
 		given = append(append(given, flag(c.settles), flag(c.intent), int64(job), int64(len(c.numbers))), c.numbers...)
-		args = append(args, c.texts...)
+		for i := range c.texts {
+			args = append(args, &c.texts[i]) // a pointer needs no allocation
+		}
 	}
 	args[0] = s.known(org, given...)
 	sent := time.Now()

@@ -15,7 +15,8 @@ for i = 1, given[3] do
   local settles, intent = given[n + 1] == 1, given[n + 2] == 1
   calls[i] = {settles, intent, given[n + 3], n + 4, t}
   local res = ARGV[t + 2]
-  for _, scope in ipairs(scopesOf(ARGV[t + 3], ARGV[t + 4])) do want(1, scope) end
+  local scopes = scopesOf(ARGV[t + 3], ARGV[t + 4])
+  for s = 1, #scopes do want(1, scopes[s]) end
   want(2, res)
   want(3, ARGV[t])
   want(4, ARGV[t])
@@ -34,8 +35,16 @@ if #fields > 0 then openIntents(6, 2, fields) end
 
 local before, replies = ledger.seq, {}
 if behind(given[1], given[2]) then count() end
-for i, c in ipairs(calls) do
-  replies[i] = (c[1] and settle or reserve)(c[5], c[4], c[2], c[3])
+local settle, reserve -- each is made when a call needs it
+for i = 1, #calls do
+  local c = calls[i]
+  if c[1] then
+    settle = settle or settling()
+    replies[i] = settle(c[5], c[4], c[2], c[3])
+  else
+    reserve = reserve or reserving()
+    replies[i] = reserve(c[5], c[4], c[2])
+  end
 end
 if next(intents.changed) then saveIntents() end
 if ledger.seq > before then flush() end

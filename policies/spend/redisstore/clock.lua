@@ -3,7 +3,7 @@ local clock = redis.call('TIME')
 local now = clock[1] * 1000 + floor(clock[2] / 1000)
 
 -- the format of integers: %d takes half the time of %.0f, but a server of 32 bits writes only small ones with it
-local wide = format('%d', now) == format('%.0f', now)
+local wide = format('%d', 1e15) == '1000000000000000'
 local function exact(text) return wide and text or (string.gsub(text, '%%d', '%%.0f')) end
 
 local THREE = exact('[%d,%d,%d]')

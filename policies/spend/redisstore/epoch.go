@@ -9,10 +9,10 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
-// mark is added to the epoch in the fourth key; see common.lua.
+// mark is added to the epoch in the fourth key; see ledger.lua.
 const mark = 1e15
 
-// The tokens of a ledger that was closed; see common.lua.
+// The tokens of a ledger that was closed; see ledger.lua.
 const older, server = "older", "server"
 
 // head is the ledger's own record and the epochs in its keys, read in a pipeline.

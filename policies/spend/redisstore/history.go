@@ -124,7 +124,7 @@ func enter(t *spend.Tally, changes []string) error {
 	return nil
 }
 
-// decodeChange reads an entry of the list of changes; see common.lua.
+// decodeChange reads an entry of the list of changes; see ledger.lua.
 func decodeChange(text string) (spend.Change, error) {
 	n, lines, err := decodeRecord(text)
 	if err != nil || len(n) != 3 || len(lines) != 5 {

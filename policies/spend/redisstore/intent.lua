@@ -31,7 +31,7 @@ local function openIntents(k, a, fields)
   if own and own[1] == intents.epoch then intents.writes = own[2] end
   intents.known = intents.epoch > 0 and intents.epoch == given[1] and intents.writes >= given[2]
   intents.older = intents.epoch < given[1] or intents.epoch == given[1] and intents.writes < given[2]
-  for i, field in ipairs(fields) do intents.value[field] = values[2 + i] end
+  for i = 1, #fields do intents.value[fields[i]] = values[2 + i] end
 end
 
 local function set(field, value)
@@ -77,84 +77,25 @@ local function saveIntents()
   if intents.writes % 32 == 0 then trim() end
 end
 
--- the value of an intent in a field of lines, nil for none
+-- the value of an intent in a field of lines, nil for none, and where its line begins and ends
 local function find(field, id)
   local text = intents.value[field]
   if not text then return nil end
-  for line in string.gmatch(text, '[^\n]+') do
-    local other, value = string.match(line, '^(%S+) (.*)$')
-    if other == id then return value end
-  end
-  return nil
+  local from, value = string.find('\n' .. text, '\n' .. id .. ' ', 1, true)
+  if not from then return nil end
+  local to = (string.find(text, '\n', value, true) or #text + 1) - 1
+  return string.sub(text, value, to), from, to
 end
 
 -- replaces the value of an intent in a field of lines; nil removes it
 local function replaceLine(field, id, value)
-  local lines = {}
-  for line in string.gmatch(intents.value[field] or '', '[^\n]+') do
-    if string.match(line, '^(%S+)') ~= id then lines[#lines + 1] = line end
+  local text = intents.value[field] or ''
+  local stored, from, to = find(field, id)
+  if stored and to == #text then
+    text = string.sub(text, 1, math.max(0, from - 2))
+  elseif stored then
+    text = string.sub(text, 1, from - 1) .. string.sub(text, to + 2)
   end
-  if value then lines[#lines + 1] = id .. ' ' .. value end
-  set(field, table.concat(lines, '\n'))
-end
-
--- the intents of a wish except for those passed over, as IDs and rows; nil if id is one of them
-local function others(wish, id, past)
-  local seen, out = {}, {}
-  for other in string.gmatch(past, '%S+') do seen[other] = true end
-  for line in string.gmatch(intents.value[wish] or '', '[^\n]+') do
-    local other, row = string.match(line, '^(%S+) (.*)$')
-    if other == id then return nil end
-    if not seen[other] then out[#out + 1], out[#out + 2] = other, row end
-  end
-  return out
-end
-
--- the stored response in a field, nil for none and for one that is older than a day
-local function answerOf(field)
-  local at, text = string.match(intents.value[field] or '', '^(%d+) (.*)$')
-  return at and now - tonumber(at) < KEEP and text or nil
-end
-
--- ARGV from i on: wish, looks, ID, row without its time, owner
-local function noteIntent(i)
-  replaceLine(ARGV[i], ARGV[i + 2], format('%.0f ', now) .. ARGV[i + 3])
-  replaceLine(ARGV[i + 1], ARGV[i + 2], ARGV[i + 4])
-  set('i' .. ARGV[i + 2], ARGV[i] .. '\n' .. ARGV[i + 1])
-end
-
--- the content of a row without its time: a note that was repeated has another time
-local function said(row) return row and string.match(row, '^%d+ (.*)$') end
-
-local function takenOf(row)
-  local json = said(row)
-  return json and cjson.decode(json).taken or 0
-end
-
--- removes an intent that has ended
-local function remove(id, wish, looks)
-  local stored = find(wish, id)
-  replaceLine(wish, id, nil)
-  if looks ~= '' then replaceLine(looks, id, nil) end
-  set('i' .. id, nil)
-  if now - intents.began < YOUNG then set('x' .. id, format('%.0f', takenOf(stored))) end
-end
-
--- ARGV from i on: made, wish, looks, answer, ID, row that is replaced ('' for any), row ('' deletes it), which of the
--- other fields are written (m, l, a), text of the response
--- Returns 1 if the row was replaced, and 0 if the stored row is another.
-local function finish(i)
-  local made, wish, looks, answer = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
-  local id, was, row, what = ARGV[i + 4], ARGV[i + 5], ARGV[i + 6], ARGV[i + 7]
-  local stored = find(wish, id)
-  local mine = was == '' or said(stored) == said(was)
-  if mine and row == '' then
-    remove(id, wish, '')
-  elseif mine then
-    replaceLine(wish, id, row)
-  end
-  if string.find(what, 'm') and not intents.value[made] then set(made, id) end
-  if string.find(what, 'l') then replaceLine(looks, id, nil) end
-  if string.find(what, 'a') then set(answer, format('%.0f ', now) .. ARGV[i + 8]) end
-  return mine and 1 or 0
+  if value and text ~= '' then text = text .. '\n' end
+  set(field, value and text .. id .. ' ' .. value or text)
 end

@@ -20,6 +20,10 @@ var (
 	clockSource string
 	//go:embed intent.lua
 	intentSource string
+	//go:embed noting.lua
+	notingSource string
+	//go:embed finishing.lua
+	finishingSource string
 	//go:embed note.lua
 	noteSource string
 	//go:embed end.lua
@@ -66,7 +70,9 @@ type intents struct {
 
 // NewIntents returns a store of intents whose keys begin with prefix. It does not dial.
 func NewIntents(client redis.Cmdable, prefix string) *Intents {
-	script := func(source string) *redis.Script { return redis.NewScript(clockSource + intentSource + source) }
+	script := func(source string) *redis.Script {
+		return redis.NewScript(clockSource + intentSource + notingSource + finishingSource + source)
+	}
 	return &Intents{
 		client: client, prefix: prefix, writer: newWriter(), note: script(noteSource), end: script(endSource), claim: script(claimSource),
 		forget: script(forgetSource), recovery: script(recoverSource), restoring: script(rememberSource), orgs: make(map[string]*intents),
@@ -123,7 +129,7 @@ type Noted struct {
 // Note records an intent, unless there is a response or another intent of the wish, except
 // for those that are past.
 func (s *Intents) Note(ctx context.Context, n *spend.Note) (Noted, error) {
-	list, at, sent, err := s.run(ctx, s.note, n.Org, append([]any{strings.Join(n.Past, " "), n.Answer}, noteArgs(n)...), true)
+	list, at, sent, err := s.run(ctx, s.note, n.Org, appendTexts([]any{strings.Join(n.Past, " "), n.Answer}, noteArgs(n)), true)
 	if err != nil {
 		return Noted{}, fmt.Errorf("note: %w", err)
 	}
@@ -138,14 +144,14 @@ func (s *Intents) Note(ctx context.Context, n *spend.Note) (Noted, error) {
 	return out, nil
 }
 
-// noteArgs are the arguments of noteIntent in intent.lua.
-func noteArgs(n *spend.Note) []any { return []any{n.Wish, n.Like, n.Intent, n.Row, n.Owner} }
+// noteArgs are the arguments of noteIntent in noting.lua.
+func noteArgs(n *spend.Note) []string { return []string{n.Wish, n.Like, n.Intent, n.Row, n.Owner} }
 
 // End ends intents of one organisation or replaces their rows, and returns how many rows were replaced.
 func (s *Intents) End(ctx context.Context, all []spend.Ending) (int, error) {
 	args := make([]any, 0, 9*len(all))
 	for i := range all {
-		args = append(args, endArgs(&all[i])...)
+		args = appendTexts(args, endArgs(&all[i]))
 	}
 	list, _, _, err := s.run(ctx, s.end, all[0].Org, args, false)
 	if err != nil {
@@ -157,8 +163,8 @@ func (s *Intents) End(ctx context.Context, all []spend.Ending) (int, error) {
 	return 0, errReply
 }
 
-// endArgs are the arguments of finish in intent.lua.
-func endArgs(e *spend.Ending) []any {
+// endArgs are the arguments of finish in finishing.lua.
+func endArgs(e *spend.Ending) []string {
 	what := make([]byte, 0, 3)
 	for _, field := range []struct {
 		mark byte
@@ -168,7 +174,7 @@ func endArgs(e *spend.Ending) []any {
 			what = append(what, field.mark)
 		}
 	}
-	return []any{e.Made, e.Wish, e.Like, e.Answer, e.Intent, e.Was, e.Row, what, e.Text}
+	return []string{e.Made, e.Wish, e.Like, e.Answer, e.Intent, e.Was, e.Row, string(what), e.Text}
 }
 
 // Claim reports whether a resource is an intent's.
@@ -231,6 +237,13 @@ func (s *Intents) head(org string, list []any) (known bool, head []int64, err er
 	}
 	s.saw(org, head[0], head[1])
 	return status == 1, head, nil
+}
+
+func appendTexts(args []any, texts []string) []any {
+	for _, text := range texts {
+		args = append(args, text)
+	}
+	return args
 }
 
 func textsOf(list []any) ([]string, bool) {

@@ -17,7 +17,7 @@ func (p position) behind(other position) bool {
 }
 
 // writesKept is how long after its last write the Store knows how often it has written:
-// not as long as the ledger does; see common.lua.
+// not as long as the ledger does; see ledger.lua.
 const writesKept = 12 * time.Hour
 
 // unsaid stands for the number of the Store's writes in a reply that does not tell it.

@@ -4,6 +4,13 @@
 --
 -- Returns {1 if the ledger is complete, else 0, head}.
 
+local function mark()
+  local epoch = format('%.0f', ledger.epoch)
+  put(2, '', epoch)
+  put(3, '', epoch)
+  put(4, '', format('%.0f', MARK + ledger.epoch))
+end
+
 open()
 behind(given[1], given[2])
 if given[3] == 0 then

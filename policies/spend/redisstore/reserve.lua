@@ -3,35 +3,40 @@
 -- texts    hold ID, kind, resource ID ('' for a create), team, key, metadata, holder;
 --          then, with an intent: response, the arguments of noteIntent, and IDs that do not conflict
 -- numbers  free (1 or 0), horizon in ms (-1: the whole period, and an hour without a period), amounts of the
---          resource after the call, then the ceilings of each scope, 0 for none: of the key, the team and the organisation,
---          where the owner has a key and a team
+--          resource after the call, then for each scope the number of its ceilings, and of each its place (from 1) and the ceiling: of the
+--          key, the team and the organisation, where the owner has a key and a team
 --
 -- Nothing is reserved if the wish of the intent has other intents, or a response.
 --
 -- Returns {status, team and key of another owner}, or {status, scope and ceiling that would be exceeded (from 0),
--- reserved amounts, then used, reserved and needed for each ceiling other than 0}. The order of the ceilings is burn,
+-- reserved amounts, then used, reserved and needed for each ceiling}. The order of the ceilings is burn,
 -- the periods, then the other amounts that are counts.
 
 local ADMITTED, REFUSED, OTHER, SETTLED, CLOSED, REPEATED, LOST = 0, 1, 2, 3, 4, 5, 6
 local LIMITED = {1, 0, 0, 0, 0, 0, 2, 3, 4, 5, SANDBOXES} -- the amount of each ceiling, 0 for those of the periods
-local CEILINGS = #LIMITED
+
+-- cost of a rate over some milliseconds, rounded up
+local function forecast(rate, ms)
+  local micro, part = parts(rate, ms)
+  return micro + math.ceil(part / HOUR)
+end
 
 -- used, reserved and needed for a ceiling of an account
 local function levelOf(a, c, more, horizon)
   local d = LIMITED[c]
   if d > 0 then return a[COMMITTED[d]], a[RESERVED[d]], more[d] end
-  local function both(i) return a[COMMITTED[i]] + a[RESERVED[i]] end
   local _, ends = bounds(a[1])
-  local burn, adds, stop = both(1) - both(BOUNDED), more[1] - more[BOUNDED], ends[c - 1]
+  local burn = a[COMMITTED[1]] + a[RESERVED[1]] - a[COMMITTED[BOUNDED]] - a[RESERVED[BOUNDED]]
+  local adds, stop = more[1] - more[BOUNDED], ends[c - 1]
   local left = math.max(0, stop - a[1])
   local ms = horizon < 0 and (stop < FOREVER and left or HOUR) or math.min(horizon, left)
   local goes = forecast(burn, ms)
   local needs = forecast(burn + adds, ms) - goes
   if adds > 0 then needs = math.max(1, needs) end
-  return a[PERIODS[c - 1] + 1], goes + both(COST), needs + more[COST]
+  return a[PERIODS[c - 1] + 1], goes + a[COMMITTED[COST]] + a[RESERVED[COST]], needs + more[COST]
 end
 
-local function reserve(t, n, intent)
+return function(t, n, intent)
   local free, horizon, after = given[n + 1] == 1, given[n + 2], amountsAt(given, n + 2)
   local id, kind, res, team, key, about = ARGV[t], ARGV[t + 1], ARGV[t + 2], ARGV[t + 3], ARGV[t + 4], ARGV[t + 5]
   if ended(id) then return {SETTLED} end
@@ -43,40 +48,38 @@ local function reserve(t, n, intent)
     local rows = others(ARGV[t + 8], id, ARGV[t + 13])
     if rows and (#rows > 0 or answerOf(ARGV[t + 7])) then return {REPEATED} end
   end
-  local before = {0, 0, 0, 0, 0, 0, 0, 0}
   if res ~= '' then
     local o, k = '', ''
-    if record then o, k, before = record.team, record.key, record.amounts end
+    if record then o, k = record.team, record.key end
     if o ~= team or k ~= key then return {OTHER, o, k} end
   end
-  local more = {}
-  for i = 1, AMOUNTS do
-    more[i] = (free or held) and 0 or math.max(0, after[i] - before[i])
+  local more = after
+  if free or held then
+    more = {0, 0, 0, 0, 0, 0, 0, 0}
+  elseif record then
+    for i = 1, AMOUNTS do more[i] = math.max(0, after[i] - record.amounts[i]) end
   end
 
-  local status, scope, ceiling = ADMITTED, 0, 0
-  local levels, filled = {}, 0
-  local scopes, owners = scopesOf(team, key), {}
-  for i, name in ipairs(scopes) do
-    local a = look(name)
+  local reply = {ADMITTED, 0, 0, unpack(held and held.amounts or more)}
+  local scopes, owners, at, filled = scopesOf(team, key), {}, n + 3 + AMOUNTS, 3 + AMOUNTS
+  for i = 1, #scopes do
+    local a = look(scopes[i])
     owners[i] = a
-    for c = 1, CEILINGS do
-      local limit = given[n + 2 + AMOUNTS + CEILINGS * (i - 1) + c]
-      if limit > 0 then
-        local used, reserved, needs = levelOf(a, c, more, horizon)
-        levels[filled + 1], levels[filled + 2], levels[filled + 3] = used, reserved, needs
-        filled = filled + 3
-        if status == ADMITTED and needs > 0 and used + reserved + needs > limit then
-          status, scope, ceiling = REFUSED, i - 1, c - 1
-        end
+    for c = at + 1, at + 2 * given[at], 2 do
+      local used, reserved, needs = levelOf(a, given[c], more, horizon)
+      reply[filled + 1], reply[filled + 2], reply[filled + 3] = used, reserved, needs
+      filled = filled + 3
+      if reply[1] == ADMITTED and needs > 0 and used + reserved + needs > given[c + 1] then
+        reply[1], reply[2], reply[3] = REFUSED, i - 1, given[c] - 1
       end
     end
+    at = at + 1 + 2 * given[at]
   end
 
-  if status == ADMITTED and not held then
+  if reply[1] == ADMITTED and not held then
     if intent then noteIntent(t + 8) end
-    for i, name in ipairs(scopes) do
-      accounts[name] = owners[i]
+    for i = 1, #scopes do
+      accounts[scopes[i]] = owners[i]
       add(owners[i], RESERVED, more, 1)
     end
     saveHold(id, {at = now, open = 0, wait = 0, base = record and record.version or 0, amounts = more, kind = kind, resource = res, team = team, key = key, about = about, holder = ARGV[t + 6]})
@@ -86,7 +89,5 @@ local function reserve(t, n, intent)
     end
     count()
   end
-  local reply = {status, scope, ceiling, unpack(held and held.amounts or more)}
-  for i = 1, filled do reply[3 + AMOUNTS + i] = levels[i] end
   return reply
 end

@@ -84,7 +84,7 @@ local function commit(res, new, held, gone, from)
   note(res, new, -more, account('org')[1], 0)
 end
 
-local function settle(t, n, intent, job)
+return function(t, n, intent, job)
   if intent and intents.known then finish(t + 7) end -- otherwise the gateway restores the intent with its end
   local how, wait, gone, full, amounts = given[n + 1], given[n + 2], given[n + 3] == 1, given[n + 4] == 1, amountsAt(given, n + 4)
   local id, res, as = ARGV[t], ARGV[t + 2], ARGV[t + 6]

@@ -101,7 +101,7 @@ func decode(state *spend.State, accounts, resources, holds map[string]string) er
 		if name == "" || name[0] == '@' {
 			continue
 		}
-		n, err := split(text, 1+2*spend.First+6) // of an earlier version; see common.lua
+		n, err := split(text, 1+2*spend.First+6) // of an earlier version; see ledger.lua
 		if err != nil {
 			return err
 		}
@@ -201,7 +201,7 @@ func decodeRecord(text string) (n []int64, lines []string, err error) {
 	return n, lines[1:], err
 }
 
-// nameOf is the field of a scope's account; see common.lua.
+// nameOf is the field of a scope's account; see ledger.lua.
 func nameOf(s spend.Scope) string {
 	if s.Kind == spend.KindOrg {
 		return string(s.Kind)

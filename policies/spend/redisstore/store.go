@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,31 +19,6 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	limits "github.com/tollgate-dev/tollgate/ratelimit/redisstore"
-)
-
-var (
-	//go:embed common.lua
-	commonSource string
-	//go:embed reserve.lua
-	reserveSource string
-	//go:embed settle.lua
-	settleSource string
-	//go:embed calls.lua
-	callsSource string
-	//go:embed adjust.lua
-	adjustSource string
-	//go:embed rebuild.lua
-	rebuildSource string
-	//go:embed post.lua
-	postSource string
-	//go:embed repair.lua
-	repairSource string
-	//go:embed offer.lua
-	offerSource string
-	//go:embed close.lua
-	closeSource string
-	//go:embed restore.lua
-	restoreSource string
 )
 
 // Store is a [spend.Store] in Redis. It is safe for concurrent use. It does not own
@@ -73,7 +47,7 @@ var _ spend.Store = (*Store)(nil)
 
 // ledger holds the known facts of an organisation's ledger.
 type ledger struct {
-	// keys are as common.lua lists them.
+	// keys are as ledger.lua lists them.
 	keys []string
 	// seen is its latest state, and wrote when the Store has written it last; deserted is
 	// the server's epoch for which it was closed.
@@ -90,12 +64,9 @@ type ledger struct {
 // New returns a store whose keys begin with prefix, with the zones of organisations.
 // It does not dial.
 func New(client redis.Cmdable, prefix string, zones spend.Zones) *Store {
-	script := func(source string) *redis.Script {
-		return redis.NewScript(clockSource + "local intents = {epoch = 0, writes = 0}\n" + commonSource + source)
-	}
 	s := &Store{
 		Now: time.Now, client: client, prefix: prefix, writer: newWriter(), zones: zones, Intents: NewIntents(client, prefix), ledgers: make(map[string]*ledger),
-		script: redis.NewScript(clockSource + intentSource + commonSource + reserveSource + settleSource + callsSource),
+		script: callsScript(),
 		adjust: script(adjustSource), rebuild: script(rebuildSource), restore: script(restoreSource),
 		post: script(postSource), repair: script(repairSource), offer: script(offerSource), shut: script(closeSource), accrual: script(accrualSource),
 	}
@@ -156,10 +127,10 @@ func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (
 		horizon = r.Horizon.Duration().Milliseconds()
 	}
 	after := r.After.Clamped()
-	c := call{texts: []any{r.Hold, r.Kind, r.Resource, r.Owner.Team, r.Owner.Key, about(r.About), r.Holder.String()}}
+	c := newCall(r.Hold, r.Kind, r.Resource, r.Owner.Team, r.Owner.Key, about(r.About), r.Holder.String())
 	c.numbers = append(append(c.numbers, flag(r.Free), horizon), after[:]...)
 	for i := range r.Limits {
-		c.numbers = append(c.numbers, r.Limits[i][:]...)
+		c.numbers = appendCeilings(c.numbers, &r.Limits[i])
 	}
 	if n := r.Note; n != nil {
 		c.intent = true
@@ -190,6 +161,19 @@ func (s *Store) Reserve(ctx context.Context, org string, r *spend.Reservation) (
 		return spend.Outcome{}, errReply
 	}
 	return out, nil
+}
+
+// appendCeilings appends the number of a scope's ceilings, then the place of each, from 1, and the ceiling.
+func appendCeilings(numbers []int64, limits *[spend.Ceilings]int64) []int64 {
+	at := len(numbers)
+	numbers = append(numbers, 0)
+	for i, limit := range limits {
+		if limit > 0 {
+			numbers[at]++
+			numbers = append(numbers, int64(i+1), limit)
+		}
+	}
+	return numbers
 }
 
 // levels reads three numbers for each ceiling that there is; it returns nil unless there are as many.
@@ -225,7 +209,8 @@ func (s *Store) reserved(ctx context.Context, org string, c call) (reply, error)
 // Settle implements spend.Store.
 func (s *Store) Settle(ctx context.Context, org string, p *spend.Settlement) error {
 	amounts := p.Amounts.Clamped()
-	c := call{settles: true, texts: []any{p.Hold, p.Kind, p.Resource, p.Owner.Team, p.Owner.Key, about(p.About), p.As}}
+	c := newCall(p.Hold, p.Kind, p.Resource, p.Owner.Team, p.Owner.Key, about(p.About), p.As)
+	c.settles = true
 	c.numbers = append(append(append(c.numbers, int64(p.End), p.Wait.Milliseconds(), flag(p.Gone), flag(p.Full)), amounts[:]...), instant(p.From))
 	if e := p.Intent; e != nil {
 		c.intent, c.texts = true, append(c.texts, endArgs(e)...)
@@ -347,10 +332,13 @@ var errReply = errors.New("a script of the ledger answered what it does not answ
 // stale is the status of every script that was given a calendar without the present.
 const stale = -1
 
+// lastArgs is how many arguments run adds.
+const lastArgs = 3
+
 // run runs a script. A failed one may have run: every script can be repeated.
 func (s *Store) run(ctx context.Context, script *redis.Script, org string, keys []string, args []any) (r reply, err error) {
 	for range 3 { // the clock can be anywhere once, and pass midnight meanwhile
-		r, err = s.once(ctx, script, org, keys, append(args, s.own(org), s.calendar(org)))
+		r, err = s.once(ctx, script, org, keys, append(args, s.writer, s.seen(org).writes, s.calendar(org)))
 		if err != nil || r.status != stale {
 			return r, err
 		}
@@ -414,11 +402,6 @@ func (s *Store) calendar(org string) string {
 		l.calendar = string(integers(slices.Concat(c[:]...)...))
 	}
 	return l.calendar
-}
-
-// own is the argument of a script that says who asks, and how often it has written.
-func (s *Store) own(org string) string {
-	return s.writer + " " + strconv.FormatInt(s.seen(org).writes, 10)
 }
 
 // known is the first argument of a script: the latest known epoch and sequence, then others.
