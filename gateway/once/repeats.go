@@ -17,6 +17,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/once/intent"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
+	"github.com/tollgate-dev/tollgate/gateway/wire"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
@@ -294,12 +295,11 @@ func (f *Deduplicator) keep(ctx context.Context, ex *filter.Exchange) {
 	ex.Failed(f.Desk.End(ctx, &o.Wish, &o.Intent, e))
 }
 
-// end tells the store how the intent ends: behind the answer, if that is all there is
-// to say.
+// end tells the store how the intent ends. The answer does not wait for that unless a repeat may come for the resource.
 func (f *Deduplicator) end(ctx context.Context, ex *filter.Exchange) {
 	o := ex.Once
 	e := goesOn(ctx, ex)
-	if e.Next == nil {
+	if e.Next == nil || !e.Next.Left && !e.Next.Open {
 		f.Desk.EndLate(&o.Wish, &o.Intent, e)
 		return
 	}
@@ -322,8 +322,8 @@ func goesOn(ctx context.Context, ex *filter.Exchange) *intent.End {
 		e := &intent.End{Unlike: true}
 		if row.Verb == operation.VerbCreate {
 			e.Resource = claimOf(row.Kind, o.Intent.Resource)
-			next.Left = left(ctx)
-			if next.Left || ex.Path.Nested || o.Keyed { // its caller has yet to be told
+			next.Left = wire.Left(ctx)
+			if next.Left || o.Keyed || ex.AwaitsDelivery() {
 				e.Next = &next
 			}
 		}
@@ -333,22 +333,18 @@ func goesOn(ctx context.Context, ex *filter.Exchange) *intent.End {
 	return &intent.End{Unlike: true}
 }
 
-// Deliver ends the intent of a legacy request's call when the request ends with a. If a is nil or says that the request failed, or
-// if its caller has left, the resource is left to a repeat.
-func (f *Deduplicator) Deliver(ctx context.Context, ex *filter.Exchange, a *filter.Answer) {
-	o := ex.Once
-	switch {
-	case o.End != intent.OutcomeMade || o.Keyed:
-		return
-	case a != nil && a.Status < http.StatusInternalServerError && !a.Failed && !left(ctx):
-		f.Desk.EndLate(&o.Wish, &o.Intent, &intent.End{})
+// Deliver ends the intent of a call that awaits delivery. If its answer was not delivered, or its caller has left, the
+// resource is left to a repeat.
+func (f *Deduplicator) Deliver(ctx context.Context, ex *filter.Exchange, delivered bool) {
+	o, e := ex.Once, &intent.End{}
+	if o.End != intent.OutcomeMade || o.Keyed {
 		return
 	}
-	next := o.Intent
-	next.Left = true
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), filter.SettleTimeout)
-	defer cancel()
-	ex.Failed(f.Desk.End(ctx, &o.Wish, &o.Intent, &intent.End{Next: &next}))
+	if !delivered || wire.Left(ctx) {
+		next := o.Intent
+		next.Left, e.Next = true, &next
+	}
+	f.Desk.EndLate(&o.Wish, &o.Intent, e)
 }
 
 // settled reports whether the platform has decided about a call: an answer that says
