@@ -9,11 +9,11 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 )
 
-// resetTime is how long after the end of a stream its reset may arrive. Envoy sends both together.
-const resetTime = 100 * time.Millisecond
+// resetTime is how long after the half-close of a stream its reset may arrive. Envoy sends both together.
+const resetTime = 50 * time.Millisecond
 
-// received waits until Envoy ends a stream to which the last answer was sent, and reports whether Envoy has taken that answer. next
-// returns the next message of the stream.
+// received waits until Envoy ends a stream to which the last answer was sent, and reports whether Envoy has taken that answer: if it has
+// given up, it half-closes the stream and resets it; otherwise it does one of the two. next returns the next message of the stream.
 func received(stream context.Context, next func() (*extprocv3.ProcessingRequest, error)) bool {
 	if _, err := next(); !errors.Is(err, io.EOF) {
 		return true
@@ -22,14 +22,13 @@ func received(stream context.Context, next func() (*extprocv3.ProcessingRequest,
 	defer timer.Stop()
 	select {
 	case <-stream.Done():
-		return false
 	case <-timer.C:
-		return true
 	}
+	return stream.Err() == nil
 }
 
-// ahead begins to receive the next message, and returns a function that waits for it. A receiver that waits already gets the end of a
-// stream before its reset; one that begins after both gets either.
+// ahead begins to receive the next message, and returns a function that waits for it. A receiver that waits already gets the
+// half-close of a stream before its reset; one that begins after both gets either.
 func ahead(stream extprocv3.ExternalProcessor_ProcessServer) func() (*extprocv3.ProcessingRequest, error) {
 	type message struct {
 		req *extprocv3.ProcessingRequest
