@@ -295,12 +295,16 @@ func (f *Deduplicator) keep(ctx context.Context, ex *filter.Exchange) {
 	ex.Failed(f.Desk.End(ctx, &o.Wish, &o.Intent, e))
 }
 
-// end tells the store how the intent ends. The answer does not wait for that unless a repeat may come for the resource.
+// end tells the store how the intent ends: behind the answer, if that is all there is
+// to say, and not at all if Deliver is about to.
 func (f *Deduplicator) end(ctx context.Context, ex *filter.Exchange) {
 	o := ex.Once
 	e := goesOn(ctx, ex)
-	if e.Next == nil || !e.Next.Left && !e.Next.Open {
+	switch {
+	case e.Next == nil:
 		f.Desk.EndLate(&o.Wish, &o.Intent, e)
+		return
+	case !ex.Path.Nested && !e.Next.Left && !e.Next.Open:
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), filter.SettleTimeout)
@@ -336,10 +340,12 @@ func goesOn(ctx context.Context, ex *filter.Exchange) *intent.End {
 // Deliver ends the intent of a call that awaits delivery. If its answer was not delivered, or its caller has left, the
 // resource is left to a repeat.
 func (f *Deduplicator) Deliver(ctx context.Context, ex *filter.Exchange, delivered bool) {
-	o, e := ex.Once, &intent.End{}
+	o := ex.Once
 	if o.End != intent.OutcomeMade || o.Keyed {
 		return
 	}
+	row, _ := operation.Of(ex.Operation.ID)
+	e := &intent.End{Unlike: true, Resource: claimOf(row.Kind, o.Intent.Resource)}
 	if !delivered || wire.Left(ctx) {
 		next := o.Intent
 		next.Left, e.Next = true, &next
