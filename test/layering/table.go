@@ -240,7 +240,7 @@ func Table() []Row {
 		{Package: "gateway/xds/...", May: []string{"gateway/admin/row"}, Why: "a leaf: Envoy's configuration is a function of ours, as data, and what operators ask of it"},
 		{
 			Package: "gateway/admin/...",
-			May:     []string{"config/fault", "config/panics", "gateway/admin/row", "gateway/audit", "gateway/identity", "gateway/oidc", "gateway/settings", "ratelimit"},
+			May:     []string{"config/fault", "config/panics", "gateway/admin/row", "gateway/audit", "gateway/identity", "gateway/oidc", "gateway/settings", "gateway/wire", "ratelimit"},
 			Tests:   []string{"gateway"}, // for the rows of all features
 			Why:     "the operators' listener knows its admins and rows",
 		},
@@ -249,7 +249,7 @@ func Table() []Row {
 			May: []string{
 				"config/encryption", "config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/approval/answers", "gateway/audit", "gateway/callers", "gateway/cas", "gateway/decisions", "gateway/engines", "gateway/explain", "gateway/fleet",
 				"gateway/identity", "gateway/legacy", "gateway/limits", "gateway/money", "gateway/oidc", "gateway/overview", "gateway/problem", "gateway/questions", "gateway/reference", "gateway/revisions", "gateway/selfservice",
-				"gateway/settings", "gateway/xds", "policies/replay",
+				"gateway/settings", "gateway/wire", "gateway/xds", "policies/replay",
 			},
 			Tests: []string{"gateway", "gateway/keep", "gateway/route", "test/world"}, // the gateway whose rows and routes they ask
 			Why:   "pages stand on the rows of the operators' listener and the routes of callers, and know no feature but by its answers",
