@@ -7,16 +7,18 @@ import (
 	"time"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 )
 
 // resetTime is how long after the half-close of a stream its reset may arrive. Envoy sends both together.
 const resetTime = 50 * time.Millisecond
 
-// received waits until Envoy ends a stream to which the last answer was sent, and reports whether Envoy has taken that answer: if it has
+// delivery waits until Envoy ends a stream on which the last answer was sent, and reports whether Envoy has taken that answer: if it has
 // given up, it half-closes the stream and resets it; otherwise it does one of the two. next returns the next message of the stream.
-func received(stream context.Context, next func() (*extprocv3.ProcessingRequest, error)) bool {
+func delivery(stream context.Context, next func() (*extprocv3.ProcessingRequest, error)) filter.Delivery {
 	if _, err := next(); !errors.Is(err, io.EOF) {
-		return true
+		return filter.Delivered
 	}
 	timer := time.NewTimer(resetTime)
 	defer timer.Stop()
@@ -24,7 +26,10 @@ func received(stream context.Context, next func() (*extprocv3.ProcessingRequest,
 	case <-stream.Done():
 	case <-timer.C:
 	}
-	return stream.Err() == nil
+	if stream.Err() != nil {
+		return filter.Undelivered
+	}
+	return filter.Delivered
 }
 
 // ahead begins to receive the next message, and returns a function that waits for it. A receiver that waits already gets the

@@ -31,11 +31,11 @@ func (creating) Request(_ context.Context, ex *filter.Exchange) error {
 type deliveries struct {
 	filter.Intents
 
-	delivered []bool
+	delivered []filter.Delivery
 }
 
-func (d *deliveries) Deliver(_ context.Context, _ *filter.Exchange, delivered bool) {
-	d.delivered = append(d.delivered, delivered)
+func (d *deliveries) Deliver(_ context.Context, _ *filter.Exchange, one filter.Delivery) {
+	d.delivered = append(d.delivered, one)
 }
 
 // createStream is the server's side of a stream with a create, which Envoy ends by a half-close, a reset or both. It does so when it
@@ -85,12 +85,12 @@ func TestDelivery(t *testing.T) {
 	for name, tc := range map[string]struct {
 		closes, resets bool
 		sendError      error
-		want           bool
+		want           filter.Delivery
 	}{
-		"reset alone":             {resets: true, want: true},
-		"half-closed alone":       {closes: true, want: true},
-		"half-closed and reset":   {closes: true, resets: true, want: false},
-		"ended before the answer": {closes: true, resets: true, sendError: errors.New("stream ended"), want: false},
+		"reset alone":             {resets: true, want: filter.Delivered},
+		"half-closed alone":       {closes: true, want: filter.Delivered},
+		"half-closed and reset":   {closes: true, resets: true, want: filter.Undelivered},
+		"ended before the answer": {closes: true, resets: true, sendError: errors.New("stream ended"), want: filter.Undelivered},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

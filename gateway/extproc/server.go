@@ -87,6 +87,8 @@ func (s *Server) Process(stream extprocv3.ExternalProcessor_ProcessServer) error
 		}
 	}
 	se.record()
-	se.received = !se.mustDeliver() || received(stream.Context(), next)
+	if se.mustDeliver() {
+		se.delivery = delivery(stream.Context(), next)
+	}
 	return nil
 }

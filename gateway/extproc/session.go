@@ -35,8 +35,8 @@ type session struct {
 	ctx      context.Context //nolint:containedctx // carries the span from one phase message to the next
 	// headed says that the head part of the chain has run, recorded that the exchange was recorded.
 	headed, recorded bool
-	// received says that Envoy has taken the last answer, as far as that matters.
-	received bool
+	// delivery is that of the last answer to Envoy, as far as it matters.
+	delivery filter.Delivery
 }
 
 // handle answers one message. Between two, the exchange waits for Envoy.
@@ -292,6 +292,6 @@ func (se *session) finish() {
 		}
 	}
 	se.record()
-	se.ex.Deliver(context.WithoutCancel(se.ctx), se.received)
+	se.ex.Deliver(context.WithoutCancel(se.ctx), se.delivery)
 	se.ex = nil
 }

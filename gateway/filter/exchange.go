@@ -329,6 +329,16 @@ func (ex *Exchange) Pretend(a *Answer) { ex.Sent, ex.Answer = Answered, a }
 // Broke notes that the platform's answer has broken off.
 func (ex *Exchange) Broke() { ex.Answer, ex.Sent = nil, SentOut }
 
+// Delivery says whether an answer has been delivered to its caller.
+type Delivery uint8
+
+const (
+	// Undelivered means that it has not: a repeat of the request gets what the request has created.
+	Undelivered Delivery = iota
+	// Delivered means that it has, or that nothing else is known.
+	Delivered
+)
+
 // AwaitsDelivery reports whether the intent of a call goes on until Deliver ends it: the answer of a nested call is not yet
 // the caller's, and Envoy may give up while the answer is on its way.
 func (ex *Exchange) AwaitsDelivery() bool { return ex.Path.Nested || ex.In.Door == DoorExtProc }
@@ -341,12 +351,13 @@ func (ex *Exchange) Undelivered() []*Exchange {
 	return ex.Translation.made
 }
 
-// Deliver ends the intents of the calls that are not delivered. received is false if the door knows that its peer has not
-// taken the answer. What a failed request has created is left to its repeat.
-func (ex *Exchange) Deliver(ctx context.Context, received bool) {
-	delivered := received && ex.Answer.Status < http.StatusInternalServerError && !ex.Answer.Failed
+// Deliver ends the intents of these calls. The answer of a failed request delivers nothing.
+func (ex *Exchange) Deliver(ctx context.Context, d Delivery) {
+	if ex.Answer.Status >= http.StatusInternalServerError || ex.Answer.Failed {
+		d = Undelivered
+	}
 	for _, c := range ex.Undelivered() {
-		ex.Ports.Intents.Deliver(ctx, c, delivered)
+		ex.Ports.Intents.Deliver(ctx, c, d)
 	}
 }
 

@@ -104,9 +104,9 @@ type Intents interface {
 	MaySend(id string) bool
 	Search(ctx context.Context, ex *Exchange) error
 	// End ends the intent, in one step with a settlement; nil is none. Deliver ends that of a call that
-	// awaits delivery; delivered says that the caller has the answer.
+	// awaits delivery.
 	End(ctx context.Context, ex *Exchange, s *spend.Settlement) error
-	Deliver(ctx context.Context, ex *Exchange, delivered bool)
+	Deliver(ctx context.Context, ex *Exchange, d Delivery)
 }
 
 // Approvals is implemented by *grants.Grants.
@@ -224,7 +224,7 @@ func (p *Pipeline) Run(ctx context.Context, ex *Exchange) (done func()) {
 		leave = p.Chain.Dispatch(ctx, ex)
 	}
 	p.Chain.RunResponse(ctx, ex)
-	ex.Deliver(ctx, true)
+	ex.Deliver(ctx, Delivered)
 	if ex.Translation.lists == nil {
 		return leave
 	}

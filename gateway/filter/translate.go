@@ -158,7 +158,7 @@ func (c *calls) run(ctx context.Context, ex *Exchange, read bool) (*translate.Re
 	done()
 	answer, err := response(ex, read)
 	if c.end(ex) && ex.Once != nil {
-		ex.Ports.Intents.Deliver(ctx, ex, false)
+		ex.Ports.Intents.Deliver(ctx, ex, Undelivered)
 	}
 	row, _ := operation.Of(ex.Operation.ID)
 	switch {

@@ -339,14 +339,14 @@ func goesOn(ctx context.Context, ex *filter.Exchange) *intent.End {
 
 // Deliver ends the intent of a call that awaits delivery. If its answer was not delivered, or its caller has left, the
 // resource is left to a repeat.
-func (f *Deduplicator) Deliver(ctx context.Context, ex *filter.Exchange, delivered bool) {
+func (f *Deduplicator) Deliver(ctx context.Context, ex *filter.Exchange, d filter.Delivery) {
 	o := ex.Once
 	if o.End != intent.OutcomeMade || o.Keyed {
 		return
 	}
 	row, _ := operation.Of(ex.Operation.ID)
 	e := &intent.End{Unlike: true, Resource: claimOf(row.Kind, o.Intent.Resource)}
-	if !delivered || wire.Left(ctx) {
+	if d == filter.Undelivered || wire.Left(ctx) {
 		next := o.Intent
 		next.Left, e.Next = true, &next
 	}

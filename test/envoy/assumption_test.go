@@ -198,7 +198,7 @@ func graceful(b *bootstrap) {
 
 func impatient(b *bootstrap) { b.filter()["message_timeout"] = "0.25s" }
 
-// How Envoy ends a stream says whether it has taken an immediate response (extproc.received, decision 027).
+// How Envoy ends a stream says whether it has taken an immediate response (extproc.delivery, decision 027).
 func TestHowEnvoyEndsStreams(t *testing.T) {
 	for _, tc := range []struct {
 		name           string
