@@ -110,13 +110,7 @@ func (c *counter) Write(p []byte) (int, error) {
 // listing is a gateway in front of so many pods.
 func listing(tb testing.TB, n int) (list func(dialect string), asked *commands) {
 	tb.Helper()
-	upstream := httptest.NewServer(lister(n))
-	tb.Cleanup(upstream.Close)
-	cfg := world.Configuration(tb, strings.ReplaceAll(tripsConfiguration, "UPSTREAM", upstream.URL), map[string]string{"WITH": "pk-with", "WITHOUT": "pk-without"})
-	client := world.Redis(tb, redistest.Start(tb)) // in a process of its own, whose allocations are not counted
-	asked = new(commands)
-	client.AddHook(asked)
-	h := world.Gateway(tb, cfg, gateway.Deps{Redis: client, Logger: slog.New(slog.DiscardHandler), Decisions: unchecked(tb)}).Handler()
+	h, asked := listed(tb, n)
 	requests := listsOf()
 	return func(dialect string) {
 		r := requests[dialect]()
@@ -128,6 +122,49 @@ func listing(tb testing.TB, n int) (list func(dialect string), asked *commands) 
 			tb.Errorf("%s: %d with %d of %d pods: %s", dialect, w.status, w.pods, n, w.first)
 		}
 	}, asked
+}
+
+// listed is the handler of a gateway in front of so many pods.
+func listed(tb testing.TB, n int) (h http.Handler, asked *commands) {
+	tb.Helper()
+	upstream := httptest.NewServer(lister(n))
+	tb.Cleanup(upstream.Close)
+	cfg := world.Configuration(tb, strings.ReplaceAll(tripsConfiguration, "UPSTREAM", upstream.URL), map[string]string{"WITH": "pk-with", "WITHOUT": "pk-without"})
+	client := world.Redis(tb, redistest.Start(tb)) // in a process of its own, whose allocations are not counted
+	asked = new(commands)
+	client.AddHook(asked)
+	return world.Gateway(tb, cfg, gateway.Deps{Redis: client, Logger: slog.New(slog.DiscardHandler), Decisions: unchecked(tb)}).Handler(), asked
+}
+
+// Long lists and documents have a content coding, for callers that accept one; answers to other methods have none.
+func TestLongAnswersAreCompressed(t *testing.T) {
+	h, _ := listed(t, 200)
+	for _, tc := range []struct {
+		method, path, body, accept, coding string
+	}{
+		{"GET", "/v2/pods", "", "gzip", "gzip"},
+		{"GET", "/v1/pods", "", "gzip", "gzip"},
+		{"GET", "/v2/pods", "", "", ""},
+		{"GET", "/v2/pods/pod1", "", "gzip", ""},
+		{"GET", "/v2/openapi.json", "", "gzip", "gzip"},
+		{"POST", "/graphql", `{"query":"{ myself { pods { id name imageName desiredStatus costPerHr gpuCount ports env } } }"}`, "gzip", ""},
+	} {
+		r := httptest.NewRequest(tc.method, tc.path, strings.NewReader(tc.body))
+		r.RequestURI = tc.path
+		r.Header.Set("Authorization", "Bearer key_without")
+		if tc.body != "" {
+			r.Header.Set("Content-Type", "application/json")
+		}
+		if tc.accept != "" {
+			r.Header.Set("Accept-Encoding", tc.accept)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		t.Logf("%s %s, %q accepted: %d bytes", tc.method, tc.path, tc.accept, w.Body.Len())
+		if got := w.Header().Get("Content-Encoding"); w.Code != http.StatusOK || got != tc.coding {
+			t.Errorf("%s %s: %d with coding %q, want %q", tc.method, tc.path, w.Code, got, tc.coding)
+		}
+	}
 }
 
 // TestListsCost compares the cost of a list with committed figures, which do not move with load: allocations for each pod, and commands to

@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
 // Deps are the sources of the rows. The zero value describes them, and they cannot be asked then.
@@ -24,6 +25,9 @@ func New(g *Guard, rows []row.Row) http.Handler {
 		h := r.Handle
 		if h == nil {
 			h = g.answered(&r)
+			if r.Method() == http.MethodGet && r.Media == "" {
+				h = wire.Compress(h).ServeHTTP
+			}
 		}
 		if r.Role != row.Anyone {
 			h = g.guarded(&r, h)

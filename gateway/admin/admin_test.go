@@ -194,6 +194,24 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
+// Long answers have a content coding, for askers that accept one; so has no question, whose answer repeats what was sent.
+func TestLongAnswersAreCompressed(t *testing.T) {
+	d := deps("")
+	for method, coding := range map[string]string{http.MethodGet: "gzip", http.MethodPost: ""} {
+		long, target := strings.Repeat("a", 20_000), "/admin/explain"
+		if method == http.MethodGet {
+			target = "/admin/decisions/" + long
+		}
+		r := httptest.NewRequest(method, "http://127.0.0.1:8081"+target, strings.NewReader(long))
+		r.Header.Set("Accept-Encoding", "gzip")
+		w := httptest.NewRecorder()
+		d.handler().ServeHTTP(w, r)
+		if got := w.Header().Get("Content-Encoding"); w.Code != http.StatusOK || got != coding || (w.Body.Len() < len(long)) != (coding == "gzip") {
+			t.Errorf("%s: %d with coding %q and %d bytes, want %q", method, w.Code, got, w.Body.Len(), coding)
+		}
+	}
+}
+
 func TestLimits(t *testing.T) {
 	for _, tc := range []struct {
 		method, target, header string

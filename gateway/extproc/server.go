@@ -61,17 +61,22 @@ func (s *Server) NewGRPC(opts ...grpc.ServerOption) *grpc.Server {
 }
 
 // Process serves one request of Envoy's. It ends without an error once the last answer
-// was sent, which leaves together with it; before, Envoy would take that for consent.
+// was sent, which leaves together with it; before, Envoy would take that for consent. If the answer
+// must be delivered, the stream stays open until Envoy ends it.
 func (s *Server) Process(stream extprocv3.ExternalProcessor_ProcessServer) error {
 	se := &session{server: s, pipeline: s.Pipeline()}
 	defer se.finish()
+	next := stream.Recv
 	for se.phase != finished {
-		req, err := stream.Recv()
+		req, err := next()
 		if errors.Is(err, io.EOF) {
 			return status.Error(codes.Unavailable, "the stream ended before the verdict")
 		}
 		if err != nil {
 			return err
+		}
+		if next = stream.Recv; req.GetRequestBody() != nil { // nothing is created without one
+			next = ahead(stream)
 		}
 		res, err := se.handle(stream.Context(), req)
 		if err != nil {
@@ -80,6 +85,10 @@ func (s *Server) Process(stream extprocv3.ExternalProcessor_ProcessServer) error
 		if err := stream.Send(res); err != nil {
 			return err
 		}
+	}
+	se.record()
+	if se.mustDeliver() {
+		se.delivery = delivery(stream.Context(), next)
 	}
 	return nil
 }

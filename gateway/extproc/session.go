@@ -33,8 +33,10 @@ type session struct {
 	phase    phase
 	ex       *filter.Exchange
 	ctx      context.Context //nolint:containedctx // carries the span from one phase message to the next
-	// headed says that the head part of the chain has run.
-	headed bool
+	// headed says that the head part of the chain has run, recorded that the exchange was recorded.
+	headed, recorded bool
+	// delivery is that of the last answer to Envoy, as far as it matters.
+	delivery filter.Delivery
 }
 
 // handle answers one message. Between two, the exchange waits for Envoy.
@@ -259,7 +261,20 @@ func (se *session) fault(err error) error {
 	return err
 }
 
-// finish records the exchange, once. A session that ends early was left by
+// mustDeliver reports whether an intent goes on until it is known whether Envoy has taken the answer.
+func (se *session) mustDeliver() bool { return se.ex != nil && len(se.ex.Undelivered()) > 0 }
+
+// record records the exchange, once, and releases its memory.
+func (se *session) record() {
+	if se.ex == nil || se.recorded {
+		return
+	}
+	se.recorded = true
+	se.server.Recorder.Record(se.ctx, se.ex.Event)
+	se.ex.Release()
+}
+
+// finish ends the exchange, once. A session that ends early was left by
 // Envoy, usually because its caller was gone.
 func (se *session) finish() {
 	if se.ex == nil {
@@ -276,7 +291,7 @@ func (se *session) finish() {
 			e.Outcome, e.Cause = telemetry.OutcomeFault, cause
 		}
 	}
-	se.server.Recorder.Record(se.ctx, se.ex.Event)
-	se.ex.Release()
+	se.record()
+	se.ex.Deliver(context.WithoutCancel(se.ctx), se.delivery)
 	se.ex = nil
 }

@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"context"
 	"crypto/x509"
 	"errors"
 	"io"
@@ -327,6 +328,38 @@ func (ex *Exchange) Pretend(a *Answer) { ex.Sent, ex.Answer = Answered, a }
 
 // Broke notes that the platform's answer has broken off.
 func (ex *Exchange) Broke() { ex.Answer, ex.Sent = nil, SentOut }
+
+// Delivery says whether an answer has been delivered to its caller.
+type Delivery uint8
+
+const (
+	// Undelivered means that it has not: a repeat of the request gets what the request has created.
+	Undelivered Delivery = iota
+	// Delivered means that it has, or that nothing else is known.
+	Delivered
+)
+
+// AwaitsDelivery reports whether the intent of a call goes on until Deliver ends it: the answer of a nested call is not yet
+// the caller's, and Envoy may give up while the answer is on its way.
+func (ex *Exchange) AwaitsDelivery() bool { return ex.Path.Nested || ex.In.Door == DoorExtProc }
+
+// Undelivered returns the calls whose intents Deliver ends.
+func (ex *Exchange) Undelivered() []*Exchange {
+	if ex.Once != nil && ex.AwaitsDelivery() {
+		return []*Exchange{ex}
+	}
+	return ex.Translation.made
+}
+
+// Deliver ends the intents of these calls. The answer of a failed request delivers nothing.
+func (ex *Exchange) Deliver(ctx context.Context, d Delivery) {
+	if ex.Answer.Status >= http.StatusInternalServerError || ex.Answer.Failed {
+		d = Undelivered
+	}
+	for _, c := range ex.Undelivered() {
+		ex.Ports.Intents.Deliver(ctx, c, d)
+	}
+}
 
 // Await has the body read from where it comes, once the head has passed.
 func (ex *Exchange) Await(body io.Reader) { ex.In.Source = body }

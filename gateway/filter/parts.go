@@ -66,6 +66,8 @@ type Translation struct {
 	lost []string
 	// lists is the memory of lists that a legacy request translates, nil of requests and calls without any.
 	lists *held
+	// made are the calls of a legacy request whose intents end when its answer is delivered.
+	made []*Exchange
 }
 
 // Body is the body of a call as it is judged and sent.

@@ -103,10 +103,10 @@ type Intents interface {
 	// MaySend reports whether the call of an intent may still be made. Search looks for what a call has made whose answer was lost.
 	MaySend(id string) bool
 	Search(ctx context.Context, ex *Exchange) error
-	// End ends the intent, in one step with a settlement; nil is none. Deliver ends the intent of a legacy
-	// request's call when the request ends, with an answer or, if a is nil, without.
+	// End ends the intent, in one step with a settlement; nil is none. Deliver ends that of a call that
+	// awaits delivery.
 	End(ctx context.Context, ex *Exchange, s *spend.Settlement) error
-	Deliver(ctx context.Context, ex *Exchange, a *Answer)
+	Deliver(ctx context.Context, ex *Exchange, d Delivery)
 }
 
 // Approvals is implemented by *grants.Grants.
@@ -224,6 +224,7 @@ func (p *Pipeline) Run(ctx context.Context, ex *Exchange) (done func()) {
 		leave = p.Chain.Dispatch(ctx, ex)
 	}
 	p.Chain.RunResponse(ctx, ex)
+	ex.Deliver(ctx, Delivered)
 	if ex.Translation.lists == nil {
 		return leave
 	}

@@ -76,9 +76,7 @@ func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 		}
 		c.Money.Held.WriteHeaders(ex.Answer.Header)
 	}
-	for _, c := range calls.made {
-		ex.Ports.Intents.Deliver(ctx, c, ex.Answer)
-	}
+	ex.Translation.made = calls.made
 	ex.Event.Calls, ex.Translation.asked, ex.Translation.lost = out.V2, out.Asked, out.Lost
 	if out.Status >= http.StatusBadRequest || out.Failed {
 		ex.Event.Outcome = telemetry.OutcomeRefused // unless one of the calls says otherwise
@@ -160,7 +158,7 @@ func (c *calls) run(ctx context.Context, ex *Exchange, read bool) (*translate.Re
 	done()
 	answer, err := response(ex, read)
 	if c.end(ex) && ex.Once != nil {
-		ex.Ports.Intents.Deliver(ctx, ex, nil)
+		ex.Ports.Intents.Deliver(ctx, ex, Undelivered)
 	}
 	row, _ := operation.Of(ex.Operation.ID)
 	switch {

@@ -16,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
+	"github.com/tollgate-dev/tollgate/gateway/wire"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
@@ -294,12 +295,15 @@ func (f *Deduplicator) keep(ctx context.Context, ex *filter.Exchange) {
 }
 
 // end tells the store how the intent ends: behind the answer, if that is all there is
-// to say.
+// to say, and not at all if Deliver is about to.
 func (f *Deduplicator) end(ctx context.Context, ex *filter.Exchange) {
 	o := ex.Once
 	e := goesOn(ctx, ex)
-	if e.Next == nil {
+	switch {
+	case e.Next == nil:
 		f.Desk.EndLate(&o.Wish, &o.Intent, e)
+		return
+	case !ex.Path.Nested && !e.Next.Left && !e.Next.Open:
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), filter.SettleTimeout)
@@ -321,8 +325,8 @@ func goesOn(ctx context.Context, ex *filter.Exchange) *filter.End {
 		e := &filter.End{Unlike: true}
 		if row.Verb == operation.VerbCreate {
 			e.Resource = claimOf(row.Kind, o.Intent.Resource)
-			next.Left = left(ctx)
-			if next.Left || ex.Path.Nested || o.Keyed { // its caller has yet to be told
+			next.Left = wire.Left(ctx)
+			if next.Left || o.Keyed || ex.AwaitsDelivery() {
 				e.Next = &next
 			}
 		}
@@ -332,22 +336,20 @@ func goesOn(ctx context.Context, ex *filter.Exchange) *filter.End {
 	return &filter.End{Unlike: true}
 }
 
-// Deliver ends the intent of a legacy request's call when the request ends with a. If a is nil or says that the request failed, or
-// if its caller has left, the resource is left to a repeat.
-func (f *Deduplicator) Deliver(ctx context.Context, ex *filter.Exchange, a *filter.Answer) {
+// Deliver ends the intent of a call that awaits delivery. If its answer was not delivered, or its caller has left, the
+// resource is left to a repeat.
+func (f *Deduplicator) Deliver(ctx context.Context, ex *filter.Exchange, d filter.Delivery) {
 	o := ex.Once
-	switch {
-	case o.End != filter.OutcomeMade || o.Keyed:
-		return
-	case a != nil && a.Status < http.StatusInternalServerError && !a.Failed && !left(ctx):
-		f.Desk.EndLate(&o.Wish, &o.Intent, &filter.End{})
+	if o.End != filter.OutcomeMade || o.Keyed {
 		return
 	}
-	next := o.Intent
-	next.Left = true
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), filter.SettleTimeout)
-	defer cancel()
-	ex.Failed(f.Desk.End(ctx, &o.Wish, &o.Intent, &filter.End{Next: &next}))
+	row, _ := operation.Of(ex.Operation.ID)
+	e := &filter.End{Unlike: true, Resource: claimOf(row.Kind, o.Intent.Resource)}
+	if d == filter.Undelivered || wire.Left(ctx) {
+		next := o.Intent
+		next.Left, e.Next = true, &next
+	}
+	f.Desk.EndLate(&o.Wish, &o.Intent, e)
 }
 
 // settled reports whether the platform has decided about a call: an answer that says

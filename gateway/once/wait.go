@@ -8,7 +8,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
-	"github.com/tollgate-dev/tollgate/gateway/wire"
 	"github.com/tollgate-dev/tollgate/policies/operation"
 )
 
@@ -184,16 +183,6 @@ func (p *pause) due() bool {
 	}
 	p.length *= 2
 	return true
-}
-
-// moment is how long the end of a create waits for word of its caller that may have arrived:
-// a connection that can be asked needs none.
-const moment = 2 * time.Millisecond
-
-// left reports whether the caller of a create has left. By ext_proc the connection is Envoy's:
-// after a standstill, word that the caller has left is behind the platform's answer.
-func left(ctx context.Context) bool {
-	return wire.Left(ctx) || wire.Conn(ctx) == nil && !sleep(ctx, moment)
 }
 
 // sleep waits, and reports whether ctx goes on.

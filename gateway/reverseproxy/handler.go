@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/listen"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
+	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
 // Handler is the HTTP door.
@@ -48,7 +49,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.receive(w, r, ex)
 	done := p.Run(ctx, ex)
 	defer done()
-	err := h.write(w, ex)
+	err := h.write(w, r, ex)
 	switch {
 	case errors.Is(err, filter.ErrCut):
 		event.Outcome, event.Cause = telemetry.OutcomeCut, err
@@ -149,7 +150,7 @@ const bufferSize = 16 << 10
 
 // write sends the answer. An error means that a streamed body broke off after
 // its head was sent.
-func (h *Handler) write(w http.ResponseWriter, ex *filter.Exchange) error {
+func (h *Handler) write(w http.ResponseWriter, r *http.Request, ex *filter.Exchange) error {
 	a := ex.Answer
 	if a.Tunnel != nil {
 		return h.tunnel(w, ex)
@@ -165,8 +166,14 @@ func (h *Handler) write(w http.ResponseWriter, ex *filter.Exchange) error {
 			return nil
 		}
 		header["Content-Length"] = []string{strconv.Itoa(len(a.Body))} // or a long one would be sent in chunks
-		w.WriteHeader(a.Status)
-		_, _ = w.Write(a.Body) // the caller left; the event says so
+		whole := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(a.Status)
+			_, _ = w.Write(a.Body) // the caller left; the event says so
+		}))
+		if compressible(ex) {
+			whole = wire.Compress(whole)
+		}
+		whole.ServeHTTP(w, r)
 		return nil
 	}
 	w.WriteHeader(a.Status)
@@ -180,6 +187,13 @@ func (h *Handler) write(w http.ResponseWriter, ex *filter.Exchange) error {
 	n, err := h.copyStream(w, a.Stream, *buf, a.Header.Get("Content-Length") == "")
 	ex.Event.BytesOut = n
 	return err
+}
+
+// compressible reports whether an answer may have a content coding: that of a worker or model server may hold a secret of theirs
+// beside what a caller sends.
+func compressible(ex *filter.Exchange) bool {
+	read := ex.In.Method == http.MethodGet || ex.In.Method == http.MethodHead
+	return read && len(ex.Answer.Body) >= wire.MinCompressed && !ex.Opaque() && !ex.Dialect.Runs()
 }
 
 // patience gives the caller its time for the next part of the answer.

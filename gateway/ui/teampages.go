@@ -8,7 +8,6 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/money"
-	"github.com/tollgate-dev/tollgate/gateway/reference"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
@@ -50,20 +49,16 @@ type ownBudget struct {
 func my(v *visit) (any, int, string) {
 	me := own[selfservice.Me](v, "me", nil)
 	d := myData{Me: me.Is}
-	for scope, list := range byScope(me.Is.Budgets) {
+	scopes := make(map[string][]ownBudget)
+	for _, b := range me.Is.Budgets {
+		shown := money.Budget{Name: b.Name, Limit: b.Limit, Used: b.Used, Reserved: b.Reserved, Left: b.Left}
+		scopes[b.Scope] = append(scopes[b.Scope], ownBudget{shown, b.Left != "", b.Ends})
+	}
+	for scope, list := range scopes {
 		d.Scopes = append(d.Scopes, scopeBudgets{scope, list})
 	}
 	slices.SortFunc(d.Scopes, func(a, b scopeBudgets) int { return cmp.Compare(a.Scope, b.Scope) })
 	return d, me.Status, me.Fault
-}
-
-func byScope(budgets []reference.Budget) map[string][]ownBudget {
-	out := make(map[string][]ownBudget)
-	for _, b := range budgets {
-		shown := money.Budget{Name: b.Name, Limit: b.Limit, Used: b.Used, Reserved: b.Reserved, Left: b.Left}
-		out[b.Scope] = append(out[b.Scope], ownBudget{shown, b.Left != "", b.Ends})
-	}
-	return out
 }
 
 // given returns the parameters of the page that have some names and a value.

@@ -15,6 +15,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
 // Path is the path of the first page. All others are below it.
@@ -103,7 +104,7 @@ func (c *Console) serveCommon() {
 	c.mux.HandleFunc("GET "+c.path+issuerPath, c.toIssuer)
 	c.mux.HandleFunc("GET "+c.path+callbackPath, c.fromIssuer)
 	for _, p := range c.pages {
-		c.mux.HandleFunc("GET "+c.path+p.below(), c.visited(func(v *visit) { c.show(v, p) }))
+		c.mux.Handle("GET "+c.path+p.below(), wire.Compress(c.visited(func(v *visit) { c.show(v, p) })))
 	}
 }
 

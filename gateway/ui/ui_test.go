@@ -250,6 +250,26 @@ func TestHeadersOfPages(t *testing.T) {
 	}
 }
 
+// Pages may have a content coding. A page with a secret has none, since the compressed length tells about it; nor have pages that lead to a
+// session.
+func TestCodingsOfPages(t *testing.T) {
+	t.Parallel()
+	c := start(t, text, miniredis.RunT(t))
+	p := c.as(t, "root")
+	for _, page := range pages {
+		if _, header, _ := p.get(c.URL + page); header.Get("Vary") != "Accept-Encoding" {
+			t.Errorf("%s has no coding", page)
+		}
+	}
+	if _, header, _ := p.get(c.URL + "/ui/login"); header.Get("Vary") != "" {
+		t.Error("the page of the login may have a coding")
+	}
+	form := url.Values{"org": {"acme"}, "id": {"batch"}, "team": {"research"}, "roles": {"viewer"}, "expires": {"2099-01-01"}, "back": {"/ui/keys"}}
+	if status, header, body := p.post(c.URL+"/ui/keys/create", form); status != http.StatusOK || !strings.Contains(body, "tg_") || header.Get("Vary") != "" {
+		t.Errorf("the page of a new secret: %d, Vary %q", status, header.Get("Vary"))
+	}
+}
+
 // Pages of other sites change nothing.
 func TestFormsOfOtherSites(t *testing.T) {
 	t.Parallel()

@@ -28,6 +28,8 @@
 // its connection gets the rest of the stream judged as requests, unless it calls
 // [Release]. Whether the caller of a request has left, [Left] asks the connection itself.
 //
+// [Compress] is for long texts on the way out.
+//
 //	l = wire.NewListener(l, wire.Config{Refused: logRefusal})
 //	err := server.Serve(l)
 package wire

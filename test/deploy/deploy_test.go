@@ -172,8 +172,9 @@ func TestImageIsBuiltWithOurToolchain(t *testing.T) {
 }
 
 // maxProgram bounds the program, in bytes. 15 MB of it are methods that nothing calls: the
-// linker keeps them all beside html/template, which the console's pages are made with.
-const maxProgram = 77_400_000
+// linker keeps them all beside html/template, which the console's pages are made with. Half
+// a MB is the compression of responses.
+const maxProgram = 77_900_000
 
 // The binary reports the version that make and the image stamp, and its size is bounded.
 func TestBuild(t *testing.T) {

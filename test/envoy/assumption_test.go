@@ -1,12 +1,16 @@
 package envoy
 
 import (
+	"errors"
+	"io"
 	"net"
 	"testing"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	modev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/grpc"
 
 	"github.com/tollgate-dev/tollgate/test/platform"
@@ -28,14 +32,19 @@ func (o *other) Process(stream extprocv3.ExternalProcessor_ProcessServer) error 
 	return o.reply(stream)
 }
 
-// with runs another server in the place of ours.
-func with(t *testing.T, reply func(stream extprocv3.ExternalProcessor_ProcessServer) error) *way {
+// with runs another server in the place of ours, behind an Envoy that shapes change.
+func with(t *testing.T, reply func(stream extprocv3.ExternalProcessor_ProcessServer) error, shapes ...func(b *bootstrap)) *way {
 	t.Helper()
 	l := world.Listen(t)
 	server := grpc.NewServer()
 	extprocv3.RegisterExternalProcessorServer(server, &other{reply: reply})
 	world.Serve(t, server, l)
-	return open(t, shaped(func(b *bootstrap) { b.point("tollgate", l.Addr().String()) }))
+	return open(t, shaped(func(b *bootstrap) {
+		b.point("tollgate", l.Addr().String())
+		for _, shape := range shapes {
+			shape(b)
+		}
+	}))
 }
 
 // headersReply is a reply to the headers message with a header mutation.
@@ -178,4 +187,73 @@ func TestWhatWeBelieveOfEnvoy(t *testing.T) {
 			}
 		})
 	}
+}
+
+// graceful has Envoy close streams gracefully, which is a setting of an operator's.
+func graceful(b *bootstrap) {
+	b.doc["layered_runtime"] = node{"layers": []any{node{
+		"name": "closing", "static_layer": node{"envoy.reloadable_features.ext_proc_graceful_grpc_close": true},
+	}}}
+}
+
+func impatient(b *bootstrap) { b.filter()["message_timeout"] = "0.25s" }
+
+// How Envoy ends a stream says whether it has taken an immediate response (extproc.delivery, decision 027).
+func TestHowEnvoyEndsStreams(t *testing.T) {
+	for _, tc := range []struct {
+		name           string
+		shapes         []func(*bootstrap)
+		answers        bool // the server answers
+		leaves         bool // the caller leaves before there is an answer
+		closed, resets bool // how the stream ends
+		status         int
+	}{
+		{name: "taken", answers: true, resets: true, status: 201},
+		{name: "message_timeout", shapes: []func(*bootstrap){impatient}, closed: true, resets: true, status: 504},
+		{name: "caller leaves", leaves: true, closed: true, resets: true},
+		{name: "taken, graceful", shapes: []func(*bootstrap){graceful}, answers: true, closed: true, status: 201},
+		{name: "message_timeout, graceful", shapes: []func(*bootstrap){graceful, impatient}, closed: true, resets: true, status: 504},
+		{name: "caller leaves, graceful", shapes: []func(*bootstrap){graceful}, leaves: true, closed: true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			asked, ended := make(chan struct{}), make(chan [2]bool, 1)
+			w := with(t, func(s extprocv3.ExternalProcessor_ProcessServer) error {
+				end := make(chan error, 1)
+				go func() { _, err := s.Recv(); end <- err }()
+				close(asked)
+				if tc.answers {
+					if err := s.Send(created()); err != nil {
+						return err
+					}
+				}
+				closed, reset := errors.Is(<-end, io.EOF), true
+				select {
+				case <-s.Context().Done():
+				case <-time.After(200 * time.Millisecond): // with graceful closing, a reset follows after a second
+					reset = false
+				}
+				ended <- [2]bool{closed, reset}
+				return nil
+			}, tc.shapes...)
+			get := request("GET", "/v2/pods", "key_research", "")
+			if tc.leaves {
+				conn := world.Dial(t, w.addr)
+				_, _ = io.WriteString(conn, get)
+				<-asked
+				_ = conn.Close()
+			} else if a := w.send(t, get); a.Status != tc.status {
+				t.Errorf("status = %d, want %d", a.Status, tc.status)
+			}
+			if got, want := <-ended, [2]bool{tc.closed, tc.resets}; got != want {
+				t.Errorf("the stream was half-closed and reset: %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+// created is an immediate response.
+func created() *extprocv3.ProcessingResponse {
+	return &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ImmediateResponse{
+		ImmediateResponse: &extprocv3.ImmediateResponse{Status: &typev3.HttpStatus{Code: typev3.StatusCode_Created}},
+	}}
 }

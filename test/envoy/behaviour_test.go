@@ -285,10 +285,10 @@ var (
 )
 
 // comparable strips what may differ between two runs of one exchange. Envoy
-// joins media types, which the refusal words differently.
+// joins media types, which the refusal words differently. The HTTP door alone compresses, so its long answers have Vary.
 func comparable(a answer) answer {
 	h := a.Header.Clone()
-	for _, name := range []string{"X-Request-Id", "X-Tollgate-Decision", "Date", "Content-Length", "Connection"} {
+	for _, name := range []string{"X-Request-Id", "X-Tollgate-Decision", "Date", "Content-Length", "Connection", "Vary"} {
 		h.Del(name)
 	}
 	for _, v := range h["Ratelimit"] {

@@ -139,13 +139,13 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/admin/...",
-			May:     []string{"config/fault", "config/panics", "gateway/admin/row", "gateway/audit", "gateway/identity", "gateway/settings", "ratelimit"},
+			May:     []string{"config/fault", "config/panics", "gateway/admin/row", "gateway/audit", "gateway/identity", "gateway/settings", "gateway/wire", "ratelimit"},
 			Tests:   []string{"gateway"}, // for the rows of all features
 			Why:     "the operators' listener knows its admins and rows",
 		},
 		{
 			Package: "gateway/ui",
-			May:     []string{"config/encryption", "config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/audit", "gateway/callers", "gateway/decisions", "gateway/envoy", "gateway/explain", "gateway/identity", "gateway/legacy", "gateway/money", "gateway/operator", "gateway/problem", "gateway/reference", "gateway/selfservice", "gateway/settings", "gateway/store", "policies/replay"},
+			May:     []string{"config/encryption", "config/panics", "gateway/admin", "gateway/admin/row", "gateway/alerts", "gateway/approval", "gateway/audit", "gateway/callers", "gateway/decisions", "gateway/envoy", "gateway/explain", "gateway/identity", "gateway/legacy", "gateway/money", "gateway/operator", "gateway/problem", "gateway/reference", "gateway/selfservice", "gateway/settings", "gateway/store", "gateway/wire", "policies/replay"},
 			Tests:   []string{"gateway", "gateway/money", "gateway/route", "test/world"}, // the gateway whose rows and routes they ask
 			Why:     "pages stand on the rows of the operators' listener and the routes of callers, and know no feature but by its answers",
 		},
