@@ -121,7 +121,9 @@ func validateAdmins(c *settings.Config, orgs map[string]bool) error {
 	}
 	for i := range c.Orgs {
 		for j, k := range c.Orgs[i].Keys {
-			errs.If(slices.ContainsFunc(k.Secrets(), func(d settings.Digest) bool { return admins.Knows(d.Digest) }), fault.Index(fault.Index("orgs", i)+".keys", j), "is the token of an admin, too")
+			if slices.ContainsFunc(k.Secrets(), func(d settings.Digest) bool { return admins.Knows(d.Digest) }) {
+				errs.Add(fault.Index(fault.Index("orgs", i)+".keys", j), "is the token of an admin, too")
+			}
 		}
 	}
 	return errors.Join(errs...)
