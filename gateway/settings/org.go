@@ -117,6 +117,11 @@ type Org struct {
 	KeyFiles []files.Path `yaml:"key_files" doc:"files with more keys, each a list as under keys; relative paths begin where the configuration file is"`
 }
 
+// Keeps reports whether o is the section of before, with everything that it alone is judged and compiled by.
+func (o *Org) Keeps(before *Org) bool {
+	return o.Kept && before != nil && o.Text != nil && o.Text == before.Text
+}
+
 // AllKeys are those of the configuration and those made at run time. They must not be
 // changed.
 func (o *Org) AllKeys() iter.Seq[*Key] {
