@@ -122,6 +122,11 @@ func (o *Org) Keeps(before *Org) bool {
 	return o.Kept && before != nil && o.Text != nil && o.Text == before.Text
 }
 
+// Warned reports whether the warnings about o were reported with the configuration before. Own Rego may change without the section.
+func (o *Org) Warned() bool {
+	return o.Kept && o.Policies.Directory.IsZero() && o.Policies.Bundle == nil
+}
+
 // AllKeys are those of the configuration and those made at run time. They must not be
 // changed.
 func (o *Org) AllKeys() iter.Seq[*Key] {
