@@ -28,7 +28,7 @@ import (
 var ErrPending = errors.New("the organisation's policy bundle is not there yet")
 
 // Reload compiles the given organisations and, if all are good, puts them in
-// place of the present ones at once. Decisions under way end on the state they
+// place of the present ones at once. The lists of a section must not be changed afterwards. Decisions under way end on the state they
 // began with. After an error the present state stays.
 func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 	e.mu.Lock()

@@ -57,8 +57,8 @@ func CodeLines(file []byte) int {
 // have no budget.
 func Budgets() []Budget {
 	return []Budget{
-		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1433},
-		{"features in folders of their own", []string{"gateway/access", "gateway/account", "gateway/callers", "gateway/check", "gateway/engines", "gateway/tokens", "gateway/listen", "gateway/questions", "gateway/fleet", "gateway/overview", "gateway/decisions", "gateway/keep", "gateway/approval/answers", "gateway/legacy", "gateway/revisions", "gateway/limits", "gateway/alerts", "gateway/platform", "gateway/tenants", "gateway/view", "gateway/audit/ship", "gateway/coverage", "gateway/envoy"}, 7860},
+		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1434},
+		{"features in folders of their own", []string{"gateway/access", "gateway/account", "gateway/callers", "gateway/check", "gateway/engines", "gateway/tokens", "gateway/listen", "gateway/questions", "gateway/fleet", "gateway/overview", "gateway/decisions", "gateway/keep", "gateway/approval/answers", "gateway/legacy", "gateway/revisions", "gateway/limits", "gateway/alerts", "gateway/platform", "gateway/tenants", "gateway/view", "gateway/audit/ship", "gateway/coverage", "gateway/envoy"}, 7872},
 		{"chain, its stages and ports", []string{"gateway/filter"}, 6114},
 		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 3888},
 		{"idempotency, approvals and their store", []string{"gateway/once/...", "gateway/approval", "gateway/approval/grants", "gateway/cas"}, 2019},
@@ -73,11 +73,11 @@ func Budgets() []Budget {
 		}, 4635},
 		{"console", []string{"gateway/ui"}, 2394},
 		{"what callers see of themselves", []string{"gateway/selfservice"}, 464},
-		{"policies", []string{"policies/..."}, 14298},
+		{"policies", []string{"policies/..."}, 14314},
 		{"ledger and its store", []string{"policies/spend", "policies/spend/redisstore"}, 8701},
 		{"limits and their store", []string{"ratelimit", "ratelimit/group", "ratelimit/metrics", "ratelimit/redisstore"}, 4121},
 		{"old dialects", []string{"translate/..."}, 12621},
-		{"configuration", []string{"config/...", "gateway/settings"}, 6357},
+		{"configuration", []string{"config/...", "gateway/settings"}, 6435},
 		{"command line", []string{"cmd/tollgate"}, 6091},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2268},
 		{"emulator of the platform", []string{"test/platform/..."}, 10007},
