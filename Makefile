@@ -170,6 +170,7 @@ bench-growth: ## What lists, keys, pages, reloads, creates and passes over the l
 	@.ci/install-tools redis
 	@go test -run '^$$' -bench '^Benchmark(Lists|ListsAtOnce|MakeKey|ReloadOrg)$$' -benchmem -timeout 0 ./gateway
 	@go test -run '^$$' -bench '^BenchmarkPages$$' ./gateway/ui
+	@go test -run '^$$' -bench '^BenchmarkReloadAll$$' -benchtime 10x -benchmem ./gateway
 	@go test -run '^$$' -bench '^Benchmark(Start|Reload)$$' -benchmem ./policies
 	@go test -run '^$$' -bench '^Benchmark(Pass|CreateInRedis)$$' -benchmem ./policies/spend/redisstore
 

@@ -74,7 +74,20 @@ func warnShared(c *settings.Config) error {
 
 // warnCertificates reports certificates outside their time. They are no faults: the configuration must be changeable all the same.
 func warnCertificates(c *settings.Config, now time.Time) error {
-	return strictyaml.Each(c, func(s *strictyaml.Secret) error {
+	whole := *c
+	whole.Orgs = nil
+	errs := fault.Found{certificatesOf(&whole, now)}
+	for i := range c.Orgs {
+		if o := &c.Orgs[i]; !o.Warned() {
+			errs = append(errs, fault.At(fault.Index("orgs", i), certificatesOf(o, now)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// certificatesOf reports the certificates of a section.
+func certificatesOf(section any, now time.Time) error {
+	return strictyaml.Each(section, func(s *strictyaml.Secret) error {
 		var valid int
 		var fault error
 		rest := []byte(s.Reveal())

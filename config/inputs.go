@@ -43,6 +43,11 @@ type reading struct {
 	stat   fs.FileInfo
 }
 
+// holds reports whether a file whose state is stat has not changed since it was read.
+func (r reading) holds(stat fs.FileInfo) bool {
+	return os.SameFile(r.stat, stat) && r.stat.Size() == stat.Size() && r.stat.ModTime().Equal(stat.ModTime())
+}
+
 // digest stands for the content of an input.
 type digest [sha256.Size]byte
 
@@ -77,6 +82,20 @@ func (in *Inputs) read(p files.Path, read source, a *allowance) ([]byte, error) 
 	return data, err
 }
 
+// keep makes a file one of the inputs with the content that it had among the inputs before, unless its size, time or identity has changed.
+func (in *Inputs) keep(name string, before *Inputs) bool {
+	r, known := before.known[name]
+	if !known {
+		return false
+	}
+	if stat, err := files.Stat(name); err != nil || !r.holds(stat) {
+		return false
+	}
+	in.add(name, r.digest)
+	in.sources[name], in.known[name] = before.sources[name], r
+	return true
+}
+
 // paths lists the files that were read.
 func (in *Inputs) paths() []string { return slices.Collect(maps.Keys(in.sources)) }
 
@@ -100,7 +119,7 @@ func (in Inputs) look() Inputs {
 	for path := range in.seen {
 		stat, err := files.Stat(path)
 		before, known := in.known[path]
-		if err != nil || !known || !os.SameFile(before.stat, stat) || before.stat.Size() != stat.Size() || !before.stat.ModTime().Equal(stat.ModTime()) {
+		if err != nil || !known || !before.holds(stat) {
 			before = reading{in.digestOf(path), stat}
 		}
 		now.add(path, before.digest)

@@ -28,18 +28,21 @@ type orgFiles map[string]*orgPart
 
 // orgPart is a file that was taken, and what was made of it.
 type orgPart struct {
-	data []byte
+	data   []byte
+	digest digest // of the input that data is
 	// main is the digest of the main file that it was read beside, by whose bounds and settings it was judged.
 	main      digest
 	positions *strictyaml.Positions
 	// made is the section with everything that belongs to it, such as the values of secrets; nil where there are key files.
 	made    *settings.Org
 	secrets []strictyaml.Secret
+	places  []settings.Place
 }
 
 // stays reports whether the section of a file can be had from that of the configuration before.
 func (l *Loaded) stays(p *orgPart, f *orgFile) bool {
-	return p != nil && p.made != nil && p.main == l.main && f.err == nil && bytes.Equal(p.data, f.data) && p.made.CheckPlaces() == nil &&
+	return p != nil && p.made != nil && p.main == l.main && f.err == nil && bytes.Equal(p.data, f.data) &&
+		!slices.ContainsFunc(p.places, func(s settings.Place) bool { return s.Check() != nil }) &&
 		!slices.ContainsFunc(p.secrets, func(s strictyaml.Secret) bool { return !s.Holds(l.from.Env, l.secretReader(p.made)) })
 }
 
@@ -53,7 +56,7 @@ func (l *Loaded) noteOrgs() {
 		}
 		o.Text = new(strictyaml.Shown)
 		made := *o // a pointer to it would keep all the others, too
-		part.made = &made
+		part.made, part.places = &made, o.Places()
 		_ = strictyaml.Each(o, func(s *strictyaml.Secret) error { // they are resolved
 			if !s.IsZero() {
 				part.secrets = append(part.secrets, *s)
@@ -88,9 +91,21 @@ func (l *Loaded) readOrgFiles(dir string) ([]orgFile, error) {
 	found := make([]orgFile, len(names))
 	for i, name := range names {
 		found[i].path = name
-		found[i].data, found[i].err = l.readFor(&settings.Org{File: name}, files.In(dir, filepath.Base(name)), strictyaml.MaxSize)
+		found[i].data, found[i].err = l.readOrgFile(dir, name)
 	}
 	return found, nil
+}
+
+// readOrgFile returns the content of a file with an organisation. It does not read a file that has not changed since the configuration
+// before was read.
+func (l *Loaded) readOrgFile(dir, name string) ([]byte, error) {
+	if before := l.from.Before; before != nil {
+		part := before.files[name]
+		if part != nil && part.digest == before.Inputs.seen[name] && l.Inputs.keep(name, &before.Inputs) {
+			return part.data, nil
+		}
+	}
+	return l.readFor(&settings.Org{File: name}, files.In(dir, filepath.Base(name)), strictyaml.MaxSize)
 }
 
 // includeOrgs adds the organisations of files to those of the main file. A file that has not changed since before comes first: of two that
@@ -115,6 +130,7 @@ func (l *Loaded) includeOrgs(found []orgFile) (form strictyaml.Errors, other err
 		}
 	})
 	l.files = make(orgFiles, len(found))
+	l.Config.Orgs = slices.Grow(l.Config.Orgs, len(found))
 	for _, f := range found {
 		if l.refused[f.path] != "" {
 			continue
@@ -135,7 +151,7 @@ func (l *Loaded) includeOrgs(found []orgFile) (form strictyaml.Errors, other err
 			faults = strictyaml.Errors{{File: f.path, Path: at, Message: causeOf(f.err).Error()}}
 		}
 		o.File, o.Unfit = f.path, len(faults) > 0
-		l.files[f.path] = &orgPart{data: f.data, main: l.main, positions: positions}
+		l.files[f.path] = &orgPart{data: f.data, digest: l.Inputs.seen[f.path], main: l.main, positions: positions}
 		form = append(form, faults...)
 		if len(faults) == 0 {
 			err := l.Config.OrgBounds.Judge(o)

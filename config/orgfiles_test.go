@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"weak"
 
 	"github.com/google/go-cmp/cmp"
@@ -447,4 +448,73 @@ func TestEarlierConfigurationsAreReleased(t *testing.T) {
 		}
 	}
 	runtime.KeepAlive(now)
+}
+
+// age sets the time of a file's last change. A file that changed within the last seconds is always read again.
+func (d tree) age(name string, at time.Time) {
+	d.t.Helper()
+	if err := os.Chtimes(filepath.Join(d.dir, name), at, at); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// TestOrgFilesAreReadWhenTheyChange reads a file again if its size, time or identity has changed, and does not read it otherwise.
+func TestOrgFilesAreReadWhenTheyChange(t *testing.T) {
+	const file = "conf.d/acme.yaml"
+	d := newTree(t, map[string]string{file: orgText("acme", "contact: first")})
+	written := time.Now().Add(-time.Hour)
+	reload := func(before *config.Loaded) (now *config.Loaded, contact string) {
+		now, err := d.load(before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return now, now.Config.Org("acme").Contact
+	}
+	d.age(file, written)
+	now, _ := reload(nil)
+	d.write(file, orgText("acme", "contact: other"))
+	d.age(file, written)
+	if now, contact := reload(now); contact != "first" || !now.Config.Org("acme").Kept {
+		t.Errorf("a file of the same size, time and identity was read: contact %q", contact)
+	}
+	for name, change := range map[string]func(text string){
+		"time":     func(text string) { d.write(file, text); written = written.Add(time.Second); d.age(file, written) },
+		"identity": func(text string) { d.write(file+".new", text); d.age(file+".new", written); rename(t, d, file) },
+		"size":     func(text string) { d.write(file, text+"\n\n\n"); d.age(file, written) },
+	} {
+		contact := "new " + name
+		change(orgText("acme", "contact: "+contact))
+		var got string
+		if now, got = reload(now); got != contact {
+			t.Errorf("after a change of its %s, contact is %q, want %q", name, got, contact)
+		}
+	}
+}
+
+func rename(t *testing.T, d tree, name string) {
+	t.Helper()
+	if err := os.Rename(filepath.Join(d.dir, name+".new"), filepath.Join(d.dir, name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRefusedOrgFileStaysRefused reads a configuration twice with a file whose last good section stays.
+func TestRefusedOrgFileStaysRefused(t *testing.T) {
+	const file = "conf.d/acme.yaml"
+	d := newTree(t, map[string]string{file: orgText("acme", "")})
+	d.age(file, time.Now().Add(-2*time.Hour))
+	now, err := d.load(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.write(file, orgText("acme", "nonsense: 1"))
+	d.age(file, time.Now().Add(-time.Hour))
+	for n := range 3 {
+		if now, err = d.load(now); err != nil {
+			t.Fatal(err)
+		}
+		if len(now.Config.Refused) != 1 {
+			t.Errorf("reload %d refuses %v, want the file with a fault", n, now.Config.Refused)
+		}
+	}
 }

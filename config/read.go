@@ -44,9 +44,10 @@ func (l *Loaded) readFor(o *settings.Org, p files.Path, limit int64) ([]byte, er
 		}
 		l.allowances[o.File] = a
 	}
+	readFile := l.from.ReadFile // the function below is kept, and must not keep l
 	return l.Inputs.read(p, func() ([]byte, error) {
-		if l.from.ReadFile != nil {
-			return l.from.ReadFile(p.String())
+		if readFile != nil {
+			return readFile(p.String())
 		}
 		return p.Read(limit)
 	}, a)

@@ -17,7 +17,7 @@ import (
 const leastVaried = 8
 
 // Warnings returns settings without effect, or that let unjudged calls pass, though they are
-// not faults, each with its place.
+// not faults, each with its place. Those of organisations' files that have not changed are left out.
 func (l *Loaded) Warnings(now time.Time) []error {
 	c := &l.Config
 	var errs fault.Found
@@ -33,7 +33,11 @@ func (l *Loaded) Warnings(now time.Time) []error {
 		}
 	}
 	for i := range c.Orgs {
-		o, at := &c.Orgs[i], fault.Index("orgs", i)
+		o := &c.Orgs[i]
+		if o.Warned() {
+			continue
+		}
+		at := fault.Index("orgs", i)
 		errs.If(!o.RunCredential.IsZero() && c.Platform.RunURL == "" && c.Platform.BalancedURL == "",
 			at+".run_credential", "is for what platform.run_url and platform.lb_url serve, and neither is set")
 		errs = append(errs, fault.At(at, errors.Join(warnOrg(o, now)...)))

@@ -3,40 +3,25 @@ package gateway_test
 import (
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
+	"runtime/debug"
+	"runtime/metrics"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/tollgate-dev/tollgate/config"
 	"github.com/tollgate-dev/tollgate/gateway"
-	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// orgReloads is a gateway of organisations in files of their own, of which it changes one and reads all again.
-func orgReloads(tb testing.TB, orgs int) (reload func()) {
+// orgReloads is a gateway of organisations in files of their own, which reads and puts in force all of them as serve does.
+func orgReloads(tb testing.TB, orgs, keys int) (files *world.Orgs, reload func()) {
 	tb.Helper()
-	dir := tb.TempDir()
-	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	write("tollgate.yaml", "platform: {base_url: \"http://127.0.0.1:1\"}\nredis: {embedded: true}\norgs_files: org*.yaml\n")
-	org := func(i, gpus int) {
-		write(fmt.Sprintf("org%d.yaml", i), fmt.Sprintf("id: org%d\ncredential: {env: KEY_%d}\nkeys: [{id: ci, sha256: %s}]\npolicies: [{policy: gpu_count, params: {max_per_pod: %d}}, "+
-			"{policy: gpu_allow_list, params: {gpus: [NVIDIA L4]}}, {policy: price_ceiling, params: {max_usd_per_hour: 40}}, {policy: roles}, {policy: images, params: {allow: [ghcr.io/acme]}}]\n",
-			i, i, identity.DigestOf(fmt.Sprint("key", i)), gpus))
-	}
-	for i := range orgs {
-		org(i, 1)
-	}
+	files = world.OrgFiles(tb, orgs, keys)
 	load := func(before *config.Loaded) *config.Loaded {
-		l, err := config.Load(filepath.Join(dir, "tollgate.yaml"), config.Sources{
-			Env: func(name string) (string, bool) { return "pk-secret-" + name, true }, Before: before,
-		}, operator.Judge{})
+		l, err := config.Load(files.Path(), config.Sources{Env: files.Env, Before: before}, operator.Judge{})
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -44,22 +29,27 @@ func orgReloads(tb testing.TB, orgs int) (reload func()) {
 	}
 	now := load(nil)
 	g := world.Gateway(tb, now.Config, gateway.Deps{Redis: world.Redis(tb, redistest.Start(tb)), Logger: slog.New(slog.DiscardHandler), Decisions: unchecked(tb)})
-	turn := 0
-	return func() {
-		turn++
-		org(0, 1+turn%2)
+	return files, func() {
 		now = load(now)
 		if err := g.Swap(now.Config); err != nil {
 			tb.Fatal(err)
 		}
+		now.Commit()
+		now.Warnings(time.Now())
 	}
 }
 
 // TestReloadCost compares the cost of a reload of which one of 200 organisations changed with a committed figure, which does not move
 // with load.
 func TestReloadCost(t *testing.T) {
-	const most = 40_000 // each file is read with a deadline: a timer, a channel and a goroutine
-	allocations := testing.AllocsPerRun(4, orgReloads(t, 200))
+	const most = 14_000 // of which 2,000 look at the files: each with a deadline, which takes a timer, a channel and a goroutine
+	files, reload := orgReloads(t, 200, 1)
+	gpus := 1
+	allocations := testing.AllocsPerRun(4, func() {
+		gpus++
+		files.Write(0, gpus)
+		reload()
+	})
 	t.Logf("%.0f allocations", allocations)
 	if allocations > most {
 		t.Errorf("%.0f allocations, want at most %d", allocations, most)
@@ -70,11 +60,69 @@ func TestReloadCost(t *testing.T) {
 func BenchmarkReloadOrg(b *testing.B) {
 	for _, orgs := range []int{1, 100, 1000} {
 		b.Run(fmt.Sprint("orgs=", orgs), func(b *testing.B) {
-			reload := orgReloads(b, orgs)
+			files, reload := orgReloads(b, orgs, 1)
 			b.ReportAllocs()
-			for b.Loop() {
+			began := processorTime(b)
+			for turn := 0; b.Loop(); turn++ {
+				files.Write(0, 2+turn%2)
 				reload()
 			}
+			b.ReportMetric((processorTime(b)-began).Seconds()/float64(b.N), "cpu-s/op")
 		})
 	}
+}
+
+// BenchmarkReloadAll shows the memory of the Go runtime where all of 1,000 organisations with ten keys each change at once: the most during
+// reloads, and what is held afterwards.
+func BenchmarkReloadAll(b *testing.B) {
+	const orgs = 1000
+	files, reload := orgReloads(b, orgs, 10)
+	most := watchMemory()
+	b.ReportAllocs()
+	for turn := 0; b.Loop(); turn++ {
+		b.StopTimer()
+		for i := range orgs {
+			files.Write(i, 2+turn%2)
+		}
+		b.StartTimer()
+		reload()
+		debug.FreeOSMemory()
+	}
+	b.ReportMetric(float64(most())/1e6, "peak-MB")
+	b.ReportMetric(float64(resident())/1e6, "held-MB")
+}
+
+// watchMemory returns a function that returns the most memory that was resident until then.
+func watchMemory() (most func() uint64) {
+	done, peak := make(chan struct{}), make(chan uint64)
+	go func() {
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for most := resident(); ; most = max(most, resident()) {
+			select {
+			case <-tick.C:
+			case <-done:
+				peak <- most
+				return
+			}
+		}
+	}()
+	return func() uint64 { close(done); return <-peak }
+}
+
+// resident is the memory that the runtime has from the system and has not given back, in bytes.
+func resident() uint64 {
+	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64() - s[1].Value.Uint64()
+}
+
+// processorTime is what the process has used.
+func processorTime(b *testing.B) time.Duration {
+	b.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

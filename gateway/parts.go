@@ -150,15 +150,16 @@ func (p *parts) applyPrices(before, now *state) {
 	}
 }
 
-// applyPolicies puts the engine in force, and holds policies against the price lists that were read before.
+// applyPolicies puts the engine in force, and holds policies that have changed against the price lists that were read before.
 func (p *parts) applyPolicies(before, now *state) {
 	p.engines.InForce.Store(now.engine)
 	if before == nil {
 		return
 	}
 	for i := range now.Config.Orgs {
-		o := &now.Config.Orgs[i]
-		p.engines.TellUnlisted(o, p.prices.Last(o.ID))
+		if o := &now.Config.Orgs[i]; !o.Keeps(before.Orgs[o.ID]) {
+			p.engines.TellUnlisted(o, p.prices.Last(o.ID))
+		}
 	}
 }
 

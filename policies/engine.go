@@ -86,6 +86,7 @@ type state struct {
 type orgState struct {
 	*load.Compiled
 
+	section    Config
 	sources    string       // names its sources
 	own        load.OrgRego // its own Rego
 	revision   string       // of the policies and the exceptions

@@ -28,7 +28,7 @@ import (
 var ErrPending = errors.New("the organisation's policy bundle is not there yet")
 
 // Reload compiles the given organisations and, if all are good, puts them in
-// place of the present ones at once. Decisions under way end on the state they
+// place of the present ones at once. The lists of a section must not be changed afterwards. Decisions under way end on the state they
 // began with. After an error the present state stays.
 func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 	e.mu.Lock()
@@ -61,7 +61,7 @@ func (e *Engine) Reload(ctx context.Context, orgs map[string]Config) error {
 		}
 		if last := standing[org]; err != nil && cfg.Stands && last != nil {
 			next.orgs[org], err = &orgState{
-				Compiled: last.Compiled, sources: last.sources, own: last.own, revision: last.revision, exceptions: last.exceptions, memory: last.memory,
+				Compiled: last.Compiled, section: last.section, sources: last.sources, own: last.own, revision: last.revision, exceptions: last.exceptions, memory: last.memory,
 				share: e.shareOf(org),
 			}, nil
 		}
@@ -300,7 +300,7 @@ func (e *Engine) standing() map[string]*orgState {
 // same. Remembered verdicts stay while it is made from the same: the mode
 // of a policy is part of a verdict, but not of the compiled form.
 func (e *Engine) prepare(ctx context.Context, org string, cfg Config, mine load.OrgRego, standing *orgState) (*orgState, error) {
-	sources, err := sourcesOf(cfg, mine)
+	sources, err := sourcesOf(cfg, mine, standing)
 	if err != nil {
 		return nil, fmt.Errorf("org %s: %w", org, err)
 	}
@@ -310,7 +310,7 @@ func (e *Engine) prepare(ctx context.Context, org string, cfg Config, mine load.
 	} else if next, err = e.compile(ctx, org, cfg, mine, standing); err != nil {
 		return nil, err
 	}
-	next.sources, next.own, next.share = sources, mine, e.shareOf(org)
+	next.section, next.sources, next.own, next.share = cfg, sources, mine, e.shareOf(org)
 	switch {
 	case e.limits.Remember == 0:
 	case standing != nil && standing.sources == sources && standing.memory != nil && standing.memory.Size() == e.limits.Remember:
@@ -324,8 +324,13 @@ func (e *Engine) prepare(ctx context.Context, org string, cfg Config, mine load.
 }
 
 // sourcesOf names all that an organisation's policies are compiled from, beside the
-// library: its section, and its own Rego with the directory that its places are told by.
-func sourcesOf(cfg Config, mine load.OrgRego) (string, error) {
+// library: its section, and its own Rego with the directory that its places are told by. Those of a section that shares its lists with the
+// standing one are known.
+func sourcesOf(cfg Config, mine load.OrgRego, standing *orgState) (string, error) {
+	if standing != nil && shared(cfg.Policies, standing.section.Policies) && shared(cfg.Exceptions, standing.section.Exceptions) &&
+		cfg.Directory == standing.section.Directory && mine.Digest() == standing.own.Digest() {
+		return standing.sources, nil
+	}
 	text, err := json.Marshal(struct {
 		Policies   []Entry
 		Exceptions []Exception
@@ -337,6 +342,11 @@ func sourcesOf(cfg Config, mine load.OrgRego) (string, error) {
 	}
 	sum := sha256.Sum256(text)
 	return string(sum[:]), nil
+}
+
+// shared reports whether two lists are one, or both empty.
+func shared[T any](a, b []T) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
 // compile compiles an organisation's policies and exceptions.

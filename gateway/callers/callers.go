@@ -1,9 +1,11 @@
 package callers
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
+	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -54,27 +56,42 @@ func (s *Keys) Callers(cfg *settings.Config) (*Callers, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := Tenants(cfg, s.deps.API, s.deps.Runs)
-	if err != nil {
-		return nil, err
-	}
 	c := &Callers{
-		Callers: &filter.Callers{Directory: keys, Tenants: all}, keys: keys, orgs: make(map[string]*settings.Org, len(cfg.Orgs)),
+		Callers: &filter.Callers{Directory: keys, Tenants: make(map[string]*filter.Tenant, len(cfg.Orgs))}, keys: keys, orgs: make(map[string]*settings.Org, len(cfg.Orgs)),
 		plans: make(map[string]*spend.Plan, len(cfg.Orgs)), of: make(map[string]organisation, len(cfg.Orgs)),
 		holders: make(map[identity.Digest][]keyRef),
 	}
+	var errs fault.Found
 	for i := range cfg.Orgs {
 		o := &cfg.Orgs[i]
-		ids := make(map[string]bool, len(o.Keys))
-		for j := range o.Keys {
-			ids[o.Keys[j].ID] = true
+		of, err := s.organisation(cfg, o)
+		if err != nil {
+			errs = append(errs, fault.At(fault.Index("orgs", i), err))
 		}
-		c.orgs[o.ID], c.of[o.ID] = o, organisation{tenant: all[o.ID], plan: Budgets(o), ids: ids}
-		if t := all[o.ID]; t.Budgets != nil {
-			c.plans[o.ID] = t.Budgets
+		c.orgs[o.ID], c.of[o.ID], c.Tenants[o.ID] = o, of, of.tenant
+		if of.tenant.Budgets != nil {
+			c.plans[o.ID] = of.tenant.Budgets
 		}
 	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
 	return s.with(c)
+}
+
+// organisation returns the facts about an organisation, those in force if its section stays.
+func (s *Keys) organisation(cfg *settings.Config, o *settings.Org) (organisation, error) {
+	if s.deps.Load() != nil && o.Keeps(s.org(o.ID)) {
+		of := s.deps.Callers().of[o.ID]
+		of.budgeted = 0
+		return of, nil
+	}
+	ids := make(map[string]bool, len(o.Keys))
+	for i := range o.Keys {
+		ids[o.Keys[i].ID] = true
+	}
+	t, err := TenantOf(cfg, o, s.deps.API, s.deps.Runs)
+	return organisation{tenant: t, plan: Budgets(o), ids: ids}, err
 }
 
 // with returns callers with the keys made at run time that are known now. It copies each map once, however many keys have

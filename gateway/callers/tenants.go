@@ -23,24 +23,10 @@ import (
 // maxClasses is how many classes may count one operation.
 const maxClasses = ratelimit.MaxScopes - filter.CallerScopes
 
-// Tenants compiles the organisations, by id.
-func Tenants(cfg *settings.Config, api, runs *schema.API) (map[string]*filter.Tenant, error) {
-	tenants := make(map[string]*filter.Tenant, len(cfg.Orgs))
-	var errs fault.Found
-	for i := range cfg.Orgs {
-		o := &cfg.Orgs[i]
-		t, err := TenantOf(o, cfg.Limits.Failure, api, runs)
-		t.Platform = cfg.Legacy.Known()
-		tenants[o.ID] = t
-		errs = append(errs, fault.At(fault.Index("orgs", i), err))
-	}
-	return tenants, errors.Join(errs...)
-}
-
-// TenantOf compiles the organisation. Faults have paths below it.
-func TenantOf(o *settings.Org, failure ratelimit.FailureConfig, api, runs *schema.API) (*filter.Tenant, error) {
+// TenantOf compiles an organisation of a configuration. Faults have paths below the organisation.
+func TenantOf(cfg *settings.Config, o *settings.Org, api, runs *schema.API) (*filter.Tenant, error) {
 	t := &filter.Tenant{
-		ID: o.ID, Contact: o.Contact, Limits: o.Limits(), Failure: o.Failure.Over(failure),
+		ID: o.ID, Contact: o.Contact, Platform: cfg.Legacy.Known(), Limits: o.Limits(), Failure: o.Failure.Over(cfg.Limits.Failure),
 		Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*translate.Schedule),
 		ChangesBodies: changesBodies(o), Budgets: Plan(o), Runs: o.Prices.Runs, Isolation: isolationOf(o.Isolation),
 		Labels: o.Labels, KeyLabels: keyLabels(o),

@@ -53,7 +53,11 @@ func (Judge) Envoys(c *settings.Config) error { return envoy.Validate(c) }
 func (j Judge) Warnings(c *settings.Config, now time.Time) error {
 	errs := fault.Found{fault.At("decisions", errors.Join(decisionlog.Warnings(&c.Decisions.DecisionLog)...))}
 	for i := range c.Orgs {
-		o, at := &c.Orgs[i], fault.Index("orgs", i)
+		o := &c.Orgs[i]
+		if o.Warned() {
+			continue
+		}
+		at := fault.Index("orgs", i)
 		errs.If(c.Redis.Embedded && callers.Budgeted(o), at, "has budgets, and the embedded Redis forgets with each restart what was spent, and without a state directory who made what")
 		errs.If(o.Alerts.Thresholds != nil && !callers.Budgeted(o), at+".alerts.thresholds", "are of budgets, and there is none")
 		for j, e := range o.Policies.Policies {
@@ -121,7 +125,9 @@ func validateAdmins(c *settings.Config, orgs map[string]bool) error {
 	}
 	for i := range c.Orgs {
 		for j, k := range c.Orgs[i].Keys {
-			errs.If(slices.ContainsFunc(k.Secrets(), func(d settings.Digest) bool { return admins.Knows(d.Digest) }), fault.Index(fault.Index("orgs", i)+".keys", j), "is the token of an admin, too")
+			if slices.ContainsFunc(k.Secrets(), func(d settings.Digest) bool { return admins.Knows(d.Digest) }) {
+				errs.Add(fault.Index(fault.Index("orgs", i)+".keys", j), "is the token of an admin, too")
+			}
 		}
 	}
 	return errors.Join(errs...)

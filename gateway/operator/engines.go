@@ -131,6 +131,9 @@ func Status(engine *policies.Engine, org func(id string) *settings.Org, prices *
 // unlisted tells which names in an organisation's policies a list of the platform's
 // catalog, nil if none was read, does not have.
 func unlisted(o *settings.Org, list *catalog.Snapshot) []string {
+	if list == nil {
+		return nil
+	}
 	var out []string
 	for _, v := range load.Values(o.Policies.Policies) {
 		if meant, lacks := list.Lacks(v.Format, v.Text); lacks {

@@ -252,10 +252,13 @@ func Default() Config {
 
 // Directory builds the look-up of callers with keys, and with tokens and certificates.
 func (c *Config) Directory(issuers *identity.Issuers, authorities *identity.Authorities) (*identity.Directory, error) {
-	var entries []identity.Entry
+	keys := 0
+	for i := range c.Orgs {
+		keys += len(c.Orgs[i].Keys)
+	}
+	entries := make([]identity.Entry, 0, keys)
 	for i := range c.Orgs {
 		o := &c.Orgs[i]
-		entries = slices.Grow(entries, len(o.Keys))
 		for j := range o.Keys {
 			entries = o.Keys[j].Entries(entries, o.ID)
 		}
@@ -270,22 +273,26 @@ func (c *Config) Validate() error {
 	orgs := make(map[string]bool)
 	accounts := make(map[string]string) // credential to the organisation that has it
 	for i := range c.Orgs {
-		o, at := &c.Orgs[i], fault.Index("orgs", i)
-		for _, given := range []struct{ field, secret string }{{".credential", o.Credential.Reveal()}, {".run_credential", o.RunCredential.Reveal()}} {
+		var found fault.Found
+		o := &c.Orgs[i]
+		for _, given := range [...]struct{ field, secret string }{{"credential", o.Credential.Reveal()}, {"run_credential", o.RunCredential.Reveal()}} {
 			other, taken := accounts[given.secret]
-			errs.If(taken && other != o.ID, at+given.field, "organisation %q has the same credential: what one makes, the other could read and delete", other)
+			found.If(taken && other != o.ID, given.field, "organisation %q has the same credential: what one makes, the other could read and delete", other)
 			if given.secret != "" {
 				accounts[given.secret] = o.ID
 			}
 		}
-		errs.If(orgs[o.ID], at+".id", "organisation %q is already defined", o.ID)
+		found.If(orgs[o.ID], "id", "organisation %q is already defined", o.ID)
 		orgs[o.ID] = true
 		if d := o.Idle.For; d > 0 && d < 2*c.Spend.Reconcile {
-			errs = append(errs, fault.Errorf(at+".idle.for", "must be at least twice spend.reconcile, which is %s", c.Spend.Reconcile))
+			found.Add("idle.for", "must be at least twice spend.reconcile, which is %s", c.Spend.Reconcile)
 		}
-		errs.If(!o.Alerts.KeepSecret.IsZero() && c.PublicURL == "", at+".alerts.keep_secret", "needs public_url, where links lead")
+		found.If(!o.Alerts.KeepSecret.IsZero() && c.PublicURL == "", "alerts.keep_secret", "needs public_url, where links lead")
+		if len(found) > 0 {
+			errs = append(errs, fault.At(fault.Index("orgs", i), errors.Join(found...)))
+		}
 		if !o.Kept {
-			errs = append(errs, o.validate(at)...)
+			errs = append(errs, o.validate(fault.Index("orgs", i))...)
 		}
 	}
 	if org := c.Legacy.Keyless.Org; org != "" && !orgs[org] {
@@ -320,8 +327,8 @@ func (c *Config) DecisionPages() string {
 // sharedKeys reports keys with the same secret: one key must mean one caller.
 func (c *Config) sharedKeys() error {
 	var errs fault.Found
-	first := make(map[identity.Digest]string)
-	platform := make(map[identity.Digest]string)
+	first := make(map[identity.Digest]string, len(c.Orgs))
+	platform := make(map[identity.Digest]string, len(c.Orgs))
 	for i := range c.Orgs {
 		for _, s := range []strictyaml.Secret{c.Orgs[i].Credential, c.Orgs[i].RunCredential} {
 			if s.Resolved() {
@@ -333,11 +340,13 @@ func (c *Config) sharedKeys() error {
 		for j := range c.Orgs[i].Keys {
 			k := &c.Orgs[i].Keys[j]
 			for _, d := range k.Secrets() {
-				other, taken := first[d.Digest]
-				errs.If(taken, fault.Index(fault.Index("orgs", i)+".keys", j), "keys %q and %q are the same key", other, k.ID)
+				if other, taken := first[d.Digest]; taken {
+					errs.Add(fault.Index(fault.Index("orgs", i)+".keys", j), "keys %q and %q are the same key", other, k.ID)
+				}
 				first[d.Digest] = k.ID
-				org, given := platform[d.Digest]
-				errs.If(given, fault.Index(fault.Index("orgs", i)+".keys", j), "is the platform key of organisation %q: its caller can pass by the gateway; make another key with tollgate keys create", org)
+				if org, given := platform[d.Digest]; given {
+					errs.Add(fault.Index(fault.Index("orgs", i)+".keys", j), "is the platform key of organisation %q: its caller can pass by the gateway; make another key with tollgate keys create", org)
+				}
 			}
 		}
 	}

@@ -20,6 +20,9 @@ func (c *Config) Warnings(written func(path string) bool) error {
 	c.unwatched(&errs)
 	for i := range c.Orgs {
 		o := &c.Orgs[i]
+		if o.Warned() {
+			continue
+		}
 		found := append(o.contradictions(), o.unused(c, func(path string) bool { return written(fault.Index("orgs", i) + "." + path) })...)
 		if n := c.Limits.Gateways; written("limits.gateways") && (c.localFailure() || o.Failure.Read == ratelimit.FailLocal || o.Failure.Write == ratelimit.FailLocal) {
 			for w := range ratelimit.Windows {

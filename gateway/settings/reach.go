@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/tollgate-dev/tollgate/config/egress"
 	"github.com/tollgate-dev/tollgate/config/files"
@@ -90,6 +91,27 @@ func (b *OrgBounds) checkSecrets(o *Org) error {
 		_, file := s.Reference()
 		return cause(b.SecretFile(o, file).Check())
 	})
+}
+
+// Place is a path or URL that leads where an organisation may not go when links or names change.
+type Place interface{ Check() error }
+
+// Places returns the paths and URLs of an organisation that CheckPlaces checks.
+func (o *Org) Places() []Place {
+	return slices.Concat(placesOf[files.Path](o), placesOf[files.Target](o), placesOf[files.Credential](o), placesOf[egress.URL](o))
+}
+
+func placesOf[T interface {
+	Place
+	IsZero() bool
+}](o *Org) (set []Place) {
+	_ = strictyaml.Each(o, func(p *T) error { // no error is returned
+		if !(*p).IsZero() {
+			set = append(set, *p)
+		}
+		return nil
+	})
+	return set
 }
 
 // CheckPlaces reports paths and URLs of an organisation in a file of its own that lead out of what they are confined to. Links may have

@@ -41,8 +41,9 @@ type Catalog struct {
 	flight singleflight.Group
 	stale  chan struct{} // wakes Run for a list that is out of date
 
-	mu   sync.Mutex
-	orgs map[string]*record // guarded by mu
+	mu     sync.Mutex // guards the fields below
+	orgs   map[string]*record
+	latest *Snapshot // read for any organisation
 }
 
 // record is the state of one organisation's list.
@@ -175,7 +176,8 @@ func (c *Catalog) read(ctx context.Context, org string) (*Snapshot, error) {
 	return snap, err
 }
 
-// keep notes how a read went. It returns the list with the prices that are raised, and how the read before went.
+// keep notes how a read went. It returns the list with the prices that are raised, and how the read before went. A list that equals the
+// organisation's last one or the one read before it, for another organisation, shares its memory: most organisations have the same prices.
 func (c *Catalog) keep(org string, began time.Time, snap *Snapshot, err error) (kept *Snapshot, before error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -187,8 +189,8 @@ func (c *Catalog) keep(org string, began time.Time, snap *Snapshot, err error) (
 	before = r.lastErr
 	r.tried, r.lastErr = began, err
 	if err == nil {
-		snap = r.raise(snap, began, c.cfg.Refresh)
-		r.last, r.failed = snap, 0
+		snap = r.raise(snap, began, c.cfg.Refresh).sharing(r.last).sharing(c.latest)
+		r.last, r.failed, c.latest = snap, 0, snap
 	} else {
 		r.failed++
 	}

@@ -67,6 +67,16 @@ func NewSnapshot(l Lists, rates Rates, fetched time.Time) *Snapshot {
 	return s
 }
 
+// sharing returns s with the contents of other, if both list the same.
+func (s *Snapshot) sharing(other *Snapshot) *Snapshot {
+	if other == nil || s.digest != other.digest || s.listed.Digest() != other.listed.Digest() {
+		return s
+	}
+	shared := *other
+	shared.fetched = s.fetched
+	return &shared
+}
+
 // nameFlavours makes bare flavours known that the list has as instances only.
 // Prices are per vCPU, so the instances of one flavour should not differ: if
 // they do the dearer counts, and an unknown price makes the flavour's unknown.

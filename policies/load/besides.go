@@ -13,26 +13,21 @@ import (
 )
 
 // besides reports where an entry contradicts others for the same callers, or never applies because of them. Its errors have paths below
-// the section.
-func besides(entries []section.Entry, i int) []error {
+// the section. params are the parameters of the entries, nil for entries whose policy the library does not have.
+func besides(entries []section.Entry, params []map[string]any, i int) []error {
 	var out fault.Found
-	e := &entries[i]
+	e, given := &entries[i], params[i]
 	p, ok := Lookup(e.Policy)
 	if !ok {
 		return nil
 	}
-	given, _ := p.params.check(e.Params) // its faults are Check's
 	at := fault.Index("policies", i)
 	for j := range entries {
 		other := &entries[j]
-		if j == i || other.Mode.OrDefault() != section.ModeEnforce || !meets(e, other) {
+		theirs := params[j]
+		if j == i || theirs == nil || other.Mode.OrDefault() != section.ModeEnforce || !meets(e, other) {
 			continue
 		}
-		q, ok := Lookup(other.Policy)
-		if !ok {
-			continue
-		}
-		theirs, _ := q.params.check(other.Params)
 		switch {
 		case e.Policy == "field_values":
 			out = append(out, forcedAgainst(at, given, other.Policy, theirs, j)...)

@@ -42,15 +42,16 @@ func Values(entries []section.Entry) []Value {
 // a policy nothing to let pass. Each has its path below the section.
 func Warnings(entries []section.Entry) []error {
 	var out []error
+	given := make([]map[string]any, len(entries)) // parameters of entries of the library, with defaults
 	for i, e := range entries {
-		if p, ok := Lookup(e.Policy); ok && len(p.params.doubts) > 0 {
-			given, _ := p.params.check(e.Params) // its faults are Check's
-			out = append(out, fault.At(fault.Index("policies", i)+".params", errors.Join(contradictions(p.params.doubts, given)...)))
+		if p, ok := Lookup(e.Policy); ok {
+			given[i], _ = p.params.check(e.Params) // its faults are Check's
+			out = append(out, fault.At(fault.Index("policies", i)+".params", errors.Join(contradictions(p.params.doubts, given[i])...)))
 		}
 	}
 	for i := range entries {
 		out = append(out, fault.At(fault.Index("policies", i), errors.Join(refusing(&entries[i])...)))
-		out = append(out, besides(entries, i)...)
+		out = append(out, besides(entries, given, i)...)
 	}
 	for _, v := range Values(entries) {
 		if doubt := doubtful(v.Format, v.Text); doubt != "" {

@@ -40,10 +40,11 @@ type Policy struct {
 // library is the embedded Rego. A file is parsed when it is first needed, once. Modules
 // are copied before they are compiled: the compiler rewrites them.
 type library struct {
-	names   []string                // of the policies
-	files   map[string]func() *file // by name
-	sources map[string]string       // by file
-	schemas *ast.SchemaSet          // of the input
+	names    []string                // of the policies
+	files    map[string]func() *file // by name
+	policies map[string]func() *file // by the name of the policy that the file holds
+	sources  map[string]string       // by file
+	schemas  *ast.SchemaSet          // of the input
 }
 
 // file is a parsed file of the library.
@@ -100,15 +101,13 @@ func OfLibrary(entries []section.Entry) []section.Entry {
 }
 
 func readLibrary(files fs.FS) (*library, error) {
-	lib := &library{files: map[string]func() *file{}, sources: map[string]string{}}
+	lib := &library{files: map[string]func() *file{}, policies: map[string]func() *file{}, sources: map[string]string{}}
 	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".rego") || strings.HasSuffix(name, "_test.rego") {
 			return err
 		}
 		text, err := fs.ReadFile(files, name)
-		if policy := strings.TrimSuffix(name, ".rego"); !strings.Contains(policy, "/") {
-			lib.names = append(lib.names, policy)
-		}
+		policy, isPolicy := strings.TrimSuffix(name, ".rego"), !strings.Contains(name, "/")
 		name = libraryDir + name
 		lib.sources[name] = string(text)
 		lib.files[name] = sync.OnceValue(func() *file {
@@ -118,6 +117,10 @@ func readLibrary(files fs.FS) (*library, error) {
 			}
 			return f
 		})
+		if isPolicy {
+			lib.names = append(lib.names, policy)
+			lib.policies[policy] = lib.files[name]
+		}
 		return err
 	})
 	if err != nil {
@@ -163,7 +166,7 @@ func fileOf(pkg string) string {
 
 // policy is a policy by its name, nil if there is none.
 func (l *library) policy(name string) *Policy {
-	if parsed := l.files[fileOf(libraryPackage+name)]; parsed != nil {
+	if parsed := l.policies[name]; parsed != nil {
 		return parsed().policy
 	}
 	return nil
