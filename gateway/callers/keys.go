@@ -41,13 +41,19 @@ type Deps struct {
 // New returns keys that are kept below a prefix, with those of issuers.
 func New(prefix settings.Prefix, deps Deps) *Keys {
 	return &Keys{
-		deps: deps, keyring: newKeyring(NewKeyStore(deps.Redis, prefix.Keys()), deps.Current, deps.Logger), seen: identity.NewSeen(),
+		deps: deps, keyring: newKeyring(prefix, &deps), seen: identity.NewSeen(),
 		Tokens: NewTokens(prefix, RevocationDeps{Redis: deps.Redis, Logger: deps.Logger, Current: deps.Current, Streams: deps.Streams}),
 	}
 }
 
 // State returns when the store was last read, zero for never, and how the last attempt ended.
-func (s *Keys) State() (good time.Time, err error) { return s.keyring.state() }
+func (s *Keys) State() (good time.Time, err error) {
+	good, err = s.keyring.State()
+	if err == nil {
+		_, err = s.Tokens.known.State()
+	}
+	return good, err
+}
 
 // org is an organisation of the callers in force, nil for none.
 func (s *Keys) org(id string) *settings.Org { return s.deps.Org(id) }

@@ -36,7 +36,12 @@ func (j *Journal) Add(ctx context.Context, name string, entry []byte) error {
 
 // List returns the entries of a list, the newest first.
 func (j *Journal) List(ctx context.Context, name string) ([]string, error) {
-	list, err := j.Client.LRange(ctx, j.key(name), -j.Most, -1).Result()
+	return j.Latest(ctx, name, j.Most)
+}
+
+// Latest returns the newest n entries of a list, the newest first.
+func (j *Journal) Latest(ctx context.Context, name string, n int64) ([]string, error) {
+	list, err := j.Client.LRange(ctx, j.key(name), -n, -1).Result()
 	slices.Reverse(list)
 	return list, Unavailable(err)
 }
