@@ -3,15 +3,11 @@ package callers
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/store"
@@ -32,7 +28,7 @@ type keyring struct {
 
 // newKeyring returns the keys that are kept below a prefix.
 func newKeyring(prefix settings.Prefix, deps *Deps) *keyring {
-	k := &keyring{uses: uses{client: deps.Redis, prefix: prefix.Keys()}}
+	k := &keyring{uses: uses{hashes: store.Hashes{Client: deps.Redis, Prefix: prefix.Keys()}}}
 	k.Replica = store.NewReplica(deps.Redis, prefix.Keys(), store.ReplicaConfig[*madeKey]{
 		Name: "keys", Logger: deps.Logger, Now: deps.Now, Orgs: func() []string { return orgsOf(deps.Config()) }, Most: maxKeys,
 		Entered: func(org string, m *madeKey) { m.Used = &k.usage(org, m.ID).seen },
@@ -44,9 +40,8 @@ func newKeyring(prefix settings.Prefix, deps *Deps) *keyring {
 // uses are the last uses of keys: those that this gateway has seen, and those that the store has from all gateways. The zero value of used
 // has none.
 type uses struct {
-	client redis.Cmdable
-	prefix string
-	used   sync.Map // ORG/ID to *keyUse
+	hashes store.Hashes // field ID: when the key was last used, Unix seconds
+	used   sync.Map     // ORG/ID to *keyUse
 }
 
 // keyUse is the last use of a key, and the last one stored, in Unix seconds.
@@ -61,13 +56,13 @@ func (u *uses) usage(org, id string) *keyUse {
 	return use.(*keyUse)
 }
 
-// stored is the key of a hash: ID to when the key was last used, Unix seconds.
-func (u *uses) stored(org string) string { return u.prefix + "{" + org + "}#used" }
+// usesOf names the uses of the keys of an organisation.
+func usesOf(org string) string { return "{" + org + "}#used" }
 
 // forget drops the uses of a key that is gone.
 func (u *uses) forget(ctx context.Context, org, id string) error {
 	u.used.Delete(org + "/" + id)
-	return store.Unavailable(u.client.HDel(ctx, u.stored(org), id).Err())
+	return u.hashes.Delete(ctx, usesOf(org), id)
 }
 
 // flush writes the uses that the store does not have yet.
@@ -95,27 +90,27 @@ func (u *uses) flush(ctx context.Context, orgs []string) error {
 
 // write stores uses of keys of an organisation, by ID.
 func (u *uses) write(ctx context.Context, org string, used map[string]*keyUse) error {
-	values, seen := make([]any, 0, 2*len(used)), make(map[string]int64, len(used))
-	for _, id := range slices.Sorted(maps.Keys(used)) {
-		seen[id] = used[id].seen.Load()
-		values = append(values, id, seen[id])
+	seen := make(map[string]any, len(used))
+	for id, use := range used {
+		seen[id] = use.seen.Load()
 	}
-	if err := u.client.HSet(ctx, u.stored(org), values...).Err(); err != nil {
-		return store.Unavailable(err)
+	if err := u.hashes.Set(ctx, usesOf(org), seen); err != nil {
+		return err
 	}
 	for id, at := range seen {
-		used[id].stored.Store(at)
+		used[id].stored.Store(at.(int64))
 	}
 	return nil
 }
 
 // lastUsed returns when keys of an organisation were last used, by ID: the later of the store's times, if it answers, and this gateway's.
 func (u *uses) lastUsed(ctx context.Context, org string) map[string]time.Time {
-	values, err := u.client.HGetAll(ctx, u.stored(org)).Result()
-	used := make(map[string]time.Time, len(values))
-	for id, text := range values {
-		if seconds, parseErr := strconv.ParseInt(text, 10, 64); err == nil && parseErr == nil {
-			used[id] = time.Unix(seconds, 0).UTC()
+	used := make(map[string]time.Time)
+	if found, err := u.hashes.Get(ctx, usesOf(org)); err == nil {
+		for id, text := range found[0] {
+			if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
+				used[id] = time.Unix(seconds, 0).UTC()
+			}
 		}
 	}
 	for name, use := range u.used.Range {

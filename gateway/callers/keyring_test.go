@@ -7,13 +7,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
 // Gateways tell each other when keys were last used, and forget the uses of a key that is gone.
 func TestUses(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, r redistest.Redis) {
-		here, there := &uses{client: r.Client, prefix: "p:"}, &uses{client: r.Client, prefix: "p:"}
+		here, there := &uses{hashes: store.Hashes{Client: r.Client, Prefix: "p:"}}, &uses{hashes: store.Hashes{Client: r.Client, Prefix: "p:"}}
 		at := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 		use := func(u *uses, id string, at time.Time) {
 			t.Helper()

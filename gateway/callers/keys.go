@@ -4,12 +4,11 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 )
 
@@ -25,7 +24,7 @@ type Keys struct {
 
 // Deps are the parts that keys need. All are required.
 type Deps struct {
-	Redis  redis.Cmdable
+	Redis  store.Client
 	Logger *slog.Logger
 	// API and Runs describe the v2 API and the run interface.
 	API, Runs *schema.API

@@ -13,8 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -45,7 +43,7 @@ type Tokens struct {
 
 // RevocationDeps are the dependencies of Tokens. All are required.
 type RevocationDeps struct {
-	Redis  redis.Cmdable
+	Redis  store.Client
 	Logger *slog.Logger
 	*view.Current
 	// Streams are checked again when other tokens are revoked.
