@@ -1,19 +1,16 @@
 package store
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 const (
@@ -23,8 +20,8 @@ const (
 	recheck = time.Minute
 	// replicated is the index of all records of an organisation.
 	replicated = "all"
-	// news is the list of the latest announcements of all organisations, each a random text, a space and the organisation. A gateway that
-	// has missed more than maxNews reads every organisation.
+	// news is the list of the latest announcements of all organisations. A gateway that has missed more than maxNews reads every
+	// organisation.
 	news     = "news"
 	maxNews  = 256
 	newsTime = 30 * 24 * time.Hour
@@ -71,14 +68,14 @@ type Replica[T Replicated[T]] struct {
 	mu   sync.Mutex // held while the store is asked; guards the fields below
 	good time.Time  // when the store was last read; zero for never
 	fail error      // of the last refresh
-	// mark is the latest announcement that was read. read is when an organisation was last read; until is the time until which every refresh
+	// mark is the place of the latest announcement that was read. read is when an organisation was last read; until is the time until which every refresh
 	// reads it.
 	mark        string
 	read, until map[string]time.Time
 }
 
 // NewReplica returns a replica of the records whose keys begin with prefix. It does not dial.
-func NewReplica[T Replicated[T]](client redis.Cmdable, prefix string, config ReplicaConfig[T]) *Replica[T] {
+func NewReplica[T Replicated[T]](client Client, prefix string, config ReplicaConfig[T]) *Replica[T] {
 	r := &Replica[T]{
 		config: config, store: New[json.RawMessage](client, prefix), news: Journal{Client: client, Prefix: prefix, Most: maxNews, For: newsTime},
 		read: make(map[string]time.Time), until: make(map[string]time.Time),
@@ -131,25 +128,17 @@ func (r *Replica[T]) refresh(ctx context.Context) (changed bool, err error) {
 
 // listen reads which organisations are about to change. The caller holds mu.
 func (r *Replica[T]) listen(ctx context.Context, orgs []string) error {
-	last, err := r.news.Latest(ctx, news, 1)
-	if err != nil || strings.Join(last, "") == r.mark {
-		return err
-	}
-	list, err := r.news.List(ctx, news)
+	lines, whole, err := r.news.After(ctx, news, cmp.Or(r.mark, "-"), maxNews)
 	if err != nil {
 		return err
 	}
-	missed := slices.Index(list, r.mark)
-	if missed < 0 {
+	if !whole && (r.mark != "" || len(lines) > 0) {
 		r.expect(orgs...) // there may have been others
+		r.mark = ""
 	}
-	for _, line := range list[:max(missed, 0)] {
-		_, org, _ := strings.Cut(line, " ")
-		r.expect(org)
-	}
-	r.mark = ""
-	if len(list) > 0 {
-		r.mark = list[0]
+	for _, l := range lines {
+		r.expect(string(l.Text))
+		r.mark = l.Place
 	}
 	return nil
 }
@@ -348,7 +337,7 @@ func (r *Replica[T]) writeBack(ctx context.Context, org string, entries []Entry[
 
 // put announces and writes a record in the place of an entry. It reports whether the store had that entry.
 func (r *Replica[T]) put(ctx context.Context, org string, old Entry[json.RawMessage], next *item[T]) (bool, error) {
-	if err := r.news.Add(ctx, news, []byte(rand.Text()+" "+org)); err != nil {
+	if err := r.news.Add(ctx, news, []byte(org)); err != nil {
 		return false, err
 	}
 	text := json.RawMessage(next.text)

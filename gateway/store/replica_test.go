@@ -119,7 +119,7 @@ func TestReplicaMissesNoAnnouncement(t *testing.T) {
 		for i := range 256 {
 			swap(t, here, "globex", fmt.Sprint(i), 1)
 		}
-		if n := c.Client.LLen(t.Context(), "p:{news}").Val(); n != 256 {
+		if n := c.Client.XLen(t.Context(), "p:{news}").Val(); n != 256 {
 			t.Errorf("%d announcements are kept, want 256", n)
 		}
 		refresh(t, there, "after more announcements than are kept", "missed")
