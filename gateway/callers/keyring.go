@@ -66,39 +66,24 @@ func (u *uses) forget(ctx context.Context, org, id string) error {
 }
 
 // flush writes the uses that the store does not have yet.
-func (u *uses) flush(ctx context.Context, orgs []string) error {
-	byOrg := make(map[string]map[string]*keyUse)
-	for name, v := range u.used.Range {
-		if use := v.(*keyUse); use.seen.Load() > use.stored.Load() {
+func (u *uses) flush(ctx context.Context) error {
+	seen := make(map[string]map[string]any)
+	for name, use := range u.used.Range {
+		if at := use.(*keyUse).seen.Load(); at > use.(*keyUse).stored.Load() {
 			org, id, _ := strings.Cut(name.(string), "/")
-			if byOrg[org] == nil {
-				byOrg[org] = make(map[string]*keyUse)
+			if seen[org] == nil {
+				seen[org] = make(map[string]any)
 			}
-			byOrg[org][id] = use
+			seen[org][id] = at
 		}
 	}
-	for _, org := range orgs {
-		if len(byOrg[org]) == 0 {
-			continue
-		}
-		if err := u.write(ctx, org, byOrg[org]); err != nil {
+	for org, fields := range seen {
+		if err := u.hashes.Set(ctx, usesOf(org), fields); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// write stores uses of keys of an organisation, by ID.
-func (u *uses) write(ctx context.Context, org string, used map[string]*keyUse) error {
-	seen := make(map[string]any, len(used))
-	for id, use := range used {
-		seen[id] = use.seen.Load()
-	}
-	if err := u.hashes.Set(ctx, usesOf(org), seen); err != nil {
-		return err
-	}
-	for id, at := range seen {
-		used[id].stored.Store(at.(int64))
+		for id, at := range fields {
+			u.usage(org, id).stored.Store(at.(int64))
+		}
 	}
 	return nil
 }
@@ -132,7 +117,7 @@ func (s *Keys) Refresh(ctx context.Context) error {
 	if tokens != nil {
 		return tokens
 	}
-	return s.keyring.flush(ctx, orgsOf(s.deps.Config()))
+	return s.keyring.flush(ctx)
 }
 
 // heard puts the keys in force if they have changed. It returns err.

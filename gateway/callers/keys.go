@@ -41,7 +41,7 @@ type Deps struct {
 func New(prefix settings.Prefix, deps Deps) *Keys {
 	return &Keys{
 		deps: deps, keyring: newKeyring(prefix, &deps), seen: identity.NewSeen(),
-		Tokens: NewTokens(prefix, RevocationDeps{Redis: deps.Redis, Logger: deps.Logger, Current: deps.Current, Streams: deps.Streams}),
+		Tokens: NewTokens(prefix, deps),
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"errors"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,11 +13,9 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/store"
-	"github.com/tollgate-dev/tollgate/gateway/view"
 )
 
 const (
@@ -34,24 +31,15 @@ const (
 
 // Tokens revokes tokens of issuers.
 type Tokens struct {
-	deps    RevocationDeps
+	deps    Deps
 	issuers *identity.IssuerKeys
 	known   *store.Replica[*RevokedToken]
 
 	mu sync.Mutex // held while the issuers are given the known revocations
 }
 
-// RevocationDeps are the dependencies of Tokens. All are required.
-type RevocationDeps struct {
-	Redis  store.Client
-	Logger *slog.Logger
-	*view.Current
-	// Streams are checked again when other tokens are revoked.
-	Streams *filter.Streams
-}
-
 // NewTokens returns tokens that are kept below a prefix.
-func NewTokens(prefix settings.Prefix, deps RevocationDeps) *Tokens {
+func NewTokens(prefix settings.Prefix, deps Deps) *Tokens {
 	return &Tokens{
 		deps: deps, issuers: identity.NewIssuerKeys(deps.Now, deps.Logger),
 		known: store.NewReplica(deps.Redis, prefix.Tokens(), store.ReplicaConfig[*RevokedToken]{

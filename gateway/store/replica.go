@@ -24,7 +24,7 @@ const (
 	// organisation.
 	news     = "news"
 	maxNews  = 256
-	newsTime = 30 * 24 * time.Hour
+	newsTime = 10 * 365 * 24 * time.Hour
 	// mixed is the version of records that both this gateway and others have changed. The store never has this version, so the next read
 	// of the organisation finds a difference.
 	mixed = "-"
@@ -81,6 +81,12 @@ func NewReplica[T Replicated[T]](client Client, prefix string, config ReplicaCon
 		read: make(map[string]time.Time), until: make(map[string]time.Time),
 	}
 	r.known.Store(&map[string]*Records[T]{})
+	if config.Entered == nil {
+		r.config.Entered = func(string, T) {}
+	}
+	if config.Dropped == nil {
+		r.config.Dropped = func(context.Context, string, string) error { return nil }
+	}
 	return r
 }
 
@@ -191,21 +197,12 @@ func (r *Replica[T]) update(ctx context.Context, org string, known *Records[T], 
 
 // prune returns the known records without ended ones, known if none has ended.
 func (r *Replica[T]) prune(ctx context.Context, org string, known *Records[T]) (*Records[T], error) {
-	over, now := make(map[string]bool), r.config.Now()
-	for _, i := range known.items {
-		if ended(i.value, now) {
-			over[i.id] = true
-		}
-	}
-	if len(over) == 0 {
+	kept, now := known.with(known.version), r.config.Now()
+	kept.items = slices.DeleteFunc(kept.items, func(i *item[T]) bool { return ended(i.value, now) })
+	if len(kept.items) == len(known.items) {
 		return known, nil
 	}
-	kept := known.with(known.version)
-	kept.items = slices.DeleteFunc(kept.items, func(i *item[T]) bool { return over[i.id] })
-	if r.config.Dropped == nil {
-		return kept, nil
-	}
-	for id := range over {
+	for _, id := range known.Differ(kept) {
 		if err := r.config.Dropped(ctx, org, id); err != nil {
 			return nil, err
 		}
@@ -255,15 +252,11 @@ func (r *Replica[T]) load(ctx context.Context, org string, known *Records[T], ve
 			return next, nil
 		}
 	}
-	versions, err := r.store.Versions(ctx, []string{org}) // before the records, which may be newer
+	entries, err := r.store.Entries(ctx, org, replicated) // as new as the version, or newer
 	if err != nil {
 		return nil, err
 	}
-	entries, err := r.store.Entries(ctx, org, replicated)
-	if err != nil {
-		return nil, err
-	}
-	next := &Records[T]{version: versions[org]}
+	next := &Records[T]{version: version}
 	r.enter(ctx, org, entries, known, next)
 	return next, r.writeBack(ctx, org, entries, known, next)
 }
@@ -278,7 +271,7 @@ func (r *Replica[T]) enter(ctx context.Context, org string, entries []Entry[json
 		one, err := r.parse(org, e, known)
 		switch {
 		case err != nil:
-			r.config.Logger.ErrorContext(ctx, "a record cannot be read and is not in force", "of", r.config.Name, "org", org, "id", e.ID, "error", err.Error())
+			r.config.Logger.ErrorContext(ctx, "a record cannot be read and is not in force", "records", r.config.Name, "org", org, "id", e.ID, "error", err.Error())
 		case !ended(one.value, now):
 			next.set(one)
 		}
@@ -295,17 +288,14 @@ func (r *Replica[T]) parse(org string, e Entry[json.RawMessage], known *Records[
 	if err := json.Unmarshal(*e.Record, &one.value); err != nil {
 		return nil, err
 	}
+	if one.text == "null" {
+		return nil, errReply
+	}
 	if id := one.value.RecordID(); id != e.ID {
 		return nil, fmt.Errorf("its id is %q", id)
 	}
-	r.entered(org, one.value)
+	r.config.Entered(org, one.value)
 	return one, nil
-}
-
-func (r *Replica[T]) entered(org string, record T) {
-	if r.config.Entered != nil {
-		r.config.Entered(org, record)
-	}
 }
 
 // writeBack adds known records to next, and writes them, if they are missing from the entries of the store or later than those.
@@ -330,7 +320,7 @@ func (r *Replica[T]) writeBack(ctx context.Context, org string, entries []Entry[
 		lost = append(lost, have.id)
 	}
 	if len(lost) > 0 {
-		r.config.Logger.WarnContext(ctx, "the store had lost records; they were written back", "of", r.config.Name, "org", org, "ids", lost)
+		r.config.Logger.WarnContext(ctx, "the store had lost records; they were written back", "records", r.config.Name, "org", org, "ids", lost)
 	}
 	return nil
 }
@@ -340,6 +330,7 @@ func (r *Replica[T]) put(ctx context.Context, org string, old Entry[json.RawMess
 	if err := r.news.Add(ctx, news, []byte(org)); err != nil {
 		return false, err
 	}
+	r.expect(org) // the store may lose the record before this gateway has read the announcement
 	text := json.RawMessage(next.text)
 	w := Write[json.RawMessage]{Record: &text, Version: true, In: []Index{{Name: replicated, Most: r.config.Most}}}
 	if end := next.value.Ends(); !end.IsZero() {
@@ -370,7 +361,7 @@ func (r *Replica[T]) Swap(ctx context.Context, org string, record T) (bool, erro
 	if done, err := r.put(ctx, org, old, one); err != nil || !done {
 		return false, err
 	}
-	r.entered(org, record)
+	r.config.Entered(org, record)
 	version := mixed
 	if one.entry.Version != "" && one.entry.Was == known.version {
 		version = one.entry.Version // nothing else has changed

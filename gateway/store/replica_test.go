@@ -181,6 +181,21 @@ func TestReplicaWritesBack(t *testing.T) {
 	})
 }
 
+// A record is written back though the store loses everything before the gateway that made it has read an announcement.
+func TestReplicaWritesBackItsOwn(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, c redistest.Redis) {
+		all := newCopies(c.Client)
+		here, there := all.open(), all.open()
+		if _, err := here.Fresh(t.Context(), "acme"); err != nil {
+			t.Fatal(err)
+		}
+		swap(t, here, "acme", "a", 1)
+		c.Empty(t)
+		refresh(t, here, "after the loss")
+		refresh(t, there, "at another gateway", "a")
+	})
+}
+
 // Of two gateways that change a record at once, one succeeds.
 func TestReplicaSwapsWhatItKnows(t *testing.T) {
 	all := newCopies(redistest.Client(t, redistest.Start(t)))
@@ -215,11 +230,12 @@ func TestReplicaLeavesOutUnreadableRecords(t *testing.T) {
 	all := newCopies(redistest.Client(t, redistest.Start(t)))
 	all.silently(t, "acme", "a", `{"id":"a","revision":"one"}`)
 	all.silently(t, "acme", "b", `{"id":"other"}`)
+	all.silently(t, "acme", "null", `null`)
 	all.silently(t, "acme", "c", `{"id":"c"}`)
 	r := all.open()
 	refresh(t, r, "at the start", "c")
-	if n := all.client.ZCard(t.Context(), "p:{acme}#all").Val(); n != 3 {
-		t.Errorf("%d records are stored, want 3", n)
+	if n := all.client.ZCard(t.Context(), "p:{acme}#all").Val(); n != 4 {
+		t.Errorf("%d records are stored, want 4", n)
 	}
 }
 
