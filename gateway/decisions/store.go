@@ -12,33 +12,13 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/store"
 )
 
-// Entry is one explanation.
-type Entry struct {
-	Org string
-	// ID is the decision's, a ULID.
-	ID string
-	// Report is JSON.
-	Report json.RawMessage
-}
-
-// Archive keeps explanations in Redis. It is safe for concurrent use. It does not own
-// its client.
-type Archive struct{ lines store.Journal }
+// Archive keeps explanations in Redis: a list for each organisation, whose lines are reports in JSON under the IDs of their decisions, ULIDs. It
+// is safe for concurrent use. It does not own its client.
+type Archive struct{ *store.Journal }
 
 // NewArchive returns a store whose keys begin with prefix. It does not dial.
 func NewArchive(client store.Client, prefix string, cfg settings.Archive) *Archive {
-	return &Archive{store.Journal{Client: client, Prefix: prefix, Most: int64(cfg.Max), For: cfg.For}}
-}
-
-// Add adds explanations, and drops those of their organisations that are too many,
-// or were too old the last time. It returns how many were added, all if there is no
-// error.
-func (s *Archive) Add(ctx context.Context, entries []Entry) (added int, err error) {
-	lines := make([]store.Line, len(entries))
-	for i, e := range entries {
-		lines[i] = store.Line{List: e.Org, ID: e.ID, Text: e.Report}
-	}
-	return s.lines.Append(ctx, lines...)
+	return &Archive{&store.Journal{Client: client, Prefix: prefix, Most: int64(cfg.Max), For: cfg.For}}
 }
 
 // Find returns the report of a decision of any of some organisations, nil if none has
@@ -104,9 +84,9 @@ func (s *Archive) List(ctx context.Context, org string, in Range, visit func(rep
 // returns the place behind them. The place "" is behind all that are kept now.
 func (s *Archive) Follow(ctx context.Context, org, place string, visit func(report json.RawMessage)) (behind string, err error) {
 	if place == "" {
-		return s.lines.End(ctx, org)
+		return s.End(ctx, org)
 	}
-	lines, _, err := s.lines.After(ctx, org, place, maxFollowed)
+	lines, _, err := s.After(ctx, org, place, maxFollowed)
 	if err != nil {
 		return place, err
 	}
@@ -131,5 +111,5 @@ const (
 // gateway's clock showed a time, last first, until it returns false.
 func (s *Archive) each(ctx context.Context, org, newest string, since time.Time, visit func(id string, report json.RawMessage) bool) error {
 	oldest := strconv.FormatInt(max(0, since.Add(-skew).UnixMilli()), 10)
-	return s.lines.Each(ctx, org, newest, oldest, func(l store.Line) bool { return visit(l.ID, l.Text) })
+	return s.Each(ctx, org, newest, oldest, func(l store.Line) bool { return visit(l.ID, l.Text) })
 }

@@ -20,12 +20,6 @@ type Said struct {
 	Policy, Verdict, Team string
 }
 
-// Total is how often that happened.
-type Total struct {
-	Said
-	Calls int64
-}
-
 // Tally keeps counts. It is safe for concurrent use. It does not own its client.
 type Tally struct{ hours, days store.Hashes }
 
@@ -56,7 +50,7 @@ func (s *Tally) Add(ctx context.Context, org string, counts map[Said]int64) erro
 }
 
 // List returns the counts of an organisation from the hour of a time to that of another, by hour, policy, verdict and team.
-func (s *Tally) List(ctx context.Context, org string, from, to time.Time) ([]Total, error) {
+func (s *Tally) List(ctx context.Context, org string, from, to time.Time) ([]PolicyCount, error) {
 	var hours []time.Time
 	var names []string
 	for h := from.UTC().Truncate(time.Hour); !h.After(to); h = h.Add(time.Hour) {
@@ -66,16 +60,16 @@ func (s *Tally) List(ctx context.Context, org string, from, to time.Time) ([]Tot
 	if err != nil {
 		return nil, err
 	}
-	var out []Total
+	var out []PolicyCount
 	for i, fields := range found {
 		for field, text := range fields {
 			parts := strings.Split(field, apart)
 			if n, err := strconv.ParseInt(text, 10, 64); err == nil && len(parts) == 3 { // others are of another version
-				out = append(out, Total{Said{hours[i], parts[0], parts[1], parts[2]}, n})
+				out = append(out, PolicyCount{hours[i], parts[0], parts[1], parts[2], n})
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b Total) int {
+	slices.SortFunc(out, func(a, b PolicyCount) int {
 		return cmp.Or(a.Hour.Compare(b.Hour), cmp.Compare(a.Policy, b.Policy), cmp.Compare(a.Verdict, b.Verdict), cmp.Compare(a.Team, b.Team))
 	})
 	return out, nil
