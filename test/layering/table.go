@@ -84,7 +84,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/envoy",
-			May:     []string{"config/encryption", "config/fault", "gateway/admin/row", "gateway/filter", "gateway/settings", "gateway/view", "ratelimit/redisstore"},
+			May:     []string{"config/encryption", "config/fault", "gateway/admin/row", "gateway/filter", "gateway/settings", "gateway/store", "gateway/view", "ratelimit/redisstore"},
 			Tests:   []string{"config/strictyaml", "gateway/schema"},
 			Why:     "a feature: what Envoys are told, and the registry of gateways for them",
 		},
@@ -159,7 +159,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/fleet",
-			May:     []string{"gateway/admin/row", "gateway/envoy", "gateway/operator", "gateway/settings", "gateway/telemetry", "gateway/view"},
+			May:     []string{"gateway/admin/row", "gateway/envoy", "gateway/operator", "gateway/settings", "gateway/store", "gateway/telemetry", "gateway/view"},
 			Why:     "a feature: gateways that share a store",
 		},
 		{
@@ -224,7 +224,7 @@ func Table() []Row {
 		{
 			Package: "gateway/store",
 			May:     []string{"ratelimit/group"},
-			Why:     "a leaf: compare and swap in Redis",
+			Why:     "a leaf: the one place where the gateway knows how its records are kept in Redis",
 		},
 		{
 			Package: "gateway/view",
