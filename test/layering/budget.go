@@ -58,10 +58,10 @@ func CodeLines(file []byte) int {
 func Budgets() []Budget {
 	return []Budget{
 		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1433},
-		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/questions", "gateway/fleet", "gateway/overview", "gateway/decisions", "gateway/keep", "gateway/legacy", "gateway/revisions", "gateway/limits", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 7860},
+		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/questions", "gateway/fleet", "gateway/overview", "gateway/decisions", "gateway/keep", "gateway/legacy", "gateway/revisions", "gateway/limits", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 9218},
 		{"chain, its stages and ports", []string{"gateway/filter"}, 6114},
 		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 3888},
-		{"idempotency, approvals and their store", []string{"gateway/once/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2019},
+		{"idempotency, approvals and their store", []string{"gateway/once/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2912},
 		{"callers", []string{"gateway/identity"}, 1997},
 		{"Envoy", []string{"gateway/extproc/..."}, 2498},
 		{"leaves of the gateway", []string{
