@@ -20,22 +20,33 @@ type Hashes struct {
 
 // Set writes fields of a hash. It can be repeated.
 func (h *Hashes) Set(ctx context.Context, name string, fields map[string]any) error {
-	return h.write(ctx, []string{name}, func(p redis.Pipeliner) { p.HSet(ctx, h.Prefix+name, fields) })
+	_, err := h.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.HSet(ctx, h.Prefix+name, fields)
+		h.expire(ctx, p, name)
+		return nil
+	})
+	return Unavailable(err)
 }
 
 // Add increases counts, by name and field.
 func (h *Hashes) Add(ctx context.Context, counts map[string]map[string]int64) error {
-	var names []string
-	for name := range counts {
-		names = append(names, name)
-	}
-	return h.write(ctx, names, func(p redis.Pipeliner) {
+	_, err := h.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for name, fields := range counts {
 			for field, n := range fields {
 				p.HIncrBy(ctx, h.Prefix+name, field, n)
 			}
+			h.expire(ctx, p, name)
 		}
+		return nil
 	})
+	return Unavailable(err)
+}
+
+// expire renews the end of a hash.
+func (h *Hashes) expire(ctx context.Context, p redis.Pipeliner, name string) {
+	if h.For > 0 {
+		p.Expire(ctx, h.Prefix+name, h.For)
+	}
 }
 
 // Delete removes a field of a hash.
@@ -65,18 +76,4 @@ func (h *Hashes) Get(ctx context.Context, names ...string) ([]map[string]string,
 		}
 	}
 	return out, nil
-}
-
-// write makes writes to hashes in one pipeline, and renews the end of the hashes.
-func (h *Hashes) write(ctx context.Context, names []string, fill func(p redis.Pipeliner)) error {
-	_, err := h.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		fill(p)
-		for _, name := range names {
-			if h.For > 0 {
-				p.Expire(ctx, h.Prefix+name, h.For)
-			}
-		}
-		return nil
-	})
-	return Unavailable(err)
 }
