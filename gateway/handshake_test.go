@@ -34,10 +34,14 @@ func TestStoresReportAFailedHandshake(t *testing.T) {
 		"archive": func(c redis.Cmdable) any {
 			return decisions.NewArchive(c, "a:", settings.Archive{Max: 10, For: time.Hour})
 		},
-		"cas":       func(c redis.Cmdable) any { return store.New[string](c, "c:") },
-		"intents":   func(c redis.Cmdable) any { return spendstore.NewIntents(c, "i:") },
-		"journal":   func(c redis.Cmdable) any { return &store.Journal{Client: c, Prefix: "j:", Most: 10, For: time.Hour} },
-		"keystore":  func(c redis.Cmdable) any { return callers.NewKeyStore(c, "k:") },
+		"cas":      func(c redis.Cmdable) any { return store.New[string](c, "c:") },
+		"hashes":   func(c redis.Cmdable) any { return &store.Hashes{Client: c, Prefix: "h:", For: time.Hour} },
+		"intents":  func(c redis.Cmdable) any { return spendstore.NewIntents(c, "i:") },
+		"journal":  func(c redis.Cmdable) any { return &store.Journal{Client: c, Prefix: "j:", Most: 10, For: time.Hour} },
+		"registry": func(c redis.Cmdable) any { return &store.Registry{Client: c, Key: "r", For: time.Hour} },
+		"replica": func(c redis.Cmdable) any {
+			return store.NewReplica(c, "k:", store.ReplicaConfig[*callers.RevokedToken]{Now: time.Now, Orgs: func() []string { return []string{"all"} }})
+		},
 		"ledger":    func(c redis.Cmdable) any { return spendstore.New(c, "s:", nil) },
 		"tally":     func(c redis.Cmdable) any { return decisions.NewTally(c, "t:") },
 		"translate": func(c redis.Cmdable) any { return legacy.NewRecords(c, "l:") },

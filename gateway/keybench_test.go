@@ -1,15 +1,15 @@
 package gateway_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"testing"
+	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 	"github.com/tollgate-dev/tollgate/test/world"
@@ -93,17 +93,21 @@ func BenchmarkMakeKey(b *testing.B) {
 // fillKeys writes records of keys as another gateway would.
 func fillKeys(tb testing.TB, client redisstore.Client, n int) {
 	tb.Helper()
-	store := callers.NewKeyStore(client, "tollgate:keys:")
+	keys := store.NewReplica(client, "tollgate:keys:", store.ReplicaConfig[otherKey]{Now: time.Now})
 	for i := range n {
 		id := fmt.Sprint("beside-", i)
-		record, err := json.Marshal(map[string]any{
+		done, err := keys.Swap(tb.Context(), "bench", otherKey{
 			"id": id, "limits": map[string]int{"minute": 60}, "digests": []any{map[string]any{"sha256": identity.DigestOf(id).String()}}, "revision": 1,
 		})
-		if err != nil {
-			tb.Fatal(err)
-		}
-		if _, done, err := store.Swap(tb.Context(), "bench", callers.KeyRecord{ID: id}, record); err != nil || !done {
+		if err != nil || !done {
 			tb.Fatal(done, err)
 		}
 	}
 }
+
+// otherKey is a key as another gateway makes it.
+type otherKey map[string]any
+
+func (k otherKey) RecordID() string  { return k["id"].(string) }
+func (otherKey) Later(otherKey) bool { return true }
+func (otherKey) Ends() time.Time     { return time.Time{} }

@@ -10,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies/spend"
 )
@@ -29,7 +30,7 @@ type Callers struct {
 	keys  *identity.Directory // of the configuration alone
 
 	// known are the keys made at run time, in force or not, by organisation; holders are the known keys with a secret that are not revoked.
-	known   map[string]*orgKeys
+	known   map[string]*store.Records[*madeKey]
 	holders map[identity.Digest][]keyRef
 }
 
@@ -98,19 +99,19 @@ func (s *Keys) organisation(cfg *settings.Config, o *settings.Org) (organisation
 // changed.
 func (s *Keys) with(c *Callers) (*Callers, error) {
 	next := *c
-	next.known, next.holders, next.of = *s.keyring.known.Load(), maps.Clone(c.holders), maps.Clone(c.of)
+	next.known, next.holders, next.of = s.keyring.Known(), maps.Clone(c.holders), maps.Clone(c.of)
 	next.orgs, next.plans = maps.Clone(c.orgs), maps.Clone(c.plans)
 	touched := make(map[keyRef]bool)
 	for org, is := range next.known {
-		was := keysOf(c.known, org)
+		was := c.known[org]
 		if was == is || c.orgs[org] == nil {
 			continue
 		}
-		for _, id := range was.differ(is) {
+		for _, id := range was.Differ(is) {
 			ref := keyRef{org, id}
 			touched[ref] = true
-			next.hold(ref, was.get(id), false, touched)
-			next.hold(ref, is.get(id), true, touched)
+			next.hold(ref, was.Get(id), false, touched)
+			next.hold(ref, is.Get(id), true, touched)
 		}
 	}
 	var gone []identity.Digest
@@ -134,7 +135,8 @@ func (s *Keys) with(c *Callers) (*Callers, error) {
 		}
 	}
 	directory, err := c.Directory.With(gone, come)
-	next.Callers = &filter.Callers{Directory: directory, Tenants: all, Partial: s.keyring.partial()}
+	good, fail := s.keyring.State()
+	next.Callers = &filter.Callers{Directory: directory, Tenants: all, Partial: good.IsZero() && fail != nil}
 	return &next, err
 }
 
@@ -174,7 +176,7 @@ func (c *Callers) enforce(ref keyRef, gone []identity.Digest, come []identity.En
 			of.budgeted--
 		}
 	}
-	if m := c.known[ref.org].get(ref.id); m != nil && m.Revoked.IsZero() && c.unfit(ref.org, m) == "" {
+	if m := c.known[ref.org].Get(ref.id); m != nil && m.Revoked.IsZero() && c.unfit(ref.org, m) == "" {
 		come = m.Entries(come, ref.org)
 		made[ref.id] = &m.Key
 		if m.Budget != (spend.Budget{}) {

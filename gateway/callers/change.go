@@ -11,6 +11,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 )
 
 // Bounds of keys made at run time.
@@ -79,8 +80,7 @@ func (s *Keys) createKey(ctx context.Context, org string, k settings.Key, by str
 	if err := s.freshKeys(ctx, org); err != nil {
 		return nil, err
 	}
-	known := s.keyring.of(org)
-	old := known.get(k.ID)
+	old := s.keyring.Of(org).Get(k.ID)
 	if old != nil && !old.ended(created) {
 		return nil, taken(org, k.ID)
 	}
@@ -88,13 +88,8 @@ func (s *Keys) createKey(ctx context.Context, org string, k settings.Key, by str
 	if old != nil {
 		revision = old.Revision + 1 // the later record wins wherever the old one is still known
 	}
-	if len(known.records) >= maxKeys && old == nil {
-		return nil, problem.KeyConflict.Newf("organisation %s has %d keys made at run time, as many as it may", org, maxKeys)
-	}
-	m, err := madeKey{Key: k, Revision: revision, Created: created, By: by}.recorded()
-	if err != nil {
-		return nil, err
-	}
+	m := madeKey{Key: k, Revision: revision, Created: created, By: by}
+	m.judge()
 	if why := s.deps.Callers().unfit(org, &m); why != "" {
 		return nil, problem.KeyConflict.New(why)
 	}
@@ -104,17 +99,7 @@ func (s *Keys) createKey(ctx context.Context, org string, k settings.Key, by str
 // freshKeys reads the changes that others made to the keys of an organisation, or all keys if
 // they were never read, so that the next decision uses the current keys.
 func (s *Keys) freshKeys(ctx context.Context, org string) error {
-	if read, _ := s.keyring.state(); read.IsZero() {
-		if err := s.Refresh(ctx); err != nil {
-			return keysAway(err)
-		}
-		return nil
-	}
-	changed, err := s.keyring.fresh(ctx, org)
-	if changed {
-		s.deps.Apply(s.with)
-	}
-	if err != nil {
+	if err := s.heard(s.keyring.Fresh(ctx, org)); err != nil {
 		return keysAway(err)
 	}
 	return nil
@@ -126,8 +111,11 @@ func keysAway(err error) error {
 
 // changeKey puts a record in the place of the one that is known, and in force here.
 func (s *Keys) changeKey(ctx context.Context, org string, m madeKey, secret string) (*KeyAnswer, error) {
-	done, err := s.keyring.swap(ctx, org, m)
+	m.judge()
+	done, err := s.keyring.Swap(ctx, org, &m)
 	switch {
+	case errors.Is(err, store.ErrFull):
+		return nil, problem.KeyConflict.Newf("organisation %s has %d keys made at run time, as many as it may", org, maxKeys)
 	case err != nil:
 		return nil, keysAway(err)
 	case !done:
@@ -145,7 +133,7 @@ func (s *Keys) madeKey(ctx context.Context, org, id string) (m madeKey, err erro
 	if s.deps.Callers().of[org].ids[id] {
 		return m, problem.KeyConflict.Newf("key %q is one of the configuration: it is changed there", id)
 	}
-	known := s.keyring.of(org).get(id)
+	known := s.keyring.Of(org).Get(id)
 	if known == nil {
 		return m, noKey(org, id)
 	}
@@ -173,11 +161,7 @@ func (s *Keys) rotateKey(ctx context.Context, org string, m madeKey, overlap tim
 		return nil, problem.KeyConflict.Newf("key %q has %d secrets that are accepted, as many as it may: rotate it with an overlap of 0s, or later", m.ID, maxSecrets)
 	}
 	m.Revision++
-	next, err := m.recorded()
-	if err != nil {
-		return nil, err
-	}
-	return s.changeKey(ctx, org, next, secret)
+	return s.changeKey(ctx, org, m, secret)
 }
 
 // revokeKey withdraws a key. One that is revoked stays as it is.
@@ -187,16 +171,13 @@ func (s *Keys) revokeKey(ctx context.Context, org string, m madeKey, by string) 
 	}
 	m.Revoked, m.RevokedBy = s.deps.Now().UTC().Truncate(time.Second), by
 	m.Revision++
-	next, err := m.recorded()
-	if err == nil {
-		_, err = s.changeKey(ctx, org, next, "")
-	}
+	_, err := s.changeKey(ctx, org, m, "")
 	return err
 }
 
 // listKeys returns the keys made at run time of an organisation, by id.
 func (s *Keys) listKeys(org string, used map[string]time.Time) []settings.KeyRecord {
-	known, now, callers := s.keyring.of(org).records, s.deps.Now(), s.deps.Callers()
+	known, now, callers := s.keyring.Of(org).All(), s.deps.Now(), s.deps.Callers()
 	list := make([]settings.KeyRecord, 0, len(known))
 	for _, m := range known {
 		r := m.record()

@@ -4,12 +4,11 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 )
 
@@ -25,7 +24,7 @@ type Keys struct {
 
 // Deps are the parts that keys need. All are required.
 type Deps struct {
-	Redis  redis.Cmdable
+	Redis  store.Client
 	Logger *slog.Logger
 	// API and Runs describe the v2 API and the run interface.
 	API, Runs *schema.API
@@ -41,13 +40,19 @@ type Deps struct {
 // New returns keys that are kept below a prefix, with those of issuers.
 func New(prefix settings.Prefix, deps Deps) *Keys {
 	return &Keys{
-		deps: deps, keyring: newKeyring(NewKeyStore(deps.Redis, prefix.Keys()), deps.Current, deps.Logger), seen: identity.NewSeen(),
-		Tokens: NewTokens(prefix, RevocationDeps{Redis: deps.Redis, Logger: deps.Logger, Current: deps.Current, Streams: deps.Streams}),
+		deps: deps, keyring: newKeyring(prefix, &deps), seen: identity.NewSeen(),
+		Tokens: NewTokens(prefix, deps),
 	}
 }
 
 // State returns when the store was last read, zero for never, and how the last attempt ended.
-func (s *Keys) State() (good time.Time, err error) { return s.keyring.state() }
+func (s *Keys) State() (good time.Time, err error) {
+	good, err = s.keyring.State()
+	if err == nil {
+		_, err = s.Tokens.known.State()
+	}
+	return good, err
+}
 
 // org is an organisation of the callers in force, nil for none.
 func (s *Keys) org(id string) *settings.Org { return s.deps.Org(id) }

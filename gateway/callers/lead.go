@@ -201,10 +201,10 @@ type TeamKey struct {
 
 // teamKeys returns the keys of a lead's team: those made at run time, then those of the configuration, without the digests of the latter.
 func (s *Keys) teamKeys(ctx context.Context, org string, l *lead) []TeamKey {
-	made, list := s.keyring.of(org), []TeamKey{}
+	made, list := s.keyring.Of(org), []TeamKey{}
 	used, now := s.keyring.lastUsed(ctx, org), s.deps.Now()
 	for _, r := range s.listKeys(org, used) {
-		m := made.get(r.ID)
+		m := made.Get(r.ID)
 		if r.Team != l.caller.Team || m == nil {
 			continue
 		}
@@ -256,11 +256,11 @@ func (s *Keys) leadCreates(ctx context.Context, ex *filter.Exchange, l *lead) (*
 		return nil, refusal
 	}
 	n := 0
-	known := s.keyring.of(ex.Caller.Org)
-	if old := known.get(k.ID); old != nil && old.Team != l.caller.Team {
+	known := s.keyring.Of(ex.Caller.Org)
+	if old := known.Get(k.ID); old != nil && old.Team != l.caller.Team {
 		return nil, taken(ex.Caller.Org, k.ID) // what the key made and spent is another team's
 	}
-	for _, m := range known.records {
+	for _, m := range known.All() {
 		if m.Team == l.caller.Team && m.Revoked.IsZero() {
 			n++
 		}

@@ -2,14 +2,13 @@ package callers
 
 import (
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 )
 
-// madeKey is a key made at run time. A record of one is the JSON of a [KeyRecord],
+// madeKey is a key made at run time. A record of one is the JSON of a [settings.KeyRecord],
 // which is read as YAML, of which it is a part.
 type madeKey struct {
 	settings.Key `yaml:",inline"`
@@ -23,21 +22,20 @@ type madeKey struct {
 	Revoked   time.Time `yaml:"revoked"`
 	RevokedBy string    `yaml:"revoked_by"`
 
-	text  json.RawMessage // the record
-	entry KeyRecord       // as it is stored
-	fault string          // the fault of the key itself, "" for nothing
-	use   *keyUse         // nil for a record that the store does not have
+	fault string // the fault of the key itself, "" for nothing
 }
 
-// parseMade reads a record.
-func parseMade(entry *KeyRecord) (*madeKey, error) {
-	m := &madeKey{text: *entry.Record, entry: *entry}
-	if err := strictyaml.Decode("record", m.text, m); err != nil {
-		return m, err
+// UnmarshalJSON reads a record.
+func (m *madeKey) UnmarshalJSON(text []byte) error {
+	if err := strictyaml.Decode("record", text, m); err != nil {
+		return err
 	}
 	m.judge()
-	return m, nil
+	return nil
 }
+
+// MarshalJSON returns the record.
+func (m *madeKey) MarshalJSON() ([]byte, error) { return json.Marshal(m.record()) }
 
 // judge notes faults of the key itself.
 func (m *madeKey) judge() {
@@ -47,48 +45,32 @@ func (m *madeKey) judge() {
 	}
 }
 
-// reread reads a record that is most likely that of m, which may be nil.
-func (m *madeKey) reread(entry *KeyRecord) (*madeKey, error) {
-	if m == nil || string(m.text) != string(*entry.Record) {
-		return parseMade(entry)
-	}
-	same := *m
-	same.entry = *entry
-	return &same, nil
-}
-
-// recorded returns m with its record.
-func (m madeKey) recorded() (madeKey, error) {
-	var err error
-	if m.text, err = json.Marshal(m.record()); err != nil {
-		return m, fmt.Errorf("encode a key: %w", err)
-	}
-	m.judge()
-	return m, nil
-}
-
 // ended reports whether the key was revoked or has expired.
 func (m *madeKey) ended(now time.Time) bool {
 	return !m.Revoked.IsZero() || !m.Expires.IsZero() && !m.Expires.After(now)
 }
 
-// over reports whether the key ended so long ago that it can be forgotten.
-func (m *madeKey) over(now time.Time) bool {
-	for _, end := range []time.Time{m.Revoked, m.Expires} {
-		if !end.IsZero() && now.Sub(end) > keyMemory {
-			return true
-		}
+// RecordID implements store.Replicated.
+func (m *madeKey) RecordID() string { return m.ID }
+
+// Ends implements store.Replicated: a key is remembered for keyMemory after it was revoked or has expired.
+func (m *madeKey) Ends() time.Time {
+	end := m.Revoked
+	if end.IsZero() || !m.Expires.IsZero() && m.Expires.Before(end) {
+		end = m.Expires
 	}
-	return false
+	if end.IsZero() {
+		return end
+	}
+	return end.Add(keyMemory)
 }
 
-// later reports whether m is a later state of the key than other. Of two with the same
-// revision, the revoked one is later.
-func (m *madeKey) later(other *madeKey) bool {
-	if m.Revision == other.Revision {
-		return !m.Revoked.IsZero() && other.Revoked.IsZero()
+// Later implements store.Replicated. Of two states with the same revision, the revoked one is later.
+func (m *madeKey) Later(than *madeKey) bool {
+	if m.Revision == than.Revision {
+		return !m.Revoked.IsZero() && than.Revoked.IsZero()
 	}
-	return m.Revision > other.Revision
+	return m.Revision > than.Revision
 }
 
 // record returns the record to store.

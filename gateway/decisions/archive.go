@@ -3,73 +3,22 @@ package decisions
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strconv"
-	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/oklog/ulid/v2"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/store"
 )
 
-// Entry is one explanation.
-type Entry struct {
-	Org string
-	// ID is the decision's, a ULID.
-	ID string
-	// Report is JSON.
-	Report json.RawMessage
-}
-
-// Archive keeps explanations in Redis. It is safe for concurrent use. It does not own
-// its client.
-type Archive struct {
-	client redis.Cmdable
-	prefix string
-	config settings.Archive
-
-	clock atomic.Int64 // of Redis at the last writing, Unix ms; 0 before the first
-}
+// Archive keeps explanations in Redis: a list for each organisation, whose lines are reports in JSON under the IDs of their decisions, ULIDs. It
+// is safe for concurrent use. It does not own its client.
+type Archive struct{ *store.Journal }
 
 // NewArchive returns a store whose keys begin with prefix. It does not dial.
-func NewArchive(client redis.Cmdable, prefix string, cfg settings.Archive) *Archive {
-	return &Archive{client: client, prefix: prefix, config: cfg}
-}
-
-func (s *Archive) key(org string) string { return s.prefix + "{" + org + "}" }
-
-// Add adds explanations, and drops those of their organisations that are too many,
-// or were too old the last time. It returns how many were added, all if there is no
-// error.
-func (s *Archive) Add(ctx context.Context, entries []Entry) (added int, err error) {
-	cmds := make([]*redis.StringCmd, len(entries))
-	oldest := strconv.FormatInt(max(0, s.clock.Load()-s.config.For.Milliseconds()), 10)
-	_, err = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		orgs := make(map[string]bool)
-		for i, e := range entries {
-			orgs[e.Org] = true
-			cmds[i] = p.XAdd(ctx, &redis.XAddArgs{Stream: s.key(e.Org), MaxLen: int64(s.config.Max), Values: []any{e.ID, []byte(e.Report)}})
-		}
-		for org := range orgs {
-			p.XTrimMinID(ctx, s.key(org), oldest)
-			p.PExpire(ctx, s.key(org), s.config.For)
-		}
-		return nil
-	})
-	for _, cmd := range cmds {
-		if cmd.Val() != "" {
-			added++
-			ms, _, _ := strings.Cut(cmd.Val(), "-")
-			if now, err := strconv.ParseInt(ms, 10, 64); err == nil {
-				s.clock.Store(now)
-			}
-		}
-	}
-	return added, store.Unavailable(err)
+func NewArchive(client store.Client, prefix string, cfg settings.Archive) *Archive {
+	return &Archive{&store.Journal{Client: client, Prefix: prefix, Most: int64(cfg.Max), For: cfg.For}}
 }
 
 // Find returns the report of a decision of any of some organisations, nil if none has
@@ -135,39 +84,23 @@ func (s *Archive) List(ctx context.Context, org string, in Range, visit func(rep
 // returns the place behind them. The place "" is behind all that are kept now.
 func (s *Archive) Follow(ctx context.Context, org, place string, visit func(report json.RawMessage)) (behind string, err error) {
 	if place == "" {
-		last, err := s.client.XRevRangeN(ctx, s.key(org), "+", "-", 1).Result()
-		if err != nil || len(last) == 0 {
-			return "0-0", store.Unavailable(err)
-		}
-		return last[0].ID, nil
+		return s.End(ctx, org)
 	}
-	var found []redis.XMessage
-	for newest := "+"; len(found) < maxFollowed; {
-		entries, err := s.client.XRevRangeN(ctx, s.key(org), newest, "("+place, page).Result()
-		if err != nil {
-			return place, store.Unavailable(err)
-		}
-		if found = append(found, entries...); len(entries) < page {
-			break
-		}
-		newest = "(" + entries[page-1].ID
+	lines, _, err := s.After(ctx, org, place, maxFollowed)
+	if err != nil {
+		return place, err
 	}
-	for _, e := range slices.Backward(found) {
-		place = e.ID
-		for _, report := range e.Values {
-			text, _ := report.(string)
-			visit(json.RawMessage(text))
-		}
+	for _, l := range lines {
+		place = l.Place
+		visit(l.Text)
 	}
 	return place, nil
 }
 
 // maxFollowed bounds how many reports are followed at once.
-const maxFollowed = 10 * page
+const maxFollowed = 2000
 
 const (
-	// page is how many reports are read at once.
-	page = 200
 	// longest is how long before it was kept a decision that is listed may have begun.
 	longest = time.Hour
 	// skew bounds by how much the clocks of gateways and Redis differ.
@@ -178,21 +111,5 @@ const (
 // gateway's clock showed a time, last first, until it returns false.
 func (s *Archive) each(ctx context.Context, org, newest string, since time.Time, visit func(id string, report json.RawMessage) bool) error {
 	oldest := strconv.FormatInt(max(0, since.Add(-skew).UnixMilli()), 10)
-	for {
-		entries, err := s.client.XRevRangeN(ctx, s.key(org), newest, oldest, page).Result()
-		if err != nil {
-			return store.Unavailable(err)
-		}
-		for _, e := range entries {
-			newest = "(" + e.ID
-			for id, report := range e.Values {
-				if text, _ := report.(string); !visit(id, json.RawMessage(text)) {
-					return nil
-				}
-			}
-		}
-		if len(entries) < page {
-			return nil
-		}
-	}
+	return s.Each(ctx, org, newest, oldest, func(l store.Line) bool { return visit(l.ID, l.Text) })
 }

@@ -36,11 +36,11 @@ func id(n int, ago time.Duration) string {
 
 func add(t *testing.T, s *decisions.Archive, org string, numbers ...int) {
 	t.Helper()
-	var entries []decisions.Entry
+	var entries []store.Line
 	for _, n := range numbers {
-		entries = append(entries, decisions.Entry{Org: org, ID: id(n, 0), Report: json.RawMessage(fmt.Sprintf(`{"n": %d}`, n))})
+		entries = append(entries, store.Line{List: org, ID: id(n, 0), Text: []byte(fmt.Sprintf(`{"n": %d}`, n))})
 	}
-	if added, err := s.Add(t.Context(), entries); err != nil || added != len(entries) {
+	if added, err := s.Append(t.Context(), entries...); err != nil || added != len(entries) {
 		t.Fatalf("added %d: %v", added, err)
 	}
 }
@@ -66,9 +66,9 @@ func list(t *testing.T, s *decisions.Archive, org string, since time.Time, most 
 func TestArchive(t *testing.T) {
 	eachStore(t, settings.Archive{For: time.Hour, Max: 4}, func(t *testing.T, s *decisions.Archive, _ redistest.Conn) {
 		add(t, s, "acme", 3, 4, 5)
-		old := decisions.Entry{Org: "globex", ID: id(7, 23*time.Minute), Report: json.RawMessage("7")} // took long
-		both := []decisions.Entry{old, {Org: "acme", ID: id(6, 0), Report: json.RawMessage(`{"n": 6}`)}}
-		if added, err := s.Add(t.Context(), both); err != nil || added != 2 {
+		old := store.Line{List: "globex", ID: id(7, 23*time.Minute), Text: []byte("7")} // took long
+		both := []store.Line{old, {List: "acme", ID: id(6, 0), Text: []byte(`{"n": 6}`)}}
+		if added, err := s.Append(t.Context(), both...); err != nil || added != 2 {
 			t.Fatalf("added %d of two organisations' (%v)", added, err)
 		}
 		if diff := cmp.Diff([]int{6, 5, 4, 3}, list(t, s, "acme", time.Time{}, 9)); diff != "" {
@@ -180,7 +180,7 @@ func TestArchiveAway(t *testing.T) {
 	s := decisions.NewArchive(redistest.Away(t), "t:", settings.DefaultArchive())
 	for what, err := range map[string]error{
 		"add": func() error {
-			added, err := s.Add(t.Context(), []decisions.Entry{{Org: "acme", ID: id(1, 0)}})
+			added, err := s.Append(t.Context(), []store.Line{{List: "acme", ID: id(1, 0)}}...)
 			if added != 0 {
 				t.Errorf("added %d", added)
 			}

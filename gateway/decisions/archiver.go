@@ -14,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
@@ -70,19 +71,19 @@ func (a *archiver) add(p explain.Past) {
 
 // writeAll writes explanations.
 func (a *archiver) writeAll(batch []explain.Past) {
-	entries := make([]Entry, 0, len(batch))
+	lines := make([]store.Line, 0, len(batch))
 	noters, encoder := a.chain().Noters(), json.NewEncoder(&a.reports)
 	defer a.reset()
 	for _, p := range batch {
 		x, begin := p.Report(noters), a.reports.Len()
 		if encoder.Encode(x) == nil {
 			report := a.reports.Bytes()[begin : a.reports.Len()-1] // but for the line's end
-			entries = append(entries, Entry{Org: x.Caller.Org, ID: x.DecisionID, Report: report})
+			lines = append(lines, store.Line{List: x.Caller.Org, ID: x.DecisionID, Text: report})
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), archiveTime) //nolint:forbidigo // it outlives the requests, and depends on nothing of them
 	defer cancel()
-	added, err := a.store.Add(ctx, entries)
+	added, err := a.store.Append(ctx, lines...)
 	a.written.Add(int64(added))
 	if lost := len(batch) - added; lost > 0 {
 		a.failed.Add(int64(lost))

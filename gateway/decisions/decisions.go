@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/oklog/ulid/v2"
-	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"golang.org/x/sync/semaphore"
@@ -17,6 +16,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/tasks"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/view"
@@ -41,7 +41,7 @@ type Decisions struct {
 
 // Deps are the dependencies of Decisions. All are required but Stdout and Also.
 type Deps struct {
-	Redis  redis.Cmdable
+	Redis  store.Client
 	Now    func() time.Time
 	Logger *slog.Logger
 	// Meter makes the instruments, and PolicyMeter those of the decision log.

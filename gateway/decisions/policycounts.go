@@ -36,12 +36,9 @@ type counted struct {
 	Bucket  string       `query:"bucket" oneof:"hour,total" default:"total" doc:"time that a count sums up"`
 }
 
-// countedFor is how long counts are kept.
-const countedFor = 30 * 24 * time.Hour
-
 func (d *Decisions) policyCounts(ctx context.Context, s row.Scope, p counted) (*PolicyCounts, error) {
 	from := time.Time(p.Since)
-	if oldest := s.Now.Add(-countedFor); from.Before(oldest) {
+	if oldest := s.Now.Add(-Retention); from.Before(oldest) {
 		from = oldest
 	}
 	out := &PolicyCounts{From: from.UTC().Truncate(time.Hour), To: s.Now.UTC(), Counts: []PolicyCount{}}
@@ -75,10 +72,5 @@ func (d *Decisions) Counts(ctx context.Context, org string, from, to time.Time) 
 		return nil, row.ErrNoOrg
 	}
 	d.counter.write(ctx, d.today) // the counts of this process are among them
-	counts, err := d.counter.store.List(ctx, org, from, to)
-	out := make([]PolicyCount, len(counts))
-	for i, c := range counts {
-		out[i] = PolicyCount{Hour: c.Hour, Policy: c.Policy, Verdict: c.Verdict, Team: c.Team, Calls: c.Calls}
-	}
-	return out, err
+	return d.counter.store.List(ctx, org, from, to)
 }

@@ -5,10 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
-
-	"github.com/tollgate-dev/tollgate/gateway/store"
 )
 
 // Refusals is the number of refused calls with the same reason. Decision is the ID of the latest of these calls.
@@ -25,8 +21,8 @@ func (r Refusals) Add(other Refusals) Refusals {
 // dayRetention is how long Redis keeps the refusals of a day: longer than any day lasts in its time zone.
 const dayRetention = 49 * time.Hour
 
-// dayKey returns the key of the refusals of an organisation on a day, which is a date in the organisation's time zone.
-func (s *Tally) dayKey(org, day string) string { return s.prefix + "{" + org + "}:refused:" + day }
+// refusedOn names the refusals of an organisation on a day, which is a date in the organisation's time zone.
+func refusedOn(org, day string) string { return "{" + org + "}:refused:" + day }
 
 // SetRefusals stores the refusals that a process has counted on a day so far, by reason. They replace what the process stored before, so that a
 // write can be repeated.
@@ -39,22 +35,17 @@ func (s *Tally) SetRefusals(ctx context.Context, org, day, process string, count
 		}
 		fields[process+apart+reason] = text
 	}
-	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		p.HSet(ctx, s.dayKey(org, day), fields)
-		p.Expire(ctx, s.dayKey(org, day), dayRetention)
-		return nil
-	})
-	return store.Unavailable(err)
+	return s.days.Set(ctx, refusedOn(org, day), fields)
 }
 
 // Refusals returns the refusals of an organisation on a day by reason, counted by all processes except one.
 func (s *Tally) Refusals(ctx context.Context, org, day, except string) (map[string]Refusals, error) {
-	fields, err := s.client.HGetAll(ctx, s.dayKey(org, day)).Result()
+	found, err := s.days.Get(ctx, refusedOn(org, day))
 	if err != nil {
-		return nil, store.Unavailable(err)
+		return nil, err
 	}
 	out := make(map[string]Refusals)
-	for field, text := range fields {
+	for field, text := range found[0] {
 		process, reason, _ := strings.Cut(field, apart)
 		var n Refusals
 		if process != except && json.Unmarshal([]byte(text), &n) == nil {

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/tollgate-dev/tollgate/gateway/store"
 )
 
@@ -22,24 +20,17 @@ type Said struct {
 	Policy, Verdict, Team string
 }
 
-// Total is how often that happened.
-type Total struct {
-	Said
-	Calls int64
-}
-
 // Tally keeps counts. It is safe for concurrent use. It does not own its client.
-type Tally struct {
-	client redis.Cmdable
-	prefix string
-}
+type Tally struct{ hours, days store.Hashes }
 
 // NewTally returns a store whose keys begin with prefix. It does not dial.
-func NewTally(client redis.Cmdable, prefix string) *Tally { return &Tally{client, prefix} }
+func NewTally(client store.Client, prefix string) *Tally {
+	return &Tally{store.Hashes{Client: client, Prefix: prefix, For: Retention + time.Hour}, store.Hashes{Client: client, Prefix: prefix, For: dayRetention}}
+}
 
-// key is that of an hour of an organisation.
-func (s *Tally) key(org string, hour time.Time) string {
-	return s.prefix + "{" + org + "}:" + strconv.FormatInt(hour.Unix()/3600, 10)
+// hourOf names an hour of an organisation.
+func hourOf(org string, hour time.Time) string {
+	return "{" + org + "}:" + strconv.FormatInt(hour.Unix()/3600, 10)
 }
 
 // apart stands between the parts of a field: no id has it.
@@ -47,52 +38,38 @@ const apart = "\x00"
 
 // Add adds counts of an organisation.
 func (s *Tally) Add(ctx context.Context, org string, counts map[Said]int64) error {
-	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		keys := make(map[string]bool)
-		for said, n := range counts {
-			key := s.key(org, said.Hour)
-			keys[key] = true
-			p.HIncrBy(ctx, key, strings.Join([]string{said.Policy, said.Verdict, said.Team}, apart), n)
+	hours := make(map[string]map[string]int64)
+	for said, n := range counts {
+		hour := hourOf(org, said.Hour)
+		if hours[hour] == nil {
+			hours[hour] = make(map[string]int64)
 		}
-		for key := range keys {
-			p.Expire(ctx, key, Retention+time.Hour)
-		}
-		return nil
-	})
-	return store.Unavailable(err)
+		hours[hour][strings.Join([]string{said.Policy, said.Verdict, said.Team}, apart)] = n
+	}
+	return s.hours.Add(ctx, hours)
 }
 
-// atOnce is how many hours are read at once.
-const atOnce = 100
-
 // List returns the counts of an organisation from the hour of a time to that of another, by hour, policy, verdict and team.
-func (s *Tally) List(ctx context.Context, org string, from, to time.Time) ([]Total, error) {
+func (s *Tally) List(ctx context.Context, org string, from, to time.Time) ([]PolicyCount, error) {
 	var hours []time.Time
+	var names []string
 	for h := from.UTC().Truncate(time.Hour); !h.After(to); h = h.Add(time.Hour) {
-		hours = append(hours, h)
+		hours, names = append(hours, h), append(names, hourOf(org, h))
 	}
-	var out []Total
-	for chunk := range slices.Chunk(hours, atOnce) {
-		found := make([]*redis.MapStringStringCmd, len(chunk))
-		_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-			for i, hour := range chunk {
-				found[i] = p.HGetAll(ctx, s.key(org, hour))
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, store.Unavailable(err)
-		}
-		for i, cmd := range found {
-			for field, text := range cmd.Val() {
-				parts := strings.Split(field, apart)
-				if n, err := strconv.ParseInt(text, 10, 64); err == nil && len(parts) == 3 { // others are of another version
-					out = append(out, Total{Said{chunk[i], parts[0], parts[1], parts[2]}, n})
-				}
+	found, err := s.hours.Get(ctx, names...)
+	if err != nil {
+		return nil, err
+	}
+	var out []PolicyCount
+	for i, fields := range found {
+		for field, text := range fields {
+			parts := strings.Split(field, apart)
+			if n, err := strconv.ParseInt(text, 10, 64); err == nil && len(parts) == 3 { // others are of another version
+				out = append(out, PolicyCount{hours[i], parts[0], parts[1], parts[2], n})
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b Total) int {
+	slices.SortFunc(out, func(a, b PolicyCount) int {
 		return cmp.Or(a.Hour.Compare(b.Hour), cmp.Compare(a.Policy, b.Policy), cmp.Compare(a.Verdict, b.Verdict), cmp.Compare(a.Team, b.Team))
 	})
 	return out, nil

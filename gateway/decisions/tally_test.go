@@ -26,8 +26,11 @@ func TestCounts(t *testing.T) {
 				}
 			}
 		}
-		for to, want := range map[time.Time][]decisions.Total{
-			hour.Add(59 * time.Minute): {{denied, 5}}, hour.Add(200 * time.Hour): {{denied, 5}, {later, 1}}, hour.Add(-time.Hour): nil,
+		of := func(s decisions.Said, calls int64) decisions.PolicyCount {
+			return decisions.PolicyCount{Hour: s.Hour, Policy: s.Policy, Verdict: s.Verdict, Team: s.Team, Calls: calls}
+		}
+		for to, want := range map[time.Time][]decisions.PolicyCount{
+			hour.Add(59 * time.Minute): {of(denied, 5)}, hour.Add(200 * time.Hour): {of(denied, 5), of(later, 1)}, hour.Add(-time.Hour): nil,
 		} {
 			got, err := s.List(t.Context(), "acme", hour.Add(-100*time.Hour), to)
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {

@@ -9,11 +9,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
 	"github.com/tollgate-dev/tollgate/config/encryption"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 )
 
@@ -35,7 +35,7 @@ func MutualTLS(now *view.Current) []grpc.ServerOption {
 
 // Fleet keeps the registry of gateways. All fields are required.
 type Fleet struct {
-	Redis  redis.Cmdable
+	Redis  store.Client
 	Logger *slog.Logger
 	Server *Server
 	*view.Current
@@ -47,9 +47,8 @@ type Fleet struct {
 // are. When the registry is away, the gateways heard of last stay: health checks
 // find those that are gone.
 func (f *Fleet) Run(ctx context.Context, data, door net.Addr) error {
-	prefix := f.Config().Redis.Prefix
-	registry := Registry{Client: f.Redis, Key: prefix.Of("envoy:gateways"), Reports: prefix.Of("envoy:nodes")}
-	beat := time.NewTicker(Beat)
+	registry := &store.Registry{Client: f.Redis, Key: f.Config().Redis.Prefix.Of("envoy:gateways"), For: registered}
+	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
 	away := false
 	var self Gateway
@@ -81,28 +80,20 @@ func (f *Fleet) Run(ctx context.Context, data, door net.Addr) error {
 }
 
 // beat registers this gateway once and passes on the gateways that it hears of.
-func (f *Fleet) beat(ctx context.Context, registry Registry, self Gateway) error {
+func (f *Fleet) beat(ctx context.Context, registry *store.Registry, self Gateway) error {
 	cfg := f.Config()
 	ctx, cancel := context.WithTimeout(ctx, cfg.Limits.Timeout)
 	defer cancel()
 	ready := f.Ready()
-	say := registry.Leave
-	if ready {
-		say = registry.Join
-	}
-	gateways, err := say(ctx, self)
+	gateways, others, err := Beat(ctx, registry, self, Heartbeat{ready, f.Server.Report()})
 	if err != nil {
 		return err
 	}
 	gateways = append(gateways, peersOf(cfg)...)
-	if !ready {
+	if !ready { // a peer of the configuration may be this gateway
 		gateways = slices.DeleteFunc(gateways, func(other Gateway) bool { return other == self })
 	}
 	if err := f.Server.SetGateways(Sorted(gateways)); err != nil {
-		return err
-	}
-	others, err := registry.Share(ctx, self, f.Server.Report())
-	if err != nil {
 		return err
 	}
 	f.Server.SetReports(others)

@@ -7,112 +7,52 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 )
 
 const (
-	// Beat is how often a gateway says that it is ready, and hears of others.
-	Beat = 500 * time.Millisecond
+	// beatEvery is how often a gateway says that it is ready, and hears of others.
+	beatEvery = 500 * time.Millisecond
 	// registered is how long a gateway that says nothing more is taken to be ready;
 	// health checks find one that was killed long before.
 	registered = 5 * time.Second
 )
 
-// Registry is the sorted set in Redis of the gateways that are ready, by when they
-// last said so, by the clock of Redis.
-type Registry struct {
-	Client redis.Cmdable
-	Key    string
-	// Reports is the key of a hash with the gateways' reports of their Envoys.
-	Reports string
+// Heartbeat is what a gateway says of itself in the registry, under its text.
+type Heartbeat struct {
+	// Ready says that it takes requests.
+	Ready bool `json:"ready"`
+	// Report is about its Envoys.
+	Report Report `json:"report"`
 }
 
-// Join says that self is ready and returns all gateways that are, in order.
-func (r Registry) Join(ctx context.Context, self Gateway) ([]Gateway, error) {
-	return r.exchange(ctx, func(p redis.Pipeliner, now time.Time) {
-		p.ZAdd(ctx, r.Key, redis.Z{Score: float64(now.UnixMilli()), Member: self.String()})
-	})
-}
-
-// Leave says that self is not ready and returns all gateways that are, in order.
-func (r Registry) Leave(ctx context.Context, self Gateway) ([]Gateway, error) {
-	return r.exchange(ctx, func(p redis.Pipeliner, _ time.Time) { p.ZRem(ctx, r.Key, self.String()) })
-}
-
-func (r Registry) exchange(ctx context.Context, say func(redis.Pipeliner, time.Time)) ([]Gateway, error) {
-	now, err := r.Client.Time(ctx).Result()
+// Beat says what self has to say, and returns the gateways that are ready, in order, and the reports of the others.
+func Beat(ctx context.Context, registry *store.Registry, self Gateway, own Heartbeat) (ready []Gateway, others []Report, err error) {
+	text, err := json.Marshal(own)
 	if err != nil {
-		return nil, fmt.Errorf("registry: %w", err)
+		return nil, nil, fmt.Errorf("registry: %w", err)
 	}
-	var all *redis.StringSliceCmd
-	_, err = r.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		say(p, now)
-		p.ZRemRangeByScore(ctx, r.Key, "-inf", strconv.FormatInt(now.Add(-registered).UnixMilli(), 10))
-		p.PExpire(ctx, r.Key, registered)
-		all = p.ZRange(ctx, r.Key, 0, -1)
-		return nil
-	})
+	all, err := registry.Beat(ctx, self.String(), text)
 	if err != nil {
-		return nil, fmt.Errorf("registry: %w", err)
+		return nil, nil, fmt.Errorf("registry: %w", err)
 	}
-	var gateways []Gateway
-	for _, text := range all.Val() {
-		if g, err := ParseGateway(text); err == nil { // one of another version may say it otherwise
-			gateways = append(gateways, g)
+	for name, text := range all {
+		var heard Heartbeat
+		g, err := ParseGateway(name)
+		if err != nil || json.Unmarshal([]byte(text), &heard) != nil {
+			continue // a gateway of another version may say it otherwise
+		}
+		if heard.Ready {
+			ready = append(ready, g)
+		}
+		if g != self {
+			others = append(others, heard.Report)
 		}
 	}
-	return Sorted(gateways), nil
-}
-
-// dated is a Report as it is written, with the time of the clock of Redis in ms.
-type dated struct {
-	At int64 `json:"at"`
-	Report
-}
-
-// Share shares self's report of its Envoys and returns those of other gateways.
-func (r Registry) Share(ctx context.Context, self Gateway, own Report) ([]Report, error) {
-	now, err := r.Client.Time(ctx).Result()
-	if err != nil {
-		return nil, fmt.Errorf("registry: %w", err)
-	}
-	text, err := json.Marshal(dated{now.UnixMilli(), own})
-	if err != nil {
-		return nil, fmt.Errorf("registry: %w", err)
-	}
-	var all *redis.MapStringStringCmd
-	_, err = r.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		p.HSet(ctx, r.Reports, self.String(), text)
-		p.PExpire(ctx, r.Reports, registered)
-		all = p.HGetAll(ctx, r.Reports)
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("registry: %w", err)
-	}
-	var reports []Report
-	var gone []string
-	for name, text := range all.Val() {
-		var told dated
-		switch err := json.Unmarshal([]byte(text), &told); {
-		case name == self.String():
-		case err != nil || told.At <= now.Add(-registered).UnixMilli():
-			gone = append(gone, name)
-		default:
-			reports = append(reports, told.Report)
-		}
-	}
-	if len(gone) == 0 {
-		return reports, nil
-	}
-	if err := r.Client.HDel(ctx, r.Reports, gone...).Err(); err != nil {
-		return nil, fmt.Errorf("registry: %w", err)
-	}
-	return reports, nil
+	return Sorted(ready), others, nil
 }
 
 // Sorted returns gateways in order, each once.

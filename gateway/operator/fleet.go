@@ -7,9 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
+	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 )
@@ -19,7 +18,7 @@ const announceEvery, announceEnds = 10 * time.Second, 35 * time.Second
 
 // Fleet is the gateways that share a store, as operators see them. All fields but Undelivered and Unserved are required.
 type Fleet struct {
-	Redis redis.Cmdable
+	Redis store.Client
 	// Key is where gateways announce themselves.
 	Key string
 	// Instance and Version are this gateway's.
@@ -37,6 +36,11 @@ type Fleet struct {
 	// Unserved lists the operations of the platform that this gateway refuses; nil is none.
 	Unserved func() []string
 	*view.Current
+}
+
+// registry has the gateways that announce themselves.
+func (f *Fleet) registry() *store.Registry {
+	return &store.Registry{Client: f.Redis, Key: f.Key, For: announceEnds}
 }
 
 // self describes this gateway.
@@ -57,11 +61,12 @@ func (f *Fleet) Gateways(ctx context.Context) ([]Instance, error) {
 	self := f.self()
 	ctx, cancel := context.WithTimeout(ctx, f.Config().Limits.Timeout)
 	defer cancel()
-	fields, err := f.Redis.HGetAll(ctx, f.Key).Result()
+	members, err := f.registry().Members(ctx)
 	var others []Instance
-	for name, text := range fields {
-		if other := f.read(text); other != nil && name != self.Instance {
-			others = append(others, *other)
+	for name, text := range members {
+		var other Instance
+		if json.Unmarshal([]byte(text), &other) == nil && name != self.Instance {
+			others = append(others, other)
 		}
 	}
 	slices.SortFunc(others, func(a, b Instance) int { return cmp.Compare(a.Instance, b.Instance) })
@@ -78,35 +83,17 @@ func (f *Fleet) Announce(ctx context.Context) error {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 			defer cancel()
-			_ = f.Redis.HDel(last, f.Key, f.Instance).Err()
+			_ = f.registry().Leave(last, f.Instance)
 			return nil
 		case <-beat.C:
 		}
 	}
 }
 
-// announceOnce announces this gateway once, and removes the gateways that are gone.
+// announceOnce announces this gateway once.
 func (f *Fleet) announceOnce(ctx context.Context) {
 	text := telemetry.Must(json.Marshal(f.self()))
 	ctx, cancel := context.WithTimeout(ctx, f.Config().Limits.Timeout)
 	defer cancel()
-	known, err := f.Redis.HGetAll(ctx, f.Key).Result()
-	if err != nil {
-		return
-	}
-	for name, text := range known {
-		if f.read(text) == nil {
-			_ = f.Redis.HDel(ctx, f.Key, name).Err()
-		}
-	}
-	_ = f.Redis.HSet(ctx, f.Key, f.Instance, text).Err()
-}
-
-// read returns the announcement of another gateway, nil if it is too old.
-func (f *Fleet) read(text string) *Instance {
-	var other Instance
-	if json.Unmarshal([]byte(text), &other) != nil || f.Now().Sub(other.At) >= announceEnds {
-		return nil
-	}
-	return &other
+	_, _ = f.registry().Beat(ctx, f.Instance, text)
 }

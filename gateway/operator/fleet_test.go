@@ -51,6 +51,7 @@ func names(t *testing.T, f *Fleet) (out []string) {
 func TestGatewaysKnowEachOther(t *testing.T) {
 	t.Parallel()
 	store, now := miniredis.RunT(t), time.Unix(1e9, 0)
+	store.SetTime(now)
 	blue, green := running(t, store, "blue", "v1", &now), running(t, store, "green", "v2", &now)
 	ctx, stop := context.WithCancel(t.Context())
 	stop() // it says so once, and that it ends
@@ -65,6 +66,7 @@ func TestGatewaysKnowEachOther(t *testing.T) {
 		t.Errorf("while both run (-want +got):\n%s", diff)
 	}
 	now = now.Add(announceEnds)
+	store.SetTime(now)
 	if diff := cmp.Diff([]string{"blue v1 r-blue"}, names(t, blue)); diff != "" {
 		t.Errorf("after the other was killed (-want +got):\n%s", diff)
 	}

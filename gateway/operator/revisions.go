@@ -11,7 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/rogpeppe/go-internal/diff"
 	"go.yaml.in/yaml/v3"
 
@@ -41,7 +40,7 @@ type Revisions struct {
 }
 
 // NewJournal returns where revisions are kept. It does not dial.
-func NewJournal(client redis.Cmdable, prefix settings.Prefix) *store.Journal {
+func NewJournal(client store.Client, prefix settings.Prefix) *store.Journal {
 	return &store.Journal{Client: client, Prefix: prefix.Decisions() + "revisions:", Most: maxRevisions, For: keptFor}
 }
 

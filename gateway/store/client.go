@@ -129,7 +129,7 @@ func (*Grouped) Span(ctx context.Context, name string) (end func()) {
 	if !parent.IsRecording() {
 		return func() {}
 	}
-	_, span := parent.TracerProvider().Tracer("github.com/tollgate-dev/tollgate/gateway/groupcommit").Start(ctx, name,
+	_, span := parent.TracerProvider().Tracer("github.com/tollgate-dev/tollgate/gateway/store").Start(ctx, name,
 		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(semconv.DBSystemNameRedis, semconv.DBOperationName(name)))
 	return func() { span.End() }
 }

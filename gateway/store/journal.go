@@ -4,41 +4,130 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// Journal is the lists of one sort. It is safe for concurrent use. It does not own its client.
+// Journal keeps the latest lines of lists. It is safe for concurrent use. It does not own its client.
 type Journal struct {
 	// Client is the store.
-	Client redis.Cmdable
+	Client Client
 	// Prefix begins its keys.
 	Prefix string
-	// Most is the number of entries of a list that are kept, and For how long a list is kept behind its last entry.
+	// Most is the number of lines of a list that are kept, and For how long they are kept.
 	Most int64
 	For  time.Duration
+
+	clock atomic.Int64 // of Redis at the last write, Unix ms; 0 before the first
 }
+
+// Line is a line of a list.
+type Line struct {
+	// List is the name of the list.
+	List string
+	// ID is for its reader; several lines may have it.
+	ID   string
+	Text []byte
+	// Place is the time of Redis in Unix ms, a hyphen, and a number. Places of a list increase. Append sets them.
+	Place string
+}
+
+// linesAtOnce is how many lines are read at once.
+const linesAtOnce = 200
 
 // key is that of a list.
 func (j *Journal) key(name string) string { return j.Prefix + "{" + name + "}" }
 
-// Add adds an entry to a list.
-func (j *Journal) Add(ctx context.Context, name string, entry []byte) error {
-	_, err := j.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		p.RPush(ctx, j.key(name), entry)
-		p.LTrim(ctx, j.key(name), -j.Most, -1)
-		p.Expire(ctx, j.key(name), j.For)
-		return nil
-	})
-	return Unavailable(err)
+// Add adds a line without an ID to a list.
+func (j *Journal) Add(ctx context.Context, name string, text []byte) error {
+	_, err := j.Append(ctx, Line{List: name, Text: text})
+	return err
 }
 
-// List returns the entries of a list, the newest first.
-func (j *Journal) List(ctx context.Context, name string) ([]string, error) {
-	list, err := j.Client.LRange(ctx, j.key(name), -j.Most, -1).Result()
-	slices.Reverse(list)
-	return list, Unavailable(err)
+// Append adds lines, and drops those of their lists that are too many, or were too old at the last write. It returns how many were added, all
+// if there is no error.
+func (j *Journal) Append(ctx context.Context, lines ...Line) (added int, err error) {
+	cmds := make([]*redis.StringCmd, len(lines))
+	oldest := strconv.FormatInt(max(0, j.clock.Load()-j.For.Milliseconds()), 10)
+	_, err = j.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		lists := make(map[string]bool)
+		for i, l := range lines {
+			lists[l.List] = true
+			cmds[i] = p.XAdd(ctx, &redis.XAddArgs{Stream: j.key(l.List), MaxLen: j.Most, Values: []any{l.ID, l.Text}})
+		}
+		for name := range lists {
+			p.XTrimMinID(ctx, j.key(name), oldest)
+			p.PExpire(ctx, j.key(name), j.For)
+		}
+		return nil
+	})
+	for _, cmd := range cmds {
+		if cmd.Val() != "" {
+			added++
+			ms, _, _ := strings.Cut(cmd.Val(), "-")
+			if now, err := strconv.ParseInt(ms, 10, 64); err == nil {
+				j.clock.Store(now)
+			}
+		}
+	}
+	return added, Unavailable(err)
+}
+
+// List returns the texts of a list, the newest first.
+func (j *Journal) List(ctx context.Context, name string) (texts []string, err error) {
+	err = j.Each(ctx, name, "+", "-", func(l Line) bool {
+		texts = append(texts, string(l.Text))
+		return true
+	})
+	return texts, err
+}
+
+// Each calls visit with the lines of a list from one place back to another, both included, until it returns false. "+" is the place of the
+// newest line, and "-" that of the oldest; a time in Unix ms stands for all places at that time.
+func (j *Journal) Each(ctx context.Context, name, newest, oldest string, visit func(Line) bool) error {
+	for {
+		entries, err := j.Client.XRevRangeN(ctx, j.key(name), newest, oldest, linesAtOnce).Result()
+		if err != nil {
+			return Unavailable(err)
+		}
+		for _, e := range entries {
+			newest = "(" + e.ID
+			for id, value := range e.Values {
+				if text, _ := value.(string); !visit(Line{name, id, []byte(text), e.ID}) {
+					return nil
+				}
+			}
+		}
+		if len(entries) < linesAtOnce {
+			return nil
+		}
+	}
+}
+
+// After returns the lines of a list behind a place, the oldest first and the newest most at most. kept reports whether the line at the place
+// is kept: if it is not, and there are fewer than most lines, lines behind the place may have been dropped.
+func (j *Journal) After(ctx context.Context, name, place string, most int) (lines []Line, kept bool, err error) {
+	err = j.Each(ctx, name, "+", place, func(l Line) bool {
+		if kept = l.Place == place; !kept {
+			lines = append(lines, l)
+		}
+		return !kept && len(lines) < most
+	})
+	slices.Reverse(lines)
+	return lines, kept, err
+}
+
+// End returns the place of the newest line of a list, "0-0" if it has none.
+func (j *Journal) End(ctx context.Context, name string) (place string, err error) {
+	last, err := j.Client.XRevRangeN(ctx, j.key(name), "+", "-", 1).Result()
+	if err != nil || len(last) == 0 {
+		return "0-0", Unavailable(err)
+	}
+	return last[0].ID, nil
 }
 
 // part is the key of a text beside a list.

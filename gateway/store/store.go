@@ -28,6 +28,9 @@ var (
 	errReply = errors.New("cas: the store holds what is not written there")
 )
 
+// Client asks Redis.
+type Client = redis.Cmdable
+
 // Unavailable wraps an error of a client in ErrUnavailable; nil remains nil.
 func Unavailable(err error) error {
 	if err == nil {

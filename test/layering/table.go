@@ -81,7 +81,7 @@ func Table() []Row {
 		},
 		{
 			Package: "gateway/envoy",
-			May:     []string{"config/encryption", "config/fault", "gateway/admin/row", "gateway/filter", "gateway/settings", "gateway/view", "ratelimit/redisstore"},
+			May:     []string{"config/encryption", "config/fault", "gateway/admin/row", "gateway/filter", "gateway/settings", "gateway/store", "gateway/view", "ratelimit/redisstore"},
 			Tests:   []string{"config/strictyaml", "gateway/schema"},
 			Why:     "a feature: the configuration of Envoys and the registry of gateways",
 		},

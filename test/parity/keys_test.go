@@ -293,7 +293,7 @@ func TestTheStoreOfKeysForgets(t *testing.T) {
 			d.expect(t, name+": a revoked key", gone, 401)
 		}
 	}
-	if !strings.Contains(a.logs.String(), `"keys":["gone","kept"]`) {
+	if !strings.Contains(a.logs.String(), `"ids":["gone","kept"]`) {
 		t.Error("the log has no line about what was written back")
 	}
 	a.forget()

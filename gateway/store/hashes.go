@@ -1,0 +1,79 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Hashes keeps texts and counts under names and fields. It is safe for concurrent use. It does not own its client.
+type Hashes struct {
+	// Client is the store.
+	Client Client
+	// Prefix begins its keys; a name follows.
+	Prefix string
+	// For is how long a hash is kept after the last write, 0 for ever.
+	For time.Duration
+}
+
+// Set writes fields of a hash. It can be repeated.
+func (h *Hashes) Set(ctx context.Context, name string, fields map[string]any) error {
+	_, err := h.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.HSet(ctx, h.Prefix+name, fields)
+		h.expire(ctx, p, name)
+		return nil
+	})
+	return Unavailable(err)
+}
+
+// Add increases counts, by name and field.
+func (h *Hashes) Add(ctx context.Context, counts map[string]map[string]int64) error {
+	_, err := h.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for name, fields := range counts {
+			for field, n := range fields {
+				p.HIncrBy(ctx, h.Prefix+name, field, n)
+			}
+			h.expire(ctx, p, name)
+		}
+		return nil
+	})
+	return Unavailable(err)
+}
+
+// expire renews the end of a hash.
+func (h *Hashes) expire(ctx context.Context, p redis.Pipeliner, name string) {
+	if h.For > 0 {
+		p.Expire(ctx, h.Prefix+name, h.For)
+	}
+}
+
+// Delete removes a field of a hash.
+func (h *Hashes) Delete(ctx context.Context, name, field string) error {
+	return Unavailable(h.Client.HDel(ctx, h.Prefix+name, field).Err())
+}
+
+// hashesAtOnce is how many hashes one pipeline reads.
+const hashesAtOnce = 100
+
+// Get returns the fields of hashes, in the order of their names.
+func (h *Hashes) Get(ctx context.Context, names ...string) ([]map[string]string, error) {
+	out := make([]map[string]string, 0, len(names))
+	for chunk := range slices.Chunk(names, hashesAtOnce) {
+		found := make([]*redis.MapStringStringCmd, len(chunk))
+		_, err := h.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for i, name := range chunk {
+				found[i] = p.HGetAll(ctx, h.Prefix+name)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, Unavailable(err)
+		}
+		for _, cmd := range found {
+			out = append(out, cmd.Val())
+		}
+	}
+	return out, nil
+}

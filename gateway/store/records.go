@@ -1,0 +1,95 @@
+package store
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Records are the records of one organisation in a Replica. They are immutable; nil has none. A list is copied and compared with another in
+// a few microseconds, and a map of 10,000 records in a few hundred.
+type Records[T any] struct {
+	version string
+	items   []*item[T] // in the order of their IDs
+}
+
+// item is a record, its JSON, and the entry of the store that it came from or was written to.
+type item[T any] struct {
+	id, text string
+	value    T
+	entry    Entry[json.RawMessage]
+}
+
+// find returns the index of a record, or the index at which it would be inserted.
+func (r *Records[T]) find(id string) (at int, ok bool) {
+	if r == nil {
+		return 0, false
+	}
+	return slices.BinarySearchFunc(r.items, id, func(i *item[T], id string) int { return strings.Compare(i.id, id) })
+}
+
+// Get returns the record with an ID, the zero value if there is none.
+func (r *Records[T]) Get(id string) (record T) {
+	if at, ok := r.find(id); ok {
+		record = r.items[at].value
+	}
+	return record
+}
+
+// All returns the records in the order of their IDs.
+func (r *Records[T]) All() []T {
+	if r == nil {
+		return nil
+	}
+	all := make([]T, len(r.items))
+	for i, one := range r.items {
+		all[i] = one.value
+	}
+	return all
+}
+
+// set replaces the record with the ID of one.
+func (r *Records[T]) set(one *item[T]) {
+	at, ok := r.find(one.id)
+	if ok {
+		r.items[at] = one
+		return
+	}
+	r.items = slices.Insert(r.items, at, one)
+}
+
+func (r *Records[T]) remove(id string) {
+	if at, ok := r.find(id); ok {
+		r.items = slices.Delete(r.items, at, at+1)
+	}
+}
+
+// with returns a copy of the records, to be changed, under another version.
+func (r *Records[T]) with(version string) *Records[T] {
+	return &Records[T]{version, slices.Clone(r.items)}
+}
+
+// Differ lists the IDs of records that only one of r and other has, or that have another text.
+func (r *Records[T]) Differ(other *Records[T]) (ids []string) {
+	for a, b := r.list(), other.list(); len(a)+len(b) > 0; {
+		switch {
+		case len(a) > 0 && len(b) > 0 && (a[0] == b[0] || a[0].id == b[0].id):
+			if a[0] != b[0] && a[0].text != b[0].text {
+				ids = append(ids, a[0].id)
+			}
+			a, b = a[1:], b[1:]
+		case len(b) == 0 || len(a) > 0 && a[0].id < b[0].id:
+			ids, a = append(ids, a[0].id), a[1:]
+		default:
+			ids, b = append(ids, b[0].id), b[1:]
+		}
+	}
+	return ids
+}
+
+func (r *Records[T]) list() []*item[T] {
+	if r == nil {
+		return nil
+	}
+	return r.items
+}

@@ -1,0 +1,276 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tollgate-dev/tollgate/gateway/store"
+	"github.com/tollgate-dev/tollgate/test/redistest"
+)
+
+// fact is a replicated record.
+type fact struct {
+	ID       string    `json:"id"`
+	Revision int       `json:"revision"`
+	Until    time.Time `json:"until,omitzero"`
+}
+
+func (f *fact) RecordID() string      { return f.ID }
+func (f *fact) Later(than *fact) bool { return f.Revision > than.Revision }
+func (f *fact) Ends() time.Time       { return f.Until }
+
+// copies are replicas of the same records on one clock.
+type copies struct {
+	client  redis.Cmdable
+	now     time.Time
+	orgs    []string
+	dropped []string
+}
+
+func newCopies(client redis.Cmdable) *copies {
+	return &copies{client: client, now: time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC), orgs: []string{"acme", "globex"}}
+}
+
+func (c *copies) open() *store.Replica[*fact] {
+	return store.NewReplica(c.client, "p:", store.ReplicaConfig[*fact]{
+		Name: "facts", Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return c.now }, Orgs: func() []string { return c.orgs }, Most: 300,
+		Dropped: func(_ context.Context, org, id string) error {
+			c.dropped = append(c.dropped, org+"/"+id)
+			return nil
+		},
+	})
+}
+
+// silently writes a record without an announcement.
+func (c *copies) silently(t *testing.T, org, id, text string) {
+	t.Helper()
+	one := json.RawMessage(text)
+	w := store.Write[json.RawMessage]{Record: &one, Version: true, In: []store.Index{{Name: "all"}}}
+	s := store.New[json.RawMessage](c.client, "p:")
+	e, err := s.Get(t.Context(), org, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, done, err := s.Swap(t.Context(), org, e, w); err != nil || !done {
+		t.Fatal(done, err)
+	}
+}
+
+func swap(t *testing.T, r *store.Replica[*fact], org, id string, revision int) {
+	t.Helper()
+	if done, err := r.Swap(t.Context(), org, &fact{ID: id, Revision: revision}); err != nil || !done {
+		t.Fatal(id, done, err)
+	}
+}
+
+// refresh refreshes a replica, and wants changes of records of acme.
+func refresh(t *testing.T, r *store.Replica[*fact], when string, want ...string) {
+	t.Helper()
+	before := r.Of("acme")
+	_, err := r.Refresh(t.Context())
+	if ids := before.Differ(r.Of("acme")); err != nil || !cmp.Equal(ids, want) {
+		t.Errorf("%s: %v, %v, want %v", when, ids, err, want)
+	}
+}
+
+// A change is read that is made some seconds after it was announced, and one without any announcement within a minute: so a gateway that
+// died between the two, or a store that lost the announcement, hides no change. Fresh reads it at once.
+func TestReplicaReadsChanges(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, c redistest.Redis) {
+		all := newCopies(c.Client)
+		here, there := all.open(), all.open()
+		refresh(t, there, "at the start")
+		swap(t, here, "acme", "first", 1)
+		refresh(t, there, "a change with its announcement", "first")
+		all.now = all.now.Add(9 * time.Second)
+		all.silently(t, "acme", "late", `{"id":"late"}`)
+		refresh(t, there, "a change some seconds after an announcement", "late")
+		all.now = all.now.Add(10 * time.Second)
+		refresh(t, there, "when nothing was announced for long")
+		all.silently(t, "acme", "silent", `{"id":"silent"}`)
+		refresh(t, there, "a change that was not announced")
+		all.now = all.now.Add(time.Minute)
+		refresh(t, there, "a minute later", "silent")
+		all.silently(t, "acme", "asked", `{"id":"asked"}`)
+		if changed, err := there.Fresh(t.Context(), "acme"); !changed || err != nil || there.Of("acme").Get("asked") == nil {
+			t.Errorf("Fresh: %t, %v, want the change", changed, err)
+		}
+	})
+}
+
+// A replica that has missed announcements, or whose store has lost them, reads every organisation.
+func TestReplicaMissesNoAnnouncement(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, c redistest.Redis) {
+		all := newCopies(c.Client)
+		here, there := all.open(), all.open()
+		swap(t, here, "globex", "a", 1)
+		refresh(t, there, "at the start")
+		all.now = all.now.Add(11 * time.Second)
+		refresh(t, there, "when nothing was announced for long")
+		swap(t, here, "acme", "missed", 1)
+		for i := range 256 {
+			swap(t, here, "globex", fmt.Sprint(i), 1)
+		}
+		if n := c.Client.XLen(t.Context(), "p:{news}").Val(); n != 256 {
+			t.Errorf("%d announcements are kept, want 256", n)
+		}
+		refresh(t, there, "after more announcements than are kept", "missed")
+		all.now = all.now.Add(11 * time.Second)
+		refresh(t, there, "when nothing was announced for long")
+		swap(t, here, "acme", "lost", 1)
+		if err := c.Client.Del(t.Context(), "p:{news}").Err(); err != nil {
+			t.Fatal(err)
+		}
+		refresh(t, there, "after the announcements were lost", "lost")
+	})
+}
+
+// A refresh in which nothing is announced asks for one value, however many organisations there are.
+func TestQuietRefreshIsOneTrip(t *testing.T) {
+	client := redistest.Client(t, redistest.Start(t))
+	var asked commands
+	client.AddHook(&asked)
+	all := newCopies(client)
+	for i := range 1000 {
+		all.orgs = append(all.orgs, fmt.Sprint("org-", i))
+	}
+	r := all.open()
+	refresh(t, r, "at the start")
+	all.now = all.now.Add(time.Second)
+	asked = 0
+	refresh(t, r, "a second later")
+	if asked != 1 {
+		t.Errorf("%d commands, want 1", asked)
+	}
+}
+
+// Records that the store has lost are written back, the later of two states of a record wins, and an ended record is dropped everywhere.
+func TestReplicaWritesBack(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, c redistest.Redis) {
+		all := newCopies(c.Client)
+		here, there := all.open(), all.open()
+		swap(t, here, "acme", "old", 1)
+		refresh(t, there, "at the start", "old")
+		swap(t, here, "acme", "old", 2)
+		swap(t, here, "acme", "lost", 1)
+		if done, err := here.Swap(t.Context(), "acme", &fact{ID: "ended", Until: all.now.Add(time.Minute)}); !done || err != nil {
+			t.Fatal(done, err)
+		}
+		c.Empty(t)
+		all.now = all.now.Add(2 * time.Minute)
+		refresh(t, there, "while the store is empty")
+		refresh(t, here, "after the store has lost the latest changes", "ended")
+		all.now = all.now.Add(2 * time.Minute)
+		refresh(t, there, "after the latest changes were written back", "lost", "old")
+		for name, r := range map[string]*store.Replica[*fact]{"here": here, "there": there} {
+			if list := r.Of("acme").All(); len(list) != 2 || list[0].ID != "lost" || list[1].Revision != 2 {
+				t.Errorf("%s: %v, want the latest states", name, list)
+			}
+		}
+		if diff := cmp.Diff([]string{"acme/ended"}, all.dropped); diff != "" {
+			t.Errorf("dropped (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A record is written back though the store loses everything before the gateway that made it has read an announcement.
+func TestReplicaWritesBackItsOwn(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, c redistest.Redis) {
+		all := newCopies(c.Client)
+		here, there := all.open(), all.open()
+		if _, err := here.Fresh(t.Context(), "acme"); err != nil {
+			t.Fatal(err)
+		}
+		swap(t, here, "acme", "a", 1)
+		c.Empty(t)
+		refresh(t, here, "after the loss")
+		refresh(t, there, "at another gateway", "a")
+	})
+}
+
+// Of two gateways that change a record at once, one succeeds.
+func TestReplicaSwapsWhatItKnows(t *testing.T) {
+	all := newCopies(redistest.Client(t, redistest.Start(t)))
+	here, there := all.open(), all.open()
+	swap(t, here, "acme", "a", 1)
+	if done, err := there.Swap(t.Context(), "acme", &fact{ID: "a", Revision: 1}); done || err != nil {
+		t.Errorf("a swap without knowledge: %t, %v, want no change", done, err)
+	}
+	refresh(t, there, "afterwards", "a")
+	swap(t, there, "acme", "a", 2)
+	refresh(t, here, "at the first", "a")
+	if got := here.Of("acme").Get("a").Revision; got != 2 {
+		t.Errorf("revision %d, want 2", got)
+	}
+}
+
+// An organisation has no more records than it may.
+func TestReplicaIsBounded(t *testing.T) {
+	all := newCopies(redistest.Client(t, redistest.Start(t)))
+	r := all.open()
+	for i := range 300 {
+		swap(t, r, "acme", fmt.Sprint(i), 1)
+	}
+	if _, err := r.Swap(t.Context(), "acme", &fact{ID: "more"}); !errors.Is(err, store.ErrFull) {
+		t.Errorf("one more: %v, want ErrFull", err)
+	}
+	swap(t, r, "acme", "7", 2)
+}
+
+// A record that cannot be read is left out, and stays in the store for a gateway that can read it.
+func TestReplicaLeavesOutUnreadableRecords(t *testing.T) {
+	all := newCopies(redistest.Client(t, redistest.Start(t)))
+	all.silently(t, "acme", "a", `{"id":"a","revision":"one"}`)
+	all.silently(t, "acme", "b", `{"id":"other"}`)
+	all.silently(t, "acme", "null", `null`)
+	all.silently(t, "acme", "c", `{"id":"c"}`)
+	r := all.open()
+	refresh(t, r, "at the start", "c")
+	if n := all.client.ZCard(t.Context(), "p:{acme}#all").Val(); n != 4 {
+		t.Errorf("%d records are stored, want 4", n)
+	}
+}
+
+// Without the store, the first refresh and the first that succeeds are changes, because it matters to callers whether records were ever read.
+func TestReplicaWithoutStore(t *testing.T) {
+	all := newCopies(redistest.Away(t))
+	r := all.open()
+	for _, want := range []bool{true, false} {
+		if changed, err := r.Refresh(t.Context()); changed != want || !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("Refresh: %t, %v, want %t and ErrUnavailable", changed, err, want)
+		}
+	}
+	if _, err := r.Swap(t.Context(), "acme", &fact{ID: "a"}); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("Swap: %v, want ErrUnavailable", err)
+	}
+	if good, err := r.State(); !good.IsZero() || !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("State: %s, %v", good, err)
+	}
+}
+
+// commands counts the commands of a client.
+type commands int
+
+func (*commands) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c *commands) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		*c++
+		return next(ctx, cmd)
+	}
+}
+
+func (c *commands) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		*c += commands(len(cmds))
+		return next(ctx, cmds)
+	}
+}
