@@ -76,6 +76,35 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, r.Method+" "+r.RequestURI+" "+string(body))
 }
 
+// patience bounds the exchange of a test with its server: a fault that leaves a request without an answer fails the test and does not
+// hang it.
+const patience = 5 * time.Second
+
+// dial connects to a server for at most patience.
+func dial(t *testing.T, addr string) net.Conn {
+	t.Helper()
+	conn, err := net.DialTimeout("tcp", addr, patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// await receives from a channel for at most patience.
+func await[T any](t *testing.T, what string, c <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(patience):
+		t.Fatalf("%s: nothing after %s", what, patience)
+	}
+	return v
+}
+
 // talk sends raw bytes on one connection and returns all answers up to its end,
 // as "status body".
 func talk(t *testing.T, addr, raw string) []string {
