@@ -9,6 +9,7 @@ func mutants() []mutant {
 		engine  = "./policies"
 		doors   = "./test/parity"
 		books   = "./policies/spend"
+		charge  = "./gateway/money/charge"
 	)
 	return []mutant{
 		{"calls of different cost are merged into one", "ratelimit/group.go", "return a.Cost == b.Cost && len", "return len", limiter, "Merged"},
@@ -52,6 +53,12 @@ func mutants() []mutant {
 		{"what is reserved does not count", "policies/spend/redisstore/reserve.lua", "used + reserved + needs > limit ", "used + needs > limit ", books + "/redisstore", "Miniredis"},
 		{"a store that went back is believed", "policies/spend/redisstore/common.lua", "ledger.epoch == epoch and (ledger.seq < seq or ledger.writes < tonumber(written))", "false", books + "/redisstore", "."},
 		{"a call under way is taken for a stranger's", "policies/spend/reconcile.go", "err == nil && len(unknown) > 0 {", "err == nil && len(unknown) > 1<<30 {", books, "DuringAPass"},
+		{"headers are not scrubbed of the platform's key", "gateway/upstream/upstream.go", "	cred.ScrubHeader(res.Header)\n", "", "./gateway/upstream", "Masks"},
+		{"an update reserves nothing", "gateway/money/charge/reserve.go", "!verb.Changes() {", "!verb.Changes() || verb == operation.VerbUpdate {", charge, "Reserved"},
+		{"one look-up by callers at once instead of eight", "gateway/selfservice/selfservice.go", "const atOnce = 8", "const atOnce = 1", "./gateway/selfservice", "AtOnce"},
+		{"a caller sees what is another's", "gateway/selfservice/selfservice.go", "case p.Name == \"key\" && !leads(c):", "case p.Name == \"key\" && c.Team == \"\":", "./gateway/selfservice", "AboutTheCaller"},
+		{"a request behind another one is never answered", "gateway/wire/listener.go", "c.spare = slices.Concat(p[to:n], c.spare)", "c.spare = slices.Concat(p[to:to], c.spare)", "./gateway/wire", "."},
+		{"half a stream ends as a whole one", "gateway/reverseproxy/handler.go", "		panic(http.ErrAbortHandler)\n", "", "./gateway/reverseproxy", "."},
 		{"a large volume has one rate", "policies/catalog/config.go", "r.StandardAbove == 0 ||", "r.StandardAbove >= 0 ||", engine + "/catalog", "Price"},
 	}
 }
