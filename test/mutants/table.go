@@ -59,6 +59,12 @@ func mutants() []mutant {
 		{"one answer to callers at once instead of eight", "gateway/selfservice/selfservice.go", "const atOnce = 8", "const atOnce = 1", "./gateway/selfservice", "AtOnce"},
 		{"a caller sees what is another's", "gateway/selfservice/selfservice.go", "case p.Name == \"key\" && !leads(c):", "case p.Name == \"key\" && c.Team == \"\":", "./gateway/selfservice", "AboutTheCaller"},
 		{"a request behind another one is never answered", "gateway/wire/listener.go", "c.spare = slices.Concat(p[to:n], c.spare)", "c.spare = slices.Concat(p[to:to], c.spare)", "./gateway/wire", "."},
+		{"a bundle may lack what the last one had", "policies/bundle/source.go", "		err = s.cfg.admit(s.org, last, mine)\n	}\n	return &Found", "		_ = last\n	}\n	return &Found", engine + "/bundle", "Verified"},
+		{"bundles are not verified", "policies/bundle/archive.go", "if verify != nil {", "if verify != nil && verify == nil {", engine + "/bundle", "Verified"},
+		{"an older revocation takes the place of a later one", "gateway/callers/tokens.go", "if old.Record != nil && !next.At.After(old.Record.At) {", "if old.Record != nil && next.At.IsZero() {", "./gateway/callers", "LaterRevocation"},
+		{"callers are shown the policies of others", "gateway/callers/access.go", "if !e.Concerns(a.Team, a.Roles) {", "if e.Policy == \"\" {", "./gateway/callers", "OfACaller"},
+		{"secrets outlive their key", "gateway/settings/key.go", "d.NotAfter.After(k.Expires)", "d.NotAfter.Before(k.Expires)", "./gateway/settings", "Accepted"},
+		{"what is reserved is not near the budget", "gateway/money/answers.go", "(row.Decimal(b.Used) + row.Decimal(b.Reserved))", "row.Decimal(b.Used)", "./gateway/money", "Near"},
 		{"half a stream ends as a whole one", "gateway/reverseproxy/handler.go", "		panic(http.ErrAbortHandler)\n", "", "./gateway/reverseproxy", "."},
 		{"a large volume has one rate", "policies/catalog/config.go", "r.StandardAbove == 0 ||", "r.StandardAbove >= 0 ||", engine + "/catalog", "Price"},
 	}
