@@ -198,6 +198,7 @@ func Table() []Row {
 		{
 			Package: "gateway/selfservice",
 			May:     []string{"gateway/admin/row", "gateway/approval", "gateway/audit", "gateway/callers", "gateway/decisions", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/money", "gateway/problem", "gateway/reference", "gateway/route", "gateway/settings", "gateway/view", "policies/catalog"},
+			Tests:   []string{"gateway/telemetry"}, // the event of an exchange
 			Why:     "what callers see of themselves is a row of operators with a narrower scope",
 		},
 		{Package: "gateway/admin/row", May: []string{"config/fault"}, Why: "a leaf: what can be asked, whoever answers and whoever asks"},
@@ -276,7 +277,12 @@ func Table() []Row {
 			May:     []string{"config/fault", "config/files", "config/strictyaml", "policies/accept", "policies/operation", "policies/record", "policies/rego", "policies/sandbox", "policies/section"},
 			Why:     "policies are loaded without the engine that evaluates them",
 		},
-		{Package: "policies/bundle", May: []string{"config/fault", "config/files", "policies/isolate", "policies/load", "policies/sandbox", "policies/section"}, Why: "a bundle is one way to get what is loaded"},
+		{
+			Package: "policies/bundle",
+			May:     []string{"config/fault", "config/files", "policies/isolate", "policies/load", "policies/sandbox", "policies/section"},
+			Tests:   []string{"config/egress"}, // to say where bundles are
+			Why:     "a bundle is one way to get what is loaded",
+		},
 		{Package: "policies/document", May: []string{"policies/load", "policies/record", "policies/sandbox"}, Why: "pages are made of what is loaded, without an engine"},
 		{
 			Package: "policies/spend/redisstore",
