@@ -65,6 +65,8 @@ func mutants() []mutant {
 		{"callers are shown the policies of others", "gateway/callers/access.go", "if !e.Concerns(a.Team, a.Roles) {", "if e.Policy == \"\" {", "./gateway/callers", "OfACaller"},
 		{"secrets outlive their key", "gateway/settings/key.go", "d.NotAfter.After(k.Expires)", "d.NotAfter.Before(k.Expires)", "./gateway/settings", "Accepted"},
 		{"what is reserved is not near the budget", "gateway/money/answers.go", "(row.Decimal(b.Used) + row.Decimal(b.Reserved))", "row.Decimal(b.Used)", "./gateway/money", "Near"},
+		{"parts of clusters are counted twice", "gateway/upstream/inventory.go", "if record[\"cluster\"] != nil || catalog", "if catalog", "./gateway/upstream", "Inventory"},
+		{"a list that cannot be read is an empty one", "gateway/upstream/inventory.go", "		if row.Optional && unlisted(", "		if err != nil || row.Optional && unlisted(", "./gateway/upstream", "Inventory"},
 		{"half a stream ends as a whole one", "gateway/reverseproxy/handler.go", "		panic(http.ErrAbortHandler)\n", "", "./gateway/reverseproxy", "."},
 		{"a large volume has one rate", "policies/catalog/config.go", "r.StandardAbove == 0 ||", "r.StandardAbove >= 0 ||", engine + "/catalog", "Price"},
 	}
