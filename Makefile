@@ -18,6 +18,7 @@ BENCHFLAGS ?=
 COMPAREFLAGS ?=
 BENCHSTAT := go run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 TESTFLAGS ?=
+MUTANTSFLAGS ?=
 PKG ?= ./...
 # The packages that take longest. Of all packages they come first: go test keeps the order it is given, and the last would run alone.
 LONG := $(if $(filter ./...,$(PKG)),./test/deploy ./test/envoy ./test/parity ./test/browser ./test/spend)
@@ -122,8 +123,9 @@ fuzz: ## Run every fuzz target for FUZZTIME each, 10 s by default
 			go test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) "$$(dirname "./$${file#./}")" < /dev/null; done
 
 .PHONY: mutants
-mutants: ## Break promises of the code, one at a time, and print those that no test notices (test/mutants)
-	@go run ./test/mutants
+mutants: ## Break promises of the code, one at a time, and print those that no test notices (test/mutants, MUTANTSFLAGS)
+	@.ci/install-tools redis
+	@TOLLGATE_REQUIRE_REDIS=1 go run ./test/mutants $(MUTANTSFLAGS)
 
 .PHONY: contract
 contract: ## What we believe of the platform, on the emulator; on a real one with TOLLGATE_CONTRACT_* set (see test/contract/doc.go)

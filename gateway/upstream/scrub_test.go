@@ -3,9 +3,12 @@ package upstream
 import (
 	"bytes"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 const key = "pk-secret-pk-secre-key" // begins again within itself
@@ -81,5 +84,20 @@ func BenchmarkScrubbed(b *testing.B) {
 		if n, err := s.Read(p); n != len(text) || err != nil {
 			b.Fatal(n, err)
 		}
+	}
+}
+
+// Every occurrence of the key in the fields of a header is masked, and nothing else is.
+func TestScrubbedHeaders(t *testing.T) {
+	masked := "[redacted]" + strings.Repeat("*", len(key)-len("[redacted]"))
+	h := http.Header{"X-Echo": {"Bearer " + key + "," + key, "other"}, "Location": {"/v2/pods?key=" + key}, "Content-Type": {"text/plain"}}
+	NewCredential(key).ScrubHeader(h)
+	want := http.Header{"X-Echo": {"Bearer " + masked + "," + masked, "other"}, "Location": {"/v2/pods?key=" + masked}, "Content-Type": {"text/plain"}}
+	if diff := cmp.Diff(want, h); diff != "" {
+		t.Errorf("header (-want +got):\n%s", diff)
+	}
+	word := http.Header{"X-Echo": {"a test"}}
+	if NewCredential("test").ScrubHeader(word); word.Get("X-Echo") != "a test" {
+		t.Errorf("a short credential: %q", word)
 	}
 }

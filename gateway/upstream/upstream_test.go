@@ -102,6 +102,26 @@ func TestDoSendsTheTargetAsBuiltWithTheCredential(t *testing.T) {
 	})
 }
 
+// The platform's answers show the organisation's key neither in their header nor in their body.
+func TestDoMasksTheCredential(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Echo", r.Header.Get("Authorization"))
+		_, _ = io.WriteString(w, r.Header.Get("Authorization"))
+	}))
+	defer s.Close()
+	both(t, s.URL, func(t *testing.T, c *upstream.Client) {
+		res, err := c.Do(t.Context(), upstream.Request{Org: "acme", Method: http.MethodGet, Target: "/v2/pods", Header: http.Header{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = res.Body.Close() }()
+		body, err := io.ReadAll(res.Body)
+		if want := "Bearer [redacted]****"; res.Header.Get("X-Echo") != want || string(body) != want || err != nil {
+			t.Errorf("header %q, body %q, %v; want %q in both", res.Header.Get("X-Echo"), body, err, want)
+		}
+	})
+}
+
 func TestDoNeverFollowsARedirect(t *testing.T) {
 	evil := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
 	defer evil.Close()

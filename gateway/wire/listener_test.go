@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"syscall"
@@ -57,7 +58,7 @@ func serve(t *testing.T, h http.HandlerFunc) *served {
 		if err := server.Close(); err != nil {
 			t.Error(err)
 		}
-		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+		if err := await(t, "Serve", done); !errors.Is(err, http.ErrServerClosed) {
 			t.Errorf("Serve: %v", err)
 		}
 	})
@@ -76,15 +77,40 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, r.Method+" "+r.RequestURI+" "+string(body))
 }
 
+// patience bounds the exchange of a test with its server: a fault that leaves a request without an answer fails the test and does not
+// hang it.
+const patience = 5 * time.Second
+
+// dial connects to a server for at most patience.
+func dial(t *testing.T, addr string) net.Conn {
+	t.Helper()
+	conn, err := net.DialTimeout("tcp", addr, patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// await receives from a channel for at most patience.
+func await[T any](t *testing.T, what string, c <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(patience):
+		t.Fatalf("%s: nothing after %s", what, patience)
+	}
+	return v
+}
+
 // talk sends raw bytes on one connection and returns all answers up to its end,
 // as "status body".
 func talk(t *testing.T, addr, raw string) []string {
 	t.Helper()
-	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
+	conn := dial(t, addr)
 	go func() { _, _ = io.WriteString(conn, raw) }()
 	return answers(t, conn)
 }
@@ -93,7 +119,9 @@ func answers(t *testing.T, conn net.Conn) []string {
 	t.Helper()
 	var got []string
 	for r := bufio.NewReader(conn); ; {
-		if _, err := r.Peek(1); err != nil {
+		if _, err := r.Peek(1); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatalf("after %q: no answer within %s", got, patience)
+		} else if err != nil {
 			return got
 		}
 		res, err := http.ReadResponse(r, nil)
@@ -142,10 +170,7 @@ func TestEmptyLinesBeforeARequest(t *testing.T) {
 		"half":            {[]string{"\r" + last}, []string{"400"}},
 		"half, in pieces": {[]string{body + "\r", last}, []string{"200 POST /v2/pods xyz", "400"}},
 	} {
-		conn, err := net.Dial("tcp", s.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := dial(t, s.addr)
 		for _, piece := range tc.pieces {
 			if _, err := io.WriteString(conn, piece); err != nil {
 				t.Fatal(err)
@@ -175,10 +200,7 @@ func TestOldResponsesEndWithTheConnection(t *testing.T) {
 		}
 	})
 	for path, broken := range map[string]bool{"/whole": false, "/broken": true} {
-		conn, err := net.Dial("tcp", s.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := dial(t, s.addr)
 		if _, err := io.WriteString(conn, "GET "+path+" HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
@@ -193,11 +215,7 @@ func TestOldResponsesEndWithTheConnection(t *testing.T) {
 func TestARefusalIsTheLastAnswer(t *testing.T) {
 	t.Parallel()
 	s := serve(t, echo)
-	conn, err := net.Dial("tcp", s.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
+	conn := dial(t, s.addr)
 	if _, err := io.WriteString(conn, "GET / HTTP/1.2\r\nHost: gw\r\n\r\n"+one); err != nil {
 		t.Fatal(err)
 	}
@@ -291,21 +309,17 @@ func TestARefusalWaitsForTheAnswerBefore(t *testing.T) {
 				gone <- r.Context().Err() != nil
 				echo(w, r)
 			})
-			conn, err := net.Dial("tcp", s.addr)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = conn.Close() }()
+			conn := dial(t, s.addr)
 			if _, err := io.WriteString(conn, "GET /slow HTTP/1.1\r\nHost: gw\r\n\r\n"+behind); err != nil {
 				t.Fatal(err)
 			}
-			<-working
+			await(t, "the handler", working)
 			if _, err := io.WriteString(conn, behind); err != nil {
 				t.Fatal(err)
 			}
 			close(proceed)
 			got := answers(t, conn)
-			if <-gone {
+			if await(t, "the handler", gone) {
 				t.Error("the handler was told that its client left")
 			}
 			if len(got) != 2 || got[0] != "200 GET /slow " || !strings.HasPrefix(got[1], "400 ") {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/test/redistest"
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
@@ -158,7 +159,7 @@ func (p *proof) xdsIsAway(t *testing.T, l *load) {
 	l.more(100)
 	l.nothing(t)
 	for _, m := range p.members {
-		again(t, m.door)
+		m.door.Start()
 	}
 	for _, e := range p.envoys {
 		world.Until(t, "the Envoy has what changed", func() bool { return connected(e) && p.served(e) == serial })
@@ -213,8 +214,7 @@ func (p *proof) manyConfigurations(t *testing.T, l *load) {
 }
 
 func (p *proof) slowNetwork(t *testing.T, l *load) {
-	cure := p.members[0].network(t, `{"type": "latency", "stream": "downstream", "attributes": {"latency": 150, "jitter": 100}}`)
-	defer cure()
+	defer p.members[0].fail(redistest.Fault{Latency: 150 * time.Millisecond, Jitter: 100 * time.Millisecond})()
 	l.more(150)
 	l.nothing(t)
 }
@@ -223,8 +223,7 @@ func (p *proof) cutNetwork(t *testing.T, l *load) {
 	p.members[0].unplug()
 	l.more(150)
 	p.healthy(len(p.members) - 1)
-	again(t, p.members[0].data)
-	again(t, p.members[0].door)
+	p.members[0].plug()
 	p.settle()
 	l.held(t)
 }
@@ -233,9 +232,8 @@ func (p *proof) cutNetwork(t *testing.T, l *load) {
 // into it wait until the connection ends; by ext_proc, until Envoy ends it for want of an
 // answer to its pings. Health checks keep the rest from it.
 func (p *proof) deafNetwork(t *testing.T, l *load) {
-	cure := p.members[0].network(t, `{"type": "timeout", "stream": "downstream", "attributes": {"timeout": 0}}`)
 	func() {
-		defer cure()
+		defer p.members[0].fail(redistest.Fault{Drop: true})()
 		p.healthy(len(p.members) - 1)
 		world.Until(t, "a ping is not answered", func() bool { return p.envoys[1].stat(t, "cluster.tollgate.http2.keepalive_timeout") > 0 })
 	}()

@@ -24,8 +24,7 @@ import (
 // parallel.
 func TestMain(m *testing.M) {
 	world.Overlap("4")
-	// A proxy of toxiproxy leaves a goroutine behind for a connection that breaks while its toxics change.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"), goleak.Cleanup(func(code int) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		tollgate.Remove()
 		os.Exit(code)
 	}))

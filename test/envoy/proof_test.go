@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -16,10 +15,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	toxiproxy "github.com/Shopify/toxiproxy/v2"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/rs/zerolog"
 
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -56,7 +51,7 @@ type proof struct {
 type instance struct {
 	p          *proof
 	file       string
-	data, door *toxiproxy.Proxy
+	data, door *redistest.Relay
 	address    netip.Addr // under which Envoys know it
 	cmd        *exec.Cmd
 	log        *world.Buffer
@@ -91,7 +86,7 @@ func newProof(t *testing.T) *proof {
 	for i := range 3 {
 		m := p.newInstance(netip.AddrFrom4([4]byte{127, 0, 0, byte(11 + i)}))
 		p.members = append(p.members, m)
-		doors = append(doors, netip.MustParseAddrPort(m.door.Listen))
+		doors = append(doors, netip.MustParseAddrPort(m.door.Addr()))
 	}
 	p.configure(nil)
 	for _, m := range p.members {
@@ -149,14 +144,9 @@ func port(t *testing.T) int {
 func (p *proof) newInstance(address netip.Addr) *instance {
 	p.t.Helper()
 	m := &instance{p: p, address: address, file: filepath.Join(p.t.TempDir(), "tollgate.yaml"), log: new(world.Buffer)}
-	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), zerolog.New(io.Discard))
-	for name, proxy := range map[string]**toxiproxy.Proxy{"data": &m.data, "door": &m.door} {
+	for _, network := range []**redistest.Relay{&m.data, &m.door} {
 		n := port(p.t)
-		*proxy = toxiproxy.NewProxy(api, name, fmt.Sprintf("%s:%d", address, n), fmt.Sprint("127.0.0.1:", n))
-		if err := (*proxy).Start(); err != nil {
-			p.t.Fatal(err)
-		}
-		p.t.Cleanup((*proxy).Stop)
+		*network = redistest.NewRelayAt(p.t, fmt.Sprintf("%s:%d", address, n), fmt.Sprint("127.0.0.1:", n))
 	}
 	p.t.Cleanup(func() {
 		m.kill()
@@ -198,7 +188,7 @@ envoy:
   xds:
     advertise: %s
     groups:
-`, m.data.Upstream, p.platform.URL, m.door.Upstream, m.address)
+`, m.data.Server(), p.platform.URL, m.door.Server(), m.address)
 	for i, e := range p.envoys {
 		fmt.Fprintf(&b, "      - {id: %s, topology: %s, listen: %q, tls: {certificate: {file: %q}, key: {file: %q}}}\n",
 			e.group, []envoy.Topology{envoy.InLine, envoy.ExtProc}[i], e.addr, filepath.Join(p.pair, "tls.crt"), filepath.Join(p.pair, "tls.key"))
@@ -219,11 +209,7 @@ envoy:
 // start runs the gateway, and returns when it serves.
 func (m *instance) start() {
 	m.p.t.Helper()
-	for _, proxy := range []*toxiproxy.Proxy{m.data, m.door} {
-		if !proxy.Enabled {
-			again(m.p.t, proxy)
-		}
-	}
+	m.plug()
 	m.log = new(world.Buffer)
 	m.cmd = exec.CommandContext(context.WithoutCancel(m.p.t.Context()), tollgate.Path(m.p.t), "serve", "-c", m.file)
 	var addrs []string
@@ -260,16 +246,21 @@ func (m *instance) kill() {
 	m.end(syscall.SIGKILL)
 }
 
-// unplug ends the network: a proxy would go on to accept connections.
+// plug starts the network again.
+func (m *instance) plug() {
+	m.data.Start()
+	m.door.Start()
+}
+
+// unplug ends the network: a relay would go on to accept connections.
 func (m *instance) unplug() {
 	m.data.Stop()
 	m.door.Stop()
 }
 
-// network puts a fault on the network of both doors and returns how to take it away.
-func (m *instance) network(t *testing.T, text string) (cure func()) {
-	t.Helper()
-	data, door := toxic(t, m.data, text), toxic(t, m.door, text)
+// fail puts a fault on the network of both doors and returns a function that removes it.
+func (m *instance) fail(f redistest.Fault) (remove func()) {
+	data, door := m.data.Fail(f), m.door.Fail(f)
 	return func() {
 		data()
 		door()
@@ -374,26 +365,4 @@ func (p *process) command(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	_ = res.Body.Close()
-}
-
-// toxic puts a fault on a network and returns how to take it away.
-func toxic(t *testing.T, proxy *toxiproxy.Proxy, text string) (cure func()) {
-	t.Helper()
-	added, err := proxy.Toxics.AddToxicJson(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func() {
-		if err := proxy.Toxics.RemoveToxic(context.Background(), added.Name); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-// again opens a network that was cut.
-func again(t *testing.T, proxy *toxiproxy.Proxy) {
-	t.Helper()
-	if err := proxy.Start(); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -152,6 +152,7 @@ func Table() []Row {
 		{
 			Package: "gateway/selfservice",
 			May:     []string{"gateway/admin/row", "gateway/approval", "gateway/audit", "gateway/callers", "gateway/decisions", "gateway/explain", "gateway/filter", "gateway/identity", "gateway/money", "gateway/problem", "gateway/reference", "gateway/route", "gateway/settings", "gateway/view", "policies/catalog"},
+			Tests:   []string{"gateway/telemetry"}, // the event of an exchange
 			Why:     "what callers see of themselves is a row of operators with a narrower scope",
 		},
 		{Package: "gateway/admin/row", May: []string{"config/fault"}, Why: "a leaf: what can be asked, whoever answers and whoever asks"},
@@ -203,7 +204,7 @@ func Table() []Row {
 		{
 			Package: "gateway/upstream/...",
 			May:     []string{"config/egress", "config/encryption", "gateway/schema", "gateway/strictjson", "policies/catalog", "policies/operation", "policies/spend"},
-			Why:     "a leaf: how the platform is called",
+			Why:     "how the platform is called, and what an organisation has there",
 		},
 		leaf("gateway/wire/...", "a leaf: the bytes of HTTP/1.1, judged before anything else reads them"),
 		{
@@ -228,13 +229,18 @@ func Table() []Row {
 			May:     []string{"config/fault", "config/files", "config/strictyaml", "policies/operation", "policies/record", "policies/rego", "policies/sandbox", "policies/section"},
 			Why:     "policies are loaded without the engine that evaluates them",
 		},
-		{Package: "policies/bundle", May: []string{"config/fault", "config/files", "policies/isolate", "policies/load", "policies/sandbox", "policies/section"}, Why: "a bundle is one way to get what is loaded"},
+		{
+			Package: "policies/bundle",
+			May:     []string{"config/fault", "config/files", "policies/isolate", "policies/load", "policies/sandbox", "policies/section"},
+			Tests:   []string{"config/egress"}, // to say where bundles are
+			Why:     "a bundle is one way to get what is loaded",
+		},
 		{Package: "policies/authoring", May: []string{"config/files", "policies", "policies/load", "policies/record", "policies/sandbox", "policies/section"}, Why: "tools for authors of policies stand on the engine"},
 		{
 			Package: "policies/spend/redisstore",
 			May:     []string{"policies/spend", "ratelimit", "ratelimit/redisstore"},
 			Tests:   []string{"policies/operation"}, // to list resources
-			Why:     "tools for authors of policies stand on the engine",
+			Why:     "the ledger in Redis: the limiter's store, which is on the same server, knows whether it is the server that it was",
 		},
 		{
 			Package: "policies/...",

@@ -2,7 +2,7 @@
 // prints the changes that they did not: survivors. A change is a row of a table;
 // the go command's overlay puts it in place of the file, which stays as it is.
 //
-//	go run ./test/mutants [-run NAME]
+//	go run ./test/mutants [-run NAME] [-since COMMIT] [-for TIME]
 //
 // It ends with 1 if there are survivors, with 2 if a row could not be tried.
 package main
@@ -16,20 +16,27 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"time"
 )
+
+// patience bounds the tests of a change. A change that makes them run for longer survives: they would not tell in time.
+const patience = "2m"
 
 func main() {
 	pattern := flag.String("run", "", "only the changes whose names match this regular expression")
+	since := flag.String("since", "", "only the changes of files, or for the tests of packages, that differ from this commit")
+	most := flag.Duration("for", 0, "begin no further change after this time; 0 means no bound")
 	flag.Parse()
-	only, err := regexp.Compile(*pattern)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(2)
+	rows, err := chosen(*pattern, *since)
+	survivors := 0
+	if err == nil {
+		survivors, err = run(os.Stdout, rows, *most)
 	}
-	survivors, err := run(os.Stdout, only)
 	switch {
 	case err != nil:
 		fmt.Fprintln(os.Stderr, err)
@@ -39,20 +46,35 @@ func main() {
 	}
 }
 
-// run tries every change whose name matches only and returns how many survived.
-func run(w io.Writer, only *regexp.Regexp) (survivors int, err error) {
+// chosen returns the changes whose names match a pattern and that concern what differs from a commit, "" for all.
+func chosen(pattern, since string) ([]mutant, error) {
+	only, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, err
+	}
+	rows := slices.DeleteFunc(mutants(), func(m mutant) bool { return !only.MatchString(m.name) })
+	if since == "" {
+		return rows, nil
+	}
+	out, err := exec.Command("git", "diff", "--name-only", since, "--").Output()
+	if err != nil {
+		return nil, fmt.Errorf("compare with %s: %w", since, err)
+	}
+	files := strings.Fields(string(out))
+	return slices.DeleteFunc(rows, func(m mutant) bool { return !m.concerns(files) }), nil
+}
+
+// run tries changes, and returns how many survived. It begins none after a time; 0 means no bound.
+func run(w io.Writer, rows []mutant, most time.Duration) (survivors int, err error) {
 	dir, err := os.MkdirTemp("", "mutants")
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	tried := 0
 	var errs []error
-	for _, m := range mutants() {
-		if !only.MatchString(m.name) {
-			continue
-		}
-		tried++
+	tried := 0
+	for began := time.Now(); tried < len(rows) && (most == 0 || time.Since(began) < most); tried++ {
+		m := rows[tried]
 		noticed, err := m.try(dir)
 		verdict := "noticed "
 		switch {
@@ -65,7 +87,7 @@ func run(w io.Writer, only *regexp.Regexp) (survivors int, err error) {
 		}
 		_, _ = fmt.Fprintf(w, "%s  %s (%s)\n", verdict, m.name, m.file)
 	}
-	_, _ = fmt.Fprintf(w, "%d of %d changes survived\n", survivors, tried)
+	_, _ = fmt.Fprintf(w, "%d of %d changes survived; %d were not tried for want of time\n", survivors, tried, len(rows)-tried)
 	return survivors, errors.Join(errs...)
 }
 
@@ -77,6 +99,11 @@ type mutant struct {
 	file, old, new string
 	// pkg is where a test must notice, tests the expression for which.
 	pkg, tests string
+}
+
+// concerns reports whether the changed file, or a file of the package of the tests, is among files.
+func (m *mutant) concerns(files []string) bool {
+	return slices.ContainsFunc(files, func(file string) bool { return file == m.file || path.Dir(file) == path.Clean(m.pkg) })
 }
 
 // changed returns the text of the file with the change.
@@ -112,7 +139,7 @@ func (m *mutant) try(dir string) (noticed bool, err error) {
 	if err := os.WriteFile(overlay, table, 0o600); err != nil {
 		return false, err
 	}
-	out, err := exec.Command("go", "test", "-count=1", "-overlay", overlay, "-run", m.tests, m.pkg).CombinedOutput()
+	out, err := exec.Command("go", "test", "-count=1", "-timeout", patience, "-overlay", overlay, "-run", m.tests, m.pkg).CombinedOutput()
 	if _, ended := errors.AsType[*exec.ExitError](err); err != nil && !ended {
 		return false, err
 	}
@@ -120,7 +147,7 @@ func (m *mutant) try(dir string) (noticed bool, err error) {
 	switch {
 	case err == nil && strings.Contains(string(text), "no tests to run"):
 		return false, fmt.Errorf("%s has no tests %s", m.pkg, m.tests)
-	case err == nil:
+	case err == nil, strings.Contains(string(text), "panic: test timed out"):
 		return false, nil
 	case !strings.Contains(string(text), "--- FAIL"):
 		return false, fmt.Errorf("the change does not build, or the tests do not run:\n%s", text)

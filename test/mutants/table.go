@@ -9,6 +9,7 @@ func mutants() []mutant {
 		engine  = "./policies"
 		doors   = "./test/parity"
 		books   = "./policies/spend"
+		charge  = "./gateway/money"
 	)
 	return []mutant{
 		{"calls of different cost are merged into one", "ratelimit.go", "return a.Cost == b.Cost && len", "return len", limiter, "Merged"},
@@ -21,9 +22,9 @@ func mutants() []mutant {
 		{"what a call brought along stays with its flight", "ratelimit.go", "f.drawn[i], f.back[i] = drawn{}, [Windows]time.Duration{}", "f.back[i] = [Windows]time.Duration{}", limiter, "Flights"},
 		{"returns of lost counts are not dropped", "ratelimit/run.go", "slices.Min(adj.Delta[:]) < 0", "slices.Min(adj.Delta[:]) < -1000", limiter, "Dropped"},
 		{"a restored gateway does not drop its returns", "ratelimit/run.go", "		l.dropReturns()\n", "", limiter, "Restor|Restart|Lost"},
-		{"a class takes what another scope may not give", "ratelimit/redisstore/apply.lua", "fit = math.min(fit, math.floor((q - s[2 * w + 1]) / req[p + 5 * i + 4]))", "fit = math.floor((q - s[2 * w + 1]) / req[p + 5 * i + 4])", store, "Miniredis"},
-		{"each block is bounded, not the sum", "ratelimit/redisstore/apply.lua", "math.floor((q - s[2 * w + 1] + held) / divisor) - held)", "math.floor((q - s[2 * w + 1]) / divisor))", store, "Miniredis"},
-		{"a clock that steps back opens windows again", "ratelimit/redisstore/apply.lua", "if s[2 * w] < current then s[2 * w], s[2 * w + 1] = current, 0 end\n  end\n  state[k]", "if s[2 * w] ~= current then s[2 * w], s[2 * w + 1] = current, 0 end\n  end\n  state[k]", store, "Miniredis"},
+		{"a class takes what another scope may not give", "ratelimit/redisstore/apply.lua", "fit = math.min(fit, math.floor((q - s[2 * w + 1]) / req[p + 5 * i + 4]))", "fit = math.floor((q - s[2 * w + 1]) / req[p + 5 * i + 4])", store, "Contract/embedded"},
+		{"each block is bounded, not the sum", "ratelimit/redisstore/apply.lua", "math.floor((q - s[2 * w + 1] + held) / divisor) - held)", "math.floor((q - s[2 * w + 1]) / divisor))", store, "Contract/embedded"},
+		{"a clock that steps back opens windows again", "ratelimit/redisstore/apply.lua", "if s[2 * w] < current then s[2 * w], s[2 * w + 1] = current, 0 end\n  end\n  state[k]", "if s[2 * w] ~= current then s[2 * w], s[2 * w + 1] = current, 0 end\n  end\n  state[k]", store, "Contract/embedded"},
 		{"a server that has lost writes is believed", "ratelimit/redisstore/apply.lua", "req[1] ~= epoch or req[2] > writes", "req[1] ~= epoch", store, "LostData"},
 		{"a loss of data is not announced", "ratelimit/redisstore/lineage.go", "from.announce = true", "from.epoch = -1", store, "LostData"},
 		{"another loss is taken for the one restored", "ratelimit/redisstore/watch.go", "	if w.loss > 0 {", "	if w.loss > 1<<62 {", store, "LostData"},
@@ -49,9 +50,24 @@ func mutants() []mutant {
 		{"a certificate of a server is one of a caller", "gateway/identity/certificate.go", "case !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth):", "case leaf == nil:", doors, "CallersWithCertificates"},
 		{"a revocation list that another has signed is believed", "gateway/identity/certificate.go", " || l.CheckSignatureFrom(issuer) != nil", "", doors, "RevocationsAreReloaded"},
 		{"a certificate stands in for a wrong key", "gateway/filter/identify.go", "		chain = nil // a credential", "		_ = chain // a credential", doors, "CertificatesBesideKeys"},
-		{"what is reserved does not count", "policies/spend/redisstore/reserve.lua", "used + reserved + needs > limit ", "used + needs > limit ", books + "/redisstore", "Miniredis"},
+		{"what is reserved does not count", "policies/spend/redisstore/reserve.lua", "used + reserved + needs > limit ", "used + needs > limit ", books + "/redisstore", "Contract/embedded"},
 		{"a store that went back is believed", "policies/spend/redisstore/common.lua", "ledger.epoch == epoch and (ledger.seq < seq or ledger.writes < tonumber(written))", "false", books + "/redisstore", "."},
 		{"a call under way is taken for a stranger's", "policies/spend/reconcile.go", "err == nil && len(unknown) > 0 {", "err == nil && len(unknown) > 1<<30 {", books, "DuringAPass"},
+		{"headers are not scrubbed of the platform's key", "gateway/upstream/upstream.go", "	cred.ScrubHeader(res.Header)\n", "", "./gateway/upstream", "Masks"},
+		{"an update reserves nothing", "gateway/money/reserve.go", "!verb.Changes() {", "!verb.Changes() || verb == operation.VerbUpdate {", charge, "Reserved"},
+		{"a repeat makes its own after one look instead of eight", "gateway/once/wait.go", "patient = 8", "patient = 1", "./gateway/once", "EightLooks"},
+		{"one answer to callers at once instead of eight", "gateway/selfservice/selfservice.go", "const atOnce = 8", "const atOnce = 1", "./gateway/selfservice", "AtOnce"},
+		{"a caller sees what is another's", "gateway/selfservice/selfservice.go", "case p.Name == \"key\" && !leads(c):", "case p.Name == \"key\" && c.Team == \"\":", "./gateway/selfservice", "AboutTheCaller"},
+		{"a request behind another one is never answered", "gateway/wire/listener.go", "c.spare = slices.Concat(p[to:n], c.spare)", "c.spare = slices.Concat(p[to:to], c.spare)", "./gateway/wire", "."},
+		{"a bundle may lack what the last one had", "policies/bundle/source.go", "		err = s.cfg.admit(s.org, last, mine)\n	}\n	return &Found", "		_ = last\n	}\n	return &Found", engine + "/bundle", "Verified"},
+		{"bundles are not verified", "policies/bundle/archive.go", "if verify != nil {", "if verify != nil && verify == nil {", engine + "/bundle", "Verified"},
+		{"an older revocation takes the place of a later one", "gateway/callers/tokens.go", "if old.Record != nil && !next.At.After(old.Record.At) {", "if old.Record != nil && next.At.IsZero() {", "./gateway/callers", "LaterRevocation"},
+		{"callers are shown the policies of others", "gateway/callers/access.go", "if !e.Concerns(a.Team, a.Roles) {", "if e.Policy == \"\" {", "./gateway/callers", "OfACaller"},
+		{"secrets outlive their key", "gateway/settings/key.go", "d.NotAfter.After(k.Expires)", "d.NotAfter.Before(k.Expires)", "./gateway/settings", "Accepted"},
+		{"what is reserved is not near the budget", "gateway/money/answers.go", "(row.Decimal(b.Used) + row.Decimal(b.Reserved))", "row.Decimal(b.Used)", "./gateway/money", "Near"},
+		{"parts of clusters are counted twice", "gateway/upstream/inventory.go", "if record[\"cluster\"] != nil || catalog", "if catalog", "./gateway/upstream", "Inventory"},
+		{"a list that cannot be read is an empty one", "gateway/upstream/inventory.go", "		if row.Optional && unlisted(", "		if err != nil || row.Optional && unlisted(", "./gateway/upstream", "Inventory"},
+		{"half a stream ends as a whole one", "gateway/reverseproxy/handler.go", "		panic(http.ErrAbortHandler)\n", "", "./gateway/reverseproxy", "."},
 		{"a large volume has one rate", "policies/catalog/config.go", "r.StandardAbove == 0 ||", "r.StandardAbove >= 0 ||", engine + "/catalog", "Price"},
 	}
 }

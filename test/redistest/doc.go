@@ -5,7 +5,7 @@
 //	addr := redistest.Start(t)
 //
 // There are servers with TLS, clusters, and groups of a master and its replicas
-// under a Sentinel.
+// under a Sentinel. A [Relay] is a network that fails as a test wants.
 //
 // The program redis-server is looked up in PATH. If it is missing the test is
 // skipped, unless the environment variable TOLLGATE_REQUIRE_REDIS is set, which

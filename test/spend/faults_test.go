@@ -16,10 +16,6 @@ import (
 	"testing"
 	"time"
 
-	toxiproxy "github.com/Shopify/toxiproxy/v2"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/rs/zerolog"
-
 	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/test/platform"
 	"github.com/tollgate-dev/tollgate/test/redistest"
@@ -41,7 +37,7 @@ type trouble struct {
 	*site
 
 	server *redistest.Server
-	store  *toxiproxy.Proxy
+	store  *redistest.Relay
 	late   *late
 	// made are the names of the pods that were asked for, each in one request.
 	made atomic.Int64
@@ -102,14 +98,9 @@ func TestFaults(t *testing.T) {
 func newTrouble(t *testing.T, clock *platform.Clock) *trouble {
 	t.Helper()
 	x := &trouble{server: redistest.Run(t), late: &late{t: t}}
-	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), zerolog.New(io.Discard))
-	x.store = toxiproxy.NewProxy(api, "redis", "127.0.0.1:0", x.server.Addr())
-	if err := x.store.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(x.store.Stop)
+	x.store = redistest.NewRelay(t, x.server.Addr())
 	p := &plan{
-		gateways: 2, run: true, platformClock: clock, redis: x.store.Listen, truth: x.server.Addr(), upstream: x.late.front,
+		gateways: 2, run: true, platformClock: clock, redis: x.store.Addr(), truth: x.server.Addr(), upstream: x.late.front,
 		settings: "timeouts: {call: 1s, response: 1s}\nspend: {reconcile: 1s}",
 		config: fmt.Sprintf("    budget: {gpus: %d, per_hour: 10}\n    teams: [{id: research}, {id: ops}]\n    keys:\n", faultGPUs) +
 			"      - {id: ann, team: research, sha256: SHA256(key_of_ann_1), roles: [admin], exempt: true}\n" +
@@ -310,32 +301,25 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// toxic puts a fault on the way to the store for some time.
-func (x *trouble) toxic(ctx context.Context, text string, d time.Duration) {
-	added, err := x.store.Toxics.AddToxicJson(strings.NewReader(text))
-	if err != nil {
-		x.t.Error(err)
-		return
-	}
+// fail puts a fault on the replies of the store for some time.
+func (x *trouble) fail(ctx context.Context, f redistest.Fault, d time.Duration) {
+	defer x.store.Fail(f)()
 	pause(ctx, d)
-	if err := x.store.Toxics.RemoveToxic(context.WithoutCancel(ctx), added.Name); err != nil {
-		x.t.Error(err)
-	}
 }
 
 // lostReplies lets scripts run and cuts their replies off, again and again.
 func lostReplies(ctx context.Context, x *trouble) {
 	for ctx.Err() == nil {
-		x.toxic(ctx, `{"type": "limit_data", "stream": "downstream", "attributes": {"bytes": 2000}}`, 200*time.Millisecond)
+		x.fail(ctx, redistest.Fault{Bytes: 2000}, 200*time.Millisecond)
 		pause(ctx, 100*time.Millisecond)
-		x.toxic(ctx, `{"type": "reset_peer", "stream": "downstream", "attributes": {"timeout": 5}}`, 50*time.Millisecond)
+		x.fail(ctx, redistest.Fault{Drop: true, End: 5 * time.Millisecond, Reset: true}, 50*time.Millisecond)
 		pause(ctx, 100*time.Millisecond)
 	}
 }
 
 func lateReplies(ctx context.Context, x *trouble) {
 	for ctx.Err() == nil {
-		x.toxic(ctx, `{"type": "latency", "stream": "downstream", "attributes": {"latency": 400, "jitter": 300}}`, 700*time.Millisecond)
+		x.fail(ctx, redistest.Fault{Latency: 400 * time.Millisecond, Jitter: 300 * time.Millisecond}, 700*time.Millisecond)
 		pause(ctx, 300*time.Millisecond)
 	}
 }

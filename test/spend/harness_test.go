@@ -24,14 +24,12 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// The proxy of toxiproxy leaves a goroutine behind for a connection that breaks while
-// a fault is being taken away.
 func TestMain(m *testing.M) {
 	world.Overlap("20")                                    // all scenes of TestFaults, most of which wait for a minute
 	if err := flag.Set("rapid.checks", "25"); err != nil { // -rapid.checks overrides it
 		panic(err)
 	}
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"))
+	goleak.VerifyTestMain(m)
 }
 
 // long has the races repeated as often as make soak wants them.

@@ -1,15 +1,8 @@
 package proof
 
 import (
-	"context"
-	"io"
-	"strings"
 	"testing"
 	"time"
-
-	toxiproxy "github.com/Shopify/toxiproxy/v2"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/rs/zerolog"
 
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
@@ -23,11 +16,11 @@ const gateways = 8
 // the middle of a test.
 const roomForDay = 5 * time.Minute
 
-// scene is a Redis behind a proxy, and gateway processes that use it.
+// scene is a Redis behind a relay, and gateway processes that use it.
 type scene struct {
 	t       *testing.T
 	server  *redistest.Server
-	proxy   *toxiproxy.Proxy
+	relay   *redistest.Relay
 	direct  redistest.Conn
 	order   order
 	running []*gateway
@@ -49,16 +42,10 @@ func newScene(t *testing.T, mode ratelimit.Mode, redisArgs ...string) *scene {
 		t.Skip("the day, whose quota this test counts on, is about to end")
 	}
 	s := &scene{t: t, server: redistest.Run(t, redisArgs...), began: now}
-	quiet := zerolog.New(io.Discard)
-	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), quiet)
-	s.proxy = toxiproxy.NewProxy(api, "redis", "127.0.0.1:0", s.server.Addr())
-	if err := s.proxy.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.proxy.Stop)
+	s.relay = redistest.NewRelay(t, s.server.Addr())
 	s.direct = redistest.Client(t, s.server.Addr())
 	s.order = order{
-		URL: "redis://" + s.proxy.Listen, Mode: mode, Recovery: 1500 * time.Millisecond,
+		URL: "redis://" + s.relay.Addr(), Mode: mode, Recovery: 1500 * time.Millisecond,
 		Callers: 8, Every: 20 * time.Millisecond,
 		Quotas: map[string]int64{"k1": 3500, "k2": 6000, "org": 8000},
 	}
@@ -89,20 +76,6 @@ func (s *scene) stop() {
 		g.stop()
 	}
 	s.running = nil
-}
-
-// toxic adds a fault to the connections and returns how to take it away.
-func (s *scene) toxic(text string) (cure func()) {
-	s.t.Helper()
-	added, err := s.proxy.Toxics.AddToxicJson(strings.NewReader(text))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return func() {
-		if err := s.proxy.Toxics.RemoveToxic(context.Background(), added.Name); err != nil {
-			s.t.Errorf("remove %s: %v", added.Name, err)
-		}
-	}
 }
 
 // wait lets the gateways work for a while.
@@ -275,16 +248,16 @@ func TestFaults(t *testing.T) {
 		s.server.Resume()
 		s.waitForMore()
 		for range 2 {
-			for _, fault := range []string{
-				`{"type": "latency", "attributes": {"latency": 40, "jitter": 35}}`,
-				`{"type": "timeout", "stream": "downstream", "toxicity": 0.7, "attributes": {"timeout": 60}}`,
-				`{"type": "timeout", "stream": "upstream", "toxicity": 0.7, "attributes": {"timeout": 60}}`,
-				`{"type": "reset_peer", "attributes": {"timeout": 20}}`,
-				`{"type": "limit_data", "attributes": {"bytes": 900}}`,
+			for _, fault := range []redistest.Fault{
+				{Latency: 40 * time.Millisecond, Jitter: 35 * time.Millisecond},
+				{Drop: true, Share: 0.7, End: 60 * time.Millisecond},
+				{Drop: true, Share: 0.7, End: 60 * time.Millisecond, Requests: true},
+				{Drop: true, End: 20 * time.Millisecond, Reset: true},
+				{Bytes: 900},
 			} {
-				cure := s.toxic(fault)
+				remove := s.relay.Fail(fault)
 				s.wait(250 * time.Millisecond)
-				cure()
+				remove()
 				s.wait(150 * time.Millisecond)
 				if err := s.direct.ScriptFlush(t.Context()).Err(); err != nil {
 					t.Errorf("script flush: %v", err)

@@ -1,0 +1,73 @@
+package settings_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tollgate-dev/tollgate/gateway/identity"
+	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/policies/section"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/ratelimit"
+)
+
+// An organisation in a file of its own is named after the file, has each bounded budget, and each enforced policy for all.
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	bounds := settings.OrgBounds{Budget: spend.Budget{PerDay: 100_000_000}, Enforce: []string{"gpu_allow_list"}}
+	org := func(change func(o *settings.Org)) *settings.Org {
+		o := &settings.Org{ID: "acme", File: "/orgs/acme.yaml", Budget: spend.Budget{PerDay: 90_000_000}}
+		o.Policies.Policies = []section.Entry{{Policy: "gpu_allow_list"}}
+		change(o)
+		return o
+	}
+	for name, tt := range map[string]struct {
+		change func(o *settings.Org)
+		fault  string // "" for none
+	}{
+		"within":         {func(*settings.Org) {}, ""},
+		"another name":   {func(o *settings.Org) { o.ID = "globex" }, "id: must be \"acme\""},
+		"no budget":      {func(o *settings.Org) { o.Budget = spend.Budget{} }, "budget.per_day: must be set"},
+		"a large budget": {func(o *settings.Org) { o.Budget.PerDay = 100_000_001 }, "budget.per_day: must be at most"},
+		"approvable":     {func(o *settings.Org) { o.Budget.Approvable = true }, "budget.approvable: must be false"},
+		"no policy":      {func(o *settings.Org) { o.Policies.Policies = nil }, "policies: must list gpu_allow_list"},
+		"warns":          {func(o *settings.Org) { o.Policies.Policies[0].Mode = section.ModeWarn }, "policies[0].mode: must be enforce"},
+		"for some":       {func(o *settings.Org) { o.Policies.Policies[0].ExceptTeams = []string{"ops"} }, "must be in force for all callers"},
+		"an exception":   {func(o *settings.Org) { o.Policies.Exceptions = []section.Exception{{Policy: "gpu_allow_list"}} }, "has no exceptions"},
+		"one of all":     {func(o *settings.Org) { o.Policies.Exceptions = []section.Exception{{}} }, "has no exceptions"},
+	} {
+		err := bounds.Judge(org(tt.change))
+		if tt.fault == "" && err != nil || tt.fault != "" && (err == nil || !strings.Contains(err.Error(), tt.fault)) {
+			t.Errorf("%s: %v, want %q", name, err, tt.fault)
+		}
+	}
+}
+
+// No secret of a key is accepted for longer than the key.
+func TestAccepted(t *testing.T) {
+	t.Parallel()
+	noon := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	one, two, three := identity.DigestOf("one"), identity.DigestOf("two"), identity.DigestOf("three")
+	k := settings.Key{ID: "ann", Expires: noon, Digests: []settings.Digest{
+		{Digest: one}, {Digest: two, NotAfter: noon.Add(-time.Hour)}, {Digest: three, NotBefore: noon.Add(-time.Hour), NotAfter: noon.Add(time.Hour)},
+	}}
+	want := []settings.Digest{
+		{Digest: one, NotAfter: noon}, {Digest: two, NotAfter: noon.Add(-time.Hour)}, {Digest: three, NotBefore: noon.Add(-time.Hour), NotAfter: noon},
+	}
+	if diff := cmp.Diff(want, k.Accepted()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if !k.Digests[0].NotAfter.IsZero() {
+		t.Error("Accepted has changed the configuration")
+	}
+	if got := (&settings.Key{Digest: one}).Accepted(); len(got) != 1 || got[0] != (settings.Digest{Digest: one}) {
+		t.Errorf("one secret without an end: %+v", got)
+	}
+	exempt := settings.Key{Exempt: true, Limit: ratelimit.Limit{Minute: 1}}
+	if exempt.Quotas() != (ratelimit.Limit{}) {
+		t.Errorf("an exempt key has quotas: %+v", exempt.Quotas())
+	}
+}
