@@ -51,7 +51,7 @@ an Envoy from PATH in front, which the gateway configures. With --history the co
 a week of calls to show, and the demo an audit log in a temporary directory. TOLLGATE_BRAND is the
 platform's name as clients of the retired interfaces spell it (legacy.brand).`,
 		Example: "  tollgate demo --envoy",
-		Args:    cobra.NoArgs,
+		Args:    named(nil),
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			return demo(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		}),
@@ -81,7 +81,7 @@ func demo(ctx context.Context, f demoFlags, stdout, stderr io.Writer) error {
 	var past *history
 	if f.history {
 		if f.platform != "" || f.redis != "" {
-			return errors.New("--history needs the emulator and the store of the demo itself: leave --platform and --redis out")
+			return usagef("--history needs the emulator and the store of the demo itself: leave --platform and --redis out")
 		}
 		past = newHistory(time.Now())
 	}
@@ -192,11 +192,11 @@ const portsTried = 100
 func listenNear(addr string, stdout io.Writer) (net.Listener, error) {
 	host, portText, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, fmt.Errorf("address %q: want host:port", addr)
+		return nil, usagef("address %q: want host:port", addr)
 	}
 	port, err := strconv.Atoi(portText)
 	if err != nil {
-		return nil, fmt.Errorf("address %q: want a numeric port", addr)
+		return nil, usagef("address %q: want a numeric port", addr)
 	}
 	for i := range portsTried {
 		try := net.JoinHostPort(host, strconv.Itoa(port+i))

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -46,7 +45,7 @@ Without ORG/KEY, prints a random key and the line that admits it in a configurat
 file, and asks no gateway.`,
 		Example: `  tollgate keys create acme/batch --team research --expires 90d --limits minute=60 --budget per_hour=2.50
   tollgate keys create`,
-		Args:    cobra.MaximumNArgs(1),
+		Args:    named(nil, 1),
 		PreRunE: aboutNoKey,
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -112,7 +111,7 @@ func (s *keySpec) spec(id string, now time.Time) (string, error) {
 		numbers := make(map[string]any, len(section))
 		for member, text := range section {
 			if !json.Valid([]byte(text)) {
-				return "", fmt.Errorf("--%s: %s: %q is not a number", name, member, text)
+				return "", usagef("--%s: %s: %q is not a number", name, member, text)
 			}
 			numbers[member] = json.RawMessage(text)
 		}
@@ -126,7 +125,7 @@ func (s *keySpec) spec(id string, now time.Time) (string, error) {
 			end, err = now.Add(length), nil
 		}
 		if err != nil {
-			return "", errors.New("--expires: want a time in RFC 3339, or a duration such as 90d")
+			return "", usagef("--expires: want a time in RFC 3339, or a duration such as 90d")
 		}
 		m["expires"] = end.UTC().Truncate(time.Second)
 	}

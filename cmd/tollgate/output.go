@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
@@ -157,6 +158,9 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 		if unknown := noSuchCommand(cmd, cmd.Flags().Args()); unknown != nil {
 			return unknown
 		}
+	}
+	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok && (missing.GetSpecifiedName() == "c" || missing.GetSpecifiedName() == "config") && cmd.Flag("admin") != nil {
+		return fmt.Errorf("%w: %s asks a running gateway and reads no file, name the gateway with --admin", err, cmd.CommandPath())
 	}
 	written, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !ok {

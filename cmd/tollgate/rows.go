@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -175,17 +174,34 @@ func (c *rowCommand) positions(arguments []string) (names []string) {
 	return names
 }
 
-// named returns a check of arguments. Its error names the missing one.
-func named(arguments []string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
+// named returns a check of arguments: the required ones, and at most as many others as optional says. Its error names the missing argument, or the
+// first that is too many.
+func named(required []string, optional ...int) cobra.PositionalArgs {
+	most := len(required)
+	for _, more := range optional {
+		most += more
+	}
+	return func(cmd *cobra.Command, args []string) error {
 		switch {
-		case len(args) < len(arguments):
-			return fmt.Errorf("%s is missing", arguments[len(args)])
-		case len(args) > len(arguments):
-			return fmt.Errorf("%q is one argument too many", args[len(arguments)])
+		case len(args) < len(required):
+			return fmt.Errorf("%s is missing", required[len(args)])
+		case len(args) > most:
+			return fmt.Errorf("%q is one argument too many%s", args[most], flagFor(cmd, args[most]))
 		}
 		return nil
 	}
+}
+
+// flagFor suggests the flag that an argument may have been meant for.
+func flagFor(cmd *cobra.Command, argument string) string {
+	isFile := strings.HasSuffix(argument, ".yaml") || strings.HasSuffix(argument, ".yml")
+	switch {
+	case isFile && cmd.Flag("config") != nil:
+		return ", did you mean -c " + argument + "?"
+	case !isFile && cmd.Flag("org") != nil:
+		return ", did you mean --org " + argument + "?"
+	}
+	return ""
 }
 
 // query returns the parameters of the question.
@@ -222,7 +238,7 @@ func (c *rowCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if c.watch < 0 {
-		return errors.New("--watch: must not be negative")
+		return usagef("--watch: must not be negative")
 	}
 	ctx, w := cmd.Context(), cmd.OutOrStdout()
 	target := c.row.Path() + "?" + q.Encode()

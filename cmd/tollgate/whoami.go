@@ -35,7 +35,7 @@ type whoami struct {
 func newWhoami() *cobra.Command {
 	c := new(callerClient)
 	cmd := &cobra.Command{
-		Use: "whoami", Short: "Show the identity of a key, and the rest of its limits and budgets", Args: cobra.NoArgs,
+		Use: "whoami", Short: "Show the identity of a key, and the rest of its limits and budgets", Args: named(nil),
 		Example: "  tollgate whoami\n  tollgate whoami --key-env ANN -o json",
 		Long: `Shows the gateway's view of a caller: its organisation, team and roles; the rest of
 its limits and budgets, and until when; and its requests for approval. ` + "`--key-env`" + `
