@@ -146,7 +146,7 @@ func (f *devFlags) serve(cmd *cobra.Command, args []string) (err error) {
 		Host: f.host, Listener: listener, Reload: dev.Switch(f.reload && !f.noReload), Provision: dev.Switch(f.provision), Remove: dev.Switch(f.remove),
 		Agreed: dev.Switch(f.yes), Logger: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)),
 	}
-	if in, ok := cmd.InOrStdin().(*os.File); ok && isTerminal(in) {
+	if in := cmd.InOrStdin(); isTerminal(in) {
 		options.Ask = bufio.NewReader(in)
 	}
 	return session.Run(ctx, project, options)
@@ -180,13 +180,6 @@ func userName() string {
 func labelOf(name string) string {
 	name = regexp.MustCompile(`[^A-Za-z0-9._-]`).ReplaceAllString(name, "-")
 	return strings.TrimLeft(name[:min(len(name), 63)], "._-")
-}
-
-// isTerminal reports whether a question can be answered.
-func isTerminal(f *os.File) bool {
-	stat, err := f.Stat()
-	null, _ := os.Stat(os.DevNull) // by its file: standard input is called /dev/stdin
-	return err == nil && stat.Mode()&os.ModeCharDevice != 0 && !os.SameFile(stat, null)
 }
 
 // access finds the gateway and the developer's key: in the environment, in .env, in a
@@ -288,7 +281,7 @@ func (f *devFlags) list(cmd *cobra.Command, args []string) (err error) {
 	}
 	t := sheet{{"name", "id", "status", "usd/h at most", "made", "gateway"}}
 	for _, e := range all {
-		t.add(e.Name, e.ID, e.Status, fmt.Sprintf("%.4g", e.Hourly), e.Made.Format(time.RFC3339), e.Gateway)
+		t.add(e.Name, e.ID, e.Status, usd(strconv.FormatFloat(e.Hourly, 'f', -1, 64)), e.Made, e.Gateway)
 	}
 	return f.output.write(cmd.OutOrStdout(), all, t)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -184,17 +183,9 @@ func listMade(cmd *cobra.Command, c *adminClient, q url.Values, out *output) err
 	}
 	t := sheet{{"key", "team", "roles", "owner", "from", "created", "by", "expires", "last used", "usd this month", "state"}}
 	for _, k := range all.Keys {
-		t.add(k.ID, cmp.Or(k.Team, "-"), cmp.Or(joined(k.Roles), "-"), cmp.Or(k.Owner, "-"), cmp.Or(joined(k.Addresses), "-"),
-			instant(k.Created), k.By, instant(k.Expires), instant(k.Used), cmp.Or(k.ThisMonth, "-"), k.State)
+		t.add(k.ID, k.Team, joined(k.Roles), k.Owner, joined(k.Addresses), k.Created, k.By, k.Expires, k.Used, usd(k.ThisMonth), k.State)
 	}
 	return out.write(cmd.OutOrStdout(), all, t)
-}
-
-func instant(t time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	return t.UTC().Format(time.RFC3339)
 }
 
 func joined[T any](list []T) string {

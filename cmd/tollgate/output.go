@@ -2,13 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -83,7 +84,7 @@ func (o *output) tables(w io.Writer, sheets []sheet) error {
 		}
 		write := s.print
 		if o.format == "csv" {
-			write = func(w io.Writer) error { return row.WriteCSV(w, s) }
+			write = func(w io.Writer) error { return row.WriteCSV(w, s.texts()) }
 		}
 		if err := write(w); err != nil {
 			return err
@@ -99,33 +100,69 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// sheet is a table: its first row names the columns.
-type sheet [][]string
+// sheet is a table of cells: its first row names the columns.
+type sheet [][]any
 
 // add adds a row.
-func (s *sheet) add(cells ...any) {
-	row := make([]string, len(cells))
-	for i, cell := range cells {
-		row[i] = fmt.Sprint(cell)
+func (s *sheet) add(cells ...any) { *s = append(*s, cells) }
+
+// texts are the cells for programs.
+func (s *sheet) texts() [][]string {
+	rows := make([][]string, len(*s))
+	for i, row := range *s {
+		for _, cell := range row {
+			rows[i] = append(rows[i], programText(cell))
+		}
 	}
-	*s = append(*s, row)
+	return rows
 }
 
 // print writes the table for people.
 func (s *sheet) print(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for i, row := range *s {
-		cells := make([]string, len(row))
-		for n, cell := range row {
-			cells[n] = oneLine(cell)
+	for _, line := range s.lines(make(map[int]int), inColour(w)) {
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
 		}
-		line := strings.Join(cells, "\t")
-		if i == 0 {
-			line = strings.ToUpper(strings.ReplaceAll(line, "_", " "))
-		}
-		_, _ = fmt.Fprintln(t, line) // Flush reports
 	}
-	return t.Flush()
+	return nil
+}
+
+// lines are the rows for people, with columns of at least the given widths, which grow. Columns of numbers are aligned to the right.
+func (s *sheet) lines(widths map[int]int, colour bool) (lines []string) {
+	rows, numeric := s.layout(widths, colour)
+	for i, row := range rows {
+		for n, text := range row {
+			if n < len(row)-1 || numeric[n] {
+				text = padded(text, widths[n], numeric[n])
+			}
+			if colour {
+				text = painted(text, cmp.Or(colourOf((*s)[i][n]), map[bool]string{true: sgrBold}[i == 0]))
+			}
+			row[n] = text
+		}
+		lines = append(lines, strings.Join(row, "  "))
+	}
+	return lines
+}
+
+// layout returns the texts of the table, and which columns have nothing but numbers. It widens the columns.
+func (s *sheet) layout(widths map[int]int, onTerminal bool) (rows [][]string, numeric map[int]bool) {
+	numeric = make(map[int]bool)
+	for i, row := range *s {
+		texts := make([]string, len(row))
+		for n, cell := range row {
+			text := peopleText(cell, onTerminal)
+			if i == 0 {
+				text = strings.ToUpper(strings.ReplaceAll(text, "_", " "))
+			} else if text != "" {
+				was, seen := numeric[n]
+				numeric[n] = isNumeric(cell) && (was || !seen)
+			}
+			texts[n], widths[n] = text, max(widths[n], utf8.RuneCountInString(text))
+		}
+		rows = append(rows, texts)
+	}
+	return rows, numeric
 }
 
 // group returns a command that does nothing but have others below it.

@@ -65,6 +65,7 @@ type rowCommand struct {
 	client *adminClient
 	out    *output
 	watch  time.Duration
+	stream bool // instead of asking
 	given  url.Values
 }
 
@@ -80,6 +81,10 @@ func (c *rowCommand) command(use string) *cobra.Command {
 	}
 	if c.row.Method() == "GET" && c.row.Media == "" {
 		cmd.Flags().DurationVar(&c.watch, "watch", 0, "ask again and again, at this distance, e.g. 5s")
+	}
+	if c.name == followedCommand {
+		cmd.Flags().BoolVar(&c.stream, "follow", false, "write decisions as they are made, until interrupted")
+		cmd.MarkFlagsMutuallyExclusive("follow", "watch")
 	}
 	c.given = url.Values{}
 	taken := c.positions(arguments)
@@ -241,6 +246,9 @@ func (c *rowCommand) run(cmd *cobra.Command, args []string) error {
 		return usagef("--watch: must not be negative")
 	}
 	ctx, w := cmd.Context(), cmd.OutOrStdout()
+	if c.stream {
+		return c.follow(ctx, q, w, cmd.ErrOrStderr())
+	}
 	target := c.row.Path() + "?" + q.Encode()
 	if c.row.Media != "" {
 		return c.client.copy(ctx, target, w)
