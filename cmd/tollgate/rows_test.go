@@ -249,23 +249,35 @@ func TestYAMLKeepsTypes(t *testing.T) {
 
 // Shells complete names configured at the gateway, and enumerations.
 func TestCompletion(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(`{"orgs":[{"id":"acme","teams":["ml","ops"]},{"id":"globex","teams":["ml"]}]}`))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte(map[string]string{
+			"/admin/orgs":                     `{"orgs":[{"id":"acme","teams":["ml","ops"]},{"id":"globex","teams":["ml"]}]}`,
+			"/admin/keys?org=acme":            `{"keys":[{"id":"ci"},{"id":"batch"}]}`,
+			"/admin/limits?org=acme":          `{"windows":[{"scope":"key:ci"},{"scope":"key:ci"},{"scope":"team:ml"}]}`,
+			"/admin/approvals?org=acme":       `{"approvals":[{"id":"ap-1"},{"id":"ap-2"}]}`,
+			"/admin/spend/resources?org=acme": `{"resources":[{"id":"pod1"}]}`,
+		}[r.URL.String()]))
 	}))
 	t.Cleanup(s.Close)
 	t.Setenv(adminEnv, s.URL)
 	for line, want := range map[string][]string{
-		"limits show ":              {"acme", "globex"},
-		"keys revoke ":              {"acme/", "globex/"},
-		"keys list ":                {"acme", "globex"},
-		"decisions --org ":          {"acme", "globex"},
-		"decisions --team ":         {"ml", "ops"},
-		"spend show globex --team ": {"ml"},
-		"spend history a --bucket ": {"hour", "day", "month", "total"},
-		"limits show acme -o ":      {"table", "json", "yaml", "csv"},
-		"policy docs gpu_co":        {"gpu_count"},
-		"explain --role ":           {"viewer", "operator", "admin", "lead"},
-		"limits show acme ":         nil,
+		"limits show ":                   {"acme", "globex"},
+		"keys revoke ":                   {"acme/", "globex/"},
+		"keys list ":                     {"acme", "globex"},
+		"keys revoke acme/":              {"acme/ci", "acme/batch"},
+		"decisions --org acme --key ":    {"ci", "batch"},
+		"decisions --operation createCl": {"createCluster"},
+		"limits reset acme --scope ":     {"key:ci", "team:ml"},
+		"approvals grant acme ":          {"ap-1", "ap-2"},
+		"spend keep acme ":               {"pod1"},
+		"decisions --org ":               {"acme", "globex"},
+		"decisions --team ":              {"ml", "ops"},
+		"spend show globex --team ":      {"ml"},
+		"spend history a --bucket ":      {"hour", "day", "month", "total"},
+		"limits show acme -o ":           {"table", "json", "yaml", "csv"},
+		"policy docs gpu_co":             {"gpu_count"},
+		"explain --role ":                {"viewer", "operator", "admin", "lead"},
+		"limits show acme ":              nil,
 	} {
 		_, got, _ := tell(t, append([]string{cobra.ShellCompNoDescRequestCmd}, strings.Split(line, " ")...)...)
 		lines := strings.Split(strings.TrimSpace(got), "\n")
