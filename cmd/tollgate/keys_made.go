@@ -181,11 +181,15 @@ func listMade(cmd *cobra.Command, c *adminClient, q url.Values, out *output) err
 		}
 		q.Set("cursor", part.Next)
 	}
+	return out.write(cmd.OutOrStdout(), all, keySheet(all.Keys))
+}
+
+func keySheet(list []callers.Key) sheet {
 	t := sheet{{"key", "team", "roles", "owner", "from", "created", "by", "expires", "last used", "usd this month", "state"}}
-	for _, k := range all.Keys {
+	for _, k := range list {
 		t.add(k.ID, k.Team, joined(k.Roles), k.Owner, joined(k.Addresses), k.Created, k.By, k.Expires, k.Used, usd(k.ThisMonth), k.State)
 	}
-	return out.write(cmd.OutOrStdout(), all, t)
+	return t
 }
 
 func joined[T any](list []T) string {

@@ -64,6 +64,19 @@ func (o *output) write(w io.Writer, v any, sheets ...sheet) error {
 	return o.raw(w, text.Bytes())
 }
 
+// page writes an answer: as it came, or as tables after its sentences for people.
+func (o *output) page(w io.Writer, answer []byte, p page) error {
+	switch o.format {
+	case "json", "yaml":
+		return o.raw(w, answer)
+	case "table":
+		for _, line := range p.said {
+			_, _ = fmt.Fprintln(w, line)
+		}
+	}
+	return o.tables(w, p.sheets)
+}
+
 // raw writes JSON in the format, which is JSON or YAML.
 func (o *output) raw(w io.Writer, text []byte) error {
 	var err error

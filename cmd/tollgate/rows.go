@@ -275,9 +275,6 @@ func (c *rowCommand) show(ctx context.Context, target string, a asked, w io.Writ
 	if c.row.Answers() == nil {
 		text = []byte("{}\n")
 	}
-	if f := c.out.format; f == "json" || f == "yaml" {
-		return c.out.raw(w, text)
-	}
 	view, ok := views()[c.name]
 	if !ok {
 		view = plain(c.row.Answers())
@@ -286,12 +283,7 @@ func (c *rowCommand) show(ctx context.Context, target string, a asked, w io.Writ
 	if err != nil {
 		return err
 	}
-	if c.out.people() {
-		for _, line := range p.said {
-			_, _ = fmt.Fprintln(w, line)
-		}
-	}
-	return c.out.tables(w, p.sheets)
+	return c.out.page(w, text, p)
 }
 
 // flagNames lists the flags of a command.

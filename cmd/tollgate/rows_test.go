@@ -52,6 +52,11 @@ func byHand() map[string]string {
 		"spend adopt":     "with --from-audit it reads a file, and asks for each line",
 		"version":         local,
 		"whoami":          "it asks with a caller's key",
+		"my spend":        "as whoami",
+		"my resources":    "as whoami",
+		"my decisions":    "as whoami",
+		"my approvals":    "as whoami",
+		"my keys":         "as whoami",
 
 		"billing serverless":     "as billing pods",
 		"billing network-volume": "as billing pods",

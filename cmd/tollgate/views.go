@@ -204,12 +204,14 @@ func resourceSheet(list []money.Resource) sheet {
 	return s
 }
 
-func resourcesPage(l *struct {
+// resourceList is a list of resources. Callers get no sum, and all resources at once.
+type resourceList struct {
 	Resources     []money.Resource
 	All           int
 	PerHour, Next string
-}, _ asked,
-) page {
+}
+
+func resourcesPage(l *resourceList, _ asked) page {
 	p := page{sheets: []sheet{resourceSheet(l.Resources)}, said: []string{fmt.Sprintf("%d resources, %s USD per hour.", l.All, dollars(l.PerHour))}}
 	if l.Next != "" {
 		p.said = append(p.said, sentence("next", l.Next))
