@@ -132,7 +132,7 @@ func (b *billing) validate() error {
 
 // ask returns the rows: the time, the group and the amount of each.
 func (b *billing) ask(ctx context.Context, progress func(done, of int)) ([]map[string]any, error) {
-	key, err := b.key()
+	key, err := b.key(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -90,7 +90,7 @@ func (m *mine) parameters() []row.Param {
 }
 
 func (m *mine) run(cmd *cobra.Command, c *callerClient, a asked) error {
-	key, err := c.key()
+	key, err := c.key(cmd.Context())
 	if err != nil {
 		return err
 	}

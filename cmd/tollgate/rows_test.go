@@ -52,6 +52,7 @@ func byHand() map[string]string {
 		"spend adopt":     "with --from-audit it reads a file, and asks for each line",
 		"version":         local,
 		"whoami":          "it asks with a caller's key",
+		"login":           "it asks an issuer",
 		"my spend":        "as whoami",
 		"my resources":    "as whoami",
 		"my decisions":    "as whoami",

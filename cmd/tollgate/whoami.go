@@ -44,7 +44,7 @@ names the environment variable that holds the caller's key.`,
 	c.flags(cmd)
 	cmd.RunE = action(func(cmd *cobra.Command, _ []string) error {
 		c.notes = cmd.ErrOrStderr()
-		key, err := c.key()
+		key, err := c.key(cmd.Context())
 		if err != nil {
 			return err
 		}
