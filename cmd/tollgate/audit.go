@@ -62,7 +62,7 @@ keep the head elsewhere from time to time, and name it with --head.`,
 func auditPage(l *audit.Page, _ asked) (p page) {
 	s := sheet{{"seq", "time", "org", "team", "by", "operation", "resource", "name", "usd/h", "status", "carried"}}
 	for _, c := range l.Changes {
-		s.add(c.Seq, c.Time, c.About(), c.Team, cmp.Or(c.Key, c.Subject, c.Who), cmp.Or(c.Operation, "loaded "+c.Revision), c.Resource, c.Name, usd(c.PerHour), endOf(&c), c.Carried)
+		s.add(fmt.Sprint(c.Seq), c.Time, c.About(), c.Team, cmp.Or(c.Key, c.Subject, c.Who), cmp.Or(c.Operation, "loaded "+c.Revision), c.Resource, c.Name, usd(c.PerHour), endOf(&c), c.Carried)
 	}
 	if p.sheets = []sheet{s}; l.Incomplete != "" {
 		p.said = append(p.said, l.Incomplete)

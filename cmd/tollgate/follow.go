@@ -50,7 +50,8 @@ func (c *rowCommand) follow(ctx context.Context, q url.Values, w, notes io.Write
 	return nil
 }
 
-// read takes server-sent events (WHATWG HTML, section "Server-sent events") whose data is one line. A stream begins with the comment "open".
+// read takes server-sent events (WHATWG HTML, section "Server-sent events") whose data is one line. A stream begins with the
+// comment "open".
 func (f *follower) read(stream io.Reader) error {
 	lines := bufio.NewScanner(stream)
 	lines.Buffer(nil, maxEvent)

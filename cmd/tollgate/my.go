@@ -27,16 +27,18 @@ type mine struct {
 func ownRecords() []mine {
 	return []mine{
 		{
-			use: "spend", short: "Show your costs, by time and group", example: "tollgate my spend --by key --from 2026-11-01", path: "/tollgate/spend",
-			like: "GET /admin/spend/history", defaults: map[string]string{"by": "gpu", "bucket": "day"}, show: of(costsPage),
+			use: "spend", short: "Show your costs, by time and group", path: "/tollgate/spend",
+			example: "tollgate my spend --by key --from 2026-11-01",
+			like:    "GET /admin/spend/history", defaults: map[string]string{"by": "gpu", "bucket": "day"}, show: of(costsPage),
 		},
 		{
-			use: "resources", short: "Show your resources that cost money, and how much", example: "tollgate my resources --label project=llm", path: "/tollgate/resources",
-			like: "GET /admin/spend", show: of(func(l *resourceList, a asked) page { return page{sheets: []sheet{resourceSheet(l.Resources)}} }),
+			use: "resources", short: "Show your resources that cost money, and how much", path: "/tollgate/resources",
+			example: "tollgate my resources --label project=llm", like: "GET /admin/spend",
+			show: of(func(l *resourceList, _ asked) page { return page{sheets: []sheet{resourceSheet(l.Resources)}} }),
 		},
 		{
-			use: "decisions", short: "List decisions on your calls, with the reason for each refusal", example: "tollgate my decisions --refused --since 24h", path: "/tollgate/decisions",
-			like: "GET /admin/decisions", show: of(decisionsPage),
+			use: "decisions", short: "List decisions on your calls, with the reason for each refusal", path: "/tollgate/decisions",
+			example: "tollgate my decisions --refused --since 24h", like: "GET /admin/decisions", show: of(decisionsPage),
 		},
 		{use: "approvals", short: "List your requests for approval", example: "tollgate my approvals", path: "/tollgate/approvals", show: of(approvalsPage)},
 		{

@@ -209,7 +209,8 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 			return unknown
 		}
 	}
-	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok && (missing.GetSpecifiedName() == "c" || missing.GetSpecifiedName() == "config") && cmd.Flag("admin") != nil {
+	missing, ok := errors.AsType[*pflag.NotExistError](err)
+	if ok && slices.Contains([]string{"c", "config"}, missing.GetSpecifiedName()) && cmd.Flag("admin") != nil {
 		return fmt.Errorf("%w: %s asks a running gateway and reads no file, name the gateway with --admin", err, cmd.CommandPath())
 	}
 	written, ok := strings.CutPrefix(err.Error(), "unknown flag: --")

@@ -31,8 +31,8 @@ func plain(t reflect.Type) view {
 	}
 }
 
-// plainPage has a table for each list of an answer, and its other members as sentences before them. The members of an answer without lists are a
-// table of one row.
+// plainPage has a table for each list of an answer, and its other members as sentences before them. The members of an answer
+// without lists are a table of one row.
 func plainPage(v reflect.Value) (p page) {
 	header, line := sheet{{}}, []any{}
 	for _, f := range reflect.VisibleFields(v.Type()) {

@@ -179,8 +179,8 @@ func (c *rowCommand) positions(arguments []string) (names []string) {
 	return names
 }
 
-// named returns a check of arguments: the required ones, and at most as many others as optional says. Its error names the missing argument, or the
-// first that is too many.
+// named returns a check of arguments: the required ones, and at most as many others as optional says. Its error names the
+// missing argument, or the first that is too many.
 func named(required []string, optional ...int) cobra.PositionalArgs {
 	most := len(required)
 	for _, more := range optional {
