@@ -113,7 +113,8 @@ The exit code is 0 for success, 1 for a failure, and 2 for a wrong command line.
 	}
 	root.SetFlagErrorFunc(wrongFlag)
 	root.SetVersionTemplate("tollgate {{.Version}}\n") // as the command "version"
-	root.AddCommand(newServe(), newCheck(), newDemo(), newDev(), newPlatform(), newKeys(), newAudit(), newBilling(), newExplain(), newPolicy(), newMigrate(), newEnvoy(), newHealth(), newMan(), newVersion(), newWhoami(), newMy(), newLogin(),
+	root.AddCommand(newServe(), newCheck(), newDemo(), newDev(), newPlatform(), newKeys(), newAudit(), newBilling(), newExplain(),
+		newPolicy(), newMigrate(), newEnvoy(), newHealth(), newMan(), newVersion(), newWhoami(), newMy(), newLogin(), newEnv(),
 		group("limits", "Show and reset the limits of a running gateway", "  tollgate limits show acme"),
 		group("spend", "Show budgets and spend, and compare the ledger with the platform", "  tollgate spend show acme", newAdopt()),
 		group("approvals", "Show and answer requests to approve single calls that were refused", "  tollgate approvals list acme"),
@@ -131,7 +132,7 @@ func addGroups(root *cobra.Command) {
 		{"run", "Run", "serve check demo dev platform envoy"},
 		{"spend", "Spend", "spend billing report alerts"},
 		{"policy", "Policy", "policy explain decisions approvals exceptions"},
-		{"access", "Access", "orgs keys tokens limits login whoami my"},
+		{"access", "Access", "orgs keys tokens limits login whoami my env"},
 		{"operate", "Operate", "status gateways config audit health migrate"},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title + ":"})
