@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -62,7 +63,8 @@ keep the head elsewhere from time to time, and name it with --head.`,
 func auditPage(l *audit.Page, _ asked) (p page) {
 	s := sheet{{"seq", "time", "org", "team", "by", "operation", "resource", "name", "usd/h", "status", "carried"}}
 	for _, c := range l.Changes {
-		s.add(fmt.Sprint(c.Seq), c.Time, c.About(), c.Team, cmp.Or(c.Key, c.Subject, c.Who), cmp.Or(c.Operation, "loaded "+c.Revision), c.Resource, c.Name, usd(c.PerHour), endOf(&c), c.Carried)
+		by, operation := cmp.Or(c.Key, c.Subject, c.Who), cmp.Or(c.Operation, "loaded "+c.Revision)
+		s.add(strconv.FormatInt(c.Seq, 10), c.Time, c.About(), c.Team, by, operation, c.Resource, c.Name, usd(c.PerHour), endOf(&c), c.Carried)
 	}
 	if p.sheets = []sheet{s}; l.Incomplete != "" {
 		p.said = append(p.said, l.Incomplete)

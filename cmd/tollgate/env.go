@@ -32,8 +32,13 @@ func clientExports(endpoint string) map[string][]export {
 		"cli":      {{"_API_URL", "/v1", false}, {"_GRAPHQL_URL", "/graphql", false}, {"_REST_V2_URL", "/v2", false}, {"_INVOKE_URL", "/v2", false}, key},
 		"flash":    {{"_API_BASE_URL", "", false}, {"_REST_API_URL", "/v1", false}, {"_ENDPOINT_BASE_URL", "/v2", false}, {"_HAPI_URL", "", false}, key},
 		"mcp": {
-			{"_API_BASE_URL", "", false}, {"_REST_API_URL", "/v1", false}, {"_REST_V2_API_URL", "/v2", false}, {"_SERVERLESS_API_URL", "/v2", false},
-			{"_PUBLIC_GRAPHQL_URL", "/graphql", false}, {"_AUTHED_GRAPHQL_URL", "/graphql", false}, key,
+			{"_API_BASE_URL", "", false},
+			{"_REST_API_URL", "/v1", false},
+			{"_REST_V2_API_URL", "/v2", false},
+			{"_SERVERLESS_API_URL", "/v2", false},
+			{"_PUBLIC_GRAPHQL_URL", "/graphql", false},
+			{"_AUTHED_GRAPHQL_URL", "/graphql", false},
+			key,
 		},
 		"rust": {{"_REST_URL", "/v1", false}, {"_API_URL", "/v2", false}, key},
 	}

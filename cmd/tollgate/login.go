@@ -217,7 +217,7 @@ func (l *login) save(file string) error {
 func storedToken(ctx context.Context) (string, error) {
 	file, err := loginFile()
 	if err != nil {
-		return "", nil //nolint:nilerr // without a configuration directory nobody has logged in
+		return "", nil // without a configuration directory nobody has logged in
 	}
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {

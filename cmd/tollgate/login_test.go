@@ -71,7 +71,11 @@ type visitor struct {
 
 func (v *visitor) Write(p []byte) (int, error) {
 	if m := regexp.MustCompile(`Open (\S+/authorize\S+)`).FindSubmatch(p); m != nil {
-		res, err := http.Get(string(m[1])) //nolint:noctx // a browser
+		req, err := http.NewRequestWithContext(v.t.Context(), http.MethodGet, string(m[1]), http.NoBody)
+		if err != nil {
+			return 0, err
+		}
+		res, err := new(http.Client).Do(req)
 		if err != nil {
 			v.t.Error(err)
 			return 0, err

@@ -78,7 +78,7 @@ func Budgets() []Budget {
 		{"limits and their store", []string{"ratelimit", "ratelimit/group", "ratelimit/metrics", "ratelimit/redisstore"}, 4121},
 		{"old dialects", []string{"translate/..."}, 12621},
 		{"configuration", []string{"config/...", "gateway/settings"}, 6357},
-		{"command line", []string{"cmd/tollgate"}, 6091},
+		{"command line", []string{"cmd/tollgate"}, 6972},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2268},
 		{"emulator of the platform", []string{"test/platform/..."}, 10007},
 	}
@@ -116,7 +116,7 @@ func Large() []string {
 
 // Wide maps each package with more than [WideImports] imports of ours to their number. They gain none, and no other may become one.
 func Wide() map[string]int {
-	return map[string]int{"cmd/tollgate": 40, "gateway": 48, "gateway/filter": 21, "gateway/settings": 23, "gateway/ui": 27}
+	return map[string]int{"cmd/tollgate": 38, "gateway": 48, "gateway/filter": 21, "gateway/settings": 23, "gateway/ui": 27}
 }
 
 // Hold returns what is wrong with the size of a part that has so many lines, and "" when nothing is.
