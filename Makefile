@@ -50,6 +50,7 @@ demo: build ## Build, and run everything on loopback with sample keys and a week
 
 .PHONY: build
 build: ## Build bin/tollgate, stamped with its version (BIN, VERSION)
+	@[[ -x $(BIN) ]] || echo 'Compiling $(BIN): the first time, with all dependencies, takes a few minutes; later builds take seconds.'
 	@go build -ldflags '-s -w -X main.stamp=$(VERSION)' -o $(BIN) ./cmd/tollgate
 
 .PHONY: image

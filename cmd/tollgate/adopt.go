@@ -56,7 +56,7 @@ same of one key.`,
 	c = newAdminClient(cmd)
 	complete(cmd, "team", teamNames)
 	complete(cmd, "to-team", teamNames)
-	completeArguments(cmd, []string{"ORG"})
+	completeArguments(cmd, []string{"ORG", "ID"})
 	return cmd
 }
 

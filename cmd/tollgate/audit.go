@@ -7,7 +7,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -64,7 +63,8 @@ keep the head elsewhere from time to time, and name it with --head.`,
 func auditPage(l *audit.Page, _ asked) (p page) {
 	s := sheet{{"seq", "time", "org", "team", "by", "operation", "resource", "name", "usd/h", "status", "carried"}}
 	for _, c := range l.Changes {
-		s.add(c.Seq, c.Time.UTC().Format(time.DateTime), c.About(), c.Team, cmp.Or(c.Key, c.Subject, c.Who), cmp.Or(c.Operation, "loaded "+c.Revision), c.Resource, c.Name, c.PerHour, endOf(&c), c.Carried)
+		by, operation := cmp.Or(c.Key, c.Subject, c.Who), cmp.Or(c.Operation, "loaded "+c.Revision)
+		s.add(strconv.FormatInt(c.Seq, 10), c.Time, c.About(), c.Team, by, operation, c.Resource, c.Name, usd(c.PerHour), endOf(&c), c.Carried)
 	}
 	if p.sheets = []sheet{s}; l.Incomplete != "" {
 		p.said = append(p.said, l.Incomplete)
@@ -76,10 +76,10 @@ func auditPage(l *audit.Page, _ asked) (p page) {
 }
 
 // endOf is the status of a change, "open" for one without an end, "" for a configuration.
-func endOf(c *audit.Change) string {
+func endOf(c *audit.Change) any {
 	switch {
 	case c.Status > 0:
-		return strconv.Itoa(c.Status)
+		return status(c.Status)
 	case c.Operation == "" || !c.Ended.IsZero():
 		return ""
 	}

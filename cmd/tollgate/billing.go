@@ -10,7 +10,6 @@ import (
 	"maps"
 	"math/big"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -66,7 +65,7 @@ GPU type, team and label read the history of the ledger through the admin listen
 
 func (b *billing) command(use, short string) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: use, Short: short, Args: cobra.NoArgs, Example: "  tollgate billing " + use + " --bucket-size month --start-time 2026-01-01T00:00:00Z -o csv",
+		Use: use, Short: short, Args: named(nil), Example: "  tollgate billing " + use + " --bucket-size month --start-time 2026-01-01T00:00:00Z -o csv",
 		PreRunE: func(*cobra.Command, []string) error { return b.validate() },
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			b.notes = cmd.ErrOrStderr()
@@ -133,7 +132,7 @@ func (b *billing) validate() error {
 
 // ask returns the rows: the time, the group and the amount of each.
 func (b *billing) ask(ctx context.Context, progress func(done, of int)) ([]map[string]any, error) {
-	key, err := b.key()
+	key, err := b.key(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -252,14 +251,10 @@ func (b *billing) parts(now time.Time) []part {
 
 // progressOf returns a function that shows on a terminal how much of several parts was answered.
 func progressOf(w io.Writer) func(done, of int) {
-	f, ok := w.(*os.File)
-	if !ok {
+	if !isTerminal(w) {
 		return func(int, int) {}
 	}
-	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return func(int, int) {}
-	}
-	return func(done, of int) { writeProgress(f, done, of) }
+	return func(done, of int) { writeProgress(w, done, of) }
 }
 
 // writeProgress writes a line over the one before, and takes it away in the end.
@@ -295,10 +290,10 @@ func (b *billing) rows(records []map[string]any) (rows []billed, total *big.Rat)
 
 func (b *billing) write(w io.Writer, records []map[string]any) error {
 	rows, total := b.rows(records)
-	t, digits := sheet{{"time", cmp.Or(b.grouping, "group"), "usd"}}, 6
+	t := sheet{{"time", cmp.Or(b.grouping, "group"), "usd"}}
 	largest := new(big.Rat)
 	if b.out.people() {
-		t[0][1], digits = b.grouping, 4
+		t[0][1] = b.grouping
 		for _, row := range rows {
 			if row.amount.Cmp(largest) > 0 {
 				largest = row.amount
@@ -306,13 +301,13 @@ func (b *billing) write(w io.Writer, records []map[string]any) error {
 		}
 	}
 	for _, row := range rows {
-		t.add(row.time, row.group, row.amount.FloatString(digits))
+		t.add(row.time, row.group, usd(row.amount.FloatString(6)))
 		if b.plot && b.out.people() {
-			t[len(t)-1] = append(t[len(t)-1], bar(row.amount, largest))
+			t[len(t)-1] = append(t[len(t)-1], bar(row.amount, largest, barWidth))
 		}
 	}
 	if b.out.people() {
-		t.add("total", "", total.FloatString(digits))
+		t.add("total", "", usd(total.FloatString(6)))
 	}
 	return b.out.write(w, records, t)
 }
@@ -320,13 +315,13 @@ func (b *billing) write(w io.Writer, records []map[string]any) error {
 // barWidth is the length of the longest bar, in cells of a terminal.
 const barWidth = 40
 
-// bar draws n on a scale that ends at largest, in eighths of a cell.
-func bar(n, largest *big.Rat) string {
+// bar draws n on a scale of a width that ends at largest, in eighths of a cell.
+func bar(n, largest *big.Rat, width int) string {
 	if largest.Sign() <= 0 || n.Sign() <= 0 {
 		return ""
 	}
-	share, _ := new(big.Rat).Quo(n, largest).Float64()
-	eighths := int(share*barWidth*8 + 0.5)
+	part, _ := new(big.Rat).Quo(n, largest).Float64()
+	eighths := int(part*float64(width)*8 + 0.5)
 	text := strings.Repeat("█", eighths/8)
 	if rest := eighths % 8; rest > 0 {
 		text += string(rune('█' + 8 - rest))

@@ -28,13 +28,16 @@ func (c *callerClient) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.keyEnv, "key-env", "TOLLGATE_KEY", "variable that holds the caller's key")
 }
 
-// key returns the key.
-func (c *callerClient) key() (string, error) {
-	key := os.Getenv(c.keyEnv)
-	if key == "" {
-		return "", fmt.Errorf("the variable %s holds no key", c.keyEnv)
+// key returns the key, or the token of a login.
+func (c *callerClient) key(ctx context.Context) (string, error) {
+	if key := os.Getenv(c.keyEnv); key != "" {
+		return key, nil
 	}
-	return key, nil
+	token, err := storedToken(ctx)
+	if err == nil && token == "" {
+		err = fmt.Errorf("no key: set %s, or run tollgate login", c.keyEnv)
+	}
+	return token, err
 }
 
 // callerTimeout bounds one question, and longestWait how long the gateway may ask to wait

@@ -85,7 +85,7 @@ func printSchema(w io.Writer) error {
 // printCoverage lists the rules that hold each operation.
 func printCoverage(w io.Writer, out *output) error {
 	if out.format == "sarif" || out.format == "github" {
-		return fmt.Errorf("--coverage is written as table or json, not as %s", out.format)
+		return usagef("--coverage is written as table or json, not as %s", out.format)
 	}
 	api, err := schema.Load()
 	if err != nil {

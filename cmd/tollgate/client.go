@@ -28,7 +28,7 @@ const defaultAdmin = "http://127.0.0.1:8081"
 
 // adminFlag adds --admin to a command.
 func adminFlag(cmd *cobra.Command, base *string) {
-	cmd.Flags().StringVar(base, "admin", cmp.Or(os.Getenv(adminEnv), defaultAdmin), "address of the gateway's operators' listener; "+adminEnv+" names another, "+tokenEnv+" its token")
+	cmd.Flags().StringVar(base, "admin", cmp.Or(os.Getenv(adminEnv), defaultAdmin), "operators' listener of the gateway, see tollgate --help")
 	cmd.Flag("admin").DefValue = defaultAdmin // help does not depend on the environment
 }
 
@@ -121,12 +121,18 @@ func (c *adminClient) open(ctx context.Context, method, target string, question 
 	if err != nil {
 		return nil, err
 	}
-	var problem struct{ Detail string }
+	var problem struct {
+		Detail string
+		Errors []json.RawMessage
+	}
 	if json.Unmarshal(bytes.TrimSpace(body), &problem) != nil || problem.Detail == "" {
 		return nil, fmt.Errorf("%s answers %s: is it a gateway's operators' listener? --admin or %s names another", base, res.Status, adminEnv)
 	}
 	if res.StatusCode == http.StatusUnauthorized {
 		problem.Detail += ": put it into " + tokenEnv
+	}
+	if res.StatusCode == http.StatusBadRequest && len(problem.Errors) > 0 { // of parameters
+		return nil, usageError{errors.New(problem.Detail)}
 	}
 	return nil, errors.New(problem.Detail)
 }

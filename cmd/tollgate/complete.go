@@ -2,14 +2,18 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
+	"net/url"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/policies/load"
 )
 
@@ -32,41 +36,123 @@ func completeParam(cmd *cobra.Command, flag string, p *row.Param) {
 		complete(cmd, flag, orgNames)
 	case p.Type == reflect.TypeFor[row.Team](), p.Type == reflect.TypeFor[row.PastTeam]():
 		complete(cmd, flag, teamNames)
+	case p.Name == "operation":
+		complete(cmd, flag, operationNames)
+	case namesOf(p.Name) != nil:
+		complete(cmd, flag, func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return namesOf(p.Name).ask(cmd, orgOf(cmd, args)), cobra.ShellCompDirectiveNoFileComp
+		})
 	default:
 		complete(cmd, flag, cobra.NoFileCompletions)
 	}
 }
 
-// completeArguments completes an organisation where a command begins with one.
+// names are listed by a gateway: the member of each item of a list in the answer to a question about an organisation.
+type names struct{ path, list, member string }
+
+// namesOf are the names that a parameter, or the argument ID of a command, may have; nil for none that a gateway lists.
+func namesOf(what string) *names {
+	return map[string]*names{
+		"key":                          {"/admin/keys", "keys", "id"},
+		"scope":                        {"/admin/limits", "windows", "scope"},
+		"tollgate approvals grant":     {"/admin/approvals", "approvals", "id"},
+		"tollgate approvals deny":      {"/admin/approvals", "approvals", "id"},
+		"tollgate spend keep":          {"/admin/spend/resources", "resources", "id"},
+		"tollgate spend adopt":         {"/admin/spend/resources", "resources", "id"},
+		"tollgate spend holds release": {"/admin/spend/holds", "holds", "id"},
+	}[what]
+}
+
+// ask returns the names in an organisation; none where the gateway does not answer.
+func (n *names) ask(cmd *cobra.Command, org string) (list []string) {
+	if org == "" {
+		return nil
+	}
+	var answer map[string]json.RawMessage
+	askBriefly(cmd, n.path+"?"+url.Values{"org": {org}}.Encode(), &answer)
+	var items []map[string]any
+	_ = json.Unmarshal(answer[n.list], &items)
+	for _, item := range items {
+		if name, _ := item[n.member].(string); name != "" && !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// orgOf is the organisation of a command line: that of --org, or of the first argument.
+func orgOf(cmd *cobra.Command, args []string) string {
+	if f := cmd.Flag("org"); f != nil {
+		return f.Value.String()
+	}
+	org, _, _ := strings.Cut(append(args, "")[0], "/")
+	return org
+}
+
+// operationNames are the operations of the platform's API.
+func operationNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	api, err := schema.Load()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var ids []string
+	for _, op := range api.Operations() {
+		ids = append(ids, op.ID)
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeArguments completes an organisation where a command begins with one, a key of it, and the ID after it.
 func completeArguments(cmd *cobra.Command, arguments []string) {
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 || len(arguments) == 0 {
+		if len(args) >= len(arguments) {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		switch arguments[0] {
+		switch arguments[len(args)] {
 		case "ORG":
 			return orgNames(cmd, args, begun)
 		case "ORG/KEY":
-			names, _ := orgNames(cmd, args, begun)
-			for i := range names {
-				names[i] += "/"
+			return keyNames(cmd, begun)
+		case "ID":
+			if n := namesOf(cmd.CommandPath()); n != nil {
+				return n.ask(cmd, args[0]), cobra.ShellCompDirectiveNoFileComp
 			}
-			return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// configuredOrgs asks the gateway for its organisations; none where it does not answer.
-func configuredOrgs(cmd *cobra.Command) []row.Tenant {
+// keyNames are the organisations with a slash and, once one is written, its keys.
+func keyNames(cmd *cobra.Command, begun string) ([]string, cobra.ShellCompDirective) {
+	if org, _, hasOrg := strings.Cut(begun, "/"); hasOrg {
+		list := namesOf("key").ask(cmd, org)
+		for i := range list {
+			list[i] = org + "/" + list[i]
+		}
+		return list, cobra.ShellCompDirectiveNoFileComp
+	}
+	list, _ := orgNames(cmd, nil, begun)
+	for i := range list {
+		list[i] += "/"
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// askBriefly decodes the gateway's answer; none leaves answer as it is.
+func askBriefly(cmd *cobra.Command, target string, answer any) {
 	base, err := cmd.Flags().GetString("admin")
 	if err != nil {
-		return nil
+		return
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
 	defer cancel()
+	_ = (&adminClient{base}).do(ctx, http.MethodGet, target, answer)
+}
+
+// configuredOrgs asks the gateway for its organisations; none where it does not answer.
+func configuredOrgs(cmd *cobra.Command) []row.Tenant {
 	var answer struct{ Orgs []row.Tenant }
-	_ = (&adminClient{base}).do(ctx, http.MethodGet, "/admin/orgs", &answer)
+	askBriefly(cmd, "/admin/orgs", &answer)
 	return answer.Orgs
 }
 
@@ -80,12 +166,7 @@ func orgNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCo
 
 // teamNames are the teams of the organisation that is named, or of all.
 func teamNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	org := ""
-	if f := cmd.Flag("org"); f != nil {
-		org = f.Value.String()
-	} else if len(args) > 0 {
-		org = args[0]
-	}
+	org := orgOf(cmd, args)
 	var names []string
 	for _, o := range configuredOrgs(cmd) {
 		if org == "" || o.ID == org {

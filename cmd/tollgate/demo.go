@@ -48,10 +48,11 @@ two sample organisations and fixed keys. Nothing is rented and nothing is kept. 
 --platform and --redis it runs the gateway alone, which can be killed and started
 again; the emulator is then that of 'tollgate platform --demo'. With --envoy it runs
 an Envoy from PATH in front, which the gateway configures. With --history the console has
-a week of calls to show, and the demo an audit log in a temporary directory. TOLLGATE_BRAND is the
+a week of calls to show. The audit log and the log of decisions, which the console's
+playground needs, are in a temporary directory. TOLLGATE_BRAND is the
 platform's name as clients of the retired interfaces spell it (legacy.brand).`,
-		Example: "  tollgate demo --envoy",
-		Args:    cobra.NoArgs,
+		Example: demoExamples,
+		Args:    named(nil),
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			return demo(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		}),
@@ -81,7 +82,7 @@ func demo(ctx context.Context, f demoFlags, stdout, stderr io.Writer) error {
 	var past *history
 	if f.history {
 		if f.platform != "" || f.redis != "" {
-			return errors.New("--history needs the emulator and the store of the demo itself: leave --platform and --redis out")
+			return usagef("--history needs the emulator and the store of the demo itself: leave --platform and --redis out")
 		}
 		past = newHistory(time.Now())
 	}
@@ -123,24 +124,18 @@ func demoGateway(ctx context.Context, f demoFlags, past *history, stdout, stderr
 		if err != nil {
 			return err
 		}
-		if err := envoy.greet(stdout, admin.Addr().String()); err != nil {
+		if err := envoy.greet(stdout); err != nil {
 			return err
 		}
 		open.envoy, change = envoy.door, envoy.configure
 		front = func(ctx context.Context) error { return envoy.run(ctx, stderr) }
 	}
-	if past != nil {
-		directory, err := os.MkdirTemp("", "tollgate-demo-")
-		if err != nil {
-			return fmt.Errorf("the directory of the audit log: %w", err)
-		}
-		defer func() { _ = os.RemoveAll(directory) }()
-		plain := change
-		change = func(text string) string {
-			return plain(text) + "audit: {file: {path: " + strconv.Quote(filepath.Join(directory, "audit.jsonl")) + "}}\n"
-		}
+	directory, err := os.MkdirTemp("", "tollgate-demo-")
+	if err != nil {
+		return fmt.Errorf("directory of the demo's logs: %w", err)
 	}
-	loaded, err := demoConfig(f, "http://"+data.Addr().String(), change)
+	defer func() { _ = os.RemoveAll(directory) }()
+	loaded, err := demoConfig(f, "http://"+data.Addr().String(), func(text string) string { return change(text) + logsIn(directory) })
 	if err != nil {
 		return err
 	}
@@ -158,6 +153,14 @@ func demoGateway(ctx context.Context, f demoFlags, past *history, stdout, stderr
 		return runGateway(ctx, loaded, runOptions{logger: logger, sockets: open, isolate: isolated, past: past})
 	})
 	return group.Wait()
+}
+
+// logsIn is the part of the configuration that writes the audit log and the log of decisions to a directory.
+func logsIn(directory string) string {
+	file := func(name string) string {
+		return "{file: {path: " + strconv.Quote(filepath.Join(directory, name)) + "}}\n"
+	}
+	return "audit: " + file("audit.jsonl") + "decisions: " + file("decisions.jsonl")
 }
 
 // brandEnv names the variable that holds the platform's name inside identifiers of the
@@ -192,11 +195,11 @@ const portsTried = 100
 func listenNear(addr string, stdout io.Writer) (net.Listener, error) {
 	host, portText, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, fmt.Errorf("address %q: want host:port", addr)
+		return nil, usagef("address %q: want host:port", addr)
 	}
 	port, err := strconv.Atoi(portText)
 	if err != nil {
-		return nil, fmt.Errorf("address %q: want a numeric port", addr)
+		return nil, usagef("address %q: want a numeric port", addr)
 	}
 	for i := range portsTried {
 		try := net.JoinHostPort(host, strconv.Itoa(port+i))
@@ -214,60 +217,64 @@ func listenNear(addr string, stdout io.Writer) (net.Listener, error) {
 	return nil, fmt.Errorf("no free port from %d to %d", port, port+portsTried-1)
 }
 
-// greet prints the addresses and commands to try.
+// greet prints keys, two calls to try and the addresses, the console's last: people open it first.
 func greet(w io.Writer, at demoAddresses) error {
-	_, err := fmt.Fprintf(w, `tollgate demo
-
-  console   http://%[2]s/ui/   (spend, decisions, approvals and keys, in a browser; no login)
-  my team   http://%[1]s/tollgate/ui/   (the same for callers: log in with a key below)
-  gateway   http://%[1]s   (v2 and the run interface at /v2, v1 at /v1, GraphQL at /graphql)
-  admin     http://%[2]s   (readyz, metrics, admin/status, admin/limits?org=acme, admin/spend?org=acme)
-  platform  %[3]s   (the emulator; callers never need it)
+	_, err := fmt.Fprintf(w, `tollgate demo: two sample organisations; nothing is rented, and nothing is kept
 
 Keys
-  tg_demo_research   acme, team research: pods on RTX 4090 and L4 only, at most 2 GPUs each, 10 USD per hour
+  tg_demo_research   acme, team research: pods on RTX 4090 and L4, at most 2 GPUs each, 10 USD per hour
+  tg_demo_lead       acme, lead of team research: approves its requests, up to 5 USD per hour
   tg_demo_platform   acme, team platform, admin: every GPU
-  tg_demo_ml         acme, team ml: 1.50 USD per hour; team research can read its pods and not change them
+  tg_demo_ml         acme, team ml: 1.50 USD per hour
   tg_demo_tiny       acme, team tiny: 5 calls a minute
   tg_demo_exempt     acme, admin, not limited
-  tg_demo_globex     globex, another organisation with its own platform account, whose idle pods are stopped
-
-Try
-  # rent a pod the team may have, then look at it
-  curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"name":"a","image":"img:1","gpu":{"id":"NVIDIA GeForce RTX 4090"}}' http://%[1]s/v2/pods
-  curl -sS -H 'Authorization: Bearer tg_demo_research' http://%[1]s/v2/pods
-  # one it may not: 403, naming the policy
+  tg_demo_globex     globex, with its own account at the platform: idle pods are stopped
+Try an allowed call, and one that a policy refuses; "tollgate demo --help" has more
+  curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"name":"a","image":"img:1","gpu":{"id":"NVIDIA L4"}}' http://%[1]s/v2/pods
   curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"name":"b","image":"img:1","gpu":{"id":"NVIDIA H100 80GB HBM3"}}' http://%[1]s/v2/pods
-  # fifty at once: no more than the team's budget has room for, the others are 402
-  seq 50 | xargs -P50 -I{} curl -sS -o /dev/null -w '%%{http_code}\n' -H 'Authorization: Bearer tg_demo_ml' --json '{"name":"n{}","image":"img:1","gpu":{"id":"NVIDIA L4"}}' http://%[1]s/v2/pods | sort | uniq -c
-  tollgate spend show acme --admin http://%[2]s
-  # the price of a pod and the budget with it, without making it
-  curl -sS -H 'Authorization: Bearer tg_demo_research' -H 'Tollgate-Dry-Run: true' --json '{"name":"a","image":"img:1","gpu":{"id":"NVIDIA L4"}}' http://%[1]s/v2/pods
-  # another team's pod does not exist for a caller that tries to change it: 404
-  id=$(curl -sS -H 'Authorization: Bearer tg_demo_ml' http://%[1]s/v2/pods | sed 's/.*"id":"\([a-z0-9]*\)","name":"n.*/\1/')
-  curl -sS -X DELETE -H 'Authorization: Bearer tg_demo_research' http://%[1]s/v2/pods/$id
-  # twice with one key: one volume, and the same answer twice
-  for i in 1 2; do curl -sSi -H 'Authorization: Bearer tg_demo_platform' -H 'Idempotency-Key: try-1' --json '{"name":"v","size":10,"dataCenter":"EU-RO-1"}' http://%[1]s/v2/network-volumes; done
-  # run a job on a public model, and one that asks for too much: 403
-  curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"input":{"prompt":"a lighthouse"}}' http://%[1]s/v2/p-image-t2i/runsync
-  curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"input":{"prompt":"a lighthouse","max_tokens":4096}}' http://%[1]s/v2/p-image-t2i/runsync
-  # more GPUs than policy gpu_count allows: 403 with a request for approval; granted, the call passes once
-  curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"name":"big","image":"img:1","gpu":{"id":"NVIDIA L4","count":3}}' http://%[1]s/v2/pods
-  tollgate approvals list acme --admin http://%[2]s
-  tollgate approvals grant acme $(tollgate approvals list acme --admin http://%[2]s | awk '$1 ~ /^ap-/ {print $1; exit}') --by me --admin http://%[2]s
-  curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"name":"big","image":"img:1","gpu":{"id":"NVIDIA L4","count":3}}' http://%[1]s/v2/pods
-  # a pod that only sleeps is found idle after a minute, and stopped a minute later
-  curl -sS -H 'Authorization: Bearer tg_demo_globex' --json '{"name":"idle","image":"img:1","cmd":["sleep","infinity"],"gpu":{"id":"NVIDIA L4"}}' http://%[1]s/v2/pods
-  tollgate spend idle globex --admin http://%[2]s
-  # the spend, its forecast, and the platform's bills
-  tollgate spend forecast acme --admin http://%[2]s
-  TOLLGATE_KEY=tg_demo_platform tollgate billing pods --org acme --grouping gpuId --plot --gateway http://%[1]s --admin http://%[2]s
-  # the retired v1 API, translated
-  curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"name":"c","imageName":"img:1","gpuTypeIds":["NVIDIA L4"]}' http://%[1]s/v1/pods
-  # the legacy GraphQL API, translated
-  curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"query":"mutation { podFindAndDeployOnDemand(input: {name: \"d\", imageName: \"img:1\", gpuTypeId: \"NVIDIA L4\", cloudType: SECURE}) { id desiredStatus machine { podHostId } } }"}' http://%[1]s/graphql
-
-Press Ctrl-C to stop.
+Open
+  gateway   http://%[1]s   (v2 and the run interface at /v2, v1 at /v1, GraphQL at /graphql)
+  admin     http://%[2]s   (--admin of the command line; /metrics, /readyz)
+  platform  %[3]s   (the emulator)
+  my team   http://%[1]s/tollgate/ui/   (console for callers: log in with a key)
+  console   http://%[2]s/ui/   (no login; Ctrl-C stops the demo)
 `, at.data, at.admin, at.emulator)
 	return err
 }
+
+// demoExamples are calls to try, for help.
+const demoExamples = `  tollgate demo --envoy
+  # rent a pod the team may have, then look at it
+  curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"name":"a","image":"img:1","gpu":{"id":"NVIDIA GeForce RTX 4090"}}' http://127.0.0.1:8080/v2/pods
+  curl -sS -H 'Authorization: Bearer tg_demo_research' http://127.0.0.1:8080/v2/pods
+  # one it may not: 403, naming the policy
+  curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"name":"b","image":"img:1","gpu":{"id":"NVIDIA H100 80GB HBM3"}}' http://127.0.0.1:8080/v2/pods
+  # fifty at once: no more than the team's budget has room for, the others are 402
+  seq 50 | xargs -P50 -I{} curl -sS -o /dev/null -w '%{http_code}\n' -H 'Authorization: Bearer tg_demo_ml' --json '{"name":"n{}","image":"img:1","gpu":{"id":"NVIDIA L4"}}' http://127.0.0.1:8080/v2/pods | sort | uniq -c
+  tollgate spend show acme
+  # the price of a pod and the budget with it, without making it
+  curl -sS -H 'Authorization: Bearer tg_demo_research' -H 'Tollgate-Dry-Run: true' --json '{"name":"a","image":"img:1","gpu":{"id":"NVIDIA L4"}}' http://127.0.0.1:8080/v2/pods
+  # another team's pod does not exist for a caller that tries to change it: 404
+  id=$(curl -sS -H 'Authorization: Bearer tg_demo_ml' http://127.0.0.1:8080/v2/pods | sed 's/.*"id":"\([a-z0-9]*\)","name":"n.*/\1/')
+  curl -sS -X DELETE -H 'Authorization: Bearer tg_demo_research' http://127.0.0.1:8080/v2/pods/$id
+  # twice with one key: one volume, and the same answer twice
+  for i in 1 2; do curl -sSi -H 'Authorization: Bearer tg_demo_platform' -H 'Idempotency-Key: try-1' --json '{"name":"v","size":10,"dataCenter":"EU-RO-1"}' http://127.0.0.1:8080/v2/network-volumes; done
+  # run a job on a public model, and one that asks for too much: 403
+  curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"input":{"prompt":"a lighthouse"}}' http://127.0.0.1:8080/v2/p-image-t2i/runsync
+  curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"input":{"prompt":"a lighthouse","max_tokens":4096}}' http://127.0.0.1:8080/v2/p-image-t2i/runsync
+  # more GPUs than policy gpu_count allows: 403 with a request for approval; granted, the call passes once
+  curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"name":"big","image":"img:1","gpu":{"id":"NVIDIA L4","count":3}}' http://127.0.0.1:8080/v2/pods
+  tollgate approvals list acme
+  tollgate approvals grant acme $(tollgate approvals list acme | awk '$1 ~ /^ap-/ {print $1; exit}') --by me
+  curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"name":"big","image":"img:1","gpu":{"id":"NVIDIA L4","count":3}}' http://127.0.0.1:8080/v2/pods
+  # a pod that only sleeps is found idle after a minute, and stopped a minute later
+  curl -sS -H 'Authorization: Bearer tg_demo_globex' --json '{"name":"idle","image":"img:1","cmd":["sleep","infinity"],"gpu":{"id":"NVIDIA L4"}}' http://127.0.0.1:8080/v2/pods
+  tollgate spend idle globex
+  # the spend, its forecast, and the platform's bills
+  tollgate spend forecast acme
+  TOLLGATE_KEY=tg_demo_platform tollgate billing pods --org acme --grouping gpuId --plot
+  # the retired v1 API, translated
+  curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"name":"c","imageName":"img:1","gpuTypeIds":["NVIDIA L4"]}' http://127.0.0.1:8080/v1/pods
+  # the legacy GraphQL API, translated
+  curl -sS -H 'Authorization: Bearer tg_demo_research' --json '{"query":"mutation { podFindAndDeployOnDemand(input: {name: \"d\", imageName: \"img:1\", gpuTypeId: \"NVIDIA L4\", cloudType: SECURE}) { id desiredStatus machine { podHostId } } }"}' http://127.0.0.1:8080/graphql
+`

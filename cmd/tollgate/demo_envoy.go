@@ -65,17 +65,9 @@ envoy:
 `, netip.PrefixFrom(e.gateway, e.gateway.BitLen()), e.door.Addr(), e.gateway, demoGroup, e.callers)
 }
 
-// greet prints the Envoy's address and commands to try.
-func (e *demoEnvoy) greet(w io.Writer, admin string) error {
-	_, err := fmt.Fprintf(w, `Envoy in front, configured by the gateway
-
-  envoy     http://%[1]s   (in line: every call below works there, too)
-
-  # by HTTP/2; then the connected Envoys and their configuration
-  curl -sSi --http2-prior-knowledge -H 'Authorization: Bearer tg_demo_research' http://%[1]s/v2/pods
-  tollgate envoy status --admin http://%[2]s
-
-`, e.callers, admin)
+// greet prints the Envoy's address.
+func (e *demoEnvoy) greet(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "  envoy     http://%s   (in front of the gateway, which configures it)\n", e.callers)
 	return err
 }
 

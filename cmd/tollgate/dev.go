@@ -53,7 +53,7 @@ but not run, on this machine. Without python3 the endpoints are those of
 tollgate-dev.yaml, which are images. See docs/dev.md.`,
 		Example: `  tollgate dev .
   tollgate dev --platform emulator .     # without any account`,
-		Args: cobra.MaximumNArgs(1),
+		Args: named(nil, 1),
 		RunE: action(func(cmd *cobra.Command, args []string) error { return f.serve(cmd, args) }),
 	}
 	p := cmd.PersistentFlags()
@@ -73,13 +73,13 @@ tollgate-dev.yaml, which are images. See docs/dev.md.`,
 	flags.Float64Var(&f.maxUSD, "max-usd", 0, "the most that the session may cost if every worker runs; its endpoints are removed then")
 	flags.DurationVar(&f.cold, "cold-start", 10*time.Minute, "how long a call waits for its first worker")
 	list := &cobra.Command{
-		Use: "list [DIR]", Short: "List the endpoints that the server of a directory has made", Args: cobra.MaximumNArgs(1),
+		Use: "list [DIR]", Short: "List the endpoints that the server of a directory has made", Args: named(nil, 1),
 		Example: "  tollgate dev list",
 		RunE:    action(func(cmd *cobra.Command, args []string) error { return f.list(cmd, args) }),
 	}
 	f.output = outputFlag(list)
 	undeploy := &cobra.Command{
-		Use: "undeploy [NAME]", Short: "Remove endpoints that the server of this directory has made", Args: cobra.MaximumNArgs(1),
+		Use: "undeploy [NAME]", Short: "Remove endpoints that the server of this directory has made", Args: named(nil, 1),
 		Example: "  tollgate dev undeploy --all",
 		RunE:    action(func(cmd *cobra.Command, args []string) error { return f.undeploy(cmd, args) }),
 	}
@@ -96,11 +96,11 @@ const devEnd = time.Minute
 // serve serves a directory.
 func (f *devFlags) serve(cmd *cobra.Command, args []string) (err error) {
 	if f.platform != "" && f.platform != "emulator" {
-		return fmt.Errorf("--platform %s: expected emulator", f.platform)
+		return usagef("--platform %s: expected emulator", f.platform)
 	}
 	for kind := range f.images {
 		if kinds := []string{"gpu", "cpu", "lb", "lb-cpu"}; !slices.Contains(kinds, kind) {
-			return fmt.Errorf("--worker-image %s: expected %s", kind, strings.Join(kinds, ", "))
+			return usagef("--worker-image %s: expected %s", kind, strings.Join(kinds, ", "))
 		}
 	}
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
@@ -146,7 +146,7 @@ func (f *devFlags) serve(cmd *cobra.Command, args []string) (err error) {
 		Host: f.host, Listener: listener, Reload: dev.Switch(f.reload && !f.noReload), Provision: dev.Switch(f.provision), Remove: dev.Switch(f.remove),
 		Agreed: dev.Switch(f.yes), Logger: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)),
 	}
-	if in, ok := cmd.InOrStdin().(*os.File); ok && isTerminal(in) {
+	if in := cmd.InOrStdin(); isTerminal(in) {
 		options.Ask = bufio.NewReader(in)
 	}
 	return session.Run(ctx, project, options)
@@ -182,13 +182,6 @@ func labelOf(name string) string {
 	return strings.TrimLeft(name[:min(len(name), 63)], "._-")
 }
 
-// isTerminal reports whether a question can be answered.
-func isTerminal(f *os.File) bool {
-	stat, err := f.Stat()
-	null, _ := os.Stat(os.DevNull) // by its file: standard input is called /dev/stdin
-	return err == nil && stat.Mode()&os.ModeCharDevice != 0 && !os.SameFile(stat, null)
-}
-
 // access finds the gateway and the developer's key: in the environment, in .env, in a
 // file.
 func (f *devFlags) access(cmd *cobra.Command, dir string) (*dev.Gateway, error) {
@@ -198,7 +191,7 @@ func (f *devFlags) access(cmd *cobra.Command, dir string) (*dev.Gateway, error) 
 	}
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
-		return nil, fmt.Errorf("--gateway %s: expected an address such as https://tollgate.example", address)
+		return nil, usagef("--gateway %s: expected an address such as https://tollgate.example", address)
 	}
 	key := os.Getenv(f.keyEnv)
 	if key == "" {
@@ -288,14 +281,14 @@ func (f *devFlags) list(cmd *cobra.Command, args []string) (err error) {
 	}
 	t := sheet{{"name", "id", "status", "usd/h at most", "made", "gateway"}}
 	for _, e := range all {
-		t.add(e.Name, e.ID, e.Status, fmt.Sprintf("%.4g", e.Hourly), e.Made.Format(time.RFC3339), e.Gateway)
+		t.add(e.Name, e.ID, e.Status, usd(strconv.FormatFloat(e.Hourly, 'f', -1, 64)), e.Made, e.Gateway)
 	}
 	return f.output.write(cmd.OutOrStdout(), all, t)
 }
 
 func (f *devFlags) undeploy(cmd *cobra.Command, args []string) (err error) {
 	if (len(args) == 1) == (f.all || f.stale) || f.all && f.stale {
-		return errors.New("name one endpoint, or say --all or --cleanup-stale")
+		return usagef("name one endpoint, or say --all or --cleanup-stale")
 	}
 	s, done, err := f.client(cmd, ".")
 	if err != nil {

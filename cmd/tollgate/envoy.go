@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -61,7 +60,7 @@ envoy.xds.token, it has that token in it. Of the secrets and files that the
 configuration names, only that token is read and, without --server-name,
 envoy.tls.certificate.`,
 		Example: `  tollgate envoy bootstrap -c tollgate.yaml > envoy.json && envoy -c envoy.json`,
-		Args:    cobra.NoArgs,
+		Args:    named(nil),
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			loaded, err := config.LoadEnvoys(f.path, operator.Judge{}.Envoys)
 			if err != nil {
@@ -122,7 +121,7 @@ func addFiles(cmd *cobra.Command, f *envoy.Files) {
 
 func filesNamed(f envoy.Files) error {
 	if f.Certificate == "" || f.Key == "" || f.CA == "" {
-		return errors.New("envoy.tls is configured: name the files on the Envoys' machines with --cert, --key and --ca")
+		return usagef("envoy.tls is configured: name the files on the Envoys' machines with --cert, --key and --ca")
 	}
 	return nil
 }
@@ -137,7 +136,7 @@ func newEnvoySecrets() *cobra.Command {
 has its own certificate and the authority of the gateways. Envoy reads these again
 when a file is moved into their directories.`,
 		Example: `  tollgate envoy secrets --dir . --cert /etc/tls/tls.crt --key /etc/tls/tls.key --ca /etc/tls/ca.crt`,
-		Args:    cobra.NoArgs,
+		Args:    named(nil),
 		RunE: action(func(*cobra.Command, []string) error {
 			if err := filesNamed(f); err != nil {
 				return err
@@ -169,11 +168,11 @@ func addDoors(b *envoy.Bootstrap, given []string, known []envoy.Gateway) error {
 		}
 		host, port, err := net.SplitHostPort(text)
 		if err != nil {
-			return fmt.Errorf("--gateway: %w", err)
+			return usagef("--gateway: %w", err)
 		}
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || n == 0 || !dnsName.MatchString(host) {
-			return fmt.Errorf("--gateway: %q is not an IP address or a name of DNS, and a port, such as tollgate-envoy:8082", text)
+			return usagef("--gateway: %q is not an IP address or a name of DNS, and a port, such as tollgate-envoy:8082", text)
 		}
 		b.Named = append(b.Named, envoy.Named{Host: host, Port: uint16(n)})
 	}
@@ -184,7 +183,7 @@ func addDoors(b *envoy.Bootstrap, given []string, known []envoy.Gateway) error {
 		b.Doors = append(b.Doors, g.Door)
 	}
 	if len(b.Doors) == 0 {
-		return errors.New("the configuration does not say where its gateways are: name them with --gateway")
+		return usagef("the configuration does not say where its gateways are: name them with --gateway")
 	}
 	return nil
 }
@@ -204,7 +203,7 @@ without private keys. With --diff, prints what would change if a running gateway
 took this configuration, and exits with 1 if something would. It compares all
 node groups, or the one of --node-group; without any, nothing differs.`,
 		Example: `  tollgate envoy snapshot -c tollgate.yaml --diff`,
-		Args:    cobra.NoArgs,
+		Args:    named(nil),
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			if compare {
 				return f.compare(cmd.Context(), c, cmd.OutOrStdout())

@@ -51,7 +51,7 @@ it explains that call; "tollgate decisions" lists them.`,
 		Example: `  tollgate explain -X POST /v2/pods --key ann -d '{"name":"a","image":"i:1","gpu":{"id":"NVIDIA L4"}}'
   tollgate explain -f request.http --org acme --team research -c tollgate.yaml
   tollgate explain 01K9ZQ4T4Y4N2M7E3Q7JH8V6XD`,
-		Args: cobra.MaximumNArgs(1),
+		Args: named(nil, 1),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			return runExplain(cmd.Context(), f, args, cmd.InOrStdin(), cmd.OutOrStdout())
 		}),
@@ -186,7 +186,7 @@ func (f *explainFlags) question(args []string, stdin io.Reader) (operator.Questi
 		q.Roles = append(q.Roles, identity.Role(r))
 	}
 	if q.Target == "" {
-		return q, errors.New("name a path, a captured request (-f) or a decision id")
+		return q, usagef("name a path, a captured request (-f) or a decision id")
 	}
 	return q, nil
 }

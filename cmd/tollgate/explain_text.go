@@ -15,7 +15,7 @@ import (
 func writeExplanation(w io.Writer, x *explain.Report) error {
 	var b strings.Builder
 	if x.Own != nil {
-		_, err := fmt.Fprintf(w, "The gateway, by itself, at %s, under configuration %s\n\n%s\n", x.Time.UTC().Format("2006-01-02 15:04:05 UTC"), x.Revision, x.Own.Did)
+		_, err := fmt.Fprintf(w, "The gateway, by itself, at %s, under configuration %s\n\n%s\n", moment(&x.Time), x.Revision, x.Own.Did)
 		return err
 	}
 	fmt.Fprintf(&b, "%s %s\n", x.Method, x.Path)
@@ -24,7 +24,7 @@ func writeExplanation(w io.Writer, x *explain.Report) error {
 		b.WriteString("  a dry run: nothing was sent but reads\n")
 	}
 	if x.DecisionID != "" {
-		fmt.Fprintf(&b, "  at %s, decision %s, request %s\n", x.Time.UTC().Format("2006-01-02 15:04:05 UTC"), x.DecisionID, x.RequestID)
+		fmt.Fprintf(&b, "  at %s, decision %s, request %s\n", moment(&x.Time), x.DecisionID, x.RequestID)
 	}
 	fmt.Fprintf(&b, "\n%s\n\n", verdictLine(x.Dry, x.Verdict, x.Status, x.Stage, x.Detail))
 	writeStages(&b, "", x.Stages)

@@ -32,7 +32,7 @@ file has a fault. The probe sends no secret and does not verify the certificate
 of the listener, whose names are seldom those of this host.`,
 		Example: `  tollgate health -c tollgate.yaml
   tollgate health --admin http://127.0.0.1:8081 --live`,
-		Args: cobra.NoArgs,
+		Args: named(nil),
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -83,7 +82,7 @@ func findKey(path, name string) (settings.Key, error) {
 func cutKey(name string) (org, id string, err error) {
 	org, id, ok := strings.Cut(name, "/")
 	if !ok || org == "" || id == "" {
-		return "", "", errors.New("name the key as ORG/KEY")
+		return "", "", usagef("name the key as ORG/KEY, not as %q", name)
 	}
 	return org, id, nil
 }
@@ -121,10 +120,10 @@ and when each of their secrets is accepted.`,
 		Example: `  tollgate keys list acme
   tollgate keys list acme --search batch --sort unused
   tollgate keys list -c tollgate.yaml -o json`,
-		Args: cobra.MaximumNArgs(1),
+		Args: named(nil, 1),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			if (path == "") == (len(args) == 0) {
-				return errors.New("name an organisation, or a configuration file with -c")
+				return usagef("name an organisation, or a configuration file with -c")
 			}
 			if path == "" {
 				return listMade(cmd, c, url.Values{"org": {args[0]}, "search": {search}, "sort": {order}}, out)

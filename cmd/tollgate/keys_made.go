@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -46,7 +44,7 @@ Without ORG/KEY, prints a random key and the line that admits it in a configurat
 file, and asks no gateway.`,
 		Example: `  tollgate keys create acme/batch --team research --expires 90d --limits minute=60 --budget per_hour=2.50
   tollgate keys create`,
-		Args:    cobra.MaximumNArgs(1),
+		Args:    named(nil, 1),
 		PreRunE: aboutNoKey,
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -112,7 +110,7 @@ func (s *keySpec) spec(id string, now time.Time) (string, error) {
 		numbers := make(map[string]any, len(section))
 		for member, text := range section {
 			if !json.Valid([]byte(text)) {
-				return "", fmt.Errorf("--%s: %s: %q is not a number", name, member, text)
+				return "", usagef("--%s: %s: %q is not a number", name, member, text)
 			}
 			numbers[member] = json.RawMessage(text)
 		}
@@ -126,7 +124,7 @@ func (s *keySpec) spec(id string, now time.Time) (string, error) {
 			end, err = now.Add(length), nil
 		}
 		if err != nil {
-			return "", errors.New("--expires: want a time in RFC 3339, or a duration such as 90d")
+			return "", usagef("--expires: want a time in RFC 3339, or a duration such as 90d")
 		}
 		m["expires"] = end.UTC().Truncate(time.Second)
 	}
@@ -183,19 +181,15 @@ func listMade(cmd *cobra.Command, c *adminClient, q url.Values, out *output) err
 		}
 		q.Set("cursor", part.Next)
 	}
-	t := sheet{{"key", "team", "roles", "owner", "from", "created", "by", "expires", "last used", "usd this month", "state"}}
-	for _, k := range all.Keys {
-		t.add(k.ID, cmp.Or(k.Team, "-"), cmp.Or(joined(k.Roles), "-"), cmp.Or(k.Owner, "-"), cmp.Or(joined(k.Addresses), "-"),
-			instant(k.Created), k.By, instant(k.Expires), instant(k.Used), cmp.Or(k.ThisMonth, "-"), k.State)
-	}
-	return out.write(cmd.OutOrStdout(), all, t)
+	return out.write(cmd.OutOrStdout(), all, keySheet(all.Keys))
 }
 
-func instant(t time.Time) string {
-	if t.IsZero() {
-		return "-"
+func keySheet(list []callers.Key) sheet {
+	t := sheet{{"key", "team", "roles", "owner", "from", "created", "by", "expires", "last used", "usd this month", "state"}}
+	for _, k := range list {
+		t.add(k.ID, k.Team, joined(k.Roles), k.Owner, joined(k.Addresses), k.Created, k.By, k.Expires, k.Used, usd(k.ThisMonth), k.State)
 	}
-	return t.UTC().Format(time.RFC3339)
+	return t
 }
 
 func joined[T any](list []T) string {

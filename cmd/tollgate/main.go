@@ -7,7 +7,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	_ "time/tzdata" // policies of working hours name zones the machine may not know
 
@@ -63,11 +65,19 @@ func (f *failure) Unwrap() error { return f.err }
 // errReported is a failure whose reasons are already written.
 var errReported = &failure{errors.New("reported")}
 
-// action makes a command's body: its errors are failures.
+// usageError is an error in the command line that is found only while the command runs.
+type usageError struct{ error }
+
+// Unwrap returns the cause.
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// action makes a command's body: its errors are failures, except a usageError.
 func action(body func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		err := body(cmd, args)
-		if err == nil || errors.Is(err, errReported) {
+		if _, isUsage := errors.AsType[usageError](err); isUsage || err == nil || errors.Is(err, errReported) {
 			return err
 		}
 		return &failure{err}
@@ -83,7 +93,16 @@ identifies callers, validates every body against the API's schema, applies the
 organisation's policies, counts limits, and keeps scripts for the retired v1 and
 GraphQL interfaces working. The platform's own key never leaves it.
 
-Try it without any account:  tollgate demo`,
+Try it without any account:  tollgate demo
+
+Commands with --admin ask a running gateway through its operators' listener. These
+environment variables replace what would have to be repeated:
+
+  TOLLGATE_ADMIN        address of the operators' listener, the default of --admin
+  TOLLGATE_ADMIN_TOKEN  the token that the listener requires, if it requires one
+  TOLLGATE_KEY          key of a caller, for commands with --gateway
+
+The exit code is 0 for success, 1 for a failure, and 2 for a wrong command line.`,
 		Example: `  tollgate demo
   tollgate status`,
 		Version:       version(),
@@ -93,7 +112,9 @@ Try it without any account:  tollgate demo`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(wrongFlag)
-	root.AddCommand(newServe(), newCheck(), newDemo(), newDev(), newPlatform(), newKeys(), newAudit(), newBilling(), newExplain(), newPolicy(), newMigrate(), newEnvoy(), newHealth(), newMan(), newVersion(), newWhoami(),
+	root.SetVersionTemplate("tollgate {{.Version}}\n") // as the command "version"
+	root.AddCommand(newServe(), newCheck(), newDemo(), newDev(), newPlatform(), newKeys(), newAudit(), newBilling(), newExplain(),
+		newPolicy(), newMigrate(), newEnvoy(), newHealth(), newMan(), newVersion(), newWhoami(), newMy(), newLogin(), newEnv(),
 		group("limits", "Show and reset the limits of a running gateway", "  tollgate limits show acme"),
 		group("spend", "Show budgets and spend, and compare the ledger with the platform", "  tollgate spend show acme", newAdopt()),
 		group("approvals", "Show and answer requests to approve single calls that were refused", "  tollgate approvals list acme"),
@@ -101,19 +122,42 @@ Try it without any account:  tollgate demo`,
 		group("tokens", "Revoke tokens of OpenID Connect issuers", "  tollgate tokens revoke corp --subject ann@acme.example"))
 	addRows(root)
 	root.InitDefaultCompletionCmd()
+	addGroups(root)
 	return root
 }
 
-func newVersion() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version", Example: "  tollgate version",
-		Args: cobra.NoArgs,
-		RunE: action(func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "tollgate %s\n", version())
-			return err
-		}),
+// addGroups puts the commands under the headings of help.
+func addGroups(root *cobra.Command) {
+	for _, g := range []struct{ id, title, commands string }{
+		{"run", "Run", "serve check demo dev platform envoy"},
+		{"spend", "Spend", "spend billing report alerts"},
+		{"policy", "Policy", "policy explain decisions approvals exceptions"},
+		{"access", "Access", "orgs keys tokens limits login whoami my env"},
+		{"operate", "Operate", "status gateways config audit health migrate"},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title + ":"})
+		for name := range strings.FieldsSeq(g.commands) {
+			childOf(root, name).GroupID = g.id
+		}
 	}
+}
+
+func newVersion() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version", Example: "  tollgate version -o json",
+		Args: named(nil),
+	}
+	out := outputFlag(cmd, "text", "json", "yaml")
+	cmd.RunE = action(func(cmd *cobra.Command, _ []string) error {
+		w := cmd.OutOrStdout()
+		if out.format == "text" {
+			_, err := fmt.Fprintf(w, "tollgate %s\n", version())
+			return err
+		}
+		return out.write(w, map[string]string{"version": version(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH})
+	})
+	return cmd
 }
 
 // stamp is the version that the Makefile and the Dockerfile set when linking.

@@ -14,7 +14,7 @@ func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",
 		Short:  "Write manual pages into a directory",
-		Args:   cobra.ExactArgs(1),
+		Args:   named([]string{"DIR"}),
 		Hidden: true,
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o750); err != nil {

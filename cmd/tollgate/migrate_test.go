@@ -32,9 +32,9 @@ func TestLegacyReports(t *testing.T) {
 		}
 	}
 	write(&table, "table")
-	wantTable := `ORG   KEY  PROGRAM    INTERFACE  OPERATION     CALLS  FAILED  LAST SEEN            IN V2      WITHOUT A PLACE IN V2
-acme  ann  +cmd|calc  v1         createPod     5      2       2026-11-21 11:00:00  createPod  minUploadMbps (3), locked (1)
-acme  bob  none       graphql    podBidResume  1      0       2026-11-21 10:00:00  nothing    
+	wantTable := `ORG   KEY  PROGRAM    INTERFACE  OPERATION     CALLS  FAILED  LAST SEEN             IN V2      WITHOUT A PLACE IN V2
+acme  ann  +cmd|calc  v1         createPod         5       2  2026-11-21T11:00:00Z  createPod  minUploadMbps (3), locked (1)
+acme  bob  none       graphql    podBidResume      1       0  2026-11-21T10:00:00Z  nothing    
 `
 	if diff := cmp.Diff(wantTable, table.String()); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)

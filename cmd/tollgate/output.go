@@ -2,15 +2,17 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
@@ -62,6 +64,19 @@ func (o *output) write(w io.Writer, v any, sheets ...sheet) error {
 	return o.raw(w, text.Bytes())
 }
 
+// page writes an answer: as it came, or as tables after its sentences for people.
+func (o *output) page(w io.Writer, answer []byte, p page) error {
+	switch o.format {
+	case "json", "yaml":
+		return o.raw(w, answer)
+	case "table":
+		for _, line := range p.said {
+			_, _ = fmt.Fprintln(w, line)
+		}
+	}
+	return o.tables(w, p.sheets)
+}
+
 // raw writes JSON in the format, which is JSON or YAML.
 func (o *output) raw(w io.Writer, text []byte) error {
 	var err error
@@ -82,7 +97,7 @@ func (o *output) tables(w io.Writer, sheets []sheet) error {
 		}
 		write := s.print
 		if o.format == "csv" {
-			write = func(w io.Writer) error { return row.WriteCSV(w, s) }
+			write = func(w io.Writer) error { return row.WriteCSV(w, s.texts()) }
 		}
 		if err := write(w); err != nil {
 			return err
@@ -98,33 +113,69 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// sheet is a table: its first row names the columns.
-type sheet [][]string
+// sheet is a table of cells: its first row names the columns.
+type sheet [][]any
 
 // add adds a row.
-func (s *sheet) add(cells ...any) {
-	row := make([]string, len(cells))
-	for i, cell := range cells {
-		row[i] = fmt.Sprint(cell)
+func (s *sheet) add(cells ...any) { *s = append(*s, cells) }
+
+// texts are the cells for programs.
+func (s *sheet) texts() [][]string {
+	rows := make([][]string, len(*s))
+	for i, row := range *s {
+		for _, cell := range row {
+			rows[i] = append(rows[i], programText(cell))
+		}
 	}
-	*s = append(*s, row)
+	return rows
 }
 
 // print writes the table for people.
 func (s *sheet) print(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for i, row := range *s {
-		cells := make([]string, len(row))
-		for n, cell := range row {
-			cells[n] = oneLine(cell)
+	for _, line := range s.lines(make(map[int]int), inColour(w)) {
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
 		}
-		line := strings.Join(cells, "\t")
-		if i == 0 {
-			line = strings.ToUpper(strings.ReplaceAll(line, "_", " "))
-		}
-		_, _ = fmt.Fprintln(t, line) // Flush reports
 	}
-	return t.Flush()
+	return nil
+}
+
+// lines are the rows for people, with columns of at least the given widths, which grow. Columns of numbers are aligned to the right.
+func (s *sheet) lines(widths map[int]int, colour bool) (lines []string) {
+	rows, numeric := s.layout(widths, colour)
+	for i, row := range rows {
+		for n, text := range row {
+			if n < len(row)-1 || numeric[n] {
+				text = padded(text, widths[n], numeric[n])
+			}
+			if colour {
+				text = painted(text, cmp.Or(colourOf((*s)[i][n]), map[bool]string{true: sgrBold}[i == 0]))
+			}
+			row[n] = text
+		}
+		lines = append(lines, strings.Join(row, "  "))
+	}
+	return lines
+}
+
+// layout returns the texts of the table, and which columns have nothing but numbers. It widens the columns.
+func (s *sheet) layout(widths map[int]int, onTerminal bool) (rows [][]string, numeric map[int]bool) {
+	numeric = make(map[int]bool)
+	for i, row := range *s {
+		texts := make([]string, len(row))
+		for n, cell := range row {
+			text := peopleText(cell, onTerminal)
+			if i == 0 {
+				text = strings.ToUpper(strings.ReplaceAll(text, "_", " "))
+			} else if text != "" {
+				was, seen := numeric[n]
+				numeric[n] = isNumeric(cell) && (was || !seen)
+			}
+			texts[n], widths[n] = text, max(widths[n], utf8.RuneCountInString(text))
+		}
+		rows = append(rows, texts)
+	}
+	return rows, numeric
 }
 
 // group returns a command that does nothing but have others below it.
@@ -157,6 +208,10 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 		if unknown := noSuchCommand(cmd, cmd.Flags().Args()); unknown != nil {
 			return unknown
 		}
+	}
+	missing, ok := errors.AsType[*pflag.NotExistError](err)
+	if ok && slices.Contains([]string{"c", "config"}, missing.GetSpecifiedName()) && cmd.Flag("admin") != nil {
+		return fmt.Errorf("%w: %s asks a running gateway and reads no file, name the gateway with --admin", err, cmd.CommandPath())
 	}
 	written, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !ok {

@@ -8,11 +8,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 )
 
-// plain is the view of an answer that has no other: a table for each list of its members, and one of its other members.
+// plain is the view of an answer that has no other: see plainPage.
 func plain(t reflect.Type) view {
 	return func(text []byte, _ asked) (page, error) {
 		if t == nil {
@@ -30,8 +31,10 @@ func plain(t reflect.Type) view {
 	}
 }
 
+// plainPage has a table for each list of an answer, and its other members as sentences before them. The members of an answer
+// without lists are a table of one row.
 func plainPage(v reflect.Value) (p page) {
-	members := sheet{{"member", "value"}}
+	header, line := sheet{{}}, []any{}
 	for _, f := range reflect.VisibleFields(v.Type()) {
 		value := v.FieldByIndex(f.Index)
 		switch {
@@ -39,13 +42,43 @@ func plainPage(v reflect.Value) (p page) {
 		case value.Kind() == reflect.Slice && value.Type().Elem().Kind() == reflect.Struct:
 			p.sheets = append(p.sheets, plainSheet(value))
 		default:
-			members.add(jsonName(&f), cell(value))
+			header[0], line = append(header[0], jsonName(&f)), append(line, cell(jsonName(&f), value))
 		}
 	}
-	if len(members) > 1 {
-		p.sheets = append([]sheet{members}, p.sheets...)
+	if len(p.sheets) == 0 {
+		p.sheets = []sheet{append(header, line)}
+		return p
+	}
+	for i, name := range header[0] {
+		if text := peopleText(line[i], false); text != "" && text != "false" {
+			p.said = append(p.said, sentence(fmt.Sprint(name), text))
+		}
+	}
+	if len(p.said) > 0 {
+		p.said = append(p.said, "")
 	}
 	return p
+}
+
+// sentence is a member of an answer in words.
+func sentence(name, text string) string {
+	if name == "next" {
+		return "There are more: --cursor " + text
+	}
+	label := words(name)
+	return strings.ToUpper(label[:1]) + label[1:] + ": " + text
+}
+
+// words are the words of a member's name, such as "last used" of lastUsed.
+func words(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		if unicode.IsUpper(r) {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
 }
 
 // plainSheet has a row for each item of a list, and a column for each of their members.
@@ -59,7 +92,7 @@ func plainSheet(list reflect.Value) sheet {
 	for i := range list.Len() {
 		var line []any
 		for _, f := range fields {
-			line = append(line, cell(list.Index(i).FieldByIndex(f.Index)))
+			line = append(line, cell(jsonName(&f), list.Index(i).FieldByIndex(f.Index)))
 		}
 		s.add(line...)
 	}
@@ -71,13 +104,11 @@ func jsonName(f *reflect.StructField) string {
 	return cmp.Or(name, f.Name)
 }
 
-// cell is a member in a table.
-func cell(v reflect.Value) string {
+// cell is the member of a name in a table.
+func cell(name string, v reflect.Value) any {
 	switch x := v.Interface().(type) {
-	case time.Time:
-		return instant(x)
-	case *time.Time:
-		return moment(x)
+	case time.Time, *time.Time:
+		return x
 	case []string:
 		return strings.Join(x, ", ")
 	case []row.Entry:
@@ -87,10 +118,32 @@ func cell(v reflect.Value) string {
 		}
 		return strings.Join(list, "; ")
 	}
+	switch name {
+	case "usd", "perHour", "perMonth":
+		return usd(v.String())
+	case "percent":
+		return share(v.Int())
+	}
 	switch v.Kind() { //nolint:exhaustive // the others are as they are printed
 	case reflect.Struct, reflect.Map, reflect.Slice, reflect.Pointer:
 		text, _ := json.Marshal(v.Interface()) // it was JSON
-		return string(text)
+		return members(text)
 	}
-	return fmt.Sprint(v)
+	return v.Interface()
+}
+
+// members are the members of a JSON object as name=value; another value is itself.
+func members(text []byte) string {
+	var object map[string]any
+	switch err := json.Unmarshal(text, &object); {
+	case err != nil:
+		return string(text)
+	case object == nil:
+		return ""
+	}
+	list := make(map[string]string, len(object))
+	for name, value := range object {
+		list[name] = fmt.Sprint(value)
+	}
+	return pairs(list, "=")
 }

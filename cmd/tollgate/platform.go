@@ -33,7 +33,7 @@ func newPlatform() *cobra.Command {
 prices, finite stock and a bill, and nothing that is really rented. Without a
 seed it has one account, with the key ` + platform.DefaultKey + `.`,
 		Example: "  tollgate platform --fast",
-		Args:    cobra.NoArgs,
+		Args:    named(nil),
 		RunE: action(func(cmd *cobra.Command, _ []string) error {
 			return runPlatform(cmd.Context(), f, cmd.OutOrStdout())
 		}),

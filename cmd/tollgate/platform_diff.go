@@ -28,7 +28,7 @@ change needs in the gateway. Exits with 1 if there is a difference. Prose and ex
 not compared. No credential is sent to the URL.`,
 		Example: `  tollgate platform diff https://rest.platform.example/v2/openapi.json
   tollgate platform diff newer.json --from older.json -o json`,
-		Args: cobra.ExactArgs(1),
+		Args: named([]string{"FILE|URL"}),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			return diffPlatform(cmd.Context(), from, args[0], out, cmd.OutOrStdout())
 		}),

@@ -175,7 +175,7 @@ func TestPlatformDiff(t *testing.T) {
 		{served.URL + "/nothing", exitFailure, "404"},
 		{"../../go.mod", exitFailure, "newer description: not JSON"},
 		{newer + " --from ../../go.mod", exitFailure, "older description: not JSON"},
-		{"", exitUsage, "accepts 1 arg"},
+		{"", exitUsage, "FILE|URL is missing"},
 	} {
 		var out, faults bytes.Buffer
 		code := run(t.Context(), append([]string{"platform", "diff"}, strings.Fields(tc.args)...), &out, &faults)

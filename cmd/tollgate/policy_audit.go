@@ -113,14 +113,14 @@ func (p *policyAudit) sheet(x *explain.Audit) sheet {
 	if !p.output.people() {
 		t := sheet{{"team", "key", "kind", "id", "name", "usd_per_hour", "usd_per_month", "verdict", "policies"}}
 		for _, s := range x.Resources {
-			t.add(s.Team, s.Key, s.Kind, s.ID, s.Name, s.USDPerHour, s.USDPerMonth, s.Verdict, strings.Join(said(&s), "; "))
+			t.add(s.Team, s.Key, s.Kind, s.ID, s.Name, usd(s.USDPerHour), usd(s.USDPerMonth), s.Verdict, strings.Join(said(&s), "; "))
 		}
 		return t
 	}
 	t := sheet{{"owner", "kind", "id", "name", "usd/h", "usd/month", "verdict", "policies"}}
 	for _, s := range x.Resources {
 		lines := said(&s)
-		t.add(owner(s.Team, s.Key), s.Kind, s.ID, s.Name, s.USDPerHour, s.USDPerMonth, s.Verdict, append(lines, "")[0])
+		t.add(owner(s.Team, s.Key), s.Kind, s.ID, s.Name, usd(s.USDPerHour), usd(s.USDPerMonth), s.Verdict, append(lines, "")[0])
 		for _, line := range lines[min(1, len(lines)):] {
 			t.add("", "", "", "", "", "", "", line)
 		}

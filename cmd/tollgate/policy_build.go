@@ -24,7 +24,7 @@ it is given.`,
 		Example: `  openssl ecparam -name prime256v1 -genkey -noout -out key.pem
   openssl ec -in key.pem -pubout -out bundle.pem
   tollgate policy build policies -o acme.tar.gz --sign key.pem`,
-		Args: cobra.ExactArgs(1),
+		Args: named([]string{"DIR"}),
 		PreRunE: func(*cobra.Command, []string) error {
 			if key == "" && (s.Algorithm != "" || s.ID != "") {
 				return errors.New("--algorithm and --key-id need --sign")

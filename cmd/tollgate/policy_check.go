@@ -27,7 +27,7 @@ there is one.
 
 With -c, all policies of a configuration; secrets need not be there.`,
 		Example: "  tollgate policy check policies/acme --fix",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    named(nil, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == (path != "") {
 				return errors.New("either a directory or -c is needed")

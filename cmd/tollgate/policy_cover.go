@@ -37,7 +37,7 @@ the expression that did not hold, and how much of each policy the tests reach.
 Exits with 1 when a test fails, when there is none, or when the coverage is
 below the threshold. With --run, the threshold holds only if it is given.`,
 		Example: "  tollgate policy test policies/acme --threshold 90",
-		Args:    cobra.ExactArgs(1),
+		Args:    named([]string{"DIR"}),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			filter, err := regexp.Compile(t.run)
 			if err != nil {

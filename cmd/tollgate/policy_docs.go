@@ -28,7 +28,7 @@ its page; with a directory (a path with a slash in it, or one that is no policy'
 name), shows the pages of an organisation's own policies, from their METADATA.
 With --out, a Markdown page per policy and an index are written to files.`,
 		Example: "  tollgate policy docs gpu_count",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    named(nil, 1),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			return policyDocs(cmd, append(args, "")[0], out)
 		}),

@@ -18,7 +18,7 @@ capabilities of the engine below a directory, and creates it if needed:
   opa check --strict --schema DIR/input.schema.json --capabilities DIR/capabilities.json DIR/library my
   opa test DIR/library my`,
 		Example: "  tollgate policy export opa",
-		Args:    cobra.ExactArgs(1),
+		Args:    named([]string{"DIR"}),
 		RunE: action(func(cmd *cobra.Command, args []string) error {
 			files, err := authoring.Export()
 			if err != nil {

@@ -56,7 +56,7 @@ Exits with 0 even with differences; with --fail-on-change, with 1 when a verdict
 or the reasons for one would differ.`,
 		Example: `  tollgate policy replay --decisions decisions.log --policies next.yaml
   tollgate policy replay --org acme --since 7d --policies next.yaml -o markdown`,
-		Args: cobra.NoArgs,
+		Args: named(nil),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := p.validate(); err != nil {
 				return err

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -66,6 +65,7 @@ type rowCommand struct {
 	client *adminClient
 	out    *output
 	watch  time.Duration
+	stream bool // instead of asking
 	given  url.Values
 }
 
@@ -81,6 +81,10 @@ func (c *rowCommand) command(use string) *cobra.Command {
 	}
 	if c.row.Method() == "GET" && c.row.Media == "" {
 		cmd.Flags().DurationVar(&c.watch, "watch", 0, "ask again and again, at this distance, e.g. 5s")
+	}
+	if c.name == followedCommand {
+		cmd.Flags().BoolVar(&c.stream, "follow", false, "write decisions as they are made, until interrupted")
+		cmd.MarkFlagsMutuallyExclusive("follow", "watch")
 	}
 	c.given = url.Values{}
 	taken := c.positions(arguments)
@@ -175,17 +179,34 @@ func (c *rowCommand) positions(arguments []string) (names []string) {
 	return names
 }
 
-// named returns a check of arguments. Its error names the missing one.
-func named(arguments []string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
+// named returns a check of arguments: the required ones, and at most as many others as optional says. Its error names the
+// missing argument, or the first that is too many.
+func named(required []string, optional ...int) cobra.PositionalArgs {
+	most := len(required)
+	for _, more := range optional {
+		most += more
+	}
+	return func(cmd *cobra.Command, args []string) error {
 		switch {
-		case len(args) < len(arguments):
-			return fmt.Errorf("%s is missing", arguments[len(args)])
-		case len(args) > len(arguments):
-			return fmt.Errorf("%q is one argument too many", args[len(arguments)])
+		case len(args) < len(required):
+			return fmt.Errorf("%s is missing", required[len(args)])
+		case len(args) > most:
+			return fmt.Errorf("%q is one argument too many%s", args[most], flagFor(cmd, args[most]))
 		}
 		return nil
 	}
+}
+
+// flagFor suggests the flag that an argument may have been meant for.
+func flagFor(cmd *cobra.Command, argument string) string {
+	isFile := strings.HasSuffix(argument, ".yaml") || strings.HasSuffix(argument, ".yml")
+	switch {
+	case isFile && cmd.Flag("config") != nil:
+		return ", did you mean -c " + argument + "?"
+	case !isFile && cmd.Flag("org") != nil:
+		return ", did you mean --org " + argument + "?"
+	}
+	return ""
 }
 
 // query returns the parameters of the question.
@@ -222,9 +243,12 @@ func (c *rowCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if c.watch < 0 {
-		return errors.New("--watch: must not be negative")
+		return usagef("--watch: must not be negative")
 	}
 	ctx, w := cmd.Context(), cmd.OutOrStdout()
+	if c.stream {
+		return c.follow(ctx, q, w, cmd.ErrOrStderr())
+	}
 	target := c.row.Path() + "?" + q.Encode()
 	if c.row.Media != "" {
 		return c.client.copy(ctx, target, w)
@@ -251,9 +275,6 @@ func (c *rowCommand) show(ctx context.Context, target string, a asked, w io.Writ
 	if c.row.Answers() == nil {
 		text = []byte("{}\n")
 	}
-	if f := c.out.format; f == "json" || f == "yaml" {
-		return c.out.raw(w, text)
-	}
 	view, ok := views()[c.name]
 	if !ok {
 		view = plain(c.row.Answers())
@@ -262,12 +283,7 @@ func (c *rowCommand) show(ctx context.Context, target string, a asked, w io.Writ
 	if err != nil {
 		return err
 	}
-	if c.out.people() {
-		for _, line := range p.said {
-			_, _ = fmt.Fprintln(w, line)
-		}
-	}
-	return c.out.tables(w, p.sheets)
+	return c.out.page(w, text, p)
 }
 
 // flagNames lists the flags of a command.

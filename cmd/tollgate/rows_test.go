@@ -52,6 +52,13 @@ func byHand() map[string]string {
 		"spend adopt":     "with --from-audit it reads a file, and asks for each line",
 		"version":         local,
 		"whoami":          "it asks with a caller's key",
+		"login":           "it asks an issuer",
+		"env":             local,
+		"my spend":        "as whoami",
+		"my resources":    "as whoami",
+		"my decisions":    "as whoami",
+		"my approvals":    "as whoami",
+		"my keys":         "as whoami",
 
 		"billing serverless":     "as billing pods",
 		"billing network-volume": "as billing pods",
@@ -120,6 +127,22 @@ func TestHelpHasExamples(t *testing.T) {
 	}
 }
 
+// Help lists each command under a heading, and --admin is explained there once.
+func TestHelpIsGrouped(t *testing.T) {
+	t.Parallel()
+	for _, c := range newRoot().Commands() {
+		if c.IsAvailableCommand() && c.GroupID == "" && c.Name() != "version" && c.Name() != "completion" {
+			t.Errorf("%s is in no group of help", c.Name())
+		}
+	}
+	_, help, _ := tell(t, "--help")
+	for _, want := range []string{"\nRun:\n", "\nSpend:\n", "\nPolicy:\n", "\nAccess:\n", "\nOperate:\n", adminEnv + " ", tokenEnv + " "} {
+		if strings.Count(help, want) != 1 {
+			t.Errorf("help has %q %d times, want once", want, strings.Count(help, want))
+		}
+	}
+}
+
 // One grammar: -o writes answers, --admin names the gateway, and nothing else does.
 func TestFlagsAreOfOneGrammar(t *testing.T) {
 	t.Parallel()
@@ -129,7 +152,7 @@ func TestFlagsAreOfOneGrammar(t *testing.T) {
 				t.Errorf("%s has --%s", c.CommandPath(), name)
 			}
 		}
-		if f := c.Flags().Lookup("admin"); f != nil && (f.DefValue != defaultAdmin || !strings.Contains(f.Usage, adminEnv)) {
+		if f := c.Flags().Lookup("admin"); f != nil && (f.DefValue != defaultAdmin || !strings.Contains(f.Usage, "see tollgate --help")) {
 			t.Errorf("%s: --admin is %q by default: %s", c.CommandPath(), f.DefValue, f.Usage)
 		}
 		if f := c.Flags().Lookup("output"); f != nil && f.Shorthand != "o" {
@@ -166,7 +189,22 @@ func TestWrongCommandLines(t *testing.T) {
 		"decisions --limit 0":           `2 tollgate: invalid argument "0" for "--limit" flag: expected a number from 1 to 1000`,
 		"decisions --since -1h":         `2 tollgate: invalid argument "-1h" for "--since" flag: expected a duration before now`,
 		"keys create --team research":   "2 tollgate: --team: name the key that it is about, as ORG/KEY",
-		"keys revoke acme":              "1 tollgate: name the key as ORG/KEY",
+		"keys revoke acme":              `2 tollgate: name the key as ORG/KEY, not as "acme"`,
+		"keys list":                     "2 tollgate: name an organisation, or a configuration file with -c",
+		"decisions acme":                `2 tollgate: "acme" is one argument too many, did you mean --org acme?`,
+		"spend show acme ops":           `2 tollgate: "ops" is one argument too many` + "\n",
+		"explain /v2/pods acme.yaml":    `2 tollgate: "acme.yaml" is one argument too many, did you mean -c acme.yaml?`,
+		"spend show acme -c acme.yaml":  "2 tollgate: unknown shorthand flag: 'c' in -c: tollgate spend show asks a running gateway and reads no file, name the gateway with --admin",
+		"spend show acme --watch -1s":   "2 tollgate: --watch: must not be negative",
+		"env clii":                      `2 tollgate: no client is called "clii", did you mean "cli"?`,
+		"env openai":                    "2 tollgate: an OpenAI client asks one endpoint: name it with --endpoint",
+		"env cli":                       "2 tollgate: the variables of cli begin with the platform's name: name it with --brand, in letters and digits",
+		"env cli --brand a;b":           "2 tollgate: the variables of cli begin with the platform's name: name it with --brand, in letters and digits",
+		"explain":                       "2 tollgate: name a path, a captured request (-f) or a decision id",
+		"demo --history --redis x":      "2 tollgate: --history needs the emulator",
+		"demo --listen x":               `2 tollgate: address "x": want host:port`,
+		"dev --platform real .":         "2 tollgate: --platform real: expected emulator",
+		"dev undeploy":                  "2 tollgate: name one endpoint, or say --all or --cleanup-stale",
 		"spend holds release acme x":    `2 tollgate: required flag(s) "reason" not set`,
 	} {
 		code, _, stderr := tell(t, strings.Fields(line)...)
@@ -222,23 +260,35 @@ func TestYAMLKeepsTypes(t *testing.T) {
 
 // Shells complete names configured at the gateway, and enumerations.
 func TestCompletion(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(`{"orgs":[{"id":"acme","teams":["ml","ops"]},{"id":"globex","teams":["ml"]}]}`))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte(map[string]string{
+			"/admin/orgs":                     `{"orgs":[{"id":"acme","teams":["ml","ops"]},{"id":"globex","teams":["ml"]}]}`,
+			"/admin/keys?org=acme":            `{"keys":[{"id":"ci"},{"id":"batch"}]}`,
+			"/admin/limits?org=acme":          `{"windows":[{"scope":"key:ci"},{"scope":"key:ci"},{"scope":"team:ml"}]}`,
+			"/admin/approvals?org=acme":       `{"approvals":[{"id":"ap-1"},{"id":"ap-2"}]}`,
+			"/admin/spend/resources?org=acme": `{"resources":[{"id":"pod1"}]}`,
+		}[r.URL.String()]))
 	}))
 	t.Cleanup(s.Close)
 	t.Setenv(adminEnv, s.URL)
 	for line, want := range map[string][]string{
-		"limits show ":              {"acme", "globex"},
-		"keys revoke ":              {"acme/", "globex/"},
-		"keys list ":                {"acme", "globex"},
-		"decisions --org ":          {"acme", "globex"},
-		"decisions --team ":         {"ml", "ops"},
-		"spend show globex --team ": {"ml"},
-		"spend history a --bucket ": {"hour", "day", "month", "total"},
-		"limits show acme -o ":      {"table", "json", "yaml", "csv"},
-		"policy docs gpu_co":        {"gpu_count"},
-		"explain --role ":           {"viewer", "operator", "admin", "lead"},
-		"limits show acme ":         nil,
+		"limits show ":                   {"acme", "globex"},
+		"keys revoke ":                   {"acme/", "globex/"},
+		"keys list ":                     {"acme", "globex"},
+		"keys revoke acme/":              {"acme/ci", "acme/batch"},
+		"decisions --org acme --key ":    {"ci", "batch"},
+		"decisions --operation createCl": {"createCluster"},
+		"limits reset acme --scope ":     {"key:ci", "team:ml"},
+		"approvals grant acme ":          {"ap-1", "ap-2"},
+		"spend keep acme ":               {"pod1"},
+		"decisions --org ":               {"acme", "globex"},
+		"decisions --team ":              {"ml", "ops"},
+		"spend show globex --team ":      {"ml"},
+		"spend history a --bucket ":      {"hour", "day", "month", "total"},
+		"limits show acme -o ":           {"table", "json", "yaml", "csv"},
+		"policy docs gpu_co":             {"gpu_count"},
+		"explain --role ":                {"viewer", "operator", "admin", "lead"},
+		"limits show acme ":              nil,
 	} {
 		_, got, _ := tell(t, append([]string{cobra.ShellCompNoDescRequestCmd}, strings.Split(line, " ")...)...)
 		lines := strings.Split(strings.TrimSpace(got), "\n")
@@ -256,7 +306,9 @@ func TestVersionFlag(t *testing.T) {
 	t.Parallel()
 	_, flag, _ := tell(t, "--version")
 	_, command, _ := tell(t, "version")
-	if version, ok := strings.CutPrefix(flag, "tollgate version "); !ok || command != "tollgate "+version {
-		t.Errorf("--version: %q, version: %q", flag, command)
+	_, text, _ := tell(t, "version", "-o", "json")
+	var programs struct{ Version string }
+	if err := json.Unmarshal([]byte(text), &programs); err != nil || command != "tollgate "+programs.Version+"\n" || flag != command {
+		t.Errorf("--version: %q, version: %q, version -o json: %s", flag, command, text)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/envoy"
+	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
@@ -68,10 +68,11 @@ func told[A any](say func(answer *A) string) view {
 // views has the views of commands that the plain one does not suit, by command.
 func views() map[string]view {
 	return map[string]view{
-		"status":      of(overviewPage),
-		"limits show": of(limitsPage),
-		"spend show":  of(ledgerPage),
-		"spend holds": of(holdsPage),
+		"status":          of(overviewPage),
+		"limits show":     of(limitsPage),
+		"spend show":      of(ledgerPage),
+		"spend resources": of(resourcesPage),
+		"spend holds":     of(holdsPage),
 		"spend holds release": told(func(h *money.Hold) string {
 			return fmt.Sprintf("%s is released: it was %s for %s (%s)", h.ID, h.State, age(h.Age), owner(h.Team, h.Key))
 		}),
@@ -154,9 +155,9 @@ func overviewPage(o *operator.Overview, _ asked) (p page) {
 func limitsPage(l *operator.LimitList, _ asked) page {
 	t := sheet{{"scope", "window", "used", "limit", "left", "resets in", "leased"}}
 	for _, w := range l.Windows {
-		limit, left := "none", ""
+		var limit, left any = "none", ""
 		if w.Limit > 0 {
-			limit, left = strconv.FormatInt(w.Limit, 10), strconv.FormatInt(w.Remaining, 10)
+			limit, left = w.Limit, w.Remaining
 		}
 		leases := make([]string, len(w.Leases))
 		for i, l := range w.Leases {
@@ -179,7 +180,7 @@ func ledgerPage(l *money.Ledger, _ asked) page {
 	budgets := budgetSheet()
 	for _, b := range l.Scopes {
 		a, r := b.Committed, b.Reserved
-		scopes.add(b.Scope, a.PerHour, r.PerHour, r.Runs, b.Day, b.Month, a.GPUs+r.GPUs, a.Pods+r.Pods, a.Workers+r.Workers, a.VolumeGB+r.VolumeGB, a.Sandboxes+r.Sandboxes, cmp.Or(pairs(b.Limits, " "), "none"))
+		scopes.add(b.Scope, usd(a.PerHour), usd(r.PerHour), usd(r.Runs), usd(b.Day), usd(b.Month), a.GPUs+r.GPUs, a.Pods+r.Pods, a.Workers+r.Workers, a.VolumeGB+r.VolumeGB, a.Sandboxes+r.Sandboxes, cmp.Or(pairs(b.Limits, " "), "none"))
 		budgets.addBudgets(b.Scope, b.Budgets)
 		for _, budget := range b.Budgets {
 			if budget.Over != "" {
@@ -189,11 +190,31 @@ func ledgerPage(l *money.Ledger, _ asked) page {
 	}
 	p.sheets = append(p.sheets, scopes)
 	p.add(budgets)
-	resources := sheet{{"resource", "kind", "name", "owner", "usd/h", "gpus", "since", "labels"}}
-	for _, r := range l.Resources {
-		resources.add(r.ID, r.Kind, r.Name, owner(r.Team, r.Key), r.Takes.PerHour, r.Takes.GPUs, r.Since.Format(time.DateTime), pairs(r.Labels, "="))
+	p.add(resourceSheet(l.Resources))
+	return p
+}
+
+func resourceSheet(list []money.Resource) sheet {
+	s := sheet{{"resource", "kind", "name", "owner", "usd/h", "gpus", "gpu", "since", "labels"}}
+	for _, r := range list {
+		s.add(r.ID, r.Kind, r.Name, owner(r.Team, r.Key), usd(r.Takes.PerHour), r.Takes.GPUs, r.GPU, r.Since, pairs(r.Labels, "="))
 	}
-	p.add(resources)
+	return s
+}
+
+// resourceList is a list of resources. Callers get no sum, and all resources at once.
+type resourceList struct {
+	Resources     []money.Resource
+	All           int
+	PerHour, Next string
+}
+
+func resourcesPage(l *resourceList, _ asked) page {
+	p := page{sheets: []sheet{resourceSheet(l.Resources)}, said: []string{fmt.Sprintf("%d resources, %s USD per hour.", l.All, dollars(l.PerHour))}}
+	if l.Next != "" {
+		p.said = append(p.said, sentence("next", l.Next))
+	}
+	p.said = append(p.said, "")
 	return p
 }
 
@@ -209,21 +230,22 @@ func pairs(m map[string]string, between string) string {
 
 // lossText describes the loss of a ledger, and its time.
 func lossText(l *money.Loss) string {
-	text := "The ledger was lost at " + l.At.Format(time.DateTime) + ": " + l.Reason + ". "
+	text := "The ledger was lost at " + moment(&l.At) + ": " + l.Reason + ". "
 	if l.Rebuilt == nil {
 		return text + "It is being rebuilt."
 	}
-	return text + fmt.Sprintf("It was rebuilt at %s: %d resources have their owner back, %d have none.", l.Rebuilt.Format(time.DateTime), l.Returned, l.Unowned)
+	return text + fmt.Sprintf("It was rebuilt at %s: %d resources have their owner back, %d have none.", moment(l.Rebuilt), l.Returned, l.Unowned)
 }
 
 // budgetSheet has a row for each budget of each scope.
 func budgetSheet() sheet {
-	return sheet{{"scope", "budget", "limit", "used", "reserved", "left", "used up"}}
+	return sheet{{"scope", "budget", "limit", "used", "reserved", "left", "taken", "used up"}}
 }
 
 func (s *sheet) addBudgets(scope string, budgets []money.Budget) {
 	for _, b := range budgets {
-		s.add(scope, b.Name, b.Limit, b.Used, b.Reserved, b.Left, b.UsedUp)
+		of := func(amount string) any { return budgetCell(b.Name, amount) }
+		s.add(scope, b.Name, of(b.Limit), of(b.Used), of(b.Reserved), of(b.Left), takenShare(b.Limit, b.Used, b.Reserved), b.UsedUp)
 	}
 }
 
@@ -235,8 +257,8 @@ func holdsPage(l *struct{ Holds []money.Hold }, _ asked) page {
 	s := sheet{{"hold", "age", "state", "until", "operation", "name", "resource", "owner", "usd/h", "runs", "gpus", "pods", "workers", "gb", "sandboxes", "gateway", "decision"}}
 	for _, h := range l.Holds {
 		a := h.Reserves
-		s.add(h.ID, age(h.Age), h.State, moment(h.Until), h.Operation, h.Name, h.Resource, owner(h.Team, h.Key),
-			a.PerHour, a.Runs, a.GPUs, a.Pods, a.Workers, a.VolumeGB, a.Sandboxes, h.Gateway, h.Decision)
+		s.add(h.ID, age(h.Age), h.State, h.Until, h.Operation, h.Name, h.Resource, owner(h.Team, h.Key),
+			usd(a.PerHour), usd(a.Runs), a.GPUs, a.Pods, a.Workers, a.VolumeGB, a.Sandboxes, h.Gateway, h.Decision)
 	}
 	return page{sheets: []sheet{s}}
 }
@@ -250,7 +272,7 @@ func age(seconds float64) string {
 func costsPage(c *money.Costs, a asked) page {
 	timed := a.Get("bucket") != "total"
 	groups := strings.Split(strings.Join(a.Values["by"], ","), ",")
-	var header []string
+	var header []any
 	if timed {
 		header = append(header, "start")
 	}
@@ -262,39 +284,40 @@ func costsPage(c *money.Costs, a asked) page {
 	}
 	s := sheet{append(header, "usd")}
 	for _, r := range c.Rows {
-		var row []string
+		var row []any
 		if timed {
-			row = append(row, r.Start.Format(time.RFC3339))
+			row = append(row, r.Start)
 		}
 		for _, by := range groups {
 			row = append(row, costCells(&r, by)...)
 		}
-		s = append(s, append(row, r.USD))
+		s = append(s, append(row, usd(r.USD)))
 	}
 	if a.out.people() {
-		total := make([]string, len(s[0]))
-		total[0], total[len(total)-1] = "total", c.Total
+		total := append([]any{"total"}, slices.Repeat([]any{""}, len(s[0])-1)...)
+		total[len(total)-1] = usd(c.Total)
 		s = append(s, total)
 	}
 	return page{sheets: []sheet{s}}
 }
 
 // costCells are the cells of one group.
-func costCells(r *money.Cost, by string) []string {
+func costCells(r *money.Cost, by string) []any {
 	if label, ok := strings.CutPrefix(by, "label:"); ok {
-		return []string{r.Labels[label]}
+		return []any{r.Labels[label]}
 	}
 	if by == "resource" {
-		return []string{r.Resource, r.Kind, r.Name, r.GPU, r.DataCenter}
+		return []any{r.Resource, r.Kind, r.Name, r.GPU, r.DataCenter}
 	}
-	return []string{map[string]string{"team": r.Team, "key": r.Key, "kind": r.Kind, "gpu": r.GPU, "dc": r.DataCenter}[by]}
+	return []any{map[string]string{"team": r.Team, "key": r.Key, "kind": r.Kind, "gpu": r.GPU, "dc": r.DataCenter}[by]}
 }
 
 func forecastPage(f *money.Forecasts, _ asked) page {
 	s, budgets := sheet{{"scope", "usd/h", "today", "day", "day low", "day high", "this month", "month", "month low", "month high", "days"}}, budgetSheet()
 	for _, r := range f.Scopes {
 		budgets.addBudgets(r.Scope, r.Budgets)
-		s.add(r.Scope, r.PerHour, r.Today, r.Day.Expected, r.Day.Low, r.Day.High, r.ThisMonth, r.Month.Expected, r.Month.Low, r.Month.High, r.Days)
+		s.add(r.Scope, usd(r.PerHour), usd(r.Today), usd(r.Day.Expected), usd(r.Day.Low), usd(r.Day.High),
+			usd(r.ThisMonth), usd(r.Month.Expected), usd(r.Month.Low), usd(r.Month.High), r.Days)
 	}
 	p := page{sheets: []sheet{s}}
 	p.add(budgets)
@@ -307,7 +330,7 @@ func idlePage(l *money.IdleList, a asked) page {
 	}
 	s := sheet{{"resource", "kind", "name", "owner", "reason", "since", "usd_per_month", "kept_until", "stop_at"}}
 	for _, r := range l.Resources {
-		s.add(r.ID, r.Kind, r.Name, owner(r.Team, r.Key), r.Reason, moment(&r.Since), r.PerMonth, moment(r.Kept), moment(r.StopAt))
+		s.add(r.ID, r.Kind, r.Name, owner(r.Team, r.Key), r.Reason, r.Since, usd(r.PerMonth), r.Kept, r.StopAt)
 	}
 	return page{sheets: []sheet{s}}
 }
@@ -317,7 +340,7 @@ func moment(t *time.Time) string {
 	if t == nil {
 		return ""
 	}
-	return t.Format(time.RFC3339)
+	return t.UTC().Format(time.RFC3339)
 }
 
 func adjustedLine(a *money.AdjustedAccrual) string {
@@ -347,7 +370,7 @@ func keptLine(k *money.Kept) string {
 }
 
 func approvalsPage(l *struct{ Approvals []approval.Record }, _ asked) page {
-	t := sheet{{"approval", "state", "until", "caller", "call", "asks", "usd", "refused by", "answered by", "used by"}}
+	t := sheet{{"approval", "state", "until", "caller", "call", "asks", "usd", "per", "refused by", "answered by", "used by"}}
 	for _, r := range l.Approvals {
 		by := make([]string, len(r.Refusals))
 		for i, refusal := range r.Refusals {
@@ -357,17 +380,9 @@ func approvalsPage(l *struct{ Approvals []approval.Record }, _ asked) page {
 		if r.Answer != nil {
 			answered = r.Answer.By
 		}
-		t.add(r.ID, r.State, r.Until.UTC().Format(time.DateTime), owner(r.Team, r.Key), r.Call, cmp.Or(r.Asks, "-"), priceOf(r.USD, r.Per), strings.Join(by, ", "), answered, r.UsedBy)
+		t.add(r.ID, r.State, r.Until, owner(r.Team, r.Key), r.Call, r.Asks, usd(r.USD), r.Per, strings.Join(by, ", "), answered, r.UsedBy)
 	}
 	return page{sheets: []sheet{t}}
-}
-
-// priceOf is a price with its unit, e.g. "0.43274/hour".
-func priceOf(usd string, per approval.Unit) string {
-	if usd == "" {
-		return "unknown"
-	}
-	return usd + "/" + string(per)
 }
 
 func grantedLine(r *approval.Record) string {
@@ -375,28 +390,13 @@ func grantedLine(r *approval.Record) string {
 	if r.Answer != nil && r.Answer.MaxUSD != "" {
 		price = fmt.Sprintf("for at most %s USD per %s", r.Answer.MaxUSD, r.Per)
 	}
-	return fmt.Sprintf("%s: %s may make %s once until %s, %s", r.ID, owner(r.Team, r.Key), r.Call, r.Until.UTC().Format(time.RFC3339), price)
+	return fmt.Sprintf("%s: %s may make %s once until %s, %s", r.ID, owner(r.Team, r.Key), r.Call, moment(&r.Until), price)
 }
 
 func decisionsPage(l *decisions.List, _ asked) page {
-	t := sheet{{"decision", "time", "org", "team", "key", "operation", "status", "policies"}}
+	t := sheet{decisionColumns()}
 	for _, s := range l.Decisions {
-		var said []string
-		if s.Own != nil {
-			said = append(said, strings.TrimSpace(s.Own.Resource+" "+s.Own.Did))
-		}
-		if s.Dry {
-			said = append(said, "dry run: "+string(s.Verdict))
-		}
-		for _, part := range []struct {
-			word string
-			list []string
-		}{{"denied", s.Denied}, {"warned", s.Warned}, {"shadow", s.Shadowed}, {"excepted", s.Excepted}, {"changed", s.Changed}} {
-			if len(part.list) > 0 {
-				said = append(said, part.word+" "+strings.Join(part.list, ", "))
-			}
-		}
-		t.add(s.DecisionID, s.Time.UTC().Format("01-02 15:04:05"), s.Org, s.Team, s.Key, s.Dialect+" "+s.Operation, s.Status, strings.Join(said, "; "))
+		t = append(t, decisionCells(&s))
 	}
 	p := page{sheets: []sheet{t}}
 	if l.Incomplete != "" {
@@ -405,13 +405,36 @@ func decisionsPage(l *decisions.List, _ asked) page {
 	return p
 }
 
+func decisionColumns() []any {
+	return []any{"decision", "time", "org", "team", "key", "operation", "status", "policies", "reason"}
+}
+
+func decisionCells(s *explain.Summary) []any {
+	var said []string
+	if s.Own != nil {
+		said = append(said, strings.TrimSpace(s.Own.Resource+" "+s.Own.Did))
+	}
+	if s.Dry {
+		said = append(said, "dry run: "+string(s.Verdict))
+	}
+	for _, part := range []struct {
+		word string
+		list []string
+	}{{"denied", s.Denied}, {"warned", s.Warned}, {"shadow", s.Shadowed}, {"excepted", s.Excepted}, {"changed", s.Changed}} {
+		if len(part.list) > 0 {
+			said = append(said, part.word+" "+strings.Join(part.list, ", "))
+		}
+	}
+	return []any{s.DecisionID, s.Time, s.Org, s.Team, s.Key, s.Dialect + " " + s.Operation, status(s.Status), strings.Join(said, "; "), s.Reason}
+}
+
 // legacyPage has more columns for programs than for people.
 func legacyPage(l *legacy.List, a asked) page {
 	if !a.out.people() {
 		t := sheet{{"org", "key", "program", "interface", "operation", "calls", "2xx", "4xx", "5xx", "first", "last", "v2", "lost"}}
 		for _, c := range l.Calls {
 			t.add(c.Org, c.Key, c.Agent, c.Dialect, c.Operation, c.Count, c.Statuses["2xx"], c.Statuses["4xx"], c.Statuses["5xx"],
-				c.First.UTC().Format(time.RFC3339), c.Last.UTC().Format(time.RFC3339), strings.Join(c.V2, " "), strings.Join(usage.Names(c.Lost), " "))
+				c.First, c.Last, strings.Join(c.V2, " "), strings.Join(usage.Names(c.Lost), " "))
 		}
 		return page{sheets: []sheet{t}}
 	}
@@ -421,7 +444,7 @@ func legacyPage(l *legacy.List, a asked) page {
 	t := sheet{{"org", "key", "program", "interface", "operation", "calls", "failed", "last seen", "in v2", "without a place in v2"}}
 	for _, c := range l.Calls {
 		t.add(c.Org, c.Key, c.Agent, c.Dialect, c.Operation, c.Count, c.Statuses["4xx"]+c.Statuses["5xx"],
-			c.Last.UTC().Format(time.DateTime), cmp.Or(strings.Join(c.V2, ", "), "nothing"), lostFields(c))
+			c.Last, cmp.Or(strings.Join(c.V2, ", "), "nothing"), lostFields(c))
 	}
 	return page{sheets: []sheet{t}}
 }
@@ -438,9 +461,9 @@ func lostFields(c legacy.Call) string {
 func envoysPage(l *envoy.Status, _ asked) page {
 	groups := sheet{{"group", "envoys", "here", "refused since", "why"}}
 	for _, g := range l.Groups {
-		since, why := "", ""
+		since, why := time.Time{}, ""
 		if r := g.Refused; r != nil {
-			since, why = r.Since.UTC().Format(time.RFC3339), r.Type+" by "+r.Node+": "+r.Reason
+			since, why = r.Since, r.Type+" by "+r.Node+": "+r.Reason
 			if r.Withdrawn {
 				why = "withdrawn, " + why
 			}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 	"time"
 
@@ -35,7 +34,7 @@ type whoami struct {
 func newWhoami() *cobra.Command {
 	c := new(callerClient)
 	cmd := &cobra.Command{
-		Use: "whoami", Short: "Show the identity of a key, and the rest of its limits and budgets", Args: cobra.NoArgs,
+		Use: "whoami", Short: "Show the identity of a key, and the rest of its limits and budgets", Args: named(nil),
 		Example: "  tollgate whoami\n  tollgate whoami --key-env ANN -o json",
 		Long: `Shows the gateway's view of a caller: its organisation, team and roles; the rest of
 its limits and budgets, and until when; and its requests for approval. ` + "`--key-env`" + `
@@ -45,7 +44,7 @@ names the environment variable that holds the caller's key.`,
 	c.flags(cmd)
 	cmd.RunE = action(func(cmd *cobra.Command, _ []string) error {
 		c.notes = cmd.ErrOrStderr()
-		key, err := c.key()
+		key, err := c.key(cmd.Context())
 		if err != nil {
 			return err
 		}
@@ -65,22 +64,23 @@ names the environment variable that holds the caller's key.`,
 // sheets are the caller's identity, and a table for each list that is not empty.
 func (m *whoami) sheets() []sheet {
 	who := sheet{{"org", "team", "key", "roles", "until"}}
-	who.add(m.Org, m.Team, m.Key, strings.Join(m.Roles, ", "), moment(m.Until))
+	who.add(m.Org, m.Team, m.Key, strings.Join(m.Roles, ", "), m.Until)
 	limits := sheet{{"limit", "window", "of", "left", "resets_in"}}
 	for _, l := range m.Limits {
-		left := ""
+		var left any = ""
 		if l.Remaining != nil {
-			left = strconv.FormatInt(*l.Remaining, 10)
+			left = *l.Remaining
 		}
 		limits.add(l.Scope, l.Window, l.Limit, left, time.Duration(l.ResetSeconds)*time.Second)
 	}
 	budgets := sheet{{"budget", "name", "of", "used", "reserved", "left", "ends"}}
 	for _, b := range m.Budgets {
-		budgets.add(b.Scope, b.Name, b.Limit, b.Used, b.Reserved, b.Left, moment(b.Ends))
+		of := func(amount string) any { return budgetCell(b.Name, amount) }
+		budgets.add(b.Scope, b.Name, of(b.Limit), of(b.Used), of(b.Reserved), of(b.Left), b.Ends)
 	}
 	approvals := sheet{{"approval", "state", "asks", "usd", "per", "until"}}
 	for _, a := range m.Approvals {
-		approvals.add(a.ID, a.State, a.Asks, a.USD, a.Per, instant(a.Until))
+		approvals.add(a.ID, a.State, a.Asks, usd(a.USD), a.Per, a.Until)
 	}
 	p := page{sheets: []sheet{who}}
 	p.add(limits)

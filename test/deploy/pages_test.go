@@ -166,7 +166,7 @@ bin/built demo --listen 127.0.0.1:8080 --admin-listen 127.0.0.1:8081 > demo.log 
 until grep -q Ctrl-C demo.log; do sleep 0.1; done
 `
 
-// The demo's calls to try work in that order: nothing meets a budget but the fifty pods
+// The calls in the demo's help work in that order: nothing meets a budget but the fifty pods
 // that are meant to.
 func TestDemoFromTopToBottom(t *testing.T) {
 	t.Parallel()
@@ -175,8 +175,10 @@ func TestDemoFromTopToBottom(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", `trap 'kill $(jobs -p) 2> /dev/null' EXIT
 tollgate demo --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 > demo.log 2>&1 &
 until grep -q Ctrl-C demo.log; do sleep 0.1; done
-sed -n '/^Try/,/^Press/s/^  \([^#]\)/\1/p' demo.log > try.sh
-wc -l < try.sh
+address() { sed -n "s|^  $1 *\(http://[0-9.:]*\).*|\1|p" demo.log; }
+tollgate demo --help | sed -n '/^Examples/,/^Flags/s/^  \([^# -]\)/\1/p' | sed "/^tollgate demo/d
+s|http://127.0.0.1:8080|$(address gateway)|; s|tollgate billing|& --gateway $(address gateway)|" > try.sh
+export TOLLGATE_ADMIN=$(address admin)
 . ./try.sh`)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+filepath.Dir(binary.Path(t))+":"+os.Getenv("PATH"))
 	raw, err := cmd.CombinedOutput()

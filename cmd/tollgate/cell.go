@@ -1,0 +1,184 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"math/big"
+	"os"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// A cell of a table is a value whose type decides how people and programs read it: usd, number, share, status and time.Time have a form of
+// their own, everything else is printed by fmt.
+type (
+	// usd is a decimal amount of US dollars. People read it with two decimals and separators.
+	usd string
+	// number is a decimal number. People read it with separators.
+	number string
+	// share is a part of a whole in percent. On a terminal it is a bar, too.
+	share int
+	// status is the HTTP status of an answer, 0 for none.
+	status int
+)
+
+// budgetCell is an amount of the budget of a name, in its unit.
+func budgetCell(name, amount string) any {
+	if amount != "" && (strings.HasPrefix(name, "per_") || name == "total") {
+		return usd(amount)
+	}
+	return number(amount)
+}
+
+// takenShare is the share of a limit that is used or reserved; a limit of 0 is taken as a whole.
+func takenShare(limit, used, reserved string) share {
+	sum := new(big.Rat).Add(decimal(used), decimal(reserved))
+	if of := decimal(limit); of.Sign() > 0 {
+		percent, _ := sum.Quo(sum.Mul(sum, big.NewRat(100, 1)), of).Float64()
+		return share(percent)
+	}
+	return 100
+}
+
+func decimal(text string) *big.Rat {
+	if r, ok := new(big.Rat).SetString(text); ok {
+		return r
+	}
+	return new(big.Rat)
+}
+
+// programText is a cell for programs: times in RFC 3339, amounts in full.
+func programText(cell any) string {
+	switch c := cell.(type) {
+	case time.Time:
+		if c.IsZero() {
+			return ""
+		}
+		return c.UTC().Format(time.RFC3339)
+	case *time.Time:
+		return moment(c)
+	case share:
+		return strconv.Itoa(int(c))
+	case status:
+		if c == 0 {
+			return ""
+		}
+	}
+	return fmt.Sprint(cell)
+}
+
+// peopleText is a cell for people, in one line.
+func peopleText(cell any, onTerminal bool) string {
+	switch c := cell.(type) {
+	case usd:
+		return dollars(string(c))
+	case number:
+		return separated(string(c))
+	case share:
+		text := fmt.Sprintf("%d %%", int(c))
+		if onTerminal {
+			text = fmt.Sprintf("%-*s %5s", shareWidth, bar(big.NewRat(min(max(int64(c), 0), 100), 100), big.NewRat(1, 1), shareWidth), text)
+		}
+		return text
+	}
+	return oneLine(programText(cell))
+}
+
+// shareWidth is the length of the bar of a whole, in cells of a terminal.
+const shareWidth = 10
+
+// isNumeric reports whether a cell is aligned to the right.
+func isNumeric(cell any) bool {
+	switch cell.(type) {
+	case usd, number, share, status:
+		return true
+	}
+	return reflect.ValueOf(cell).CanInt()
+}
+
+// dollars is an amount with two decimals and separators. An amount below half a cent is "<0.01", not nothing.
+func dollars(text string) string {
+	r, ok := new(big.Rat).SetString(text)
+	if !ok {
+		return text
+	}
+	if rounded := r.FloatString(2); rounded != "0.00" || r.Sign() == 0 {
+		return separated(rounded)
+	}
+	return "<0.01"
+}
+
+// separated is a decimal number with a comma before each three digits of its whole part.
+func separated(text string) string {
+	whole, fraction, _ := strings.Cut(text, ".")
+	sign := ""
+	if digits, isNegative := strings.CutPrefix(whole, "-"); isNegative {
+		whole, sign = digits, "-"
+	}
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if fraction != "" {
+		whole += "." + fraction
+	}
+	return sign + whole
+}
+
+// Select Graphic Rendition (ECMA-48, section 8.3.117).
+const (
+	sgrBold, sgrRed, sgrYellow = "1", "31", "33"
+	sgrEnd                     = "\x1b[0m"
+)
+
+// colourOf is the colour of a cell on a terminal, "" for none: refusals and failures are red, and budgets near their end yellow.
+func colourOf(cell any) string {
+	switch c := cell.(type) {
+	case status:
+		if c >= 400 {
+			return sgrRed
+		}
+	case share:
+		switch {
+		case c >= 100:
+			return sgrRed
+		case c >= 80:
+			return sgrYellow
+		}
+	}
+	return ""
+}
+
+func painted(text, colour string) string {
+	if colour == "" {
+		return text
+	}
+	return "\x1b[" + colour + "m" + text + sgrEnd
+}
+
+// isTerminal reports whether a reader or writer is a terminal.
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	null, _ := os.Stat(os.DevNull) // by its file: standard input is called /dev/stdin
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && !os.SameFile(info, null)
+}
+
+// inColour reports whether w takes colours and bars: a terminal, unless NO_COLOR or TERM forbids (https://no-color.org).
+func inColour(w any) bool {
+	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && cmp.Or(os.Getenv("TERM"), "dumb") != "dumb"
+}
+
+// padded fills a text to a width.
+func padded(text string, width int, toRight bool) string {
+	space := strings.Repeat(" ", max(width-utf8.RuneCountInString(text), 0))
+	if toRight {
+		return space + text
+	}
+	return text + space
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+)
+
+// export is a variable that a client reads: a name and the path of an address of the gateway. A name that begins with "_" follows the platform's name,
+// in capitals. isKey variables hold the key.
+type export struct {
+	name, path string
+	isKey      bool
+}
+
+// clientExports are the variables of common clients, by client. See docs/tasks/tools.md.
+func clientExports(endpoint string) map[string][]export {
+	key := export{"_API_KEY", "", true}
+	return map[string][]export{
+		"tollgate": {{"TOLLGATE_GATEWAY", "", false}, {"TOLLGATE_KEY", "", true}},
+		"openai":   {{"OPENAI_BASE_URL", "/v2/" + endpoint + "/openai/v1", false}, {"OPENAI_API_KEY", "", true}},
+		"python":   {{"_API_BASE_URL", "", false}, {"_ENDPOINT_BASE_URL", "/v2", false}, key},
+		"cli":      {{"_API_URL", "/v1", false}, {"_GRAPHQL_URL", "/graphql", false}, {"_REST_V2_URL", "/v2", false}, {"_INVOKE_URL", "/v2", false}, key},
+		"flash":    {{"_API_BASE_URL", "", false}, {"_REST_API_URL", "/v1", false}, {"_ENDPOINT_BASE_URL", "/v2", false}, {"_HAPI_URL", "", false}, key},
+		"mcp": {
+			{"_API_BASE_URL", "", false},
+			{"_REST_API_URL", "/v1", false},
+			{"_REST_V2_API_URL", "/v2", false},
+			{"_SERVERLESS_API_URL", "/v2", false},
+			{"_PUBLIC_GRAPHQL_URL", "/graphql", false},
+			{"_AUTHED_GRAPHQL_URL", "/graphql", false},
+			key,
+		},
+		"rust": {{"_REST_URL", "/v1", false}, {"_API_URL", "/v2", false}, key},
+	}
+}
+
+// brandName is what a name of a variable can begin with.
+var brandName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
+
+type envFlags struct {
+	callerClient
+
+	brand, endpoint string
+}
+
+func newEnv() *cobra.Command {
+	f := new(envFlags)
+	clients := slices.Sorted(maps.Keys(clientExports("")))
+	cmd := &cobra.Command{
+		Use: "env CLIENT", Short: "Print the variables with which a common client asks the gateway", Args: named([]string{"CLIENT"}),
+		Example: "  tollgate env openai --endpoint k2n5x8 --gateway https://gateway.example\n  eval \"$(tollgate env cli --brand acme)\"",
+		Long: `Prints shell commands that export the addresses of the gateway, and your key or the
+token of your login, for a client: ` + strings.Join(clients, ", ") + `.
+The variables of all but openai and tollgate begin with the platform's name, which --brand
+or ` + brandEnv + ` names. A token expires: run the command again then.`,
+		RunE: action(func(cmd *cobra.Command, args []string) error {
+			return f.print(cmd.Context(), args[0], cmd.OutOrStdout())
+		}),
+	}
+	f.flags(cmd)
+	cmd.Flags().StringVar(&f.brand, "brand", os.Getenv(brandEnv), "name of the platform that the client's variables begin with")
+	cmd.Flag("brand").DefValue = "" // help does not depend on the environment
+	cmd.Flags().StringVar(&f.endpoint, "endpoint", "", "id of the endpoint that an OpenAI client asks")
+	cmd.ValidArgsFunction = cobra.FixedCompletions(clients, cobra.ShellCompDirectiveNoFileComp)
+	return cmd
+}
+
+func (f *envFlags) print(ctx context.Context, client string, w io.Writer) error {
+	all := clientExports(f.endpoint)
+	list, ok := all[client]
+	switch {
+	case !ok:
+		return usagef("%s", row.Unknown("client", client, slices.Sorted(maps.Keys(all))))
+	case client == "openai" && f.endpoint == "":
+		return usagef("an OpenAI client asks one endpoint: name it with --endpoint")
+	case strings.HasPrefix(list[0].name, "_") && !brandName.MatchString(f.brand):
+		return usagef("the variables of %s begin with the platform's name: name it with --brand, in letters and digits", client)
+	}
+	key, err := f.key(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		name, value := e.name, urlOf(f.base)+e.path
+		if strings.HasPrefix(name, "_") {
+			name = strings.ToUpper(f.brand) + name
+		}
+		if e.isKey {
+			value = key
+		}
+		if _, err := fmt.Fprintf(w, "export %s=%s\n", name, quoted(value)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// quoted is a text as one word of a POSIX shell.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/oauth2"
+)
+
+// login is what a login leaves for later commands: a token, and what refreshes it.
+type login struct {
+	Issuer   string       `json:"issuer"`
+	ClientID string       `json:"clientId"`
+	TokenURL string       `json:"tokenUrl"`
+	Token    oauth2.Token `json:"token"`
+}
+
+// loginTime bounds how long a login waits for a person.
+const loginTime = 10 * time.Minute
+
+// issuerTime bounds one request to an issuer.
+const issuerTime = 30 * time.Second
+
+type loginFlags struct {
+	clientID string
+	scopes   []string
+	browser  bool
+}
+
+func newLogin() *cobra.Command {
+	f := new(loginFlags)
+	cmd := &cobra.Command{
+		Use: "login ISSUER", Short: "Log in at an OpenID Connect issuer, for commands that ask with a caller's key", Args: named([]string{"ISSUER"}),
+		Example: "  tollgate login https://id.example.com/realms/main --client-id tollgate-cli",
+		Long: `Logs in at an OpenID Connect issuer that the gateway accepts (issuers in its
+configuration), and stores the access token in tollgate/login.json of the user's
+configuration directory, readable by the user alone. "tollgate my", whoami and billing
+send it if the variable of --key-env is not set, and refresh it when it expires.
+
+Issuers with a device authorization endpoint get the device flow (RFC 8628): open the
+printed address in any browser. With --browser, or at other issuers, a browser on this
+machine must open the address (RFC 8252, with PKCE).`,
+		RunE: action(func(cmd *cobra.Command, args []string) error {
+			ctx, cancel := context.WithTimeout(cmd.Context(), loginTime)
+			defer cancel()
+			return f.run(ctx, args[0], cmd.ErrOrStderr())
+		}),
+	}
+	cmd.Flags().StringVar(&f.clientID, "client-id", "", "public client of the issuer for this program")
+	cmd.Flags().StringSliceVar(&f.scopes, "scope", []string{"openid", "offline_access"}, "scopes to ask for; may be given again")
+	cmd.Flags().BoolVar(&f.browser, "browser", false, "log in with a browser on this machine, without the device flow")
+	must(cmd.MarkFlagRequired("client-id"))
+	return cmd
+}
+
+func (f *loginFlags) run(ctx context.Context, issuer string, notes io.Writer) error {
+	config, err := discover(ctx, issuer)
+	if err != nil {
+		return err
+	}
+	config.ClientID, config.Scopes = f.clientID, f.scopes
+	ask := byDevice
+	if f.browser || config.Endpoint.DeviceAuthURL == "" {
+		ask = byBrowser
+	}
+	token, err := ask(ctx, config, notes)
+	if err != nil {
+		return fmt.Errorf("login at %s: %w", issuer, err)
+	}
+	file, err := loginFile()
+	if err != nil {
+		return err
+	}
+	if err := (&login{issuer, f.clientID, config.Endpoint.TokenURL, *token}).save(file); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(notes, "Logged in. The token is in %s.\n", file)
+	return err
+}
+
+// discover reads the endpoints of an issuer (OpenID Connect Discovery 1.0, section 4).
+func discover(ctx context.Context, issuer string) (*oauth2.Config, error) {
+	ctx, cancel := context.WithTimeout(ctx, issuerTime)
+	defer cancel()
+	address := strings.TrimSuffix(issuer, "/") + "/.well-known/openid-configuration"
+	if err := isConfidential(address); err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	res, err := new(http.Client).Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %s: name the issuer as in the claim iss of its tokens", address, res.Status)
+	}
+	var found struct {
+		Issuer    string `json:"issuer"`
+		Authorize string `json:"authorization_endpoint"`
+		Token     string `json:"token_endpoint"`
+		Device    string `json:"device_authorization_endpoint"`
+	}
+	if err := json.NewDecoder(io.LimitReader(res.Body, maxAnswer)).Decode(&found); err != nil {
+		return nil, fmt.Errorf("%s: %w", address, err)
+	}
+	if found.Issuer != issuer {
+		return nil, fmt.Errorf("%s is about the issuer %q, not %q", address, found.Issuer, issuer)
+	}
+	for _, endpoint := range []string{found.Authorize, found.Token, found.Device} {
+		if err := isConfidential(endpoint); endpoint != "" && err != nil {
+			return nil, err
+		}
+	}
+	return &oauth2.Config{Endpoint: oauth2.Endpoint{AuthURL: found.Authorize, TokenURL: found.Token, DeviceAuthURL: found.Device, AuthStyle: oauth2.AuthStyleInParams}}, nil
+}
+
+// isConfidential refuses an address to which secrets would travel unencrypted: one of HTTP beyond loopback.
+func isConfidential(address string) error {
+	u, err := url.Parse(address)
+	if err != nil {
+		return err
+	}
+	ip, _ := netip.ParseAddr(u.Hostname())
+	if u.Scheme == "https" || u.Scheme == "http" && ip.IsLoopback() {
+		return nil
+	}
+	return usagef("issuer %s: expected https", address)
+}
+
+// byDevice gets a token by the device flow.
+func byDevice(ctx context.Context, config *oauth2.Config, notes io.Writer) (*oauth2.Token, error) {
+	device, err := config.DeviceAuth(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, _ = fmt.Fprintf(notes, "Open %s and enter the code %s\n", printable(device.VerificationURI), printable(device.UserCode))
+	return config.DeviceAccessToken(ctx, device)
+}
+
+// byBrowser gets a token by the code flow: the browser comes back to a listener on loopback (RFC 8252, section 7.3).
+func byBrowser(ctx context.Context, config *oauth2.Config, notes io.Writer) (*oauth2.Token, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	config.RedirectURL = "http://" + listener.Addr().String() + "/callback"
+	state, verifier, codes := rand.Text(), oauth2.GenerateVerifier(), make(chan url.Values, 1)
+	server := &http.Server{ReadHeaderTimeout: issuerTime, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/callback" || r.FormValue("state") != state {
+			http.Error(w, "This is not the login that was started.", http.StatusBadRequest)
+			return
+		}
+		_, _ = io.WriteString(w, "You can close this page and return to the terminal.\n")
+		select {
+		case codes <- r.Form:
+		default: // the page was loaded again
+		}
+	})}
+	go func() { _ = server.Serve(listener) }()
+	defer func() { _ = server.Shutdown(context.WithoutCancel(ctx)) }()
+	_, _ = fmt.Fprintf(notes, "Open %s\n", config.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier)))
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case answer := <-codes:
+		if refusal := answer.Get("error"); refusal != "" {
+			return nil, errors.New(printable(strings.TrimSpace(refusal + " " + answer.Get("error_description"))))
+		}
+		return config.Exchange(ctx, answer.Get("code"), oauth2.VerifierOption(verifier))
+	}
+}
+
+// loginFile is where a login is stored.
+func loginFile() (string, error) {
+	dir, err := os.UserConfigDir()
+	return filepath.Join(dir, "tollgate", "login.json"), err
+}
+
+// save replaces the file, which only its owner can read.
+func (l *login) save(file string) error {
+	text, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	next, err := os.CreateTemp(filepath.Dir(file), "login-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = next.Write(text)
+	if err := errors.Join(err, next.Close()); err != nil {
+		return errors.Join(err, os.Remove(next.Name()))
+	}
+	return os.Rename(next.Name(), file)
+}
+
+// storedToken returns the access token of the login, refreshed if it has expired, or "" if nobody has logged in.
+func storedToken(ctx context.Context) (string, error) {
+	file, err := loginFile()
+	if err != nil {
+		return "", nil // without a configuration directory nobody has logged in
+	}
+	text, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	var l login
+	if err := errors.Join(err, json.Unmarshal(text, &l)); err != nil {
+		return "", fmt.Errorf("%s: %w", file, err)
+	}
+	if l.Token.Valid() {
+		return l.Token.AccessToken, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, issuerTime)
+	defer cancel()
+	config := oauth2.Config{ClientID: l.ClientID, Endpoint: oauth2.Endpoint{TokenURL: l.TokenURL, AuthStyle: oauth2.AuthStyleInParams}}
+	token, err := config.TokenSource(ctx, &l.Token).Token()
+	if err != nil {
+		return "", fmt.Errorf("the login has expired, run tollgate login %s --client-id %s again: %w", l.Issuer, l.ClientID, err)
+	}
+	l.Token = *token
+	return token.AccessToken, l.save(file)
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// fakeIssuer is an issuer with the device flow and the code flow. Its first tokens have expired when they arrive.
+type fakeIssuer struct {
+	*httptest.Server
+
+	challenge string
+	grants    []string
+}
+
+func newFakeIssuer(t *testing.T) *fakeIssuer {
+	t.Helper()
+	f := new(fakeIssuer)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprintf(w, `{"issuer":%[1]q,"authorization_endpoint":"%[2]s/authorize","token_endpoint":"%[2]s/token","device_authorization_endpoint":"%[2]s/device"}`, f.URL, f.URL)
+	})
+	mux.HandleFunc("POST /device", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"device_code":"d1","user_code":"ABCD-EFGH","verification_uri":"%s/activate","expires_in":600,"interval":1}`, f.URL)
+	})
+	mux.HandleFunc("GET /authorize", func(w http.ResponseWriter, r *http.Request) {
+		f.challenge = r.FormValue("code_challenge")
+		http.Redirect(w, r, r.FormValue("redirect_uri")+"?code=c1&state="+url.QueryEscape(r.FormValue("state")), http.StatusFound)
+	})
+	mux.HandleFunc("POST /token", f.token)
+	f.Server = httptest.NewServer(mux)
+	t.Cleanup(f.Close)
+	return f
+}
+
+func (f *fakeIssuer) token(w http.ResponseWriter, r *http.Request) {
+	grant, name, life := r.FormValue("grant_type"), "first", 1
+	f.grants = append(f.grants, grant)
+	sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
+	switch {
+	case grant == "refresh_token" && r.FormValue("refresh_token") == "r1":
+		name, life = "second", 3600
+	case grant == "authorization_code" && r.FormValue("code") == "c1" && base64.RawURLEncoding.EncodeToString(sum[:]) == f.challenge:
+	case grant == "urn:ietf:params:oauth:grant-type:device_code" && r.FormValue("device_code") == "d1":
+	default:
+		http.Error(w, `{"error":"invalid_grant"}`, http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = fmt.Fprintf(w, `{"access_token":%q,"token_type":"Bearer","refresh_token":"r1","expires_in":%d}`, name, life)
+}
+
+// visitor is standard error of a login, whose reader opens the address that it names.
+type visitor struct {
+	t *testing.T
+	bytes.Buffer
+}
+
+func (v *visitor) Write(p []byte) (int, error) {
+	if m := regexp.MustCompile(`Open (\S+/authorize\S+)`).FindSubmatch(p); m != nil {
+		req, err := http.NewRequestWithContext(v.t.Context(), http.MethodGet, string(m[1]), http.NoBody)
+		if err != nil {
+			return 0, err
+		}
+		res, err := new(http.Client).Do(req)
+		if err != nil {
+			v.t.Error(err)
+			return 0, err
+		}
+		_, _ = io.Copy(io.Discard, res.Body)
+		_ = res.Body.Close()
+	}
+	return v.Buffer.Write(p)
+}
+
+// A login stores a token that only its owner can read. Later commands send it, and refresh it once it has expired.
+func TestLogin(t *testing.T) {
+	for name, flags := range map[string][]string{"device_code": nil, "authorization_code": {"--browser"}} {
+		t.Run(name, func(t *testing.T) {
+			home := t.TempDir()
+			t.Setenv("XDG_CONFIG_HOME", home)
+			t.Setenv("TOLLGATE_KEY", "")
+			issuer, said := newFakeIssuer(t), &visitor{t: t}
+			args := append([]string{"login", issuer.URL, "--client-id", "cli"}, flags...)
+			if code := run(t.Context(), args, io.Discard, said); code != 0 {
+				t.Fatalf("exit %d: %s", code, said)
+			}
+			if flags == nil && !strings.Contains(said.String(), "/activate and enter the code ABCD-EFGH") {
+				t.Errorf("said %s", said)
+			}
+			info, err := os.Stat(filepath.Join(home, "tollgate", "login.json"))
+			if err != nil || info.Mode() != 0o600 {
+				t.Errorf("the token's file: %v, %v", info, err)
+			}
+			var sent []string
+			gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				sent = append(sent, r.Header.Get("Authorization"))
+				_ = json.NewEncoder(w).Encode(map[string]string{"org": "acme"})
+			}))
+			t.Cleanup(gateway.Close)
+			for range 2 {
+				if code, _, stderr := tell(t, "whoami", "--gateway", gateway.URL); code != 0 {
+					t.Fatalf("exit %d: %s", code, stderr)
+				}
+			}
+			if got := strings.Join(sent, ", "); got != "Bearer second, Bearer second" {
+				t.Errorf("sent %s", got)
+			}
+			if len(issuer.grants) != 2 || !strings.HasSuffix(issuer.grants[0], name) || issuer.grants[1] != "refresh_token" {
+				t.Errorf("grants %v", issuer.grants)
+			}
+		})
+	}
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	for line, want := range map[string]string{
+		"login http://id.example.com --client-id cli": "2 tollgate: issuer http://id.example.com/.well-known/openid-configuration: expected https",
+		"login https://id.example.com":                `2 tollgate: required flag(s) "client-id" not set`,
+		"whoami":                                      "1 tollgate: no key: set TOLLGATE_KEY, or run tollgate login",
+	} {
+		code, _, stderr := tell(t, strings.Fields(line)...)
+		if got := fmt.Sprint(code, " ", stderr); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+}

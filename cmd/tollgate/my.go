@@ -1,0 +1,112 @@
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"net/url"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tollgate-dev/tollgate/gateway"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/callers"
+)
+
+// mine is a command that shows callers their own records. It asks the data listener with the caller's key.
+type mine struct {
+	use, short, example string
+	path                string
+	// like is the pattern of the operators' row that has the same parameters, "" for none.
+	like     string
+	defaults map[string]string
+	show     view
+}
+
+// ownRecords are the commands below "my".
+func ownRecords() []mine {
+	return []mine{
+		{
+			use: "spend", short: "Show your costs, by time and group", path: "/tollgate/spend",
+			example: "tollgate my spend --by key --from 2026-11-01",
+			like:    "GET /admin/spend/history", defaults: map[string]string{"by": "gpu", "bucket": "day"}, show: of(costsPage),
+		},
+		{
+			use: "resources", short: "Show your resources that cost money, and how much", path: "/tollgate/resources",
+			example: "tollgate my resources --label project=llm", like: "GET /admin/spend",
+			show: of(func(l *resourceList, _ asked) page { return page{sheets: []sheet{resourceSheet(l.Resources)}} }),
+		},
+		{
+			use: "decisions", short: "List decisions on your calls, with the reason for each refusal", path: "/tollgate/decisions",
+			example: "tollgate my decisions --refused --since 24h", like: "GET /admin/decisions", show: of(decisionsPage),
+		},
+		{use: "approvals", short: "List your requests for approval", example: "tollgate my approvals", path: "/tollgate/approvals", show: of(approvalsPage)},
+		{
+			use: "keys", short: "List the keys of your team, as its lead", example: "tollgate my keys", path: "/tollgate/keys",
+			show: of(func(l *struct{ Keys []callers.Key }, _ asked) page { return page{sheets: []sheet{keySheet(l.Keys)}} }),
+		},
+	}
+}
+
+func newMy() *cobra.Command {
+	cmd := group("my", "Show your own costs, resources, decisions, requests for approval and keys", "  tollgate my spend")
+	cmd.Long = `Shows callers their own records, and leads those of their team. They need the address
+of the gateway and their key, and no access to the operators' listener. "tollgate whoami"
+shows the identity of a key, and the rest of its limits and budgets.`
+	for _, m := range ownRecords() {
+		cmd.AddCommand(m.command())
+	}
+	return cmd
+}
+
+func (m *mine) command() *cobra.Command {
+	c := new(callerClient)
+	given := url.Values{}
+	cmd := &cobra.Command{Use: m.use, Short: m.short, Example: indent(m.example), Args: named(nil)}
+	out := outputFlag(cmd)
+	flags := rowCommand{told: row.Command{Defaults: m.defaults}, given: given}
+	for _, p := range m.parameters() {
+		flags.flag(cmd, &p)
+	}
+	c.flags(cmd)
+	cmd.RunE = action(func(cmd *cobra.Command, _ []string) error {
+		c.notes = cmd.ErrOrStderr()
+		q := url.Values{}
+		for name, value := range m.defaults {
+			q.Set(name, value)
+		}
+		maps.Copy(q, given)
+		return m.run(cmd, c, asked{q, out})
+	})
+	return cmd
+}
+
+// parameters are those of the operators' row, except the ones that name whose records are shown.
+func (m *mine) parameters() []row.Param {
+	for _, r := range gateway.AdminRows() {
+		if r.Pattern == m.like {
+			return slices.DeleteFunc(slices.Clone(r.Parameters()), func(p row.Param) bool { return p.Name == "org" || p.Name == "team" })
+		}
+	}
+	return nil
+}
+
+func (m *mine) run(cmd *cobra.Command, c *callerClient, a asked) error {
+	key, err := c.key(cmd.Context())
+	if err != nil {
+		return err
+	}
+	target := m.path
+	if len(a.Values) > 0 {
+		target += "?" + a.Encode()
+	}
+	var text json.RawMessage
+	if err := c.get(cmd.Context(), key, target, &text); err != nil {
+		return err
+	}
+	p, err := m.show(text, a)
+	if err != nil {
+		return err
+	}
+	return a.out.page(cmd.OutOrStdout(), text, p)
+}
