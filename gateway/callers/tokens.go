@@ -44,6 +44,7 @@ func NewTokens(prefix settings.Prefix, deps Deps) *Tokens {
 		deps: deps, issuers: identity.NewIssuerKeys(deps.Now, deps.Logger),
 		known: store.NewReplica(deps.Redis, prefix.Tokens(), store.ReplicaConfig[*RevokedToken]{
 			Name: "revoked tokens", Logger: deps.Logger, Now: deps.Now, Orgs: func() []string { return []string{allTokens} }, Most: maxRevoked,
+			Always: true, // a gateway that starts after a loss accepts revoked tokens until they are written back
 		}),
 	}
 }

@@ -2,6 +2,7 @@ package callers
 
 import (
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,6 +67,35 @@ func TestRevocationsSpread(t *testing.T) {
 	expect("after a loss, at a new gateway", NewTokens("t:", b.deps), "6f1c9a")
 	now = next.Until
 	expect("in the end", b)
+}
+
+// A refresh finds that the store has lost the revocations and kept their announcements.
+func TestRevocationsAreWrittenBackAtOnce(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	server, a, b := revokers(t, &now)
+	next := RevokedToken{Issuer: "https://issuer.example", Token: "6f1c9a", At: now, Until: now.Add(memory)}
+	if err := a.add(t.Context(), &next); err != nil {
+		t.Fatal(err)
+	}
+	refresh := func(k *Tokens) {
+		t.Helper()
+		now = now.Add(11 * time.Second)
+		if err := k.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refresh(a)
+	refresh(a)
+	for _, key := range server.Keys() {
+		if strings.Contains(key, "{"+allTokens+"}") {
+			server.Del(key)
+		}
+	}
+	refresh(a)
+	if diff := cmp.Diff([]string{"6f1c9a"}, revoked(t, b)); diff != "" {
+		t.Errorf("at a new gateway (-want +got):\n%s", diff)
+	}
 }
 
 // The later of two revocations of a subject stays: it covers more tokens.

@@ -40,7 +40,7 @@ type Replicated[T any] interface {
 	Ends() time.Time
 }
 
-// ReplicaConfig says how a Replica treats its records. All fields are required but Most, Entered and Dropped.
+// ReplicaConfig says how a Replica treats its records. All fields are required but Most, Always, Entered and Dropped.
 type ReplicaConfig[T any] struct {
 	// Name names the records in the log.
 	Name   string
@@ -50,6 +50,9 @@ type ReplicaConfig[T any] struct {
 	Orgs func() []string
 	// Most is how many records an organisation may have, 0 for any number.
 	Most int
+	// Always has every refresh read every organisation, announced or not. Otherwise a loss of records that leaves the announcements is
+	// found within a minute.
+	Always bool
 	// Entered is called with a record before the replica has it; nil does nothing.
 	Entered func(org string, record T)
 	// Dropped is called with the ID of a record that has ended; nil does nothing.
@@ -138,8 +141,8 @@ func (r *Replica[T]) listen(ctx context.Context, orgs []string) error {
 	if err != nil {
 		return err
 	}
-	if !whole && (r.mark != "" || len(lines) > 0) {
-		r.expect(orgs...) // there may have been others
+	if !whole && (r.mark != "" || len(lines) > 0 || len(r.Known()) > 0) {
+		r.expect(orgs...) // there may have been others, or the store has lost them
 		r.mark = ""
 	}
 	for _, l := range lines {
@@ -159,7 +162,7 @@ func (r *Replica[T]) expect(orgs ...string) {
 // due reports whether a refresh reads an organisation. The caller holds mu.
 func (r *Replica[T]) due(org string, now time.Time) bool {
 	read := r.read[org]
-	return read.IsZero() || r.until[org].After(read) || now.Sub(read) >= recheck
+	return r.config.Always || read.IsZero() || r.until[org].After(read) || now.Sub(read) >= recheck
 }
 
 // look reads the changes of organisations, and reports whether there were any. The caller holds mu.

@@ -33,6 +33,7 @@ type copies struct {
 	now     time.Time
 	orgs    []string
 	dropped []string
+	always  bool
 }
 
 func newCopies(client redis.Cmdable) *copies {
@@ -42,6 +43,7 @@ func newCopies(client redis.Cmdable) *copies {
 func (c *copies) open() *store.Replica[*fact] {
 	return store.NewReplica(c.client, "p:", store.ReplicaConfig[*fact]{
 		Name: "facts", Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return c.now }, Orgs: func() []string { return c.orgs }, Most: 300,
+		Always: c.always,
 		Dropped: func(_ context.Context, org, id string) error {
 			c.dropped = append(c.dropped, org+"/"+id)
 			return nil
@@ -194,6 +196,37 @@ func TestReplicaWritesBackItsOwn(t *testing.T) {
 		refresh(t, here, "after the loss")
 		refresh(t, there, "at another gateway", "a")
 	})
+}
+
+// A loss is found by the next refresh though no announcement was ever kept.
+func TestReplicaFindsALossWithoutAnnouncements(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, c redistest.Redis) {
+		all := newCopies(c.Client)
+		all.silently(t, "acme", "a", `{"id":"a"}`)
+		here, there := all.open(), all.open()
+		refresh(t, here, "at the start", "a")
+		c.Empty(t)
+		all.now = all.now.Add(time.Second)
+		refresh(t, here, "after the loss")
+		refresh(t, there, "at another gateway", "a")
+	})
+}
+
+// A replica that always reads every organisation finds a loss of the records that leaves the announcements.
+func TestReplicaAlwaysFindsALoss(t *testing.T) {
+	all := newCopies(redistest.Client(t, redistest.Start(t)))
+	all.always = true
+	here, there := all.open(), all.open()
+	swap(t, here, "acme", "a", 1)
+	refresh(t, here, "at the start")
+	all.now = all.now.Add(11 * time.Second)
+	refresh(t, here, "when nothing was announced for long")
+	if err := all.client.Del(t.Context(), "p:{acme}:a", "p:{acme}#", "p:{acme}#all", "p:{acme}#changes").Err(); err != nil {
+		t.Fatal(err)
+	}
+	all.now = all.now.Add(time.Second)
+	refresh(t, here, "after the loss")
+	refresh(t, there, "at another gateway", "a")
 }
 
 // Of two gateways that change a record at once, one succeeds.
