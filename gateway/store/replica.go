@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -25,8 +26,8 @@ const (
 	news     = "news"
 	maxNews  = 256
 	newsTime = 10 * 365 * 24 * time.Hour
-	// mixed is the version of records that both this gateway and others have changed. The store never has this version, so the next read
-	// of the organisation finds a difference.
+	// mixed is the version of records that both this gateway and others have changed, or that may differ from those of the store. The
+	// store never has this version, so the next read of the organisation finds a difference.
 	mixed = "-"
 )
 
@@ -165,7 +166,8 @@ func (r *Replica[T]) due(org string, now time.Time) bool {
 	return r.config.Always || read.IsZero() || r.until[org].After(read) || now.Sub(read) >= recheck
 }
 
-// look reads the changes of organisations, and reports whether there were any. The caller holds mu.
+// look reads the changes of organisations, and reports whether there were any. What was read is known even if there is an error. Every
+// refresh reads an organisation until there is none. The caller holds mu.
 func (r *Replica[T]) look(ctx context.Context, orgs []string) (changed bool, err error) {
 	if len(orgs) == 0 {
 		return false, nil
@@ -175,21 +177,22 @@ func (r *Replica[T]) look(ctx context.Context, orgs []string) (changed bool, err
 		return false, err
 	}
 	now, next := r.config.Now(), make(map[string]*Records[T])
+	var errs []error
 	for _, org := range orgs {
 		known := r.Of(org)
 		is, err := r.update(ctx, org, known, versions[org])
-		if err != nil {
-			return r.learn(next), err
-		}
 		if is != known {
 			next[org] = is
 		}
-		r.read[org] = now
+		if r.read[org] = now; err != nil {
+			delete(r.read, org)
+			errs = append(errs, fmt.Errorf("organisation %s: %w", org, err))
+		}
 	}
-	return r.learn(next), nil
+	return r.learn(next), errors.Join(errs...)
 }
 
-// update returns the records of an organisation at a version, known if nothing has changed. The caller holds mu.
+// update returns the records of an organisation at a version, known if nothing has changed or was read. The caller holds mu.
 func (r *Replica[T]) update(ctx context.Context, org string, known *Records[T], version string) (*Records[T], error) {
 	kept, err := r.prune(ctx, org, known)
 	if err != nil || kept.version == version {
@@ -207,7 +210,7 @@ func (r *Replica[T]) prune(ctx context.Context, org string, known *Records[T]) (
 	}
 	for _, id := range known.Differ(kept) {
 		if err := r.config.Dropped(ctx, org, id); err != nil {
-			return nil, err
+			return known, err
 		}
 	}
 	return kept, nil
@@ -244,7 +247,7 @@ func (r *Replica[T]) load(ctx context.Context, org string, known *Records[T], ve
 	if known.version != "" {
 		version, entries, listed, err := r.store.Changed(ctx, org, known.version, version)
 		if err != nil {
-			return nil, err
+			return known, err
 		}
 		if listed {
 			next := known.with(version)
@@ -257,11 +260,11 @@ func (r *Replica[T]) load(ctx context.Context, org string, known *Records[T], ve
 	}
 	entries, err := r.store.Entries(ctx, org, replicated) // as new as the version, or newer
 	if err != nil {
-		return nil, err
+		return known, err
 	}
 	next := &Records[T]{version: version}
 	r.enter(ctx, org, entries, known, next)
-	return next, r.writeBack(ctx, org, entries, known, next)
+	return next, r.writeBack(ctx, org, lost(entries, known, next), next)
 }
 
 // enter adds entries of the store to next. It logs and leaves out those that cannot be read.
@@ -301,31 +304,62 @@ func (r *Replica[T]) parse(org string, e Entry[json.RawMessage], known *Records[
 	return one, nil
 }
 
-// writeBack adds known records to next, and writes them, if they are missing from the entries of the store or later than those.
-func (r *Replica[T]) writeBack(ctx context.Context, org string, entries []Entry[json.RawMessage], known, next *Records[T]) error {
+// loss is a known record, and what the store has in its place.
+type loss[T any] struct {
+	have  *item[T]
+	entry Entry[json.RawMessage]
+}
+
+// lost lists the known records that are missing from the entries of the store, or later than those in next.
+func lost[T Replicated[T]](entries []Entry[json.RawMessage], known, next *Records[T]) (list []loss[T]) {
 	stored := make(map[string]Entry[json.RawMessage], len(entries))
 	for _, e := range entries {
 		stored[e.ID] = e
 	}
-	var lost []string
 	for _, have := range known.items {
 		old, found := stored[have.id]
 		at, readable := next.find(have.id)
-		if found && (!readable || !have.value.Later(next.items[at].value)) {
+		if !found || readable && have.value.Later(next.items[at].value) {
+			old.ID = have.id
+			list = append(list, loss[T]{have, old})
+		}
+	}
+	return list
+}
+
+// writeBack adds lost records to next, and writes them. Those for which the store has no room stay in force here.
+func (r *Replica[T]) writeBack(ctx context.Context, org string, lost []loss[T], next *Records[T]) (err error) {
+	version := next.version
+	var back, full []string
+	for _, l := range lost {
+		next.version = mixed
+		next.set(l.have)
+	}
+	for _, l := range lost {
+		one := *l.have
+		if _, err = r.put(ctx, org, l.entry, &one); errors.Is(err, ErrFull) {
+			full, err = append(full, one.id), nil
 			continue
 		}
-		old.ID = have.id
-		back := *have
-		if _, err := r.put(ctx, org, old, &back); err != nil {
-			return err
+		if err != nil {
+			break
 		}
-		next.set(&back)
-		lost = append(lost, have.id)
+		next.set(&one)
+		back = append(back, one.id)
 	}
-	if len(lost) > 0 {
-		r.config.Logger.WarnContext(ctx, "the store had lost records; they were written back", "records", r.config.Name, "org", org, "ids", lost)
+	if len(full) == len(lost) {
+		next.version = version // nothing was written
 	}
-	return nil
+	r.warn(ctx, "the store had lost records; they were written back", org, back)
+	r.warn(ctx, "the store has lost records and has no room for them; they are in force at this gateway only", org, full)
+	return err
+}
+
+// warn logs IDs of records, if there are any.
+func (r *Replica[T]) warn(ctx context.Context, message, org string, ids []string) {
+	if len(ids) > 0 {
+		r.config.Logger.WarnContext(ctx, message, "records", r.config.Name, "org", org, "ids", ids)
+	}
 }
 
 // put announces and writes a record in the place of an entry. It reports whether the store had that entry.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -229,6 +230,69 @@ func TestReplicaAlwaysFindsALoss(t *testing.T) {
 	refresh(t, there, "at another gateway", "a")
 }
 
+// A second loss is found though it comes right after the records were written back.
+func TestReplicaFindsASecondLoss(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, c redistest.Redis) {
+		all := newCopies(c.Client)
+		here, there := all.open(), all.open()
+		swap(t, here, "acme", "a", 1)
+		for _, when := range []string{"after a loss", "after a second loss"} {
+			c.Empty(t)
+			refresh(t, here, when)
+		}
+		refresh(t, there, "at another gateway", "a")
+	})
+}
+
+// Where records cannot be written back, the others of the organisation and those of other organisations are read. The next refresh
+// tries again.
+func TestReplicaReadsWhatItCannotWriteBack(t *testing.T) {
+	addr := redistest.Start(t)
+	client := redistest.Client(t, addr)
+	refused := refusal("p:{acme}:lost")
+	client.AddHook(&refused)
+	hers, his := newCopies(client), newCopies(redistest.Client(t, addr))
+	here, there := hers.open(), his.open()
+	his.silently(t, "acme", "lost", `{"id":"lost"}`)
+	refresh(t, here, "at the start", "lost")
+	if err := his.client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	swap(t, there, "acme", "new", 1)
+	swap(t, there, "globex", "new", 1)
+	for range 2 {
+		if _, err := here.Refresh(t.Context()); !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("with a failing write: %v, want ErrUnavailable", err)
+		}
+	}
+	if got := here.Of("acme").All(); len(got) != 2 || here.Of("globex").Get("new") == nil {
+		t.Errorf("with a failing write: %v and %v, want all records", got, here.Of("globex").All())
+	}
+	refused = ""
+	refresh(t, here, "when writes succeed")
+	refresh(t, there, "at another gateway", "lost")
+}
+
+// A lost record for which the store has no room stays in force, and other records are read.
+func TestReplicaKeepsALostRecordThatHasNoRoom(t *testing.T) {
+	all := newCopies(redistest.Client(t, redistest.Start(t)))
+	here, there := all.open(), all.open()
+	all.silently(t, "acme", "lost", `{"id":"lost"}`)
+	refresh(t, here, "at the start", "lost")
+	if err := all.client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 300 {
+		swap(t, there, "acme", fmt.Sprint(i), 1)
+	}
+	swap(t, there, "globex", "new", 1)
+	if _, err := here.Refresh(t.Context()); err != nil || len(here.Of("acme").All()) != 301 || here.Of("globex").Get("new") == nil {
+		t.Errorf("%v, %d records of acme, %v of globex, want all", err, len(here.Of("acme").All()), here.Of("globex").All())
+	}
+	swap(t, there, "acme", "7", 2)
+	refresh(t, here, "after another change", "7")
+}
+
 // Of two gateways that change a record at once, one succeeds.
 func TestReplicaSwapsWhatItKnows(t *testing.T) {
 	all := newCopies(redistest.Client(t, redistest.Start(t)))
@@ -306,4 +370,24 @@ func (c *commands) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 		*c += commands(len(cmds))
 		return next(ctx, cmds)
 	}
+}
+
+// refusal fails the commands that write a key.
+type refusal string
+
+func (*refusal) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (f *refusal) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if *f != "" && cmd.Name() == "evalsha" && slices.Contains(cmd.Args(), any(string(*f))) {
+			err := errors.New("refused")
+			cmd.SetErr(err)
+			return err
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (*refusal) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }
