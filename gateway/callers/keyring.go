@@ -2,6 +2,7 @@ package callers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -108,14 +109,15 @@ func (u *uses) lastUsed(ctx context.Context, org string) map[string]time.Time {
 }
 
 // Refresh reads the keys made at run time and the revocations of tokens that have
-// changed, and puts them in force. Run does so every second.
+// changed, and puts them in force: both at once, so that each has all of the time. Run does so every second.
 func (s *Keys) Refresh(ctx context.Context) error {
-	tokens := s.Tokens.Refresh(ctx)
-	if err := s.heard(s.keyring.Refresh(ctx)); err != nil {
+	var tokens error
+	var both sync.WaitGroup
+	both.Go(func() { tokens = s.Tokens.Refresh(ctx) })
+	keys := s.heard(s.keyring.Refresh(ctx))
+	both.Wait()
+	if err := errors.Join(keys, tokens); err != nil {
 		return err
-	}
-	if tokens != nil {
-		return tokens
 	}
 	return s.keyring.flush(ctx)
 }

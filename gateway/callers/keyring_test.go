@@ -1,13 +1,19 @@
 package callers
 
 import (
+	"context"
+	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 
+	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/store"
+	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/test/redistest"
 )
 
@@ -54,4 +60,46 @@ func TestKeysAreRememberedAfterTheirEnd(t *testing.T) {
 			t.Errorf("revoked %s, expires %s: ends %s, want %s", tt.revoked, tt.expires, got, tt.want)
 		}
 	}
+}
+
+// Keys are read though the store does not answer for revoked tokens until later.
+func TestKeysDoNotWaitForTokens(t *testing.T) {
+	t.Parallel()
+	client := redistest.Once(t, redistest.Start(t))
+	client.AddHook(slowTokens{keys: make(chan struct{})})
+	applied, current := false, view.New(time.Now)
+	current.Set(&view.View{Config: &settings.Config{}})
+	s := New("t:", Deps{
+		Redis: client, Logger: slog.New(slog.DiscardHandler), Current: current, Streams: new(filter.Streams),
+		Apply: func(func(*Callers) (*Callers, error)) { applied = true },
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := s.Refresh(ctx); err != nil || !applied {
+		t.Errorf("%v, applied: %t, want the keys", err, applied)
+	}
+}
+
+// slowTokens answers for revoked tokens once it was asked for keys.
+type slowTokens struct{ keys chan struct{} }
+
+func (slowTokens) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (s slowTokens) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		switch {
+		case slices.Contains(cmd.Args(), any("t:keys:{news}")):
+			close(s.keys)
+		case slices.Contains(cmd.Args(), any("t:keys:tokens:{news}")):
+			select {
+			case <-s.keys:
+			case <-ctx.Done():
+			}
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (slowTokens) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }
