@@ -209,11 +209,23 @@ func (r *Replica[T]) prune(ctx context.Context, org string, known *Records[T]) (
 		return known, nil
 	}
 	for _, id := range known.Differ(kept) {
-		if err := r.config.Dropped(ctx, org, id); err != nil {
+		at, _ := known.find(id)
+		if err := errors.Join(r.config.Dropped(ctx, org, id), r.drop(ctx, org, known.items[at])); err != nil {
 			return known, err
 		}
 	}
 	return kept, nil
+}
+
+// drop deletes an ended record that the store keeps: earlier versions wrote some without their end. The store's clock decides, because
+// that of this gateway may be wrong.
+func (r *Replica[T]) drop(ctx context.Context, org string, one *item[T]) error {
+	is, err := r.store.Get(ctx, org, one.id)
+	if err != nil || is.Record == nil || !ended(one.value, is.Now) {
+		return err
+	}
+	_, _, err = r.store.Swap(ctx, org, one.entry, Write[json.RawMessage]{Version: true, In: []Index{{Name: replicated}}})
+	return err
 }
 
 // ended reports whether a record is of no use any more.
@@ -254,8 +266,7 @@ func (r *Replica[T]) load(ctx context.Context, org string, known *Records[T], ve
 			for i := range entries {
 				next.remove(entries[i].ID)
 			}
-			r.enter(ctx, org, entries, known, next)
-			return next, nil
+			return next, r.enter(ctx, org, entries, known, next)
 		}
 	}
 	entries, err := r.store.Entries(ctx, org, replicated) // as new as the version, or newer
@@ -263,25 +274,28 @@ func (r *Replica[T]) load(ctx context.Context, org string, known *Records[T], ve
 		return known, err
 	}
 	next := &Records[T]{version: version}
-	r.enter(ctx, org, entries, known, next)
-	return next, r.writeBack(ctx, org, lost(entries, known, next), next)
+	err = r.enter(ctx, org, entries, known, next)
+	return next, errors.Join(err, r.writeBack(ctx, org, lost(entries, known, next), next))
 }
 
-// enter adds entries of the store to next. It logs and leaves out those that cannot be read.
-func (r *Replica[T]) enter(ctx context.Context, org string, entries []Entry[json.RawMessage], known, next *Records[T]) {
+// enter adds entries of the store to next. It logs and leaves out those that cannot be read, and drops those that have ended.
+func (r *Replica[T]) enter(ctx context.Context, org string, entries []Entry[json.RawMessage], known, next *Records[T]) (err error) {
 	now := r.config.Now()
 	for _, e := range entries {
 		if e.Record == nil {
 			continue
 		}
-		one, err := r.parse(org, e, known)
+		one, unread := r.parse(org, e, known)
 		switch {
-		case err != nil:
-			r.config.Logger.ErrorContext(ctx, "a record cannot be read and is not in force", "records", r.config.Name, "org", org, "id", e.ID, "error", err.Error())
-		case !ended(one.value, now):
+		case unread != nil:
+			r.config.Logger.ErrorContext(ctx, "a record cannot be read and is not in force", "records", r.config.Name, "org", org, "id", e.ID, "error", unread.Error())
+		case ended(one.value, now):
+			err = cmp.Or(err, r.drop(ctx, org, one))
+		default:
 			next.set(one)
 		}
 	}
+	return err
 }
 
 // parse reads an entry of the store, unless the record with its ID has the same text.

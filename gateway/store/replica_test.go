@@ -293,6 +293,33 @@ func TestReplicaKeepsALostRecordThatHasNoRoom(t *testing.T) {
 	refresh(t, here, "after another change", "7")
 }
 
+// An ended record that the store keeps, because it was written without its end, is deleted when it is read, and its ID is free again.
+func TestReplicaDeletesEndedRecords(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, c redistest.Redis) {
+		all := newCopies(c.Client)
+		all.silently(t, "acme", "ended", `{"id":"ended","until":"2001-01-01T00:00:00Z"}`)
+		all.silently(t, "acme", "kept", `{"id":"kept"}`)
+		r := all.open()
+		refresh(t, r, "at the start", "kept")
+		all.silently(t, "acme", "changed", `{"id":"changed","until":"2001-01-01T00:00:00Z"}`)
+		if _, err := r.Fresh(t.Context(), "acme"); err != nil {
+			t.Fatal(err)
+		}
+		swap(t, r, "acme", "ended", 2)
+		swap(t, r, "acme", "changed", 2)
+	})
+}
+
+// A gateway whose clock is fast deletes no record that has not ended by the store's clock.
+func TestReplicaLeavesRecordsThatHaveNotEnded(t *testing.T) {
+	all := newCopies(redistest.Client(t, redistest.Start(t)))
+	all.silently(t, "acme", "a", `{"id":"a","until":"2201-01-01T00:00:00Z"}`)
+	all.now = time.Date(2202, 1, 1, 0, 0, 0, 0, time.UTC)
+	refresh(t, all.open(), "with a fast clock")
+	all.now = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+	refresh(t, all.open(), "with another clock", "a")
+}
+
 // Of two gateways that change a record at once, one succeeds.
 func TestReplicaSwapsWhatItKnows(t *testing.T) {
 	all := newCopies(redistest.Client(t, redistest.Start(t)))
