@@ -364,16 +364,13 @@ func (r *Replica[T]) writeBack(ctx context.Context, org string, lost []loss[T], 
 	if len(full) == len(lost) {
 		next.version = version // nothing was written
 	}
-	r.warn(ctx, "the store had lost records; they were written back", org, back)
-	r.warn(ctx, "the store has lost records and has no room for them; they are in force at this gateway only", org, full)
-	return err
-}
-
-// warn logs IDs of records, if there are any.
-func (r *Replica[T]) warn(ctx context.Context, message, org string, ids []string) {
-	if len(ids) > 0 {
-		r.config.Logger.WarnContext(ctx, message, "records", r.config.Name, "org", org, "ids", ids)
+	if len(back) > 0 {
+		r.config.Logger.WarnContext(ctx, "the store had lost records; they were written back", "records", r.config.Name, "org", org, "ids", back)
 	}
+	if len(full) > 0 {
+		r.config.Logger.WarnContext(ctx, "the store has lost records and has no room for them", "records", r.config.Name, "org", org, "ids", full)
+	}
+	return err
 }
 
 // put announces and writes a record in the place of an entry. It reports whether the store had that entry.

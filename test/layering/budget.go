@@ -58,10 +58,10 @@ func CodeLines(file []byte) int {
 func Budgets() []Budget {
 	return []Budget{
 		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1422},
-		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 9252},
+		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 9255},
 		{"chain, its stages and ports", []string{"gateway/filter"}, 6220},
 		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 4086},
-		{"idempotency, approvals and their store", []string{"gateway/once/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2814},
+		{"idempotency, approvals and their store", []string{"gateway/once/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2852},
 		{"callers", []string{"gateway/identity"}, 1891},
 		{"Envoy", []string{"gateway/extproc/..."}, 499},
 		{"leaves of the gateway", []string{
