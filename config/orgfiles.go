@@ -191,7 +191,7 @@ func (l *Loaded) keepOrgs() {
 		f := settings.FileFault{File: path, Fault: l.refused[path]}
 		if i := slices.IndexFunc(before.Config.Orgs, func(o settings.Org) bool { return o.File == path }); i >= 0 {
 			o := before.Config.Orgs[i]
-			o.Policies.Stands, o.Kept = true, false // it stays without its file
+			o.Policies.Stands, o.Kept, o.Text = true, false, nil // it stays without its file, by what the main file is now
 			l.Config.Orgs, f.Org = append(l.Config.Orgs, o), o.ID
 			l.files[path] = before.files[path]
 			l.watchRego(&o)

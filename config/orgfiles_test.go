@@ -518,3 +518,31 @@ func TestRefusedOrgFileStaysRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestRevertedMainFile breaks a file together with a change of the main file, and reverts both: what stood was compiled by the other main
+// file, and is not kept.
+func TestRevertedMainFile(t *testing.T) {
+	const file = "conf.d/acme.yaml"
+	d := newTree(t, map[string]string{file: orgText("acme", "")})
+	load := func(before *config.Loaded) *config.Loaded {
+		t.Helper()
+		l, err := d.load(before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	first := load(nil)
+	d.write("tollgate.yaml", mainFile+"contact: help@example.test\n")
+	d.write(file, orgText("acme", "nonsense: 1"))
+	stood := load(first)
+	d.write("tollgate.yaml", mainFile)
+	d.write(file, orgText("acme", ""))
+	reverted := load(stood)
+	if o := reverted.Config.Org("acme"); o.Keeps(stood.Config.Org("acme")) {
+		t.Error("what was compiled by the other main file is kept")
+	}
+	if o := load(reverted).Config.Org("acme"); !o.Keeps(reverted.Config.Org("acme")) {
+		t.Error("without a change, nothing is kept")
+	}
+}
