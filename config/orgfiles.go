@@ -97,8 +97,11 @@ func (l *Loaded) readOrgFiles(dir string) ([]orgFile, error) {
 }
 
 // readOrgFile returns the content of a file with an organisation. It does not read a file that has not changed since the configuration
-// before was read.
+// before was read, nor one that was refused: its input is what was refused, so that a correction made meanwhile is a change.
 func (l *Loaded) readOrgFile(dir, name string) ([]byte, error) {
+	if l.refused[name] != "" {
+		return nil, nil
+	}
 	if before := l.from.Before; before != nil {
 		part := before.files[name]
 		if part != nil && part.digest == before.Inputs.seen[name] && l.Inputs.keep(name, &before.Inputs) {
