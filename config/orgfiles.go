@@ -96,13 +96,14 @@ func (l *Loaded) readOrgFiles(dir string) ([]orgFile, error) {
 	return found, nil
 }
 
-// readOrgFile returns the content of a file with an organisation. It does not read a file that has not changed since the configuration
-// before was read, nor one that was refused: its input is what was refused, so that a correction made meanwhile is a change.
+// readOrgFile returns the content of a file with an organisation. Unless all are read anew, it does not read a file that has not changed
+// since the configuration before was read. It never reads one that was refused: the input is what was refused, so that a correction made
+// meanwhile is a change.
 func (l *Loaded) readOrgFile(dir, name string) ([]byte, error) {
 	if l.refused[name] != "" {
 		return nil, nil
 	}
-	if before := l.from.Before; before != nil {
+	if before := l.from.Before; before != nil && !l.from.Anew {
 		part := before.files[name]
 		if part != nil && part.digest == before.Inputs.seen[name] && l.Inputs.keep(name, &before.Inputs) {
 			return part.data, nil

@@ -325,7 +325,7 @@ func TestWatchOrgFiles(t *testing.T) {
 	seen, ended := make(chan []settings.Org), make(chan struct{})
 	go func() {
 		defer close(ended)
-		config.Watch(ctx, now.Inputs, config.Requests{}, slog.New(slog.DiscardHandler), func() config.Inputs {
+		config.Watch(ctx, now.Inputs, config.Requests{}, slog.New(slog.DiscardHandler), func(bool) config.Inputs {
 			next, err := d.load(now)
 			if err != nil {
 				t.Error(err)
@@ -477,6 +477,13 @@ func TestOrgFilesAreReadWhenTheyChange(t *testing.T) {
 	if now, contact := reload(now); contact != "first" || !now.Config.Org("acme").Kept {
 		t.Errorf("a file of the same size, time and identity was read: contact %q", contact)
 	}
+	anew, err := config.Load(filepath.Join(d.dir, "tollgate.yaml"), config.Sources{
+		Env: func(name string) (string, bool) { return "pk-secret-of-" + name, true }, Before: now, Anew: true,
+	}, nil)
+	if err != nil || anew.Config.Org("acme").Contact != "other" {
+		t.Errorf("read anew, contact is not the other one: %v", err)
+	}
+	now, _ = reload(nil)
 	for name, change := range map[string]func(text string){
 		"time":     func(text string) { d.write(file, text); written = written.Add(time.Second); d.age(file, written) },
 		"identity": func(text string) { d.write(file+".new", text); d.age(file+".new", written); rename(t, d, file) },
