@@ -58,7 +58,7 @@ func CodeLines(file []byte) int {
 func Budgets() []Budget {
 	return []Budget{
 		{"root: assembly, life cycle, features without a folder", []string{"gateway"}, 1422},
-		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 9252},
+		{"features in folders of their own", []string{"gateway/callers", "gateway/operator", "gateway/listen", "gateway/decisions", "gateway/legacy", "gateway/alerts", "gateway/platform", "gateway/view", "gateway/envoy"}, 9253},
 		{"chain, its stages and ports", []string{"gateway/filter"}, 6220},
 		{"money: the ledger's keeper and the stages of the chain", []string{"gateway/money/..."}, 4086},
 		{"idempotency, approvals and their store", []string{"gateway/once/...", "gateway/approval", "gateway/approval/grants", "gateway/store"}, 2814},
@@ -73,11 +73,11 @@ func Budgets() []Budget {
 		}, 4642},
 		{"console", []string{"gateway/ui"}, 2387},
 		{"what callers see of themselves", []string{"gateway/selfservice"}, 464},
-		{"policies", []string{"policies/..."}, 14309},
+		{"policies", []string{"policies/..."}, 14314},
 		{"ledger and its store", []string{"policies/spend", "policies/spend/redisstore"}, 8751},
 		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 4041},
 		{"old dialects", []string{"translate/..."}, 12459},
-		{"configuration", []string{"config/...", "gateway/settings"}, 6537},
+		{"configuration", []string{"config/...", "gateway/settings"}, 6565},
 		{"command line", []string{"cmd/tollgate"}, 6968},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2268},
 		{"emulator of the platform", []string{"test/platform/..."}, 10007},
