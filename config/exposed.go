@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/config/fault"
@@ -73,17 +74,21 @@ func warnShared(c *settings.Config) error {
 }
 
 // warnCertificates reports certificates outside their time. They are no faults: the configuration must be changeable all the same.
-func warnCertificates(c *settings.Config, now time.Time) error {
+func (l *Loaded) warnCertificates(now time.Time) error {
+	c := &l.Config
 	whole := *c
 	whole.Orgs = nil
 	errs := fault.Found{certificatesOf(&whole, now)}
 	for i := range c.Orgs {
-		if o := &c.Orgs[i]; !o.Warned() {
+		if o := &c.Orgs[i]; !o.Warned() || slices.ContainsFunc(l.files[o.File].secrets, certified) {
 			errs = append(errs, fault.At(fault.Index("orgs", i), certificatesOf(o, now)))
 		}
 	}
 	return errors.Join(errs...)
 }
+
+// certified reports whether a secret may hold certificates.
+func certified(s strictyaml.Secret) bool { return strings.Contains(s.Reveal(), "-----BEGIN ") }
 
 // certificatesOf reports the certificates of a section.
 func certificatesOf(section any, now time.Time) error {

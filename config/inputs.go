@@ -99,14 +99,21 @@ func (in *Inputs) keep(name string, before *Inputs) bool {
 // paths lists the files that were read.
 func (in *Inputs) paths() []string { return slices.Collect(maps.Keys(in.sources)) }
 
-// pattern makes the names that a pattern matches one of the inputs.
+// pattern makes the names that a pattern matches one of the inputs, as they were when it was first made one.
 func (in *Inputs) pattern(pattern string) {
+	if slices.Contains(in.patterns, pattern) {
+		return
+	}
 	in.patterns = append(in.patterns, pattern)
 	in.add(pattern, in.digestOf(pattern))
 }
 
-// directory makes a directory one of the inputs.
-func (in *Inputs) directory(path string) { in.add(path, in.digestOf(path)) }
+// directory makes a directory one of the inputs, as it was when it was first made one.
+func (in *Inputs) directory(path string) {
+	if _, had := in.seen[path]; !had {
+		in.add(path, in.digestOf(path))
+	}
+}
 
 // tick is longer than the steps in which file systems tell times: a file that was written
 // twice within it may have one time and two contents.

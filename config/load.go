@@ -35,6 +35,8 @@ type Sources struct {
 	// other settings, and does not ask for directories of logs: the machine is
 	// not the one that the gateway runs on.
 	WithoutSecrets bool
+	// Anew reads files of organisations although they have the size, time and identity that they had when Before was read.
+	Anew bool
 	// Before is the configuration in force, from the same sources with the same judge. A file of an organisation that has not changed keeps its
 	// section, unless one of its secrets or the main file has. A file of an organisation with a fault then keeps the organisation's section of that, and is
 	// named in Config.Refused; nil makes it a fault of the whole. Before is committed.

@@ -96,10 +96,14 @@ func (l *Loaded) readOrgFiles(dir string) ([]orgFile, error) {
 	return found, nil
 }
 
-// readOrgFile returns the content of a file with an organisation. It does not read a file that has not changed since the configuration
-// before was read.
+// readOrgFile returns the content of a file with an organisation. Unless all are read anew, it does not read a file that has not changed
+// since the configuration before was read. It never reads one that was refused: the input is what was refused, so that a correction made
+// meanwhile is a change.
 func (l *Loaded) readOrgFile(dir, name string) ([]byte, error) {
-	if before := l.from.Before; before != nil {
+	if l.refused[name] != "" {
+		return nil, nil
+	}
+	if before := l.from.Before; before != nil && !l.from.Anew {
 		part := before.files[name]
 		if part != nil && part.digest == before.Inputs.seen[name] && l.Inputs.keep(name, &before.Inputs) {
 			return part.data, nil
@@ -191,7 +195,7 @@ func (l *Loaded) keepOrgs() {
 		f := settings.FileFault{File: path, Fault: l.refused[path]}
 		if i := slices.IndexFunc(before.Config.Orgs, func(o settings.Org) bool { return o.File == path }); i >= 0 {
 			o := before.Config.Orgs[i]
-			o.Policies.Stands, o.Kept = true, false // it stays without its file
+			o.Policies.Stands, o.Kept, o.Text = true, false, nil // it stays without its file, by what the main file is now
 			l.Config.Orgs, f.Org = append(l.Config.Orgs, o), o.ID
 			l.files[path] = before.files[path]
 			l.watchRego(&o)

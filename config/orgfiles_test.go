@@ -325,7 +325,7 @@ func TestWatchOrgFiles(t *testing.T) {
 	seen, ended := make(chan []settings.Org), make(chan struct{})
 	go func() {
 		defer close(ended)
-		config.Watch(ctx, now.Inputs, config.Requests{}, slog.New(slog.DiscardHandler), func() config.Inputs {
+		config.Watch(ctx, now.Inputs, config.Requests{}, slog.New(slog.DiscardHandler), func(bool) config.Inputs {
 			next, err := d.load(now)
 			if err != nil {
 				t.Error(err)
@@ -477,6 +477,13 @@ func TestOrgFilesAreReadWhenTheyChange(t *testing.T) {
 	if now, contact := reload(now); contact != "first" || !now.Config.Org("acme").Kept {
 		t.Errorf("a file of the same size, time and identity was read: contact %q", contact)
 	}
+	anew, err := config.Load(filepath.Join(d.dir, "tollgate.yaml"), config.Sources{
+		Env: func(name string) (string, bool) { return "pk-secret-of-" + name, true }, Before: now, Anew: true,
+	}, nil)
+	if err != nil || anew.Config.Org("acme").Contact != "other" {
+		t.Errorf("read anew, contact is not the other one: %v", err)
+	}
+	now, _ = reload(nil)
 	for name, change := range map[string]func(text string){
 		"time":     func(text string) { d.write(file, text); written = written.Add(time.Second); d.age(file, written) },
 		"identity": func(text string) { d.write(file+".new", text); d.age(file+".new", written); rename(t, d, file) },
@@ -516,5 +523,33 @@ func TestRefusedOrgFileStaysRefused(t *testing.T) {
 		if len(now.Config.Refused) != 1 {
 			t.Errorf("reload %d refuses %v, want the file with a fault", n, now.Config.Refused)
 		}
+	}
+}
+
+// TestRevertedMainFile breaks a file together with a change of the main file, and reverts both: what stood was compiled by the other main
+// file, and is not kept.
+func TestRevertedMainFile(t *testing.T) {
+	const file = "conf.d/acme.yaml"
+	d := newTree(t, map[string]string{file: orgText("acme", "")})
+	load := func(before *config.Loaded) *config.Loaded {
+		t.Helper()
+		l, err := d.load(before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	first := load(nil)
+	d.write("tollgate.yaml", mainFile+"contact: help@example.test\n")
+	d.write(file, orgText("acme", "nonsense: 1"))
+	stood := load(first)
+	d.write("tollgate.yaml", mainFile)
+	d.write(file, orgText("acme", ""))
+	reverted := load(stood)
+	if o := reverted.Config.Org("acme"); o.Keeps(stood.Config.Org("acme")) {
+		t.Error("what was compiled by the other main file is kept")
+	}
+	if o := load(reverted).Config.Org("acme"); !o.Keeps(reverted.Config.Org("acme")) {
+		t.Error("without a change, nothing is kept")
 	}
 }

@@ -17,7 +17,8 @@ import (
 const leastVaried = 8
 
 // Warnings returns settings without effect, or that let unjudged calls pass, though they are
-// not faults, each with its place. Those of organisations' files that have not changed are left out.
+// not faults, each with its place. Of organisations' files that have not changed, those alone
+// are told that depend on now.
 func (l *Loaded) Warnings(now time.Time) []error {
 	c := &l.Config
 	var errs fault.Found
@@ -26,7 +27,7 @@ func (l *Loaded) Warnings(now time.Time) []error {
 		errs.If(uint64(max(c.Connections.Total, 0)) > most, "connections.total", "%d connections take as many descriptors, and this process may have %d: raise that (ulimit -n, LimitNOFILE=), or lower this", c.Connections.Total, most)
 	}
 	errs = append(append(errs, warnAdmin(&c.Admin, now)...), warnExposed(c)...)
-	errs = append(errs, c.Warnings(l.positions.Written), warnShared(c), warnCertificates(c, now))
+	errs = append(errs, c.Warnings(l.positions.Written), warnShared(c), l.warnCertificates(now))
 	for path, prefixes := range map[string][]netip.Prefix{"balancers.addresses": c.Balancers.Addresses, "limits.anonymous_exempt": c.Limits.AnonymousExempt, "telemetry.context.trusted": c.Telemetry.Context.Trusted} {
 		for i, p := range prefixes {
 			errs.If(p.Bits() == 0, fault.Index(path, i), "%s is everyone: whoever connects is believed", p)
@@ -34,13 +35,14 @@ func (l *Loaded) Warnings(now time.Time) []error {
 	}
 	for i := range c.Orgs {
 		o := &c.Orgs[i]
+		at := fault.Index("orgs", i)
+		errs = append(errs, fault.At(at, errors.Join(warnEnded(o, now)...)))
 		if o.Warned() {
 			continue
 		}
-		at := fault.Index("orgs", i)
 		errs.If(!o.RunCredential.IsZero() && c.Platform.RunURL == "" && c.Platform.BalancedURL == "",
 			at+".run_credential", "is for what platform.run_url and platform.lb_url serve, and neither is set")
-		errs = append(errs, fault.At(at, errors.Join(warnOrg(o, now)...)))
+		errs = append(errs, fault.At(at, errors.Join(warnOrg(o)...)))
 	}
 	if l.judge != nil {
 		errs = append(errs, l.judge.Warnings(c, now))
@@ -76,25 +78,40 @@ func warnAdmin(a *settings.Admin, now time.Time) []error {
 	return errs
 }
 
-func warnOrg(o *settings.Org, now time.Time) []error {
+func warnOrg(o *settings.Org) []error {
 	errs := fault.Found{
 		fault.At("unknown", errors.Join(o.Unknown.Warnings()...)), fault.At("runs", errors.Join(o.Runs.Warnings()...)),
 	}
 	errs.If(o.RunCredential.Resolved() && o.RunCredential.Reveal() == o.Credential.Reveal(), "run_credential", "is the credential itself, so that runs carry a key that can do everything")
-	for i, b := range o.Brownouts {
-		errs.If(past(now, b.Until), fault.Index("brownouts", i)+".until", "has passed: nothing is refused")
-	}
 	for i, k := range o.Keys {
 		at := fault.Index("keys", i)
-		errs.If(past(now, k.Expires), at+".expires", "has passed: the key %q is not accepted", k.ID)
 		errs.If(k.Exempt && !k.Limit.Unlimited(), at+".limits", "is not counted: the key %q is exempt", k.ID)
 		errs.If(k.Digest == identity.DigestOf(""), at+".sha256", "is the digest of nothing, which no key has")
 		for j, p := range k.Addresses {
 			errs.If(p.Bits() == 0, fault.Index(at+".addresses", j), "%s is every address: the key is accepted from everywhere", p)
 		}
 		for j, d := range k.Digests {
-			errs.If(past(now, d.NotAfter), fault.Index(at+".digests", j)+".not_after", "has passed: this digest is not accepted")
 			errs.If(d.Digest == identity.DigestOf(""), fault.Index(at+".digests", j)+".sha256", "is the digest of nothing, which no key has")
+		}
+	}
+	return errs
+}
+
+// warnEnded reports what has ended. An end passes without a change of the file.
+func warnEnded(o *settings.Org, now time.Time) []error {
+	var errs fault.Found
+	for i, b := range o.Brownouts {
+		errs.If(past(now, b.Until), fault.Index("brownouts", i)+".until", "has passed: nothing is refused")
+	}
+	for i := range o.Keys {
+		k := &o.Keys[i]
+		if past(now, k.Expires) {
+			errs.Add(fault.Index("keys", i)+".expires", "has passed: the key %q is not accepted", k.ID)
+		}
+		for j, d := range k.Digests {
+			if past(now, d.NotAfter) {
+				errs.Add(fault.Index(fault.Index("keys", i)+".digests", j)+".not_after", "has passed: this digest is not accepted")
+			}
 		}
 	}
 	return errs

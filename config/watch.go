@@ -25,11 +25,12 @@ type Requests struct {
 }
 
 // Watch calls changed after one of the inputs changed, and for each request, until
-// ctx ends. The inputs that changed returns are watched from then on; the zero Inputs, for
-// a configuration that could not be read, keeps the old ones. Directories are
+// ctx ends. asked is true for Signals and Again: every file is to be read, whatever
+// its size and time. The inputs that changed returns are watched from then on; the zero
+// Inputs, for a configuration that could not be read, keeps the old ones. Directories are
 // watched, so replaced files and swapped symbolic links count as changes. Where the
 // system does not watch, which is logged, signals still do.
-func Watch(ctx context.Context, in Inputs, requests Requests, logger *slog.Logger, changed func() Inputs) {
+func Watch(ctx context.Context, in Inputs, requests Requests, logger *slog.Logger, changed func(asked bool) Inputs) {
 	w := watcher{in: in, logger: logger}
 	defer w.close()
 	w.follow(ctx)
@@ -41,13 +42,13 @@ func Watch(ctx context.Context, in Inputs, requests Requests, logger *slog.Logge
 		case <-ctx.Done():
 			return
 		case <-requests.Signals:
-			w.takeNow(ctx, changed)
+			w.takeNow(ctx, true, changed)
 			next.Reset(settle)
 		case <-requests.Ended:
-			w.takeNow(ctx, changed)
+			w.takeNow(ctx, false, changed)
 			next.Reset(settle)
 		case done := <-requests.Again:
-			w.takeNow(ctx, changed)
+			w.takeNow(ctx, true, changed)
 			close(done)
 			next.Reset(settle)
 		case <-w.events():
@@ -73,7 +74,7 @@ func Watch(ctx context.Context, in Inputs, requests Requests, logger *slog.Logge
 			}
 			if now.equal(before) { // it has settled
 				w.in = now
-				w.take(ctx, changed())
+				w.take(ctx, changed(false))
 			}
 			before = now
 			next.Reset(settle)
@@ -91,9 +92,9 @@ type watcher struct {
 }
 
 // takeNow has the inputs read at once.
-func (w *watcher) takeNow(ctx context.Context, changed func() Inputs) {
+func (w *watcher) takeNow(ctx context.Context, asked bool, changed func(asked bool) Inputs) {
 	w.in = w.in.look()
-	w.take(ctx, changed())
+	w.take(ctx, changed(asked))
 }
 
 // take turns to the inputs of a newer configuration.

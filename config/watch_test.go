@@ -50,7 +50,7 @@ func watch(t *testing.T, before func(w *watched)) *watched {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		config.Watch(ctx, in, config.Requests{Signals: w.signals}, slog.New(slog.DiscardHandler), func() config.Inputs {
+		config.Watch(ctx, in, config.Requests{Signals: w.signals}, slog.New(slog.DiscardHandler), func(bool) config.Inputs {
 			in, err := load()
 			w.told <- err
 			return in
@@ -232,7 +232,7 @@ func TestTree(t *testing.T) {
 	in := tree()
 	go func() {
 		defer close(ended)
-		config.Watch(ctx, in, config.Requests{}, slog.New(slog.DiscardHandler), func() config.Inputs {
+		config.Watch(ctx, in, config.Requests{}, slog.New(slog.DiscardHandler), func(bool) config.Inputs {
 			now := tree()
 			found, err := filepath.Glob(filepath.Join(dir, "below", "*"))
 			if err != nil {
@@ -252,6 +252,31 @@ func TestTree(t *testing.T) {
 	write("below/d.py")
 	if got := <-told; len(got) != 2 {
 		t.Errorf("told of %v", got)
+	}
+	cancel()
+	<-ended
+}
+
+// TestWatchTellsWhatWasAskedFor distinguishes requests of people, who have every file read, from what happens by itself.
+func TestWatchTellsWhatWasAskedFor(t *testing.T) {
+	signals, again, finished := make(chan os.Signal), make(chan chan<- struct{}), make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	told, ended := make(chan bool, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		requests := config.Requests{Signals: signals, Again: again, Ended: finished}
+		config.Watch(ctx, config.Inputs{}, requests, slog.New(slog.DiscardHandler), func(asked bool) config.Inputs {
+			told <- asked
+			return config.Inputs{}
+		})
+	}()
+	for name, request := range map[string]func(){
+		"a signal": func() { signals <- os.Interrupt }, "a call": func() { again <- make(chan struct{}) }, "an end": func() { finished <- struct{}{} },
+	} {
+		request()
+		if asked, want := <-told, name != "an end"; asked != want {
+			t.Errorf("%s: asked for is %t, want %t", name, asked, want)
+		}
 	}
 	cancel()
 	<-ended

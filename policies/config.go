@@ -39,15 +39,22 @@ func Check(c *Config, known Names) error {
 }
 
 // Warnings reports settings without effect that are not faults, each with its path below the
-// section: exceptions that have ended or are for calls that there are not, parameters
-// that never apply, and teams that data of its own Rego leaves out.
+// section: exceptions for calls that there are not, parameters that never apply,
+// and teams that data of its own Rego leaves out.
 // Own Rego is parsed only if r, unless it is nil, has compiled it.
-func Warnings(c *Config, now time.Time, teams []string, r *isolate.Runner) []error {
+func Warnings(c *Config, teams []string, r *isolate.Runner) []error {
 	out := append(fault.Found(load.Warnings(c.Policies)), leftOut(c, teams, r)...)
 	for i, x := range c.Exceptions {
-		at := fault.Index("exceptions", i)
-		out.If(!x.Until.IsZero() && !now.Before(x.Until), at+".until", "the exception %q has ended", x.ID)
-		out = append(out, fault.At(at+".where", errors.Join(nowhere(&x)...)))
+		out = append(out, fault.At(fault.Index("exceptions", i)+".where", errors.Join(nowhere(&x)...)))
+	}
+	return out
+}
+
+// Ended reports exceptions that have ended, each with its path below the section.
+func Ended(c *Config, now time.Time) []error {
+	var out fault.Found
+	for i, x := range c.Exceptions {
+		out.If(!x.Until.IsZero() && !now.Before(x.Until), fault.Index("exceptions", i)+".until", "the exception %q has ended", x.ID)
 	}
 	return out
 }

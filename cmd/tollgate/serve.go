@@ -112,10 +112,10 @@ func (f *followed) reread(ctx context.Context) {
 
 // watch puts changes in force until ctx ends.
 func (f *followed) watch(ctx context.Context, g *gateway.Gateway, logger *slog.Logger) {
-	config.Watch(ctx, f.loaded.Inputs, config.Requests{Signals: f.hup, Again: f.again, Ended: f.judge.Isolate.Ended()}, logger, func() config.Inputs {
+	config.Watch(ctx, f.loaded.Inputs, config.Requests{Signals: f.hup, Again: f.again, Ended: f.judge.Isolate.Ended()}, logger, func(asked bool) config.Inputs {
 		notifyManager(logger, reloading())
 		defer notifyManager(logger, daemon.SdNotifyReady)
-		return f.reload(g, logger)
+		return f.reload(g, logger, asked)
 	})
 }
 
@@ -128,11 +128,11 @@ func warn(loaded *config.Loaded, logger *slog.Logger) {
 
 // reload puts the file's configuration in force, or says why not,
 // and returns the inputs that it was read from. It frees the old configuration and the garbage of the reading at once: the next
-// reload may follow in a second, and memory must not grow with the number of reloads.
-func (f *followed) reload(g *gateway.Gateway, logger *slog.Logger) config.Inputs {
+// reload may follow in a second, and memory must not grow with the number of reloads. Where asked to, it reads files that look unchanged, too.
+func (f *followed) reload(g *gateway.Gateway, logger *slog.Logger, asked bool) config.Inputs {
 	defer debug.FreeOSMemory()
 	g.Reopen()
-	loaded, err := config.Load(f.path, config.Sources{Before: f.loaded}, f.judge)
+	loaded, err := config.Load(f.path, config.Sources{Before: f.loaded, Anew: asked}, f.judge)
 	if err != nil {
 		g.Rejected(err)
 		logger.Error("configuration refused, the old one stays", "file", f.path, "fault", err.Error())

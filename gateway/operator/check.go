@@ -54,10 +54,11 @@ func (j Judge) Warnings(c *settings.Config, now time.Time) error {
 	errs := fault.Found{fault.At("decisions", errors.Join(decisionlog.Warnings(&c.Decisions.DecisionLog)...))}
 	for i := range c.Orgs {
 		o := &c.Orgs[i]
+		at := fault.Index("orgs", i)
+		errs = append(errs, fault.At(at, errors.Join(policies.Ended(&o.Policies, now)...)))
 		if o.Warned() {
 			continue
 		}
-		at := fault.Index("orgs", i)
 		errs.If(c.Redis.Embedded && callers.Budgeted(o), at, "has budgets, and the embedded Redis forgets with each restart what was spent, and without a state directory who made what")
 		errs.If(o.Alerts.Thresholds != nil && !callers.Budgeted(o), at+".alerts.thresholds", "are of budgets, and there is none")
 		for j, e := range o.Policies.Policies {
@@ -65,7 +66,7 @@ func (j Judge) Warnings(c *settings.Config, now time.Time) error {
 				fault.Index(at+".policies", j)+".policy", "%s judges what platform.run_url serves, and it is not set", e.Policy)
 		}
 		errs = append(errs, audiences(o, at)...)
-		errs = append(errs, fault.At(at, errors.Join(policies.Warnings(&o.Policies, now, callers.TeamIDs(o), j.Isolate)...)))
+		errs = append(errs, fault.At(at, errors.Join(policies.Warnings(&o.Policies, callers.TeamIDs(o), j.Isolate)...)))
 	}
 	return errors.Join(errs...)
 }

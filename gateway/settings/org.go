@@ -122,7 +122,8 @@ func (o *Org) Keeps(before *Org) bool {
 	return o.Kept && before != nil && o.Text != nil && o.Text == before.Text
 }
 
-// Warned reports whether the warnings about o were reported with the configuration before. Own Rego may change without the section.
+// Warned reports whether the warnings about o, but those that depend on the time, were reported with the configuration before. Own Rego may
+// change without the section.
 func (o *Org) Warned() bool {
 	return o.Kept && o.Policies.Directory.IsZero() && o.Policies.Bundle == nil
 }
