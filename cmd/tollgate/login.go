@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -18,6 +17,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/oauth2"
+
+	"github.com/tollgate-dev/tollgate/config/egress"
 )
 
 // login is what a login leaves for later commands: a token, and what refreshes it.
@@ -76,7 +77,7 @@ func (f *loginFlags) run(ctx context.Context, issuer string, notes io.Writer) er
 	if f.browser || config.Endpoint.DeviceAuthURL == "" {
 		ask = byBrowser
 	}
-	token, err := ask(ctx, config, notes)
+	token, err := ask(context.WithValue(ctx, oauth2.HTTPClient, issuerClient), config, notes)
 	if err != nil {
 		return fmt.Errorf("login at %s: %w", issuer, err)
 	}
@@ -93,17 +94,15 @@ func (f *loginFlags) run(ctx context.Context, issuer string, notes io.Writer) er
 
 // discover reads the endpoints of an issuer (OpenID Connect Discovery 1.0, section 4).
 func discover(ctx context.Context, issuer string) (*oauth2.Config, error) {
-	ctx, cancel := context.WithTimeout(ctx, issuerTime)
-	defer cancel()
 	address := strings.TrimSuffix(issuer, "/") + "/.well-known/openid-configuration"
-	if err := isConfidential(address); err != nil {
-		return nil, err
+	if !isConfidential(address) {
+		return nil, usagef("issuer %s: expected https", address)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
-	res, err := new(http.Client).Do(req)
+	res, err := issuerClient.Do(req)
 	if err != nil {
 		return nil, err
 	}
@@ -124,24 +123,28 @@ func discover(ctx context.Context, issuer string) (*oauth2.Config, error) {
 		return nil, fmt.Errorf("%s is about the issuer %q, not %q", address, found.Issuer, issuer)
 	}
 	for _, endpoint := range []string{found.Authorize, found.Token, found.Device} {
-		if err := isConfidential(endpoint); endpoint != "" && err != nil {
-			return nil, err
+		if endpoint != "" && !isConfidential(endpoint) {
+			return nil, fmt.Errorf("%s names the endpoint %q: expected https", address, endpoint)
 		}
 	}
 	return &oauth2.Config{Endpoint: oauth2.Endpoint{AuthURL: found.Authorize, TokenURL: found.Token, DeviceAuthURL: found.Device, AuthStyle: oauth2.AuthStyleInParams}}, nil
 }
 
-// isConfidential refuses an address to which secrets would travel unencrypted: one of HTTP beyond loopback.
-func isConfidential(address string) error {
+// issuerClient asks issuers. It follows no redirect to an address that is not confidential.
+var issuerClient = &http.Client{Timeout: issuerTime, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+	switch {
+	case !isConfidential(req.URL.String()):
+		return errors.New("expected a redirect to https")
+	case len(via) >= 10:
+		return errors.New("too many redirects")
+	}
+	return nil
+}}
+
+// isConfidential reports whether secrets travel to an address encrypted, or on loopback.
+func isConfidential(address string) bool {
 	u, err := url.Parse(address)
-	if err != nil {
-		return err
-	}
-	ip, _ := netip.ParseAddr(u.Hostname())
-	if u.Scheme == "https" || u.Scheme == "http" && ip.IsLoopback() {
-		return nil
-	}
-	return usagef("issuer %s: expected https", address)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http" && egress.Loopback(u.Hostname()))
 }
 
 // byDevice gets a token by the device flow.
@@ -230,8 +233,7 @@ func storedToken(ctx context.Context) (string, error) {
 	if l.Token.Valid() {
 		return l.Token.AccessToken, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, issuerTime)
-	defer cancel()
+	ctx = context.WithValue(ctx, oauth2.HTTPClient, issuerClient)
 	config := oauth2.Config{ClientID: l.ClientID, Endpoint: oauth2.Endpoint{TokenURL: l.TokenURL, AuthStyle: oauth2.AuthStyleInParams}}
 	token, err := config.TokenSource(ctx, &l.Token).Token()
 	if err != nil {

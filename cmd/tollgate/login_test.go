@@ -136,3 +136,37 @@ func TestLogin(t *testing.T) {
 		}
 	}
 }
+
+// What a login sends travels by https, or on loopback.
+func TestLoginIsConfidential(t *testing.T) {
+	for address, want := range map[string]bool{
+		"https://id.example.com": true, "http://127.0.0.1:1": true, "http://[::1]:1": true, "http://localhost:1": true,
+		"http://id.example.com": false, "http://localhost.example.com": false, "ftp://localhost": false, "id.example.com": false, "": false, ":": false,
+	} {
+		if got := isConfidential(address); got != want {
+			t.Errorf("isConfidential(%q) = %t", address, got)
+		}
+	}
+}
+
+// What an issuer's document says wrong is a failure, not a wrong command line.
+func TestLoginAtWrongIssuers(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	for document, want := range map[string]string{
+		`"authorization_endpoint":"https://id.example.com/a","token_endpoint":"http://id.example.com/t"`: `names the endpoint "http://id.example.com/t": expected https`,
+		"": "expected a redirect to https",
+	} {
+		var server *httptest.Server
+		server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if document == "" {
+				http.Redirect(w, r, "http://id.example.com/", http.StatusFound)
+				return
+			}
+			_, _ = fmt.Fprintf(w, `{"issuer":%q,%s}`, server.URL, document)
+		}))
+		t.Cleanup(server.Close)
+		if code, _, stderr := tell(t, "login", server.URL, "--client-id", "cli"); code != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit %d, %s; want %s", document, code, stderr, want)
+		}
+	}
+}
