@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,10 +42,15 @@ func (c *callerClient) key(ctx context.Context) (string, error) {
 	}
 	c.byLogin = true
 	token, err := storedToken(ctx)
-	if err == nil && token == "" {
-		err = fmt.Errorf("no key: set %s, or run tollgate login", c.keyEnv)
+	switch {
+	case err != nil:
+		return "", err
+	case token == "":
+		return "", fmt.Errorf("no key: set %s, or run tollgate login", c.keyEnv)
+	case !isConfidential(urlOf(c.base)):
+		return "", usagef("--gateway %s: the token of a login is sent by https only", c.base)
 	}
-	return token, err
+	return token, nil
 }
 
 // callerTimeout bounds one question, and longestWait how long the gateway may ask to wait
@@ -77,7 +81,7 @@ func (c *callerClient) get(ctx context.Context, key, target string, out any) err
 func (c *callerClient) getOnce(ctx context.Context, key, target string, out any) (wait *time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callerTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(c.base, "/")+target, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, urlOf(c.base)+target, nil)
 	if err != nil {
 		return nil, err
 	}

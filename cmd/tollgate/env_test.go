@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -39,5 +40,22 @@ func TestEnvOfTollgate(t *testing.T) {
 	t.Setenv("TOLLGATE_KEY", "k1")
 	if code, out, stderr := tell(t, "env", "tollgate"); code != 0 || out != "export TOLLGATE_GATEWAY='"+gateway.URL+"'\nexport TOLLGATE_KEY='k1'\n" {
 		t.Errorf("with a key: exit %d, %s%s", code, out, stderr)
+	}
+}
+
+// The token of a login is not sent in clear. A gateway may be named without a scheme.
+func TestTokenOfLoginIsConfidential(t *testing.T) {
+	storeLogin(t, `{"token":{"access_token":"stored"}}`)
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) }))
+	t.Cleanup(gateway.Close)
+	if code, _, stderr := tell(t, "whoami", "--gateway", gateway.Listener.Addr().String()); code != 0 {
+		t.Errorf("an address without a scheme: exit %d, %s", code, stderr)
+	}
+	want := "tollgate: --gateway gateway.example:8080: the token of a login is sent by https only\n"
+	for _, line := range []string{"whoami", "my spend", "billing pods", "env cli --brand acme"} {
+		code, _, stderr := tell(t, append(strings.Fields(line), "--gateway", "gateway.example:8080")...)
+		if code != 2 || !strings.HasPrefix(stderr, want) {
+			t.Errorf("%s: exit %d, %s", line, code, stderr)
+		}
 	}
 }
