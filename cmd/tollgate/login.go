@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -68,13 +69,13 @@ machine must open the address (RFC 8252, with PKCE).`,
 }
 
 func (f *loginFlags) run(ctx context.Context, issuer string, notes io.Writer) error {
-	config, err := discover(ctx, issuer)
+	config, err := discover(ctx, issuer, f.browser)
 	if err != nil {
 		return err
 	}
 	config.ClientID, config.Scopes = f.clientID, f.scopes
 	ask := byDevice
-	if f.browser || config.Endpoint.DeviceAuthURL == "" {
+	if config.Endpoint.DeviceAuthURL == "" {
 		ask = byBrowser
 	}
 	token, err := ask(context.WithValue(ctx, oauth2.HTTPClient, issuerClient), config, notes)
@@ -92,8 +93,8 @@ func (f *loginFlags) run(ctx context.Context, issuer string, notes io.Writer) er
 	return err
 }
 
-// discover reads the endpoints of an issuer (OpenID Connect Discovery 1.0, section 4).
-func discover(ctx context.Context, issuer string) (*oauth2.Config, error) {
+// discover reads the endpoints of an issuer (OpenID Connect Discovery 1.0, section 4), with browser those of the code flow alone.
+func discover(ctx context.Context, issuer string, browser bool) (*oauth2.Config, error) {
 	address := strings.TrimSuffix(issuer, "/") + "/.well-known/openid-configuration"
 	if !isConfidential(address) {
 		return nil, usagef("issuer %s: expected https", address)
@@ -122,6 +123,15 @@ func discover(ctx context.Context, issuer string) (*oauth2.Config, error) {
 	if found.Issuer != issuer {
 		return nil, fmt.Errorf("%s is about the issuer %q, not %q", address, found.Issuer, issuer)
 	}
+	if browser {
+		found.Device = ""
+	}
+	switch {
+	case found.Token == "":
+		return nil, fmt.Errorf("%s names no token_endpoint", address)
+	case found.Authorize == "" && found.Device == "":
+		return nil, fmt.Errorf("%s names no authorization_endpoint", address)
+	}
 	for _, endpoint := range []string{found.Authorize, found.Token, found.Device} {
 		if endpoint != "" && !isConfidential(endpoint) {
 			return nil, fmt.Errorf("%s names the endpoint %q: expected https", address, endpoint)
@@ -147,14 +157,22 @@ func isConfidential(address string) bool {
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http" && egress.Loopback(u.Hostname()))
 }
 
-// byDevice gets a token by the device flow.
+// byDevice gets a token by the device flow. Until the code expires, it asks again when the issuer cannot be reached.
 func byDevice(ctx context.Context, config *oauth2.Config, notes io.Writer) (*oauth2.Token, error) {
 	device, err := config.DeviceAuth(ctx)
 	if err != nil {
 		return nil, err
 	}
 	_, _ = fmt.Fprintf(notes, "Open %s and enter the code %s\n", printable(device.VerificationURI), printable(device.UserCode))
-	return config.DeviceAccessToken(ctx, device)
+	for {
+		token, err := config.DeviceAccessToken(ctx, device)
+		var failed *url.Error
+		if !errors.As(err, &failed) {
+			return token, err
+		}
+		device.Interval = 2 * cmp.Or(device.Interval, 5) // RFC 8628, section 3.5
+		_, _ = fmt.Fprintf(notes, "%v: asking again in %d seconds\n", err, device.Interval)
+	}
 }
 
 // byBrowser gets a token by the code flow: the browser comes back to a listener on loopback (RFC 8252, section 7.3).
@@ -177,7 +195,7 @@ func byBrowser(ctx context.Context, config *oauth2.Config, notes io.Writer) (*oa
 		}
 	})}
 	go func() { _ = server.Serve(listener) }()
-	defer func() { _ = server.Shutdown(context.WithoutCancel(ctx)) }()
+	defer stop(server)
 	_, _ = fmt.Fprintf(notes, "Open %s\n", config.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier)))
 	select {
 	case <-ctx.Done():
@@ -187,6 +205,15 @@ func byBrowser(ctx context.Context, config *oauth2.Config, notes io.Writer) (*oa
 			return nil, errors.New(printable(strings.TrimSpace(refusal + " " + answer.Get("error_description"))))
 		}
 		return config.Exchange(ctx, answer.Get("code"), oauth2.VerifierOption(verifier))
+	}
+}
+
+// stop lets a server finish its answers for a moment, and closes it.
+func stop(server *http.Server) {
+	ctx, cancel := context.WithTimeout(context.Background(), margin/2)
+	defer cancel()
+	if server.Shutdown(ctx) != nil {
+		_ = server.Close()
 	}
 }
 

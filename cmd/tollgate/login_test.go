@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -23,6 +24,7 @@ type fakeIssuer struct {
 
 	challenge string
 	grants    []string
+	failures  int // how many requests for a token get no answer
 }
 
 func newFakeIssuer(t *testing.T) *fakeIssuer {
@@ -47,6 +49,10 @@ func newFakeIssuer(t *testing.T) *fakeIssuer {
 }
 
 func (f *fakeIssuer) token(w http.ResponseWriter, r *http.Request) {
+	if f.failures > 0 {
+		f.failures--
+		panic(http.ErrAbortHandler)
+	}
 	grant, name, life := r.FormValue("grant_type"), "first", 1
 	f.grants = append(f.grants, grant)
 	sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
@@ -155,6 +161,8 @@ func TestLoginAtWrongIssuers(t *testing.T) {
 	for document, want := range map[string]string{
 		`"authorization_endpoint":"https://id.example.com/a","token_endpoint":"http://id.example.com/t"`: `names the endpoint "http://id.example.com/t": expected https`,
 		"": "expected a redirect to https",
+		`"authorization_endpoint":"https://id.example.com/a"`: "names no token_endpoint",
+		`"token_endpoint":"https://id.example.com/t"`:         "names no authorization_endpoint",
 	} {
 		var server *httptest.Server
 		server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -168,5 +176,56 @@ func TestLoginAtWrongIssuers(t *testing.T) {
 		if code, _, stderr := tell(t, "login", server.URL, "--client-id", "cli"); code != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit %d, %s; want %s", document, code, stderr, want)
 		}
+	}
+}
+
+// The code flow needs the endpoint that the device flow does without.
+func TestLoginByBrowserNeedsItsEndpoint(t *testing.T) {
+	var server *httptest.Server
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprintf(w, `{"issuer":%[1]q,"token_endpoint":"%[2]s/t","device_authorization_endpoint":"%[2]s/d"}`, server.URL, server.URL)
+	}))
+	t.Cleanup(server.Close)
+	if _, err := discover(t.Context(), server.URL, false); err != nil {
+		t.Error(err)
+	}
+	if _, err := discover(t.Context(), server.URL, true); err == nil || !strings.HasSuffix(err.Error(), "names no authorization_endpoint") {
+		t.Errorf("with --browser: %v", err)
+	}
+}
+
+// A connection that fails while a person enters the code does not end the login.
+func TestLoginOutlastsFailures(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	issuer := newFakeIssuer(t)
+	issuer.failures = 1
+	code, _, stderr := tell(t, "login", issuer.URL, "--client-id", "cli")
+	if code != 0 || !strings.Contains(stderr, "EOF: asking again in 2 seconds\n") {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+}
+
+// A connection that stays open does not keep a login waiting.
+func TestStopDoesNotWait(t *testing.T) {
+	held, began := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		close(began)
+		<-held
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(held) })
+	ended := make(chan error, 1)
+	go func() {
+		req, _ := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, server.URL, http.NoBody)
+		res, err := new(http.Client).Do(req)
+		if err == nil {
+			_ = res.Body.Close()
+		}
+		ended <- err
+	}()
+	<-began
+	stop(server.Config)
+	if err := <-ended; err == nil {
+		t.Error("the request was answered")
 	}
 }
