@@ -41,7 +41,7 @@ func (c *callerClient) key(ctx context.Context) (string, error) {
 		return key, nil
 	}
 	c.byLogin = true
-	token, err := storedToken(ctx)
+	token, err := storedToken(ctx, c.notes)
 	switch {
 	case err != nil:
 		return "", err

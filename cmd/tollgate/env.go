@@ -65,6 +65,7 @@ The variables of all but openai and tollgate begin with the platform's name, whi
 or ` + brandEnv + ` names. A token expires: run the command again then. For tollgate it is
 not printed: commands read and refresh it themselves.`,
 		RunE: action(func(cmd *cobra.Command, args []string) error {
+			f.notes = cmd.ErrOrStderr()
 			return f.print(cmd.Context(), args[0], cmd.OutOrStdout())
 		}),
 	}

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -243,29 +244,77 @@ func (l *login) save(file string) error {
 	return os.Rename(next.Name(), file)
 }
 
+// readLogin reads the file, nil if nobody has logged in.
+func readLogin(file string) (*login, error) {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	l := new(login)
+	if err := errors.Join(err, json.Unmarshal(text, l)); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return l, nil
+}
+
 // storedToken returns the access token of the login, refreshed if it has expired, or "" if nobody has logged in.
-func storedToken(ctx context.Context) (string, error) {
+func storedToken(ctx context.Context, notes io.Writer) (string, error) {
 	file, err := loginFile()
 	if err != nil {
 		return "", nil // without a configuration directory nobody has logged in
 	}
-	text, err := os.ReadFile(file)
-	if errors.Is(err, os.ErrNotExist) {
-		return "", nil
+	l, err := readLogin(file)
+	if l != nil && !l.Token.Valid() {
+		l, err = refreshed(ctx, file, notes)
 	}
-	var l login
-	if err := errors.Join(err, json.Unmarshal(text, &l)); err != nil {
-		return "", fmt.Errorf("%s: %w", file, err)
+	if err != nil || l == nil {
+		return "", err
 	}
-	if l.Token.Valid() {
-		return l.Token.AccessToken, nil
+	return l.Token.AccessToken, nil
+}
+
+// refreshed returns the login with a token that is valid. Only one command at a time refreshes it: issuers may accept a refresh token
+// once. A directory that cannot be written keeps nobody from the token.
+func refreshed(ctx context.Context, file string, notes io.Writer) (*login, error) {
+	unlock, err := lock(filepath.Join(filepath.Dir(file), "login.lock"))
+	if err != nil {
+		_, _ = fmt.Fprintf(notes, "The login is refreshed without a lock: %v\n", err)
 	}
+	defer unlock()
+	l, err := readLogin(file)
+	if err != nil || l == nil || l.Token.Valid() {
+		return l, err
+	}
+	if err := l.refresh(ctx); err != nil {
+		return nil, err
+	}
+	if err := l.save(file); err != nil {
+		_, _ = fmt.Fprintf(notes, "The refreshed login is not stored: %v\n", err)
+	}
+	return l, nil
+}
+
+// lock waits for the lock of a file, which it makes if there is none.
+func lock(name string) (unlock func(), err error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return func() {}, err
+	}
+	return func() { _ = f.Close() }, syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+}
+
+// refresh asks the issuer for another token.
+func (l *login) refresh(ctx context.Context) error {
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, issuerClient)
 	config := oauth2.Config{ClientID: l.ClientID, Endpoint: oauth2.Endpoint{TokenURL: l.TokenURL, AuthStyle: oauth2.AuthStyleInParams}}
 	token, err := config.TokenSource(ctx, &l.Token).Token()
-	if err != nil {
-		return "", fmt.Errorf("the login has expired, run tollgate login %s --client-id %s again: %w", l.Issuer, l.ClientID, err)
+	var refused *oauth2.RetrieveError
+	switch {
+	case err == nil:
+		l.Token = *token
+		return nil
+	case l.Token.RefreshToken == "", errors.As(err, &refused) && refused.ErrorCode == "invalid_grant":
+		return fmt.Errorf("the login has expired, run tollgate login %s --client-id %s again: %w", l.Issuer, l.ClientID, err)
 	}
-	l.Token = *token
-	return token.AccessToken, l.save(file)
+	return fmt.Errorf("refresh the login at %s: %w", l.Issuer, err)
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -24,7 +26,8 @@ type fakeIssuer struct {
 
 	challenge string
 	grants    []string
-	failures  int // how many requests for a token get no answer
+	answered  func() // before a token is answered, unless nil
+	failures  int    // how many requests for a token get no answer
 }
 
 func newFakeIssuer(t *testing.T) *fakeIssuer {
@@ -62,8 +65,13 @@ func (f *fakeIssuer) token(w http.ResponseWriter, r *http.Request) {
 	case grant == "authorization_code" && r.FormValue("code") == "c1" && base64.RawURLEncoding.EncodeToString(sum[:]) == f.challenge:
 	case grant == "urn:ietf:params:oauth:grant-type:device_code" && r.FormValue("device_code") == "d1":
 	default:
-		http.Error(w, `{"error":"invalid_grant"}`, http.StatusBadRequest)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"error":"invalid_grant"}`)
 		return
+	}
+	if f.answered != nil {
+		f.answered()
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = fmt.Fprintf(w, `{"access_token":%q,"token_type":"Bearer","refresh_token":"r1","expires_in":%d}`, name, life)
@@ -227,5 +235,64 @@ func TestStopDoesNotWait(t *testing.T) {
 	stop(server.Config)
 	if err := <-ended; err == nil {
 		t.Error("the request was answered")
+	}
+}
+
+// expiredLogin is a login at an issuer whose token has expired.
+func expiredLogin(issuer, refresh string) string {
+	return fmt.Sprintf(`{"issuer":"%[1]s","clientId":"cli","tokenUrl":"%[1]s/token","token":{"access_token":"first","refresh_token":%[2]q,"expiry":"2020-01-01T00:00:00Z"}}`, issuer, refresh)
+}
+
+// Commands that find the same expired token refresh it once.
+func TestRefreshIsSerialised(t *testing.T) {
+	issuer := newFakeIssuer(t)
+	storeLogin(t, expiredLogin(issuer.URL, "r1"))
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if token, err := storedToken(t.Context(), io.Discard); token != "second" || err != nil {
+				t.Errorf("token %q, %v", token, err)
+			}
+		})
+	}
+	all.Wait()
+	if len(issuer.grants) != 1 {
+		t.Errorf("grants %v", issuer.grants)
+	}
+}
+
+// Only an issuer's refusal means that a login has expired.
+func TestRefreshThatFails(t *testing.T) {
+	issuer, gone := newFakeIssuer(t), httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	for login, want := range map[string]string{
+		expiredLogin(issuer.URL, "r0"): "the login has expired, run tollgate login ",
+		expiredLogin(issuer.URL, ""):   "the login has expired, run tollgate login ",
+		expiredLogin(gone.URL, "r1"):   "refresh the login at " + gone.URL + ": ",
+	} {
+		storeLogin(t, login)
+		if _, err := storedToken(t.Context(), io.Discard); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", login, err, want)
+		}
+	}
+}
+
+// A token that cannot be stored is used.
+func TestRefreshThatIsNotStored(t *testing.T) {
+	issuer := newFakeIssuer(t)
+	storeLogin(t, expiredLogin(issuer.URL, "r1"))
+	file, err := loginFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	issuer.answered = func() { // the directory is gone, and a file has its place
+		if err := errors.Join(os.RemoveAll(filepath.Dir(file)), os.WriteFile(filepath.Dir(file), nil, 0o600)); err != nil {
+			t.Error(err)
+		}
+	}
+	var notes strings.Builder
+	token, err := storedToken(t.Context(), &notes)
+	if token != "second" || err != nil || !strings.HasPrefix(notes.String(), "The refreshed login is not stored: ") {
+		t.Errorf("token %q, %v, %s", token, err, notes.String())
 	}
 }
