@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -19,8 +20,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/oauth2"
-
-	"github.com/tollgate-dev/tollgate/config/egress"
 )
 
 // login is what a login leaves for later commands: a token, and what refreshes it.
@@ -155,7 +154,11 @@ var issuerClient = &http.Client{Timeout: issuerTime, CheckRedirect: func(req *ht
 // isConfidential reports whether secrets travel to an address encrypted, or on loopback.
 func isConfidential(address string) bool {
 	u, err := url.Parse(address)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http" && egress.Loopback(u.Hostname()))
+	if err != nil {
+		return false
+	}
+	ip, _ := netip.ParseAddr(u.Hostname())
+	return u.Scheme == "https" || u.Scheme == "http" && (ip.IsLoopback() || u.Hostname() == "localhost")
 }
 
 // byDevice gets a token by the device flow. Until the code expires, it asks again when the issuer cannot be reached.
@@ -167,8 +170,7 @@ func byDevice(ctx context.Context, config *oauth2.Config, notes io.Writer) (*oau
 	_, _ = fmt.Fprintf(notes, "Open %s and enter the code %s\n", printable(device.VerificationURI), printable(device.UserCode))
 	for {
 		token, err := config.DeviceAccessToken(ctx, device)
-		var failed *url.Error
-		if !errors.As(err, &failed) {
+		if _, failed := errors.AsType[*url.Error](err); !failed {
 			return token, err
 		}
 		device.Interval = 2 * cmp.Or(device.Interval, 5) // RFC 8628, section 3.5
@@ -196,7 +198,7 @@ func byBrowser(ctx context.Context, config *oauth2.Config, notes io.Writer) (*oa
 		}
 	})}
 	go func() { _ = server.Serve(listener) }()
-	defer stop(server)
+	defer stop(context.WithoutCancel(ctx), server)
 	_, _ = fmt.Fprintf(notes, "Open %s\n", config.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier)))
 	select {
 	case <-ctx.Done():
@@ -210,8 +212,8 @@ func byBrowser(ctx context.Context, config *oauth2.Config, notes io.Writer) (*oa
 }
 
 // stop lets a server finish its answers for a moment, and closes it.
-func stop(server *http.Server) {
-	ctx, cancel := context.WithTimeout(context.Background(), margin/2)
+func stop(ctx context.Context, server *http.Server) {
+	ctx, cancel := context.WithTimeout(ctx, margin/2)
 	defer cancel()
 	if server.Shutdown(ctx) != nil {
 		_ = server.Close()
@@ -244,13 +246,13 @@ func (l *login) save(file string) error {
 	return os.Rename(next.Name(), file)
 }
 
-// readLogin reads the file, nil if nobody has logged in.
+// readLogin reads the file. The login is empty if nobody has logged in.
 func readLogin(file string) (*login, error) {
+	l := new(login)
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
+		return l, nil
 	}
-	l := new(login)
 	if err := errors.Join(err, json.Unmarshal(text, l)); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -259,16 +261,14 @@ func readLogin(file string) (*login, error) {
 
 // storedToken returns the access token of the login, refreshed if it has expired, or "" if nobody has logged in.
 func storedToken(ctx context.Context, notes io.Writer) (string, error) {
-	file, err := loginFile()
-	if err != nil {
-		return "", nil // without a configuration directory nobody has logged in
-	}
-	l, err := readLogin(file)
-	if l != nil && !l.Token.Valid() {
-		l, err = refreshed(ctx, file, notes)
-	}
-	if err != nil || l == nil {
-		return "", err
+	l := new(login) // without a configuration directory nobody has logged in
+	if file, err := loginFile(); err == nil {
+		if l, err = readLogin(file); err == nil && l.Issuer != "" && !l.Token.Valid() {
+			l, err = refreshed(ctx, file, notes)
+		}
+		if err != nil {
+			return "", err
+		}
 	}
 	return l.Token.AccessToken, nil
 }
@@ -282,7 +282,7 @@ func refreshed(ctx context.Context, file string, notes io.Writer) (*login, error
 	}
 	defer unlock()
 	l, err := readLogin(file)
-	if err != nil || l == nil || l.Token.Valid() {
+	if err != nil || l.Issuer == "" || l.Token.Valid() {
 		return l, err
 	}
 	if err := l.refresh(ctx); err != nil {
@@ -308,12 +308,12 @@ func (l *login) refresh(ctx context.Context) error {
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, issuerClient)
 	config := oauth2.Config{ClientID: l.ClientID, Endpoint: oauth2.Endpoint{TokenURL: l.TokenURL, AuthStyle: oauth2.AuthStyleInParams}}
 	token, err := config.TokenSource(ctx, &l.Token).Token()
-	var refused *oauth2.RetrieveError
+	refused, isRefused := errors.AsType[*oauth2.RetrieveError](err)
 	switch {
 	case err == nil:
 		l.Token = *token
 		return nil
-	case l.Token.RefreshToken == "", errors.As(err, &refused) && refused.ErrorCode == "invalid_grant":
+	case l.Token.RefreshToken == "", isRefused && refused.ErrorCode == "invalid_grant":
 		return fmt.Errorf("the login has expired, run tollgate login %s --client-id %s again: %w", l.Issuer, l.ClientID, err)
 	}
 	return fmt.Errorf("refresh the login at %s: %w", l.Issuer, err)

@@ -232,7 +232,7 @@ func TestStopDoesNotWait(t *testing.T) {
 		ended <- err
 	}()
 	<-began
-	stop(server.Config)
+	stop(t.Context(), server.Config)
 	if err := <-ended; err == nil {
 		t.Error("the request was answered")
 	}
