@@ -78,7 +78,7 @@ func Budgets() []Budget {
 		{"limits and their store", []string{"ratelimit", "ratelimit/redisstore"}, 4041},
 		{"old dialects", []string{"translate/..."}, 12459},
 		{"configuration", []string{"config/...", "gateway/settings"}, 6537},
-		{"command line", []string{"cmd/tollgate"}, 6968},
+		{"command line", []string{"cmd/tollgate"}, 7050},
 		{"local development server", []string{"cmd/tollgate/dev"}, 2268},
 		{"emulator of the platform", []string{"test/platform/..."}, 10007},
 	}
