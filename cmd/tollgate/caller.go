@@ -10,21 +10,28 @@ import (
 	"net/http"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+)
+
+// The callers' listener of a gateway: the variable that names it, and the address without that.
+const (
+	gatewayEnv     = "TOLLGATE_GATEWAY"
+	defaultGateway = "http://127.0.0.1:8080"
 )
 
 // callerClient asks a gateway with the key of a caller.
 type callerClient struct {
 	base, keyEnv string
 	notes        io.Writer // notices beside the answer
+	byLogin      bool      // the key is the token of a login
 }
 
 // flags adds those of a command that asks.
 func (c *callerClient) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.base, "gateway", "http://127.0.0.1:8080", "address of the gateway")
+	cmd.Flags().StringVar(&c.base, "gateway", cmp.Or(os.Getenv(gatewayEnv), defaultGateway), "address of the gateway; "+gatewayEnv+" is another default")
+	cmd.Flag("gateway").DefValue = defaultGateway // help does not depend on the environment
 	cmd.Flags().StringVar(&c.keyEnv, "key-env", "TOLLGATE_KEY", "variable that holds the caller's key")
 }
 
@@ -33,11 +40,17 @@ func (c *callerClient) key(ctx context.Context) (string, error) {
 	if key := os.Getenv(c.keyEnv); key != "" {
 		return key, nil
 	}
-	token, err := storedToken(ctx)
-	if err == nil && token == "" {
-		err = fmt.Errorf("no key: set %s, or run tollgate login", c.keyEnv)
+	c.byLogin = true
+	token, err := storedToken(ctx, c.notes)
+	switch {
+	case err != nil:
+		return "", err
+	case token == "":
+		return "", fmt.Errorf("no key: set %s, or run tollgate login", c.keyEnv)
+	case !isConfidential(urlOf(c.base)):
+		return "", usagef("--gateway %s: the token of a login is sent by https only", c.base)
 	}
-	return token, err
+	return token, nil
 }
 
 // callerTimeout bounds one question, and longestWait how long the gateway may ask to wait
@@ -68,7 +81,7 @@ func (c *callerClient) get(ctx context.Context, key, target string, out any) err
 func (c *callerClient) getOnce(ctx context.Context, key, target string, out any) (wait *time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callerTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(c.base, "/")+target, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, urlOf(c.base)+target, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ tollgate-dev.yaml, which are images. See docs/dev.md.`,
 		RunE: action(func(cmd *cobra.Command, args []string) error { return f.serve(cmd, args) }),
 	}
 	p := cmd.PersistentFlags()
-	p.StringVar(&f.gateway, "gateway", "http://127.0.0.1:8080", "address of the gateway, with --platform emulator the one it listens on; TOLLGATE_GATEWAY is another default")
+	p.StringVar(&f.gateway, "gateway", defaultGateway, "address of the gateway, with --platform emulator the one it listens on; "+gatewayEnv+" is another default")
 	p.StringVar(&f.keyEnv, "key-env", "TOLLGATE_KEY", "variable that holds your key, in the environment or in .env of the directory")
 	p.StringVar(&f.keyFile, "key-file", "", "file that holds your key if no variable does (default tollgate/key in the user's configuration directory)")
 	flags := cmd.Flags()
@@ -186,7 +186,7 @@ func labelOf(name string) string {
 // file.
 func (f *devFlags) access(cmd *cobra.Command, dir string) (*dev.Gateway, error) {
 	address := f.gateway
-	if set := os.Getenv("TOLLGATE_GATEWAY"); set != "" && !cmd.Flags().Changed("gateway") {
+	if set := os.Getenv(gatewayEnv); set != "" && !cmd.Flags().Changed("gateway") {
 		address = set
 	}
 	parsed, err := url.Parse(address)

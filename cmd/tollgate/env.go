@@ -26,7 +26,7 @@ type export struct {
 func clientExports(endpoint string) map[string][]export {
 	key := export{"_API_KEY", "", true}
 	return map[string][]export{
-		"tollgate": {{"TOLLGATE_GATEWAY", "", false}, {"TOLLGATE_KEY", "", true}},
+		"tollgate": {{gatewayEnv, "", false}, {"TOLLGATE_KEY", "", true}},
 		"openai":   {{"OPENAI_BASE_URL", "/v2/" + endpoint + "/openai/v1", false}, {"OPENAI_API_KEY", "", true}},
 		"python":   {{"_API_BASE_URL", "", false}, {"_ENDPOINT_BASE_URL", "/v2", false}, key},
 		"cli":      {{"_API_URL", "/v1", false}, {"_GRAPHQL_URL", "/graphql", false}, {"_REST_V2_URL", "/v2", false}, {"_INVOKE_URL", "/v2", false}, key},
@@ -62,8 +62,10 @@ func newEnv() *cobra.Command {
 		Long: `Prints shell commands that export the addresses of the gateway, and your key or the
 token of your login, for a client: ` + strings.Join(clients, ", ") + `.
 The variables of all but openai and tollgate begin with the platform's name, which --brand
-or ` + brandEnv + ` names. A token expires: run the command again then.`,
+or ` + brandEnv + ` names. A token expires: run the command again then. For tollgate it is
+not printed: commands read and refresh it themselves.`,
 		RunE: action(func(cmd *cobra.Command, args []string) error {
+			f.notes = cmd.ErrOrStderr()
 			return f.print(cmd.Context(), args[0], cmd.OutOrStdout())
 		}),
 	}
@@ -91,6 +93,9 @@ func (f *envFlags) print(ctx context.Context, client string, w io.Writer) error 
 		return err
 	}
 	for _, e := range list {
+		if client == "tollgate" && e.isKey && f.byLogin {
+			continue // a token in a variable would never be refreshed
+		}
 		name, value := e.name, urlOf(f.base)+e.path
 		if strings.HasPrefix(name, "_") {
 			name = strings.ToUpper(f.brand) + name

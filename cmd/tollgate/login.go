@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -14,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -67,16 +69,16 @@ machine must open the address (RFC 8252, with PKCE).`,
 }
 
 func (f *loginFlags) run(ctx context.Context, issuer string, notes io.Writer) error {
-	config, err := discover(ctx, issuer)
+	config, err := discover(ctx, issuer, f.browser)
 	if err != nil {
 		return err
 	}
 	config.ClientID, config.Scopes = f.clientID, f.scopes
 	ask := byDevice
-	if f.browser || config.Endpoint.DeviceAuthURL == "" {
+	if config.Endpoint.DeviceAuthURL == "" {
 		ask = byBrowser
 	}
-	token, err := ask(ctx, config, notes)
+	token, err := ask(context.WithValue(ctx, oauth2.HTTPClient, issuerClient), config, notes)
 	if err != nil {
 		return fmt.Errorf("login at %s: %w", issuer, err)
 	}
@@ -91,19 +93,17 @@ func (f *loginFlags) run(ctx context.Context, issuer string, notes io.Writer) er
 	return err
 }
 
-// discover reads the endpoints of an issuer (OpenID Connect Discovery 1.0, section 4).
-func discover(ctx context.Context, issuer string) (*oauth2.Config, error) {
-	ctx, cancel := context.WithTimeout(ctx, issuerTime)
-	defer cancel()
+// discover reads the endpoints of an issuer (OpenID Connect Discovery 1.0, section 4), with browser those of the code flow alone.
+func discover(ctx context.Context, issuer string, browser bool) (*oauth2.Config, error) {
 	address := strings.TrimSuffix(issuer, "/") + "/.well-known/openid-configuration"
-	if err := isConfidential(address); err != nil {
-		return nil, err
+	if !isConfidential(address) {
+		return nil, usagef("issuer %s: expected https", address)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
-	res, err := new(http.Client).Do(req)
+	res, err := issuerClient.Do(req)
 	if err != nil {
 		return nil, err
 	}
@@ -123,35 +123,59 @@ func discover(ctx context.Context, issuer string) (*oauth2.Config, error) {
 	if found.Issuer != issuer {
 		return nil, fmt.Errorf("%s is about the issuer %q, not %q", address, found.Issuer, issuer)
 	}
+	if browser {
+		found.Device = ""
+	}
+	switch {
+	case found.Token == "":
+		return nil, fmt.Errorf("%s names no token_endpoint", address)
+	case found.Authorize == "" && found.Device == "":
+		return nil, fmt.Errorf("%s names no authorization_endpoint", address)
+	}
 	for _, endpoint := range []string{found.Authorize, found.Token, found.Device} {
-		if err := isConfidential(endpoint); endpoint != "" && err != nil {
-			return nil, err
+		if endpoint != "" && !isConfidential(endpoint) {
+			return nil, fmt.Errorf("%s names the endpoint %q: expected https", address, endpoint)
 		}
 	}
 	return &oauth2.Config{Endpoint: oauth2.Endpoint{AuthURL: found.Authorize, TokenURL: found.Token, DeviceAuthURL: found.Device, AuthStyle: oauth2.AuthStyleInParams}}, nil
 }
 
-// isConfidential refuses an address to which secrets would travel unencrypted: one of HTTP beyond loopback.
-func isConfidential(address string) error {
+// issuerClient asks issuers. It follows no redirect to an address that is not confidential.
+var issuerClient = &http.Client{Timeout: issuerTime, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+	switch {
+	case !isConfidential(req.URL.String()):
+		return errors.New("expected a redirect to https")
+	case len(via) >= 10:
+		return errors.New("too many redirects")
+	}
+	return nil
+}}
+
+// isConfidential reports whether secrets travel to an address encrypted, or on loopback.
+func isConfidential(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {
-		return err
+		return false
 	}
 	ip, _ := netip.ParseAddr(u.Hostname())
-	if u.Scheme == "https" || u.Scheme == "http" && ip.IsLoopback() {
-		return nil
-	}
-	return usagef("issuer %s: expected https", address)
+	return u.Scheme == "https" || u.Scheme == "http" && (ip.IsLoopback() || u.Hostname() == "localhost")
 }
 
-// byDevice gets a token by the device flow.
+// byDevice gets a token by the device flow. Until the code expires, it asks again when the issuer cannot be reached.
 func byDevice(ctx context.Context, config *oauth2.Config, notes io.Writer) (*oauth2.Token, error) {
 	device, err := config.DeviceAuth(ctx)
 	if err != nil {
 		return nil, err
 	}
 	_, _ = fmt.Fprintf(notes, "Open %s and enter the code %s\n", printable(device.VerificationURI), printable(device.UserCode))
-	return config.DeviceAccessToken(ctx, device)
+	for {
+		token, err := config.DeviceAccessToken(ctx, device)
+		if _, failed := errors.AsType[*url.Error](err); !failed {
+			return token, err
+		}
+		device.Interval = 2 * cmp.Or(device.Interval, 5) // RFC 8628, section 3.5
+		_, _ = fmt.Fprintf(notes, "%v: asking again in %d seconds\n", err, device.Interval)
+	}
 }
 
 // byBrowser gets a token by the code flow: the browser comes back to a listener on loopback (RFC 8252, section 7.3).
@@ -174,7 +198,7 @@ func byBrowser(ctx context.Context, config *oauth2.Config, notes io.Writer) (*oa
 		}
 	})}
 	go func() { _ = server.Serve(listener) }()
-	defer func() { _ = server.Shutdown(context.WithoutCancel(ctx)) }()
+	defer stop(context.WithoutCancel(ctx), server)
 	_, _ = fmt.Fprintf(notes, "Open %s\n", config.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier)))
 	select {
 	case <-ctx.Done():
@@ -184,6 +208,15 @@ func byBrowser(ctx context.Context, config *oauth2.Config, notes io.Writer) (*oa
 			return nil, errors.New(printable(strings.TrimSpace(refusal + " " + answer.Get("error_description"))))
 		}
 		return config.Exchange(ctx, answer.Get("code"), oauth2.VerifierOption(verifier))
+	}
+}
+
+// stop lets a server finish its answers for a moment, and closes it.
+func stop(ctx context.Context, server *http.Server) {
+	ctx, cancel := context.WithTimeout(ctx, margin/2)
+	defer cancel()
+	if server.Shutdown(ctx) != nil {
+		_ = server.Close()
 	}
 }
 
@@ -213,30 +246,75 @@ func (l *login) save(file string) error {
 	return os.Rename(next.Name(), file)
 }
 
-// storedToken returns the access token of the login, refreshed if it has expired, or "" if nobody has logged in.
-func storedToken(ctx context.Context) (string, error) {
-	file, err := loginFile()
-	if err != nil {
-		return "", nil // without a configuration directory nobody has logged in
-	}
+// readLogin reads the file. The login is empty if nobody has logged in.
+func readLogin(file string) (*login, error) {
+	l := new(login)
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return "", nil
+		return l, nil
 	}
-	var l login
-	if err := errors.Join(err, json.Unmarshal(text, &l)); err != nil {
-		return "", fmt.Errorf("%s: %w", file, err)
+	if err := errors.Join(err, json.Unmarshal(text, l)); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	if l.Token.Valid() {
-		return l.Token.AccessToken, nil
+	return l, nil
+}
+
+// storedToken returns the access token of the login, refreshed if it has expired, or "" if nobody has logged in.
+func storedToken(ctx context.Context, notes io.Writer) (string, error) {
+	l := new(login) // without a configuration directory nobody has logged in
+	if file, err := loginFile(); err == nil {
+		if l, err = readLogin(file); err == nil && l.Issuer != "" && !l.Token.Valid() {
+			l, err = refreshed(ctx, file, notes)
+		}
+		if err != nil {
+			return "", err
+		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, issuerTime)
-	defer cancel()
+	return l.Token.AccessToken, nil
+}
+
+// refreshed returns the login with a token that is valid. Only one command at a time refreshes it: issuers may accept a refresh token
+// once. A directory that cannot be written keeps nobody from the token.
+func refreshed(ctx context.Context, file string, notes io.Writer) (*login, error) {
+	unlock, err := lock(filepath.Join(filepath.Dir(file), "login.lock"))
+	if err != nil {
+		_, _ = fmt.Fprintf(notes, "The login is refreshed without a lock: %v\n", err)
+	}
+	defer unlock()
+	l, err := readLogin(file)
+	if err != nil || l.Issuer == "" || l.Token.Valid() {
+		return l, err
+	}
+	if err := l.refresh(ctx); err != nil {
+		return nil, err
+	}
+	if err := l.save(file); err != nil {
+		_, _ = fmt.Fprintf(notes, "The refreshed login is not stored: %v\n", err)
+	}
+	return l, nil
+}
+
+// lock waits for the lock of a file, which it makes if there is none.
+func lock(name string) (unlock func(), err error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return func() {}, err
+	}
+	return func() { _ = f.Close() }, syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+}
+
+// refresh asks the issuer for another token.
+func (l *login) refresh(ctx context.Context) error {
+	ctx = context.WithValue(ctx, oauth2.HTTPClient, issuerClient)
 	config := oauth2.Config{ClientID: l.ClientID, Endpoint: oauth2.Endpoint{TokenURL: l.TokenURL, AuthStyle: oauth2.AuthStyleInParams}}
 	token, err := config.TokenSource(ctx, &l.Token).Token()
-	if err != nil {
-		return "", fmt.Errorf("the login has expired, run tollgate login %s --client-id %s again: %w", l.Issuer, l.ClientID, err)
+	refused, isRefused := errors.AsType[*oauth2.RetrieveError](err)
+	switch {
+	case err == nil:
+		l.Token = *token
+		return nil
+	case l.Token.RefreshToken == "", isRefused && refused.ErrorCode == "invalid_grant":
+		return fmt.Errorf("the login has expired, run tollgate login %s --client-id %s again: %w", l.Issuer, l.ClientID, err)
 	}
-	l.Token = *token
-	return token.AccessToken, l.save(file)
+	return fmt.Errorf("refresh the login at %s: %w", l.Issuer, err)
 }

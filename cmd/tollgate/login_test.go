@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -23,6 +26,8 @@ type fakeIssuer struct {
 
 	challenge string
 	grants    []string
+	answered  func() // before a token is answered, unless nil
+	failures  int    // how many requests for a token get no answer
 }
 
 func newFakeIssuer(t *testing.T) *fakeIssuer {
@@ -47,6 +52,10 @@ func newFakeIssuer(t *testing.T) *fakeIssuer {
 }
 
 func (f *fakeIssuer) token(w http.ResponseWriter, r *http.Request) {
+	if f.failures > 0 {
+		f.failures--
+		panic(http.ErrAbortHandler)
+	}
 	grant, name, life := r.FormValue("grant_type"), "first", 1
 	f.grants = append(f.grants, grant)
 	sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
@@ -56,8 +65,13 @@ func (f *fakeIssuer) token(w http.ResponseWriter, r *http.Request) {
 	case grant == "authorization_code" && r.FormValue("code") == "c1" && base64.RawURLEncoding.EncodeToString(sum[:]) == f.challenge:
 	case grant == "urn:ietf:params:oauth:grant-type:device_code" && r.FormValue("device_code") == "d1":
 	default:
-		http.Error(w, `{"error":"invalid_grant"}`, http.StatusBadRequest)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"error":"invalid_grant"}`)
 		return
+	}
+	if f.answered != nil {
+		f.answered()
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = fmt.Fprintf(w, `{"access_token":%q,"token_type":"Bearer","refresh_token":"r1","expires_in":%d}`, name, life)
@@ -134,5 +148,151 @@ func TestLogin(t *testing.T) {
 		if got := fmt.Sprint(code, " ", stderr); !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %q, want %q", line, got, want)
 		}
+	}
+}
+
+// What a login sends travels by https, or on loopback.
+func TestLoginIsConfidential(t *testing.T) {
+	for address, want := range map[string]bool{
+		"https://id.example.com": true, "http://127.0.0.1:1": true, "http://[::1]:1": true, "http://localhost:1": true,
+		"http://id.example.com": false, "http://localhost.example.com": false, "ftp://localhost": false, "id.example.com": false, "": false, ":": false,
+	} {
+		if got := isConfidential(address); got != want {
+			t.Errorf("isConfidential(%q) = %t", address, got)
+		}
+	}
+}
+
+// What an issuer's document says wrong is a failure, not a wrong command line.
+func TestLoginAtWrongIssuers(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	for document, want := range map[string]string{
+		`"authorization_endpoint":"https://id.example.com/a","token_endpoint":"http://id.example.com/t"`: `names the endpoint "http://id.example.com/t": expected https`,
+		"": "expected a redirect to https",
+		`"authorization_endpoint":"https://id.example.com/a"`: "names no token_endpoint",
+		`"token_endpoint":"https://id.example.com/t"`:         "names no authorization_endpoint",
+	} {
+		var server *httptest.Server
+		server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if document == "" {
+				http.Redirect(w, r, "http://id.example.com/", http.StatusFound)
+				return
+			}
+			_, _ = fmt.Fprintf(w, `{"issuer":%q,%s}`, server.URL, document)
+		}))
+		t.Cleanup(server.Close)
+		if code, _, stderr := tell(t, "login", server.URL, "--client-id", "cli"); code != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit %d, %s; want %s", document, code, stderr, want)
+		}
+	}
+}
+
+// The code flow needs the endpoint that the device flow does without.
+func TestLoginByBrowserNeedsItsEndpoint(t *testing.T) {
+	var server *httptest.Server
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprintf(w, `{"issuer":%[1]q,"token_endpoint":"%[2]s/t","device_authorization_endpoint":"%[2]s/d"}`, server.URL, server.URL)
+	}))
+	t.Cleanup(server.Close)
+	if _, err := discover(t.Context(), server.URL, false); err != nil {
+		t.Error(err)
+	}
+	if _, err := discover(t.Context(), server.URL, true); err == nil || !strings.HasSuffix(err.Error(), "names no authorization_endpoint") {
+		t.Errorf("with --browser: %v", err)
+	}
+}
+
+// A connection that fails while a person enters the code does not end the login.
+func TestLoginOutlastsFailures(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	issuer := newFakeIssuer(t)
+	issuer.failures = 1
+	code, _, stderr := tell(t, "login", issuer.URL, "--client-id", "cli")
+	if code != 0 || !strings.Contains(stderr, "EOF: asking again in 2 seconds\n") {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+}
+
+// A connection that stays open does not keep a login waiting.
+func TestStopDoesNotWait(t *testing.T) {
+	held, began := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		close(began)
+		<-held
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(held) })
+	ended := make(chan error, 1)
+	go func() {
+		req, _ := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, server.URL, http.NoBody)
+		res, err := new(http.Client).Do(req)
+		if err == nil {
+			_ = res.Body.Close()
+		}
+		ended <- err
+	}()
+	<-began
+	stop(t.Context(), server.Config)
+	if err := <-ended; err == nil {
+		t.Error("the request was answered")
+	}
+}
+
+// expiredLogin is a login at an issuer whose token has expired.
+func expiredLogin(issuer, refresh string) string {
+	return fmt.Sprintf(`{"issuer":"%[1]s","clientId":"cli","tokenUrl":"%[1]s/token","token":{"access_token":"first","refresh_token":%[2]q,"expiry":"2020-01-01T00:00:00Z"}}`, issuer, refresh)
+}
+
+// Commands that find the same expired token refresh it once.
+func TestRefreshIsSerialised(t *testing.T) {
+	issuer := newFakeIssuer(t)
+	storeLogin(t, expiredLogin(issuer.URL, "r1"))
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if token, err := storedToken(t.Context(), io.Discard); token != "second" || err != nil {
+				t.Errorf("token %q, %v", token, err)
+			}
+		})
+	}
+	all.Wait()
+	if len(issuer.grants) != 1 {
+		t.Errorf("grants %v", issuer.grants)
+	}
+}
+
+// Only an issuer's refusal means that a login has expired.
+func TestRefreshThatFails(t *testing.T) {
+	issuer, gone := newFakeIssuer(t), httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	for login, want := range map[string]string{
+		expiredLogin(issuer.URL, "r0"): "the login has expired, run tollgate login ",
+		expiredLogin(issuer.URL, ""):   "the login has expired, run tollgate login ",
+		expiredLogin(gone.URL, "r1"):   "refresh the login at " + gone.URL + ": ",
+	} {
+		storeLogin(t, login)
+		if _, err := storedToken(t.Context(), io.Discard); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", login, err, want)
+		}
+	}
+}
+
+// A token that cannot be stored is used.
+func TestRefreshThatIsNotStored(t *testing.T) {
+	issuer := newFakeIssuer(t)
+	storeLogin(t, expiredLogin(issuer.URL, "r1"))
+	file, err := loginFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	issuer.answered = func() { // the directory is gone, and a file has its place
+		if err := errors.Join(os.RemoveAll(filepath.Dir(file)), os.WriteFile(filepath.Dir(file), nil, 0o600)); err != nil {
+			t.Error(err)
+		}
+	}
+	var notes strings.Builder
+	token, err := storedToken(t.Context(), &notes)
+	if token != "second" || err != nil || !strings.HasPrefix(notes.String(), "The refreshed login is not stored: ") {
+		t.Errorf("token %q, %v, %s", token, err, notes.String())
 	}
 }
