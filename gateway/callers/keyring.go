@@ -66,24 +66,24 @@ func (u *uses) forget(ctx context.Context, org, id string) error {
 	return u.hashes.Delete(ctx, usesOf(org), id)
 }
 
-// flush writes the uses that the store does not have yet.
+// flush writes the uses that the store does not have yet. After an outage it may have later ones from other gateways.
 func (u *uses) flush(ctx context.Context) error {
-	seen := make(map[string]map[string]any)
+	seen := make(map[string]map[string]int64)
 	for name, use := range u.used.Range {
 		if at := use.(*keyUse).seen.Load(); at > use.(*keyUse).stored.Load() {
 			org, id, _ := strings.Cut(name.(string), "/")
 			if seen[org] == nil {
-				seen[org] = make(map[string]any)
+				seen[org] = make(map[string]int64)
 			}
 			seen[org][id] = at
 		}
 	}
 	for org, fields := range seen {
-		if err := u.hashes.Set(ctx, usesOf(org), fields); err != nil {
+		if err := u.hashes.Raise(ctx, usesOf(org), fields); err != nil {
 			return err
 		}
 		for id, at := range fields {
-			u.usage(org, id).stored.Store(at.(int64))
+			u.usage(org, id).stored.Store(at)
 		}
 	}
 	return nil

@@ -33,10 +33,11 @@ func TestUses(t *testing.T) {
 		use(here, "gone", at)
 		use(there, "cd", at)
 		use(there, "ci", at.Add(time.Minute))
+		use(here, "ci", at.Add(time.Second)) // seen during an outage
 		if err := here.forget(t.Context(), "acme", "gone"); err != nil {
 			t.Fatal(err)
 		}
-		for name, u := range map[string]*uses{"here": here, "there": there} {
+		for name, u := range map[string]*uses{"here": here, "there": there, "new": {hashes: here.hashes}} {
 			want := map[string]time.Time{"ci": at.Add(time.Minute), "cd": at}
 			if got := u.lastUsed(t.Context(), "acme"); !cmp.Equal(got, want) {
 				t.Errorf("%s: %v, want %v", name, got, want)

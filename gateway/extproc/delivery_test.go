@@ -7,11 +7,13 @@ import (
 	"net/http"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
@@ -48,6 +50,7 @@ type createStream struct {
 	messages    []*extprocv3.ProcessingRequest
 	closes      bool
 	resets      bool
+	stays       bool // until the server ends it
 	sendError   error
 	answered    chan struct{}
 	atTheAnswer func()
@@ -71,6 +74,10 @@ func (s *createStream) Recv() (*extprocv3.ProcessingRequest, error) {
 		return m, nil
 	}
 	<-s.answered
+	if s.stays {
+		<-s.ctx.Done()
+		return nil, s.ctx.Err()
+	}
 	if s.resets {
 		defer s.reset()
 	}
@@ -83,12 +90,14 @@ func (s *createStream) Recv() (*extprocv3.ProcessingRequest, error) {
 // How Envoy ends the stream says whether it has taken the answer; see decision 027.
 func TestDelivery(t *testing.T) {
 	for name, tc := range map[string]struct {
-		closes, resets bool
-		sendError      error
-		want           filter.Delivery
+		closes, resets, stays bool
+		sendError             error
+		want                  filter.Delivery
+		after                 time.Duration
 	}{
 		"reset alone":             {resets: true, want: filter.Delivered},
-		"half-closed alone":       {closes: true, want: filter.Delivered},
+		"half-closed alone":       {closes: true, want: filter.Delivered, after: resetTime},
+		"not ended":               {stays: true, want: filter.Delivered, after: endTime},
 		"half-closed and reset":   {closes: true, resets: true, want: filter.Undelivered},
 		"ended before the answer": {closes: true, resets: true, sendError: errors.New("stream ended"), want: filter.Undelivered},
 	} {
@@ -101,8 +110,9 @@ func TestDelivery(t *testing.T) {
 				se.server.Pipeline = func() *filter.Pipeline { return se.pipeline }
 				ctx, reset := context.WithCancel(t.Context())
 				defer reset()
+				began := time.Now()
 				err := se.server.Process(&createStream{
-					ctx: ctx, reset: reset, closes: tc.closes, resets: tc.resets, sendError: tc.sendError, answered: make(chan struct{}),
+					ctx: ctx, reset: reset, closes: tc.closes, resets: tc.resets, stays: tc.stays, sendError: tc.sendError, answered: make(chan struct{}),
 					messages: []*extprocv3.ProcessingRequest{headers(false, "authorization", "Bearer k", "content-length", "2"), body("{}")},
 					atTheAnswer: func() {
 						if len(d.delivered) > 0 {
@@ -116,7 +126,32 @@ func TestDelivery(t *testing.T) {
 				if len(d.delivered) != 1 || d.delivered[0] != tc.want {
 					t.Errorf("delivered = %v, want %v once", d.delivered, tc.want)
 				}
+				if took := time.Since(began); took != tc.after {
+					t.Errorf("the stream stayed open for %s, want %s", took, tc.after)
+				}
 			})
 		})
 	}
+}
+
+// TestASilentConnectionIsClosed: a host that is gone answers no pings.
+func TestASilentConnectionIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		listener, g := bufconn.Listen(1<<16), new(Server).NewGRPC()
+		go func() { _ = g.Serve(listener) }()
+		defer g.Stop()
+		conn, err := listener.DialContext(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		const preface, noSettings = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+		if _, err := io.WriteString(conn, preface+noSettings); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, conn)
+		if open := time.Since(began); open < pingAfter || open > pingAfter+2*pingTimeout {
+			t.Errorf("the connection was open for %s, want %s", open, pingAfter+pingTimeout)
+		}
+	})
 }

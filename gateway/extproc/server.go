@@ -35,6 +35,13 @@ const maxMessage = 4 << 20
 // too long to find out that a gateway is cut off.
 const minPing = 5 * time.Second
 
+// A connection that has been silent for pingAfter is asked whether it still lives, and is closed if no answer arrives within pingTimeout.
+// The defaults of gRPC are two hours and 20 seconds.
+const (
+	pingAfter   = 10 * time.Second
+	pingTimeout = 5 * time.Second
+)
+
 // streamWorkers is how many goroutines serve streams, one after the other, each with
 // the stack that its first one needed. Streams beyond them get goroutines of their own.
 const streamWorkers = 128
@@ -55,6 +62,7 @@ func (s *Server) NewGRPC(opts ...grpc.ServerOption) *grpc.Server {
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connectionWindow),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout}),
 	)...)
 	extprocv3.RegisterExternalProcessorServer(g, s)
 	return g
@@ -62,7 +70,7 @@ func (s *Server) NewGRPC(opts ...grpc.ServerOption) *grpc.Server {
 
 // Process serves one request of Envoy's. It ends without an error once the last answer
 // was sent, which leaves together with it; before, Envoy would take that for consent. If the answer
-// must be delivered, the stream stays open until Envoy ends it.
+// must be delivered, the stream stays open until Envoy ends it, at most for endTime.
 func (s *Server) Process(stream extprocv3.ExternalProcessor_ProcessServer) error {
 	se := &session{server: s, pipeline: s.Pipeline()}
 	defer se.finish()

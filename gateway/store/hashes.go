@@ -2,11 +2,15 @@ package store
 
 import (
 	"context"
+	_ "embed"
 	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
+
+//go:embed raise.lua
+var raiseSource string
 
 // Hashes keeps texts and counts under names and fields. It is safe for concurrent use. It does not own its client.
 type Hashes struct {
@@ -26,6 +30,15 @@ func (h *Hashes) Set(ctx context.Context, name string, fields map[string]any) er
 		return nil
 	})
 	return Unavailable(err)
+}
+
+// Raise writes numbers to fields of a hash that have none or a smaller one. It can be repeated.
+func (h *Hashes) Raise(ctx context.Context, name string, fields map[string]int64) error {
+	args := append(make([]any, 0, 1+2*len(fields)), h.For.Milliseconds())
+	for field, n := range fields {
+		args = append(args, field, n)
+	}
+	return Unavailable(redis.NewScript(raiseSource).Run(ctx, h.Client, []string{h.Prefix + name}, args...).Err())
 }
 
 // Add increases counts, by name and field.

@@ -1,6 +1,7 @@
 package spend
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -382,7 +383,7 @@ func (p *pass) adopt(ctx context.Context, unknown []*Found) error {
 			list[i].Owner = &f.Owner
 		}
 		if owned, known := p.memory.owners[f.ID]; known {
-			list[i].Owner, list[i].About = &owned.Owner, owned.About.or(f.about())
+			list[i].Owner, list[i].About, list[i].From = &owned.Owner, owned.About.or(f.about()), p.accrues(f, &owned)
 		}
 	}
 	made, err := p.Store.Adjust(ctx, p.org, list...)
@@ -392,6 +393,18 @@ func (p *pass) adopt(ctx context.Context, unknown []*Found) error {
 		}
 	}
 	return err
+}
+
+// accrues returns when the cost of a remembered resource begins to accrue, zero for now. The restored balances contain its cost until now.
+// If they contain it as that of the call's hold, which was restored too, the end of the hold subtracts it.
+func (p *pass) accrues(f *Found, owned *Owned) time.Time {
+	for i := range p.state.Holds {
+		h := &p.state.Holds[i]
+		if h.Resource == "" && h.About.Decision == owned.About.Decision && f.MadeBy(h.ID, h.Kind, h.About, p.state.Now.Sub(h.At)) {
+			return cmp.Or(Began(f.Began, h.At), h.At)
+		}
+	}
+	return time.Time{}
 }
 
 // giveBack gives resources that are entered for nobody to the owners that gateways remember, and returns the number of these resources.

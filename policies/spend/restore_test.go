@@ -114,7 +114,8 @@ func (f *fleet) run(gateways ...*gateway) {
 func (f *fleet) reserve(g *gateway, hold string) spend.Status {
 	f.t.Helper()
 	out, err := g.Reserve(f.t.Context(), org, &spend.Reservation{
-		Hold: hold, Kind: "pod", Owner: owner, After: onePod, About: spend.About{Name: hold}, Limits: [][spend.Ceilings]int64{{}, {spend.MaxGPUs: 3}, {}},
+		Hold: hold, Kind: "pod", Owner: owner, After: onePod, About: spend.About{Name: hold, Decision: hold},
+		Limits: [][spend.Ceilings]int64{{}, {spend.MaxGPUs: 3}, {}},
 	})
 	if err != nil {
 		f.t.Fatalf("Reserve(%s): %v", hold, err)
@@ -186,33 +187,94 @@ func TestReservationsOutliveALoss(t *testing.T) {
 	})
 }
 
+// costStep is a time in which a pod costs a whole number of micro-dollars.
+const costStep = 360 * time.Millisecond
+
 // TestASettledCallKeepsItsResource: a rebuild enters the resource of a settled call for its owner, also if it has restored the call's hold.
+// The resource's cost counts once, from its beginning, whatever ends the hold.
 func TestASettledCallKeepsItsResource(t *testing.T) {
+	for name, tt := range map[string]struct {
+		began  bool // the platform says when
+		commit bool // ends the hold, otherwise a release
+	}{"released": {}, "committed": {commit: true}, "released, by the platform's clock": {began: true}, "committed, by the platform's clock": {true, true}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFleet(t, "a")
+				f.alive = nil // a has not heard itself yet, and takes its own hold for that of a dead gateway
+				a := f.gateways[0]
+				f.run(a)
+				began := time.Now()
+				f.reserve(a, "h1")
+				commit := spend.Settlement{Hold: "h1", End: spend.Commit, Resource: "p1", Amounts: onePod, About: spend.About{Decision: "h1"}}
+				found := foundPod("p1")
+				if found.Name, found.Call = "h1", "h1"; tt.began {
+					began = began.Add(costStep) // the call took so long
+					commit.From, found.Began = began, began
+				}
+				time.Sleep(9 * costStep)
+				if _, err := a.books.Loop.Pass(t.Context(), org); err != nil { // after which a's image has the hold
+					t.Fatal(err)
+				}
+				f.settle(a, commit)
+				f.found = []spend.Found{found}
+				f.empty(2)
+				if err := f.rebuild(t.Context(), a); err != nil {
+					t.Fatal(err)
+				}
+				f.want("h1")
+				if tt.commit {
+					f.settle(a, commit)
+				} else if err := a.Sweep(t.Context(), org); err != nil {
+					t.Fatal(err)
+				}
+				f.want()
+				if _, err := a.books.Loop.Pass(t.Context(), org); err != nil {
+					t.Fatal(err)
+				}
+				f.wantOwners(map[string]string{"p1": owner.String()})
+				f.wantAccrued(onePod[spend.Burn] * time.Since(began).Milliseconds() / time.Hour.Milliseconds())
+			})
+		})
+	}
+}
+
+// TestTwinsAreNotMixedUp: the cost of a resource that another call could have created too, whose hold is restored, is not counted twice.
+func TestTwinsAreNotMixedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, "a")
-		f.alive = nil // a has not heard itself yet, and takes its own hold for that of a dead gateway
 		a := f.gateways[0]
 		f.run(a)
+		began := time.Now()
 		f.reserve(a, "h1")
-		if _, err := a.books.Loop.Pass(t.Context(), org); err != nil { // after which a's image has the hold
+		f.reserve(a, "h2")
+		f.settle(a, spend.Settlement{Hold: "h2", End: spend.Commit, Resource: "p2", Amounts: onePod})
+		f.found = []spend.Found{{Kind: operation.KindPod, ID: "p2", Name: "h1", Amounts: onePod, Priced: true}}
+		time.Sleep(9 * costStep)
+		if _, err := a.books.Loop.Pass(t.Context(), org); err != nil {
 			t.Fatal(err)
 		}
-		f.settle(a, spend.Settlement{Hold: "h1", End: spend.Commit, Resource: "p1", Amounts: onePod})
-		f.found = []spend.Found{{Kind: operation.KindPod, ID: "p1", Name: "h1", Call: "h1", Amounts: onePod, Priced: true}}
 		f.empty(2)
 		if err := f.rebuild(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
 		f.want("h1")
-		if err := a.Sweep(t.Context(), org); err != nil {
-			t.Fatal(err)
-		}
-		f.want()
-		if _, err := a.books.Loop.Pass(t.Context(), org); err != nil {
-			t.Fatal(err)
-		}
-		f.wantOwners(map[string]string{"p1": owner.String()})
+		f.settle(a, spend.Settlement{Hold: "h1", End: spend.Release})
+		f.wantAccrued(onePod[spend.Burn] * time.Since(began).Milliseconds() / time.Hour.Milliseconds())
 	})
+}
+
+// wantAccrued checks what has accrued today in each scope of the owner.
+func (f *fleet) wantAccrued(want int64) {
+	f.t.Helper()
+	s, err := f.store.Balances(f.t.Context(), org, owner)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for _, b := range s.Balances {
+		if b.Day != want {
+			f.t.Errorf("%s: %d have accrued, want %d", b.Scope, b.Day, want)
+		}
+	}
 }
 
 // TestALossIsReportedBeforeItsNotice: the notice that a loss is made good is stored after the report of the loss, so that a gateway that ends
