@@ -87,7 +87,7 @@ func TestTasksThatKeepPanicking(t *testing.T) {
 	t.Parallel()
 	left := new(atomic.Int64)
 	left.Store(1 << 30)
-	g, _ := panicking(t, panics{[]string{"hgetall", "time"}, left}) // of the limiter, too
+	g, _ := panicking(t, panics{[]string{"evalsha", "hgetall", "time"}, left}) // of the limiter, too
 	err := g.Run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "tasks panicked 5 times within 1m0s") || !strings.Contains(err.Error(), "boom") {
 		t.Errorf("%v, want the end after five panics", err)

@@ -10,6 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tollgate-dev/tollgate/config/panics"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/store"
 )
@@ -112,10 +115,10 @@ func (u *uses) lastUsed(ctx context.Context, org string) map[string]time.Time {
 // changed, and puts them in force: both at once, so that each has all of the time. Run does so every second.
 func (s *Keys) Refresh(ctx context.Context) error {
 	var tokens error
-	var both sync.WaitGroup
-	both.Go(func() { tokens = s.Tokens.Refresh(ctx) })
+	var both errgroup.Group
+	both.Go(func() error { return panics.Catch(func() { tokens = s.Tokens.Refresh(ctx) }) })
 	keys := s.heard(s.keyring.Refresh(ctx))
-	both.Wait()
+	panics.Raise(both.Wait())
 	if err := errors.Join(keys, tokens); err != nil {
 		return err
 	}
