@@ -17,8 +17,8 @@ import (
 const leastVaried = 8
 
 // Warnings returns settings without effect, or that let unjudged calls pass, though they are
-// not faults, each with its place. Of organisations' files that have not changed, those alone
-// are told that depend on now.
+// not faults, each with its place. For organisations' files that have not changed, it returns
+// only the warnings that depend on now.
 func (l *Loaded) Warnings(now time.Time) []error {
 	c := &l.Config
 	var errs fault.Found

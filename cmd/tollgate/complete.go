@@ -80,7 +80,7 @@ func (n *names) ask(cmd *cobra.Command, org string) (list []string) {
 	return list
 }
 
-// orgOf is the organisation of a command line: that of --org, or of the first argument.
+// orgOf returns the organisation that a command line names, in --org or in the first argument.
 func orgOf(cmd *cobra.Command, args []string) string {
 	if f := cmd.Flag("org"); f != nil {
 		return f.Value.String()

@@ -93,7 +93,7 @@ func (f *loginFlags) run(ctx context.Context, issuer string, notes io.Writer) er
 	return err
 }
 
-// discover reads the endpoints of an issuer (OpenID Connect Discovery 1.0, section 4), with browser those of the code flow alone.
+// discover reads the endpoints of an issuer (OpenID Connect Discovery 1.0, section 4). If browser is set, only the code flow is needed.
 func discover(ctx context.Context, issuer string, browser bool) (*oauth2.Config, error) {
 	address := strings.TrimSuffix(issuer, "/") + "/.well-known/openid-configuration"
 	if !isConfidential(address) {
@@ -246,7 +246,7 @@ func (l *login) save(file string) error {
 	return os.Rename(next.Name(), file)
 }
 
-// readLogin reads the file. The login is empty if nobody has logged in.
+// readLogin reads the file. The login is empty if there is no file.
 func readLogin(file string) (*login, error) {
 	l := new(login)
 	text, err := os.ReadFile(file)
@@ -259,9 +259,9 @@ func readLogin(file string) (*login, error) {
 	return l, nil
 }
 
-// storedToken returns the access token of the login, refreshed if it has expired, or "" if nobody has logged in.
+// storedToken returns the access token of the login, refreshed if it has expired, or "" without a login.
 func storedToken(ctx context.Context, notes io.Writer) (string, error) {
-	l := new(login) // without a configuration directory nobody has logged in
+	l := new(login) // stays empty without a configuration directory
 	if file, err := loginFile(); err == nil {
 		if l, err = readLogin(file); err == nil && l.Issuer != "" && !l.Token.Valid() {
 			l, err = refreshed(ctx, file, notes)
@@ -274,7 +274,7 @@ func storedToken(ctx context.Context, notes io.Writer) (string, error) {
 }
 
 // refreshed returns the login with a token that is valid. Only one command at a time refreshes it: issuers may accept a refresh token
-// once. A directory that cannot be written keeps nobody from the token.
+// once. The token is returned even if the directory cannot be written.
 func refreshed(ctx context.Context, file string, notes io.Writer) (*login, error) {
 	unlock, err := lock(filepath.Join(filepath.Dir(file), "login.lock"))
 	if err != nil {
@@ -294,7 +294,7 @@ func refreshed(ctx context.Context, file string, notes io.Writer) (*login, error
 	return l, nil
 }
 
-// lock waits for the lock of a file, which it makes if there is none.
+// lock waits for the lock of a file, and creates the file if it does not exist.
 func lock(name string) (unlock func(), err error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

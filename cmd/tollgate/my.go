@@ -50,7 +50,7 @@ func ownRecords() []mine {
 
 func newMy() *cobra.Command {
 	cmd := group("my", "Show your own costs, resources, decisions, requests for approval and keys", "  tollgate my spend")
-	cmd.Long = `Shows callers their own records, and leads those of their team. They need the address
+	cmd.Long = `Shows callers their own records, and leads the records of their team. They need the address
 of the gateway and their key, and no access to the operators' listener. "tollgate whoami"
 shows the identity of a key, and the rest of its limits and budgets.`
 	for _, m := range ownRecords() {
@@ -81,7 +81,7 @@ func (m *mine) command() *cobra.Command {
 	return cmd
 }
 
-// parameters are those of the operators' row, except the ones that name whose records are shown.
+// parameters returns the parameters of the operators' row, without those that choose whose records are shown.
 func (m *mine) parameters() []row.Param {
 	for _, r := range gateway.AdminRows() {
 		if r.Pattern == m.like {

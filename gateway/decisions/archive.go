@@ -80,8 +80,8 @@ func (s *Archive) List(ctx context.Context, org string, in Range, visit func(rep
 	return whole, err
 }
 
-// Follow calls visit with the reports of an organisation that were kept behind a place, first kept first, the newest maxFollowed at most, and
-// returns the place behind them. The place "" is behind all that are kept now.
+// Follow calls visit with the reports of an organisation that were kept after a place, the oldest first, at most the newest maxFollowed, and
+// returns the place after them. The place "" is after all that are kept now.
 func (s *Archive) Follow(ctx context.Context, org, place string, visit func(report json.RawMessage)) (behind string, err error) {
 	if place == "" {
 		return s.End(ctx, org)

@@ -49,7 +49,7 @@ func (s *Tally) Add(ctx context.Context, org string, counts map[Said]int64) erro
 	return s.hours.Add(ctx, hours)
 }
 
-// List returns the counts of an organisation from the hour of a time to that of another, by hour, policy, verdict and team.
+// List returns the counts of an organisation from the hour of one time to the hour of another, by hour, policy, verdict and team.
 func (s *Tally) List(ctx context.Context, org string, from, to time.Time) ([]PolicyCount, error) {
 	var hours []time.Time
 	var names []string

@@ -35,7 +35,7 @@ type session struct {
 	ctx      context.Context //nolint:containedctx // carries the span from one phase message to the next
 	// headed says that the head part of the chain has run, recorded that the exchange was recorded.
 	headed, recorded bool
-	// delivery is that of the last answer to Envoy, as far as it matters.
+	// delivery reports whether Envoy has taken the last answer, if an intent awaits that.
 	delivery filter.Delivery
 }
 

@@ -103,7 +103,7 @@ type Intents interface {
 	// MaySend reports whether the call of an intent may still be made. Search looks for what a call has made whose answer was lost.
 	MaySend(id string) bool
 	Search(ctx context.Context, ex *Exchange) error
-	// End ends the intent, in one step with a settlement; nil is none. Deliver ends that of a call that
+	// End ends the intent, in one step with a settlement, if there is one. Deliver ends the intent of a call that
 	// awaits delivery.
 	End(ctx context.Context, ex *Exchange, s *spend.Settlement) error
 	Deliver(ctx context.Context, ex *Exchange, d Delivery)

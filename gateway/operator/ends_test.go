@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/test/world"
 )
 
-// TestEndsInUnchangedFiles reloads a file that has not changed: ends that have passed meanwhile are told, and other warnings are not.
+// TestEndsInUnchangedFiles reloads a file that has not changed: warnings of ends that have passed meanwhile are logged again, and other warnings are not.
 func TestEndsInUnchangedFiles(t *testing.T) {
 	t.Parallel()
 	dir, noon := t.TempDir(), time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)

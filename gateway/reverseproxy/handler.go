@@ -189,8 +189,8 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, ex *filter.Excha
 	return err
 }
 
-// compressible reports whether an answer may have a content coding: that of a worker or model server may hold a secret of theirs
-// beside what a caller sends.
+// compressible reports whether an answer may have a content coding: the answer of a worker or model server may contain a secret
+// together with text of the caller.
 func compressible(ex *filter.Exchange) bool {
 	read := ex.In.Method == http.MethodGet || ex.In.Method == http.MethodHead
 	return read && len(ex.Answer.Body) >= wire.MinCompressed && !ex.Opaque() && !ex.Dialect.Runs()

@@ -39,7 +39,7 @@ type Line struct {
 // linesAtOnce is how many lines are read at once.
 const linesAtOnce = 200
 
-// key is that of a list.
+// key returns the Redis key of a list.
 func (j *Journal) key(name string) string { return j.Prefix + "{" + name + "}" }
 
 // Add adds a line without an ID to a list.
@@ -87,7 +87,7 @@ func (j *Journal) List(ctx context.Context, name string) (texts []string, err er
 }
 
 // Each calls visit with the lines of a list from one place back to another, both included, until it returns false. "+" is the place of the
-// newest line, and "-" that of the oldest; a time in Unix ms stands for all places at that time.
+// newest line, "-" the place of the oldest; a time in Unix ms stands for all places at that time.
 func (j *Journal) Each(ctx context.Context, name, newest, oldest string, visit func(Line) bool) error {
 	for {
 		entries, err := j.Client.XRevRangeN(ctx, j.key(name), newest, oldest, linesAtOnce).Result()
@@ -108,8 +108,8 @@ func (j *Journal) Each(ctx context.Context, name, newest, oldest string, visit f
 	}
 }
 
-// After returns the lines of a list behind a place, the oldest first and the newest most at most. kept reports whether the line at the place
-// is kept: if it is not, and there are fewer than most lines, lines behind the place may have been dropped.
+// After returns the lines of a list after a place, the oldest first, and only the newest most lines. kept reports whether the line at the place
+// is kept: if it is not, and there are fewer than most lines, lines after the place may have been dropped.
 func (j *Journal) After(ctx context.Context, name, place string, most int) (lines []Line, kept bool, err error) {
 	err = j.Each(ctx, name, "+", place, func(l Line) bool {
 		if kept = l.Place == place; !kept {
@@ -130,15 +130,15 @@ func (j *Journal) End(ctx context.Context, name string) (place string, err error
 	return last[0].ID, nil
 }
 
-// part is the key of a text beside a list.
+// part returns the Redis key of a text that belongs to a list.
 func (j *Journal) part(name, part string) string { return j.key(name) + "#" + part }
 
-// Put keeps a text beside a list, for as long as the list.
+// Put stores a text that belongs to a list and expires with it.
 func (j *Journal) Put(ctx context.Context, name, part string, text []byte) error {
 	return Unavailable(j.Client.Set(ctx, j.part(name, part), text, j.For).Err())
 }
 
-// Get returns a text beside a list, nil if it is not kept.
+// Get returns a text that belongs to a list, nil if there is no such text.
 func (j *Journal) Get(ctx context.Context, name, part string) ([]byte, error) {
 	text, err := j.Client.Get(ctx, j.part(name, part)).Bytes()
 	if errors.Is(err, redis.Nil) {
@@ -147,7 +147,7 @@ func (j *Journal) Get(ctx context.Context, name, part string) ([]byte, error) {
 	return text, Unavailable(err)
 }
 
-// Drop drops a text beside a list.
+// Drop deletes a text that belongs to a list.
 func (j *Journal) Drop(ctx context.Context, name, part string) error {
 	return Unavailable(j.Client.Del(ctx, j.part(name, part)).Err())
 }

@@ -166,8 +166,8 @@ func (r *Replica[T]) due(org string, now time.Time) bool {
 	return r.config.Always || read.IsZero() || r.until[org].After(read) || now.Sub(read) >= recheck
 }
 
-// look reads the changes of organisations, and reports whether there were any. What was read is known even if there is an error. Every
-// refresh reads an organisation until there is none. The caller holds mu.
+// look reads the changes of organisations, and reports whether there were any. What was read is known even if there is an error; then every
+// refresh reads the organisation again until it succeeds. The caller holds mu.
 func (r *Replica[T]) look(ctx context.Context, orgs []string) (changed bool, err error) {
 	if len(orgs) == 0 {
 		return false, nil

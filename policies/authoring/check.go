@@ -18,7 +18,7 @@ import (
 	"github.com/tollgate-dev/tollgate/policies/section"
 )
 
-// Checked has the findings of a check besides faults.
+// Checked has the findings of a check that are not faults.
 type Checked struct {
 	// Policies are the organisation's own policies that were found.
 	Policies []load.OwnPolicy

@@ -37,10 +37,10 @@ func TestDocsAreCurrent(t *testing.T) {
 		}
 		got, err := os.ReadFile(file)
 		if err != nil {
-			t.Fatalf("%v; run go test ./policies/document -update", err)
+			t.Fatalf("%v; run go test ./policies/authoring -update", err)
 		}
 		if diff := cmp.Diff(string(want), string(got)); diff != "" {
-			t.Errorf("%s is stale, run go test ./policies/document -update (-want +got):\n%s", name, diff)
+			t.Errorf("%s is stale, run go test ./policies/authoring -update (-want +got):\n%s", name, diff)
 		}
 	}
 	entries, err := os.ReadDir(dir)
