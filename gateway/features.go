@@ -231,13 +231,13 @@ func (p *parts) countStages(*compiled) stages {
 }
 
 func overloadStages(c *compiled) stages {
-	priorities := filter.Priorities{Names: c.legacy.Names(), Urgency: c.legacy.Urgency()}
+	priorities := filter.Priorities{Names: c.legacy.Namers(), Urgency: c.legacy.Urgency()}
 	return stages{"Head.Admit": filter.Admit{Priorities: priorities}, "Content.AdmitBody": filter.AdmitBody{Priorities: priorities}}
 }
 
 func (p *parts) legacyStages(c *compiled) stages {
 	return stages{
-		"Head.Legacy":       filter.Legacy{Names: c.legacy.Names()},
+		"Head.Legacy":       filter.Legacy{Names: c.legacy.Namers()},
 		"Content.Brownout":  filter.Brownout{},
 		"Content.Translate": &filter.Translate{API: p.api, Lists: p.room.Lists},
 	}
@@ -401,7 +401,7 @@ func (p *parts) makeQuotas(cfg *settings.Config) (err error) {
 func (p *parts) makeLegacy(cfg *settings.Config) (err error) {
 	p.legacy, err = legacy.New(cfg.Redis.Prefix, legacy.Deps{
 		Redis: p.deps.Redis, Records: p.scripts, Logger: p.deps.Logger, Meter: p.meterOf("translate/usage"), Current: p.current.view,
-		Sleep: p.deps.Sleep, Counted: p.money.GPUs,
+		Sleep: p.deps.Sleep, LedgerTypes: p.money.GPUs,
 	})
 	return err
 }

@@ -45,9 +45,9 @@ func setParameters(ex *Exchange) {
 		return
 	}
 	forwards := ex.Tenant.Unknown.Members && ex.Dialect == route.V2
-	for _, name := range ex.Operation.Undescribed(ex.Query) {
+	for _, name := range ex.Operation.UnknownParameters(ex.Query) {
 		switch {
-		case forwards && len(ex.Path.forwarded) < maxUnknown && len(ex.Query[name]) == 1 && ex.Operation.ForeignParameter(name):
+		case forwards && len(ex.Path.forwarded) < maxUnknown && len(ex.Query[name]) == 1 && ex.Operation.IsUnknownParameter(name):
 			ex.Path.forwarded = append(ex.Path.forwarded, name)
 			ex.Event.Unknown = append(ex.Event.Unknown, "?"+name)
 		case len(ex.Event.Ignored) < maxUnknown:
@@ -67,7 +67,7 @@ func setAside(ex *Exchange) {
 	}
 	known, unknown := make(map[string]any, len(body)), make(map[string]any)
 	for name, v := range body {
-		if ex.Operation.Foreign(name) {
+		if ex.Operation.IsUnknownMember(name) {
 			unknown[name] = v
 		} else {
 			known[name] = v

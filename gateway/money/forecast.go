@@ -73,7 +73,7 @@ func (m *Money) Forecast(ctx context.Context, org string) (*Forecasts, error) {
 	if err != nil {
 		return nil, err
 	}
-	outlooks, err := history.Outlooks(ctx, org, callers.Plan(o), &state)
+	outlooks, err := history.Outlooks(ctx, org, callers.LedgerPlan(o), &state)
 	if err != nil {
 		return nil, err
 	}

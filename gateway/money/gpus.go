@@ -21,7 +21,7 @@ func (m *Money) GPUs(ctx context.Context, org string, ids []string, since time.T
 	if !from.Before(to) {
 		return nil, nil
 	}
-	if o := m.deps.Org(org); o != nil && callers.Budgeted(o) {
+	if o := m.deps.Org(org); o != nil && callers.HasLedger(o) {
 		if err := history.Roll(ctx, org); err != nil {
 			return nil, fmt.Errorf("roll up the costs of GPUs: %w", err)
 		}

@@ -19,7 +19,7 @@ func (m *Money) check(org string) (*settings.Org, error) {
 	if o == nil {
 		return nil, row.ErrNoOrg
 	}
-	if !callers.Budgeted(o) {
+	if !callers.HasLedger(o) {
 		return nil, row.BadRequestError{Reason: "organisation " + org + " has no budgets: nothing is counted"}
 	}
 	return o, nil
@@ -41,7 +41,7 @@ func (m *Money) Show(ctx context.Context, org string) (*Ledger, error) {
 		return nil, err
 	}
 	out := &Ledger{Complete: state.Complete, Loss: lossOf(loss), Scopes: []Balance{}, Resources: []Resource{}, Holds: []Hold{}}
-	outlooks, err := m.Books.History.Outlooks(ctx, org, callers.Plan(o), &state)
+	outlooks, err := m.Books.History.Outlooks(ctx, org, callers.LedgerPlan(o), &state)
 	if err != nil {
 		return nil, err
 	}

@@ -92,11 +92,11 @@ func (f *Deduplicator) keyed(ctx context.Context, ex *filter.Exchange, o *filter
 }
 
 func noKeys(err error) error {
-	return problem.RepeatsUnavailable.New("it cannot be told at the moment whether this Idempotency-Key was used before").
+	return problem.IdempotencyUnavailable.New("it cannot be told at the moment whether this Idempotency-Key was used before").
 		With("Retry-After", "1").Because(err)
 }
 
-func underWay(text string) error { return problem.UnderWay.New(text).With("Retry-After", "2") }
+func underWay(text string) error { return problem.InProgress.New(text).With("Retry-After", "2") }
 
 // prepare fills in the intent of a call that passed the policy check.
 func (f *Deduplicator) prepare(ctx context.Context, ex *filter.Exchange) error {

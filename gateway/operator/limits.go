@@ -65,7 +65,7 @@ func quotas(o *settings.Org) map[ratelimit.Ref]ratelimit.Limit {
 		delete(quotas, ratelimit.Ref{Kind: ratelimit.KindKey, ID: settings.KeysOf(i.ID)})
 	}
 	for _, c := range o.Classes {
-		class := callers.Class(c)
+		class := callers.CompileClass(c)
 		add := func(caller identity.Caller) {
 			s := class.Scope(&caller)
 			quotas[s.Ref()] = s.Limit
