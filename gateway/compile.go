@@ -27,7 +27,7 @@ type compiled struct {
 	runs      platform.Runs
 	reader    *filter.Reader
 	addresses filter.Addresses
-	refusing  *money.Refusing
+	refusing  *money.StreamOptions
 	callers   *callers.Callers
 	admins    *admin.Directory
 	engine    *policies.Engine

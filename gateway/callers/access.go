@@ -156,7 +156,7 @@ func (g *Access) Budgets(ctx context.Context, caller *identity.Caller, tenant *f
 		if known && i < len(state.Balances) {
 			balance = state.Balances[i]
 		}
-		for _, c := range plan.Fullness(&balance, &state) {
+		for _, c := range plan.CeilingUsage(&balance, &state) {
 			text := func(n int64) string { return spend.AmountText(c.Index, n) }
 			b := reference.Budget{Scope: scope.String(), Name: spend.CeilingName(c.Index), Limit: text(c.Limit)}
 			if known {

@@ -200,7 +200,7 @@ func (c *Callers) tenant(org string) *filter.Tenant {
 	}
 	if t.Budgets != nil || of.budgeted > 0 {
 		plan := *of.plan
-		plan.Made = func(id string) (spend.Budget, bool) {
+		plan.RuntimeKey = func(id string) (spend.Budget, bool) {
 			k := o.Made[id]
 			if k == nil {
 				return spend.Budget{}, false

@@ -108,7 +108,7 @@ func SpendingPlan(o *settings.Org) *spend.Plan {
 	}
 	budget := o.Budget
 	inFlight(o, &budget, teams)
-	over := make(map[string]spend.Over, len(o.Teams))
+	over := make(map[string]spend.OverBudgetAction, len(o.Teams))
 	var moves []spend.Move
 	for _, t := range o.Teams {
 		if over[t.ID] = t.Over; t.Former != "" {
@@ -122,7 +122,7 @@ func SpendingPlan(o *settings.Org) *spend.Plan {
 	}
 	return &spend.Plan{
 		Org: budget, Teams: teams, Keys: keys, Horizon: o.Horizon, Endpoints: o.Endpoints, Runs: o.Runs, Idle: o.Idle, Unusual: o.Alerts.Unusual,
-		Thresholds: o.Alerts.Shares(), OverOrg: o.Over, OverTeams: over, Moves: moves,
+		Thresholds: o.Alerts.Shares(), OrgAction: o.Over, TeamActions: over, Moves: moves,
 	}
 }
 

@@ -26,7 +26,7 @@ func (Labels) Name() string { return "labels" }
 // that it must.
 func (Labels) Request(_ context.Context, ex *Exchange) error {
 	row, _ := operation.Of(ex.Operation.ID)
-	if row.Verb != operation.VerbCreate || !spend.Counts(row.Kind) {
+	if row.Verb != operation.VerbCreate || !spend.IsCounted(row.Kind) {
 		return nil
 	}
 	rules := ex.Tenant.labels(ex.Caller)

@@ -90,7 +90,7 @@ func (ex *Exchange) SendsUnknown() bool { return ex.Body.Unknown != nil || ex.Pa
 // uncosted returns why unknown members or parameters leave the cost of a call unknown, "" if they
 // do not.
 func (ex *Exchange) uncosted(kind operation.Kind) string {
-	if !ex.SendsUnknown() || !spend.Counts(kind) {
+	if !ex.SendsUnknown() || !spend.IsCounted(kind) {
 		return ""
 	}
 	return "the request has members or parameters whose effect is not known: " + strings.Join(ex.Event.Unknown, ", ")

@@ -107,7 +107,7 @@ func (f *Deduplicator) prepare(ctx context.Context, ex *filter.Exchange) error {
 	if row.Verb == operation.VerbCreate {
 		after, _ := ex.Judged.Input.Resource.After.(map[string]any)
 		o.Intent.Name, _ = after["name"].(string)
-		o.Intent.Shape = spend.Print(row.Kind, after)
+		o.Intent.Shape = spend.Describe(row.Kind, after)
 	}
 	if err := ctx.Err(); err != nil && !o.Keyed {
 		return err // the request's time is over
@@ -199,7 +199,7 @@ func (f *Deduplicator) Reserve(ctx context.Context, ex *filter.Exchange) (q spen
 	defer f.Desk.Come(ctx, &o.Wish, o.Intent.ID)()
 	for {
 		r := held.Reservation
-		r.Note = f.Desk.Note(&o.Wish, &o.Intent, f.passed(o))
+		r.Intent = f.Desk.Note(&o.Wish, &o.Intent, f.passed(o))
 		q, err = ex.Ports.Ledger.Reserve(ctx, ex.Caller.Org, ex.Tenant.Budgets, r)
 		switch {
 		case err == nil:

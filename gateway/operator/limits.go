@@ -38,7 +38,7 @@ func (l Limits) show(ctx context.Context, _ row.Scope, p row.Scoped) (LimitList,
 	}
 	for ref, limit := range quotas(o) {
 		if !counted[ref] {
-			states = append(states, ratelimit.Uncounted(ref, limit, l.Now())...)
+			states = append(states, ratelimit.EmptyWindows(ref, limit, l.Now())...)
 		}
 	}
 	slices.SortStableFunc(states, func(a, b ratelimit.WindowState) int {
