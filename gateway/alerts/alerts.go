@@ -40,7 +40,7 @@ type Alerts struct {
 	Approvals *approval.Store
 	Notices   spend.NoticeStore
 	// Sent keeps the sent alerts, by organisation.
-	Sent *store.Journal
+	Sent *store.CappedLog
 
 	mu     sync.Mutex      // guards failed
 	failed map[string]bool // ids of alerts that were not delivered, which the list has

@@ -52,7 +52,7 @@ func newAlerts(t *testing.T, o settings.Org, n notices) *alerts.Alerts {
 	return &alerts.Alerts{
 		Current: current, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
 		Go: func(f func()) { f() }, Meter: noop.Meter{}, SnoozeLinks: money.SnoozeLinks{Current: current},
-		Approvals: approval.New(store.Group(client), "approvals:"), Notices: n, Sent: alerts.NewSentLog(client, ""),
+		Approvals: approval.New(store.NewBatchClient(client), "approvals:"), Notices: n, Sent: alerts.NewSentLog(client, ""),
 	}
 }
 

@@ -82,12 +82,12 @@ func (g *Access) Answers() map[string]filter.Responder {
 }
 
 // answer answers with the caller's permissions.
-func (g *Access) answer(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+func (g *Access) answer(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
 	access, err := g.of(ctx, ex.Caller, ex.Tenant)
 	if err != nil {
 		return nil, err
 	}
-	return filter.AnswerJSON(access)
+	return filter.JSONResponse(access)
 }
 
 // of collects limits, budgets, policies and prices for a caller.

@@ -107,7 +107,7 @@ func (s *Keys) with(c *Callers) (*Callers, error) {
 		if was == is || c.orgs[org] == nil {
 			continue
 		}
-		for _, id := range was.Differ(is) {
+		for _, id := range was.Diff(is) {
 			ref := keyRef{org, id}
 			touched[ref] = true
 			next.indexSecrets(ref, was.Get(id), false, touched)
@@ -136,13 +136,13 @@ func (s *Keys) with(c *Callers) (*Callers, error) {
 	}
 	directory, err := c.Directory.WithChanges(gone, come)
 	good, fail := s.keyring.State()
-	next.Callers = &filter.Callers{Directory: directory, Tenants: all, Partial: good.IsZero() && fail != nil}
+	next.Callers = &filter.Callers{Directory: directory, Tenants: all, Incomplete: good.IsZero() && fail != nil}
 	return &next, err
 }
 
 // View returns what is in force with a configuration and these callers.
 func (c *Callers) View(cfg *settings.Config, moves map[string][]string) *view.View {
-	return &view.View{Config: cfg, Orgs: c.orgs, Plans: c.plans, Moves: moves}
+	return &view.View{Config: cfg, Orgs: c.orgs, Plans: c.plans, Replacements: moves}
 }
 
 // indexSecrets adds a key to the holders of its secrets, or removes it. It adds the other holders to touched: they may come into force, or cease to be.
@@ -191,12 +191,12 @@ func (c *Callers) updateKey(ref keyRef, gone []identity.Digest, come []identity.
 func (c *Callers) tenant(org string) *filter.Tenant {
 	o, of := c.orgs[org], c.of[org]
 	t := *of.tenant
-	t.Made = func(id string) (filter.MadeKey, bool) {
+	t.RuntimeKey = func(id string) (filter.RuntimeKey, bool) {
 		k := o.Made[id]
 		if k == nil {
-			return filter.MadeKey{}, false
+			return filter.RuntimeKey{}, false
 		}
-		return filter.MadeKey{Limit: k.Quotas(), Labels: k.Labels}, true
+		return filter.RuntimeKey{Limit: k.Quotas(), Labels: k.Labels}, true
 	}
 	if t.Budgets != nil || of.budgeted > 0 {
 		plan := *of.plan

@@ -21,18 +21,18 @@ import (
 )
 
 // maxClasses is how many classes may count one operation.
-const maxClasses = ratelimit.MaxScopes - filter.CallerScopes
+const maxClasses = ratelimit.MaxScopes - filter.MaxCallerScopes
 
 // CompileTenant compiles an organisation of a configuration. Faults have paths below the organisation.
 func CompileTenant(cfg *settings.Config, o *settings.Org, api, runs *schema.API) (*filter.Tenant, error) {
 	t := &filter.Tenant{
-		ID: o.ID, Contact: o.Contact, Platform: cfg.Legacy.KnownName(), Limits: o.Limits(), Failure: o.Failure.Over(cfg.Limits.Failure),
+		ID: o.ID, Contact: o.Contact, PlatformName: cfg.Legacy.KnownName(), Limits: o.Limits(), Failure: o.Failure.Over(cfg.Limits.Failure),
 		Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*translate.Schedule),
 		ChangesBodies: changesBodies(o), Budgets: LedgerPlan(o), Runs: o.Prices.Runs, Isolation: isolationOf(o.Isolation),
 		Labels: o.Labels, KeyLabels: keyLabels(o),
-		ModelPaths: o.ModelPaths,
-		RefuseKeys: o.KeysInBodies.Refused(),
-		Unknown:    filter.Unknown{Members: o.Unknown.Members.Forwards(), Reads: o.Unknown.Reads.Forwards()},
+		ModelPaths:       o.ModelPaths,
+		RejectCallerKeys: o.KeysInBodies.Refused(),
+		Unknown:          filter.Unknown{Members: o.Unknown.Members.Forwards(), Reads: o.Unknown.Reads.Forwards()},
 	}
 	var errs fault.Found
 	for j, path := range o.ModelPaths {
@@ -174,7 +174,7 @@ func CompileClass(c settings.Class) filter.Class {
 }
 
 func isolationOf(i settings.Isolation) filter.Isolation {
-	c := filter.Isolation{Read: filter.Reach(i.Read), Change: filter.Reach(cmp.Or(i.Change, i.Read)), Unowned: i.Unowned != "org", Exempt: i.Exempt}
+	c := filter.Isolation{Read: filter.AccessScope(i.Read), Change: filter.AccessScope(cmp.Or(i.Change, i.Read)), Unowned: i.Unowned != "org", Exempt: i.Exempt}
 	if len(c.Exempt) == 0 {
 		c.Exempt = []identity.Role{identity.RoleAdmin}
 	}

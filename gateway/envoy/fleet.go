@@ -47,7 +47,7 @@ type Fleet struct {
 // are. When the registry is away, the gateways heard of last stay: health checks
 // find those that are gone.
 func (f *Fleet) Run(ctx context.Context, data, door net.Addr) error {
-	registry := &store.Registry{Client: f.Redis, Key: f.Config().Redis.Prefix.Of("envoy:gateways"), For: registered}
+	registry := &store.Registry{Client: f.Redis, Key: f.Config().Redis.Prefix.Of("envoy:gateways"), TTL: registered}
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
 	away := false

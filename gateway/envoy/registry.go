@@ -35,7 +35,7 @@ func Beat(ctx context.Context, registry *store.Registry, self Gateway, own Heart
 	if err != nil {
 		return nil, nil, fmt.Errorf("registry: %w", err)
 	}
-	all, err := registry.Beat(ctx, self.String(), text)
+	all, err := registry.Heartbeat(ctx, self.String(), text)
 	if err != nil {
 		return nil, nil, fmt.Errorf("registry: %w", err)
 	}

@@ -16,7 +16,7 @@ import (
 func TestBeat(t *testing.T) {
 	server := miniredis.RunT(t)
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
-	registry := &store.Registry{Client: redistest.Client(t, server.Addr()), Key: "gateways", For: 5 * time.Second}
+	registry := &store.Registry{Client: redistest.Client(t, server.Addr()), Key: "gateways", TTL: 5 * time.Second}
 	one, two := gateway("10.0.0.1"), gateway("10.0.0.2")
 	has := func(n int64) envoy.Report { return envoy.Report{Nodes: map[string]int64{"edge": n}} }
 	for i, step := range []struct {

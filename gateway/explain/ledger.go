@@ -37,11 +37,11 @@ func (l *dryLedger) of(ctx context.Context, org string) *spend.Ledger {
 	return l.copy
 }
 
-// keepable is the ledger, from which a dry run learns which resources can be kept. It keeps nothing.
-type keepable struct{ *DryRun }
+// readOnlyLedger is the ledger, from which a dry run learns which resources can be kept. It keeps nothing.
+type readOnlyLedger struct{ *DryRun }
 
 // Show returns the ledger of an organisation.
-func (k keepable) Show(ctx context.Context, org string) (spend.State, error) {
+func (k readOnlyLedger) Show(ctx context.Context, org string) (spend.State, error) {
 	if k.Offline {
 		return spend.State{}, ErrOffline
 	}
@@ -49,7 +49,7 @@ func (k keepable) Show(ctx context.Context, org string) (spend.State, error) {
 }
 
 // Notice does nothing.
-func (keepable) Notice(context.Context, string, string, string) error { return nil }
+func (readOnlyLedger) Notice(context.Context, string, string, string) error { return nil }
 
 // Reserve implements filter.Ledger.
 func (l *dryLedger) Reserve(ctx context.Context, org string, p *spend.Plan, r spend.Reservation) (spend.Quote, error) {

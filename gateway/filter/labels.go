@@ -42,7 +42,7 @@ func (Labels) Request(_ context.Context, ex *Exchange) error {
 	return nil
 }
 
-// bound returns a fault for each label in a header that the caller's token or certificate
+// memoryFor returns a fault for each label in a header that the caller's token or certificate
 // alone sets, even one that it does not have.
 func bound(c *identity.Caller, given string) []string {
 	if len(c.CredentialLabels) == 0 {
@@ -71,7 +71,7 @@ func (t *Tenant) labels(c *identity.Caller) []spend.LabelRule {
 	if own, ok := t.KeyLabels[c.Key]; ok {
 		return own
 	}
-	if k, ok := t.made(c.Key); ok && k.Labels != nil {
+	if k, ok := t.runtimeKey(c.Key); ok && k.Labels != nil {
 		return slices.DeleteFunc(slices.Clone(t.Labels), func(r spend.LabelRule) bool { return !slices.Contains(k.Labels, r.Name) })
 	}
 	return t.Labels

@@ -71,7 +71,7 @@ func (ls *Listeners) Serve(ctx, over context.Context, l net.Listener, h http.Han
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderSize,
 		ConnState:         fresh.note,
-		ConnContext:       wire.Context,
+		ConnContext:       wire.ConnContext,
 		ErrorLog:          telemetry.StandardLog(ls.Logger),
 	}
 	defer context.AfterFunc(ctx, func() { _ = l.Close() })() // ends Serve, and nothing else

@@ -58,7 +58,7 @@ func judged(t *testing.T, l *fakeLedger, operation, current, after string) *filt
 		Ports: &filter.Ports{Ledger: l}, Event: new(telemetry.Event), Caller: &identity.Caller{Org: "acme", Team: "research", Key: "ann"},
 		Tenant: &filter.Tenant{ID: "acme", Budgets: &spend.Plan{}},
 	}
-	ex.Judged.Input = in
+	ex.Evaluation.Input = in
 	return ex
 }
 
@@ -106,7 +106,7 @@ func TestFreeCallsAreNotReserved(t *testing.T) {
 	for _, operation := range []string{"getPod", "listPods", "updateTemplate", "updateCluster"} {
 		l := new(fakeLedger)
 		ex := judged(t, l, operation, "1", "1")
-		if err := new(Reserve).Request(t.Context(), ex); err != nil || len(l.asked) > 0 || ex.Money.Held != nil {
+		if err := new(Reserve).Request(t.Context(), ex); err != nil || len(l.asked) > 0 || ex.Cost.Reservation != nil {
 			t.Errorf("%s: %v, reserved %+v", operation, err, l.asked)
 		}
 	}

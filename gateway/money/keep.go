@@ -73,7 +73,7 @@ type snoozeResult struct {
 }
 
 // answerSnooze keeps a resource for a caller who may change it.
-func (s *Snooze) answerSnooze(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+func (s *Snooze) answerSnooze(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
 	length := snoozeTime
 	for name, values := range ex.Query {
 		var err error
@@ -83,7 +83,7 @@ func (s *Snooze) answerSnooze(ctx context.Context, ex *filter.Exchange) (*filter
 	}
 	id := ex.Params["id"]
 	until, err := s.snooze(ctx, ex, ex.Caller.Org, id, length, audit.Record{Team: ex.Caller.Team, Key: ex.Caller.Key}, func(r *spend.Record) error {
-		if !ex.Tenant.Isolation.Changes(ex.Caller, r.Owner) {
+		if !ex.Tenant.Isolation.CanChange(ex.Caller, r.Owner) {
 			return spend.ErrNoResource
 		}
 		return s.mayUpdate(ctx, ex, operation.Kind(r.Kind))
@@ -96,7 +96,7 @@ func (s *Snooze) answerSnooze(ctx context.Context, ex *filter.Exchange) (*filter
 		until = until.UTC()
 		answer.Until = &until
 	}
-	return filter.AnswerJSON(answer)
+	return filter.JSONResponse(answer)
 }
 
 // mayUpdate refuses callers whose updates of a kind the policies refuse in any
@@ -127,7 +127,7 @@ func (s *Snooze) snooze(ctx context.Context, ex *filter.Exchange, org, id string
 		who.Decision, who.Org, who.Peer, who.Operation, who.Query = ex.DecisionID, org, ex.In.Peer, snoozeRoute, "for="+length.String()
 		who.Kind, who.Resource, who.Name = r.Kind, r.ID, r.Metadata.Name
 		var err error
-		seq, err = ex.Intend(who)
+		seq, err = ex.RecordIntent(who)
 		return err
 	})
 	switch {
@@ -192,7 +192,7 @@ func (s *Snooze) readSnoozeLink(q url.Values) (org, id string, expires time.Time
 }
 
 // answerSnoozePage shows the effect of a link.
-func (s *Snooze) answerSnoozePage(_ context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+func (s *Snooze) answerSnoozePage(_ context.Context, ex *filter.Exchange) (*filter.Response, error) {
 	org, id, expires, err := s.readSnoozeLink(ex.Query)
 	if err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ func (s *Snooze) answerSnoozePage(_ context.Context, ex *filter.Exchange) (*filt
 }
 
 // answerSnoozeLink keeps the resource of a link.
-func (s *Snooze) answerSnoozeLink(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+func (s *Snooze) answerSnoozeLink(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
 	org, id, expires, err := s.readSnoozeLink(ex.Query)
 	if err != nil {
 		return nil, err
@@ -241,8 +241,8 @@ func (v *snoozeView) html() string {
 	return strings.NewReplacer("{id}", id, "{said}", said).Replace(snoozePage)
 }
 
-func keepAnswer(v *snoozeView) *filter.Answer {
-	return &filter.Answer{Status: http.StatusOK, Body: []byte(v.html()), Header: http.Header{
+func keepAnswer(v *snoozeView) *filter.Response {
+	return &filter.Response{Status: http.StatusOK, Body: []byte(v.html()), Header: http.Header{
 		"Content-Type":            {"text/html; charset=utf-8"},
 		"Content-Security-Policy": {"default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"},
 		"Referrer-Policy":         {"no-referrer"},

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/tollgate-dev/tollgate/gateway/audit"
-	"github.com/tollgate-dev/tollgate/gateway/once"
+	"github.com/tollgate-dev/tollgate/gateway/idempotency"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/upstream"
 	"github.com/tollgate-dev/tollgate/gateway/view"
@@ -61,7 +61,7 @@ type Deps struct {
 	// RecordAction keeps an act of the gateway's own.
 	RecordAction func(org string, of spend.Owner, operation, resource, text string)
 	// Intents is the desk whose intents are recorded with reservations.
-	Intents *once.Desk
+	Intents *idempotency.Tracker
 	// Job asks the platform for the end of a hold's job, nil for an unknown one.
 	Job func(ctx context.Context, org string, h *spend.Hold) (*spend.Settlement, error)
 

@@ -39,7 +39,7 @@ func (p platform) Get(ctx context.Context, org string, kind operation.Kind, id s
 
 // EndedSandbox implements spend.Platform.
 func (p platform) EndedSandbox(ctx context.Context, org, call string) (*spend.PlatformResource, error) {
-	return p.Account().Ended(ctx, org, call)
+	return p.Account().EndedSandbox(ctx, org, call)
 }
 
 // Bills implements spend.Platform.

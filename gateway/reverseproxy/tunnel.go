@@ -23,7 +23,7 @@ const lingerTime = 5 * time.Second
 // tunnel answers an upgrade and passes bytes both ways until either side ends. The
 // error is nil when the one that ended first has closed its half in order.
 func (h *Handler) tunnel(w http.ResponseWriter, ex *filter.Exchange) error {
-	worker := ex.Answer.Tunnel
+	worker := ex.Response.Tunnel
 	defer func() { _ = worker.Close() }()
 	caller, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -34,8 +34,8 @@ func (h *Handler) tunnel(w http.ResponseWriter, ex *filter.Exchange) error {
 		return errAhead
 	}
 	peer := &patient{Conn: caller, patience: h.WriteTimeout}
-	head := http.Response{StatusCode: ex.Answer.Status, ProtoMajor: 1, ProtoMinor: 1, Header: make(http.Header, len(ex.Answer.Header))}
-	for name, values := range ex.Answer.Header {
+	head := http.Response{StatusCode: ex.Response.Status, ProtoMajor: 1, ProtoMinor: 1, Header: make(http.Header, len(ex.Response.Header))}
+	for name, values := range ex.Response.Header {
 		head.Header[spelling(name)] = values
 	}
 	if err := head.Write(peer); err != nil {

@@ -103,7 +103,7 @@ func (c *Account) Records(ctx context.Context, org string, kinds, known func(ope
 			continue
 		}
 		items, date, err := c.items(ctx, org, op.Path, row.List)
-		if row.Optional && unlisted(err, spend.IsCounted(row.Kind), known(row.Kind)) {
+		if row.Optional && meansEmpty(err, spend.IsCounted(row.Kind), known(row.Kind)) {
 			continue
 		}
 		if err != nil {
@@ -144,9 +144,9 @@ func (c *Account) items(ctx context.Context, org, target, member string) ([]any,
 	return items, date, nil
 }
 
-// Ended returns the terminated or failed sandbox that a call created, or nil if there is none. Its amounts are zero.
-func (c *Account) Ended(ctx context.Context, org, call string) (*spend.PlatformResource, error) {
-	ctx, cancel := context.WithTimeout(ctx, getTime)
+// EndedSandbox returns the terminated or failed sandbox that a call created, or nil if there is none. Its amounts are zero.
+func (c *Account) EndedSandbox(ctx context.Context, org, call string) (*spend.PlatformResource, error) {
+	ctx, cancel := context.WithTimeout(ctx, getTimeout)
 	defer cancel()
 	for _, state := range []string{"TERMINATED", "FAILED"} {
 		query := url.Values{"state": {state}, "labels": {operation.CallLabel + "=" + call}}
@@ -164,10 +164,10 @@ func (c *Account) Ended(ctx context.Context, org, call string) (*spend.PlatformR
 	return nil, nil //nolint:nilnil // there is none
 }
 
-// unlisted reports whether an error of an optional list means an empty list: an older platform has no such resources, and a platform
+// meansEmpty reports whether an error of an optional list means an empty list: an older platform has no such resources, and a platform
 // key may not be permitted to list them. Of resources that are counted, a list that cannot be read is not empty.
-func unlisted(err error, counts, known bool) bool {
-	return errors.Is(err, errAbsent) && (!counts || !known) || errors.Is(err, errDenied) && !counts
+func meansEmpty(err error, counts, known bool) bool {
+	return errors.Is(err, errNotFound) && (!counts || !known) || errors.Is(err, errForbidden) && !counts
 }
 
 // listed reads the platform's record of a resource, as it was answered at a time.
@@ -207,7 +207,7 @@ func (c *Account) StopPod(ctx context.Context, org, id string, prices *catalog.S
 // Delete deletes a resource. It is no error if the resource is gone already.
 func (c *Account) Delete(ctx context.Context, org string, kind operation.Kind, id string) error {
 	_, _, err := c.read(ctx, Request{Org: org, Method: http.MethodDelete, Target: at(c.Gets[kind].Path, id)})
-	if errors.Is(err, errAbsent) {
+	if errors.Is(err, errNotFound) {
 		return nil
 	}
 	return err
