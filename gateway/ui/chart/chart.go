@@ -21,7 +21,7 @@ const (
 	Lines
 )
 
-// MaxSeries is the number of series with a color of their own; see [Fold].
+// MaxSeries is the number of series with a colour of their own; see [Fold].
 const MaxSeries = 8
 
 // MaxBuckets is the number of buckets that a chart shows. Older buckets are left out, and the chart says how many.
@@ -67,11 +67,11 @@ type Bucket struct {
 type Series struct {
 	Name   string
 	Values []float64
-	// Class is the color's class; "" takes the next of series-1 to series-8.
+	// Class is the colour's class; "" takes the next of series-1 to series-8.
 	Class string
 }
 
-// Limit is a labeled line, such as a budget.
+// Limit is a labelled line, such as a budget.
 type Limit struct {
 	Name  string
 	Value float64

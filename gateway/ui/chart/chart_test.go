@@ -190,7 +190,7 @@ func TestVerticalAxisHasRoundValues(t *testing.T) {
 	}
 }
 
-// Labels are in the zone of the organization, and stand at whole hours of it.
+// Labels are in the zone of the organisation, and stand at whole hours of it.
 func TestHorizontalAxisIsInTheZone(t *testing.T) {
 	t.Parallel()
 	berlin, err := time.LoadLocation("Europe/Berlin")
