@@ -22,7 +22,7 @@ const leastVaried = 8
 func (l *Loaded) Warnings(now time.Time) []error {
 	c := &l.Config
 	var errs fault.Found
-	errs.If(c.Legacy.Known() == "" && l.expectsLegacy(), "legacy", "%s", settings.UnnamedPlatform)
+	errs.If(c.Legacy.KnownName() == "" && l.expectsLegacy(), "legacy", "%s", settings.UnnamedPlatform)
 	if most := descriptors(); most > 0 {
 		errs.If(uint64(max(c.Connections.Total, 0)) > most, "connections.total", "%d connections take as many descriptors, and this process may have %d: raise that (ulimit -n, LimitNOFILE=), or lower this", c.Connections.Total, most)
 	}

@@ -27,7 +27,7 @@ type compiled struct {
 	runs      platform.Runs
 	reader    *filter.Reader
 	addresses filter.Addresses
-	refusing  *money.Refusing
+	refusing  *money.StreamOptions
 	callers   *callers.Callers
 	admins    *admin.Directory
 	engine    *policies.Engine
@@ -58,7 +58,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	if err := arrange(g.features, c); err != nil {
 		return nil, err
 	}
-	v := c.callers.View(cfg, c.legacy.Moves())
+	v := c.callers.View(cfg, c.legacy.Successors())
 	v.Loaded = g.deps.Now()
 	return &state{
 		View: v, callers: c.callers, reader: c.reader, account: c.account, runs: c.runs, engine: c.engine, legacy: c.legacy, admins: c.admins,
@@ -94,6 +94,6 @@ func (g *Gateway) addRoutes(c *compiled) error {
 			maps.Copy(c.answers, own())
 		}
 	}
-	c.table, err = legacy.Table(g.api, routes)
+	c.table, err = legacy.RouteTable(g.api, routes)
 	return err
 }

@@ -91,7 +91,7 @@ type parts struct {
 	room      filter.Room
 	gate      *overload.Gate
 	access    *callers.Access
-	keep      *money.Keep
+	keep      *money.Snooze
 	self      *selfservice.Service
 	envoys    *envoy.Server
 	legacy    *legacy.Calls
@@ -114,10 +114,10 @@ func (p *parts) list() []feature {
 		{name: "spending", rows: p.money.Rows, compile: p.compileSpending, stages: p.spendStages, tasks: func() []tasks.Task {
 			return []tasks.Task{
 				{Name: "outbox", Until: tasks.Drained, Run: p.money.Outbox.Run, Drain: p.drainLedger},
-				{Name: "ledger images", Until: tasks.Drained, Run: p.money.Images.Run},
+				{Name: "ledger images", Until: tasks.Drained, Run: p.money.Watcher.Run},
 				{Name: "journal of owners", Until: tasks.Drained, Run: p.money.Journal.Run},
-				{Name: "ledger warnings", Until: tasks.Stopping, Run: tasks.Endless(p.money.WarnOfStore)},
-				{Name: "reconciler", Until: tasks.Stopping, Run: p.money.Books.Run},
+				{Name: "ledger warnings", Until: tasks.Stopping, Run: tasks.Endless(p.money.WarnAboutDurability)},
+				{Name: "reconciler", Until: tasks.Stopping, Run: p.money.Loop.Run},
 			}
 		}},
 		{name: "quotas", rows: p.limits.Rows, compile: p.compileQuotas, stages: p.countStages, tasks: func() []tasks.Task {
@@ -150,13 +150,13 @@ func (p *parts) list() []feature {
 		{name: "alerts", rows: p.alerts.Rows, tasks: func() []tasks.Task {
 			return []tasks.Task{
 				{Name: "exceptions", Until: tasks.Stopping, Run: func(ctx context.Context) error {
-					return p.alerts.WatchExceptions(ctx, p.money.Notices, p.money.Books.Lead)
+					return p.alerts.WatchExceptions(ctx, p.money.Notices, p.money.Loop.Lead)
 				}},
 				{Name: "reports", Until: tasks.Stopping, Run: func(ctx context.Context) error { return p.alerts.WatchReports(ctx, p.reports.Weekly) }},
 			}
 		}},
 		{name: "reports", rows: p.reports.Rows},
-		{name: "keep", routes: money.KeepRoutes, answers: p.keep.Answers},
+		{name: "keep", routes: money.SnoozeRoutes, answers: p.keep.Answers},
 		{name: "access", routes: callers.AccessRoutes, answers: p.access.Answers},
 		{name: "reference", answers: p.referenceAnswers},
 		{name: "self-service", routes: selfservice.Routes, answers: p.self.Answers},
@@ -233,13 +233,13 @@ func (p *parts) countStages(*compiled) stages {
 }
 
 func overloadStages(c *compiled) stages {
-	priorities := filter.Priorities{Names: c.legacy.Names(), Urgency: c.legacy.Urgency()}
+	priorities := filter.Priorities{Names: c.legacy.Namers(), Urgency: c.legacy.Urgency()}
 	return stages{"Head.Admit": filter.Admit{Priorities: priorities}, "Content.AdmitBody": filter.AdmitBody{Priorities: priorities}}
 }
 
 func (p *parts) legacyStages(c *compiled) stages {
 	return stages{
-		"Head.Legacy":       filter.Legacy{Names: c.legacy.Names()},
+		"Head.Legacy":       filter.Legacy{Names: c.legacy.Namers()},
 		"Content.Brownout":  filter.Brownout{},
 		"Content.Translate": &filter.Translate{API: p.api, Lists: p.room.Lists},
 	}
@@ -259,7 +259,7 @@ func (p *parts) policyStages(c *compiled) stages {
 func (p *parts) spendStages(c *compiled) stages {
 	return stages{
 		"Call.Labels":  filter.Labels{},
-		"Call.Reserve": &money.Reserve{Reader: c.reader, Workers: p.api.Operation("listEndpointWorkers"), Sandbox: p.api.Operation("getSandbox"), Unresolved: p.current.started.Spend.Unresolved, Costs: p.money.Ledger.Costs, Refusing: c.refusing},
+		"Call.Reserve": &money.Reserve{Reader: c.reader, Workers: p.api.Operation("listEndpointWorkers"), Sandbox: p.api.Operation("getSandbox"), Unresolved: p.current.started.Spend.Unresolved, Costs: p.money.Ledger.Costs, StreamOptions: c.refusing},
 		"Call.Measure": money.Measure{},
 	}
 }
@@ -361,8 +361,8 @@ func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 	p.approvals = approval.NewAnswers(p.scripts, cfg.Redis.Prefix, p.current.view)
 	accounts := money.NewAccounts(cfg, p.scripts, p.current.view)
 	p.alerts = &alerts.Alerts{
-		Current: p.current.view, Logger: p.deps.Logger, Now: p.deps.Now, Go: p.background.Go, Meter: p.meter(), KeepLinks: money.KeepLinks{Current: p.current.view},
-		Approvals: p.approvals.Store, Notices: accounts, Told: alerts.NewTold(p.deps.Redis, cfg.Redis.Prefix),
+		Current: p.current.view, Logger: p.deps.Logger, Now: p.deps.Now, Go: p.background.Go, Meter: p.meter(), SnoozeLinks: money.SnoozeLinks{Current: p.current.view},
+		Approvals: p.approvals.Store, Notices: accounts, Sent: alerts.NewSentLog(p.deps.Redis, cfg.Redis.Prefix),
 	}
 	history := money.NewHistory(cfg, accounts)
 	self := spend.Holder{Incarnation: ulid.Make().String(), Gateway: p.name}
@@ -373,8 +373,8 @@ func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 	}
 	p.intents.Follow(p.name, peers)
 	p.money = money.New(cfg, self, money.Deps{
-		Accounts: accounts, Intents: p.intents, Did: p.decisions.Did, Now: p.deps.Now, Logger: p.deps.Logger, Meter: p.meter(), Alone: cfg.Redis.Embedded, Limits: p.store,
-		Catalog: p.prices, State: p.deps.State, Audit: p.audit.Log, Alerts: p.alerts.NewThresholds(accounts, history), History: history, Job: p.current.job, Current: p.current.view, Account: p.current.account,
+		Accounts: accounts, Intents: p.intents, RecordAction: p.decisions.Did, Now: p.deps.Now, Logger: p.deps.Logger, Meter: p.meter(), SingleGateway: cfg.Redis.Embedded, Limits: p.store,
+		Catalog: p.prices, StateDir: p.deps.State, Audit: p.audit.Log, Alerts: p.alerts.NewThresholds(accounts, history), History: history, Job: p.current.job, Current: p.current.view, Account: p.current.account,
 	})
 	p.operators = callers.Operators{Keys: p.keys, Ledger: p.money.Ledger}
 	p.reports = alerts.Reports{Money: p.money, Decisions: p.decisions}
@@ -385,7 +385,7 @@ func (p *parts) makeMoney(cfg *settings.Config) (err error) {
 // what callers may do.
 func (p *parts) makeQuotas(cfg *settings.Config) (err error) {
 	p.counts, err = operator.NewCounts(cfg, operator.CountsDeps{
-		Store: money.Proving{Store: p.store, Prove: p.money.Prove}, Now: p.deps.Now, Logger: p.deps.Logger, Meter: p.meterOf("ratelimit"), Gateway: p.name,
+		Store: money.LossDetector{Store: p.store, Detect: p.money.DetectLosses}, Now: p.deps.Now, Logger: p.deps.Logger, Meter: p.meterOf("ratelimit"), Gateway: p.name,
 	})
 	if err != nil {
 		return err
@@ -395,7 +395,7 @@ func (p *parts) makeQuotas(cfg *settings.Config) (err error) {
 	p.access = callers.NewAccess(callers.AccessDeps{
 		API: p.api, Catalog: p.prices, Limiter: p.counts.Limiter, Ledger: p.money.Ledger.Store, Engine: &p.engines.InForce, Current: p.current.view,
 	})
-	p.keep = &money.Keep{KeepLinks: p.alerts.KeepLinks, Access: p.access, Updates: explain.UpdatesOf(p.api)}
+	p.keep = &money.Snooze{SnoozeLinks: p.alerts.SnoozeLinks, Access: p.access, Updates: explain.UpdatesOf(p.api)}
 	return nil
 }
 
@@ -403,7 +403,7 @@ func (p *parts) makeQuotas(cfg *settings.Config) (err error) {
 func (p *parts) makeLegacy(cfg *settings.Config) (err error) {
 	p.legacy, err = legacy.New(cfg.Redis.Prefix, legacy.Deps{
 		Redis: p.deps.Redis, Records: p.scripts, Logger: p.deps.Logger, Meter: p.meterOf("translate/usage"), Current: p.current.view,
-		Sleep: p.deps.Sleep, Counted: p.money.GPUs,
+		Sleep: p.deps.Sleep, LedgerTypes: p.money.GPUs,
 	})
 	return err
 }

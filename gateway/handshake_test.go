@@ -220,7 +220,7 @@ func TestAFailedHandshakeIdentifiesNoServer(t *testing.T) {
 	if err := s.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
 		t.Errorf("check: %v, want WRONGPASS", err)
 	}
-	if _, err := s.Beat(t.Context(), "a", time.Minute); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
+	if _, err := s.Heartbeat(t.Context(), "a", time.Minute); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
 		t.Errorf("beat: %v, want WRONGPASS", err)
 	}
 }

@@ -44,7 +44,7 @@ func (p *parts) compileTraffic(c *compiled) error {
 
 func (p *parts) compileSpending(c *compiled) (err error) {
 	c.ports.Ledger, c.ports.Keeper = p.money.Ledger, p.money.Keeper
-	c.refusing, err = money.NewRefusing(p.deps.Now)
+	c.refusing, err = money.NewStreamOptions(p.deps.Now)
 	return err
 }
 
@@ -61,7 +61,7 @@ func (p *parts) compileOverload(c *compiled) error {
 func (p *parts) compileIntents(c *compiled) error {
 	c.ports.Intents = &once.Deduplicator{
 		Desk: p.intents, Reader: c.reader, Account: c.account, Addresses: c.addresses,
-		Time: c.cfg.Timeouts.Lookup, Patience: c.cfg.Timeouts.Call + money.Answering, Unresolved: p.current.started.Spend.Unresolved,
+		Time: c.cfg.Timeouts.Lookup, Patience: c.cfg.Timeouts.Call + money.SettlementGrace, Unresolved: p.current.started.Spend.Unresolved,
 	}
 	return nil
 }

@@ -140,7 +140,7 @@ func (p *parts) drainLedger(over context.Context) {
 func (p *parts) follow(ctx context.Context) error {
 	for ctx.Err() == nil {
 		p.background.Go(func() { p.keepRevision(ctx) })
-		p.background.Go(func() { p.money.Configured(ctx) })
+		p.background.Go(func() { p.money.CheckOwners(ctx) })
 		run, cancel := context.WithCancel(ctx)
 		ended := make(chan error, 1)
 		go func() {

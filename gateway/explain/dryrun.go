@@ -77,8 +77,8 @@ func (r *DryRun) ports() (*filter.Ports, error) {
 	}
 	ports := &filter.Ports{
 		Background: r.Pipeline.Ports.Background, Counter: counter{r}, Shares: shares{}, Prices: quoted{r.Pipeline.Ports.Prices}, Recent: recent, Translators: r.Translators,
-		Ledger: &ledger{DryRun: r}, Approvals: &grants.Grants{Store: approvals{r}},
-		Keeper: &spend.Keeper{Store: keepable{r}},
+		Ledger: &dryLedger{DryRun: r}, Approvals: &grants.Grants{Store: approvals{r}},
+		Keeper: &spend.Snoozer{Store: keepable{r}},
 		Sender: &sender{DryRun: r, made: make(map[string]any)},
 	}
 	if r.Offline {

@@ -87,15 +87,15 @@ func (r *Reservation) WriteHeaders(h http.Header) {
 	for _, p := range []struct {
 		name string
 		n    int64
-	}{{"limit", c.Limit}, {"left", c.Left()}} {
+	}{{"limit", c.Limit}, {"left", c.Remaining()}} {
 		if spend.IsMoney(c.Index) {
 			item.Params.Add(p.name, float64(p.n)/1e6)
 		} else {
 			item.Params.Add(p.name, p.n)
 		}
 	}
-	if c.Reached > 0 {
-		item.Params.Add("reached", c.Reached)
+	if c.Threshold > 0 {
+		item.Params.Add("reached", c.Threshold)
 	}
 	if text, err := httpsfv.Marshal(item); err == nil { // a name in ASCII and two numbers
 		h.Set(HeaderBudget, text)

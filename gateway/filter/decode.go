@@ -97,7 +97,7 @@ func (ex *Exchange) decode() (any, error) {
 	case !ex.Dialect.Runs():
 		return strictjson.Decode(ex.In.Body, strictjson.DefaultLimits())
 	case ex.Dialect == route.Run:
-		return strictjson.DecodeAround(ex.In.Body, "input", strictjson.RunLimits())
+		return strictjson.DecodeWithRaw(ex.In.Body, "input", strictjson.RunLimits())
 	default:
 		return strictjson.DecodeInPlace(ex.In.Body, strictjson.RunLimits())
 	}

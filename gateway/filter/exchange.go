@@ -259,7 +259,7 @@ func (ex *Exchange) Record() *Exchange {
 		event telemetry.Event
 	}{event: *ex.Event}
 	path, params := clip(ex.In.Path), ex.Params
-	if c := ex.callers(); c != nil && c.Directory != nil && c.Directory.Within(unescaped(ex.In.Path)) {
+	if c := ex.callers(); c != nil && c.Directory != nil && c.Directory.ContainsKey(unescaped(ex.In.Path)) {
 		path, params = "", nil // they have a key
 	}
 	r.ex = Exchange{

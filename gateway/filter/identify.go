@@ -58,7 +58,7 @@ func (f Identify) find(ctx context.Context, ex *Exchange) error {
 	if err != nil {
 		chain = nil // a credential that is none is not replaced by another
 	}
-	if err == nil && key == "" && chain == nil && ex.Route != nil && ex.Route.Public && !directory.NeedsCertificate() {
+	if err == nil && key == "" && chain == nil && ex.Route != nil && ex.Route.Public && !directory.RequiresCertificate() {
 		if ex.Dialect != route.GraphQL {
 			return nil
 		}
@@ -73,7 +73,7 @@ func (f Identify) find(ctx context.Context, ex *Exchange) error {
 		ex.Admission.badToken = identity.IsToken(key) && !errors.Is(err, identity.ErrUnavailable)
 		return f.refuse(ex, key, err)
 	}
-	caller.Use(ex.In.Received)
+	caller.MarkUsed(ex.In.Received)
 	ex.Caller = caller
 	return nil
 }
@@ -96,7 +96,7 @@ func (f Identify) refuse(ex *Exchange, key string, err error) error {
 		return slow
 	}
 	if key == "" && err == identity.ErrUnknown { //nolint:errorlint // a fault of a certificate is shown as an unknown key
-		return problem.Unauthorized.New(translate.NoKey).Because(err)
+		return problem.Unauthorized.New(translate.MissingKeyText).Because(err)
 	}
 	return err
 }

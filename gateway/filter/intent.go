@@ -45,7 +45,7 @@ type Intent struct {
 	Gateway string `json:"gateway"`
 	// Print is the fingerprint of the request.
 	Print string `json:"print"`
-	// Name and Shape identify the resource; see [spend.Found].
+	// Name and Shape identify the resource; see [spend.HoldsCommittedormResource].
 	Name  string `json:"name,omitempty"`
 	Shape string `json:"shape,omitempty"`
 	// Known are the resources that were there before; nil if that is not known.

@@ -233,7 +233,7 @@ func (ex *Exchange) Except(ctx context.Context, lifted []policies.Excepted) {
 }
 
 func noVerdict(err error) error {
-	if errors.Is(err, strictjson.ErrLong) {
+	if errors.Is(err, strictjson.ErrTooManyNumbers) {
 		return problem.BadSyntax.New("a list of numbers in the input is too long: a policy reads it").Because(err)
 	}
 	return problem.PolicyUnavailable.New("the organisation's policies gave no verdict").Because(err)

@@ -70,7 +70,7 @@ func (f Legacy) Response(ctx context.Context, ex *Exchange) error {
 	if ex.Caller != nil {
 		key = ex.Caller.Key
 	}
-	ex.Ports.Usage.Note(ctx, usage.Call{
+	ex.Ports.Usage.Record(ctx, usage.Call{
 		Org: ex.Tenant.ID, Key: key, Dialect: string(ex.Dialect), Operations: f.operations(ex),
 		Agent: ex.Event.Agent, Status: ex.Answer.Status, V2: ex.Event.Calls, Lost: ex.Translation.lost,
 	})

@@ -156,14 +156,14 @@ func TestLegacyCallsAreNoted(t *testing.T) {
 	refuse := func(*filter.Exchange) error { return errors.New("broken") }
 	row := func(key, dialect, op, status string) usage.Row {
 		return usage.Row{
-			Who: usage.Who{Key: key, Dialect: dialect, Operation: op, Agent: "launcher/1"},
-			Sum: usage.Sum{Count: 1, First: noon, Last: noon, Statuses: map[string]int64{status: 1}},
+			RowKey: usage.RowKey{Key: key, Dialect: dialect, Operation: op, Agent: "launcher/1"},
+			Totals: usage.Totals{Count: 1, First: noon, Last: noon, Statuses: map[string]int64{status: 1}},
 		}
 	}
 	made := row("ann", "v1", "createPod", "2xx")
 	made.V2 = map[string]int64{"createPod": 1}
 	asked := made
-	asked.Who = usage.Who{Key: "ann", Dialect: "graphql", Operation: "myself", Agent: "launcher/1"}
+	asked.RowKey = usage.RowKey{Key: "ann", Dialect: "graphql", Operation: "myself", Agent: "launcher/1"}
 	nobody := asked
 	nobody.Key = "anonymous"
 	for name, tc := range map[string]struct {

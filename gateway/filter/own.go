@@ -76,7 +76,7 @@ func (f *Ownership) Request(ctx context.Context, ex *Exchange) error {
 // remembered sets owners to the remembered owners of named resources, and reports whether the caller may name all of them.
 func (ex *Exchange) remembered(named []naming, owners *[]spend.Owner) bool {
 	ids, _ := ex.split(named)
-	*owners = ex.Ports.Ledger.Remembered(ex.Caller.Org, ids)
+	*owners = ex.Ports.Ledger.CachedOwners(ex.Caller.Org, ids)
 	iso := &ex.Tenant.Isolation
 	for i, owner := range *owners {
 		if owner == (spend.Owner{}) || !iso.admits(iso.reach(named[i].Changes), owner, ex.Caller) {

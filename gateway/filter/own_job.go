@@ -50,7 +50,7 @@ func (*Ownership) note(ctx context.Context, ex *Exchange) {
 	defer cancel()
 	job := spend.Job{Endpoint: ex.Params["id"], ID: ex.Money.Ran.ID}
 	owner := spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
-	if err := ex.Ports.Ledger.NoteJob(ctx, ex.Caller.Org, job, owner, life); err != nil && ex.Event.Cause == nil {
+	if err := ex.Ports.Ledger.SetJobOwner(ctx, ex.Caller.Org, job, owner, life); err != nil && ex.Event.Cause == nil {
 		ex.Event.Cause = err // on a public model, the job is nobody's
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // OwnKeys keeps callers' keys from the platform. Some clients put the key that they
 // call with into the environment of the resources that they make. See
-// [identity.Directory.Within] for the places in a text where a key is found.
+// [identity.Directory.ContainsKey] for the places in a text where a key is found.
 type OwnKeys struct{}
 
 // Name implements Filter.
@@ -27,7 +27,7 @@ func (OwnKeys) Name() string { return "own keys" }
 // included; and in labels. Where the organisation wants that, it refuses a key in the environment and in those headers, too. The input of a job, the
 // body of a chat and the body for a load-balanced endpoint belong to workers and are not searched.
 func (OwnKeys) Request(_ context.Context, ex *Exchange) error {
-	holds := ex.pipeline.Callers.Directory.Within
+	holds := ex.pipeline.Callers.Directory.ContainsKey
 	at := ex.keyInHead(holds)
 	if at == "" {
 		at = ex.keyInBody(holds)

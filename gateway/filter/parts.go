@@ -175,7 +175,7 @@ type Reservation struct {
 	Known, Taken bool
 	// Unsure ends the intent of a call that the store may have noted and not have said so;
 	// nothing is made under it.
-	Unsure *spend.Ending
+	Unsure *spend.IntentUpdate
 	// Takes are the amounts of the resource as known now, Before those when it
 	// was read for the call.
 	Takes, Before spend.Amounts
@@ -188,7 +188,7 @@ func (r *Reservation) forRecord() *Reservation {
 	}
 	kept := &Reservation{Of: r.Of, Known: r.Known, Takes: r.Takes, Quote: spend.Quote{Refused: r.Quote.Refused, Tightest: r.Quote.Tightest}}
 	kept.After, kept.Free, kept.Waived = r.After, r.Free, r.Waived
-	kept.About.StopAt, kept.About.EndAt = r.About.StopAt, r.About.EndAt
+	kept.Metadata.StopAt, kept.Metadata.EndAt = r.Metadata.StopAt, r.Metadata.EndAt
 	return kept
 }
 

@@ -39,7 +39,7 @@ type Ports struct {
 	// Approvals keeps requests for approval and grants.
 	Approvals Approvals
 	// Keeper leaves idle resources alone.
-	Keeper *spend.Keeper
+	Keeper *spend.Snoozer
 	// Background runs creates beside their requests, which they can outlive; it ends with the process.
 	Background interface{ Go(f func()) }
 	// Sender sends the judged request to the platform.
@@ -80,12 +80,12 @@ type Ledger interface {
 	// Owners returns the owners of resources and then those of jobs, the zero Owner for
 	// those that belong to the organisation or to nobody.
 	Owners(ctx context.Context, org string, resources []string, jobs ...spend.Job) ([]spend.Owner, error)
-	// Remembered returns the owners that this gateway remembers, the zero Owner for others, when the ledger cannot be asked.
-	Remembered(org string, resources []string) []spend.Owner
-	// NoteJob remembers the owner of a job for a time.
-	NoteJob(ctx context.Context, org string, j spend.Job, o spend.Owner, keep time.Duration) error
+	// CachedOwners returns the owners that this gateway remembers, the zero Owner for others, when the ledger cannot be asked.
+	CachedOwners(org string, resources []string) []spend.Owner
+	// SetJobOwner remembers the owner of a job for a time.
+	SetJobOwner(ctx context.Context, org string, j spend.Job, o spend.Owner, keep time.Duration) error
 	// Observe makes the record of a sandbox agree with a record of the platform.
-	Observe(ctx context.Context, org string, f *spend.Found, ceiling int64) error
+	Observe(ctx context.Context, org string, f *spend.PlatformResource, ceiling int64) error
 	// Balances returns the accounts of an owner's scopes.
 	Balances(ctx context.Context, org string, o spend.Owner) ([]spend.Balance, error)
 }

@@ -70,7 +70,7 @@ func TestARecordHasTheFieldsThatExplanationsRead(t *testing.T) {
 		{"request", r.In, ex.In, []string{"Path"}},
 		{"reservation", *r.Money.Held, *ex.Money.Held, []string{"Reservation", "Quote", "Of", "Known", "Takes"}},
 		{"reservation in the ledger", r.Money.Held.Reservation, ex.Money.Held.Reservation, []string{"After", "Free", "Waived", "About"}},
-		{"description of the resource", r.Money.Held.About, ex.Money.Held.About, []string{"StopAt", "EndAt"}},
+		{"description of the resource", r.Money.Held.Metadata, ex.Money.Held.Metadata, []string{"StopAt", "EndAt"}},
 		{"quote", r.Money.Held.Quote, ex.Money.Held.Quote, []string{"Refused", "Tightest"}},
 	} {
 		if empty := fields(c.from, true); len(empty) > 0 {

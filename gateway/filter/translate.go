@@ -59,7 +59,7 @@ func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 	if ex.Caller != nil {
 		in.Account, in.Caller = ex.Caller.Org, ex.Caller.Key
 	}
-	in.Catalog = ex.Tenant != nil
+	in.CatalogAllowed = ex.Tenant != nil
 	calls := &calls{api: f.API, parent: ex, lists: held{memory: f.Lists, times: translatedSize}}
 	ex.Translation.lists = &calls.lists
 	out := t.Serve(ctx, ex.Route.ID, in, calls)
@@ -77,7 +77,7 @@ func (f *Translate) Request(ctx context.Context, ex *Exchange) error {
 		c.Money.Held.WriteHeaders(ex.Answer.Header)
 	}
 	ex.Translation.made = calls.made
-	ex.Event.Calls, ex.Translation.asked, ex.Translation.lost = out.V2, out.Asked, out.Lost
+	ex.Event.Calls, ex.Translation.asked, ex.Translation.lost = out.V2, out.Operations, out.LostFields
 	if out.Status >= http.StatusBadRequest || out.Failed {
 		ex.Event.Outcome = telemetry.OutcomeRefused // unless one of the calls says otherwise
 	}
@@ -124,7 +124,7 @@ func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 	caller := c.parent.Caller
 	if caller == nil {
 		if c.parent.Tenant == nil || !open(op.ID) {
-			return &translate.Response{Status: http.StatusUnauthorized, Body: map[string]any{"detail": translate.NoKey}}, nil
+			return &translate.Response{Status: http.StatusUnauthorized, Body: map[string]any{"detail": translate.MissingKeyText}}, nil
 		}
 		caller = &identity.Caller{Org: c.parent.Tenant.ID, Key: anonymousKey, Roles: []identity.Role{identity.RoleViewer}}
 	}
@@ -140,7 +140,7 @@ func (c *calls) Call(ctx context.Context, r *translate.Request) (*translate.Resp
 		}
 		return c.run(ctx, ex, r.Read)
 	}
-	ex.Translation.Wish, ex.Translation.StopAt, ex.Translation.TerminateAt = r.Wish, r.StopAt, r.TerminateAt
+	ex.Translation.Wish, ex.Translation.StopAt, ex.Translation.TerminateAt = r.FingerprintText, r.StopAt, r.TerminateAt
 	if (!r.StopAt.IsZero() || !r.TerminateAt.IsZero()) && ex.Tenant.Budgets == nil {
 		const detail = "the gateway cannot stop or terminate the pod at a time, because the organisation has no budget and therefore no ledger"
 		return &translate.Response{Status: http.StatusBadRequest, Body: map[string]any{"detail": detail}, Refused: true}, nil
@@ -172,7 +172,7 @@ func (c *calls) run(ctx context.Context, ex *Exchange, read bool) (*translate.Re
 		return nil, err
 	}
 	answer.Refused = ex.Sent == NotSent && ex.Event.Refusal != "" && ex.Event.Stage != StageDispatch
-	answer.Earlier = (ex.Adopted != "" || ex.Answer.Header[HeaderReplayed] != nil) && ex.Sent == NotSent
+	answer.FromEarlierRequest = (ex.Adopted != "" || ex.Answer.Header[HeaderReplayed] != nil) && ex.Sent == NotSent
 	return answer, nil
 }
 
@@ -246,7 +246,7 @@ func response(ex *Exchange, read bool) (*translate.Response, error) {
 	}
 	decode := a.document
 	if read {
-		decode = func() (any, error) { return strictjson.DecodeListed(a.Body) }
+		decode = func() (any, error) { return strictjson.DecodeNodes(a.Body) }
 	}
 	doc, err := decode()
 	if err != nil && ex.Operation.Mutates {

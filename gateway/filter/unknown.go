@@ -45,9 +45,9 @@ func setParameters(ex *Exchange) {
 		return
 	}
 	forwards := ex.Tenant.Unknown.Members && ex.Dialect == route.V2
-	for _, name := range ex.Operation.Undescribed(ex.Query) {
+	for _, name := range ex.Operation.UnknownParameters(ex.Query) {
 		switch {
-		case forwards && len(ex.Path.forwarded) < maxUnknown && len(ex.Query[name]) == 1 && ex.Operation.ForeignParameter(name):
+		case forwards && len(ex.Path.forwarded) < maxUnknown && len(ex.Query[name]) == 1 && ex.Operation.IsUnknownParameter(name):
 			ex.Path.forwarded = append(ex.Path.forwarded, name)
 			ex.Event.Unknown = append(ex.Event.Unknown, "?"+name)
 		case len(ex.Event.Ignored) < maxUnknown:
@@ -67,7 +67,7 @@ func setAside(ex *Exchange) {
 	}
 	known, unknown := make(map[string]any, len(body)), make(map[string]any)
 	for name, v := range body {
-		if ex.Operation.Foreign(name) {
+		if ex.Operation.IsUnknownMember(name) {
 			unknown[name] = v
 		} else {
 			known[name] = v
@@ -90,7 +90,7 @@ func (ex *Exchange) SendsUnknown() bool { return ex.Body.Unknown != nil || ex.Pa
 // uncosted returns why unknown members or parameters leave the cost of a call unknown, "" if they
 // do not.
 func (ex *Exchange) uncosted(kind operation.Kind) string {
-	if !ex.SendsUnknown() || !spend.Counts(kind) {
+	if !ex.SendsUnknown() || !spend.IsCounted(kind) {
 		return ""
 	}
 	return "the request has members or parameters whose effect is not known: " + strings.Join(ex.Event.Unknown, ", ")

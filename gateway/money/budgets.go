@@ -132,15 +132,15 @@ func (m *Money) allBudgets(ctx context.Context, org string) (at time.Time, list 
 	if err != nil {
 		return at, nil, err
 	}
-	history := m.Books.History
-	if err := history.Roll(ctx, org); err != nil {
+	history := m.Loop.History
+	if err := history.RollUp(ctx, org); err != nil {
 		return at, nil, err
 	}
 	state, err := m.Ledger.Store.Show(ctx, org)
 	if err != nil {
 		return at, nil, err
 	}
-	outlooks, err := history.Outlooks(ctx, org, callers.Plan(o), &state)
+	outlooks, err := history.Outlooks(ctx, org, callers.LedgerPlan(o), &state)
 	if err != nil {
 		return at, nil, err
 	}
@@ -165,7 +165,7 @@ func budgetRows(o *spend.Outlook, teams map[string]string) []BudgetRow {
 	for i, b := range budgetsOf(o.Ceilings) {
 		full := &o.Ceilings[i]
 		list[i] = of
-		list[i].Budget, list[i].Percent = b, b.Near("", "").Percent
+		list[i].Budget, list[i].Percent = b, b.ForScope("", "").Percent
 		if !full.Ends.IsZero() {
 			e := full.Expected
 			list[i].Forecast, list[i].Ends = &Estimate{Low: usd(e.Low), Expected: usd(e.Expected), High: usd(e.High)}, timeOf(full.Ends)

@@ -21,7 +21,7 @@ func idsOf(list []BudgetRow) string {
 func someBudgets() []BudgetRow {
 	b := func(kind, id, team, name, limit, used, left, usedUp string) BudgetRow {
 		r := BudgetRow{Kind: kind, ID: id, Team: team, Scope: strings.TrimSpace(kind + " " + id), Budget: Budget{Name: name, Limit: limit, Used: used, Reserved: "0", Left: left, UsedUp: usedUp}}
-		r.Percent = r.Near("", "").Percent
+		r.Percent = r.ForScope("", "").Percent
 		return r
 	}
 	return []BudgetRow{

@@ -29,7 +29,7 @@ func (f *Reserve) removed(ctx context.Context, ex *filter.Exchange, r *filter.Re
 	case record["id"] == r.Resource && catalog.Ended(r.Of, record):
 		s.From = endOf(record)
 	default:
-		return &spend.Settlement{End: spend.Open, Wait: f.Unresolved}
+		return &spend.Settlement{End: spend.Open, ResolveWithin: f.Unresolved}
 	}
 	return s
 }

@@ -107,12 +107,12 @@ func (m *metered) drain() {
 // note keeps the facts that were read. cut reports that the response was not read to its end.
 func (m *metered) note(cut bool) {
 	m.noted = true
-	ran := ranOf(m.reader.End(cut), m.completes)
+	ran := runOf(m.reader.End(cut), m.completes)
 	m.ex.Money.Ran, m.ex.Event.Job = ran, jobOf(&ran.Job)
 }
 
-// ranOf returns the facts of a run. A completion is not a job: its ID and status are dropped.
-func ranOf(r Result, completes bool) *filter.Ran {
+// runOf returns the facts of a run. A completion is not a job: its ID and status are dropped.
+func runOf(r Result, completes bool) *filter.Ran {
 	ran := &filter.Ran{
 		Job: telemetry.Job{
 			Finished: r.Job.Finished, Executed: milliseconds(r.Job.Execution), Cost: r.Job.Cost,

@@ -34,8 +34,8 @@ type Reserve struct {
 	Unresolved time.Duration
 	// Costs are the recent costs of runs.
 	Costs *spend.RunCosts
-	// Refusing remembers the endpoints that refuse a request for usage reports; required.
-	Refusing *Refusing
+	// StreamOptions remembers the endpoints that refuse a request for usage reports; required.
+	StreamOptions *StreamOptions
 }
 
 // stageReserve is the name of the stage.
@@ -130,7 +130,7 @@ func reserved(ex *filter.Exchange, row operation.Row, verb operation.Verb) bool 
 
 // counted reports whether a call can change the amounts in the ledger.
 func counted(row operation.Row, verb operation.Verb) bool {
-	if !spend.Counts(row.Kind) || !verb.Changes() {
+	if !spend.IsCounted(row.Kind) || !verb.Changes() {
 		return false
 	}
 	return row.Price != operation.PriceFree || verb == operation.VerbDelete
@@ -146,8 +146,8 @@ func entered(row operation.Row, verb operation.Verb) bool {
 func (f *Reserve) asks(ex *filter.Exchange, plan *spend.Plan, kind operation.Kind, verb operation.Verb) (r *filter.Reservation, raises bool, err error) {
 	r = &filter.Reservation{Of: kind, Verb: verb, Reservation: spend.Reservation{
 		Hold: ulid.Make().String(), Kind: string(kind), Resource: ex.Params["id"],
-		Owner: spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key},
-		About: spend.About{Operation: ex.Operation.ID, Decision: ex.DecisionID},
+		Owner:    spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key},
+		Metadata: spend.Metadata{Operation: ex.Operation.ID, Decision: ex.DecisionID},
 	}}
 	if !verb.HasAfter() {
 		r.Free = true
@@ -172,19 +172,19 @@ func (f *Reserve) asks(ex *filter.Exchange, plan *spend.Plan, kind operation.Kin
 		r.Hold = o.Intent.ID
 	}
 	if verb == operation.VerbCreate {
-		r.About.Name, _ = after["name"].(string)
-		r.About.Print, r.About.Labels = spend.Print(kind, after), ex.Body.Labels
-		r.About.GPU, r.About.DataCenter = spend.Machine(kind, after)
-		r.About.StopAt, r.About.EndAt = seconds(ex.Translation.StopAt), seconds(ex.Translation.TerminateAt)
+		r.Metadata.Name, _ = after["name"].(string)
+		r.Metadata.Description, r.Metadata.Labels = spend.Describe(kind, after), ex.Body.Labels
+		r.Metadata.GPU, r.Metadata.DataCenter = spend.Machine(kind, after)
+		r.Metadata.StopAt, r.Metadata.EndAt = seconds(ex.Translation.StopAt), seconds(ex.Translation.TerminateAt)
 		if kind == operation.KindSandbox {
-			r.About.EndAt = in.Time.Add(catalog.Lifetime(after)).Unix()
+			r.Metadata.EndAt = in.Time.Add(catalog.Lifetime(after)).Unix()
 		}
 	}
-	if !spend.Counts(kind) {
+	if !spend.IsCounted(kind) {
 		r.Free = true
 		return r, true, nil // it takes nothing, but it must be known whose it is
 	}
-	if !priced && !r.Free && plan.Money(r.Owner) {
+	if !priced && !r.Free && plan.HasCostBudget(r.Owner) {
 		if ex.Judged.Unpriced != nil {
 			return nil, false, problem.PriceUnavailable.New("the platform's price list cannot be read at the moment, and a budget in money applies").
 				With("Retry-After", "5").Because(ex.Judged.Unpriced)
@@ -208,7 +208,7 @@ func waive(ctx context.Context, ex *filter.Exchange, q *spend.Quote) (waived []s
 	p := overBudget(q.Refused)
 	var passed []policies.Violation
 	for _, c := range q.Ceilings {
-		if !c.Passed() {
+		if !c.Exceeded() {
 			continue
 		}
 		if !ex.Tenant.Budgets.Budget(c.Scope).Approvable {
@@ -241,9 +241,9 @@ func overBudget(c *spend.Ceiling) *problem.Problem {
 		Budget: c.Name(), Limit: json.Number(amount(c.Limit)), Used: json.Number(amount(c.Used)),
 		Reserved: json.Number(amount(c.Reserved)), Needs: json.Number(amount(c.Needs)),
 	}
-	if !c.RoomAt.IsZero() {
-		p.RoomAt = &c.RoomAt
-		p.Detail += "; room may return at " + c.RoomAt.Format(time.RFC3339)
+	if !c.RenewsAt.IsZero() {
+		p.RoomAt = &c.RenewsAt
+		p.Detail += "; room may return at " + c.RenewsAt.Format(time.RFC3339)
 	}
 	return p
 }
@@ -267,7 +267,7 @@ func (*Reserve) Notes(ex *filter.Exchange, _ string) []string {
 	for _, deadline := range []struct {
 		what string
 		at   int64
-	}{{"stopped", r.About.StopAt}, {"terminated", r.About.EndAt}} {
+	}{{"stopped", r.Metadata.StopAt}, {"terminated", r.Metadata.EndAt}} {
 		if deadline.at != 0 {
 			notes = append(notes, "will be "+deadline.what+" at "+time.Unix(deadline.at, 0).UTC().Format(time.RFC3339))
 		}
@@ -276,7 +276,7 @@ func (*Reserve) Notes(ex *filter.Exchange, _ string) []string {
 		notes = append(notes, "passes by approval "+ex.Judged.Verdict.Excepted[len(ex.Judged.Verdict.Excepted)-1].Exception+": "+strings.Join(r.Waived, ", "))
 	}
 	if c := r.Quote.Tightest; c != nil {
-		notes = append(notes, fmt.Sprintf("tightest budget: %s, %s of %s left", c.Name(), spend.AmountText(c.Index, c.Left()), spend.AmountText(c.Index, c.Limit)))
+		notes = append(notes, fmt.Sprintf("tightest budget: %s, %s of %s left", c.Name(), spend.AmountText(c.Index, c.Remaining()), spend.AmountText(c.Index, c.Limit)))
 	}
 	return notes
 }
@@ -303,12 +303,12 @@ func (f *Reserve) Response(ctx context.Context, ex *filter.Exchange) error {
 		return nil
 	}
 	s := f.settlement(ctx, ex, r)
-	s.Hold, s.Owner, s.About = r.Hold, r.Owner, r.About
+	s.Hold, s.Owner, s.Metadata = r.Hold, r.Owner, r.Metadata
 	end(ctx, ex, s)
 	if s.End == spend.Commit && !s.Gone {
 		r.Takes = s.Amounts
 	}
-	r.Taken = s.End == spend.Commit || s.Wait > 0
+	r.Taken = s.End == spend.Commit || s.ResolveWithin > 0
 	r.WriteHeaders(ex.Answer.Header)
 	return nil
 }
@@ -330,7 +330,7 @@ func end(ctx context.Context, ex *filter.Exchange, s *spend.Settlement) {
 // settlement returns the outcome of a call, by how far it came and by the
 // platform's answer.
 func (f *Reserve) settlement(ctx context.Context, ex *filter.Exchange, r *filter.Reservation) *spend.Settlement {
-	open := &spend.Settlement{End: spend.Open, Wait: f.Unresolved}
+	open := &spend.Settlement{End: spend.Open, ResolveWithin: f.Unresolved}
 	status := ex.Event.UpstreamStatus
 	switch {
 	case ex.Adopted != "":
@@ -339,7 +339,7 @@ func (f *Reserve) settlement(ctx context.Context, ex *filter.Exchange, r *filter
 	case ex.Sent != filter.Answered:
 		return open
 	case filter.Fails(status):
-		open.Wait = 0 // it is looked for once
+		open.ResolveWithin = 0 // it is looked for once
 		return open
 	case filter.Refuses(status):
 		return &spend.Settlement{End: spend.Release}
@@ -357,7 +357,7 @@ func (f *Reserve) settlement(ctx context.Context, ex *filter.Exchange, r *filter
 	}
 	s.Resource = id
 	if r.Of == operation.KindSandbox {
-		s.From = spend.Began(catalog.Instant(record, "createdAt"), r.Quote.Now)
+		s.From = spend.StartTime(catalog.Instant(record, "createdAt"), r.Quote.Now)
 	}
 	s.Amounts = f.takes(ctx, ex, r, record, f.working(ctx, ex, r))
 	return s

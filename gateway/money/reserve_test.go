@@ -41,7 +41,7 @@ func (*meeting) Approve(_ context.Context, _ *filter.Exchange, violations []poli
 // settles nothing. A repeat that is refused is refused as such, and not for its budget.
 func TestARepeatAfterAWaiver(t *testing.T) {
 	t.Parallel()
-	underWay := problem.UnderWay.New("the other request is under way")
+	underWay := problem.InProgress.New("the other request is under way")
 	for name, fails := range map[string]error{"answered": nil, "refused": underWay} {
 		m := &meeting{fails: fails}
 		ex := &filter.Exchange{

@@ -39,20 +39,20 @@ func (f *Reserve) requestRun(ctx context.Context, ex *filter.Exchange, row *oper
 	}
 	plan, owner := ex.Tenant.Budgets, spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}
 	most, _, known := ex.MostOf(price)
-	if !known && plan.Accrues(owner) {
+	if !known && plan.HasAccrualBudget(owner) {
 		return problem.PriceUnknown.New("what this run costs at most cannot be determined, and a budget for accrued cost applies")
 	}
 	r := &filter.Reservation{Of: operation.KindJob, Verb: row.Verb, Reservation: spend.Reservation{
 		Hold: ulid.Make().String(), Kind: string(operation.KindJob), Owner: owner, After: onceOf(most),
-		About: spend.About{Operation: ex.Operation.ID, Decision: ex.DecisionID, Name: ex.Params["id"]},
+		Metadata: spend.Metadata{Operation: ex.Operation.ID, Decision: ex.DecisionID, Name: ex.Params["id"]},
 	}}
 	if plan.Runs.Reserve == spend.ReserveExpected && expectable(ex, row) {
 		if expected := onceOf(f.Costs.Expected(ex.Caller.Org, ex.Caller.Key, ex.Params["id"], most)); r.After.Above(expected) {
-			r.About.Most, r.After = r.After[spend.Cost], expected
+			r.Metadata.MaxCost, r.After = r.After[spend.Cost], expected
 		}
 	}
 	r.Takes, ex.Money.Held = r.After, r
-	if err := admit(ctx, ex, plan.Accrues(owner)); err != nil {
+	if err := admit(ctx, ex, plan.HasAccrualBudget(owner)); err != nil {
 		return err
 	}
 	if price.PerTokens > 0 {
@@ -77,7 +77,7 @@ func expectable(ex *filter.Exchange, row *operation.Row) bool { return !row.Opaq
 // endpoint's workers. A run whose target does not exist is refused with 404.
 func (f *Reserve) unpriced(ctx context.Context, ex *filter.Exchange) error {
 	plan := ex.Tenant.Budgets
-	if plan == nil || !plan.Accrues(spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}) || ex.Opaque() {
+	if plan == nil || !plan.HasAccrualBudget(spend.Owner{Team: ex.Caller.Team, Key: ex.Caller.Key}) || ex.Opaque() {
 		return nil // load-balanced endpoints are not public
 	}
 	if own, err := f.Reader.OwnsTarget(ctx, ex); own || err != nil {
@@ -91,7 +91,7 @@ func (f *Reserve) unpriced(ctx context.Context, ex *filter.Exchange) error {
 func (f *Reserve) responseRun(ctx context.Context, ex *filter.Exchange, row *operation.Row) {
 	r, a := ex.Money.Held, ex.Answer
 	price := priceOf(ex)
-	f.Refusing.see(ex)
+	f.StreamOptions.markRefused(ex)
 	switch {
 	case r == nil && (!price.Known() || ex.Sent != filter.Answered || !a.Relayed || ex.Params["jobId"] == ""):
 		return
@@ -107,8 +107,8 @@ func (f *Reserve) responseRun(ctx context.Context, ex *filter.Exchange, row *ope
 		s := f.settlementRun(ex, row, price)
 		end(ctx, ex, s)
 		switch {
-		case s.End == spend.Commit && s.Full:
-			r.Takes[spend.Cost] = max(r.Takes[spend.Cost], r.About.Most)
+		case s.End == spend.Commit && s.WholeReservation:
+			r.Takes[spend.Cost] = max(r.Takes[spend.Cost], r.Metadata.MaxCost)
 		case s.End == spend.Commit:
 			r.Takes = s.Amounts
 		}
@@ -122,7 +122,7 @@ func (f *Reserve) responseRun(ctx context.Context, ex *filter.Exchange, row *ope
 // open under the job's id.
 func (f *Reserve) settlementRun(ex *filter.Exchange, row *operation.Row, price catalog.Run) *spend.Settlement {
 	r := ex.Money.Held
-	s := &spend.Settlement{Hold: r.Hold, End: spend.Commit, Full: true, Kind: r.Kind, Owner: r.Owner, About: r.About, Amounts: r.After}
+	s := &spend.Settlement{Hold: r.Hold, End: spend.Commit, WholeReservation: true, Kind: r.Kind, Owner: r.Owner, Metadata: r.Metadata, Amounts: r.After}
 	status, ran := ex.Event.UpstreamStatus, ex.Money.Ran
 	switch {
 	case ex.Sent == filter.NotSent:
@@ -135,14 +135,14 @@ func (f *Reserve) settlementRun(ex *filter.Exchange, row *operation.Row, price c
 		s.End = spend.Release
 	case ran.Status == "" || final(ran):
 		if amounts, known := costOf(atMost(ran, ex.Money.Size), ex.Params["id"], price, true); known {
-			s.Amounts, s.Full = amounts, false
+			s.Amounts, s.WholeReservation = amounts, false
 			f.learn(ex, row, amounts)
 		}
 		if ran.Named() {
-			s.As = jobHold(ex.Params["id"], ran.ID) // a later answer about the job finds it charged
+			s.NewID = jobHold(ex.Params["id"], ran.ID) // a later answer about the job finds it charged
 		}
 	case ran.Named():
-		s.End, s.As, s.Wait = spend.Open, jobHold(ex.Params["id"], ran.ID), ex.JobLife()+f.Unresolved
+		s.End, s.NewID, s.ResolveWithin = spend.Open, jobHold(ex.Params["id"], ran.ID), ex.JobLife()+f.Unresolved
 	}
 	return s
 }
@@ -176,8 +176,8 @@ func (f *Reserve) saw(ctx context.Context, ex *filter.Exchange, price catalog.Ru
 	if known || whole {
 		job := spend.Job{Endpoint: ex.Params["id"], ID: ex.Params["jobId"]}
 		end(ctx, ex, &spend.Settlement{
-			Hold: jobHold(job.Endpoint, job.ID), Job: &job, End: spend.Commit, Amounts: amounts, Full: !known, Kind: string(operation.KindJob),
-			About: spend.About{Operation: ex.Operation.ID, Decision: ex.DecisionID, Name: job.Endpoint},
+			Hold: jobHold(job.Endpoint, job.ID), Job: &job, End: spend.Commit, Amounts: amounts, WholeReservation: !known, Kind: string(operation.KindJob),
+			Metadata: spend.Metadata{Operation: ex.Operation.ID, Decision: ex.DecisionID, Name: job.Endpoint},
 		})
 	}
 }

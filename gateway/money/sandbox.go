@@ -55,7 +55,7 @@ func enter(ctx context.Context, ex *filter.Exchange, prices *catalog.Snapshot, r
 // endOf returns when a sandbox has ended.
 func endOf(record map[string]any) time.Time { return clocks(record).Ended }
 
-func clocks(record map[string]any) (f spend.Found) {
-	f.Clocks(record, time.Time{})
+func clocks(record map[string]any) (f spend.PlatformResource) {
+	f.ReadTimes(record, time.Time{})
 	return f
 }

@@ -29,7 +29,7 @@ func (f *Reserve) askUsage(ex *filter.Exchange) {
 		return
 	}
 	_, sent := body[member]
-	if !sent && f.Refusing.has(ex) {
+	if !sent && f.StreamOptions.refused(ex) {
 		return
 	}
 	body, options = maps.Clone(body), maps.Clone(options)
@@ -54,18 +54,18 @@ func withoutUsage(ex *filter.Exchange) error {
 	}
 	a.Header.Del("Content-Length")
 	if a.Stream != nil {
-		a.Stream = &usageless{ReadCloser: a.Stream}
+		a.Stream = &usageFilter{ReadCloser: a.Stream}
 		return nil
 	}
 	var err error
-	a.Body, err = io.ReadAll(&usageless{ReadCloser: io.NopCloser(bytes.NewReader(a.Body))})
+	a.Body, err = io.ReadAll(&usageFilter{ReadCloser: io.NopCloser(bytes.NewReader(a.Body))})
 	return err
 }
 
-// usageless is an event stream without usage reports. Each event passes when its end has
+// usageFilter is an event stream without usage reports. Each event passes when its end has
 // arrived, which is when a reader can use the event. An event that is longer than a usage report
 // passes as it arrives.
-type usageless struct {
+type usageFilter struct {
 	io.ReadCloser
 	// ready may be read; begun is the beginning of an event; long says that more of it
 	// has passed.
@@ -75,7 +75,7 @@ type usageless struct {
 }
 
 // Read implements io.Reader.
-func (u *usageless) Read(p []byte) (int, error) {
+func (u *usageFilter) Read(p []byte) (int, error) {
 	for u.ready.Len() == 0 && u.err == nil {
 		var n int
 		n, u.err = u.ReadCloser.Read(p)
@@ -89,7 +89,7 @@ func (u *usageless) Read(p []byte) (int, error) {
 }
 
 // pass makes ready the complete events of the stream so far.
-func (u *usageless) pass() {
+func (u *usageFilter) pass() {
 	for end := eventEnd(u.begun.Bytes()); end > 0; end = eventEnd(u.begun.Bytes()) {
 		u.event(u.begun.Next(end))
 		u.long = false
@@ -104,7 +104,7 @@ func (u *usageless) pass() {
 }
 
 // event passes an event that is not an account.
-func (u *usageless) event(text []byte) {
+func (u *usageFilter) event(text []byte) {
 	if u.long || !isUsage(text) {
 		u.ready.Write(text)
 	}

@@ -69,7 +69,7 @@ const stranger = "?"
 // are alive; nil means that no other gateway can share the store. It is called before the desk is used.
 func (d *Desk) Follow(name string, alive func() []string) {
 	d.alive = alive
-	d.store.Follow(name, d.memory.all, d.peers)
+	d.store.SetPeers(name, d.memory.all, d.peers)
 }
 
 // peers returns the names of all gateways that a recovery waits for.
@@ -100,19 +100,19 @@ func (d *Desk) Like(_, looks string) string { return "l" + looks }
 func (d *Desk) stem(org string) string { return d.prefix + "{" + org + "}:" }
 
 // Note returns the note of an intent that goes with another step.
-func (d *Desk) Note(w *filter.Wish, i *filter.Intent, past []string) *spend.Note {
+func (d *Desk) Note(w *filter.Wish, i *filter.Intent, past []string) *spend.IntentRecord {
 	i.Gateway = d.Gateway
-	return &spend.Note{Org: w.Org, Wish: w.Key, Like: w.Like, Answer: w.Answer, Intent: i.ID, Row: i.Row(), Owner: w.Owner, Past: append(d.ends.of(w.Org, w.Key), past...)}
+	return &spend.IntentRecord{Org: w.Org, Fingerprint: w.Key, Lookalike: w.Like, Response: w.Answer, Intent: i.ID, Row: i.Row(), Owner: w.Owner, Ignored: append(d.ends.of(w.Org, w.Key), past...)}
 }
 
 // Try notes an intent, unless there are others of its wish than those past or an answer.
 // It returns what there is; without an id it only looks.
 func (d *Desk) Try(ctx context.Context, w *filter.Wish, i *filter.Intent, past []string) (filter.Seen, error) {
-	n := &spend.Note{Org: w.Org, Wish: w.Key, Like: w.Like, Answer: w.Answer, Past: d.ends.of(w.Org, w.Key)}
+	n := &spend.IntentRecord{Org: w.Org, Fingerprint: w.Key, Lookalike: w.Like, Response: w.Answer, Ignored: d.ends.of(w.Org, w.Key)}
 	if i.ID != "" {
 		n = d.Note(w, i, past)
 	}
-	found, err := d.store.Note(ctx, n)
+	found, err := d.store.Record(ctx, n)
 	if err != nil {
 		return filter.Seen{}, err
 	}
@@ -125,8 +125,8 @@ func (d *Desk) Try(ctx context.Context, w *filter.Wish, i *filter.Intent, past [
 		seen.Intents = append(seen.Intents, other)
 	}
 	slices.SortFunc(seen.Intents, func(a, b filter.Intent) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.ID, b.ID)) })
-	if found.Answer != "" {
-		if err := json.Unmarshal([]byte(found.Answer), &seen.Answer); err != nil {
+	if found.Response != "" {
+		if err := json.Unmarshal([]byte(found.Response), &seen.Answer); err != nil {
 			return filter.Seen{}, fmt.Errorf("the answer kept under a key: %w", err)
 		}
 	}
@@ -226,7 +226,7 @@ func (d *Desk) Take(ctx context.Context, w *filter.Wish, i *filter.Intent, resou
 	if letGo == nil {
 		return filter.Intent{}, false, nil
 	}
-	n, err := d.store.End(ctx, []spend.Ending{*d.ending(w, i, &filter.End{Next: &mine, Unlike: true})})
+	n, err := d.store.End(ctx, []spend.IntentUpdate{*d.ending(w, i, &filter.End{Next: &mine, Unlike: true})})
 	if err != nil || n == 0 {
 		letGo()
 		return filter.Intent{}, false, err
@@ -256,11 +256,11 @@ func (d *Desk) reach(mine *held) (letGo func()) {
 
 // Claim reports whether a resource was made by an intent.
 func (d *Desk) Claim(ctx context.Context, w *filter.Wish, i *filter.Intent, resource string) (bool, error) {
-	return d.store.Claim(ctx, &spend.Claim{Org: w.Org, Made: "m" + resource, Like: w.Like, Intent: i.ID, Owner: w.Owner, Named: i.Name != ""})
+	return d.store.Claim(ctx, &spend.Claim{Org: w.Org, Created: "m" + resource, Lookalike: w.Like, Intent: i.ID, Owner: w.Owner, Named: i.Name != ""})
 }
 
 // Ending is the message to the store about the end of an intent. The intent is remembered as ended from then on.
-func (d *Desk) Ending(w *filter.Wish, i *filter.Intent, e *filter.End) *spend.Ending {
+func (d *Desk) Ending(w *filter.Wish, i *filter.Intent, e *filter.End) *spend.IntentUpdate {
 	out := d.ending(w, i, e)
 	taken := i.Taken
 	if e.Next != nil {
@@ -270,10 +270,10 @@ func (d *Desk) Ending(w *filter.Wish, i *filter.Intent, e *filter.End) *spend.En
 	return out
 }
 
-func (*Desk) ending(w *filter.Wish, i *filter.Intent, e *filter.End) *spend.Ending {
-	out := &spend.Ending{
-		Org: w.Org, Made: "m" + cmp.Or(e.Resource, "-"), Wish: w.Key, Like: w.Like, Answer: w.Answer, Intent: i.ID, Was: i.Raw(),
-		Known: e.Resource != "", Unlike: e.Unlike,
+func (*Desk) ending(w *filter.Wish, i *filter.Intent, e *filter.End) *spend.IntentUpdate {
+	out := &spend.IntentUpdate{
+		Org: w.Org, Created: "m" + cmp.Or(e.Resource, "-"), Fingerprint: w.Key, Lookalike: w.Like, Response: w.Answer, Intent: i.ID, OldRow: i.Raw(),
+		SetCreated: e.Resource != "", UnsetLookalike: e.Unlike,
 	}
 	if e.Next != nil {
 		out.Row = e.Next.Stored().Raw()
@@ -291,7 +291,7 @@ func (*Desk) ending(w *filter.Wish, i *filter.Intent, e *filter.End) *spend.Endi
 // End tells the store how an intent ends, and lets go of it unless it goes on in this
 // request's hand.
 func (d *Desk) End(ctx context.Context, w *filter.Wish, i *filter.Intent, e *filter.End) error {
-	if _, err := d.store.End(ctx, []spend.Ending{*d.Ending(w, d.now(i), e)}); err != nil {
+	if _, err := d.store.End(ctx, []spend.IntentUpdate{*d.Ending(w, d.now(i), e)}); err != nil {
 		d.EndLate(w, i, e)
 		return err
 	}

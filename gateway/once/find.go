@@ -42,7 +42,7 @@ func (f *Deduplicator) find(ctx context.Context, ex *filter.Exchange, w *filter.
 	}
 	for _, it := range items {
 		if slices.Contains(i.Known, it.ID) || dated(row.Kind) && it.Age < 0 ||
-			!it.MadeBy(i.ID, string(row.Kind), spend.About{Name: i.Name, Print: i.Shape}, age) {
+			!it.CreatedBy(i.ID, string(row.Kind), spend.Metadata{Name: i.Name, Description: i.Shape}, age) {
 			continue
 		}
 		mine, err := f.Desk.Claim(ctx, w, i, claimOf(row.Kind, it.ID))
@@ -78,7 +78,7 @@ func (f *Deduplicator) get(ctx context.Context, ex *filter.Exchange, kind operat
 func (f *Deduplicator) list(ctx context.Context, ex *filter.Exchange, kind operation.Kind) ([]upstream.Listed, error) {
 	ex.Admission.Slot.Rest()
 	defer ex.Admission.Slot.Work()
-	return f.Account.Records(ctx, ex.Caller.Org, func(k operation.Kind) bool { return k == kind }, spend.Counts)
+	return f.Account.Records(ctx, ex.Caller.Org, func(k operation.Kind) bool { return k == kind }, spend.IsCounted)
 }
 
 // known lists the resources there are of a kind that do not say when they were made,
@@ -111,7 +111,7 @@ func dated(kind operation.Kind) bool {
 func claimOf(kind operation.Kind, id string) string { return string(kind) + "/" + id }
 
 // ClaimFound gives a resource that the ledger has found to a hold's call, and reports whether it belongs to that call.
-func (d *Desk) ClaimFound(ctx context.Context, org string, f *spend.Found, h *spend.Hold) (bool, error) {
-	w := filter.Wish{Org: org, Owner: h.Owner.Key, Like: d.Like(org, looks(f.Kind, h.About.Name, h.About.Print))}
-	return d.Claim(ctx, &w, &filter.Intent{ID: h.ID, Name: h.About.Name}, claimOf(f.Kind, f.ID))
+func (d *Desk) ClaimFound(ctx context.Context, org string, f *spend.PlatformResource, h *spend.Hold) (bool, error) {
+	w := filter.Wish{Org: org, Owner: h.Owner.Key, Like: d.Like(org, looks(f.Kind, h.Metadata.Name, h.Metadata.Description))}
+	return d.Claim(ctx, &w, &filter.Intent{ID: h.ID, Name: h.Metadata.Name}, claimOf(f.Kind, f.ID))
 }

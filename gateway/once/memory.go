@@ -29,7 +29,7 @@ type memory struct {
 
 // remembered is an intent as its gateway knows it.
 type remembered struct {
-	spend.Remembered
+	spend.RestoredIntent
 
 	changed time.Time
 }
@@ -50,7 +50,7 @@ func (m *memory) of(org, id string) *remembered {
 	}
 	r := m.orgs[org][id]
 	if r == nil {
-		r = &remembered{Remembered: spend.Remembered{Intent: id}}
+		r = &remembered{RestoredIntent: spend.RestoredIntent{Intent: id}}
 		m.orgs[org][id] = r
 	}
 	return r
@@ -61,30 +61,30 @@ func (m *memory) begin(w *filter.Wish, i *filter.Intent) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.of(w.Org, i.ID)
-	r.Wish, r.Like, r.Owner, r.Row, r.Taken, r.changed = w.Key, w.Like, w.Owner, i.Raw(), i.Taken, time.Time{}
+	r.Fingerprint, r.Lookalike, r.Owner, r.Row, r.Adoptions, r.changed = w.Key, w.Like, w.Owner, i.Raw(), i.Taken, time.Time{}
 }
 
 // end remembers how an intent ends or goes on, unless another request has taken it over since.
-func (m *memory) end(e *spend.Ending, owner string, taken int) {
+func (m *memory) end(e *spend.IntentUpdate, owner string, taken int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.of(e.Org, e.Intent)
-	if taken < r.Taken {
+	if taken < r.Adoptions {
 		return
 	}
-	r.Wish, r.Owner, r.Row, r.Taken, r.changed = e.Wish, owner, e.Row, taken, m.now()
+	r.Fingerprint, r.Owner, r.Row, r.Adoptions, r.changed = e.Fingerprint, owner, e.Row, taken, m.now()
 	switch {
-	case e.Unlike:
-		r.Like = ""
+	case e.UnsetLookalike:
+		r.Lookalike = ""
 	case e.Row != "":
-		r.Like = e.Like
+		r.Lookalike = e.Lookalike
 	}
-	if e.Known {
-		r.Made = e.Made
+	if e.SetCreated {
+		r.Created = e.Created
 	}
 	if e.Text != "" {
 		m.texts -= len(r.Text)
-		r.Answer, r.Text = e.Answer, strconv.FormatInt(r.changed.UnixMilli(), 10)+" "+e.Text
+		r.Response, r.Text = e.Response, strconv.FormatInt(r.changed.UnixMilli(), 10)+" "+e.Text
 		m.texts += len(r.Text)
 	}
 	m.ended = append(m.ended, reference{e.Org, e.Intent, r.changed})
@@ -107,12 +107,12 @@ func (m *memory) forget() {
 }
 
 // all returns the intents of an organisation.
-func (m *memory) all(org string) []spend.Remembered {
+func (m *memory) all(org string) []spend.RestoredIntent {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	all := make([]spend.Remembered, 0, len(m.orgs[org]))
+	all := make([]spend.RestoredIntent, 0, len(m.orgs[org]))
 	for _, r := range m.orgs[org] {
-		all = append(all, r.Remembered)
+		all = append(all, r.RestoredIntent)
 	}
 	return all
 }

@@ -19,7 +19,7 @@ const (
 // outbox holds the messages to the store behind answers, in their order, until the store
 // has taken them.
 type outbox struct {
-	write func(ctx context.Context, all []spend.Ending) (int, error)
+	write func(ctx context.Context, all []spend.IntentUpdate) (int, error)
 	// spawn runs the writer in a goroutine of its own.
 	spawn func(f func())
 
@@ -30,11 +30,11 @@ type outbox struct {
 
 type end struct {
 	org    string
-	ending spend.Ending
+	ending spend.IntentUpdate
 }
 
 // add has something written, and reports false if too much waits.
-func (b *outbox) add(org string, e *spend.Ending) bool {
+func (b *outbox) add(org string, e *spend.IntentUpdate) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.waiting) >= maxEnds {
@@ -71,14 +71,14 @@ func (b *outbox) run() {
 }
 
 // next returns the first waiting messages of one organisation, nil when the writer has ended.
-func (b *outbox) next() []spend.Ending {
+func (b *outbox) next() []spend.IntentUpdate {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.writing || len(b.waiting) == 0 {
 		b.writing = false
 		return nil
 	}
-	var batch []spend.Ending
+	var batch []spend.IntentUpdate
 	for _, e := range b.waiting[:min(endBatch, len(b.waiting))] {
 		if e.org != b.waiting[0].org {
 			break
@@ -115,7 +115,7 @@ func (b *outbox) of(org, wish string) []string {
 	defer b.mu.Unlock()
 	var ids []string
 	for i := range b.waiting {
-		if e := &b.waiting[i].ending; e.Org == org && e.Wish == wish && e.Row == "" {
+		if e := &b.waiting[i].ending; e.Org == org && e.Fingerprint == wish && e.Row == "" {
 			ids = append(ids, e.Intent)
 		}
 	}

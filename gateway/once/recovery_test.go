@@ -32,7 +32,7 @@ func answering(t *testing.T, d *Desk) (stop func()) {
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			_ = d.store.Answer(ctx)
+			_ = d.store.RestoreAnnounced(ctx)
 			sleep(ctx, 10*time.Millisecond)
 		}
 	}()
@@ -121,7 +121,7 @@ func TestARecoveryWaitsForFiveSeconds(t *testing.T) {
 	if waited := time.Since(began); waited < 4*time.Second {
 		t.Errorf("a recovery without the other gateway took %s, want about 5 s", waited)
 	}
-	if err := b.store.Answer(t.Context()); err != nil {
+	if err := b.store.RestoreAnnounced(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"1"}, found(t, a, w)); diff != "" {
@@ -159,7 +159,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	w := &filter.Wish{Org: "acme", Key: "w"}
 	m.begin(w, &filter.Intent{ID: "in flight"})
 	for i := range maxRemembered + 10 {
-		m.end(&spend.Ending{Org: "acme", Intent: fmt.Sprint(i), Text: "response"}, "ann", 0)
+		m.end(&spend.IntentUpdate{Org: "acme", Intent: fmt.Sprint(i), Text: "response"}, "ann", 0)
 	}
 	count := func(want int) {
 		t.Helper()
@@ -169,9 +169,9 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	count(maxRemembered + 1)
 	now = now.Add(filter.IntentTTL)
-	m.end(&spend.Ending{Org: "acme", Intent: "last", Row: "1 {}"}, "ann", 0)
+	m.end(&spend.IntentUpdate{Org: "acme", Intent: "last", Row: "1 {}"}, "ann", 0)
 	count(2)
-	m.end(&spend.Ending{Org: "acme", Intent: "last"}, "ann", -1) // of an earlier caller
+	m.end(&spend.IntentUpdate{Org: "acme", Intent: "last"}, "ann", -1) // of an earlier caller
 	if m.orgs["acme"]["last"].Row == "" || m.texts != 0 {
 		t.Errorf("the last intent is %+v, and responses have %d bytes", m.orgs["acme"]["last"], m.texts)
 	}

@@ -92,11 +92,11 @@ func (f *Deduplicator) keyed(ctx context.Context, ex *filter.Exchange, o *filter
 }
 
 func noKeys(err error) error {
-	return problem.RepeatsUnavailable.New("it cannot be told at the moment whether this Idempotency-Key was used before").
+	return problem.IdempotencyUnavailable.New("it cannot be told at the moment whether this Idempotency-Key was used before").
 		With("Retry-After", "1").Because(err)
 }
 
-func underWay(text string) error { return problem.UnderWay.New(text).With("Retry-After", "2") }
+func underWay(text string) error { return problem.InProgress.New(text).With("Retry-After", "2") }
 
 // prepare fills in the intent of a call that passed the policy check.
 func (f *Deduplicator) prepare(ctx context.Context, ex *filter.Exchange) error {
@@ -107,7 +107,7 @@ func (f *Deduplicator) prepare(ctx context.Context, ex *filter.Exchange) error {
 	if row.Verb == operation.VerbCreate {
 		after, _ := ex.Judged.Input.Resource.After.(map[string]any)
 		o.Intent.Name, _ = after["name"].(string)
-		o.Intent.Shape = spend.Print(row.Kind, after)
+		o.Intent.Shape = spend.Describe(row.Kind, after)
 	}
 	if err := ctx.Err(); err != nil && !o.Keyed {
 		return err // the request's time is over
@@ -199,7 +199,7 @@ func (f *Deduplicator) Reserve(ctx context.Context, ex *filter.Exchange) (q spen
 	defer f.Desk.Come(ctx, &o.Wish, o.Intent.ID)()
 	for {
 		r := held.Reservation
-		r.Note = f.Desk.Note(&o.Wish, &o.Intent, f.passed(o))
+		r.Intent = f.Desk.Note(&o.Wish, &o.Intent, f.passed(o))
 		q, err = ex.Ports.Ledger.Reserve(ctx, ex.Caller.Org, ex.Tenant.Budgets, r)
 		switch {
 		case err == nil:

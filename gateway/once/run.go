@@ -30,7 +30,7 @@ func (d *Desk) Run(ctx context.Context) error {
 			due = now.Add(beat)
 		}
 		d.reply(ctx)
-		_ = d.store.Answer(ctx) // tried again at the next tick
+		_ = d.store.RestoreAnnounced(ctx) // tried again at the next tick
 		select {
 		case <-ctx.Done():
 			return nil

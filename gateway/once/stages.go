@@ -62,7 +62,7 @@ func (Lookup) Name() string { return "lookup" }
 // Request refuses with 503 a call that may have been taken for one of a dead gateway.
 func (Lookup) Request(_ context.Context, ex *filter.Exchange) error {
 	if o := ex.Once; o != nil && o.Noted && !ex.Ports.Intents.MaySend(o.Intent.ID) {
-		return problem.RepeatsUnavailable.New("the gateway was held up: nothing was sent").With("Retry-After", "1").Because(errHeldUp)
+		return problem.IdempotencyUnavailable.New("the gateway was held up: nothing was sent").With("Retry-After", "1").Because(errHeldUp)
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func (o *Org) unused(c *Config, written func(path string) bool) fault.Found {
 	if b := o.Policies.Bundle; b != nil && b.Poll > 0 && b.Poll < time.Second {
 		errs = append(errs, fault.Errorf("bundle.poll", "asks the server %d times a second: 1m is the default", time.Second/b.Poll))
 	}
-	over := func(at string, b *spend.Budget, v spend.Over) {
+	over := func(at string, b *spend.Budget, v spend.OverBudgetAction) {
 		stops := b.PerHour > 0 || b.PerDay > 0 || b.PerMonth > 0 || b.GPUs > 0
 		errs.If(v.Stop != "" && !stops, at+"over.stop", "has no effect without a budget in money or of gpus beside it, which stopped pods return to")
 		errs.If(v.Stop == "" && v.Notice > 0, at+"over.notice", "has no effect without over.stop")

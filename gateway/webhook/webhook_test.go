@@ -67,7 +67,7 @@ func TestPrivateAddresses(t *testing.T) {
 // A receiver gets an event as it is, or as sentences with links, in which no name of a
 // resource mentions or links anything.
 func TestFormats(t *testing.T) {
-	data := Spoken{
+	data := Message{
 		Data: struct {
 			Org  string `json:"org"`
 			Name string `json:"name"`
