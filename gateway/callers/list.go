@@ -11,7 +11,8 @@ func Orgs(c *settings.Config) []row.Tenant {
 	out := make([]row.Tenant, len(c.Orgs))
 	for i := range c.Orgs {
 		o := &c.Orgs[i]
-		out[i] = row.Tenant{ID: o.ID, Teams: TeamIDs(o), Policies: []string{}, Entries: []row.Entry{}}
+		zone, _ := o.Zone.MarshalText() // never fails
+		out[i] = row.Tenant{ID: o.ID, Teams: TeamIDs(o), Zone: string(zone), Policies: []string{}, Entries: []row.Entry{}}
 		for _, e := range o.Policies.Policies {
 			out[i].Policies = append(out[i].Policies, e.Policy)
 			out[i].Entries = append(out[i].Entries, row.Entry{

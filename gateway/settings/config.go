@@ -321,7 +321,7 @@ func (c *Config) DecisionPages() string {
 	if !c.Console || c.PublicURL == "" {
 		return ""
 	}
-	return strings.TrimSuffix(c.PublicURL, "/") + "/tollgate/ui/decisions/"
+	return strings.TrimSuffix(c.PublicURL, "/") + "/tollgate/ui/requests/"
 }
 
 // sharedKeys reports keys with the same secret: one key must mean one caller.

@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -20,7 +19,7 @@ const (
 
 // chart is columns of costs over time, each a stack of groups.
 type chart struct {
-	Columns []column
+	Columns []chartColumn
 	Series  []string
 	// Top is the height of the scale, in USD.
 	Top           float64
@@ -33,8 +32,8 @@ type chart struct {
 	Forecast *box
 }
 
-// column is the costs of one bucket.
-type column struct {
+// chartColumn is the costs of one bucket.
+type chartColumn struct {
 	Label  string
 	Total  float64
 	Before float64 // the total of the bucket at this place in the time before
@@ -44,7 +43,7 @@ type column struct {
 	expected float64
 }
 
-// box is the costs of one group in a column, as a rectangle.
+// box is the costs of one group in a chartColumn, as a rectangle.
 type box struct {
 	// Series is the number of the group among the colours.
 	Series              int
@@ -76,7 +75,7 @@ func newChart(costs *money.Costs, by string, groups []sum) chart {
 		cells[at[labelOf(r)]].usd[series[groupOf(r, by)]] += decimal(r.USD)
 	}
 	for _, x := range cells {
-		c.Columns = append(c.Columns, column{Label: x.label, Total: total(x.usd[:]), Series: x.usd[:len(c.Series)]})
+		c.Columns = append(c.Columns, chartColumn{Label: x.label, Total: total(x.usd[:]), Series: x.usd[:len(c.Series)]})
 	}
 	if n := len(c.Columns) - maxColumns; n > 0 {
 		c.Columns, c.Left = c.Columns[n:], n
@@ -153,8 +152,8 @@ func (c *chart) draw() {
 	}
 }
 
-// cell is the costs of one bucket by the number of the group.
-type cell struct {
+// bucketSums is the costs of one bucket by the number of the group.
+type bucketSums struct {
 	label string
 	usd   [maxSeries]float64
 }
@@ -162,9 +161,9 @@ type cell struct {
 // maxColumns bounds the columns of a chart.
 const maxColumns = 366
 
-// bucketsOf returns an empty cell for each bucket of costs. Those without any costs are among them where buckets have one length and there
+// bucketsOf returns an empty bucketSums for each bucket of costs. Those without any costs are among them where buckets have one length and there
 // are not too many.
-func bucketsOf(costs *money.Costs) (cells []cell) {
+func bucketsOf(costs *money.Costs) (cells []bucketSums) {
 	length := time.Duration(0)
 	if len(costs.Rows) > 0 {
 		length = costs.Rows[0].End.Sub(costs.Rows[0].Start)
@@ -173,7 +172,7 @@ func bucketsOf(costs *money.Costs) (cells []cell) {
 	add := func(r *money.Cost) {
 		if label := labelOf(r); !known[label] {
 			known[label] = true
-			cells = append(cells, cell{label: label})
+			cells = append(cells, bucketSums{label: label})
 		}
 	}
 	if length == time.Hour || length == 24*time.Hour {
@@ -214,28 +213,4 @@ func dollars(n float64) string {
 		return strconv.FormatFloat(n, 'f', 6, 64)
 	}
 	return strconv.FormatFloat(n, 'f', 2, 64)
-}
-
-// gauge is a budget as a bar: the used part, the reserved part, and the limit.
-type gauge struct {
-	Used, Reserved, End string // in percent of the width
-	Percent             int
-	// Level is "full" from the limit on, "near" from 80 % on, and "fine" below.
-	Level, Label string
-}
-
-// newGauge draws a budget.
-func newGauge(b money.Budget) gauge {
-	limit := cmp.Or(decimal(b.Limit), 1)
-	used := min(100, 100*decimal(b.Used)/limit)
-	reserved := min(100-used, 100*decimal(b.Reserved)/limit)
-	g := gauge{Used: coordinate(used), Reserved: coordinate(reserved), End: coordinate(used), Percent: int(100 * (decimal(b.Used) + decimal(b.Reserved)) / limit), Level: "fine"}
-	switch {
-	case g.Percent >= 100:
-		g.Level = "full"
-	case g.Percent >= 80:
-		g.Level = "near"
-	}
-	g.Label = b.Used + " used and " + b.Reserved + " reserved of " + b.Limit
-	return g
 }

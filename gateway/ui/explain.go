@@ -41,5 +41,5 @@ func (c *Console) explain(v *visit) {
 	} else {
 		d.Report = &report
 	}
-	v.render(status, "explain", frame{Title: "Dry run", Page: "explain", Fault: fault, Data: d})
+	v.render(status, "dryrun", frame{Title: "Dry run", Page: "dryrun", Fault: fault, Data: d})
 }

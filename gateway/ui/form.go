@@ -62,7 +62,7 @@ func (v *visit) retry(action string, form url.Values, back string, status int, f
 	at, err := url.Parse(back)
 	i := -1
 	if err == nil {
-		i = slices.IndexFunc(v.pages, func(p *page) bool { return p.at != first && at.Path == v.path+p.below() })
+		i = slices.IndexFunc(v.pages, func(p *page) bool { return at.Path == v.path+strings.TrimSuffix(p.below(), first) })
 	}
 	if i < 0 {
 		v.fail(status, fault)
@@ -74,30 +74,34 @@ func (v *visit) retry(action string, form url.Values, back string, status int, f
 	next.r = v.r.Clone(ctx)
 	next.r.Method, next.r.URL, next.r.RequestURI = http.MethodGet, at, at.RequestURI()
 	next.r.Body, next.r.Form, next.r.PostForm = http.NoBody, nil, nil //nolint:forbidigo // a field, not http.PostForm
-	data, _, missing := p.load(&next)
+	next.action, next.typed = action, form
+	next.enter(p)
+	var data any
+	var missing string
+	together(func() { data, _, missing = p.load(&next) }, next.readBadges)
 	if data == nil {
 		v.fail(status, fault)
 		return
 	}
-	next.render(status, p.name, frame{Title: p.title, Page: cmp.Or(p.under, p.name), Fault: missing, Failure: fault, Data: data, action: action, typed: form})
+	next.render(status, p.name, frame{Title: p.title, Page: p.entry(), Fault: missing, Failure: fault, Data: data})
 }
 
 // Failed reports whether the page shows a form again that has failed: the one of an action, about something with an ID if that is not empty.
-func (f *frame) Failed(action, id string) bool {
-	return f.typed != nil && f.action == action && (id == "" || f.typed.Get("id") == id)
+func (v *visit) Failed(action, id string) bool {
+	return v.typed != nil && v.action == action && (id == "" || v.typed.Get("id") == id)
 }
 
 // Typed returns the value of a field as it was typed in a form that has failed, and otherwise its value for any other form.
-func (f *frame) Typed(action, id, name, otherwise string) string {
-	if f.Failed(action, id) {
-		return f.typed.Get(name)
+func (v *visit) Typed(action, id, name, otherwise string) string {
+	if v.Failed(action, id) {
+		return v.typed.Get(name)
 	}
 	return otherwise
 }
 
 // Chosen reports whether a value of a field was chosen in a form that has failed.
-func (f *frame) Chosen(action, name, value string) bool {
-	return f.Failed(action, "") && slices.Contains(f.typed[name], value)
+func (v *visit) Chosen(action, name, value string) bool {
+	return v.Failed(action, "") && slices.Contains(v.typed[name], value)
 }
 
 // sent returns the fields of a form, without those that are about the page, and the address of the page it came from.

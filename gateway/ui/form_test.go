@@ -28,7 +28,7 @@ func TestNoticesAreOfActions(t *testing.T) {
 			if status != http.StatusSeeOther || header.Get("Location") != "/ui/limits?org=acme" {
 				t.Fatalf("%d to %q: %s", status, header.Get("Location"), body)
 			}
-			const want = `<p class="note good" role="status">The windows of team:research are empty.</p>`
+			const want = `<span>The windows of team:research are empty.</span>`
 			if _, _, body := p.get(c.URL + "/ui/limits?org=acme"); !strings.Contains(body, want) {
 				t.Errorf("no %s in %s", want, body)
 			}
@@ -76,13 +76,14 @@ func TestDestructiveActionsAreConfirmed(t *testing.T) {
 		t.Errorf("the key before the confirmation: %s", list)
 	}
 	form := url.Values{}
-	for _, field := range hidden.FindAllStringSubmatch(body, -1) {
+	_, main, _ := strings.Cut(body, "<main")
+	for _, field := range hidden.FindAllStringSubmatch(main, -1) {
 		form.Add(field[1], strings.ReplaceAll(field[2], "&amp;", "&"))
 	}
 	if status, header, body := p.post(c.URL+"/ui/keys/revoke", form); status != http.StatusSeeOther || header.Get("Location") != "/ui/keys?org=acme&search=batch" {
 		t.Fatalf("the confirmed form: %d to %q: %s", status, header.Get("Location"), body)
 	}
-	if _, _, list := p.get(c.URL + "/ui/keys?org=acme&search=batch"); !strings.Contains(list, "Key batch is revoked.") || !strings.Contains(list, `<span class="tag revoked">`) {
+	if _, _, list := p.get(c.URL + "/ui/keys?org=acme&search=batch"); !strings.Contains(list, "Key batch is revoked.") || !strings.Contains(list, `<span class="status bad">`) {
 		t.Errorf("the key after the confirmation: %s", list)
 	}
 	for path, form := range map[string]url.Values{

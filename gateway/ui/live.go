@@ -9,7 +9,7 @@ import (
 )
 
 // livePath serves decisions as they are made, to the script of the page of decisions.
-const livePath = "/ui/decisions/live"
+const livePath = "/ui/requests/live"
 
 // decisionStream is the row whose events a page follows.
 const decisionStream = "GET /admin/decisions/stream"

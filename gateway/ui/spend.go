@@ -46,11 +46,11 @@ func (s sum) Change() string {
 	if s.Before <= 0 {
 		return ""
 	}
-	return change(s.USD/s.Before - 1)
+	return changeText(s.USD/s.Before - 1)
 }
 
-// change writes a share with its sign.
-func change(share float64) string { return fmt.Sprintf("%+.0f %%", 100*share) }
+// changeText writes a share with its sign.
+func changeText(share float64) string { return fmt.Sprintf("%+.0f %%", 100*share) }
 
 // Compared reports whether there are costs of the time before.
 func (d spendData) Compared() bool { return len(d.Before.Is.Rows) > 0 }
@@ -63,6 +63,7 @@ func (d spendData) Change() string {
 // grouping returns the query of the costs, grouped by teams unless the page says otherwise.
 func grouping(v *visit) url.Values {
 	q := v.query(history)
+	maps.Copy(q, v.period.Values())
 	if q.Get("by") == "" {
 		q.Set("by", "team")
 	}
@@ -74,7 +75,7 @@ func spend(v *visit) (any, int, string) {
 	d := spendData{Costs: ask[money.Costs](v, history, q), By: q.Get("by"), Bucket: cmp.Or(q.Get("bucket"), "day")}
 	csv := v.r.URL.Query()
 	csv.Set("org", v.org)
-	d.CSV = "/ui/spend.csv?" + csv.Encode()
+	d.CSV = "/ui/cost.csv?" + csv.Encode()
 	if !d.Costs.OK() {
 		return d, d.Costs.Status, d.Costs.Fault
 	}
@@ -183,6 +184,7 @@ func dimensionOf(c *money.Cost, dimension string) string {
 
 // spendCSV serves the costs of the page as CSV.
 func (c *Console) spendCSV(v *visit) {
+	v.enter(v.pageNamed("cost"))
 	q := grouping(v)
 	costs := ask[money.Costs](v, history, q)
 	if !costs.OK() {

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"cmp"
+	"maps"
 	"net/url"
 	"slices"
 	"time"
@@ -15,13 +16,13 @@ import (
 // teamPages returns the pages of callers in the order of the navigation.
 func teamPages() []*page {
 	return []*page{
-		{name: "my", title: "My team", at: first, nav: true, load: my},
-		{name: "myspend", title: "Spend", at: "spend", nav: true, load: mySpend},
-		{name: "myresources", title: "Resources", at: "resources", nav: true, load: myResources},
-		{name: "mydecisions", title: "Decisions", at: "decisions", nav: true, load: myDecisions},
-		{name: "mydecision", title: "Decision", at: "decisions/{id}", under: "mydecisions", load: myDecision},
-		{name: "myapprovals", title: "Approvals", at: "approvals", nav: true, load: myApprovals},
-		{name: "mykeys", title: "Keys", at: "keys", nav: true, lead: true, load: myKeys},
+		{name: "my", title: "My team", at: first, icon: "home", load: my},
+		{name: "myspend", title: "Cost", at: "cost", icon: "chart", period: last30Days, load: mySpend},
+		{name: "myresources", title: "Resources", at: "resources", icon: "server", load: myResources},
+		{name: "myrequests", title: "Requests", at: "requests", icon: "list", period: last24Hours, load: myDecisions},
+		{name: "myrequest", title: "Request", at: "requests/{id}", under: "myrequests", load: myDecision},
+		{name: "myapprovals", title: "Approvals", at: "approvals", icon: "inbox", load: myApprovals},
+		{name: "mykeys", title: "Keys", at: "keys", icon: "key", lead: true, load: myKeys},
 	}
 }
 
@@ -73,7 +74,8 @@ func (v *visit) given(names ...string) url.Values {
 }
 
 func mySpend(v *visit) (any, int, string) {
-	q := v.given("from", "to", "bucket", "by")
+	q := v.given("bucket", "by")
+	maps.Copy(q, v.period.Values())
 	q.Set("by", cmp.Or(q.Get("by"), "gpu"))
 	d := spendData{Costs: own[money.Costs](v, "spend", q), By: q.Get("by"), Bucket: cmp.Or(q.Get("bucket"), "day")}
 	if d.Costs.OK() {
@@ -98,7 +100,7 @@ func myResources(v *visit) (any, int, string) {
 }
 
 func myDecisions(v *visit) (any, int, string) {
-	list := own[decisions.List](v, "decisions", v.given("refused", "operation", "since", "limit"))
+	list := own[decisions.List](v, "decisions", v.since(v.given("refused", "operation", "limit")))
 	return decisionData{list.Is}, list.Status, list.Fault
 }
 

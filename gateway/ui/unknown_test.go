@@ -40,7 +40,7 @@ func TestUnknownIsNotNothing(t *testing.T) {
 	}
 	c.gateway.Rejected(errors.New("no policies at all"))
 	store.Close()
-	for _, page := range []string{"/ui/", "/ui/fleet"} {
+	for _, page := range []string{"/ui/", "/ui/gateways"} {
 		status, _, body := p.get(c.URL + page)
 		_, content, _ := strings.Cut(body, "<h1>")
 		unknown, first := strings.Index(content, "Unknown: "), strings.Index(content, "<table")

@@ -20,9 +20,9 @@ func TestOwnViewsAreNoDecisions(t *testing.T) {
 		for _, page := range teamPages {
 			lena.get(c.URL + page)
 		}
-		lena.get(c.URL + "/tollgate/ui/decisions/01NOSUCHDECISION")
+		lena.get(c.URL + "/tollgate/ui/requests/01NOSUCHDECISION")
 	}
-	_, _, body := lena.get(c.URL + "/tollgate/ui/decisions")
+	_, _, body := lena.get(c.URL + "/tollgate/ui/requests")
 	if rows := strings.Count(body, "<tr><td>"); rows != 1 || strings.Contains(body, "self.") {
 		t.Errorf("%d decisions, want the refused call alone: %s", rows, body)
 	}

@@ -54,6 +54,8 @@ type Scope struct {
 type Tenant struct {
 	ID    string   `json:"id"`
 	Teams []string `json:"teams"`
+	// Zone is the time zone of budgets, as a name of the IANA database; empty is UTC.
+	Zone string `json:"zone,omitempty"`
 	// Policies names the policies that are switched on.
 	Policies []string `json:"policies"`
 	// Entries are those, as the section has them.
