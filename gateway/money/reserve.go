@@ -304,6 +304,7 @@ func (f *Reserve) Response(ctx context.Context, ex *filter.Exchange) error {
 	}
 	s := f.settlement(ctx, ex, r)
 	s.Hold, s.Owner, s.Metadata = r.Hold, r.Owner, r.Metadata
+	r.Resource = s.Resource
 	end(ctx, ex, s)
 	if s.End == spend.Commit && !s.Gone {
 		r.Current = s.Amounts
