@@ -150,6 +150,7 @@ func wordsOf(q explain.Query) (words [][]byte) {
 	add("team", q.Team)
 	add("key", q.Key)
 	add("operation", q.Operation)
+	add("resource", q.Resource)
 	if q.Refused {
 		add("verdict", string(explain.Refused))
 	}

@@ -168,6 +168,13 @@ type Summary struct {
 	// reason of a dry run begins with "dry run".
 	Reason string     `json:"reason,omitempty"`
 	Own    *OwnAction `json:"own,omitempty"`
+	// Outcome is allowed, denied, throttled or failed, as the counts of requests by outcome have it.
+	Outcome string `json:"outcome"`
+	// Resource is the ID of the resource that the request created or named, and USDPerHour the highest cost that it asked for; "" for none.
+	Resource   string `json:"resource,omitempty"`
+	USDPerHour string `json:"usdPerHour,omitempty"`
+	// DurationMs is the time that the gateway took until the response was complete, in milliseconds, 0 if it is unknown.
+	DurationMs float64 `json:"durationMs,omitempty"`
 	PolicyNames
 }
 
@@ -176,6 +183,8 @@ type Query struct {
 	Org, Team, Key string
 	// Policy selects exchanges about which a policy said anything, and Operation those of one operation.
 	Policy, Operation string
+	// Resource selects exchanges about a resource, and Outcome those with an outcome.
+	Resource, Outcome string
 	// Refused selects refused exchanges.
 	Refused bool
 	// OwnAction selects the gateway's own acts.
@@ -192,6 +201,7 @@ type Query struct {
 func (q Query) Match(s *Summary) bool {
 	return (q.Org == "" || q.Org == s.Org) && (q.Team == "" || q.Team == s.Team) && (q.Key == "" || q.Key == s.Key) &&
 		(q.Operation == "" || q.Operation == s.Operation) && (q.Policy == "" || s.names(q.Policy)) &&
+		(q.Resource == "" || q.Resource == s.Resource) && (q.Outcome == "" || q.Outcome == s.Outcome) &&
 		(!q.Refused || s.Verdict == Refused) && (!q.Own || s.Own != nil) && !s.Time.Before(q.Since) && (q.Before.IsZero() || s.Time.Before(q.Before))
 }
 
@@ -224,10 +234,15 @@ func (h *History) List(q Query) []Summary {
 
 // Summary is the report in one line.
 func (x *Report) Summary() Summary {
-	return Summary{
+	s := Summary{
 		DecisionID: x.DecisionID, Time: x.Time, Org: x.Caller.Org, Team: x.Caller.Team, Key: x.Caller.Key, Dialect: x.Dialect,
 		Dry: x.Dry, Operation: x.Operation, Verdict: x.Verdict, Status: x.Status, Refusal: x.Refusal, Reason: dryReason(x.Dry, x.reason()), Own: x.Own, PolicyNames: x.PolicyNames,
+		Outcome: x.outcome(), Resource: x.Resource, USDPerHour: x.price(), DurationMs: x.DurationMs,
 	}
+	if x.Own != nil && s.Resource == "" {
+		s.Resource = x.Own.Resource
+	}
+	return s
 }
 
 // maxReason bounds a reason, in characters.
