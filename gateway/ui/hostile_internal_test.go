@@ -1,12 +1,19 @@
 package ui
 
 import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"time"
 
+	"github.com/tollgate-dev/tollgate/gateway/admin"
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
+	"github.com/tollgate-dev/tollgate/gateway/envoy"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
@@ -23,18 +30,32 @@ func hostileOverview() map[string]any {
 }
 
 func hostileAccess() map[string]any {
-	keys := filled[callers.List]().(callers.List)
+	v := hostileVisit()
+	keys, log := filled[callers.List]().(callers.List), filled[audit.Page]().(audit.Page)
 	keys.Keys[0].Revoked = time.Time{}
-	return map[string]any{"keys": keys, "audit": filled[audit.Page]()}
+	form, _, _ := newKey(v)
+	return map[string]any{"keys": keyList(v, &keys), "audit": changeList(v, &log), "key": newKeyData(v, keys.Keys[0]), "newkey": form}
 }
 
 func hostileSystem() map[string]any {
-	config := configData{
-		InForce: filled[operator.InForce]().(operator.InForce), File: of[operator.ConfigDiff](), Before: of[operator.ConfigDiff](),
-		Revisions: filled[[]operator.Revision]().([]operator.Revision),
+	v := hostileVisit()
+	diff := of[operator.ConfigDiff]()
+	diff.Is.Fault = ""
+	inForce, overview, report := filled[operator.InForce]().(operator.InForce), of[operator.Overview](), of[operator.Report]()
+	list := of[alerts.AlertList]()
+	return map[string]any{
+		"configuration": newConfigData(v, &inForce, diff, filled[[]operator.Revision]().([]operator.Revision)),
+		"gateways":      newGatewayData(v, &overview.Is, &report.Is, of[envoy.Status]()),
+		"alerts":        alertPage(v, &list.Is),
 	}
-	config.Before.Is.Fault = ""
-	gateways := filled[gatewayData]().(gatewayData)
-	gateways.Overview.Status, gateways.Status.Status, gateways.Envoys.Status = 0, 0, 0
-	return map[string]any{"configuration": config, "gateways": gateways, "alerts": alertData{of[alerts.AlertList]().Is}}
+}
+
+// hostileVisit returns a visit of an admin whose organisation, teams and address are hostile.
+func hostileVisit() *visit {
+	orgs := []row.Tenant{{ID: hostile, Teams: []string{hostile}, Policies: []string{hostile}}, {ID: "acme"}}
+	guard := &admin.Guard{Admins: func() *admin.Directory { return new(admin.Directory).Over(orgs) }, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
+	return &visit{
+		Console: New(guard, adminRows(), nil), org: hostile, scope: row.Scope{Name: hostile, Roles: []row.Role{row.Admin}, Orgs: orgs},
+		r: httptest.NewRequest(http.MethodGet, "/ui/keys?"+url.Values{"search": {hostile}, "team": {hostile}, "kind": {hostile}, "by": {hostile}, "cols": {}}.Encode(), http.NoBody),
+	}
 }

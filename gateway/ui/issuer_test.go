@@ -100,7 +100,7 @@ func TestLoginAtAnIssuer(t *testing.T) {
 	d := newDirectory(t)
 	c := start(t, issued(d), miniredis.RunT(t))
 	p := c.visitor(t)
-	if _, _, body := p.get(c.URL + "/ui/login?next=/ui/keys"); !strings.Contains(body, "Log in with corp") {
+	if _, _, body := p.get(c.URL + "/ui/login?next=/ui/keys"); !strings.Contains(body, "Sign in with corp") {
 		t.Errorf("the login page: %s", body)
 	}
 	_, header, _ := p.get(c.URL + toIssuer)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
@@ -34,6 +35,27 @@ const first = "{$}"
 
 // below returns the route of the page, below the path of the console.
 func (p *page) below() string { return cmp.Or(p.at, p.name) }
+
+// serves reports whether a path below the console is that of the page.
+func (p *page) serves(path string) bool {
+	if name, value := p.wildcard(path); name != "" {
+		return value != ""
+	}
+	return path == strings.TrimSuffix(p.below(), first)
+}
+
+// wildcard returns the name of the path's parameter, "" for a page without one, and its value for a path, "" for that of another page.
+func (p *page) wildcard(path string) (name, value string) {
+	before, name, _ := strings.Cut(strings.TrimSuffix(p.at, "}"), "{")
+	if name == "" || name == "$" {
+		return "", ""
+	}
+	value, ok := strings.CutPrefix(path, before)
+	if !ok || strings.Contains(value, "/") {
+		return name, ""
+	}
+	return name, value
+}
 
 // entry returns the name of the page that the navigation marks.
 func (p *page) entry() string { return cmp.Or(p.under, p.name) }

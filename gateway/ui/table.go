@@ -65,6 +65,8 @@ type cell struct {
 	Sub string
 	// Lines are further lines.
 	Lines []string
+	// Details is a long text that is shown on demand, under the title Menu.
+	Details string
 	// Forms and Links are the row's actions. Menu shows the forms in a menu of that title.
 	Forms []form
 	Links []button

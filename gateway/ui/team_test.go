@@ -350,7 +350,7 @@ func TestCallersLogInAtAnIssuer(t *testing.T) {
 	d := newDirectory(t)
 	c := startTeam(t, teamText+`issuers: [{id: corp, url: "`+d.URL+`", audiences: [console], orgs: [acme], team: research, role: operator, login: {client_id: console, scopes: [groups]}}]`+"\n", miniredis.RunT(t))
 	p := c.visitor(t)
-	if _, _, body := p.get(c.URL + "/tollgate/ui/login"); !strings.Contains(body, "Log in with corp") {
+	if _, _, body := p.get(c.URL + "/tollgate/ui/login"); !strings.Contains(body, "Sign in with corp") {
 		t.Errorf("the login page: %s", body)
 	}
 	_, header, _ := p.get(c.URL + "/tollgate/ui/login/issuer?issuer=corp&next=%2Ftollgate%2Fui%2Fcost")

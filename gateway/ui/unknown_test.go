@@ -50,7 +50,7 @@ func TestUnknownIsNotNothing(t *testing.T) {
 		if status != http.StatusOK || unknown < 0 || unknown > first {
 			t.Errorf("%s without the store: %d, unknown parts at %d, the first list at %d", page, status, unknown, first)
 		}
-		for _, want := range []string{"has refused the newest configuration: no policies at all", "must be restarted for changed settings: listen"} {
+		for _, want := range []string{"rejected the newest configuration: no policies at all", "must be restarted for changed settings: listen"} {
 			if !strings.Contains(body, want) {
 				t.Errorf("%s: no %q in %s", page, want, body)
 			}
