@@ -100,6 +100,7 @@ type parts struct {
 	fleet     *operator.Fleet
 	revisions *operator.Revisions
 	overview  operator.Sources
+	search    operator.Search
 }
 
 // list lists the features.
@@ -109,6 +110,7 @@ func (p *parts) list() []feature {
 			return []tasks.Task{{Name: "work behind answers", Until: tasks.Drained, Run: tasks.Wait, Drain: p.drainBackground}}
 		}},
 		{name: "overview", rows: p.overview.Rows},
+		{name: "search", rows: p.search.Rows},
 		{name: "spending", rows: p.money.Rows, compile: p.compileSpending, stages: p.spendStages, tasks: func() []tasks.Task {
 			return []tasks.Task{
 				{Name: "outbox", Until: tasks.Drained, Run: p.money.Outbox.Run, Drain: p.drainLedger},
@@ -435,5 +437,6 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 		Journal: operator.NewJournal(p.deps.Redis, cfg.Redis.Prefix), Gateway: p.name, Version: p.deps.Version, Current: p.current.view, File: p.deps.File,
 	}
 	p.overview = operator.Sources{Gateways: p.fleet.Gateways, Pending: p.approvals.Pending, Show: p.money.Show, Idle: p.money.Idle, Refused: p.decisions.Refused}
+	p.search = operator.Search{Org: p.current.view.Org, Show: p.money.Show, Past: p.money.Past, Decision: p.decisions.Find}
 	return nil
 }

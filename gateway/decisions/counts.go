@@ -35,6 +35,8 @@ type counter struct {
 	unwritten map[orgDay]bool
 	// said holds the unwritten verdicts of policies by organisation.
 	said map[string]map[Said]int64
+
+	outcomes outcomes
 }
 
 // orgDay is a day of an organisation, as a date in its time zone.
@@ -57,6 +59,7 @@ func newCounter(store *Tally, logger *slog.Logger) *counter {
 // Ended implements filter.Observer. It counts the refusal and the verdicts of policies, and adds the exchange to the history.
 func (d *Decisions) Ended(ex *filter.Exchange) {
 	if e := ex.Event; ex.Caller != nil && e.DryRun == nil && !explain.OwnView(ex) {
+		d.counter.outcomes.add(e)
 		if e.Refusal != "" {
 			d.counter.addRefusal(orgDay{e.Org, d.day(e.Org, e.Start)}, e)
 		}
@@ -153,6 +156,7 @@ func (c *counter) write(ctx context.Context, today func(org string) string) {
 			c.mergeSaid(org, counts)
 		}
 	}
+	errs = append(errs, c.outcomes.write(ctx, c.store)...)
 	if err := errors.Join(errs...); err != nil {
 		c.logger.WarnContext(ctx, "counts of decisions not written yet", "error", err)
 	}

@@ -45,6 +45,7 @@ was lifted by an exception or changed something, by team: so you see the effect 
 policy before you enforce it. Counts are kept for 30 days, by whole hours.`,
 			}},
 		},
+		d.outcomeRow(),
 	}
 }
 

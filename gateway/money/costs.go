@@ -55,13 +55,12 @@ type Cost struct {
 // recent is the number of days whose costs are returned where no time is asked for.
 const recent = 30
 
-// priced says which costs are shown.
-type priced struct {
+// chosen selects costs.
+type chosen struct {
 	row.Scoped
 
 	From     row.Moment     `query:"from" doc:"first day or hour; absent is 30 days before the end"`
 	To       row.Moment     `query:"to" doc:"day or hour after the last; absent is the end of today"`
-	Bucket   string         `query:"bucket" oneof:"hour,day,month,total" default:"day" doc:"time that a row sums up"`
 	Team     []row.PastTeam `query:"team" doc:"only these teams"`
 	Key      []string       `query:"key" doc:"only these keys"`
 	Kind     []string       `query:"kind" doc:"only these kinds of resources"`
@@ -69,6 +68,13 @@ type priced struct {
 	GPU      []string       `query:"gpu" doc:"only these types of GPU or CPU"`
 	DC       []string       `query:"dc" doc:"only these data centres"`
 	Label    []string       `query:"label" doc:"only resources with this label, name=value, or name= for those without the name"`
+}
+
+// priced says which costs are shown.
+type priced struct {
+	chosen
+
+	Bucket string `query:"bucket" oneof:"hour,day,month,total" default:"day" doc:"time that a row sums up"`
 }
 
 // summed costs are added up by dimensions.
@@ -80,9 +86,9 @@ type summed struct {
 }
 
 // query returns the query of the history, which has costs up to the end of today, and those of 30 days unless something else is asked for.
-func (p *priced) query(now time.Time) (*spend.Query, error) {
+func (p *chosen) query(now time.Time, bucket string) (*spend.Query, error) {
 	tomorrow := spend.Daily.Start(now).AddDate(0, 0, 1)
-	q := &spend.Query{From: time.Time(p.From), To: time.Time(p.To), Bucket: spend.Unit(p.Bucket), Where: make(map[spend.Dimension][]string)}
+	q := &spend.Query{From: time.Time(p.From), To: time.Time(p.To), Bucket: spend.Unit(bucket), Where: make(map[spend.Dimension][]string)}
 	if q.To.IsZero() || q.To.After(tomorrow) {
 		q.To = tomorrow
 	}
@@ -153,7 +159,7 @@ func (m *Money) costRows() []row.Row {
 }
 
 // history returns costs. A team that is configured no longer is known by its costs in that time.
-func (m *Money) history(ctx context.Context, s row.Scope, p *priced, q *spend.Query) (*Costs, error) {
+func (m *Money) history(ctx context.Context, s row.Scope, p *chosen, q *spend.Query) (*Costs, error) {
 	for _, t := range p.Team {
 		missing := s.NoTeam(string(p.Org), string(t))
 		if missing == "" {
@@ -171,14 +177,14 @@ func (m *Money) history(ctx context.Context, s row.Scope, p *priced, q *spend.Qu
 }
 
 func (m *Money) costs(ctx context.Context, s row.Scope, p summed) (*Costs, error) {
-	q, err := p.query(m.deps.Now())
+	q, err := p.query(m.deps.Now(), p.Bucket)
 	if err != nil {
 		return nil, err
 	}
 	if q.By, err = p.by(); err != nil {
 		return nil, err
 	}
-	costs, err := m.history(ctx, s, &p.priced, q)
+	costs, err := m.history(ctx, s, &p.chosen, q)
 	if err == nil && p.Limit > 0 {
 		costs.Rows = costs.Rows[:min(len(costs.Rows), p.Limit)]
 	}
@@ -187,12 +193,12 @@ func (m *Money) costs(ctx context.Context, s row.Scope, p summed) (*Costs, error
 
 // export answers with costs in the columns of FOCUS 1.2.
 func (m *Money) export(ctx context.Context, s row.Scope, p priced) (row.Writer, error) {
-	q, err := p.query(m.deps.Now())
+	q, err := p.query(m.deps.Now(), p.Bucket)
 	if err != nil {
 		return nil, err
 	}
 	q.By, q.Rates = spend.Dimension.Values(""), true
-	costs, err := m.history(ctx, s, &p, q)
+	costs, err := m.history(ctx, s, &p.chosen, q)
 	if err != nil {
 		return nil, err
 	}
@@ -239,4 +245,19 @@ func (m *Money) Costs(ctx context.Context, org string, q *spend.Query) (*Costs, 
 	}
 	out.Total = catalog.Money(total).String()
 	return out, nil
+}
+
+// Past returns the costs of a resource in the last 30 days, which may be gone, and false without any. Its members are those of costs by
+// resource, owner and kind.
+func (m *Money) Past(ctx context.Context, org, id string) (c Cost, found bool, err error) {
+	q, err := (&chosen{Resource: []string{id}}).query(m.deps.Now(), string(spend.Total))
+	if err != nil {
+		return c, false, err
+	}
+	q.By = []spend.Dimension{spend.ByResource, spend.ByTeam, spend.ByKey}
+	costs, err := m.Costs(ctx, org, q)
+	if err != nil || len(costs.Rows) == 0 {
+		return c, false, err
+	}
+	return costs.Rows[0], true, nil
 }

@@ -32,6 +32,10 @@ type CeilingUsage struct {
 	// ExhaustedOn is the day on which a period's accrued cost is expected to reach the limit,
 	// zero if it is not within the period, or for a total not within a year.
 	ExhaustedOn time.Time
+	// Expected is the accrued cost that is expected at the end of a period, and Ends its end, the zero time for a total. Both are zero where
+	// cost does not accrue.
+	Expected Range
+	Ends     time.Time
 	// Unreserved is the possible cost of runs under way beyond their reservations.
 	Unreserved int64
 }
@@ -88,6 +92,8 @@ func (h *History) Outlooks(ctx context.Context, org string, plan *Plan, state *S
 			end := ends[full.Index-PerDay]
 			if end.IsZero() {
 				end = state.Now.AddDate(1, 0, 0)
+			} else {
+				full.Ends, full.Expected = end, Forecast(full.Used+rest, lasting, past, daysBetween(state.Now, end))
 			}
 			full.Unreserved = state.Unreserved(b.Scope)
 			full.ExhaustedOn = usedUp(full.Limit, full.Used+rest, lasting, past, state.Zone.days(state.Now, end), state.Now)

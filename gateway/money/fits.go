@@ -1,0 +1,140 @@
+package money
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/spend"
+)
+
+// Fits is what a caller can still rent within the remaining budgets that apply to it.
+type Fits struct {
+	At time.Time `json:"at"`
+	// Left is the smallest remaining budget for accrued cost, in USD, and Budget names it; both are absent without such a budget.
+	Left   string `json:"left,omitempty"`
+	Budget string `json:"budget,omitempty"`
+	// PerHour is the cost per hour that running resources may still add, in USD, absent without such a budget.
+	PerHour string `json:"perHour,omitempty"`
+	// GPUs are the types with a known price, the longest time first.
+	GPUs []GPUFit `json:"gpus"`
+}
+
+// GPUFit is how long and how many GPUs of a type fit.
+type GPUFit struct {
+	GPU  string `json:"gpu"`
+	Name string `json:"name,omitempty"`
+	// Cloud is the cheaper one of the clouds that offer the type.
+	Cloud string `json:"cloud"`
+	// PerHour is the price of one GPU, in USD.
+	PerHour string `json:"perHour"`
+	// Hours is how long one GPU can run, absent without a budget for accrued cost.
+	Hours string `json:"hours,omitempty"`
+	// AtOnce is how many can run at the same time within budgets per hour and of GPUs, absent without such a budget.
+	AtOnce *int64 `json:"atOnce,omitempty"`
+}
+
+// fitting names a caller.
+type fitting struct {
+	row.Scoped
+
+	Team row.Team `query:"team" doc:"within the budgets of this team too; absent is those of the organisation alone"`
+	Key  string   `query:"key" doc:"within the budgets of this key and its team too"`
+}
+
+func (m *Money) fitsRow() row.Row {
+	return row.Row{
+		Pattern: "GET /admin/spend/fits", Summary: "How many hours of which GPU fit into the remaining budget", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(m.fits),
+		Commands: []row.Command{{
+			Use: "spend fits ORG", Short: "Show how many hours of which GPU fit into the remaining budget", Example: "tollgate spend fits acme --team research",
+			Long: `Divides what is left of the tightest budget by the price of each GPU type. Resources
+that run already use up the same budget: the longer they run, the less fits.`,
+		}},
+	}
+}
+
+func (m *Money) fits(ctx context.Context, _ row.Scope, p fitting) (*Fits, error) {
+	at, list, err := m.allBudgets(ctx, string(p.Org))
+	if err != nil {
+		return nil, err
+	}
+	prices, err := m.deps.Catalog.Snapshot(ctx, string(p.Org))
+	if err != nil {
+		return nil, row.RefusedError{Status: http.StatusServiceUnavailable, Reason: "the price list of the platform is not available"}
+	}
+	out := fit(p.budgets(list), prices.GPUs())
+	out.At = at
+	return out, nil
+}
+
+// budgets returns the budgets that apply to the caller.
+func (p *fitting) budgets(list []BudgetRow) []BudgetRow {
+	team := string(p.Team)
+	for i := range list {
+		if b := &list[i]; b.Kind == "key" && b.ID == p.Key {
+			team = cmp.Or(team, b.Team)
+		}
+	}
+	return slices.DeleteFunc(list, func(b BudgetRow) bool {
+		return b.Kind == "team" && b.ID != team || b.Kind == "key" && (p.Key == "" || b.ID != p.Key)
+	})
+}
+
+// fit divides what is left of budgets by prices.
+func fit(budgets []BudgetRow, gpus []catalog.GPU) *Fits {
+	left, perHour, count := math.Inf(1), math.Inf(1), math.Inf(1)
+	out := &Fits{GPUs: []GPUFit{}}
+	for i := range budgets {
+		b := &budgets[i]
+		n := row.Decimal(b.Left)
+		switch b.Name {
+		case spend.CeilingName(spend.PerHour):
+			if n < perHour {
+				perHour, out.PerHour = n, b.Left
+			}
+		case spend.CeilingName(spend.MaxGPUs):
+			count = min(count, n)
+		case spend.CeilingName(spend.PerDay), spend.CeilingName(spend.PerWeek), spend.CeilingName(spend.PerMonth), spend.CeilingName(spend.PerQuarter), spend.CeilingName(spend.InTotal):
+			if n < left {
+				left, out.Left, out.Budget = n, b.Left, b.Scope+", "+b.Name
+			}
+		}
+	}
+	for i := range gpus {
+		price, cloud := cheapest(&gpus[i])
+		if price <= 0 {
+			continue
+		}
+		usd := float64(price) / microUSD
+		f := GPUFit{GPU: gpus[i].ID, Name: gpus[i].Name, Cloud: cloud, PerHour: price.String()}
+		if !math.IsInf(left, 1) {
+			f.Hours = strconv.FormatFloat(math.Floor(left/usd*10)/10, 'f', 1, 64)
+		}
+		if most := min(math.Floor(perHour/usd), count); !math.IsInf(most, 1) {
+			n := int64(most)
+			f.AtOnce = &n
+		}
+		out.GPUs = append(out.GPUs, f)
+	}
+	slices.SortStableFunc(out.GPUs, func(a, b GPUFit) int { return cmp.Compare(row.Decimal(a.PerHour), row.Decimal(b.PerHour)) })
+	return out
+}
+
+// cheapest returns the lower price of a GPU type, 0 for an unknown one, and its cloud.
+func cheapest(g *catalog.GPU) (price catalog.Money, cloud string) {
+	for _, of := range []struct {
+		name  string
+		offer catalog.Offer
+	}{{"secure", g.Secure}, {"community", g.Community}} {
+		if known := of.offer.Offered && of.offer.Price.Known; known && (price == 0 || of.offer.Price.PerHour < price) {
+			price, cloud = of.offer.Price.PerHour, of.name
+		}
+	}
+	return price, cloud
+}
