@@ -81,7 +81,10 @@ func (v *visit) retry(action string, form url.Values, back string, status int, f
 	next.enter(p)
 	var data any
 	var missing string
-	together(func() { data, _, missing = p.load(&next) }, next.readBadges)
+	data, _, missing = p.load(&next)
+	if !p.counts {
+		next.readBadges()
+	}
 	if data == nil {
 		v.fail(status, fault)
 		return

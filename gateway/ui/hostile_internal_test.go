@@ -21,12 +21,15 @@ import (
 // The following return data full of hostile text for each page of a group, by the name of the page.
 
 func hostileOverview() map[string]any {
-	return map[string]any{
-		"overview": overviewData{
-			Overview: of[operator.Overview](), Ledger: of[money.Ledger](), Dearest: hostileCosts(), Forecasts: of[money.Forecasts](),
-			Refused: of[decisions.List](), Alerts: of[alerts.AlertList](), Exceptions: of[alerts.ExceptionList](),
-		},
+	costs := hostileCosts()
+	costs.Is.Total, costs.Is.From, costs.Is.To = "3", time.Unix(1_799_900_000, 0), time.Unix(1_800_100_000, 0)
+	f := overviewFacts{
+		overview: of[operator.Overview](), forecasts: of[money.Forecasts](), costs: costs, hours: costs, outcomes: of[decisions.OutcomeCounts](),
+		budgets: of[money.BudgetList](), idle: of[money.IdleList](), denied: of[decisions.List](),
 	}
+	f.idle.Is.Resources[0].Kept = nil
+	results := filled[operator.SearchResults]().(operator.SearchResults)
+	return map[string]any{"overview": newOverview(hostileVisit(), &f), "search": resultList(hostileVisit(), &results)}
 }
 
 func hostileAccess() map[string]any {

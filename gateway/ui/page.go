@@ -26,6 +26,8 @@ type page struct {
 	lead bool
 	// period is the name of the default time range; a page without one has no time range.
 	period string
+	// counts says that load sets the badges of the navigation, of facts that it asks for anyway.
+	counts bool
 	// load asks the rows. A status other than 0 is that of the page.
 	load func(v *visit) (data any, status int, fault string)
 }
@@ -69,10 +71,11 @@ func (c *Console) show(v *visit, p *page) {
 	var data any
 	var status int
 	var fault string
-	together(
-		func() { data, status, fault = p.load(v) },
-		v.readBadges,
-	)
+	parts := []func(){func() { data, status, fault = p.load(v) }}
+	if !p.counts {
+		parts = append(parts, v.readBadges)
+	}
+	together(parts...)
 	switch {
 	case status == http.StatusUnauthorized: // the key of the session was revoked
 		v.toLogin()

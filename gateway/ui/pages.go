@@ -15,9 +15,9 @@ const (
 func pages() []*page {
 	return slices.Concat(
 		[]*page{
-			{name: "overview", title: "Overview", at: first, asks: overviewRow, icon: "home", period: last30Days, load: loadOverview},
+			{name: "overview", title: "Overview", at: first, asks: overviewRow, icon: "home", period: last30Days, counts: true, load: loadOverview},
 		},
-		costPages(), trafficPages(), policyPages(), accessPages(), systemPages(),
+		costPages(), trafficPages(), policyPages(), accessPages(), systemPages(), []*page{searchPage()},
 	)
 }
 
