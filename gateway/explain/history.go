@@ -161,8 +161,10 @@ type Summary struct {
 	// Dry says that the verdict is the prediction of a dry run.
 	Dry       bool    `json:"dry,omitempty"`
 	Operation string  `json:"operation"`
-	Verdict   Verdict `json:"verdict"`
-	Status    int     `json:"status"`
+	// Resource is the ID that the path of the call names, or that of the gateway's own act; a call that creates a resource names none.
+	Resource string  `json:"resource,omitempty"`
+	Verdict  Verdict `json:"verdict"`
+	Status   int     `json:"status"`
 	Refusal   string  `json:"refusal,omitempty"`
 	// Reason is the reason for a refusal in the words that the caller was told. For a call that passed it is what policies said about the call. The
 	// reason of a dry run begins with "dry run".
@@ -174,6 +176,8 @@ type Summary struct {
 // Query selects summaries. A zero member selects all.
 type Query struct {
 	Org, Team, Key string
+	// Resource selects exchanges about a resource, by its ID.
+	Resource string
 	// Policy selects exchanges about which a policy said anything, and Operation those of one operation.
 	Policy, Operation string
 	// Refused selects refused exchanges.
@@ -191,7 +195,7 @@ type Query struct {
 // Match reports whether a summary is selected.
 func (q Query) Match(s *Summary) bool {
 	return (q.Org == "" || q.Org == s.Org) && (q.Team == "" || q.Team == s.Team) && (q.Key == "" || q.Key == s.Key) &&
-		(q.Operation == "" || q.Operation == s.Operation) && (q.Policy == "" || s.names(q.Policy)) &&
+		(q.Operation == "" || q.Operation == s.Operation) && (q.Resource == "" || q.Resource == s.Resource) && (q.Policy == "" || s.names(q.Policy)) &&
 		(!q.Refused || s.Verdict == Refused) && (!q.Own || s.Own != nil) && !s.Time.Before(q.Since) && (q.Before.IsZero() || s.Time.Before(q.Before))
 }
 
@@ -226,8 +230,24 @@ func (h *History) List(q Query) []Summary {
 func (x *Report) Summary() Summary {
 	return Summary{
 		DecisionID: x.DecisionID, Time: x.Time, Org: x.Caller.Org, Team: x.Caller.Team, Key: x.Caller.Key, Dialect: x.Dialect,
-		Dry: x.Dry, Operation: x.Operation, Verdict: x.Verdict, Status: x.Status, Refusal: x.Refusal, Reason: dryReason(x.Dry, x.reason()), Own: x.Own, Spoken: x.Spoken,
+		Dry: x.Dry, Operation: x.Operation, Resource: x.resource(), Verdict: x.Verdict, Status: x.Status, Refusal: x.Refusal, Reason: dryReason(x.Dry, x.reason()), Own: x.Own, Spoken: x.Spoken,
 	}
+}
+
+// resource returns the ID of the resource that the call is about, "" if its path names none.
+func (x *Report) resource() string {
+	if x.Own != nil {
+		return x.Own.Resource
+	}
+	parts := strings.Split(strings.Trim(x.Path, "/"), "/") // version, collection, ID
+	if x.Dialect == "run" && len(parts) > 1 {
+		return parts[1]
+	}
+	if len(parts) > 2 {
+		id, _, _ := strings.Cut(parts[2], "?")
+		return id
+	}
+	return ""
 }
 
 // maxReason bounds a reason, in characters.

@@ -28,8 +28,7 @@ func hostileOverview() map[string]any {
 		budgets: of[money.BudgetList](), idle: of[money.IdleList](), denied: of[decisions.List](),
 	}
 	f.idle.Is.Resources[0].Kept = nil
-	results := filled[operator.SearchResults]().(operator.SearchResults)
-	return map[string]any{"overview": newOverview(hostileVisit(), &f), "search": resultList(hostileVisit(), &results)}
+	return map[string]any{"overview": newOverview(hostileVisit(), &f)}
 }
 
 func hostileAccess() map[string]any {

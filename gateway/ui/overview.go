@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
-	charts "github.com/tollgate-dev/tollgate/gateway/ui/chart"
+	"github.com/tollgate-dev/tollgate/gateway/ui/chart"
 )
 
 // overviewFacts are the answers that the overview is made of.
@@ -33,7 +33,7 @@ type overviewFacts struct {
 type overviewData struct {
 	Notes     []note
 	Tiles     []tile
-	Cost      charts.Chart
+	Cost      chart.Chart
 	CostFault string
 	// First is shown in the place of the chart before anything has cost anything, nil otherwise.
 	First     *empty
@@ -212,7 +212,7 @@ func addOutcome(sum, c *decisions.OutcomeCount) {
 func sumsByTime(costs *money.Costs, length time.Duration) []float64 {
 	from := costs.From.UTC().Truncate(length)
 	n := int(math.Ceil(float64(costs.To.Sub(from)) / float64(length)))
-	if n <= 0 || n > charts.MaxBuckets {
+	if n <= 0 || n > chart.MaxBuckets {
 		return nil
 	}
 	sums := make([]float64, n)
@@ -225,14 +225,14 @@ func sumsByTime(costs *money.Costs, length time.Duration) []float64 {
 }
 
 // costChart draws costs by team. The last bucket of a range of days that ends now has the forecast of today.
-func costChart(costs *money.Costs, p period, scope *money.Forecast) charts.Chart {
+func costChart(costs *money.Costs, p period, scope *money.Forecast) chart.Chart {
 	length := 24 * time.Hour
 	if p.Bucket() == "hour" {
 		length = time.Hour
 	}
 	from := costs.From.UTC().Truncate(length)
 	n := len(sumsByTime(costs, length))
-	c := charts.Chart{ID: "cost", Title: "Cost by team, " + p.Label(), Kind: charts.Bars, Unit: charts.USD, Per: p.Bucket(), Total: true}
+	c := chart.Chart{ID: "cost", Title: "Cost by team, " + p.Label(), Kind: chart.Bars, Unit: chart.USD, Per: p.Bucket(), Total: true}
 	values := make(map[string][]float64)
 	for i := range costs.Rows {
 		r := &costs.Rows[i]
@@ -247,12 +247,12 @@ func costChart(costs *money.Costs, p period, scope *money.Forecast) charts.Chart
 		values[team][at] += decimal(r.USD)
 	}
 	for i := range n {
-		c.Buckets = append(c.Buckets, charts.Bucket{Start: from.Add(time.Duration(i) * length), Length: length})
+		c.Buckets = append(c.Buckets, chart.Bucket{Start: from.Add(time.Duration(i) * length), Length: length})
 	}
 	for team, list := range values {
-		c.Series = append(c.Series, charts.Series{Name: team, Values: list})
+		c.Series = append(c.Series, chart.Series{Name: team, Values: list})
 	}
-	c.Series = charts.Fold(c.Series, charts.MaxSeries, func(n int) string { return "Other (" + strconv.Itoa(n) + ")" })
+	c.Series = chart.Fold(c.Series, chart.MaxSeries, func(n int) string { return "Other (" + strconv.Itoa(n) + ")" })
 	if expected := decimal(scope.Day.Expected); p.Bucket() == "day" && p.Name != lastMonth && p.Name != customPeriod && n > 0 && expected > 0 {
 		c.Forecast = slices.Repeat([]float64{math.NaN()}, n)
 		c.Forecast[n-1] = expected

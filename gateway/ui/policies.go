@@ -55,6 +55,9 @@ const weekDays = 7
 // Measures of the bars of a week, in units of their own.
 const barWidth, barHeight = 10, 20
 
+// box is a bar of a week.
+type box struct{ X, Y, Width, Height string }
+
 // Bars draws Days.
 func (w policyWeek) Bars() (out []box) {
 	top := slices.Max(w.Days[:])

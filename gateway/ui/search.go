@@ -1,81 +1,97 @@
 package ui
 
 import (
+	"cmp"
+	"maps"
 	"net/url"
-	"strings"
+	"slices"
 
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
-// searchRow finds everything that has an ID or a name.
-const searchRow = "GET /admin/search"
+// searchData is the data of the page of search results.
+type searchData struct {
+	Found part[operator.SearchResults]
+	Table table
 
-// searchPage returns the page of results of the search in the top bar.
-func searchPage() *page {
-	return &page{name: "search", title: "Search", asks: searchRow, load: search}
+	text string
 }
 
-func search(v *visit) (any, int, string) {
-	text := strings.TrimSpace(v.Query("q"))
-	if text == "" {
-		return resultList(v, &operator.SearchResults{}), 0, ""
+// Head implements the header of a page.
+func (d searchData) Head(*frame) head {
+	if d.text == "" {
+		return head{Title: "Search"}
 	}
-	found := ask[operator.SearchResults](v, searchRow, url.Values{"q": {text}, "limit": {"100"}})
-	return resultList(v, &found.Is), found.Status, found.Fault
+	return head{Title: "Results for “" + d.text + "”", Text: plural(d.Found.Is.All, "result")}
 }
 
-// resultList lists the matches of a search.
-func resultList(v *visit, found *operator.SearchResults) (l listing) {
-	l.About.Title = "Search"
-	if text := v.Query("q"); text != "" {
-		l.About.Title, l.About.Text = "Results for “"+text+"”", plural(found.All, "match")
-		if found.All != 1 {
-			l.About.Text = count(int64(found.All)) + " matches"
-		}
+func loadSearch(v *visit) (any, int, string) {
+	d := searchData{text: v.Query("q")}
+	none := empty{Icon: "search", Title: "Search", Text: "Enter a part of the ID or name of a resource, key, team or policy, or the whole ID of a request."}
+	if d.text != "" {
+		d.Found = ask[operator.SearchResults](v, searchRow, url.Values{"q": {d.text}, "limit": {"50"}})
+		none.Title = "No matches"
 	}
-	for _, unknown := range found.Unknown {
-		l.Notes = append(l.Notes, note{levelWarn, "Not searched: " + unknown})
-	}
-	l.Table = newTable(v, found.Results, tableSpec[operator.SearchResult]{
-		Name: "results", Caption: "Matches, best first", Path: func(r *operator.SearchResult) string { return resultPath(v, r) },
+	d.Table = searchTable(v, d.Found.Is.Results, none)
+	return d, d.Found.Status, d.Found.Fault
+}
+
+// searchTable lists results, the best first.
+func searchTable(v *visit, list []operator.SearchResult, none empty) table {
+	return newTable(v, list, tableSpec[operator.SearchResult]{
+		Name: "results", Caption: "Search results",
 		Columns: []column[operator.SearchResult]{
-			{Title: "Name", Cell: func(r *operator.SearchResult) cell { return foundCell(r) }},
-			{Title: "Kind", Cell: func(r *operator.SearchResult) cell { return textCell(title(shownKind(r.Kind))) }},
+			{Title: "Name", Cell: func(r *operator.SearchResult) cell {
+				if r.Name != "" {
+					return textCell(r.Name, r.ID)
+				}
+				return textCell(r.ID)
+			}},
+			{Title: "Kind", Cell: func(r *operator.SearchResult) cell { return textCell(title(kindOf(r))) }},
 			{Title: "Team", Cell: func(r *operator.SearchResult) cell { return textCell(r.Team) }},
 			{Title: "Details", Cell: func(r *operator.SearchResult) cell { return textCell(r.Detail) }},
 		},
-		Empty: empty{Icon: "search", Title: "No matches", Text: "Search finds resources, keys, teams and policies by a part of their ID or name, and requests by their whole ID."},
+		Path:  func(r *operator.SearchResult) string { return resultLink(v, r) },
+		Empty: none,
 	})
-	return l
 }
 
-// shownKind returns the console's word for a kind of match.
-func shownKind(kind string) string {
-	if kind == operator.FoundDecision {
+// kindOf names the kind of a result as the console does.
+func kindOf(r *operator.SearchResult) string {
+	if r.Kind == operator.FoundDecision {
 		return "request"
 	}
-	return kind
+	return r.Kind
 }
 
-func foundCell(r *operator.SearchResult) cell {
-	if r.Name != "" && r.Name != r.ID {
-		return textCell(r.Name, r.ID)
-	}
-	return textCell(r.ID)
-}
-
-// resultPath returns the page of a match.
-func resultPath(v *visit, r *operator.SearchResult) string {
-	id := url.PathEscape(r.ID)
+// resultLink returns the address of the page about a result.
+func resultLink(v *visit, r *operator.SearchResult) string {
 	switch r.Kind {
-	case operator.FoundKey:
-		return v.Link("keys/" + id)
-	case operator.FoundTeam:
-		return v.Link("cost", "team", r.ID, "by", "key")
+	case operator.FoundResource:
+		return v.Link("resources/" + url.PathEscape(r.ID))
 	case operator.FoundDecision:
-		return v.Link("requests/" + id)
-	case operator.FoundPolicy:
-		return v.Link("policies/" + id)
+		return v.Link("requests/" + url.PathEscape(r.ID))
+	case operator.FoundKey:
+		return v.Link("keys/" + url.PathEscape(r.ID))
+	case operator.FoundTeam:
+		return v.Link("cost", "team", r.ID, "by", "resource")
 	}
-	return v.Link("resources/" + id)
+	return v.Link("policies/" + url.PathEscape(r.ID))
+}
+
+// sortedKeys returns the keys of a map in order.
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
+
+// sortByWaste sorts idle resources: those that are not snoozed first, and the greatest waste first.
+func sortByWaste(list []money.IdleResource) {
+	rank := func(r *money.IdleResource) int {
+		if r.Kept != nil {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(list, func(a, b money.IdleResource) int {
+		return cmp.Or(cmp.Compare(rank(&a), rank(&b)), cmp.Compare(decimal(b.PerMonth), decimal(a.PerMonth)), cmp.Compare(a.ID, b.ID))
+	})
 }

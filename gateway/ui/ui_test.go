@@ -422,7 +422,7 @@ func TestSpendAsCSV(t *testing.T) {
 	c := start(t, text, miniredis.RunT(t))
 	p := c.as(t, "bond")
 	status, header, body := p.get(c.URL + "/ui/cost.csv?by=team,key")
-	if status != http.StatusOK || header.Get("Content-Disposition") != `attachment; filename="spend-acme.csv"` || !strings.HasPrefix(body, "start,end,team,key,usd\n") {
+	if status != http.StatusOK || header.Get("Content-Disposition") != `attachment; filename="cost-acme.csv"` || !strings.HasPrefix(body, "start,end,team,key,usd\n") {
 		t.Errorf("%d %v %q", status, header, body)
 	}
 	if status, _, _ := p.get(c.URL + "/ui/cost.csv?org=globex"); status != http.StatusForbidden {

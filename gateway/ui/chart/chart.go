@@ -140,7 +140,7 @@ var source string
 //nolint:gochecknoglobals // parsed once, from an embedded file
 var page = template.Must(template.New("chart").Parse(source))
 
-// HTML draws the chart.
+// HTML returns the chart as a figure with its data table.
 func (c Chart) HTML() template.HTML {
 	if len(c.Buckets) == 0 {
 		return execute("empty", c)
