@@ -2,6 +2,7 @@ package ui
 
 import (
 	"cmp"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -114,7 +115,7 @@ func idleItems(v *visit, list []money.IdleResource) (out []item) {
 	slices.SortStableFunc(list, func(a, b money.IdleResource) int { return cmp.Compare(decimal(b.PerMonth), decimal(a.PerMonth)) })
 	for i := range list {
 		r := &list[i]
-		x := item{Level: levelInfo, Icon: "moon", Title: cmp.Or(r.Name, r.ID) + " is idle", Path: v.Link("idle"), Text: amount(r.PerMonth) + " per month · " + words(r.Reason) + " for " + age(v.now(), r.Since)}
+		x := item{Level: levelInfo, Icon: "moon", Title: cmp.Or(r.Name, r.ID) + " is idle", Path: v.Link("resources/" + url.PathEscape(r.ID)), Text: amount(r.PerMonth) + " per month · " + words(r.Reason) + " for " + age(v.now(), r.Since)}
 		if r.Team != "" {
 			x.Text += " · " + r.Team
 		}

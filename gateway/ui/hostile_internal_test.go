@@ -1,14 +1,8 @@
 package ui
 
 import (
-	"log/slog"
-	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/audit"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
@@ -28,11 +22,11 @@ func hostileOverview() map[string]any {
 		budgets: of[money.BudgetList](), idle: of[money.IdleList](), denied: of[decisions.List](),
 	}
 	f.idle.Is.Resources[0].Kept = nil
-	return map[string]any{"overview": newOverview(hostileVisit(), &f)}
+	return map[string]any{"overview": newOverview(hostileVisit(""), &f)}
 }
 
 func hostileAccess() map[string]any {
-	v := hostileVisit()
+	v := hostileVisit("keys")
 	keys, log := filled[callers.List]().(callers.List), filled[audit.Page]().(audit.Page)
 	keys.Keys[0].Revoked = time.Time{}
 	form, _, _ := newKey(v)
@@ -40,7 +34,7 @@ func hostileAccess() map[string]any {
 }
 
 func hostileSystem() map[string]any {
-	v := hostileVisit()
+	v := hostileVisit("configuration")
 	diff := of[operator.ConfigDiff]()
 	diff.Is.Fault = ""
 	inForce, overview, report := filled[operator.InForce]().(operator.InForce), of[operator.Overview](), of[operator.Report]()
@@ -49,15 +43,5 @@ func hostileSystem() map[string]any {
 		"configuration": newConfigData(v, &inForce, diff, filled[[]operator.Revision]().([]operator.Revision)),
 		"gateways":      newGatewayData(v, &overview.Is, &report.Is, of[envoy.Status]()),
 		"alerts":        alertPage(v, &list.Is),
-	}
-}
-
-// hostileVisit returns a visit of an admin whose organisation, teams and address are hostile.
-func hostileVisit() *visit {
-	orgs := []row.Tenant{{ID: hostile, Teams: []string{hostile}, Policies: []string{hostile}}, {ID: "acme"}}
-	guard := &admin.Guard{Admins: func() *admin.Directory { return new(admin.Directory).Over(orgs) }, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
-	return &visit{
-		Console: New(guard, adminRows(), nil), org: hostile, scope: row.Scope{Name: hostile, Roles: []row.Role{row.Admin}, Orgs: orgs},
-		r: httptest.NewRequest(http.MethodGet, "/ui/keys?"+url.Values{"search": {hostile}, "team": {hostile}, "kind": {hostile}, "by": {hostile}, "cols": {}}.Encode(), http.NoBody),
 	}
 }

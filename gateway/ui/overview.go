@@ -44,14 +44,11 @@ type overviewData struct {
 	BudgetFault, DeniedFault string
 }
 
-// Patterns of rows of the overview.
-const (
-	outcomeRow = "GET /admin/decisions/outcomes"
-	budgetRow  = "GET /admin/spend/budgets"
-)
-
 // overviewRows is the number of rows of a table of the overview.
-const overviewRows = 5
+const overviewRows = 3
+
+// overviewPlot is the height of the plot of the chart, in pixels: all parts fit into a window of 1280 by 800.
+const overviewPlot = 150
 
 func loadOverview(v *visit) (any, int, string) {
 	var f overviewFacts
@@ -94,13 +91,13 @@ func newOverview(v *visit, f *overviewFacts) overviewData {
 		d.Notes = append(d.Notes, note{levelBad, "Unknown: " + unknown})
 	}
 	if f.costs.OK() {
-		d.Cost = costChart(&f.costs.Is, v.period, scope)
+		d.Cost = overviewChart(v, &f.costs.Is, scope)
 		if decimal(f.costs.Is.Total) == 0 {
 			d.First = &empty{Icon: "chart", Title: "No cost in this period", Text: "The cost of each team appears here as soon as a resource is created through the gateway. Create one:", Code: firstCall()}
 		}
 	}
 	d.Attention = newAttention(v, f)
-	d.Budgets = budgetTable(v, f.budgets.Is.Budgets)
+	d.Budgets = overviewBudgets(v, f.budgets.Is.Budgets)
 	d.Denied = deniedTable(v, f.denied.Is.Decisions)
 	if f.denied.Is.Incomplete != "" && len(f.denied.Is.Decisions) == 0 {
 		d.DeniedFault = f.denied.Is.Incomplete
@@ -127,7 +124,7 @@ func scopeOf(list []money.Forecast, scope string) *money.Forecast {
 func burnTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
 	rate := decimal(scope.PerHour)
 	t := tile{Label: "Burn rate now", Value: usdOf(rate), Unit: "per hour", Note: usdOf(rate*hoursPerMonth) + " per month at this rate", Path: v.path + "cost?" + url.Values{"org": {v.org}, "range": {last24Hours}}.Encode(), Fault: f.forecasts.Fault}
-	if hours := sumsByTime(&f.hours.Is, time.Hour); len(hours) > 1 {
+	if hours := sumsOf(&f.hours.Is, "hour", 24); len(hours) > 1 {
 		t.Spark = newSpark(hours, "Cost by hour, last 24 hours, up to "+usdOf(slices.Max(hours)))
 	}
 	return t
@@ -138,10 +135,10 @@ func todayTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
 	t := tile{Label: "Today", Value: usdOf(decimal(scope.Today)), Path: v.Link("cost"), Fault: f.forecasts.Fault}
 	expected := decimal(scope.Day.Expected)
 	t.Note = usdOf(expected) + " expected by midnight"
-	if days := sumsByTime(&f.costs.Is, 24*time.Hour); v.period.Bucket() == "day" && len(days) > 1 {
+	if days := sumsOf(&f.costs.Is, "day", 14); v.period.Bucket() == "day" && len(days) > 1 {
 		yesterday := days[len(days)-2]
 		t.Change = changeOf(expected, yesterday, "yesterday, by the forecast", "down")
-		t.Spark = newSpark(days[max(0, len(days)-14):], "Cost by day, last 14 days")
+		t.Spark = newSpark(days, "Cost by day, last 14 days")
 	}
 	return t
 }
@@ -208,102 +205,33 @@ func addOutcome(sum, c *decisions.OutcomeCount) {
 	sum.Failed += c.Failed
 }
 
-// sumsByTime adds costs up by buckets of one length, from the first to the last of the range. Buckets without costs are 0.
-func sumsByTime(costs *money.Costs, length time.Duration) []float64 {
-	from := costs.From.UTC().Truncate(length)
-	n := int(math.Ceil(float64(costs.To.Sub(from)) / float64(length)))
-	if n <= 0 || n > chart.MaxBuckets {
-		return nil
-	}
-	sums := make([]float64, n)
-	for i := range costs.Rows {
-		if at := int(costs.Rows[i].Start.Sub(from) / length); at >= 0 && at < n {
-			sums[at] += decimal(costs.Rows[i].USD)
-		}
-	}
-	return sums
-}
-
-// costChart draws costs by team. The last bucket of a range of days that ends now has the forecast of today.
-func costChart(costs *money.Costs, p period, scope *money.Forecast) chart.Chart {
-	length := 24 * time.Hour
-	if p.Bucket() == "hour" {
-		length = time.Hour
-	}
-	from := costs.From.UTC().Truncate(length)
-	n := len(sumsByTime(costs, length))
-	c := chart.Chart{ID: "cost", Title: "Cost by team, " + p.Label(), Kind: chart.Bars, Unit: chart.USD, Per: p.Bucket(), Total: true}
-	values := make(map[string][]float64)
-	for i := range costs.Rows {
-		r := &costs.Rows[i]
-		at := int(r.Start.Sub(from) / length)
-		if at < 0 || at >= n {
-			continue
-		}
-		team := cmp.Or(r.Team, "No team")
-		if values[team] == nil {
-			values[team] = make([]float64, n)
-		}
-		values[team][at] += decimal(r.USD)
-	}
-	for i := range n {
-		c.Buckets = append(c.Buckets, chart.Bucket{Start: from.Add(time.Duration(i) * length), Length: length})
-	}
-	for team, list := range values {
-		c.Series = append(c.Series, chart.Series{Name: team, Values: list})
-	}
-	c.Series = chart.Fold(c.Series, chart.MaxSeries, func(n int) string { return "Other (" + strconv.Itoa(n) + ")" })
-	if expected := decimal(scope.Day.Expected); p.Bucket() == "day" && p.Name != lastMonth && p.Name != customPeriod && n > 0 && expected > 0 {
+// overviewChart draws costs by team, with the forecast of today where the range ends today.
+func overviewChart(v *visit, costs *money.Costs, scope *money.Forecast) chart.Chart {
+	c := costChart(v, "cost", costs, "team")
+	c.Title, c.Height = "Cost by team", overviewPlot
+	n, expected := len(c.Buckets), decimal(scope.Day.Expected)
+	if n > 0 && expected > 0 && c.Buckets[n-1].Length == 24*time.Hour && v.now().Before(c.Buckets[n-1].Start.Add(24*time.Hour)) {
 		c.Forecast = slices.Repeat([]float64{math.NaN()}, n)
 		c.Forecast[n-1] = expected
 	}
 	return c
 }
 
-// budgetTable lists budgets, those that run out first.
-func budgetTable(v *visit, list []money.BudgetRow) table {
-	list = list[:min(overviewRows, len(list))]
-	return newTable(v, list, tableSpec[money.BudgetRow]{
-		Name: "budgets", Caption: "Budgets, by the date on which they run out", Path: func(*money.BudgetRow) string { return v.Link("budgets") },
+// overviewBudgets lists the budgets that run out first.
+func overviewBudgets(v *visit, list []money.BudgetRow) table {
+	return newTable(v, list[:min(overviewRows, len(list))], tableSpec[money.BudgetRow]{
+		Name: "budgets", Caption: "Budgets, by the date on which they run out",
 		Columns: []column[money.BudgetRow]{
 			{Title: "Budget", Cell: func(b *money.BudgetRow) cell { return textCell(title(b.Scope), words(b.Name)) }},
 			{Title: "Used", Cell: func(b *money.BudgetRow) cell {
-				used := newBar(decimal(b.Limit), decimal(b.Used), decimal(b.Reserved), expectedOf(b))
-				return cell{Bar: &used, Sub: strconv.Itoa(b.Percent) + "% of " + limitOf(b, b.Limit)}
+				used := budgetBar(b)
+				return cell{Bar: &used, Sub: strconv.Itoa(b.Percent) + "% of " + budgetAmount(b.Name, b.Limit)}
 			}},
-			{Title: "Remaining", Number: true, Cell: func(b *money.BudgetRow) cell { return textCell(limitOf(b, b.Left)) }},
-			{Title: "Runs out", Cell: func(b *money.BudgetRow) cell { return cell{Status: exhaustion(b)} }},
+			{Title: "Remaining", Number: true, Cell: func(b *money.BudgetRow) cell { return textCell(budgetAmount(b.Name, b.Left)) }},
+			{Title: "Runs out", Cell: func(b *money.BudgetRow) cell { return runsOut(v, b) }},
 		},
 		Empty: empty{Icon: "wallet", Title: "No budgets yet", Text: "Budgets of the organisation, its teams and keys appear here, those that run out first. Set one under budget in the configuration."},
 	})
-}
-
-// limitOf writes an amount of a budget: in USD, or a count.
-func limitOf(b *money.BudgetRow, amountOf string) string {
-	if b.Name == "gpus" {
-		return amountOf + " GPUs"
-	}
-	return amount(amountOf)
-}
-
-func expectedOf(b *money.BudgetRow) float64 {
-	if b.Forecast == nil {
-		return 0
-	}
-	return decimal(b.Forecast.Expected)
-}
-
-// exhaustion says when a budget runs out.
-func exhaustion(b *money.BudgetRow) *status {
-	switch {
-	case b.Percent >= 100:
-		return &status{levelBad, "Used up"}
-	case b.UsedUp != "":
-		return &status{levelWarn, dayOf(b.UsedUp)}
-	case b.Percent >= 80:
-		return &status{levelWarn, "Nearly used up"}
-	}
-	return &status{levelGood, "On track"}
 }
 
 // deniedTable lists the latest denied requests with their reasons.
@@ -312,7 +240,7 @@ func deniedTable(v *visit, list []explain.Summary) table {
 		Name: "denied", Caption: "Latest denied requests", Path: func(s *explain.Summary) string { return v.Link("requests/" + url.PathEscape(s.DecisionID)) },
 		Columns: []column[explain.Summary]{
 			{Title: "Request", Cell: func(s *explain.Summary) cell { return textCell(s.Operation, present(s.Key, s.Team)...) }},
-			{Title: "Reason", Cell: func(s *explain.Summary) cell { return textCell(cmp.Or(s.Reason, words(s.Refusal))) }},
+			{Title: "Reason", Cell: func(s *explain.Summary) cell { return cell{Text: cmp.Or(s.Reason, words(s.Refusal)), Clamp: true} }},
 			{Title: "Time", Cell: func(s *explain.Summary) cell { return v.whenCell(s.Time) }},
 		},
 		Empty: empty{Icon: "check", Title: "No denials in the last 24 hours", Text: "Requests that a policy, a budget or a rate limit denies appear here, with the reason."},

@@ -61,6 +61,8 @@ type cell struct {
 	Spark *spark
 	// Change is the difference from an earlier figure.
 	Change *change
+	// Clamp bounds the text to two lines; the whole is its title.
+	Clamp bool
 	// Sub is a second line.
 	Sub string
 	// Lines are further lines.
