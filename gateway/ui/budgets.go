@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -17,8 +18,7 @@ type budgetData struct {
 	Filters form
 	Chips   []chip
 	Table   table
-	// FitsFor chooses the team of FitsTable, and FitsText says which budget is the tightest.
-	FitsFor   form
+	// FitsText says which budget is the tightest, and FitsTable which GPUs fit.
 	FitsText  string
 	FitsTable table
 
@@ -111,17 +111,16 @@ func budgetTable(v *visit, list *money.BudgetList, tree bool) table {
 	if tree {
 		rows = inTree(rows)
 	}
-	shown := func(b *money.BudgetRow) string { return budgetAmount(b.Name, b.Left) }
 	columns := []column[money.BudgetRow]{
 		{Key: "scope", Title: "Scope", Cell: scopeCell},
 		{Key: "budget", Title: "Budget", Cell: func(b *money.BudgetRow) cell { return textCell(title(b.Name)) }},
-		{Key: "taken", Title: "Used", Cell: func(b *money.BudgetRow) cell {
+		{Key: "usage", Title: "Usage", Cell: func(b *money.BudgetRow) cell {
 			shape := budgetBar(b)
 			return cell{Bar: &shape, Sub: strconv.Itoa(b.Percent) + "% used or reserved"}
 		}},
 		{Key: "used", Title: "Used", Number: true, Cell: func(b *money.BudgetRow) cell { return textCell(budgetAmount(b.Name, b.Used)) }},
 		{Key: "reserved", Title: "Reserved", Number: true, Cell: func(b *money.BudgetRow) cell { return textCell(budgetAmount(b.Name, b.Reserved)) }},
-		{Key: "left", Title: "Remaining", Number: true, Cell: func(b *money.BudgetRow) cell { return textCell(shown(b)) }},
+		{Key: "left", Title: "Remaining", Number: true, Cell: func(b *money.BudgetRow) cell { return textCell(budgetAmount(b.Name, b.Left)) }},
 		{Key: "limit", Title: "Limit", Number: true, Cell: func(b *money.BudgetRow) cell { return textCell(budgetAmount(b.Name, b.Limit)) }},
 		{Key: "forecast", Title: "Forecast", Number: true, Cell: func(b *money.BudgetRow) cell {
 			if b.Forecast == nil {
@@ -197,14 +196,17 @@ func inTree(list []money.BudgetRow) (out []money.BudgetRow) {
 
 // fits fills the part about GPUs that fit.
 func (d *budgetData) fits(v *visit) {
-	d.FitsFor = v.filters(field{Name: "team", Label: "For", Type: "select", Options: names("The organisation", v.Teams(), "")})
 	f := &d.Fits.Is
 	switch {
 	case f.Left != "":
 		scope, name, _ := strings.Cut(f.Budget, ", ")
 		d.FitsText = fmt.Sprintf("%s remain in the tightest budget: %s, %s.", amount(f.Left), scope, words(name))
 	default:
-		d.FitsText = "No budget for a day, week, month or quarter applies."
+		d.FitsText = "No budget for a day, week, month, quarter or in total applies."
+	}
+	list := f.GPUs
+	if limited := f.Left != "" || f.PerHour != "" || len(list) > 0 && list[0].AtOnce != nil; !limited {
+		d.FitsText, list = "No budget limits what "+cmp.Or(v.Query("team"), "the organisation")+" can rent.", nil
 	}
 	hours := func(g *money.GPUFit) cell {
 		if g.Hours == "" {
@@ -216,8 +218,8 @@ func (d *budgetData) fits(v *visit) {
 		}
 		return textCell(g.Hours + " h")
 	}
-	d.FitsTable = newTable(v, f.GPUs, tableSpec[money.GPUFit]{
-		Name: "fits", Caption: "GPU hours that fit into the remaining budget",
+	d.FitsTable = newTable(v, list, tableSpec[money.GPUFit]{
+		Name: "fits", Caption: "GPU hours that fit into the remaining budget", Whole: true,
 		Columns: []column[money.GPUFit]{
 			{Title: "GPU", Cell: func(g *money.GPUFit) cell { return textCell(g.GPU) }},
 			{Title: "Price", Number: true, Cell: func(g *money.GPUFit) cell { return textCell(amount(g.PerHour)+"/h", g.Cloud) }},
@@ -229,6 +231,6 @@ func (d *budgetData) fits(v *visit) {
 				return textCell(strconv.FormatInt(*g.AtOnce, 10))
 			}},
 		},
-		Empty: empty{Title: "No prices", Text: "The platform lists no GPU with a known price."},
+		Empty: empty{Icon: "wallet", Title: "No limit", Text: "Choose a team that has a budget to see how many hours of which GPU fit."},
 	})
 }

@@ -129,11 +129,17 @@ func costExplorer(v *visit) (any, int, string) {
 	return d, 0, ""
 }
 
+// kinds returns the options of a filter by the kind of a resource.
+func kinds(all string) []option {
+	return append([]option{{"", all, false}}, options([]string{"pod", "endpoint", "network_volume", "cluster", "sandbox", "job", "adjustment"})...)
+}
+
 // costFilterForm returns the filters of the explorer.
 func costFilterForm(v *visit) form {
 	return v.filters(
 		field{Name: "team", Label: "Team", Type: "select", Options: names("All teams", v.Teams(), "")},
-		field{Name: "key", Label: "Key"}, field{Name: "kind", Label: "Kind"}, field{Name: "gpu", Label: "GPU type"}, field{Name: "resource", Label: "Resource ID"},
+		field{Name: "key", Label: "Key"}, field{Name: "kind", Label: "Kind", Type: "select", Options: kinds("All kinds")},
+		field{Name: "gpu", Label: "GPU type"}, field{Name: "resource", Label: "Resource ID"},
 		field{Name: "label", Label: "Label", Placeholder: "name=value"}, field{Name: "by_label", Label: "Group by label", Placeholder: "name"},
 	)
 }
@@ -337,7 +343,7 @@ func (d *costData) tiles(v *visit, f *money.Forecast) []tile {
 	than := "the previous period"
 	sum := tile{Label: "Total, " + strings.ToLower(v.period.Label()), Value: usdOf(total), Change: changeOf(total, previous, than, "down"), Note: usdOf(previous) + " in the previous period", Fault: d.Compared.Fault}
 	if d.Compared.Is.Unknown != "" {
-		sum.Note = "No previous period: " + d.Compared.Is.Unknown
+		sum.Note = "The previous period is no longer kept"
 	}
 	days := max(1, v.period.To.Sub(v.period.From).Hours()/24)
 	tiles := []tile{sum, {Label: "Average per day", Value: usdOf(total / days), Note: fmt.Sprintf("over %.0f days", math.Ceil(days))}}

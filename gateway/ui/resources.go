@@ -87,7 +87,7 @@ func loadResources(v *visit) (any, int, string) {
 	d.Filters = v.filters(
 		field{Name: "search", Label: "Search", Type: "search", Placeholder: "ID, name, team or key"},
 		field{Name: "team", Label: "Team", Type: "select", Options: names("All teams", v.Teams(), "")},
-		field{Name: "kind", Label: "Kind"}, field{Name: "gpu", Label: "GPU type"}, field{Name: "label", Label: "Label", Placeholder: "name=value"},
+		field{Name: "kind", Label: "Kind", Type: "select", Options: kinds("All kinds")}, field{Name: "gpu", Label: "GPU type"}, field{Name: "label", Label: "Label", Placeholder: "name=value"},
 	)
 	d.Chips = v.chips(d.Filters)
 	if v.may(reconcileRow) {
