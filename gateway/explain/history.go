@@ -234,15 +234,30 @@ func (h *History) List(q Query) []Summary {
 
 // Summary is the report in one line.
 func (x *Report) Summary() Summary {
-	s := Summary{
+	return Summary{
 		DecisionID: x.DecisionID, Time: x.Time, Org: x.Caller.Org, Team: x.Caller.Team, Key: x.Caller.Key, Dialect: x.Dialect,
 		Dry: x.Dry, Operation: x.Operation, Verdict: x.Verdict, Status: x.Status, Refusal: x.Refusal, Reason: dryReason(x.Dry, x.reason()), Own: x.Own, PolicyNames: x.PolicyNames,
-		Outcome: x.outcome(), Resource: x.Resource, USDPerHour: x.price(), DurationMs: x.DurationMs,
+		Outcome: x.outcome(), Resource: x.resource(), USDPerHour: x.price(), DurationMs: x.DurationMs,
 	}
-	if x.Own != nil && s.Resource == "" {
-		s.Resource = x.Own.Resource
+}
+
+// resource returns the ID of the resource that the call created or is about, "" for none.
+func (x *Report) resource() string {
+	switch {
+	case x.Own != nil:
+		return x.Own.Resource
+	case x.Resource != "":
+		return x.Resource
 	}
-	return s
+	parts := strings.Split(strings.Trim(x.Path, "/"), "/") // version, collection, ID
+	if x.Dialect == "run" && len(parts) > 1 {
+		return parts[1]
+	}
+	if len(parts) > 2 {
+		id, _, _ := strings.Cut(parts[2], "?")
+		return id
+	}
+	return ""
 }
 
 // maxReason bounds a reason, in characters.

@@ -115,6 +115,8 @@ func TestPreviousPeriod(t *testing.T) {
 		{day(29, 0), day(30, 0), day(28, 0), day(28, 16)},
 		{day(23, 0), day(30, 0), day(16, 0), day(22, 16)},
 		{day(10, 0), day(20, 0), day(0, 0), day(10, 0)},
+		{day(20, 0), day(29, 16), day(10, 0), day(19, 16)},
+		{day(29, 10), day(29, 16), day(29, 4), day(29, 10)},
 	} {
 		got := before(&spend.Query{From: tt.from, To: tt.to}, now)
 		if !got.From.Equal(tt.wantFrom) || !got.To.Equal(tt.wantTo) {

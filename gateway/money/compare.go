@@ -73,9 +73,13 @@ func (m *Money) compareRow() row.Row {
 	}
 }
 
-// before returns the previous period of a query at a time.
+// before returns the previous period of a query at a time. It is as many whole days earlier as the period has begun, or as many hours if that is
+// less than a day.
 func before(q *spend.Query, now time.Time) *spend.Query {
 	p, length := *q, q.To.Sub(q.From)
+	if day := spend.Daily.Length(); length > day { // the same hours of other days
+		length = (length + day - 1) / day * day
+	}
 	end := spend.Hourly.Start(now).Add(time.Hour)
 	if end.After(q.To) {
 		end = q.To

@@ -94,12 +94,15 @@ func (p *shown) keep(l *Ledger) error {
 	return nil
 }
 
-// resourceList is resources as they are answered.
-type resourceList struct {
+// ResourceList is a part of the resources of an organisation.
+type ResourceList struct {
 	Resources []Resource `json:"resources"`
 	// All is the number of resources that are selected, and PerHour their cost, in USD.
 	All     int    `json:"all"`
 	PerHour string `json:"perHour"`
+	// Complete and Loss are those of the ledger.
+	Complete bool  `json:"complete"`
+	Loss     *Loss `json:"loss,omitempty"`
 	// Next is the parameter cursor of the next list, absent behind the last.
 	Next string `json:"next,omitempty"`
 }
@@ -113,7 +116,7 @@ type listedResources struct {
 	Sort   string `query:"sort" oneof:"dearest,newest,oldest,name" default:"dearest" doc:"which are first"`
 }
 
-func (m *Money) resources(ctx context.Context, s row.Scope, p listedResources) (*resourceList, error) {
+func (m *Money) resources(ctx context.Context, s row.Scope, p listedResources) (*ResourceList, error) {
 	l, err := m.spend(ctx, s, p.shown)
 	if err != nil {
 		return nil, err
@@ -122,7 +125,7 @@ func (m *Money) resources(ctx context.Context, s row.Scope, p listedResources) (
 }
 
 // list returns the part of the resources of a ledger that is asked for.
-func (p *listedResources) list(l *Ledger) (out *resourceList, err error) {
+func (p *listedResources) list(l *Ledger) (out *ResourceList, err error) {
 	has := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(p.Search)) }
 	list := slices.DeleteFunc(l.Resources, func(r Resource) bool {
 		return p.Search != "" && !has(r.ID) && !has(r.Name) && !has(r.Team) && !has(r.Key)
@@ -137,7 +140,7 @@ func (p *listedResources) list(l *Ledger) (out *resourceList, err error) {
 	for i := range list {
 		sum += row.Decimal(list[i].Takes.PerHour)
 	}
-	out = &resourceList{All: len(list), PerHour: strconv.FormatFloat(sum, 'f', -1, 64)}
+	out = &ResourceList{Complete: l.Complete, Loss: l.Loss, All: len(list), PerHour: strconv.FormatFloat(sum, 'f', -1, 64)}
 	out.Resources, out.Next, err = row.Page(list, &p.Paging, func(r *Resource) string { return r.ID })
 	return out, err
 }

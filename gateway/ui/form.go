@@ -62,7 +62,7 @@ func (v *visit) retry(action string, form url.Values, back string, status int, f
 	at, err := url.Parse(back)
 	i := -1
 	if err == nil {
-		i = slices.IndexFunc(v.pages, func(p *page) bool { return at.Path == v.path+strings.TrimSuffix(p.below(), first) })
+		i = slices.IndexFunc(v.pages, func(p *page) bool { return p.serves(strings.TrimPrefix(at.Path, v.path)) })
 	}
 	if i < 0 {
 		v.fail(status, fault)
@@ -74,11 +74,17 @@ func (v *visit) retry(action string, form url.Values, back string, status int, f
 	next.r = v.r.Clone(ctx)
 	next.r.Method, next.r.URL, next.r.RequestURI = http.MethodGet, at, at.RequestURI()
 	next.r.Body, next.r.Form, next.r.PostForm = http.NoBody, nil, nil //nolint:forbidigo // a field, not http.PostForm
+	if name, value := p.wildcard(strings.TrimPrefix(at.Path, v.path)); name != "" {
+		next.r.SetPathValue(name, value)
+	}
 	next.action, next.typed = action, form
 	next.enter(p)
 	var data any
 	var missing string
-	together(func() { data, _, missing = p.load(&next) }, next.readBadges)
+	data, _, missing = p.load(&next)
+	if !p.counts {
+		next.readBadges()
+	}
 	if data == nil {
 		v.fail(status, fault)
 		return

@@ -158,3 +158,6 @@ func pretty(v any) string {
 
 // percent writes a share of 1 as a percentage.
 func percent(share float64) string { return strconv.Itoa(int(math.Round(100*share))) + "%" }
+
+// coordinate writes a number of a drawing.
+func coordinate(n float64) string { return strconv.FormatFloat(n, 'f', 1, 64) }

@@ -6,7 +6,7 @@ func hostileTeam() map[string]any {
 	requests := hostileRequests()
 	return map[string]any{
 		"my":          myData{Me: filled[selfservice.Me]().(selfservice.Me), Scopes: filled[[]scopeBudgets]().([]scopeBudgets)},
-		"myspend":     hostileSpend(),
+		"myspend":     hostileMySpend(),
 		"myresources": myResourceData{Shown: excerpt[selfservice.Resource]{Rows: filled[[]selfservice.Resource]().([]selfservice.Resource), Before: hostile}},
 		"myrequests":  filled[decisionData](),
 		"myrequest":   filled[selfservice.Decision](),

@@ -27,6 +27,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/legacy"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
+	"github.com/tollgate-dev/tollgate/gateway/ui/chart"
 )
 
 // hostile is markup that would run in an element, in an attribute with any quotes or without, and in a template.
@@ -167,7 +168,7 @@ func TestHostileNames(t *testing.T) {
 // adminRows returns rows that can be read. Requests for approval can be asked, too: each page counts them.
 func adminRows() []row.Row {
 	rows := admin.Deps{Features: slices.Concat(
-		operator.Sources{}.Rows(), (*operator.Fleet)(nil).Rows(), operator.Limits{}.Rows(), (*money.Money)(nil).Rows(), (*alerts.Alerts)(nil).Rows(), alerts.Reports{}.Rows(), approval.Answers{}.Rows(), callers.Operators{}.Rows(), (*legacy.Calls)(nil).Rows(), (*envoy.Server)(nil).Rows(), (*decisions.Decisions)(nil).Rows(), (*operator.Questions)(nil).Rows(),
+		operator.Sources{}.Rows(), operator.Search{}.Rows(), (*operator.Fleet)(nil).Rows(), operator.Limits{}.Rows(), (*money.Money)(nil).Rows(), (*alerts.Alerts)(nil).Rows(), alerts.Reports{}.Rows(), approval.Answers{}.Rows(), callers.Operators{}.Rows(), (*legacy.Calls)(nil).Rows(), (*envoy.Server)(nil).Rows(), (*decisions.Decisions)(nil).Rows(), (*operator.Questions)(nil).Rows(),
 		operator.Drafts{}.Rows(), operator.Policies{}.Rows(), (*audit.Log)(nil).Rows(), (*operator.Revisions)(nil).Rows(),
 	)}.Rows()
 	i := slices.IndexFunc(rows, func(r row.Row) bool { return r.Pattern == approvalList })
@@ -197,64 +198,24 @@ func hold(t *testing.T, v *visit, name string, data any) {
 	}
 }
 
-// A page has some rows of a long list, so that its size is bounded.
-func TestLongListsAreCut(t *testing.T) {
-	t.Parallel()
-	list := make([]int, 250)
-	for i := range list {
-		list[i] = i
-	}
-	for _, c := range []struct {
-		page                 string
-		first, last          int
-		before, after, holds string
-	}{{"", 1, 100, "", "2", ""}, {"2", 101, 200, "1", "3", ""}, {"3", 201, 250, "2", "", ""}, {"9", 201, 250, "2", "", ""}, {"-1", 1, 100, "", "2", ""}, {"x", 1, 100, "", "2", ""}} {
-		v := &visit{r: httptest.NewRequest(http.MethodGet, "/ui/keys?page="+c.page, http.NoBody)}
-		e := cut(v, list)
-		if e.First != c.first || e.Last != c.last || e.All != 250 || e.Before != c.before || e.After != c.after || e.Rows[0] != c.first-1 {
-			t.Errorf("page %q: %d to %d of %d, before %q, after %q", c.page, e.First, e.Last, e.All, e.Before, e.After)
-		}
-	}
-	if e := cut(&visit{r: httptest.NewRequest(http.MethodGet, "/ui/keys", http.NoBody)}, []int(nil)); len(e.Rows) != 0 || e.After != "" {
-		t.Errorf("an empty list: %+v", e)
-	}
-}
-
-func TestCharts(t *testing.T) {
+// Costs become series by group and bucket; the smallest groups become one.
+func TestCostsBecomeSeries(t *testing.T) {
 	t.Parallel()
 	day := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
-	costs := &money.Costs{}
+	costs := &money.Costs{From: day, To: day.AddDate(0, 0, 3)}
 	for i := range 10 {
 		costs.Rows = append(costs.Rows, money.Cost{Start: day.AddDate(0, 0, i%2), End: day.AddDate(0, 0, i%2+1), Team: string(rune('a' + i)), USD: "1"})
 	}
-	costs.Rows[0].USD = "5.5"
-	earlier := &money.Costs{From: day.AddDate(0, 0, -2), To: day, Rows: []money.Cost{
-		{Start: day.AddDate(0, 0, -1), End: day, Team: "a", USD: "19"}, {Start: day.AddDate(0, 0, -1), End: day, Team: "gone", USD: "1"},
-	}}
-	sums := groups(costs, earlier, "team")
-	if got := sums[0]; got.Name != "a" || got.Before != 19 || got.Change() != "-71 %" || sums[len(sums)-1].Name != "gone" || sums[1].Change() != "" {
-		t.Errorf("groups %+v", sums)
+	costs.Rows[0].USD, costs.Rows[9].Team = "5.5", ""
+	v := &visit{period: period{From: day, To: day.AddDate(0, 0, 3)}, Console: &Console{}}
+	c := costChart(v, "x", costs, "team")
+	if len(c.Buckets) != 3 || len(c.Series) != chart.MaxSeries || c.Series[0].Name != "a" || c.Series[0].Values[0] != 5.5 || c.Series[7].Name != "3 others" || c.Series[7].Sum() != 3 {
+		t.Errorf("series %+v", c.Series)
 	}
-	c := newChart(costs, "team", sums)
-	if len(c.Series) != maxSeries || c.Series[0] != "a" || c.Series[maxSeries-1] != "all others" {
-		t.Errorf("series %q", c.Series)
+	if sums := sumsOf(costs, "day", 2); len(sums) != 2 || sums[0] != 5 || sums[1] != 0 {
+		t.Errorf("the last two days: %v", sums)
 	}
-	if len(c.Columns) != 2 || c.Columns[0].Label != "2026-11-01" || c.Columns[0].Total != 9.5 || c.Top != 9.5 {
-		t.Errorf("columns %+v", c)
-	}
-	if b := c.Columns[0].Boxes[0]; b.Height != "115.8" || b.Y != "84.2" || b.Title != "2026-11-01, a: 5.50 USD" {
-		t.Errorf("the first box: %+v", b)
-	}
-	c.compare(earlier)
-	if c.Top != 20 || c.Columns[1].Before != 20 || c.Before != "200.0,200.0 600.0,0.0" || c.Columns[0].Boxes[0].Height != "55.0" {
-		t.Errorf("with the time before: %+v", c)
-	}
-	c.forecast("2026-11-02", 15)
-	if f := c.Forecast; f == nil || f.Y != "50.0" || f.Height != "100.0" || f.Title != "2026-11-02, more by the forecast: 10.00 USD" {
-		t.Errorf("with the forecast: %+v", f)
-	}
-	c.compare(&money.Costs{Rows: costs.Rows[:1]})
-	if c.Columns[1].Before != 20 {
-		t.Error("a time of another length is compared")
+	if got := groupName(&costs.Rows[9], "team,label:project"); got != "No team, No label project" {
+		t.Errorf("the group of costs without a team: %q", got)
 	}
 }

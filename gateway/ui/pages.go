@@ -15,7 +15,7 @@ const (
 func pages() []*page {
 	return slices.Concat(
 		[]*page{
-			{name: "overview", title: "Overview", at: first, asks: overviewRow, icon: "home", period: last30Days, load: loadOverview},
+			{name: "overview", title: "Overview", at: first, asks: overviewRow, icon: "home", period: last30Days, counts: true, load: loadOverview},
 		},
 		costPages(), trafficPages(), policyPages(), accessPages(), systemPages(),
 	)
@@ -27,6 +27,14 @@ const (
 	ledger       = "GET /admin/spend"
 	history      = "GET /admin/spend/history"
 	forecastRow  = "GET /admin/spend/forecast"
+	compareRow   = "GET /admin/spend/compare"
+	exportRow    = "GET /admin/spend/export"
+	budgetRow    = "GET /admin/spend/budgets"
+	fitsRow      = "GET /admin/spend/fits"
+	resourceRow  = "GET /admin/spend/resources"
+	holdRow      = "GET /admin/spend/holds"
+	searchRow    = "GET /admin/search"
+	outcomeRow   = "GET /admin/decisions/outcomes"
 	idle         = "GET /admin/spend/idle"
 	decisionList = "GET /admin/decisions"
 	decisionRow  = "GET /admin/decisions/{id}"

@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
-	charts "github.com/tollgate-dev/tollgate/gateway/ui/chart"
+	"github.com/tollgate-dev/tollgate/gateway/ui/chart"
 )
 
 // policyPage is the data of the page of a policy.
@@ -92,33 +92,33 @@ func (d policyPage) Tiles(*frame) []tile {
 }
 
 // verdictSeries are the results that the chart of a policy shows.
-func verdictSeries() (verdicts []string, series []charts.Series) {
-	return []string{"denies", "would deny", "warns", "excepted"}, []charts.Series{
+func verdictSeries() (verdicts []string, series []chart.Series) {
+	return []string{"denies", "would deny", "warns", "excepted"}, []chart.Series{
 		{Name: "Denied", Class: "outcome-denied"}, {Name: "Would deny", Class: "series-1"}, {Name: "Warned", Class: "outcome-throttled"}, {Name: "Exempted", Class: "series-other"},
 	}
 }
 
 // Chart draws the results by day of the organisation.
 func (d policyPage) Chart(f *frame) template.HTML {
-	c := charts.Chart{ID: "effect", Title: "Requests by result", Unit: charts.Requests, Per: "day", Zone: f.zone(), Total: true, Empty: "No results."}
+	c := chart.Chart{ID: "effect", Title: "Requests by result", Unit: chart.Requests, Per: "day", Zone: f.zone(), Total: true, Empty: "No results."}
 	verdicts, series := verdictSeries()
 	now := f.Now()
 	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
 	for ago := policyRetention - 1; ago >= 0; ago-- {
 		day := today.AddDate(0, 0, -ago)
 		href := f.Link("requests", "policy", d.Policy, "range", "", "from", day.Format(time.DateOnly), "to", day.Format(time.DateOnly))
-		c.Buckets = append(c.Buckets, charts.Bucket{Start: day, Length: day.AddDate(0, 0, 1).Sub(day), Href: href})
+		c.Buckets = append(c.Buckets, chart.Bucket{Start: day, Length: day.AddDate(0, 0, 1).Sub(day), Href: href})
 	}
 	for i := range series {
 		series[i].Values = make([]float64, policyRetention)
 	}
 	for _, n := range d.Counts.Is.Counts {
-		bucket := slices.IndexFunc(c.Buckets, func(b charts.Bucket) bool { return !n.Hour.Before(b.Start) && n.Hour.Before(b.Start.Add(b.Length)) })
+		bucket := slices.IndexFunc(c.Buckets, func(b chart.Bucket) bool { return !n.Hour.Before(b.Start) && n.Hour.Before(b.Start.Add(b.Length)) })
 		if i := slices.Index(verdicts, n.Verdict); i >= 0 && bucket >= 0 {
 			series[i].Values[bucket] += float64(n.Calls)
 		}
 	}
-	c.Series = slices.DeleteFunc(series, func(s charts.Series) bool { return s.Sum() == 0 })
+	c.Series = slices.DeleteFunc(series, func(s chart.Series) bool { return s.Sum() == 0 })
 	return c.HTML()
 }
 

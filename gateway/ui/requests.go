@@ -9,7 +9,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
-	charts "github.com/tollgate-dev/tollgate/gateway/ui/chart"
+	"github.com/tollgate-dev/tollgate/gateway/ui/chart"
 )
 
 // requestsData is the data of the list of requests.
@@ -115,21 +115,21 @@ func (d requestsData) Chips(f *frame) []chip {
 
 // Histogram draws the counts by outcome.
 func (d requestsData) Histogram(f *frame) template.HTML {
-	c := charts.Chart{
-		ID: "outcomes", Title: "Requests by outcome", Unit: charts.Requests, Zone: f.zone(), Total: true, Empty: "No requests in this time range.",
+	c := chart.Chart{
+		ID: "outcomes", Title: "Requests by outcome", Unit: chart.Requests, Zone: f.zone(), Total: true, Empty: "No requests in this time range.",
 		Per: map[string]string{"5m": "5 min", "hour": "hour", "day": "day"}[d.Outcomes.Is.Bucket],
 	}
 	if team := f.Query("team"); team != "" {
 		c.Title += ", team " + team
 	}
-	series := []charts.Series{
+	series := []chart.Series{
 		{Name: "Allowed", Class: "outcome-allowed"}, {Name: "Denied", Class: "outcome-denied"},
 		{Name: "Throttled", Class: "outcome-throttled"}, {Name: "Failed", Class: "outcome-failed"},
 	}
 	for i := range d.Outcomes.Is.Counts {
 		n := &d.Outcomes.Is.Counts[i]
 		href := f.With("range", "", "from", n.Start.UTC().Format(time.RFC3339), "to", n.End.UTC().Format(time.RFC3339), "before", "")
-		c.Buckets = append(c.Buckets, charts.Bucket{Start: n.Start, Length: n.End.Sub(n.Start), Href: href})
+		c.Buckets = append(c.Buckets, chart.Bucket{Start: n.Start, Length: n.End.Sub(n.Start), Href: href})
 		for j, value := range []int64{n.Allowed, n.Denied, n.Throttled, n.Failed} {
 			series[j].Values = append(series[j].Values, float64(value))
 		}

@@ -2,7 +2,6 @@ package ui
 
 import (
 	"cmp"
-	"maps"
 	"net/url"
 	"slices"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/gateway/ui/chart"
 )
 
 // teamPages returns the pages of callers in the order of the navigation.
@@ -73,17 +73,42 @@ func (v *visit) given(names ...string) url.Values {
 	return out
 }
 
+// mySpendData is the data of the page of a caller's costs.
+type mySpendData struct {
+	Costs  part[money.Costs]
+	Chart  chart.Chart
+	Groups []tab
+	Table  table
+}
+
 func mySpend(v *visit) (any, int, string) {
-	q := v.given("bucket", "by")
-	maps.Copy(q, v.period.Values())
-	q.Set("by", cmp.Or(q.Get("by"), "gpu"))
-	d := spendData{Costs: own[money.Costs](v, "spend", q), By: q.Get("by"), Bucket: cmp.Or(q.Get("bucket"), "day")}
+	q := v.given("by")
+	by := cmp.Or(q.Get("by"), "gpu")
+	d := mySpendData{Costs: own[money.Costs](v, "spend", with(v.period.Values(), "by", by, "bucket", v.period.Bucket()))}
+	for _, g := range costGroups[1:] {
+		d.Groups = append(d.Groups, tab{Title: g.title, Path: v.With("by", g.by, "page", ""), Here: g.by == by})
+	}
 	if d.Costs.OK() {
-		d.Groups = groups(&d.Costs.Is, new(money.Costs), d.By)
-		d.Shown = cut(v, d.Groups)
-		d.Chart = newChart(&d.Costs.Is, d.By, d.Groups)
+		d.Chart = costChart(v, "cost", &d.Costs.Is, by)
+		d.Table = ownCosts(v, &d.Costs.Is, by)
 	}
 	return d, d.Costs.Status, d.Costs.Fault
+}
+
+// ownCosts lists groups of costs, the highest cost first.
+func ownCosts(v *visit, costs *money.Costs, by string) table {
+	var rows []chart.Series
+	for _, s := range costSeries(costs, by, bucketsOf(costs, bucketOf(costs, v.period.Bucket()))) {
+		rows = append(rows, *s)
+	}
+	rows = chart.Fold(rows, len(rows), nil)
+	total := decimal(costs.Total)
+	return newTable(v, rows, tableSpec[chart.Series]{Name: "costs", Caption: "Cost by " + groupTitle(by), Whole: true, Columns: []column[chart.Series]{
+		{Key: "group", Title: title(groupTitle(by)), Cell: func(s *chart.Series) cell { return textCell(s.Name) }},
+		{Key: "cost", Title: "Cost", Number: true, Cell: func(s *chart.Series) cell { return textCell(usdOf(s.Sum())) }},
+		{Key: "share", Title: "Share", Cell: func(s *chart.Series) cell { return cell{Share: shareOf(s.Sum() / max(total, 1e-9))} }},
+		{Key: "trend", Title: "Trend", Cell: func(s *chart.Series) cell { return cell{Spark: newSpark(s.Values, "Cost of "+s.Name)} }},
+	}, Empty: empty{Icon: "chart", Title: "No cost in this period", Text: "The cost of your resources appears here."}})
 }
 
 // myResourceData is the data of the page of a caller's resources.

@@ -46,8 +46,8 @@ type Console struct {
 	issuers  *identity.Logins
 	// rows are those of the operators' listener, and unrecorded the same ones without a record of who asks them.
 	rows, unrecorded *row.Rows
-	// problemsOf keeps badges of the navigation.
-	problemsOf badgeCache
+	// problems keeps badges of the navigation.
+	problems badgeCache
 	// secret seals notices where nobody logs in.
 	secret string
 	mux    *http.ServeMux
@@ -84,7 +84,8 @@ func New(guard *admin.Guard, rows []row.Row, sessions *Sessions) *Console {
 			c.mux.HandleFunc("POST "+actionPath(&rows[i]), c.visited(c.action(&rows[i])))
 		}
 	}
-	c.mux.HandleFunc("GET /ui/cost.csv", c.visited(c.spendCSV))
+	c.mux.HandleFunc("GET /ui/cost.csv", c.visited(c.costCSV))
+	c.mux.HandleFunc("GET /ui/focus.csv", c.visited(c.focusCSV))
 	c.mux.HandleFunc("GET "+livePath, c.visited(c.live))
 	c.mux.HandleFunc("POST /ui/dry-run", c.visited(c.explain))
 	c.mux.HandleFunc("POST /ui/playground", c.visited(c.playground))

@@ -48,6 +48,8 @@ type Chart struct {
 	Forecast []float64
 	// Limit is drawn as a line across the chart; nil for none.
 	Limit *Limit
+	// Height is the height of the plot in pixels; 0 is 200.
+	Height int
 	// Total adds the sum of the series to readouts and to the table.
 	Total bool
 	// Empty is shown in place of a chart without buckets.
@@ -140,7 +142,7 @@ var source string
 //nolint:gochecknoglobals // parsed once, from an embedded file
 var page = template.Must(template.New("chart").Parse(source))
 
-// HTML draws the chart.
+// HTML returns the chart as a figure with its data table.
 func (c Chart) HTML() template.HTML {
 	if len(c.Buckets) == 0 {
 		return execute("empty", c)

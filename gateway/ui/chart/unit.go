@@ -8,8 +8,10 @@ import (
 
 // Unit is what the values of a chart count.
 type Unit struct {
-	// Name follows values, such as "USD" or "requests".
+	// Name describes the values, such as "USD" or "requests". It follows values that have no Sign.
 	Name string
+	// Sign precedes values, such as "$".
+	Sign string
 	// Whole values have no decimals.
 	Whole bool
 }
@@ -18,22 +20,38 @@ type Unit struct {
 //
 //nolint:gochecknoglobals // read only
 var (
-	USD      = Unit{Name: "USD"}
+	USD      = Unit{Name: "USD", Sign: "$"}
 	Requests = Unit{Name: "requests", Whole: true}
 )
 
 // Format writes a value with separators between thousands: whole values without decimals, and others with two. An amount below one cent
 // has up to six decimals, so that it does not look like 0. A missing value is "no data".
 func (u Unit) Format(v float64) string {
-	switch {
-	case !present(v):
+	if !present(v) {
 		return "no data"
+	}
+	if text, negative := strings.CutPrefix(u.digits(v), "-"); negative {
+		return "-" + u.Sign + text
+	}
+	return u.Sign + u.digits(v)
+}
+
+// text writes a value with its unit, for sentences.
+func (u Unit) text(v float64) string {
+	if u.Sign != "" {
+		return u.Format(v)
+	}
+	return u.Format(v) + " " + u.Name
+}
+
+func (u Unit) digits(v float64) string {
+	switch {
 	case u.Whole:
 		return separated(strconv.FormatFloat(math.Round(v), 'f', 0, 64))
 	case v != 0 && math.Abs(v) < 0.01:
 		text := strings.TrimRight(strconv.FormatFloat(v, 'f', 6, 64), "0")
 		if text == "0." || text == "-0." {
-			return "under 0.000001"
+			return "0.000000"
 		}
 		return text
 	}
@@ -56,7 +74,7 @@ func separated(text string) string {
 	return sign + whole + rest
 }
 
-// Change returns the relative difference of a value to an earlier one, such as "+12 %", "" if there is nothing to compare with.
+// Change returns the relative difference of a value to an earlier one, such as "+12%", "" if there is nothing to compare with.
 func Change(now, before float64) string {
 	if !present(now) || !present(before) || before <= 0 {
 		return ""
@@ -64,13 +82,13 @@ func Change(now, before float64) string {
 	percent := math.Round(100 * (now/before - 1))
 	switch {
 	case percent > 999:
-		return "> +999 %"
+		return "> +999%"
 	case percent == 0:
-		return "0 %"
+		return "0%"
 	case percent > 0:
-		return "+" + strconv.FormatFloat(percent, 'f', 0, 64) + " %"
+		return "+" + strconv.FormatFloat(percent, 'f', 0, 64) + "%"
 	}
-	return strconv.FormatFloat(percent, 'f', 0, 64) + " %"
+	return strconv.FormatFloat(percent, 'f', 0, 64) + "%"
 }
 
 // scale is a vertical axis from 0 up to top.
@@ -110,7 +128,7 @@ func (s scale) ticks() (list []float64) {
 }
 
 // label writes the value of a grid line. Values from 10,000 on are abbreviated.
-func (s scale) label(v float64) string {
+func (s scale) label(v float64, u Unit) string {
 	factor, suffix := 1.0, ""
 	for _, unit := range []struct {
 		from   float64
@@ -123,11 +141,11 @@ func (s scale) label(v float64) string {
 		}
 	}
 	if v == 0 {
-		return "0"
+		return u.Sign + "0"
 	}
 	decimals := 0
 	for step := s.step / factor; decimals < 12 && math.Abs(step-math.Round(step)) > 1e-9*step; decimals++ {
 		step *= 10
 	}
-	return separated(strconv.FormatFloat(v/factor, 'f', decimals, 64)) + suffix
+	return u.Sign + separated(strconv.FormatFloat(v/factor, 'f', decimals, 64)) + suffix
 }
