@@ -54,7 +54,7 @@ func (d limitData) Table(f *frame) table {
 	return newTable(f.visit, d.shown(f), tableSpec[operator.Window]{
 		Name: "limits", Caption: "Windows of rate limits", Whole: true, Empty: noLimits(f),
 		Columns: []column[operator.Window]{
-			{Key: "scope", Title: "Applies to", Compare: byText(func(w *operator.Window) string { return w.Scope }), Cell: func(w *operator.Window) cell { return scopeCell(f.visit, w.Scope) }},
+			{Key: "scope", Title: "Applies to", Compare: byText(func(w *operator.Window) string { return w.Scope }), Cell: func(w *operator.Window) cell { return limitScope(f.visit, w.Scope) }},
 			{Key: "window", Title: "Window", Cell: func(w *operator.Window) cell { return textCell("per " + w.Window) }},
 			{Key: "state", Title: "Status", Cell: limitState},
 			{Key: "share", Title: "Used", Cell: func(w *operator.Window) cell { x := limitBar(w); return cell{Bar: &x} }},
@@ -76,8 +76,8 @@ func noLimits(f *frame) empty {
 	}
 }
 
-// scopeCell names the owner of a limit, such as key:ann, with a link to its requests.
-func scopeCell(v *visit, scope string) cell {
+// limitScope names the owner of a limit, such as key:ann, with a link to its requests.
+func limitScope(v *visit, scope string) cell {
 	kind, id, _ := strings.Cut(scope, ":")
 	if kind == "class" {
 		return textCell(id, "class")

@@ -201,7 +201,7 @@ func (s callSection) Budgets(f *frame) table {
 	return newTable(f.visit, s.Call.Budgets, tableSpec[explain.BudgetCheck]{
 		Name: "budgets", Caption: "Budgets before and after the request", Columns: []column[explain.BudgetCheck]{
 			{Title: "Budget", Cell: func(b *explain.BudgetCheck) cell { return textCell(b.Scope, words(b.Budget)) }},
-			{Title: "Used", Cell: func(b *explain.BudgetCheck) cell { x := budgetBar(b); return cell{Bar: &x} }},
+			{Title: "Used", Cell: func(b *explain.BudgetCheck) cell { x := checkBar(b); return cell{Bar: &x} }},
 			{Title: "Before", Number: true, Cell: func(b *explain.BudgetCheck) cell { return textCell(ofBudget(b, before(b))) }},
 			{Title: "Request", Number: true, Cell: func(b *explain.BudgetCheck) cell { return textCell("+" + ofBudget(b, b.Needs)) }},
 			{Title: "After", Number: true, Cell: func(b *explain.BudgetCheck) cell { return textCell(ofBudget(b, b.After)) }},
@@ -234,8 +234,8 @@ func ofBudget(b *explain.BudgetCheck, n string) string {
 	return amount(n)
 }
 
-// budgetBar shows the part of a budget that is used, with the amount of the call as reserved.
-func budgetBar(b *explain.BudgetCheck) bar {
+// checkBar shows the part of a budget that is used, with the amount of the call as reserved.
+func checkBar(b *explain.BudgetCheck) bar {
 	x := newBar(decimal(b.Limit), decimal(before(b)), decimal(b.Needs), 0)
 	x.Label = ofBudget(b, before(b)) + " used and " + ofBudget(b, b.Needs) + " for this request, of " + ofBudget(b, b.Limit)
 	return x

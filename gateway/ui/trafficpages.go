@@ -12,7 +12,6 @@ func trafficPages() []*page {
 
 // Patterns of rows about traffic.
 const (
-	outcomeRow = "GET /admin/decisions/outcomes"
 	limitRow   = "GET /admin/limits"
 	resetLimit = "POST /admin/limits/reset"
 	legacyRow  = "GET /admin/legacy"
