@@ -76,7 +76,6 @@ func (approvalData) Price(r approval.Record) string {
 func (d approvalData) Facts(f *frame, r approval.Record) []fact {
 	out := []fact{
 		{"Requested by", cell{Text: r.Key, Path: f.Link("keys/" + url.PathEscape(r.Key)), Sub: r.Team}},
-		{"Price", textCell(d.Price(r))},
 		{"Requested", f.whenCell(r.Asked)},
 	}
 	if r.State == approval.Pending || r.State == approval.Granted {

@@ -55,7 +55,7 @@ func (d limitData) Table(f *frame) table {
 		Name: "limits", Caption: "Windows of rate limits", Whole: true, Empty: noLimits(f),
 		Columns: []column[operator.Window]{
 			{Key: "scope", Title: "Applies to", Compare: byText(func(w *operator.Window) string { return w.Scope }), Cell: func(w *operator.Window) cell { return limitScope(f.visit, w.Scope) }},
-			{Key: "window", Title: "Window", Cell: func(w *operator.Window) cell { return textCell("per " + w.Window) }},
+			{Key: "window", Title: "Window", Cell: func(w *operator.Window) cell { return textCell(title(w.Window)) }},
 			{Key: "state", Title: "Status", Cell: limitState},
 			{Key: "share", Title: "Used", Cell: func(w *operator.Window) cell { x := limitBar(w); return cell{Bar: &x} }},
 			{Key: "used", Title: "Requests", Number: true, Compare: func(a, b *operator.Window) int { return cmp.Compare(a.Used, b.Used) }, Cell: func(w *operator.Window) cell { return textCell(count(w.Used)) }},

@@ -263,12 +263,15 @@ func (s callSection) Timeline() (out []timelineRow) {
 		out = append(out, summedUp(quiet, total)...)
 		quiet = nil
 	}
+	seen := make(map[string]bool) // a stage of the request that is entered for the call again has the same findings
 	for _, x := range s.Stages {
-		if x.Result == "passed" && len(x.Notes) == 0 && x.Ms <= total/20 {
+		if x.Result == "passed" && (len(x.Notes) == 0 || seen[x.Name]) && x.Ms <= total/20 {
+			x.Notes = nil
 			quiet = append(quiet, x)
 			continue
 		}
 		flush()
+		seen[x.Name] = true
 		out = append(out, stageRow(&x, total))
 	}
 	flush()

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
@@ -28,6 +29,9 @@ func loadRequests(v *visit) (any, int, string) {
 	if q.Get("before") == "" && v.ended() {
 		q.Set("before", v.period.To.UTC().Format(time.RFC3339Nano))
 	}
+	if n, err := strconv.Atoi(q.Get("limit")); err == nil && n > mostListed {
+		q.Set("limit", strconv.Itoa(mostListed))
+	}
 	var list part[decisions.List]
 	together(
 		func() { list = ask[decisions.List](v, decisionList, q) },
@@ -36,6 +40,18 @@ func loadRequests(v *visit) (any, int, string) {
 	d.List = list.Is
 	d.Full = strconv.Itoa(len(d.Decisions)) == cmp.Or(q.Get("limit"), "50")
 	return d, list.Status, list.Fault
+}
+
+// mostListed bounds how many requests a page lists, whatever its address asks for.
+const mostListed = 200
+
+// Notice says why there may be requests that are not listed.
+func (d requestsData) Notice() string {
+	if d.Next == "" {
+		return d.Incomplete
+	}
+	text, _, _ := strings.Cut(d.Incomplete, ":")
+	return title(text) + "."
 }
 
 // ended reports whether the time range of the page ends in the past.
@@ -160,7 +176,7 @@ func requestColumns(v *visit) []column[explain.Summary] {
 		{Key: "time", Title: "Time", Cell: func(s *explain.Summary) cell { return v.whenCell(s.Time) }},
 		{Key: "outcome", Title: "Outcome", Cell: outcomeCell},
 		{Key: "operation", Title: "Operation", Cell: func(s *explain.Summary) cell { return textCell(operationName(s.Operation), dialectName(s.Dialect)) }},
-		{Key: "caller", Title: "Caller", Cell: func(s *explain.Summary) cell { return textCell(s.Key, s.Team) }},
+		{Key: "caller", Title: "Caller", Cell: func(s *explain.Summary) cell { return textCell(s.Key, teamName(s.Team)) }},
 		{Key: "resource", Title: "Resource", Cell: func(s *explain.Summary) cell {
 			if s.Resource == "" {
 				return cell{}
@@ -169,7 +185,7 @@ func requestColumns(v *visit) []column[explain.Summary] {
 		}},
 		{Key: "status", Title: "Status", Number: true, Cell: func(s *explain.Summary) cell { return textCell(number0(s.Status)) }},
 		{Key: "reason", Title: "Reason", Cell: func(s *explain.Summary) cell { return textCell(reasonOf(s)) }},
-		{Key: "price", Title: "Price per hour", Number: true, Cell: func(s *explain.Summary) cell { return textCell(amount(s.USDPerHour)) }},
+		{Key: "price", Title: "Price/h", Number: true, Cell: func(s *explain.Summary) cell { return textCell(amount(s.USDPerHour)) }},
 		{Key: "latency", Title: "Latency", Number: true, Cell: func(s *explain.Summary) cell { return textCell(millis(s.DurationMs)) }},
 	}
 }
@@ -191,7 +207,25 @@ func reasonOf(s *explain.Summary) string {
 	if s.Own != nil {
 		return s.Own.Did
 	}
-	return s.Reason
+	text, _, approvable := strings.Cut(s.Reason, "; this can be approved")
+	if letters := []rune(text); len(letters) > maxShortReason {
+		text = string(letters[:maxShortReason]) + "…"
+	}
+	if approvable {
+		text += " (can be approved)"
+	}
+	return text
+}
+
+// maxShortReason bounds a reason in a list, in characters. The page of the request has all of it.
+const maxShortReason = 110
+
+// teamName writes a team, "" for none.
+func teamName(id string) string {
+	if id == "" {
+		return ""
+	}
+	return "team " + id
 }
 
 // operationName names an operation; requests that match no operation have none.
@@ -225,11 +259,13 @@ func number0(n int) string {
 	return strconv.Itoa(n)
 }
 
-// millis writes a time in milliseconds, "" for 0: with two digits below 10 ms, and in seconds from 10 s on.
+// millis writes a time that is given in milliseconds in its unit, "" for 0.
 func millis(ms float64) string {
 	switch {
 	case ms == 0:
 		return ""
+	case ms < 0.1:
+		return strconv.FormatFloat(max(1, ms*1000), 'f', 0, 64) + " µs"
 	case ms < 10:
 		return strconv.FormatFloat(ms, 'f', 2, 64) + " ms"
 	case ms < 10_000:

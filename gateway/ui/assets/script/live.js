@@ -37,21 +37,26 @@
     return element;
   };
   const cents = (usd) => `$${Number(usd).toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: Number(usd) < 0.005 ? 6 : 2 })}`;
-  const millis = (ms) => (ms < 10 ? `${ms.toFixed(2)} ms` : ms < 10000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
+  const millis = (ms) => (ms < 0.1 ? `${Math.max(1, Math.round(ms * 1000))} µs` : ms < 10 ? `${ms.toFixed(2)} ms` : ms < 10000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
+
+  const brief = (reason) => {
+    const [text, approvable] = reason.split("; this can be approved");
+    return `${text.length > 110 ? `${text.slice(0, 110)}…` : text}${approvable ? " (can be approved)" : ""}`;
+  };
 
   // What each column shows of a request.
   const columns = {
     time: (d) => [time(d.time)],
     outcome: (d) => [badges[d.own ? "own" : d.outcome]?.cloneNode(true) ?? d.outcome ?? "", ...(d.dry ? [line("Dry run")] : [])],
     operation: (d) => [d.operation === "unmatched" ? "Unknown operation" : d.operation, line(dialects[d.dialect] ?? "")],
-    caller: (d) => [d.key ?? "", line(d.team ?? "")],
+    caller: (d) => [d.key ?? "", line(d.team ? `team ${d.team}` : "")],
     resource: (d) => {
       const code = document.createElement("code");
       code.textContent = d.resource ?? "";
       return d.resource ? [code] : [];
     },
     status: (d) => [d.status ? String(d.status) : ""],
-    reason: (d) => [d.own?.did ?? d.reason ?? ""],
+    reason: (d) => [d.own?.did ?? brief(d.reason ?? "")],
     price: (d) => [d.usdPerHour ? cents(d.usdPerHour) : ""],
     latency: (d) => [d.durationMs ? millis(d.durationMs) : ""],
   };
