@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"html/template"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/alerts"
@@ -224,26 +226,40 @@ func paramColumns(values bool) (out []column[setParam]) {
 }
 
 // maxListed is how many items of a list a cell shows.
-const maxListed = 12
+const maxListed = 6
 
 // paramValue shows the value of a parameter: a list with a line for each item.
 func paramValue(p *setParam) cell {
 	if !p.Set {
 		return cell{Text: "default"}
 	}
-	list, isList := p.Value.([]any)
-	if !isList {
-		return codeCell(jsonText(p.Value))
+	switch value := p.Value.(type) {
+	case []any:
+		return cell{Lines: listed(value)}
+	case map[string]any:
+		c := cell{}
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			if list, isList := value[key].([]any); isList {
+				c.Lines = append(c.Lines, key+": "+strings.Join(listed(list), ", "))
+				continue
+			}
+			c.Lines = append(c.Lines, key+": "+jsonText(value[key]))
+		}
+		return c
 	}
-	c := cell{}
+	return codeCell(jsonText(p.Value))
+}
+
+// listed writes the first items of a list, and how many more there are.
+func listed(list []any) (out []string) {
 	for _, item := range list[:min(len(list), maxListed)] {
 		text, _ := item.(string)
-		c.Lines = append(c.Lines, cmp.Or(text, jsonText(item)))
+		out = append(out, cmp.Or(text, jsonText(item)))
 	}
 	if more := len(list) - maxListed; more > 0 {
-		c.Sub = "and " + count(int64(more)) + " more"
+		out = append(out, "and "+count(int64(more))+" more")
 	}
-	return c
+	return out
 }
 
 // jsonText writes a value as JSON on one line, "" for nil.

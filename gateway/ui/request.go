@@ -204,8 +204,7 @@ func (s callSection) Budgets(f *frame) table {
 			{Title: "Used", Cell: func(b *explain.BudgetCheck) cell { x := checkBar(b); return cell{Bar: &x} }},
 			{Title: "Before", Number: true, Cell: func(b *explain.BudgetCheck) cell { return textCell(ofBudget(b, before(b))) }},
 			{Title: "Request", Number: true, Cell: func(b *explain.BudgetCheck) cell { return textCell("+" + ofBudget(b, b.Needs)) }},
-			{Title: "After", Number: true, Cell: func(b *explain.BudgetCheck) cell { return textCell(ofBudget(b, b.After)) }},
-			{Title: "Limit", Number: true, Cell: func(b *explain.BudgetCheck) cell { return textCell(ofBudget(b, b.Limit)) }},
+			{Title: "After", Number: true, Cell: func(b *explain.BudgetCheck) cell { return textCell(ofBudget(b, b.After), "of "+ofBudget(b, b.Limit)) }},
 			{Title: "Result", Cell: func(b *explain.BudgetCheck) cell {
 				if b.Exceeded {
 					return cell{Status: &status{levelBad, "Exceeded"}}
@@ -214,6 +213,32 @@ func (s callSection) Budgets(f *frame) table {
 			}},
 		},
 	})
+}
+
+// Changes lists what has to change for the request to pass: for budgets, the room that is missing.
+func (d requestData) Changes() []string {
+	var room []string
+	for i := range d.Calls {
+		for j := range d.Calls[i].Budgets {
+			if b := &d.Calls[i].Budgets[j]; b.Exceeded {
+				room = append(room, missingRoom(b))
+			}
+		}
+	}
+	if len(room) == 0 || d.Verdict == explain.Allowed {
+		return d.ToPass
+	}
+	return append(room, slices.DeleteFunc(slices.Clone(d.ToPass), func(line string) bool { return line == d.Detail })...)
+}
+
+// missingRoom says how much room a budget lacks for a request.
+func missingRoom(b *explain.BudgetCheck) string {
+	over := ofBudget(b, fmt.Sprint(decimal(b.After)-decimal(b.Limit)))
+	text := "Free " + over + " in the budget " + b.Scope + " " + words(b.Budget) + ": stop resources that are not needed, or have an operator raise the limit of " + ofBudget(b, b.Limit) + "."
+	if b.RenewsAt != nil {
+		text += " The period ends at " + moment(*b.RenewsAt) + "."
+	}
+	return text
 }
 
 // before returns the amount of a budget before the call.

@@ -159,7 +159,7 @@ func (d requestsData) Table(f *frame) table {
 	spec := tableSpec[explain.Summary]{
 		Name: "requests", Caption: "Requests, newest first", Columns: requestColumns(f.visit),
 		Path: func(s *explain.Summary) string { return f.Link("requests/" + url.PathEscape(s.DecisionID)) },
-		Live: f.LiveAddress(), Empty: d.empty(f),
+		Live: f.LiveAddress(), Keyed: true, Empty: d.empty(f),
 	}
 	switch {
 	case d.Next != "":

@@ -47,7 +47,7 @@ type tableRow struct {
 
 // cell is a value in a table or a list of facts. What is set is shown, in the order of the fields.
 type cell struct {
-	// Head is the title of the column, Number its alignment and Key its key if the table is live. The table sets them.
+	// Head is the title of the column, Number its alignment and Key its key if the table marks cells. The table sets them.
 	Head   string
 	Number bool
 	Key    string
@@ -116,8 +116,10 @@ type tableSpec[T any] struct {
 	Whole      bool
 	Next, Prev string
 	Empty      empty
-	// Live is where the script reads further rows of the table; "" for none.
-	Live string
+	// Live is where the script reads further rows of the table; "" for none. Keyed marks cells with the keys of their columns, for the
+	// script and for the stylesheet.
+	Live  string
+	Keyed bool
 }
 
 // newTable returns a table of some rows. The parameter cols of the page chooses its columns, and sort its order: the key of a column, after
@@ -211,7 +213,7 @@ func rowOf[T any](x *T, columns []column[T], spec *tableSpec[T]) (r tableRow) {
 	for _, c := range columns {
 		value := c.Cell(x)
 		value.Head, value.Number = c.Title, c.Number
-		if spec.Live != "" {
+		if spec.Keyed {
 			value.Key = c.Key
 		}
 		r.Cells = append(r.Cells, value)
