@@ -163,6 +163,7 @@ func TestHostileNames(t *testing.T) {
 		}
 		hold(t, &visit{Console: c, org: hostile, scope: row.Scope{Name: hostile, Roles: []row.Role{row.Admin}, Unnamed: true, Orgs: orgs}}, name, data)
 	}
+	hold(t, &visit{Console: c, org: hostile, scope: row.Scope{Name: hostile, Roles: []row.Role{row.Admin}, Unnamed: true, Orgs: orgs}}, "policies", hostileHeld())
 }
 
 // adminRows returns rows that can be read. Requests for approval can be asked, too: each page counts them.

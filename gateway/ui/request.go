@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -127,7 +128,7 @@ func (d requestData) Curl() *code {
 		return nil
 	}
 	var b strings.Builder
-	if d.Method != "GET" {
+	if d.Method != http.MethodGet {
 		fmt.Fprintf(&b, "curl -X %s ", d.Method)
 	} else {
 		b.WriteString("curl ")
@@ -136,7 +137,7 @@ func (d requestData) Curl() *code {
 	switch body := d.body(); {
 	case body != "":
 		b.WriteString(" \\\n  --json " + quoted(compact(body)))
-	case d.Method != "GET" && d.Method != "DELETE":
+	case d.Method != http.MethodGet && d.Method != http.MethodDelete:
 		b.WriteString(" \\\n  --json @body.json")
 	}
 	return &code{"curl command", b.String()}

@@ -301,6 +301,3 @@ func (requestsData) Badges() map[string]status {
 	out["own"] = status{levelInfo, "Gateway action"}
 	return out
 }
-
-// decisionData is the data of the list of a caller's requests.
-type decisionData struct{ decisions.List }
