@@ -424,7 +424,7 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 	}
 	p.follower = platform.NewFollower(p.api, p.readDescription, p.deps.Logger, p.meter())
 	p.fleet = &operator.Fleet{
-		Redis: p.deps.Redis, Key: cfg.Redis.Prefix.Running(), Instance: p.name, Version: p.deps.Version, Since: p.deps.Now(),
+		Redis: p.deps.Redis, Key: cfg.Redis.Prefix.Gateways(), Instance: p.name, Version: p.deps.Version, Since: p.deps.Now(),
 		Status: &p.current.status, Policies: func() []operator.PolicyStatus {
 			return operator.Status(p.current.engine(), p.current.view.Org, p.prices)
 		},

@@ -82,7 +82,7 @@ func (s *Keys) Callers(cfg *settings.Config) (*Callers, error) {
 
 // organisation returns the facts about an organisation, those in force if its section stays.
 func (s *Keys) organisation(cfg *settings.Config, o *settings.Org) (organisation, error) {
-	if s.deps.Load() != nil && o.Keeps(s.org(o.ID)) {
+	if s.deps.Load() != nil && o.EqualTo(s.org(o.ID)) {
 		of := s.deps.Callers().of[o.ID]
 		of.budgeted = 0
 		return of, nil
@@ -120,8 +120,8 @@ func (s *Keys) with(c *Callers) (*Callers, error) {
 	for ref := range touched {
 		if !copied[ref.org] {
 			o := *next.orgs[ref.org]
-			if o.Made = maps.Clone(o.Made); o.Made == nil {
-				o.Made = make(map[string]*settings.Key)
+			if o.RuntimeKeys = maps.Clone(o.RuntimeKeys); o.RuntimeKeys == nil {
+				o.RuntimeKeys = make(map[string]*settings.Key)
 			}
 			next.orgs[ref.org], copied[ref.org] = &o, true
 		}
@@ -166,7 +166,7 @@ func (c *Callers) indexSecrets(ref keyRef, m *runtimeKey, holds bool, touched ma
 
 // updateKey puts a key in force, or takes it out of force. It appends the change of the directory to gone and come.
 func (c *Callers) updateKey(ref keyRef, gone []identity.Digest, come []identity.Entry) ([]identity.Digest, []identity.Entry) {
-	made, of := c.orgs[ref.org].Made, c.of[ref.org]
+	made, of := c.orgs[ref.org].RuntimeKeys, c.of[ref.org]
 	if was := made[ref.id]; was != nil {
 		for _, d := range was.Secrets() {
 			gone = append(gone, d.Digest)
@@ -192,7 +192,7 @@ func (c *Callers) tenant(org string) *filter.Tenant {
 	o, of := c.orgs[org], c.of[org]
 	t := *of.tenant
 	t.RuntimeKey = func(id string) (filter.RuntimeKey, bool) {
-		k := o.Made[id]
+		k := o.RuntimeKeys[id]
 		if k == nil {
 			return filter.RuntimeKey{}, false
 		}
@@ -201,7 +201,7 @@ func (c *Callers) tenant(org string) *filter.Tenant {
 	if t.Budgets != nil || of.budgeted > 0 {
 		plan := *of.plan
 		plan.RuntimeKey = func(id string) (spend.Budget, bool) {
-			k := o.Made[id]
+			k := o.RuntimeKeys[id]
 			if k == nil {
 				return spend.Budget{}, false
 			}

@@ -26,7 +26,7 @@ const maxClasses = ratelimit.MaxScopes - filter.MaxCallerScopes
 // CompileTenant compiles an organisation of a configuration. Faults have paths below the organisation.
 func CompileTenant(cfg *settings.Config, o *settings.Org, api, runs *schema.API) (*filter.Tenant, error) {
 	t := &filter.Tenant{
-		ID: o.ID, Contact: o.Contact, PlatformName: cfg.Legacy.KnownName(), Limits: o.Limits(), Failure: o.Failure.Over(cfg.Limits.Failure),
+		ID: o.ID, Contact: o.Contact, PlatformName: cfg.Legacy.KnownName(), Limits: o.Limits(), Failure: o.Failure.WithDefaults(cfg.Limits.Failure),
 		Weights: make(map[string]int64), Classes: make(map[string][]filter.Class), Brownouts: make(map[route.Dialect]*translate.Schedule),
 		ChangesBodies: changesBodies(o), Budgets: LedgerPlan(o), Runs: o.Prices.Runs, Isolation: isolationOf(o.Isolation),
 		Labels: o.Labels, KeyLabels: keyLabels(o),
@@ -96,7 +96,7 @@ func needsLedger(o *settings.Org) bool {
 
 // SpendingPlan is Plan, whether a ledger is kept or not.
 func SpendingPlan(o *settings.Org) *spend.Plan {
-	teams, keys := make(map[string]spend.Budget, len(o.Teams)), make(map[string]spend.Budget, len(o.Keys)+len(o.Made))
+	teams, keys := make(map[string]spend.Budget, len(o.Teams)), make(map[string]spend.Budget, len(o.Keys)+len(o.RuntimeKeys))
 	for _, t := range o.Teams {
 		teams[t.ID] = t.Budget
 	}
@@ -104,7 +104,7 @@ func SpendingPlan(o *settings.Org) *spend.Plan {
 		keys[k.ID] = k.Budget
 	}
 	for _, i := range o.Issued {
-		keys[settings.KeysOf(i.ID)] = i.Budget
+		keys[settings.IssuerKeyPrefix(i.ID)] = i.Budget
 	}
 	budget := o.Budget
 	inFlight(o, &budget, teams)
@@ -122,7 +122,7 @@ func SpendingPlan(o *settings.Org) *spend.Plan {
 	}
 	return &spend.Plan{
 		Org: budget, Teams: teams, Keys: keys, Horizon: o.Horizon, Endpoints: o.Endpoints, Runs: o.Runs, Idle: o.Idle, Unusual: o.Alerts.Unusual,
-		Thresholds: o.Alerts.Shares(), OrgAction: o.Over, TeamActions: over, Moves: moves,
+		Thresholds: o.Alerts.ThresholdsOrDefault(), OrgAction: o.Over, TeamActions: over, Moves: moves,
 	}
 }
 

@@ -122,7 +122,7 @@ func (m *Money) WarnAboutDurability(ctx context.Context) {
 	if err != nil {
 		m.deps.Logger.DebugContext(ctx, "it is not known whether the store persists", "error", err.Error())
 	}
-	prefix := m.deps.Config().Redis.Prefix.Earlier()
+	prefix := m.deps.Config().Redis.Prefix.OldLedger()
 	earlier, err := m.deps.Accounts.LegacyLedgers(ctx, prefix, m.deps.Budgeted())
 	if err != nil {
 		m.deps.Logger.DebugContext(ctx, "cannot look for ledgers of earlier versions", "error", err.Error())

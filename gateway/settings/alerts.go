@@ -59,8 +59,8 @@ func (r Report) Due(now time.Time) time.Time {
 	return due
 }
 
-// Shares are those of a budget that are told of, in percent.
-func (a *Alerts) Shares() []int64 {
+// ThresholdsOrDefault are those of a budget that are told of, in percent.
+func (a *Alerts) ThresholdsOrDefault() []int64 {
 	if a.Thresholds == nil {
 		return []int64{50, 80, 100}
 	}

@@ -26,8 +26,8 @@ type OrgBounds struct {
 	Enforce  []string         `yaml:"enforce" doc:"policies of the library that it must have in mode enforce, for all its callers and without exceptions"`
 }
 
-// FileFault is a file of an organisation that could not be taken.
-type FileFault struct {
+// RejectedFile is a file of an organisation that could not be taken.
+type RejectedFile struct {
 	File string `json:"file"`
 	// Org is the organisation whose last good section stays, empty where there is none.
 	Org   string `json:"org,omitempty"`
@@ -39,7 +39,7 @@ func (b *OrgBounds) Validate() error {
 	errs := fault.Found{fault.At("budget", b.Budget.Validate())}
 	errs.If(b.Keys < 0, "keys", "must not be negative")
 	for i, n := range b.Networks {
-		errs = append(errs, fault.At(fault.Index("networks", i), egress.Never(n.Addr())))
+		errs = append(errs, fault.At(fault.Index("networks", i), egress.CheckForbidden(n.Addr())))
 	}
 	for name, patterns := range map[string][]string{"credential_env": b.Env, "credential_files": b.Files} {
 		for i, p := range patterns {
@@ -56,9 +56,9 @@ const defaultMaxKeys = 10_000
 // MaxKeys returns the most keys that an organisation may have.
 func (b *OrgBounds) MaxKeys() int { return cmp.Or(b.Keys, defaultMaxKeys) }
 
-// Judge reports where an organisation in a file of its own goes beyond the bounds, and sets where its paths and URLs may lead. Its file
+// Check reports where an organisation in a file of its own goes beyond the bounds, and sets where its paths and URLs may lead. Its file
 // is named after it, so that the owners of a file are those of the organisation.
-func (b *OrgBounds) Judge(o *Org) error {
+func (b *OrgBounds) Check(o *Org) error {
 	var errs fault.Found
 	name := strings.TrimSuffix(filepath.Base(o.File), filepath.Ext(o.File))
 	errs.If(o.ID != name, "id", "must be %q, the name of its file", name)

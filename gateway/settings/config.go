@@ -82,8 +82,8 @@ type Config struct {
 	OrgsFiles string    `yaml:"orgs_files" doc:"pattern of files with one more organisation each, such as conf.d/*.yaml: a file has the settings of an entry of orgs and is named after its id. Paths in it begin where it is and stay in its directory, and its URLs lead to public addresses, as org_bounds says; see docs/operations.md" reload:"live"`
 	OrgBounds OrgBounds `yaml:"org_bounds" doc:"bounds on the organisations of orgs_files. Their paths and URLs are confined even without bounds: paths to the directory of the file, URLs to public addresses; see docs/operations.md" reload:"live"`
 
-	// Refused are the files of organisations that could not be taken.
-	Refused []FileFault `yaml:"-"`
+	// RejectedFiles are the files of organisations that could not be taken.
+	RejectedFiles []RejectedFile `yaml:"-"`
 	// Revision names this configuration in events and on the admin listener.
 	Revision string `yaml:"-"`
 }
@@ -291,7 +291,7 @@ func (c *Config) Validate() error {
 		if len(found) > 0 {
 			errs = append(errs, fault.At(fault.Index("orgs", i), errors.Join(found...)))
 		}
-		if !o.Kept {
+		if !o.Reused {
 			errs = append(errs, o.validate(fault.Index("orgs", i))...)
 		}
 	}
@@ -368,11 +368,11 @@ func (c *Config) Org(id string) *Org {
 
 // ServesReads reports whether reads of an organisation pass while the store of counts is away.
 func (c *Config) ServesReads(o *Org) bool {
-	return o.Failure.Over(c.Limits.Failure)[ratelimit.ClassRead] != ratelimit.FailClosed
+	return o.Failure.WithDefaults(c.Limits.Failure)[ratelimit.ClassRead] != ratelimit.FailClosed
 }
 
-// Notice is how long a gateway serves on after it was told to stop.
-func (c *Config) Notice() time.Duration {
+// ShutdownNotice is how long a gateway serves on after it was told to stop.
+func (c *Config) ShutdownNotice() time.Duration {
 	if c.Timeouts.Notice == 0 && len(c.Envoy.XDS.Groups) > 0 {
 		return defaultNotice
 	}
@@ -389,9 +389,9 @@ func (c *Config) InstanceName() string {
 	return cmp.Or(c.Instance, host+"-"+rand.Text()[:8])
 }
 
-// Advertised is where Envoys reach this gateway, as far as the configuration says
+// AdvertisedAddr is where Envoys reach this gateway, as far as the configuration says
 // it: an unspecified address means that of the route to Redis.
-func (c *Config) Advertised() netip.Addr {
+func (c *Config) AdvertisedAddr() netip.Addr {
 	if c.Envoy.XDS.Advertise.IsValid() {
 		return c.Envoy.XDS.Advertise
 	}

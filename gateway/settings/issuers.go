@@ -39,6 +39,6 @@ type Issued struct {
 	Budget spend.Budget
 }
 
-// KeysOf is the id under which the quotas and the budget of each caller of an issuer are
+// IssuerKeyPrefix is the id under which the quotas and the budget of each caller of an issuer are
 // kept, whose own ids begin so.
-func KeysOf(issuer string) string { return issuer + ":" }
+func IssuerKeyPrefix(issuer string) string { return issuer + ":" }

@@ -103,29 +103,29 @@ type Org struct {
 	Keys         []Key                  `yaml:"keys" doc:"its callers' keys"`
 	// File is where it is written, empty for the main file.
 	File string `yaml:"-"`
-	// Unfit says that its file is not to be followed to anything else: it sets something that an organisation may not set.
-	Unfit bool `yaml:"-"`
-	// Kept says that the section, with the values of its secrets, is that of the configuration before, in which it was judged, and that
+	// Untrusted says that its file is not to be followed to anything else: it sets something that an organisation may not set.
+	Untrusted bool `yaml:"-"`
+	// Reused says that the section, with the values of its secrets, is that of the configuration before, in which it was judged, and that
 	// nothing has changed that it alone is judged by. Its parts are shared with that.
-	Kept bool `yaml:"-"`
-	// Text remembers how the section is shown, from one configuration to the next that keeps it; nil for one that none keeps.
-	Text *strictyaml.Shown `yaml:"-"`
-	// Made are the keys made at run time that are in force beside Keys, by ID.
-	Made map[string]*Key `yaml:"-"`
+	Reused bool `yaml:"-"`
+	// CachedText remembers how the section is shown, from one configuration to the next that keeps it; nil for one that none keeps.
+	CachedText *strictyaml.TextCache `yaml:"-"`
+	// RuntimeKeys are the keys made at run time that are in force beside Keys, by ID.
+	RuntimeKeys map[string]*Key `yaml:"-"`
 	// Issued are the issuers and authorities of the configuration that speak for it.
 	Issued   []Issued     `yaml:"-"`
 	KeyFiles []files.Path `yaml:"key_files" doc:"files with more keys, each a list as under keys; relative paths begin where the configuration file is"`
 }
 
-// Keeps reports whether o is the section of before, with everything that it alone is judged and compiled by.
-func (o *Org) Keeps(before *Org) bool {
-	return o.Kept && before != nil && o.Text != nil && o.Text == before.Text
+// EqualTo reports whether o is the section of before, with everything that it alone is judged and compiled by.
+func (o *Org) EqualTo(before *Org) bool {
+	return o.Reused && before != nil && o.CachedText != nil && o.CachedText == before.CachedText
 }
 
-// Warned reports whether the warnings about o, but those that depend on the time, were reported with the configuration before. Own Rego may
+// WarningsReported reports whether the warnings about o, but those that depend on the time, were reported with the configuration before. Own Rego may
 // change without the section.
-func (o *Org) Warned() bool {
-	return o.Kept && o.Policies.Directory.IsZero() && o.Policies.Bundle == nil
+func (o *Org) WarningsReported() bool {
+	return o.Reused && o.Policies.Directory.IsZero() && o.Policies.Bundle == nil
 }
 
 // AllKeys are those of the configuration and those made at run time. They must not be
@@ -137,7 +137,7 @@ func (o *Org) AllKeys() iter.Seq[*Key] {
 				return
 			}
 		}
-		for _, k := range o.Made {
+		for _, k := range o.RuntimeKeys {
 			if !yield(k) {
 				return
 			}
@@ -147,7 +147,7 @@ func (o *Org) AllKeys() iter.Seq[*Key] {
 
 // Key returns the key with an id, nil without one.
 func (o *Org) Key(id string) *Key {
-	if k, ok := o.Made[id]; ok {
+	if k, ok := o.RuntimeKeys[id]; ok {
 		return k
 	}
 	if i := slices.IndexFunc(o.Keys, func(k Key) bool { return k.ID == id }); i >= 0 {
@@ -166,7 +166,7 @@ func (o *Org) Limits() map[ratelimit.Ref]ratelimit.Limit {
 		limits[ratelimit.Ref{Kind: ratelimit.KindKey, ID: k.ID}] = k.Quotas()
 	}
 	for _, i := range o.Issued {
-		limits[ratelimit.Ref{Kind: ratelimit.KindKey, ID: KeysOf(i.ID)}] = i.Limit
+		limits[ratelimit.Ref{Kind: ratelimit.KindKey, ID: IssuerKeyPrefix(i.ID)}] = i.Limit
 	}
 	return limits
 }
@@ -208,7 +208,7 @@ type KeysInBodies string
 // Values lists what can be done.
 func (KeysInBodies) Values() []string { return []string{"remove", "refuse"} }
 
-// Refused reports whether a body with such a key is refused.
+// RejectedFiles reports whether a body with such a key is refused.
 func (k KeysInBodies) Refused() bool { return k == "refuse" }
 
 // Handling says whether something passes.
@@ -226,9 +226,9 @@ type Failure struct {
 	Write ratelimit.Failure `yaml:"write" doc:"calls that change or cost something: closed, local or open; calls that lower cost always pass"`
 }
 
-// Over returns what happens to each class of calls, where the defaults stand unless they
+// WithDefaults returns what happens to each class of calls, where the defaults stand unless they
 // are overridden.
-func (f Failure) Over(defaults ratelimit.FailureConfig) map[ratelimit.Class]ratelimit.Failure {
+func (f Failure) WithDefaults(defaults ratelimit.FailureConfig) map[ratelimit.Class]ratelimit.Failure {
 	return map[ratelimit.Class]ratelimit.Failure{
 		ratelimit.ClassRead: cmp.Or(f.Read, defaults.Read), ratelimit.ClassWrite: cmp.Or(f.Write, defaults.Write),
 	}

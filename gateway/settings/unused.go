@@ -54,7 +54,7 @@ func (c *Config) unused(written func(path string) bool) fault.Found {
 	errs := warnUnneeded(list, written)
 	errs.If(len(b.Addresses) > 0 && !b.Protocol && b.Hops == 0 && !b.Traces, "balancers.addresses", "has no effect alone: balancers also needs proxy_protocol, forwarded_hops or trace_context, which say how they tell the caller's address")
 	errs.If(c.Connections.PerAddress > c.Connections.Total && c.Connections.Total > 0, "connections.per_address", "%d is more than connections.total (%d), which refuses first", c.Connections.PerAddress, c.Connections.Total)
-	errs.If(c.OrgsFiles != "" && len(c.Refused) == 0 && !slices.ContainsFunc(c.Orgs, func(o Org) bool { return o.File != "" }), "orgs_files", "matches no file")
+	errs.If(c.OrgsFiles != "" && len(c.RejectedFiles) == 0 && !slices.ContainsFunc(c.Orgs, func(o Org) bool { return o.File != "" }), "orgs_files", "matches no file")
 	return errs
 }
 

@@ -255,7 +255,7 @@ func (j *Journal) replace() error {
 	if text.Len() > maxJournal {
 		return fmt.Errorf("%w: %d bytes of owners, at most %d are kept", files.ErrTooLarge, text.Len(), maxJournal)
 	}
-	if err := files.TargetAt(j.path).Replace(text.Bytes()); err != nil {
+	if err := files.UnrestrictedTarget(j.path).Replace(text.Bytes()); err != nil {
 		return err
 	}
 	file, err := files.Append(j.path)
