@@ -26,7 +26,7 @@ type compiled struct {
 	account   *upstream.Account
 	runs      platform.Runs
 	reader    *filter.Reader
-	addresses filter.Addresses
+	addresses filter.RewriteAddresses
 	refusing  *money.StreamOptions
 	callers   *callers.Callers
 	admins    *admin.Directory
@@ -63,7 +63,7 @@ func (g *Gateway) compile(cfg *settings.Config) (*state, error) {
 	return &state{
 		View: v, callers: c.callers, reader: c.reader, account: c.account, runs: c.runs, engine: c.engine, legacy: c.legacy, admins: c.admins,
 		pipeline: &filter.Pipeline{
-			Chain: c.chain, Ports: c.ports, Callers: c.callers.Callers, Table: c.table, Balanced: cfg.BalancedDomain(),
+			Chain: c.chain, Ports: c.ports, Callers: c.callers.Callers, Table: c.table, BalancedDomain: cfg.BalancedDomain(),
 			Upstream: c.account.Upstream, Revision: cfg.Revision,
 		},
 	}, nil
@@ -84,7 +84,7 @@ func (g *Gateway) addRoutes(c *compiled) error {
 	for _, f := range pages {
 		id := "docs:" + f.Path
 		routes = append(routes, route.Route{ID: id, Dialect: route.V2, Method: http.MethodGet, Pattern: f.Path, Public: true})
-		c.answers[id] = filter.Document(f.Header, f.Body)
+		c.answers[id] = filter.StaticResponse(f.Header, f.Body)
 	}
 	for i := range g.features {
 		if own := g.features[i].routes; own != nil {

@@ -23,8 +23,8 @@ const (
 const recordTimeout = 2 * time.Second
 
 // NewSentLog returns the journal of the alerts that were sent. It does not dial.
-func NewSentLog(client redis.Cmdable, prefix settings.Prefix) *store.Journal {
-	return &store.Journal{Client: client, Prefix: prefix.Decisions() + "told:", Most: maxSent, For: sentRetention}
+func NewSentLog(client redis.Cmdable, prefix settings.Prefix) *store.CappedLog {
+	return &store.CappedLog{Client: client, Prefix: prefix.Decisions() + "told:", MaxLines: maxSent, Retention: sentRetention}
 }
 
 // record keeps an alert that was told, or could not be. An alert whose delivery is tried again and again is kept as failed once.

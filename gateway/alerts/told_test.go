@@ -52,7 +52,7 @@ func newAlerts(t *testing.T, o settings.Org, n notices) *alerts.Alerts {
 	return &alerts.Alerts{
 		Current: current, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
 		Go: func(f func()) { f() }, Meter: noop.Meter{}, SnoozeLinks: money.SnoozeLinks{Current: current},
-		Approvals: approval.New(store.Group(client), "approvals:"), Notices: n, Sent: alerts.NewSentLog(client, ""),
+		Approvals: approval.New(store.NewBatchClient(client), "approvals:"), Notices: n, Sent: alerts.NewSentLog(client, ""),
 	}
 }
 
@@ -63,7 +63,7 @@ func TestToldAlertsAreKept(t *testing.T) {
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
 	t.Cleanup(receiver.Close)
 	o := settings.Org{ID: "acme", Alerts: settings.Alerts{Webhook: webhook.Config{
-		URL: egress.To(receiver.URL), Secret: strictyaml.NewSecret("a secret of at least 24 bytes"), Networks: []egress.Network{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}},
+		URL: egress.UnrestrictedURL(receiver.URL), Secret: strictyaml.NewSecret("a secret of at least 24 bytes"), Networks: []egress.Network{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}},
 	}}}
 	a := newAlerts(t, o, notices{})
 	lost := &money.Loss{Lost: "all", At: now}

@@ -99,7 +99,7 @@ func (s *Keys) createKey(ctx context.Context, org string, k settings.Key, by str
 // freshKeys reads the changes that others made to the keys of an organisation, or all keys if
 // they were never read, so that the next decision uses the current keys.
 func (s *Keys) freshKeys(ctx context.Context, org string) error {
-	if err := s.applyChanges(s.keyring.Fresh(ctx, org)); err != nil {
+	if err := s.applyChanges(s.keyring.RefreshOrg(ctx, org)); err != nil {
 		return keysUnavailable(err)
 	}
 	return nil

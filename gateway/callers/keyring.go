@@ -34,9 +34,9 @@ type keyring struct {
 func newKeyring(prefix settings.Prefix, deps *Deps) *keyring {
 	k := &keyring{uses: uses{hashes: store.Hashes{Client: deps.Redis, Prefix: prefix.Keys()}}}
 	k.Replica = store.NewReplica(deps.Redis, prefix.Keys(), store.ReplicaConfig[*runtimeKey]{
-		Name: "keys", Logger: deps.Logger, Now: deps.Now, Orgs: func() []string { return orgsOf(deps.Config()) }, Most: maxKeys,
-		Entered: func(org string, m *runtimeKey) { m.Used = &k.usage(org, m.ID).seen },
-		Dropped: k.forget,
+		Name: "keys", Logger: deps.Logger, Now: deps.Now, Orgs: func() []string { return orgsOf(deps.Config()) }, MaxRecords: maxKeys,
+		OnAdd:    func(org string, m *runtimeKey) { m.Used = &k.usage(org, m.ID).seen },
+		OnRemove: k.forget,
 	})
 	return k
 }
@@ -82,7 +82,7 @@ func (u *uses) flush(ctx context.Context) error {
 		}
 	}
 	for org, fields := range seen {
-		if err := u.hashes.Raise(ctx, usesOf(org), fields); err != nil {
+		if err := u.hashes.SetMax(ctx, usesOf(org), fields); err != nil {
 			return err
 		}
 		for id, at := range fields {

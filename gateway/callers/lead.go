@@ -19,7 +19,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/route"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // The routes by which a lead manages the keys of its team.
@@ -49,7 +49,7 @@ type lead struct {
 	caller *identity.Caller
 	key    settings.Key
 	team   settings.Team
-	labels []spend.LabelRule // that it may set
+	labels []ledger.LabelRule // that it may set
 }
 
 // leadOf returns the lead that makes a request. It refuses others with 403.
@@ -115,7 +115,7 @@ func (l *lead) bound(k settings.Key) (settings.Key, error) {
 		k.Labels = l.key.Labels
 	}
 	for i, name := range k.Labels {
-		errs.If(!slices.ContainsFunc(l.labels, func(r spend.LabelRule) bool { return r.Name == name }), fault.Index("labels", i), "the lead may not set it")
+		errs.If(!slices.ContainsFunc(l.labels, func(r ledger.LabelRule) bool { return r.Name == name }), fault.Index("labels", i), "the lead may not set it")
 	}
 	for _, r := range l.labels {
 		errs.If(r.Required && k.Labels != nil && !slices.Contains(k.Labels, r.Name), "labels", "must have %s, which is required", r.Name)
@@ -157,15 +157,15 @@ func (s *Keys) Answers() map[string]filter.Responder {
 }
 
 // answer answers a lead.
-func (s *Keys) answer(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+func (s *Keys) answer(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
 	l, err := s.leadOf(ex.Caller)
 	if err != nil {
 		return nil, err
 	}
 	switch ex.Route.ID {
 	case listKeysID:
-		ex.Looked()
-		return filter.AnswerJSON(map[string]any{"keys": s.teamKeys(ctx, ex.Caller.Org, l)})
+		ex.RecordRead()
+		return filter.JSONResponse(map[string]any{"keys": s.teamKeys(ctx, ex.Caller.Org, l)})
 	case makeKeyID:
 		return s.leadCreates(ctx, ex, l)
 	}
@@ -233,7 +233,7 @@ func mayRevoke(k *settings.Key) bool {
 	return !k.Exempt && !slices.Contains(k.Roles, identity.RoleLead) && !slices.Contains(k.Roles, identity.RoleAdmin)
 }
 
-func (s *Keys) leadCreates(ctx context.Context, ex *filter.Exchange, l *lead) (*filter.Answer, error) {
+func (s *Keys) leadCreates(ctx context.Context, ex *filter.Exchange, l *lead) (*filter.Response, error) {
 	doc, err := ex.StrictJSON()
 	if err != nil {
 		return nil, err
@@ -293,7 +293,7 @@ func refuseZeros(spec any) error {
 }
 
 // leadRotates gives a lead the secret of a key that it might have made.
-func (s *Keys) leadRotates(ctx context.Context, ex *filter.Exchange, l *lead, m runtimeKey) (*filter.Answer, error) {
+func (s *Keys) leadRotates(ctx context.Context, ex *filter.Exchange, l *lead, m runtimeKey) (*filter.Response, error) {
 	overlap := leadOverlap
 	for name, values := range ex.Query {
 		var err error
@@ -310,11 +310,11 @@ func (s *Keys) leadRotates(ctx context.Context, ex *filter.Exchange, l *lead, m 
 }
 
 // leadChange audits a change and makes it. A dry run makes none.
-func (s *Keys) leadChange(ex *filter.Exchange, id, query string, status int, change func() (*KeyResponse, error)) (*filter.Answer, error) {
-	if !ex.Ports.Leads {
+func (s *Keys) leadChange(ex *filter.Exchange, id, query string, status int, change func() (*KeyResponse, error)) (*filter.Response, error) {
+	if !ex.Ports.LeadsMayManage {
 		return nil, problem.BadRequest.New("there are no dry runs of changes of keys")
 	}
-	seq, err := ex.Intend(audit.Record{
+	seq, err := ex.RecordIntent(audit.Record{
 		Decision: ex.DecisionID, Org: ex.Caller.Org, Team: ex.Caller.Team, Key: ex.Caller.Key, Peer: ex.In.Peer, Dialect: string(route.V2),
 		Operation: ex.Route.ID, Kind: "key", Resource: id, Query: query,
 	})
@@ -339,9 +339,9 @@ func (s *Keys) leadChange(ex *filter.Exchange, id, query string, status int, cha
 		return nil, err
 	}
 	if status == http.StatusNoContent {
-		return &filter.Answer{Status: status, Header: make(http.Header)}, nil
+		return &filter.Response{Status: status, Header: make(http.Header)}, nil
 	}
-	answer, err := filter.AnswerJSON(made)
+	answer, err := filter.JSONResponse(made)
 	if err == nil {
 		answer.Status = status
 	}

@@ -43,8 +43,8 @@ func NewTokens(prefix settings.Prefix, deps Deps) *Tokens {
 	return &Tokens{
 		deps: deps, issuers: identity.NewIssuerKeys(deps.Now, deps.Logger),
 		known: store.NewReplica(deps.Redis, prefix.Tokens(), store.ReplicaConfig[*RevokedToken]{
-			Name: "revoked tokens", Logger: deps.Logger, Now: deps.Now, Orgs: func() []string { return []string{allTokens} }, Most: maxRevoked,
-			Always: true, // a gateway that starts after a loss accepts revoked tokens until they are written back
+			Name: "revoked tokens", Logger: deps.Logger, Now: deps.Now, Orgs: func() []string { return []string{allTokens} }, MaxRecords: maxRevoked,
+			AlwaysRead: true, // a gateway that starts after a loss accepts revoked tokens until they are written back
 		}),
 	}
 }
@@ -117,7 +117,7 @@ func (t *Tokens) issuer(name string) (identity.TokenIssuer, error) {
 
 // list returns the revoked tokens, the oldest first.
 func (t *Tokens) list(ctx context.Context, _ row.Scope, _ row.None) (RevocationList, error) {
-	if err := t.applyChanges(t.known.Fresh(ctx, allTokens)); err != nil {
+	if err := t.applyChanges(t.known.RefreshOrg(ctx, allTokens)); err != nil {
 		return RevocationList{}, err
 	}
 	var list []RevokedToken
@@ -154,7 +154,7 @@ func (t *Tokens) revoke(ctx context.Context, s row.Scope, p revokeParams) (Revok
 // add writes a revocation, unless there is one as late.
 func (t *Tokens) add(ctx context.Context, next *RevokedToken) error {
 	for {
-		if err := t.applyChanges(t.known.Fresh(ctx, allTokens)); err != nil {
+		if err := t.applyChanges(t.known.RefreshOrg(ctx, allTokens)); err != nil {
 			return err
 		}
 		if have := t.known.Of(allTokens).Get(next.RecordID()); have != nil && !next.Later(have) {

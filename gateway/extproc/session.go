@@ -42,11 +42,11 @@ type session struct {
 // handle answers one message. Between two, the exchange waits for Envoy.
 func (se *session) handle(ctx context.Context, req *extprocv3.ProcessingRequest) (*extprocv3.ProcessingResponse, error) {
 	if se.ex != nil {
-		se.ex.Work()
+		se.ex.ResumeWork()
 	}
 	defer func() {
 		if se.ex != nil {
-			se.ex.Rest()
+			se.ex.PauseWork()
 		}
 	}()
 	switch m := req.Request.(type) {
@@ -92,7 +92,7 @@ func (se *session) requestHeaders(ctx context.Context, req *extprocv3.Processing
 	}
 	if h.EndOfStream || in.Length >= 0 {
 		se.headed = true
-		if !se.pipeline.Chain.RunHead(se.ctx, se.ex) {
+		if !se.pipeline.Chain.RunHeaders(se.ctx, se.ex) {
 			return se.immediate(), nil
 		}
 	}
@@ -122,8 +122,8 @@ func headersOnly(have http.Header) *extprocv3.ProcessingResponse {
 // whole all the same, since checkFilter has seen to that: trailers follow, which
 // are not read.
 func (se *session) requestBody(b *extprocv3.HttpBody) (*extprocv3.ProcessingResponse, error) {
-	se.ex.Arrived(b.Body)
-	if !se.headed && !se.pipeline.Chain.RunHead(se.ctx, se.ex) {
+	se.ex.SetBody(b.Body)
+	if !se.headed && !se.pipeline.Chain.RunHeaders(se.ctx, se.ex) {
 		return se.immediate(), nil
 	}
 	return se.judge(nil, func(c *extprocv3.CommonResponse) *extprocv3.ProcessingResponse {
@@ -142,10 +142,10 @@ func (se *session) requestBody(b *extprocv3.HttpBody) (*extprocv3.ProcessingResp
 // with their replies, which cost more than the call.
 func (se *session) judge(have http.Header, wrap func(*extprocv3.CommonResponse) *extprocv3.ProcessingResponse) *extprocv3.ProcessingResponse {
 	ex := se.ex
-	if !se.pipeline.Chain.RunContent(se.ctx, ex) {
+	if !se.pipeline.Chain.RunBody(se.ctx, ex) {
 		return se.immediate()
 	}
-	if ex.Out.Whole {
+	if ex.Out.Buffered {
 		se.pipeline.Chain.Dispatch(se.ctx, ex)()
 		return se.immediate()
 	}
@@ -154,7 +154,7 @@ func (se *session) judge(have http.Header, wrap func(*extprocv3.CommonResponse) 
 		se.pipeline.Chain.Fail(ex, filter.StageDispatch, err)
 		return se.immediate()
 	}
-	ex.Leave()
+	ex.MarkSent()
 	se.phase = awaitResponse
 	want := maps.Clone(ex.Out.Header)
 	want["Authorization"] = []string{auth}
@@ -190,7 +190,7 @@ func (se *session) responseHeaders(req *extprocv3.ProcessingRequest, h *extprocv
 	ex := se.ex
 	ex.Event.UpstreamLatency = se.server.Recorder.Now().Sub(ex.In.Received)
 	se.pipeline.Upstream.Credential(ex.Caller.Org).ScrubHeader(header)
-	ex.Receive(code, header)
+	ex.SetUpstreamResponse(code, header)
 	if code >= http.StatusBadRequest && !h.EndOfStream {
 		se.phase = awaitResponseBody
 		reply := responseReply(mutation(header, nil)) // bare, like a request whose body is awaited
@@ -199,10 +199,10 @@ func (se *session) responseHeaders(req *extprocv3.ProcessingRequest, h *extprocv
 	}
 	se.pipeline.Chain.RunResponse(se.ctx, ex)
 	se.phase = finished
-	if !ex.Answer.Relayed || ex.Adopted != "" || ex.Answer.Status >= http.StatusBadRequest {
-		return immediate(ex.Answer), nil
+	if !ex.Response.Relayed || ex.Adopted != "" || ex.Response.Status >= http.StatusBadRequest {
+		return immediate(ex.Response), nil
 	}
-	return responseReply(mutation(header, ex.Answer.Header)), nil
+	return responseReply(mutation(header, ex.Response.Header)), nil
 }
 
 func responseReply(m *extprocv3.HeaderMutation) *extprocv3.ProcessingResponse {
@@ -217,10 +217,10 @@ func responseReply(m *extprocv3.HeaderMutation) *extprocv3.ProcessingResponse {
 func (se *session) withoutBody(code int, details string) *extprocv3.ProcessingResponse {
 	in := &se.ex.In
 	in.Oversize = code == http.StatusRequestEntityTooLarge
-	in.Broken = !in.Oversize
-	run := se.pipeline.Chain.RunContent
+	in.Truncated = !in.Oversize
+	run := se.pipeline.Chain.RunBody
 	if !se.headed {
-		run = se.pipeline.Chain.RunHead
+		run = se.pipeline.Chain.RunHeaders
 	}
 	if run(se.ctx, se.ex) {
 		se.pipeline.Chain.Fail(se.ex, "size", fmt.Errorf("envoy answered %d (%s) and the chain saw nothing wrong", code, details))
@@ -241,7 +241,7 @@ func (se *session) withoutAnswer(code int, details string) *extprocv3.Processing
 // responseBody completes an error. Of one that exceeds its buffer, Envoy sends the
 // beginning.
 func (se *session) responseBody(b *extprocv3.HttpBody) (*extprocv3.ProcessingResponse, error) {
-	se.ex.Answer.Body = se.pipeline.Upstream.Credential(se.ex.Caller.Org).Scrub(b.Body)
+	se.ex.Response.Body = se.pipeline.Upstream.Credential(se.ex.Caller.Org).Scrub(b.Body)
 	return se.immediate(), nil
 }
 
@@ -249,7 +249,7 @@ func (se *session) responseBody(b *extprocv3.HttpBody) (*extprocv3.ProcessingRes
 func (se *session) immediate() *extprocv3.ProcessingResponse {
 	se.pipeline.Chain.RunResponse(se.ctx, se.ex)
 	se.phase = finished
-	return immediate(se.ex.Answer)
+	return immediate(se.ex.Response)
 }
 
 // fault notes an error of the protocol, so that it is found here and not only
@@ -271,7 +271,7 @@ func (se *session) record() {
 	}
 	se.recorded = true
 	se.server.Recorder.Record(se.ctx, se.ex.Event)
-	se.ex.Release()
+	se.ex.ReleaseMemory()
 }
 
 // finish ends the exchange, once. A session that ends early was left by

@@ -111,7 +111,7 @@ func (c *Calls) list(ctx context.Context, _ row.Scope, p row.AnyOrg) (none List,
 				Refused: next,
 				Org:     id, Key: r.Key, Dialect: r.Dialect, Operation: r.Operation, Agent: r.Agent,
 				Count: r.Count, First: r.First, Last: r.Last, Statuses: r.Statuses,
-				V2: successors(r.RowKey, c.Load().Moves), Became: r.V2, Lost: r.Lost,
+				V2: successors(r.RowKey, c.Load().Replacements), Became: r.V2, Lost: r.Lost,
 			})
 		}
 	}

@@ -64,15 +64,15 @@ func (d *Dialects) Translators() map[route.Dialect]filter.Translator {
 }
 
 // Namers find the name of an operation, where the path does not say it.
-func (d *Dialects) Namers() map[route.Dialect]filter.Namer {
-	return map[route.Dialect]filter.Namer{route.GraphQL: d.gql}
+func (d *Dialects) Namers() map[route.Dialect]filter.OperationNamer {
+	return map[route.Dialect]filter.OperationNamer{route.GraphQL: d.gql}
 }
 
 // Routes lists the routes of the legacy dialects.
 func (d *Dialects) Routes() []route.Route {
 	routes := []route.Route{{ID: "graphql", Dialect: route.GraphQL, Method: http.MethodPost, Pattern: "/graphql", Public: true}}
 	for _, op := range d.first.Operations() {
-		routes = append(routes, route.Route{ID: op.ID, Dialect: route.V1, Method: op.Method, Pattern: op.Path, Public: op.Public, Bodiless: op.IgnoresBody})
+		routes = append(routes, route.Route{ID: op.ID, Dialect: route.V1, Method: op.Method, Pattern: op.Path, Public: op.Public, IgnoresBody: op.IgnoresBody})
 	}
 	return routes
 }
@@ -100,10 +100,10 @@ func (d *Dialects) Urgency() func(route.Dialect, string) overload.Priority {
 			return overload.Read // it is answered here, or refused
 		}
 		if name == "stopPod" || name == "podStop" {
-			return overload.Lower
+			return overload.ReducesCost
 		}
 		row, _ := operation.Of(successors[0])
-		return filter.Urgency(row.Verb)
+		return filter.PriorityOf(row.Verb)
 	}
 }
 

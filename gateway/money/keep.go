@@ -23,8 +23,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/schema"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/view"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/operation"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // The routes by which an owner keeps a resource that is idle: under a key, or by a
@@ -73,18 +73,18 @@ type snoozeResult struct {
 }
 
 // answerSnooze keeps a resource for a caller who may change it.
-func (s *Snooze) answerSnooze(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+func (s *Snooze) answerSnooze(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
 	length := snoozeTime
 	for name, values := range ex.Query {
 		var err error
-		if length, err = time.ParseDuration(values[0]); name != "for" || len(values) != 1 || err != nil || length < 0 || length > spend.MaxSnooze {
-			return nil, problem.BadRequest.Newf("the query takes for alone, a duration such as 24h, of at most %s", spend.MaxSnooze)
+		if length, err = time.ParseDuration(values[0]); name != "for" || len(values) != 1 || err != nil || length < 0 || length > ledger.MaxSnooze {
+			return nil, problem.BadRequest.Newf("the query takes for alone, a duration such as 24h, of at most %s", ledger.MaxSnooze)
 		}
 	}
 	id := ex.Params["id"]
-	until, err := s.snooze(ctx, ex, ex.Caller.Org, id, length, audit.Record{Team: ex.Caller.Team, Key: ex.Caller.Key}, func(r *spend.Record) error {
-		if !ex.Tenant.Isolation.Changes(ex.Caller, r.Owner) {
-			return spend.ErrNoResource
+	until, err := s.snooze(ctx, ex, ex.Caller.Org, id, length, audit.Record{Team: ex.Caller.Team, Key: ex.Caller.Key}, func(r *ledger.Record) error {
+		if !ex.Tenant.Isolation.CanChange(ex.Caller, r.Owner) {
+			return ledger.ErrNoResource
 		}
 		return s.mayUpdate(ctx, ex, operation.Kind(r.Kind))
 	})
@@ -96,7 +96,7 @@ func (s *Snooze) answerSnooze(ctx context.Context, ex *filter.Exchange) (*filter
 		until = until.UTC()
 		answer.Until = &until
 	}
-	return filter.AnswerJSON(answer)
+	return filter.JSONResponse(answer)
 }
 
 // mayUpdate refuses callers whose updates of a kind the policies refuse in any
@@ -115,23 +115,23 @@ func (s *Snooze) mayUpdate(ctx context.Context, ex *filter.Exchange, kind operat
 
 // snooze keeps a resource for a time, or ends that for 0. A change that may does not refuse is
 // audited.
-func (s *Snooze) snooze(ctx context.Context, ex *filter.Exchange, org, id string, length time.Duration, who audit.Record, may func(*spend.Record) error) (until time.Time, err error) {
+func (s *Snooze) snooze(ctx context.Context, ex *filter.Exchange, org, id string, length time.Duration, who audit.Record, may func(*ledger.Record) error) (until time.Time, err error) {
 	if len(ex.In.Body) > 0 {
 		return until, problem.BadRequest.New("the operation takes no body")
 	}
 	var seq int64
-	until, err = ex.Ports.Keeper.Snooze(ctx, org, id, length, func(r *spend.Record) error {
+	until, err = ex.Ports.Keeper.Snooze(ctx, org, id, length, func(r *ledger.Record) error {
 		if err := may(r); err != nil {
 			return err
 		}
 		who.Decision, who.Org, who.Peer, who.Operation, who.Query = ex.DecisionID, org, ex.In.Peer, snoozeRoute, "for="+length.String()
 		who.Kind, who.Resource, who.Name = r.Kind, r.ID, r.Metadata.Name
 		var err error
-		seq, err = ex.Intend(who)
+		seq, err = ex.RecordIntent(who)
 		return err
 	})
 	switch {
-	case errors.Is(err, spend.ErrNoResource):
+	case errors.Is(err, ledger.ErrNoResource):
 		err = problem.NotFound.New("the organisation has nothing with this id that costs money")
 	case err != nil && !isProblem(err):
 		err = problem.LedgerUnavailable.New("it cannot be determined at the moment what there is").With("Retry-After", "1").Because(err)
@@ -192,7 +192,7 @@ func (s *Snooze) readSnoozeLink(q url.Values) (org, id string, expires time.Time
 }
 
 // answerSnoozePage shows the effect of a link.
-func (s *Snooze) answerSnoozePage(_ context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+func (s *Snooze) answerSnoozePage(_ context.Context, ex *filter.Exchange) (*filter.Response, error) {
 	org, id, expires, err := s.readSnoozeLink(ex.Query)
 	if err != nil {
 		return nil, err
@@ -201,12 +201,12 @@ func (s *Snooze) answerSnoozePage(_ context.Context, ex *filter.Exchange) (*filt
 }
 
 // answerSnoozeLink keeps the resource of a link.
-func (s *Snooze) answerSnoozeLink(ctx context.Context, ex *filter.Exchange) (*filter.Answer, error) {
+func (s *Snooze) answerSnoozeLink(ctx context.Context, ex *filter.Exchange) (*filter.Response, error) {
 	org, id, expires, err := s.readSnoozeLink(ex.Query)
 	if err != nil {
 		return nil, err
 	}
-	until, err := s.snooze(ctx, ex, org, id, snoozeTime, audit.Record{Who: "link"}, func(*spend.Record) error { return nil })
+	until, err := s.snooze(ctx, ex, org, id, snoozeTime, audit.Record{Who: "link"}, func(*ledger.Record) error { return nil })
 	if err != nil {
 		return nil, err
 	}
@@ -241,8 +241,8 @@ func (v *snoozeView) html() string {
 	return strings.NewReplacer("{id}", id, "{said}", said).Replace(snoozePage)
 }
 
-func keepAnswer(v *snoozeView) *filter.Answer {
-	return &filter.Answer{Status: http.StatusOK, Body: []byte(v.html()), Header: http.Header{
+func keepAnswer(v *snoozeView) *filter.Response {
+	return &filter.Response{Status: http.StatusOK, Body: []byte(v.html()), Header: http.Header{
 		"Content-Type":            {"text/html; charset=utf-8"},
 		"Content-Security-Policy": {"default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"},
 		"Referrer-Policy":         {"no-referrer"},

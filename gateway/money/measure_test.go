@@ -93,8 +93,8 @@ func TestReadingOn(t *testing.T) {
 				}
 				begin := time.Now()
 				_ = m.Close()
-				if took := time.Since(begin); took != tc.took || ex.Money.Ran.Counted != tc.counted {
-					t.Errorf("took %s and counted is %t, want %s and %t", took, ex.Money.Ran.Counted, tc.took, tc.counted)
+				if took := time.Since(begin); took != tc.took || ex.Cost.Run.Complete != tc.counted {
+					t.Errorf("took %s and counted is %t, want %s and %t", took, ex.Cost.Run.Complete, tc.took, tc.counted)
 				}
 				if tc.most > 0 && body.read-len(tc.before) != tc.most {
 					t.Errorf("%d bytes were read, want %d", body.read-len(tc.before), tc.most)

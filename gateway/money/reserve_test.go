@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // meeting are intents and approvals of tests: the budget has no room, the call is approved, and by then an equal request has been answered.
@@ -22,15 +22,15 @@ type meeting struct {
 	fails error // the refusal of the repeat, nil for an answer
 }
 
-func (m *meeting) Reserve(_ context.Context, ex *filter.Exchange) (q spend.Quote, repeated bool, err error) {
+func (m *meeting) Reserve(_ context.Context, ex *filter.Exchange) (q ledger.Quote, repeated bool, err error) {
 	if m.asked++; m.asked > 1 {
 		if m.fails == nil {
-			ex.Reply(&filter.Answer{Status: http.StatusCreated})
+			ex.Reply(&filter.Response{Status: http.StatusCreated})
 		}
 		return q, true, m.fails
 	}
-	c := spend.Ceiling{Index: spend.MaxGPUs, Limit: 1, Level: spend.Level{Used: 1, Needs: 1}}
-	return spend.Quote{Ceilings: []*spend.Ceiling{&c}, Refused: &c}, false, nil
+	c := ledger.Ceiling{Index: ledger.MaxGPUs, Limit: 1, Level: ledger.Level{Used: 1, Needs: 1}}
+	return ledger.Quote{Ceilings: []*ledger.Ceiling{&c}, Refused: &c}, false, nil
 }
 
 func (*meeting) Approve(_ context.Context, _ *filter.Exchange, violations []policies.Violation, _ *problem.Problem) []policies.Excepted {
@@ -45,16 +45,16 @@ func TestARepeatAfterAWaiver(t *testing.T) {
 	for name, fails := range map[string]error{"answered": nil, "refused": underWay} {
 		m := &meeting{fails: fails}
 		ex := &filter.Exchange{
-			Ports: &filter.Ports{Intents: m, Approvals: m}, Event: new(telemetry.Event), Once: new(filter.Once), Caller: &identity.Caller{Org: "acme", Key: "ann"},
-			Tenant: &filter.Tenant{ID: "acme", Budgets: &spend.Plan{Org: spend.Budget{Approvable: true}}},
+			Ports: &filter.Ports{Intents: m, Approvals: m}, Event: new(telemetry.Event), Idempotency: new(filter.IdempotencyState), Caller: &identity.Caller{Org: "acme", Key: "ann"},
+			Tenant: &filter.Tenant{ID: "acme", Budgets: &ledger.Plan{Org: ledger.Budget{Approvable: true}}},
 		}
-		ex.Money.Held = new(filter.Reservation)
+		ex.Cost.Reservation = new(filter.Reservation)
 		err := admit(t.Context(), ex, true)
 		if err != fails || m.asked != 2 { //nolint:errorlint // it is passed on as it is
 			t.Errorf("%s: %v after %d questions, want %v after 2", name, err, m.asked, fails)
 		}
-		if ex.Money.Held != nil || (ex.Answer != nil) != (fails == nil) {
-			t.Errorf("%s: held %+v, answered %+v", name, ex.Money.Held, ex.Answer)
+		if ex.Cost.Reservation != nil || (ex.Response != nil) != (fails == nil) {
+			t.Errorf("%s: held %+v, answered %+v", name, ex.Cost.Reservation, ex.Response)
 		}
 	}
 }

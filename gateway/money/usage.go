@@ -19,7 +19,7 @@ import (
 func (f *Reserve) askUsage(ex *filter.Exchange) {
 	row, _ := operation.Of(ex.Operation.ID)
 	body, isObject := ex.Body.Doc.(map[string]any)
-	if row.Kind != operation.KindJob || row.ID == filter.ModelCall || ex.Money.Held == nil || priceOf(ex).PerTokens == 0 || !isObject ||
+	if row.Kind != operation.KindJob || row.ID == filter.ModelCall || ex.Cost.Reservation == nil || priceOf(ex).PerTokens == 0 || !isObject ||
 		!ex.Operation.Streams || body["stream"] != true {
 		return
 	}
@@ -39,17 +39,17 @@ func (f *Reserve) askUsage(ex *filter.Exchange) {
 	options[flag] = true
 	body[member] = options
 	if sent {
-		ex.Rewrite(body)
+		ex.ReplaceBody(body)
 	} else {
-		ex.Extend(body)
+		ex.ExtendBody(body)
 	}
-	ex.Money.UsageAsked = true
+	ex.Cost.UsageRequested = true
 }
 
 // withoutUsage removes the usage report that only the gateway has requested from a response.
 func withoutUsage(ex *filter.Exchange) error {
-	a := ex.Answer
-	if !ex.Money.UsageAsked || ex.Out.Resent || !a.Events() {
+	a := ex.Response
+	if !ex.Cost.UsageRequested || ex.Out.Resent || !a.Events() {
 		return nil
 	}
 	a.Header.Del("Content-Length")

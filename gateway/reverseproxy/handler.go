@@ -38,12 +38,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ex := p.NewExchange(h.inbound(r))
 	event := ex.Event
 	ctx := r.Context()
-	if h.Balancers.Traced(r.RemoteAddr) {
+	if h.Balancers.TrustsTrace(r.RemoteAddr) {
 		ctx = telemetry.Within(ctx, r.Header)
 	}
 	ctx, _ = h.Recorder.Begin(ctx, r.Header, ex.In.Peer)
 
-	if ex.In.Excess != nil {
+	if ex.In.LimitError != nil {
 		w.Header().Set("Connection", "close")
 	}
 	h.receive(w, r, ex)
@@ -51,9 +51,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer done()
 	err := h.write(w, r, ex)
 	switch {
-	case errors.Is(err, filter.ErrCut):
+	case errors.Is(err, filter.ErrStreamEnded):
 		event.Outcome, event.Cause = telemetry.OutcomeCut, err
-	case errors.Is(err, errGone), r.Context().Err() != nil && !ex.In.Broken: // a body that broke off ends the context too
+	case errors.Is(err, errGone), r.Context().Err() != nil && !ex.In.Truncated: // a body that broke off ends the context too
 		event.Outcome = telemetry.OutcomeGone
 	case err != nil && event.Outcome == telemetry.OutcomeOK:
 		event.Outcome, event.Cause = telemetry.OutcomeUpstream, err
@@ -66,18 +66,18 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Ask runs an exchange for a page of this listener, whose browser has sent a request: it comes from there, and has another method, target,
+// Simulate runs an exchange for a page of this listener, whose browser has sent a request: it comes from there, and has another method, target,
 // header and body. since is when the caller has presented its token, zero for now. Only answers of the gateway itself can be asked for.
-func (h *Handler) Ask(r *http.Request, body []byte, since time.Time) *filter.Answer {
+func (h *Handler) Simulate(r *http.Request, body []byte, since time.Time) *filter.Response {
 	p := h.Pipeline()
 	in := h.inbound(r)
-	in.Body, in.Length, in.Presented = body, int64(len(body)), since
+	in.Body, in.Length, in.Authenticated = body, int64(len(body)), since
 	ex := p.NewExchange(in)
 	ctx, _ := h.Recorder.Begin(r.Context(), r.Header, ex.In.Peer)
 	done := p.Run(ctx, ex)
 	defer done()
 	h.Recorder.Record(ctx, ex.Event)
-	return ex.Answer
+	return ex.Response
 }
 
 // inbound reads a request, but for its body.
@@ -88,7 +88,7 @@ func (h *Handler) inbound(r *http.Request) filter.Inbound {
 		Major: r.ProtoMajor, Minor: r.ProtoMinor,
 		Header: r.Header, Length: r.ContentLength, Received: h.Recorder.Now(),
 	}
-	in.Peer, in.Certificates, in.Excess = h.Balancers.Client(r.RemoteAddr, r.Header), listen.Certificates(r), listen.Excess(r)
+	in.Peer, in.Certificates, in.LimitError = h.Balancers.Client(r.RemoteAddr, r.Header), listen.Certificates(r), listen.RefuseOverBound(r)
 	return in
 }
 
@@ -99,7 +99,7 @@ func (h *Handler) receive(w http.ResponseWriter, r *http.Request, ex *filter.Exc
 	}
 	d := &deadline{w: w, patience: h.BodyTimeout}
 	d.set()
-	ex.Await(&source{body: r.Body, deadline: d})
+	ex.SetBodySource(&source{body: r.Body, deadline: d})
 }
 
 // deadline is the time by which a body must have come. It is lifted only when it
@@ -151,7 +151,7 @@ const bufferSize = 16 << 10
 // write sends the answer. An error means that a streamed body broke off after
 // its head was sent.
 func (h *Handler) write(w http.ResponseWriter, r *http.Request, ex *filter.Exchange) error {
-	a := ex.Answer
+	a := ex.Response
 	if a.Tunnel != nil {
 		return h.tunnel(w, ex)
 	}
@@ -159,7 +159,7 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, ex *filter.Excha
 	for name, values := range a.Header {
 		header[spelling(name)] = values
 	}
-	h.patience(w)
+	h.extendWriteDeadline(w)
 	if a.Stream == nil {
 		if len(a.Body) == 0 || a.Status == http.StatusNoContent {
 			w.WriteHeader(a.Status)
@@ -193,11 +193,11 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, ex *filter.Excha
 // together with text of the caller.
 func compressible(ex *filter.Exchange) bool {
 	read := ex.In.Method == http.MethodGet || ex.In.Method == http.MethodHead
-	return read && len(ex.Answer.Body) >= wire.MinCompressed && !ex.Opaque() && !ex.Dialect.Runs()
+	return read && len(ex.Response.Body) >= wire.MinCompressed && !ex.Opaque() && !ex.Dialect.IsRun()
 }
 
-// patience gives the caller its time for the next part of the answer.
-func (h *Handler) patience(w http.ResponseWriter) {
+// extendWriteDeadline gives the caller its time for the next part of the answer.
+func (h *Handler) extendWriteDeadline(w http.ResponseWriter) {
 	if h.WriteTimeout > 0 {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.WriteTimeout))
 	}
@@ -237,7 +237,7 @@ func (h *Handler) copyStream(w http.ResponseWriter, src io.Reader, buf []byte, l
 	for {
 		m, rerr := src.Read(buf)
 		if m > 0 {
-			h.patience(w)
+			h.extendWriteDeadline(w)
 			_, gone := w.Write(buf[:m])
 			if gone == nil && live {
 				gone = rc.Flush()
