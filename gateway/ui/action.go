@@ -40,7 +40,7 @@ func (c *Console) action(r *row.Row) func(v *visit) {
 			values = keyForm(values)
 		}
 		answer, err := row.Ask[any](v.r.Context(), c.rows, r.Pattern, v.scope, values, nil)
-		c.problemsOf.forget(v.org)
+		c.problems.forget(v.org)
 		if err != nil {
 			v.again(name, form, back, err)
 			return

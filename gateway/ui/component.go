@@ -113,6 +113,8 @@ type tile struct {
 	Change *change
 	Spark  *spark
 	Bar    *bar
+	// Status says how the figure is to be judged; nil for nothing.
+	Status *status
 	// Path leads to the page with the details, "" for none.
 	Path string
 	// Fault is why there is no figure.

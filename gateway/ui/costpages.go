@@ -1,10 +1,5 @@
 package ui
 
-import (
-	"slices"
-	"strings"
-)
-
 // costPages returns the pages of the group Cost.
 func costPages() []*page {
 	return []*page{
@@ -16,9 +11,4 @@ func costPages() []*page {
 		{name: "idle", title: "Idle", asks: idle, group: groupCost, icon: "moon", load: loadIdle},
 		{name: "search", title: "Search", asks: searchRow, load: loadSearch},
 	}
-}
-
-// withoutKeys leaves keys out: an organisation can have thousands. A key whose budget is nearly used up is on the overview.
-func withoutKeys[T any](list []T, scope func(*T) string) []T {
-	return slices.DeleteFunc(slices.Clone(list), func(x T) bool { return strings.HasPrefix(scope(&x), "key ") })
 }

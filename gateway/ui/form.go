@@ -33,6 +33,8 @@ func unconfirmed(action string, form url.Values) *confirmation {
 		c.Button, c.Text = "Revoke key "+id, "Every call with the key "+id+" is refused from now on. This cannot be undone."
 	case "keys/rotate":
 		c.Button, c.Text = "Rotate key "+id, "The key "+id+" gets another secret, which is shown once. The old secret ends after "+cmp.Or(form.Get("overlap"), "the default time")+"."
+	case "resources/stop":
+		c.Button, c.Text = "Stop "+id, "The pod stops, and its GPU is released. It can be started again while the platform has a free GPU of its type."
 	case "limits/reset":
 		c.Button, c.Text = "Empty the windows of "+scope, "The calls that "+scope+" has made so far no longer count against its limits. This cannot be undone."
 	case "spend/holds/release":
@@ -62,7 +64,7 @@ func (v *visit) retry(action string, form url.Values, back string, status int, f
 	at, err := url.Parse(back)
 	i := -1
 	if err == nil {
-		i = slices.IndexFunc(v.pages, func(p *page) bool { return at.Path == v.path+strings.TrimSuffix(p.below(), first) })
+		i = slices.IndexFunc(v.pages, func(p *page) bool { return p.serves(strings.TrimPrefix(at.Path, v.path)) })
 	}
 	if i < 0 {
 		v.fail(status, fault)
@@ -74,11 +76,17 @@ func (v *visit) retry(action string, form url.Values, back string, status int, f
 	next.r = v.r.Clone(ctx)
 	next.r.Method, next.r.URL, next.r.RequestURI = http.MethodGet, at, at.RequestURI()
 	next.r.Body, next.r.Form, next.r.PostForm = http.NoBody, nil, nil //nolint:forbidigo // a field, not http.PostForm
+	if name, value := p.wildcard(strings.TrimPrefix(at.Path, v.path)); name != "" {
+		next.r.SetPathValue(name, value)
+	}
 	next.action, next.typed = action, form
 	next.enter(p)
 	var data any
 	var missing string
-	together(func() { data, _, missing = p.load(&next) }, next.readBadges)
+	data, _, missing = p.load(&next)
+	if !p.counts {
+		next.readBadges()
+	}
 	if data == nil {
 		v.fail(status, fault)
 		return

@@ -114,7 +114,7 @@ func (v *visit) readBadges() {
 	var rest badges
 	together(
 		func() { waiting = v.pending() },
-		func() { rest = v.problems() },
+		func() { rest = v.countProblems() },
 	)
 	v.badges = rest
 	v.badges.approvals = waiting
@@ -134,20 +134,27 @@ func (v *visit) pending() (n int) {
 	return n
 }
 
-// problems counts what the overview says of the ledger, of gateways and of what could not be read.
-func (v *visit) problems() badges {
+// countProblems counts what the overview says of the ledger, of gateways and of what could not be read.
+func (v *visit) countProblems() badges {
 	name := v.org
 	if v.scope.Org != "" {
 		name = boundTo + v.org
 	}
-	if kept, ok := v.problemsOf.take(name, v.now()); ok || !v.may(overviewRow) {
+	if kept, ok := v.problems.take(name, v.now()); ok || !v.may(overviewRow) {
 		return kept
 	}
 	o, err := row.Ask[operator.Overview](v.r.Context(), v.unrecorded, overviewRow, v.scope, url.Values{"org": {v.org}}, nil)
 	if err != nil {
 		return badges{}
 	}
-	b := badges{sources: len(o.Unknown), read: v.now()}
+	b := problemsOf(&o, v.now())
+	v.problems.keep(name, b)
+	return b
+}
+
+// problemsOf counts the entries of an overview that need attention, without the requests for approval.
+func problemsOf(o *operator.Overview, now time.Time) badges {
+	b := badges{sources: len(o.Unknown), read: now}
 	for _, d := range o.Drift {
 		b.drift += d.Unowned + d.Open
 		if !d.Complete {
@@ -159,6 +166,5 @@ func (v *visit) problems() badges {
 			b.gateways++
 		}
 	}
-	v.problemsOf.keep(name, b)
 	return b
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
@@ -25,6 +26,8 @@ type page struct {
 	lead bool
 	// period is the name of the default time range; a page without one has no time range.
 	period string
+	// counts says that load sets the badges of the navigation, of facts that it asks for anyway.
+	counts bool
 	// load asks the rows. A status other than 0 is that of the page.
 	load func(v *visit) (data any, status int, fault string)
 }
@@ -34,6 +37,27 @@ const first = "{$}"
 
 // below returns the route of the page, below the path of the console.
 func (p *page) below() string { return cmp.Or(p.at, p.name) }
+
+// serves reports whether a path below the console is that of the page.
+func (p *page) serves(path string) bool {
+	if name, value := p.wildcard(path); name != "" {
+		return value != ""
+	}
+	return path == strings.TrimSuffix(p.below(), first)
+}
+
+// wildcard returns the name of the path's parameter, "" for a page without one, and its value for a path, "" for that of another page.
+func (p *page) wildcard(path string) (name, value string) {
+	before, name, _ := strings.Cut(strings.TrimSuffix(p.at, "}"), "{")
+	if name == "" || name == "$" {
+		return "", ""
+	}
+	value, ok := strings.CutPrefix(path, before)
+	if !ok || strings.Contains(value, "/") {
+		return name, ""
+	}
+	return name, value
+}
 
 // entry returns the name of the page that the navigation marks.
 func (p *page) entry() string { return cmp.Or(p.under, p.name) }
@@ -47,10 +71,11 @@ func (c *Console) show(v *visit, p *page) {
 	var data any
 	var status int
 	var fault string
-	together(
-		func() { data, status, fault = p.load(v) },
-		v.readBadges,
-	)
+	parts := []func(){func() { data, status, fault = p.load(v) }}
+	if !p.counts {
+		parts = append(parts, v.readBadges)
+	}
+	together(parts...)
 	switch {
 	case status == http.StatusUnauthorized: // the key of the session was revoked
 		v.toLogin()

@@ -15,7 +15,7 @@ const (
 func pages() []*page {
 	return slices.Concat(
 		[]*page{
-			{name: "overview", title: "Overview", at: first, asks: overviewRow, icon: "home", period: last30Days, load: loadOverview},
+			{name: "overview", title: "Overview", at: first, asks: overviewRow, icon: "home", period: last30Days, counts: true, load: loadOverview},
 		},
 		costPages(), trafficPages(), policyPages(), accessPages(), systemPages(),
 	)

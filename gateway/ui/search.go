@@ -73,7 +73,7 @@ func resultLink(v *visit, r *operator.SearchResult) string {
 	case operator.FoundDecision:
 		return v.Link("requests/" + url.PathEscape(r.ID))
 	case operator.FoundKey:
-		return v.Link("keys", "search", r.ID)
+		return v.Link("keys/" + url.PathEscape(r.ID))
 	case operator.FoundTeam:
 		return v.Link("cost", "team", r.ID, "by", "resource")
 	}

@@ -106,8 +106,8 @@ func TestPagesOfALargeOrganisation(t *testing.T) {
 		_, _ = z.Write([]byte(body))
 		_ = z.Close()
 		t.Logf("%s: %d, %d kB, %d kB in gzip, %d trips, %d commands, %s", page, status, len(body)/1000, packed.Len()/1000, trips, commands, took.Round(time.Millisecond))
-		if status != 200 || packed.Len() > 200_000 || trips > 100 || commands > 350 {
-			t.Errorf("%s: %d, %d bytes in gzip, %d trips with %d commands; want 200, at most 200,000, 100 and 350", page, status, packed.Len(), trips, commands)
+		if status != 200 || packed.Len() > 200_000 || trips > 60 || commands > 450 {
+			t.Errorf("%s: %d, %d bytes in gzip, %d trips with %d commands; want 200, at most 200,000, 60 and 450", page, status, packed.Len(), trips, commands)
 		}
 	}
 	if _, _, page := root.get(c.URL + "/ui/requests?refused=true"); !strings.Contains(page, "only the newest decisions were looked through") || !strings.Contains(page, "Older decisions") {

@@ -61,10 +61,14 @@ type cell struct {
 	Spark *spark
 	// Change is the difference from an earlier figure.
 	Change *change
+	// Clamp bounds the text to two lines; the whole is its title.
+	Clamp bool
 	// Sub is a second line.
 	Sub string
 	// Lines are further lines.
 	Lines []string
+	// Details is a long text that is shown on demand, under the title Menu.
+	Details string
 	// Forms and Links are the row's actions. Menu shows the forms in a menu of that title.
 	Forms []form
 	Links []button

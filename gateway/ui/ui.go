@@ -46,8 +46,8 @@ type Console struct {
 	issuers  *identity.Logins
 	// rows are those of the operators' listener, and unrecorded the same ones without a record of who asks them.
 	rows, unrecorded *row.Rows
-	// problemsOf keeps badges of the navigation.
-	problemsOf badgeCache
+	// problems keeps badges of the navigation.
+	problems badgeCache
 	// secret seals notices where nobody logs in.
 	secret string
 	mux    *http.ServeMux

@@ -48,6 +48,8 @@ type Chart struct {
 	Forecast []float64
 	// Limit is drawn as a line across the chart; nil for none.
 	Limit *Limit
+	// Height is the height of the plot in pixels; 0 is 200.
+	Height int
 	// Total adds the sum of the series to readouts and to the table.
 	Total bool
 	// Empty is shown in place of a chart without buckets.

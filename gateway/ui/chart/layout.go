@@ -12,8 +12,7 @@ import (
 const (
 	plotTop    = 10.0
 	plotHeight = 200.0
-	height     = plotTop + plotHeight + 26
-	baseline   = plotTop + plotHeight
+	axisHeight = 26.0
 	// lineWidth is the width of the coordinates of lines, which are stretched to the plot.
 	lineWidth = 1000.0
 	// widest is the width of a bar in percent, where there are few.
@@ -104,8 +103,10 @@ func (c *Chart) crop() (left int) {
 }
 
 func (c Chart) layout() *drawing {
+	tall := cmp.Or(float64(c.Height), plotHeight)
+	baseline := plotTop + tall
 	d := &drawing{
-		Left: c.crop(), Height: number(height), Baseline: number(baseline), PlotTop: number(plotTop), PlotHeight: number(plotHeight), LineWidth: number(lineWidth),
+		Left: c.crop(), Height: number(baseline + axisHeight), Baseline: number(baseline), PlotTop: number(plotTop), PlotHeight: number(tall), LineWidth: number(lineWidth),
 	}
 	if c.Zone == nil {
 		c.Zone = time.UTC
@@ -116,7 +117,7 @@ func (c Chart) layout() *drawing {
 		d.UnitLabel += " per " + c.Per
 	}
 	s := newScale(c.most(), c.Unit)
-	y := func(v float64) float64 { return baseline - min(max(0, v)/s.top, 1)*plotHeight }
+	y := func(v float64) float64 { return baseline - min(max(0, v)/s.top, 1)*tall }
 	for _, v := range s.ticks() {
 		d.YTicks = append(d.YTicks, yTick{number(y(v)), number(y(v) + 4), s.label(v, c.Unit)})
 	}
