@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,6 +22,8 @@ type budgetData struct {
 	// FitsText says which budget is the tightest, and FitsTable which GPUs fit.
 	FitsText  string
 	FitsTable table
+	// FitsMore leads to all GPU types, nil if they are shown.
+	FitsMore *button
 
 	tabs []tab
 }
@@ -54,9 +57,11 @@ func loadBudgets(v *visit) (any, int, string) {
 	if team := v.Query("team"); team != "" {
 		fits.Set("team", team)
 	}
+	var used part[money.Costs]
 	together(
 		func() { d.Budgets = ask[money.BudgetList](v, budgetRow, q) },
 		func() { d.Fits = ask[money.Fits](v, fitsRow, fits) },
+		func() { used = ask[money.Costs](v, history, with(fits, "by", "gpu", "bucket", "total")) },
 	)
 	d.Filters = v.filters(
 		field{Name: "team", Label: "Team", Type: "select", Options: names("All teams", v.Teams(), "")},
@@ -70,7 +75,7 @@ func loadBudgets(v *visit) (any, int, string) {
 		return d, d.Budgets.Status, d.Budgets.Fault
 	}
 	d.Table = budgetTable(v, &d.Budgets.Is, view == "")
-	d.fits(v)
+	d.fits(v, &used.Is)
 	return d, 0, ""
 }
 
@@ -194,8 +199,11 @@ func inTree(list []money.BudgetRow) (out []money.BudgetRow) {
 	return out
 }
 
-// fits fills the part about GPUs that fit.
-func (d *budgetData) fits(v *visit) {
+// fewGPUs is the number of GPU types that the page shows at first.
+const fewGPUs = 8
+
+// fits fills the part about GPUs that fit. Those that were used in the last 30 days are first.
+func (d *budgetData) fits(v *visit, used *money.Costs) {
 	f := &d.Fits.Is
 	switch {
 	case f.Left != "":
@@ -207,6 +215,15 @@ func (d *budgetData) fits(v *visit) {
 	list := f.GPUs
 	if limited := f.Left != "" || f.PerHour != "" || len(list) > 0 && list[0].AtOnce != nil; !limited {
 		d.FitsText, list = "No budget limits what "+cmp.Or(v.Query("team"), "the organisation")+" can rent.", nil
+	}
+	order := make(map[string]int)
+	for i := range used.Rows { // the highest cost first
+		order[used.Rows[i].GPU] = i - len(used.Rows)
+	}
+	slices.SortStableFunc(list, func(a, b money.GPUFit) int { return cmp.Compare(order[a.GPU], order[b.GPU]) })
+	if all := len(list); all > fewGPUs && v.Query("gpus") == "" {
+		list = list[:fewGPUs]
+		d.FitsMore = &button{Title: fmt.Sprintf("Show all %d GPU types", all), Path: v.With("gpus", "all") + "#fits"}
 	}
 	hours := func(g *money.GPUFit) cell {
 		if g.Hours == "" {

@@ -116,9 +116,8 @@ func costExplorer(v *visit) (any, int, string) {
 		return d, d.Costs.Status, d.Costs.Fault
 	}
 	d.Chart = costChart(v, "cost", &d.Costs.Is, d.by)
-	previous := sumsOf(&before.Is, bucket, len(d.Chart.Buckets))
-	if before.OK() && len(before.Is.Rows) > 0 {
-		d.Chart.Previous = previous
+	if decimal(before.Is.Total) > 0 {
+		d.Chart.Previous = sumsOf(&before.Is, bucket, len(d.Chart.Buckets))
 	}
 	f := forecastFor(q, forecasts.Is.Scopes)
 	d.forecast(v, f)
@@ -195,7 +194,9 @@ func costChart(v *visit, id string, costs *money.Costs, by string) chart.Chart {
 	} else if v.zone() != time.UTC {
 		c.Per = "UTC " + bucket
 	}
-	for _, s := range costSeries(costs, by, c.Buckets) {
+	series := costSeries(costs, by, c.Buckets)
+	distinguish(series)
+	for _, s := range series {
 		c.Series = append(c.Series, *s)
 	}
 	c.Series = chart.Fold(c.Series, chart.MaxSeries, func(n int) string { return fmt.Sprintf("%d others", n) })
@@ -203,6 +204,19 @@ func costChart(v *visit, id string, costs *money.Costs, by string) chart.Chart {
 		c.Buckets = nil
 	}
 	return c
+}
+
+// distinguish adds their IDs to the names of resources that several have.
+func distinguish(series map[string]*chart.Series) {
+	named := make(map[string]int)
+	for _, s := range series {
+		named[s.Name]++
+	}
+	for id, s := range series {
+		if named[s.Name] > 1 {
+			s.Name += " (" + short(strings.ReplaceAll(id, "\x00", ", ")) + ")"
+		}
+	}
 }
 
 // bucketOf returns the bucket of costs: that of their rows, or the one that was asked for.

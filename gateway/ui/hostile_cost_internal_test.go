@@ -50,7 +50,8 @@ func hostileBudgets() budgetData {
 	d := budgetData{Budgets: of[money.BudgetList](), Fits: of[money.Fits]()}
 	d.Filters = v.filters(field{Name: "team", Label: "Team"})
 	d.Chips, d.Table = v.chips(d.Filters), budgetTable(v, &d.Budgets.Is, true)
-	d.fits(v)
+	used := hostileCosts()
+	d.fits(v, &used.Is)
 	return d
 }
 
