@@ -149,7 +149,7 @@ func (in Inputs) directories() []string {
 	var dirs []string
 	for path := range in.seen {
 		dirs = append(dirs, filepath.Dir(path))
-		more, _ := files.Bounded("stat", path, func() ([]string, error) { return in.below(path), nil }) // none of a path that does not answer
+		more, _ := files.WithTimeout("stat", path, func() ([]string, error) { return in.below(path), nil }) // none of a path that does not answer
 		dirs = append(dirs, more...)
 	}
 	return dirs
@@ -194,7 +194,7 @@ func (in Inputs) digestOf(path string) digest {
 	if read, ok := in.sources[path]; ok {
 		return contentOf(read())
 	}
-	d, err := files.Bounded("stat", path, func() (digest, error) {
+	d, err := files.WithTimeout("stat", path, func() (digest, error) {
 		if slices.Contains(in.patterns, path) {
 			names, err := filepath.Glob(path)
 			return contentOf([]byte(strings.Join(names, "\x00")), err), nil

@@ -35,17 +35,17 @@ type Sources struct {
 	// other settings, and does not ask for directories of logs: the machine is
 	// not the one that the gateway runs on.
 	WithoutSecrets bool
-	// Anew reads files of organisations although they have the size, time and identity that they had when Before was read.
-	Anew bool
-	// Before is the configuration in force, from the same sources with the same judge. A file of an organisation that has not changed keeps its
+	// Reread reads files of organisations although they have the size, time and identity that they had when Before was read.
+	Reread bool
+	// Previous is the configuration in force, from the same sources with the same judge. A file of an organisation that has not changed keeps its
 	// section, unless one of its secrets or the main file has. A file of an organisation with a fault then keeps the organisation's section of that, and is
 	// named in Config.Refused; nil makes it a fault of the whole. Before is committed.
-	Before *Loaded
+	Previous *Loaded
 }
 
-// Judge checks a configuration with the engines of the gateway. Its faults have paths of
+// Checker checks a configuration with the engines of the gateway. Its faults have paths of
 // the file.
-type Judge interface {
+type Checker interface {
 	// Faults reports all errors.
 	Faults(c *settings.Config) error
 	// Warnings reports settings without an effect.
@@ -61,7 +61,7 @@ type Loaded struct {
 	// Inputs are its sources.
 	Inputs     Inputs
 	positions  *strictyaml.Positions
-	judge      Judge
+	judge      Checker
 	files      orgFiles
 	main       digest                // of the main file
 	refused    map[string]string     // faults of organisations' files that are not taken, by path
@@ -73,10 +73,10 @@ type Loaded struct {
 	from Sources
 }
 
-// Refuse is told of a fault that was found later, and returns the configuration without the files of organisations that it is about. Its
+// WithoutFaultyFiles is told of a fault that was found later, and returns the configuration without the files of organisations that it is about. Its
 // error is the fault in its place, where it is about anything else.
-func (l *Loaded) Refuse(err error) (*Loaded, error) {
-	if refused := l.blamed(err); len(refused) > 0 && l.from.Before != nil {
+func (l *Loaded) WithoutFaultyFiles(err error) (*Loaded, error) {
+	if refused := l.blamed(err); len(refused) > 0 && l.from.Previous != nil {
 		maps.Copy(refused, l.refused)
 		return parse(l.name, l.data, l.from, l.judge, l.Inputs, refused)
 	}
@@ -85,7 +85,7 @@ func (l *Loaded) Refuse(err error) (*Loaded, error) {
 
 // Commit says that the configuration is in force: Refuse refuses nothing any more. It releases the configuration before, which
 // would keep all earlier ones in memory.
-func (l *Loaded) Commit() { l.from.Before, l.data = nil, nil }
+func (l *Loaded) Commit() { l.from.Previous, l.data = nil, nil }
 
 // Locate gives faults found later, by the parts made from the configuration, their place in
 // the file.
@@ -126,9 +126,9 @@ func (l *Loaded) ofOrgs(err error) error {
 
 // Load reads the file at path. Without a judge, nil, only the settings by
 // themselves are judged.
-func Load(path string, src Sources, judge Judge) (*Loaded, error) {
+func Load(path string, src Sources, judge Checker) (*Loaded, error) {
 	var in Inputs
-	file := files.At(path)
+	file := files.UnrestrictedPath(path)
 	data, err := in.read(file, func() ([]byte, error) { return file.Read(strictyaml.MaxSize) }, newAllowance(maxRead))
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
@@ -139,23 +139,23 @@ func Load(path string, src Sources, judge Judge) (*Loaded, error) {
 // Parse reads a configuration from memory. name is used in faults, and
 // relative directories are taken from where it is. All faults found are
 // joined in the error.
-func Parse(name string, data []byte, src Sources, judge Judge) (*Loaded, error) {
+func Parse(name string, data []byte, src Sources, judge Checker) (*Loaded, error) {
 	return parse(name, data, src, judge, Inputs{}, nil)
 }
 
 // parse is Parse; in are the inputs read so far, refused are the files of organisations that are not taken.
-func parse(name string, data []byte, src Sources, judge Judge, in Inputs, refused map[string]string) (*Loaded, error) {
+func parse(name string, data []byte, src Sources, judge Checker, in Inputs, refused map[string]string) (*Loaded, error) {
 	l := &Loaded{
 		Config: settings.Default(), Inputs: in, judge: judge, refused: refused, allowances: make(map[string]*allowance), name: name, data: data, from: src,
 	}
-	if src.Before != nil {
-		src.Before.Commit()
+	if src.Previous != nil {
+		src.Previous.Commit()
 	}
 	if l.from.Env == nil {
 		l.from.Env = os.LookupEnv
 	}
 	if err := l.read(); err != nil {
-		return l.Refuse(err)
+		return l.WithoutFaultyFiles(err)
 	}
 	return l, nil
 }
@@ -163,14 +163,14 @@ func parse(name string, data []byte, src Sources, judge Judge, in Inputs, refuse
 // read reads all that the configuration is made from. Its error has places.
 func (l *Loaded) read() error {
 	var err error
-	l.positions, err = strictyaml.Survey(l.name, l.data, &l.Config)
+	l.positions, err = strictyaml.DecodePartial(l.name, l.data, &l.Config)
 	form, _ := errors.AsType[strictyaml.Errors](err)
 	sum, dir := sha256.New(), filepath.Dir(l.name)
 	_, _ = sum.Write(l.data) // a hash takes everything
 	l.main = sha256.Sum256(l.data)
-	l.Config.Place()
+	l.Config.AllowAllDestinations()
 	for i := range l.Config.Orgs {
-		l.Config.Orgs[i].Place(dir)
+		l.Config.Orgs[i].AllowAllDestinations(dir)
 	}
 	found, unread := l.readOrgFiles(dir)
 	more, beyond := l.includeOrgs(found)
@@ -235,7 +235,7 @@ func (l *Loaded) resolve() error {
 func (l *Loaded) readKeys(sum io.Writer) (form strictyaml.Errors, missing error) {
 	for i := range l.Config.Orgs {
 		o, at := &l.Config.Orgs[i], fault.Index("orgs", i)
-		if o.Unfit {
+		if o.Untrusted {
 			continue
 		}
 		most := math.MaxInt
@@ -274,14 +274,14 @@ func (l *Loaded) complete(dir string) {
 	}
 	for i := range l.Config.Orgs {
 		p := &l.Config.Orgs[i].Policies
-		if l.Config.Orgs[i].Kept { // it is complete
+		if l.Config.Orgs[i].Reused { // it is complete
 			l.watchRego(&l.Config.Orgs[i])
 			continue
 		}
 		runs := l.Config.Orgs[i].Prices.Runs
 		for name, r := range runs {
 			at := fault.Key(fault.Index("orgs", i)+".prices.runs", name)
-			r.NoteKeys(func(key string) bool { return l.positions.Written(at + "." + key) })
+			r.NoteKeys(func(key string) bool { return l.positions.Contains(at + "." + key) })
 			runs[name] = r
 		}
 		for _, name := range unlisted {
@@ -296,7 +296,7 @@ func (l *Loaded) complete(dir string) {
 // watchRego makes the directory of an organisation's policies one of the inputs. A directory that the organisation may not name is never
 // looked at.
 func (l *Loaded) watchRego(o *settings.Org) {
-	if !o.Unfit && !o.Policies.Directory.IsZero() {
+	if !o.Untrusted && !o.Policies.Directory.IsZero() {
 		l.Inputs.directory(o.Policies.Directory.String())
 	}
 }
@@ -318,5 +318,5 @@ func (l *Loaded) merge(form strictyaml.Errors, later error) error {
 			all = append(all, f)
 		}
 	}
-	return all.InOrder()
+	return all.Sort()
 }

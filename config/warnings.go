@@ -27,7 +27,7 @@ func (l *Loaded) Warnings(now time.Time) []error {
 		errs.If(uint64(max(c.Connections.Total, 0)) > most, "connections.total", "%d connections take as many descriptors, and this process may have %d: raise that (ulimit -n, LimitNOFILE=), or lower this", c.Connections.Total, most)
 	}
 	errs = append(append(errs, warnAdmin(&c.Admin, now)...), warnExposed(c)...)
-	errs = append(errs, c.Warnings(l.positions.Written), warnShared(c), l.warnCertificates(now))
+	errs = append(errs, c.Warnings(l.positions.Contains), warnShared(c), l.warnCertificates(now))
 	for path, prefixes := range map[string][]netip.Prefix{"balancers.addresses": c.Balancers.Addresses, "limits.anonymous_exempt": c.Limits.AnonymousExempt, "telemetry.context.trusted": c.Telemetry.Context.Trusted} {
 		for i, p := range prefixes {
 			errs.If(p.Bits() == 0, fault.Index(path, i), "%s is everyone: whoever connects is believed", p)
@@ -37,7 +37,7 @@ func (l *Loaded) Warnings(now time.Time) []error {
 		o := &c.Orgs[i]
 		at := fault.Index("orgs", i)
 		errs = append(errs, fault.At(at, errors.Join(warnEnded(o, now)...)))
-		if o.Warned() {
+		if o.WarningsReported() {
 			continue
 		}
 		errs.If(!o.RunCredential.IsZero() && c.Platform.RunURL == "" && c.Platform.BalancedURL == "",
@@ -57,7 +57,7 @@ func (l *Loaded) Warnings(now time.Time) []error {
 
 // expectsLegacy reports whether the file has settings of the retired interfaces. A gateway without any warns when it is first called by one.
 func (l *Loaded) expectsLegacy() bool {
-	return slices.ContainsFunc([]string{"legacy", "v1", "graphql"}, l.positions.Written) ||
+	return slices.ContainsFunc([]string{"legacy", "v1", "graphql"}, l.positions.Contains) ||
 		slices.ContainsFunc(l.Config.Orgs, func(o settings.Org) bool { return len(o.Brownouts) > 0 })
 }
 

@@ -15,13 +15,13 @@ import (
 // and deployments write in several steps.
 const settle = 100 * time.Millisecond
 
-// Requests have the inputs read again although none has changed. Nil channels request nothing.
-type Requests struct {
+// ReloadRequests have the inputs read again although none has changed. Nil channels request nothing.
+type ReloadRequests struct {
 	Signals <-chan os.Signal
-	// Again has channels that are closed when the inputs were read.
-	Again <-chan chan<- struct{}
-	// Ended has a value when something has ended that a reading did not wait for.
-	Ended <-chan struct{}
+	// Reload has channels that are closed when the inputs were read.
+	Reload <-chan chan<- struct{}
+	// Expired has a value when something has ended that a reading did not wait for.
+	Expired <-chan struct{}
 }
 
 // Watch calls changed after one of the inputs changed, and for each request, until
@@ -30,7 +30,7 @@ type Requests struct {
 // Inputs, for a configuration that could not be read, keeps the old ones. Directories are
 // watched, so replaced files and swapped symbolic links count as changes. Where the
 // system does not watch, which is logged, signals still do.
-func Watch(ctx context.Context, in Inputs, requests Requests, logger *slog.Logger, changed func(asked bool) Inputs) {
+func Watch(ctx context.Context, in Inputs, requests ReloadRequests, logger *slog.Logger, changed func(asked bool) Inputs) {
 	w := watcher{in: in, logger: logger}
 	defer w.close()
 	w.follow(ctx)
@@ -44,10 +44,10 @@ func Watch(ctx context.Context, in Inputs, requests Requests, logger *slog.Logge
 		case <-requests.Signals:
 			w.takeNow(ctx, true, changed)
 			next.Reset(settle)
-		case <-requests.Ended:
+		case <-requests.Expired:
 			w.takeNow(ctx, false, changed)
 			next.Reset(settle)
-		case done := <-requests.Again:
+		case done := <-requests.Reload:
 			w.takeNow(ctx, true, changed)
 			close(done)
 			next.Reset(settle)

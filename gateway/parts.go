@@ -157,7 +157,7 @@ func (p *parts) applyPolicies(before, now *state) {
 		return
 	}
 	for i := range now.Config.Orgs {
-		if o := &now.Config.Orgs[i]; !o.Keeps(before.Orgs[o.ID]) {
+		if o := &now.Config.Orgs[i]; !o.EqualTo(before.Orgs[o.ID]) {
 			p.engines.TellUnlisted(o, p.prices.Last(o.ID))
 		}
 	}

@@ -40,8 +40,8 @@ func (g *Gateway) Run(ctx context.Context) error {
 
 	<-life.Stopping().Done()
 	g.current.status.Serving(false)
-	g.deps.Logger.InfoContext(ctx, "draining", "notice", cfg.Notice().String(), "drain", cfg.Timeouts.Drain.String())
-	<-time.After(cfg.Notice())
+	g.deps.Logger.InfoContext(ctx, "draining", "notice", cfg.ShutdownNotice().String(), "drain", cfg.Timeouts.Drain.String())
+	<-time.After(cfg.ShutdownNotice())
 	time.AfterFunc(cfg.Timeouts.Drain, cutOff)
 	clean := life.Shutdown(over, tasks.Closed, tasks.Drained, tasks.Stopping)
 	last, endLast := context.WithCancel(context.WithoutCancel(ctx))
@@ -171,7 +171,7 @@ func (g *Gateway) serveGRPC(ctx, over context.Context, l net.Listener) error {
 	s := g.ExtProc()
 	go func() {
 		<-ctx.Done()
-		g.envoys.End() // those streams never end by themselves
+		g.envoys.Close() // those streams never end by themselves
 		defer context.AfterFunc(over, s.Stop)()
 		s.GracefulStop()
 	}()

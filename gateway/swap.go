@@ -36,7 +36,7 @@ func (g *Gateway) Swap(cfg settings.Config) error {
 	}
 	old := g.current.Swap(next)
 	g.current.view.Set(next.View)
-	g.current.status.Loaded(next.Loaded, cfg.Revision, restart, cfg.Refused)
+	g.current.status.Loaded(next.Loaded, cfg.Revision, restart, cfg.RejectedFiles)
 	for i := range g.features {
 		if apply := g.features[i].apply; apply != nil {
 			apply(old, next)

@@ -219,7 +219,7 @@ func (f *devFlags) access(cmd *cobra.Command, dir string) (*dev.Gateway, error) 
 // dotEnv reads one variable of .env, which may not be a link out of the directory.
 // Nothing else of the file is used.
 func dotEnv(dir, name string) (string, error) {
-	text, err := files.In(dir, ".env").Read(files.MaxToken)
+	text, err := files.ConfinedPath(dir, ".env").Read(files.MaxToken)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}

@@ -24,7 +24,7 @@ func isolation(ctx context.Context) (r *policies.Isolator, stop func()) {
 // compiles reports a directory whose Rego does not compile in bounded time and memory. Other
 // faults are left to the caller.
 func compiles(ctx context.Context, dir string) error {
-	d, err := load.OpenDirectory("", files.At(dir))
+	d, err := load.OpenDirectory("", files.UnrestrictedPath(dir))
 	if err != nil || d == nil {
 		return nil // the caller finds the same error
 	}

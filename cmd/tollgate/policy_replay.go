@@ -163,7 +163,7 @@ func (p *policyReplay) engine(isDir bool, isolated *policies.Isolator) (*policie
 	if isDir && p.config == "" {
 		limits := section.DefaultLimits()
 		unhurried(&limits)
-		return policies.NewEngine(limits, map[string]policies.Config{asDirectory: {Directory: files.At(p.policies)}}, policies.Deps{Isolate: isolated})
+		return policies.NewEngine(limits, map[string]policies.Config{asDirectory: {Directory: files.UnrestrictedPath(p.policies)}}, policies.Deps{Isolate: isolated})
 	}
 	path := p.policies
 	if isDir {
@@ -173,7 +173,7 @@ func (p *policyReplay) engine(isDir bool, isolated *policies.Isolator) (*policie
 		unhurried(l)
 		for org, cfg := range orgs {
 			if isDir {
-				cfg.Directory, cfg.Bundle = files.At(p.policies), nil
+				cfg.Directory, cfg.Bundle = files.UnrestrictedPath(p.policies), nil
 				orgs[org] = cfg
 			}
 		}

@@ -44,8 +44,8 @@ func newTransport(d *net.Dialer, c *tls.Config) *http.Transport {
 // proxyOf returns the proxy for a URL, nil for none: there is none for loopback.
 func proxyOf(u *url.URL) (*url.URL, error) { return httpproxy.FromEnvironment().ProxyFunc()(u) }
 
-// Proxied reports whether a URL is reached by a proxy of the environment, which resolves its name.
-func Proxied(u *url.URL) bool {
+// UsesProxy reports whether a URL is reached by a proxy of the environment, which resolves its name.
+func UsesProxy(u *url.URL) bool {
 	proxy, err := proxyOf(u)
 	return err == nil && proxy != nil
 }

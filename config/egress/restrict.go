@@ -51,9 +51,9 @@ func (n Network) Within(list []Network) bool {
 	return slices.ContainsFunc(list, func(l Network) bool { return l.Bits() <= n.Bits() && l.Contains(n.Addr()) })
 }
 
-// Never reports why no restricted URL may lead to an address, whatever networks it is given: the loopback interface, where the gateway's
+// CheckForbidden reports why no restricted URL may lead to an address, whatever networks it is given: the loopback interface, where the gateway's
 // own listeners are, link-local addresses, and those at which providers serve credentials. It returns nil for other addresses.
-func Never(addr netip.Addr) error {
+func CheckForbidden(addr netip.Addr) error {
 	addr = plain(addr)
 	switch {
 	case addr.IsLoopback(), addr.IsUnspecified(), addr.Is4() && addr.As4()[0] == 0:
@@ -92,7 +92,7 @@ func (r reach) public() *ssrf.Guardian {
 
 // judge returns why a restricted URL may not lead to an address, nil if it may. own lists the addresses of this host.
 func judge(addr netip.Addr, public *ssrf.Guardian, own []net.Addr) error {
-	if err := Never(addr); err != nil {
+	if err := CheckForbidden(addr); err != nil {
 		return err
 	}
 	addr = plain(addr)

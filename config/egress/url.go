@@ -16,7 +16,7 @@ import (
 )
 
 // URL is a setting that names a server outside. The zero URL names none. A URL is comparable: equal ones lead to the same servers.
-// [URL.Open] or [URL.Restrict] decides which addresses it may lead to; before that, [URL.Client] dials none.
+// [URL.AllowAll] or [URL.Restrict] decides which addresses it may lead to; before that, [URL.Client] dials none.
 type URL struct {
 	text  string
 	reach reach
@@ -37,8 +37,8 @@ const (
 	restricted
 )
 
-// To returns a URL that is not from a configuration. It may lead anywhere.
-func To(text string) URL { return URL{text: text, reach: reach{kind: anywhere}} }
+// UnrestrictedURL returns a URL that is not from a configuration. It may lead anywhere.
+func UnrestrictedURL(text string) URL { return URL{text: text, reach: reach{kind: anywhere}} }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (u *URL) UnmarshalText(text []byte) error {
@@ -55,10 +55,10 @@ func (u URL) String() string { return u.text }
 // IsZero reports whether u names no server.
 func (u URL) IsZero() bool { return u.text == "" }
 
-// Open lets u lead anywhere.
-func (u *URL) Open() { u.place(reach{kind: anywhere}) }
+// AllowAll lets u lead anywhere.
+func (u *URL) AllowAll() { u.place(reach{kind: anywhere}) }
 
-// Restrict lets u lead to public addresses and to the listed private networks. No list lets u lead to an address that [Never] excludes, or
+// Restrict lets u lead to public addresses and to the listed private networks. No list lets u lead to an address that [CheckForbidden] excludes, or
 // to this host.
 func (u *URL) Restrict(networks []Network) {
 	list := make([]string, len(networks))
@@ -129,11 +129,11 @@ func (u URL) Request(ctx context.Context, method string, body io.Reader) (*http.
 
 // Client returns a client as [NewClient] does, which dials only the addresses that u may lead to. guard may be nil; it judges them, too.
 func (u URL) Client(guard Guard, dial time.Duration) *http.Client {
-	return NewClient(u.guarded(guard), dial)
+	return NewClient(u.withReach(guard), dial)
 }
 
-// guarded adds the guard of u's reach to another.
-func (u URL) guarded(guard Guard) Guard {
+// withReach adds the guard of u's reach to another.
+func (u URL) withReach(guard Guard) Guard {
 	switch u.reach.kind {
 	case anywhere:
 		return guard

@@ -16,7 +16,7 @@ import (
 var errUnplaced = errors.New("the directory of the path is not known")
 
 // Path is a setting that names a file or a directory to read. The zero Path names none. A Path is comparable: equal ones lead to the same
-// place. [Path.Begin], [Path.Confine] or [Path.Deny] decides where it may lead; before that it cannot be read.
+// place. [Path.AllowAll], [Path.Confine] or [Path.Deny] decides where it may lead; before that it cannot be read.
 type Path struct {
 	written string
 	base    string // directory that a relative path begins in
@@ -34,11 +34,11 @@ const (
 	denied
 )
 
-// At returns a Path to a name that is not from a configuration, relative to the working directory.
-func At(name string) Path { return Path{written: name, reach: anywhere} }
+// UnrestrictedPath returns a Path to a name that is not from a configuration, relative to the working directory.
+func UnrestrictedPath(name string) Path { return Path{written: name, reach: anywhere} }
 
-// In returns a Path to a name in a directory, which no link leads out of.
-func In(dir, name string) Path {
+// ConfinedPath returns a Path to a name in a directory, which no link leads out of.
+func ConfinedPath(dir, name string) Path {
 	p := Path{written: name}
 	p.Confine(dir, dir)
 	return p
@@ -56,8 +56,8 @@ func (p Path) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 // IsZero reports whether p names nothing.
 func (p Path) IsZero() bool { return p.written == "" }
 
-// Written returns the text of the setting.
-func (p Path) Written() string { return p.written }
+// Text returns the text of the setting.
+func (p Path) Text() string { return p.written }
 
 // String returns the path for messages, with the directory that it begins in. Packages other than this one do not open it.
 func (p Path) String() string {
@@ -67,8 +67,8 @@ func (p Path) String() string {
 	return filepath.Join(p.base, p.written)
 }
 
-// Begin lets p lead anywhere, a relative one from base; "" is the working directory.
-func (p *Path) Begin(base string) { p.place(base, "", anywhere) }
+// AllowAll lets p lead anywhere, a relative one from base; "" is the working directory.
+func (p *Path) AllowAll(base string) { p.place(base, "", anywhere) }
 
 // Confine lets p lead to what is really below the directory root and nowhere else; it is relative to base.
 func (p *Path) Confine(base, root string) { p.place(base, root, confined) }
@@ -92,7 +92,7 @@ func (p Path) Check() error {
 	if p.IsZero() || p.reach == anywhere || p.reach == denied {
 		return nil
 	}
-	_, err := Bounded("stat", p.String(), func() (fs.FileInfo, error) {
+	_, err := WithTimeout("stat", p.String(), func() (fs.FileInfo, error) {
 		root, name, err := p.open()
 		if err != nil {
 			return nil, err
@@ -156,7 +156,7 @@ func (p Path) Read(limit int64) ([]byte, error) {
 	if p.reach == anywhere {
 		return Read(p.String(), limit)
 	}
-	return Bounded("read", p.String(), func() ([]byte, error) {
+	return WithTimeout("read", p.String(), func() ([]byte, error) {
 		root, name, err := p.open()
 		if err != nil {
 			return nil, err
@@ -178,7 +178,7 @@ const (
 // Tree reads the wanted files below a directory, by slash-separated path. It follows no link out of the directory, leaves out names
 // that begin with a dot, and reads at most total bytes.
 func (p Path) Tree(wanted func(base string) bool, total int64) (map[string][]byte, error) {
-	return Bounded("read", p.String(), func() (map[string][]byte, error) {
+	return WithTimeout("read", p.String(), func() (map[string][]byte, error) {
 		dir, err := p.directory()
 		if err != nil {
 			return nil, err

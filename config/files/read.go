@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// Patience is how long one file may take to be opened and read.
-	Patience = 5 * time.Second
+	// Timeout is how long one file may take to be opened and read.
+	Timeout = 5 * time.Second
 	// maxPending bounds the reads under way, those that were given up included: the system cannot interrupt a read of a network file
 	// system whose server is gone.
 	maxPending = 64
@@ -31,14 +31,14 @@ var (
 	ErrIrregular = errors.New("not a regular file")
 	// ErrTooLarge is the error of a file that is larger than its reader allows.
 	ErrTooLarge = errors.New("file too large")
-	// ErrTooSlow is the error of a file that could not be opened and read within [Patience].
-	ErrTooSlow = fmt.Errorf("no answer from the file system within %s", Patience)
+	// ErrTooSlow is the error of a file that could not be opened and read within [Timeout].
+	ErrTooSlow = fmt.Errorf("no answer from the file system within %s", Timeout)
 )
 
 // Read returns the content of the regular file at name, of at most max bytes. It follows symbolic links. Errors are [*fs.PathError],
 // and wrap [ErrIrregular], [ErrTooLarge] or [ErrTooSlow] where these apply.
 func Read(name string, limit int64) ([]byte, error) {
-	return Bounded("read", name, func() ([]byte, error) { return read(nil, name, limit) })
+	return WithTimeout("read", name, func() ([]byte, error) { return read(nil, name, limit) })
 }
 
 // Open opens the regular file at name for reading, such as a log that is read in parts. It follows symbolic links, and never waits
@@ -53,7 +53,7 @@ func Append(name string) (*os.File, error) {
 
 // Stat is [os.Stat] with the deadline of [Read].
 func Stat(name string) (fs.FileInfo, error) {
-	return Bounded("stat", name, func() (fs.FileInfo, error) { return os.Stat(name) })
+	return WithTimeout("stat", name, func() (fs.FileInfo, error) { return os.Stat(name) })
 }
 
 // open opens a file of a directory that confines names, or of the whole file system if in is nil. It looks before it opens, since opening a
@@ -123,16 +123,16 @@ func read(in *os.Root, name string, limit int64) ([]byte, error) {
 // pending has an entry for each call of the file system under way.
 var pending = make(chan struct{}, maxPending)
 
-// Bounded returns the result of do, which asks the file system about name, or [ErrTooSlow] after [Patience]. do then ends by itself, and
+// WithTimeout returns the result of do, which asks the file system about name, or [ErrTooSlow] after [Timeout]. do then ends by itself, and
 // its result is dropped. op is the operation that the error names.
-func Bounded[T any](op, name string, do func() (T, error)) (T, error) {
+func WithTimeout[T any](op, name string, do func() (T, error)) (T, error) {
 	type result struct {
 		value T
 		err   error
 	}
 	var zero T
 	slow := func() error { return &fs.PathError{Op: op, Path: name, Err: ErrTooSlow} }
-	timer := time.NewTimer(Patience)
+	timer := time.NewTimer(Timeout)
 	defer timer.Stop()
 	select {
 	case pending <- struct{}{}:

@@ -11,8 +11,8 @@ import (
 // Target is a setting that names a file which the gateway writes and reads again. Where it may lead is decided as for a [Path].
 type Target struct{ Path }
 
-// TargetAt returns a Target with a name that is not from a configuration, relative to the working directory.
-func TargetAt(name string) Target { return Target{At(name)} }
+// UnrestrictedTarget returns a Target with a name that is not from a configuration, relative to the working directory.
+func UnrestrictedTarget(name string) Target { return Target{UnrestrictedPath(name)} }
 
 // Replace replaces the file by one with data, in one step: after a crash, the old file or the new one is there, whole.
 func (t Target) Replace(data []byte) error {
@@ -75,5 +75,5 @@ func (t Target) Check() error {
 // organisations allow.
 type Credential struct{ Path }
 
-// CredentialAt returns a Credential with a name that is not from a configuration, relative to the working directory.
-func CredentialAt(name string) Credential { return Credential{At(name)} }
+// UnrestrictedCredential returns a Credential with a name that is not from a configuration, relative to the working directory.
+func UnrestrictedCredential(name string) Credential { return Credential{UnrestrictedPath(name)} }

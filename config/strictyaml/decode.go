@@ -33,10 +33,10 @@ func Load(name string, data []byte, into any) (*Positions, error) {
 	return pos, err
 }
 
-// Survey is [Load] for a checker that wants to find more faults than those of form: into gets what could be read even when there are
+// DecodePartial is [Load] for a checker that wants to find more faults than those of form: into gets what could be read even when there are
 // faults. A missing or wrong setting is then as it was, so a fault found later below the path of an earlier one may only
 // follow from it; [Errors.Covers] tells.
-func Survey(name string, data []byte, into any) (*Positions, error) {
+func DecodePartial(name string, data []byte, into any) (*Positions, error) {
 	result, pos, err := read(name, data, into)
 	reflect.ValueOf(into).Elem().Set(result)
 	return pos, err
@@ -57,7 +57,7 @@ func read(name string, data []byte, into any) (reflect.Value, *Positions, error)
 		(&decoder{src: src}).value(doc, root, result, "")
 	}
 	if len(src.faults) > 0 {
-		return result, pos, src.faults.InOrder()
+		return result, pos, src.faults.Sort()
 	}
 	return result, pos, nil
 }

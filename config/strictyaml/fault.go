@@ -69,8 +69,8 @@ func (e Errors) Unwrap() []error {
 	return errs
 }
 
-// InOrder sorts by place, keeping the order of faults at one place, and returns e.
-func (e Errors) InOrder() Errors {
+// Sort sorts by place, keeping the order of faults at one place, and returns e.
+func (e Errors) Sort() Errors {
 	slices.SortStableFunc(e, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})

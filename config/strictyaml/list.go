@@ -29,7 +29,7 @@ type extension struct {
 
 // Extend reads a file that holds nothing but a list in block style, with its dashes
 // at the beginning of lines, and appends its entries to the list that into points
-// to, the value at path. Faults are reported as by [Survey], with the paths that the
+// to, the value at path. Faults are reported as by [DecodePartial], with the paths that the
 // entries have there, and p knows where they are written. A list that would have more
 // than most entries is a fault, and is not read further.
 func (p *Positions) Extend(name string, data []byte, path string, into any, most int) error {

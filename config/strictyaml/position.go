@@ -12,7 +12,7 @@ import (
 // place is a line and a column, both from 1; the zero value is an unknown place.
 type place struct{ line, col int }
 
-// Positions knows where in its file each configured value is written. It never changes after [Load], [Positions.Extend], [Positions.Include] and [Positions.Put], and is safe for concurrent use then. A
+// Positions knows where in its file each configured value is written. It never changes after [Load], [Positions.Extend], [Positions.Include] and [Positions.SetIncluded], and is safe for concurrent use then. A
 // nil *Positions knows nothing.
 type Positions struct {
 	file       string
@@ -21,11 +21,11 @@ type Positions struct {
 	included   map[string]*Positions // values that are written in other files, by path
 }
 
-// Include is [Survey] of a file with the value at path. p knows afterwards where its parts are written, as file does of itself, and faults
+// Include is [DecodePartial] of a file with the value at path. p knows afterwards where its parts are written, as file does of itself, and faults
 // have the paths that they have below it.
 func (p *Positions) Include(name string, data []byte, path string, into any) (file *Positions, err error) {
-	file, err = Survey(name, data, into)
-	p.Put(path, file)
+	file, err = DecodePartial(name, data, into)
+	p.SetIncluded(path, file)
 	found, _ := errors.AsType[Errors](err)
 	if len(found) == 0 {
 		return file, nil
@@ -36,8 +36,8 @@ func (p *Positions) Include(name string, data []byte, path string, into any) (fi
 	return file, found
 }
 
-// Put has p know where the parts of the value at path are written, in a file that was included before.
-func (p *Positions) Put(path string, file *Positions) { p.included[path] = file }
+// SetIncluded has p know where the parts of the value at path are written, in a file that was included before.
+func (p *Positions) SetIncluded(path string, file *Positions) { p.included[path] = file }
 
 // within returns where the value at path is written, if it is in a file that was included.
 func (p *Positions) within(path string) (file string, at place, ok bool) {
@@ -56,8 +56,8 @@ func (p *Positions) within(path string) (file string, at place, ok bool) {
 	return in.file, at, ok
 }
 
-// Written reports whether the value at path is in the file, or in one that was included.
-func (p *Positions) Written(path string) bool {
+// Contains reports whether the value at path is in the file, or in one that was included.
+func (p *Positions) Contains(path string) bool {
 	_, ok := p.at[path]
 	if !ok {
 		_, _, ok = p.within(path)
@@ -69,7 +69,7 @@ func (p *Positions) Written(path string) bool {
 func Fill[T any](p *Positions, path string, into *T, defaults T) {
 	v, from := reflect.ValueOf(into).Elem(), reflect.ValueOf(defaults)
 	for _, f := range planOf(v.Type()).fields {
-		if !p.Written(fault.Key(path, f.name)) {
+		if !p.Contains(fault.Key(path, f.name)) {
 			v.FieldByIndex(f.index).Set(from.FieldByIndex(f.index))
 		}
 	}
@@ -83,10 +83,10 @@ func (p *Positions) File() string {
 	return p.file
 }
 
-// Of returns the file, and the line and column, both from 1, where the value at path is written: of a scalar the value itself, of a
+// Lookup returns the file, and the line and column, both from 1, where the value at path is written: of a scalar the value itself, of a
 // mapping or a list its key. A path that is not in the file, such as a missing required one, is placed at its nearest ancestor that
 // is; 0, 0 means that nothing is known.
-func (p *Positions) Of(path string) (file string, line, col int) {
+func (p *Positions) Lookup(path string) (file string, line, col int) {
 	if p == nil {
 		return "", 0, 0
 	}
@@ -121,13 +121,13 @@ func Locate(pos *Positions, err error) error {
 	for _, f := range fault.List(err) {
 		file, line, col := pos.File(), 0, 0
 		if f.Path != "" {
-			file, line, col = pos.Of(f.Path)
+			file, line, col = pos.Lookup(f.Path)
 		}
 		faults = append(faults, Fault{
 			File: file, Line: line, Column: col, Path: f.Path, Message: f.Err.Error(), Cause: f.Err,
 		})
 	}
-	return faults.InOrder()
+	return faults.Sort()
 }
 
 // parent cuts the last part off a path; the parent of a top-level key is the empty path.

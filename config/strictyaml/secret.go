@@ -71,8 +71,8 @@ func (s *Secret) Resolve(env func(string) (string, bool), readFile func(string) 
 	return nil
 }
 
-// Holds reports whether the secret has the value that its reference leads to now, see [Secret.Resolve].
-func (s Secret) Holds(env func(string) (string, bool), readFile func(string) ([]byte, error)) bool {
+// IsCurrent reports whether the secret has the value that its reference leads to now, see [Secret.Resolve].
+func (s Secret) IsCurrent(env func(string) (string, bool), readFile func(string) ([]byte, error)) bool {
 	now := s
 	return now.Resolve(env, readFile) == nil && s.Resolved() && now.Reveal() == s.Reveal()
 }

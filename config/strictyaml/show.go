@@ -31,8 +31,8 @@ func Show(v any, masked ...string) ([]byte, error) {
 	return p.out, nil
 }
 
-// Shown remembers the text of an item of a list that does not change, in a field *Shown of the item. Its zero value remembers none yet.
-type Shown struct{ text atomic.Pointer[shownText] }
+// TextCache remembers the text of an item of a list that does not change, in a field *Shown of the item. Its zero value remembers none yet.
+type TextCache struct{ text atomic.Pointer[shownText] }
 
 // shownText is a text, and where it stood.
 type shownText struct {
@@ -161,9 +161,9 @@ func (p *printer) zero(f *field, indent int) {
 
 // item writes an item of a list, or its remembered text.
 func (p *printer) item(pl *plan, v reflect.Value, indent int) error {
-	var memory *Shown
+	var memory *TextCache
 	if pl.shown != nil && !p.inline {
-		memory = v.FieldByIndex(pl.shown).Interface().(*Shown)
+		memory = v.FieldByIndex(pl.shown).Interface().(*TextCache)
 	}
 	if memory != nil {
 		if t := memory.text.Load(); t != nil && t.indent == indent && slices.Equal(t.masked, p.masked) {

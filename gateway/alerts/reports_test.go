@@ -42,7 +42,7 @@ func TestWeeklyReportsAreSentOnce(t *testing.T) {
 	o := settings.Org{ID: "acme", Teams: []settings.Team{{ID: "research"}}, Alerts: settings.Alerts{
 		Report: settings.Report{Weekday: "mon", Hour: 7},
 		Webhook: webhook.Config{
-			URL: egress.To(receiver.URL), Format: webhook.FormatSlack, Secret: strictyaml.NewSecret("a secret of at least 24 bytes"), Networks: []egress.Network{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}},
+			URL: egress.UnrestrictedURL(receiver.URL), Format: webhook.FormatSlack, Secret: strictyaml.NewSecret("a secret of at least 24 bytes"), Networks: []egress.Network{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}},
 		},
 	}}
 	a := newAlerts(t, o, notices{})

@@ -12,7 +12,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/gateway/store"
 	"github.com/tollgate-dev/tollgate/gateway/view"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // keyRef names a key made at run time.
@@ -25,7 +25,7 @@ type Callers struct {
 	// orgs are the organisations of the configuration, by ID, with the keys made at run time that are in force.
 	orgs map[string]*settings.Org
 	// plans are the budgets of the organisations that have some, by ID, with the budgets of these keys.
-	plans map[string]*spend.Plan
+	plans map[string]*ledger.Plan
 	of    map[string]organisation
 	keys  *identity.Directory // of the configuration alone
 
@@ -37,7 +37,7 @@ type Callers struct {
 // organisation holds the facts about an organisation that callers of the configuration alone have.
 type organisation struct {
 	tenant *filter.Tenant
-	plan   *spend.Plan
+	plan   *ledger.Plan
 	ids    map[string]bool // of its keys
 	// budgeted counts the keys made at run time that are in force with a budget.
 	budgeted int
@@ -59,7 +59,7 @@ func (s *Keys) Callers(cfg *settings.Config) (*Callers, error) {
 	}
 	c := &Callers{
 		Callers: &filter.Callers{Directory: keys, Tenants: make(map[string]*filter.Tenant, len(cfg.Orgs))}, keys: keys, orgs: make(map[string]*settings.Org, len(cfg.Orgs)),
-		plans: make(map[string]*spend.Plan, len(cfg.Orgs)), of: make(map[string]organisation, len(cfg.Orgs)),
+		plans: make(map[string]*ledger.Plan, len(cfg.Orgs)), of: make(map[string]organisation, len(cfg.Orgs)),
 		holders: make(map[identity.Digest][]keyRef),
 	}
 	var errs fault.Found
@@ -82,7 +82,7 @@ func (s *Keys) Callers(cfg *settings.Config) (*Callers, error) {
 
 // organisation returns the facts about an organisation, those in force if its section stays.
 func (s *Keys) organisation(cfg *settings.Config, o *settings.Org) (organisation, error) {
-	if s.deps.Load() != nil && o.Keeps(s.org(o.ID)) {
+	if s.deps.Load() != nil && o.EqualTo(s.org(o.ID)) {
 		of := s.deps.Callers().of[o.ID]
 		of.budgeted = 0
 		return of, nil
@@ -120,8 +120,8 @@ func (s *Keys) with(c *Callers) (*Callers, error) {
 	for ref := range touched {
 		if !copied[ref.org] {
 			o := *next.orgs[ref.org]
-			if o.Made = maps.Clone(o.Made); o.Made == nil {
-				o.Made = make(map[string]*settings.Key)
+			if o.RuntimeKeys = maps.Clone(o.RuntimeKeys); o.RuntimeKeys == nil {
+				o.RuntimeKeys = make(map[string]*settings.Key)
 			}
 			next.orgs[ref.org], copied[ref.org] = &o, true
 		}
@@ -166,20 +166,20 @@ func (c *Callers) indexSecrets(ref keyRef, m *runtimeKey, holds bool, touched ma
 
 // updateKey puts a key in force, or takes it out of force. It appends the change of the directory to gone and come.
 func (c *Callers) updateKey(ref keyRef, gone []identity.Digest, come []identity.Entry) ([]identity.Digest, []identity.Entry) {
-	made, of := c.orgs[ref.org].Made, c.of[ref.org]
+	made, of := c.orgs[ref.org].RuntimeKeys, c.of[ref.org]
 	if was := made[ref.id]; was != nil {
 		for _, d := range was.Secrets() {
 			gone = append(gone, d.Digest)
 		}
 		delete(made, ref.id)
-		if was.Budget != (spend.Budget{}) {
+		if was.Budget != (ledger.Budget{}) {
 			of.budgeted--
 		}
 	}
 	if m := c.known[ref.org].Get(ref.id); m != nil && m.Revoked.IsZero() && c.inactiveReason(ref.org, m) == "" {
 		come = m.Entries(come, ref.org)
 		made[ref.id] = &m.Key
-		if m.Budget != (spend.Budget{}) {
+		if m.Budget != (ledger.Budget{}) {
 			of.budgeted++
 		}
 	}
@@ -192,7 +192,7 @@ func (c *Callers) tenant(org string) *filter.Tenant {
 	o, of := c.orgs[org], c.of[org]
 	t := *of.tenant
 	t.RuntimeKey = func(id string) (filter.RuntimeKey, bool) {
-		k := o.Made[id]
+		k := o.RuntimeKeys[id]
 		if k == nil {
 			return filter.RuntimeKey{}, false
 		}
@@ -200,10 +200,10 @@ func (c *Callers) tenant(org string) *filter.Tenant {
 	}
 	if t.Budgets != nil || of.budgeted > 0 {
 		plan := *of.plan
-		plan.RuntimeKey = func(id string) (spend.Budget, bool) {
-			k := o.Made[id]
+		plan.RuntimeKey = func(id string) (ledger.Budget, bool) {
+			k := o.RuntimeKeys[id]
 			if k == nil {
-				return spend.Budget{}, false
+				return ledger.Budget{}, false
 			}
 			return k.Budget, true
 		}

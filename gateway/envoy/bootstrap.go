@@ -26,8 +26,8 @@ type Bootstrap struct {
 	Admin netip.AddrPort
 	// Doors are the gRPC servers of gateways, Named those that DNS knows: an address
 	// behind a name is found out every few seconds, and each of several is one.
-	Doors []netip.AddrPort
-	Named []Named
+	Doors      []netip.AddrPort
+	NamedDoors []NamedServer
 	// Peer is how they are connected to; with TLS and without Peer.Secrets, by Files.
 	Peer  Peer
 	Files Files
@@ -39,21 +39,21 @@ type Bootstrap struct {
 	Heap uint64
 }
 
-// Named is a server that DNS knows.
-type Named struct {
+// NamedDoorsServer is a server that DNS knows.
+type NamedServer struct {
 	Host string
 	Port uint16
 }
 
-// Text returns the bootstrap as JSON, which Envoy reads as it does YAML.
-func (c *Bootstrap) Text() (string, error) {
+// JSON returns the bootstrap as JSON, which Envoy reads as it does YAML.
+func (c *Bootstrap) JSON() (string, error) {
 	b := new(builder)
 	boot := &bootstrapv3.Bootstrap{
 		Node:  &corev3.Node{Id: c.Node, Cluster: c.Group},
 		Admin: &bootstrapv3.Admin{Address: socket(c.Admin.Addr().String(), uint32(c.Admin.Port()))},
 		DynamicResources: &bootstrapv3.Bootstrap_DynamicResources{
-			LdsConfig: impatient(fromADS()),
-			CdsConfig: impatient(fromADS()),
+			LdsConfig: shortInitialFetch(fromADS()),
+			CdsConfig: shortInitialFetch(fromADS()),
 			AdsConfig: &corev3.ApiConfigSource{
 				ApiType: corev3.ApiConfigSource_DELTA_GRPC, TransportApiVersion: corev3.ApiVersion_V3,
 				GrpcServices: []*corev3.GrpcService{c.control()},
@@ -66,7 +66,7 @@ func (c *Bootstrap) Text() (string, error) {
 		boot.StaticResources.Secrets = c.Files.secrets()
 	}
 	if c.Listen.Addr().Is4() && c.Listen.Port() != 0 {
-		boot.StaticResources.Listeners = []*listenerv3.Listener{c.closed(b)}
+		boot.StaticResources.Listeners = []*listenerv3.Listener{c.placeholder(b)}
 	}
 	if b.err != nil {
 		return "", b.err
@@ -92,9 +92,9 @@ func (c *Bootstrap) control() *corev3.GrpcService {
 	return s
 }
 
-// impatient has Envoy begin to listen after a second without the parts that are missing;
+// shortInitialFetch has Envoy begin to listen after a second without the parts that are missing;
 // later ones are taken all the same.
-func impatient(c *corev3.ConfigSource) *corev3.ConfigSource {
+func shortInitialFetch(c *corev3.ConfigSource) *corev3.ConfigSource {
 	c.InitialFetchTimeout = seconds(1)
 	return c
 }
@@ -111,7 +111,7 @@ func (c *Bootstrap) cluster(b *builder) *clusterv3.Cluster {
 		})},
 		LoadAssignment: assignment(bootstrapCluster, c.Doors...),
 	}
-	if len(c.Named) > 0 {
+	if len(c.NamedDoors) > 0 {
 		cluster.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS}
 		cluster.DnsLookupFamily = clusterv3.Cluster_ALL // one of a name's addresses may be of a family that gateways do not listen on
 		cluster.LoadAssignment = assigned(bootstrapCluster, c.addresses()...)
@@ -125,7 +125,7 @@ func (c *Bootstrap) cluster(b *builder) *clusterv3.Cluster {
 // addresses are those of gateways, by names and without.
 func (c *Bootstrap) addresses() []*corev3.Address {
 	var all []*corev3.Address
-	for _, n := range c.Named {
+	for _, n := range c.NamedDoors {
 		all = append(all, socket(n.Host, uint32(n.Port)))
 	}
 	for _, d := range c.Doors {
@@ -134,12 +134,12 @@ func (c *Bootstrap) addresses() []*corev3.Address {
 	return all
 }
 
-// closed answers 503 where callers connect, while the listener they want is not
+// placeholder answers 503 where callers connect, while the listener they want is not
 // there: before a gateway is reached for the first time, or if the configuration
 // is refused. It has the same address within IPv6. Envoy takes that for another
 // one, and Linux prefers a socket of IPv4 to it as soon as there is one. Each
 // connection carries one request, so that none stays.
-func (c *Bootstrap) closed(b *builder) *listenerv3.Listener {
+func (c *Bootstrap) placeholder(b *builder) *listenerv3.Listener {
 	address := socket(netip.AddrFrom16(c.Listen.Addr().As16()).String(), uint32(c.Listen.Port()))
 	address.GetSocketAddress().Ipv4Compat = true
 	return &listenerv3.Listener{

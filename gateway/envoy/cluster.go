@@ -112,15 +112,15 @@ func healthCheck(h *corev3.HealthCheck) *corev3.HealthCheck {
 
 // platform is the cluster of the platform.
 func (g *Group) platform(b *builder) *clusterv3.Cluster {
-	c := outside(platformName, socket(g.Platform.Host, g.Platform.Port))
+	c := externalCluster(platformName, socket(g.Platform.Host, g.Platform.Port))
 	if g.Platform.TLS {
 		c.TransportSocket = b.tls(verified(g.Platform.Host, fileSource(g.Platform.CAFile)))
 	}
 	return c
 }
 
-// outside is a cluster of one address that is no gateway's.
-func outside(name string, address *corev3.Address) *clusterv3.Cluster {
+// externalCluster is a cluster of one address that is no gateway's.
+func externalCluster(name string, address *corev3.Address) *clusterv3.Cluster {
 	return &clusterv3.Cluster{
 		Name:                          name,
 		ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: clusterv3.Cluster_LOGICAL_DNS},

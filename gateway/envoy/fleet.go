@@ -47,7 +47,7 @@ type Fleet struct {
 // are. When the registry is away, the gateways heard of last stay: health checks
 // find those that are gone.
 func (f *Fleet) Run(ctx context.Context, data, door net.Addr) error {
-	registry := &store.Registry{Client: f.Redis, Key: f.Config().Redis.Prefix.Of("envoy:gateways"), TTL: registered}
+	registry := &store.Registry{Client: f.Redis, Key: f.Config().Redis.Prefix.Join("envoy:gateways"), TTL: registered}
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
 	away := false
@@ -85,7 +85,7 @@ func (f *Fleet) beat(ctx context.Context, registry *store.Registry, self Gateway
 	ctx, cancel := context.WithTimeout(ctx, cfg.Limits.Timeout)
 	defer cancel()
 	ready := f.Ready()
-	gateways, others, err := Beat(ctx, registry, self, Heartbeat{ready, f.Server.Report()})
+	gateways, others, err := SendHeartbeat(ctx, registry, self, Heartbeat{ready, f.Server.Report()})
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (f *Fleet) beat(ctx context.Context, registry *store.Registry, self Gateway
 	if !ready { // a peer of the configuration may be this gateway
 		gateways = slices.DeleteFunc(gateways, func(other Gateway) bool { return other == self })
 	}
-	if err := f.Server.SetGateways(Sorted(gateways)); err != nil {
+	if err := f.Server.SetGateways(SortGateways(gateways)); err != nil {
 		return err
 	}
 	f.Server.SetReports(others)

@@ -106,8 +106,8 @@ type Platform struct {
 	CAFile string
 }
 
-// ThroughData names the requests that go through the gateways' data listeners, "" for none.
-func (g *Group) ThroughData() string {
+// DirectRequests names the requests that go through the gateways' data listeners, "" for none.
+func (g *Group) DirectRequests() string {
 	switch {
 	case g.Topology == InLine:
 		return string(InLine)

@@ -19,7 +19,7 @@ import (
 
 // selfOf is this gateway, for Envoys.
 func selfOf(ctx context.Context, c *settings.Config, data, door net.Addr) (Gateway, error) {
-	addr := c.Advertised()
+	addr := c.AdvertisedAddr()
 	if addr.IsUnspecified() {
 		var err error
 		if addr, err = redisstore.LocalAddr(ctx, c.Redis.URL.Reveal()); err != nil {
@@ -48,7 +48,7 @@ func Groups(c *settings.Config) []Group {
 	for i, g := range c.Envoy.XDS.Groups {
 		groups[i] = Group{
 			ID: g.ID, Topology: cmp.Or(Topology(g.Topology), InLine), Listen: g.Listen, TrustedHops: uint32(max(g.TrustedHops, 0)),
-			HTTP3: g.HTTP3, AccessLog: g.AccessLog, Zone: g.Zone, Merge: Merge(g.Merge), Data: peerOf(c, c.TLS.Pair), Door: peerOf(c, c.Envoy.TLS.Pair), Platform: platformOf(c), Runs: runsOf(c), Tracing: tracingOf(c), Body: c.Timeouts.Body, Call: c.Timeouts.Call,
+			HTTP3: g.HTTP3, AccessLog: g.AccessLog, Zone: g.Zone, Merge: Merge(g.Merge), Data: newPeer(c, c.TLS.Pair), Door: newPeer(c, c.Envoy.TLS.Pair), Platform: platformOf(c), Runs: runsOf(c), Tracing: tracingOf(c), Body: c.Timeouts.Body, Call: c.Timeouts.Call,
 		}
 		if g.TLS.Pair != nil {
 			groups[i].Certificate, groups[i].Key = []byte(g.TLS.Certificate.Reveal()), []byte(g.TLS.Key.Reveal())
@@ -76,8 +76,8 @@ func tracingOf(c *settings.Config) Tracing {
 	return t
 }
 
-// peerOf is the holder of a shown certificate, nil for none.
-func peerOf(c *settings.Config, pair *tls.Certificate) Peer {
+// newPeer is the holder of a shown certificate, nil for none.
+func newPeer(c *settings.Config, pair *tls.Certificate) Peer {
 	if pair == nil || len(pair.Leaf.DNSNames) == 0 {
 		return Peer{}
 	}
@@ -118,13 +118,13 @@ func NodeGroup(c *settings.Config, id string) (Group, []Gateway, error) {
 	at := func(listen string) netip.AddrPort {
 		_, port, _ := net.SplitHostPort(listen)
 		n, _ := strconv.ParseUint(port, 10, 16) // validated
-		return netip.AddrPortFrom(c.Advertised(), uint16(n))
+		return netip.AddrPortFrom(c.AdvertisedAddr(), uint16(n))
 	}
 	known := peersOf(c)
-	if !c.Advertised().IsUnspecified() {
+	if !c.AdvertisedAddr().IsUnspecified() {
 		known = append(known, Gateway{Data: at(c.Listen), Door: at(c.Envoy.Listen), Zone: c.Envoy.XDS.Zone})
 	}
-	return groups[i], Sorted(known), nil
+	return groups[i], SortGateways(known), nil
 }
 
 // runPaths matches the paths of jobs and chat; those of the REST API that fit are

@@ -11,10 +11,10 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// asked is how a gateway is asked for verdicts. A stream on which it has said nothing yet
+// processorService is how a gateway is asked for verdicts. A stream on which it has said nothing yet
 // is begun anew with another one, where retryOn says so; Envoy has sent no more than the
 // headers of the request by then.
-func asked(b *builder, retryOn string) *corev3.GrpcService {
+func processorService(b *builder, retryOn string) *corev3.GrpcService {
 	return &corev3.GrpcService{
 		TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{
 			EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: gatewaysName, SkipEnvoyHeaders: true},
@@ -29,17 +29,17 @@ func asked(b *builder, retryOn string) *corev3.GrpcService {
 	}
 }
 
-// safely overrides the filter on routes of safe methods, whose verdict may be asked for twice.
-func safely(b *builder) map[string]*anypb.Any {
+// safeMethodOverride overrides the filter on routes of safe methods, whose verdict may be asked for twice.
+func safeMethodOverride(b *builder) map[string]*anypb.Any {
 	return map[string]*anypb.Any{extProcFilter: b.pack(&extprocv3.ExtProcPerRoute{Override: &extprocv3.ExtProcPerRoute_Overrides{
-		Overrides: &extprocv3.ExtProcOverrides{GrpcService: asked(b, unanswered)},
+		Overrides: &extprocv3.ExtProcOverrides{GrpcService: processorService(b, unanswered)},
 	}})}
 }
 
 // processor is the ext_proc filter. Without a verdict nothing passes.
 func (g *Group) processor(b *builder) *extprocv3.ExternalProcessor {
 	return &extprocv3.ExternalProcessor{
-		GrpcService:   asked(b, unsent),
+		GrpcService:   processorService(b, unsent),
 		StatusOnError: &typev3.HttpStatus{Code: typev3.StatusCode_ServiceUnavailable},
 		// Calls in the old dialects are carried out inside.
 		MessageTimeout: duration(g.Call + 10*time.Second),

@@ -33,15 +33,15 @@ type Refusal struct {
 // other gateways.
 const maxSaid = 1000
 
-// said is the kept part of an Envoy's words.
-func said(text string) string {
+// clipReason is the kept part of an Envoy's words.
+func clipReason(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxSaid)], "")
 }
 
 // refuse notes that a node has refused a version, with mu held.
 func (s *Server) refuse(n *node, typeURL, version, reason string) {
 	t := n.of(typeURL)
-	t.refused, t.reason = version, cmp.Or(said(reason), "no reason given")
+	t.refused, t.reason = version, cmp.Or(clipReason(reason), "no reason given")
 	s.refused.Add(context.Background(), 1, //nolint:forbidigo // no request is at hand
 		metric.WithAttributes(attribute.String("group", n.group), attribute.String("type", short(typeURL))))
 	s.deps.Logger.Error("Envoy refused its configuration", "node", n.id, "group", n.group, "type", short(typeURL), "version", version, "reason", t.reason)

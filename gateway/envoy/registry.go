@@ -29,8 +29,8 @@ type Heartbeat struct {
 	Report Report `json:"report"`
 }
 
-// Beat says what self has to say, and returns the gateways that are ready, in order, and the reports of the others.
-func Beat(ctx context.Context, registry *store.Registry, self Gateway, own Heartbeat) (ready []Gateway, others []Report, err error) {
+// SendHeartbeat says what self has to say, and returns the gateways that are ready, in order, and the reports of the others.
+func SendHeartbeat(ctx context.Context, registry *store.Registry, self Gateway, own Heartbeat) (ready []Gateway, others []Report, err error) {
 	text, err := json.Marshal(own)
 	if err != nil {
 		return nil, nil, fmt.Errorf("registry: %w", err)
@@ -52,11 +52,11 @@ func Beat(ctx context.Context, registry *store.Registry, self Gateway, own Heart
 			others = append(others, heard.Report)
 		}
 	}
-	return Sorted(ready), others, nil
+	return SortGateways(ready), others, nil
 }
 
-// Sorted returns gateways in order, each once.
-func Sorted(gateways []Gateway) []Gateway {
+// SortGateways returns gateways in order, each once.
+func SortGateways(gateways []Gateway) []Gateway {
 	gateways = slices.Clone(gateways)
 	slices.SortFunc(gateways, func(a, b Gateway) int { return cmp.Compare(a.String(), b.String()) })
 	return slices.Compact(gateways)

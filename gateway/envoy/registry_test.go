@@ -35,7 +35,7 @@ func TestBeat(t *testing.T) {
 	} {
 		now = now.Add(step.after)
 		server.SetTime(now)
-		ready, others, err := envoy.Beat(t.Context(), registry, step.self, step.own)
+		ready, others, err := envoy.SendHeartbeat(t.Context(), registry, step.self, step.own)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestBeat(t *testing.T) {
 		}
 	}
 	server.Close()
-	if _, _, err := envoy.Beat(t.Context(), registry, one, envoy.Heartbeat{}); err == nil {
+	if _, _, err := envoy.SendHeartbeat(t.Context(), registry, one, envoy.Heartbeat{}); err == nil {
 		t.Error("a registry that is away gives no error")
 	}
 }

@@ -51,7 +51,7 @@ type Server struct {
 	withdrawn chan struct{}
 
 	mu       sync.Mutex // guards what follows
-	groups   map[string]*placedAt
+	groups   map[string]*groupState
 	gateways []Gateway
 	known    bool            // that gateways are all that are ready
 	nodes    map[int64]*node // by stream
@@ -59,8 +59,8 @@ type Server struct {
 	token    string
 }
 
-// placedAt is the group in force, and the one before it.
-type placedAt struct {
+// groupState is the group in force, and the one before it.
+type groupState struct {
 	// now is in force, before the last one that no Envoy refused; nil at first.
 	now, before *Group
 	// refused is the refusal in force, nil without one.
@@ -71,7 +71,7 @@ type placedAt struct {
 func NewServer(deps Deps) (*Server, error) {
 	ctx, end := context.WithCancel(context.Background()) //nolint:forbidigo // of the server's life, which End ends
 	s := &Server{
-		deps: deps, end: end, withdrawn: make(chan struct{}, 1), groups: make(map[string]*placedAt), nodes: make(map[int64]*node),
+		deps: deps, end: end, withdrawn: make(chan struct{}, 1), groups: make(map[string]*groupState), nodes: make(map[int64]*node),
 		// Ordered, so that clusters come before what leads to them.
 		cache: cache.NewSnapshotCache(true, byGroup{}, nil),
 	}
@@ -122,8 +122,8 @@ func (s *Server) observe(m metric.Meter) error {
 // Register adds the service to a gRPC server.
 func (s *Server) Register(g *grpc.Server) { discoveryv3.RegisterAggregatedDiscoveryServiceServer(g, s) }
 
-// End ends all streams: Envoys go to another gateway, or come back.
-func (s *Server) End() { s.end() }
+// Close ends all streams: Envoys go to another gateway, or come back.
+func (s *Server) Close() { s.end() }
 
 // DeltaAggregatedResources implements the service. Without the token that is asked for,
 // the error is Unauthenticated.
@@ -153,9 +153,9 @@ func (byGroup) ID(n *corev3.Node) string { return n.GetCluster() }
 func (s *Server) SetGroups(groups []Group, token string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before, next := s.groups, make(map[string]*placedAt, len(groups))
+	before, next := s.groups, make(map[string]*groupState, len(groups))
 	for i := range groups {
-		p := &placedAt{now: &groups[i]}
+		p := &groupState{now: &groups[i]}
 		if old := s.groups[groups[i].ID]; old != nil {
 			p.before = old.now
 			if reflect.DeepEqual(old.now, p.now) {
@@ -254,8 +254,8 @@ func (s *Server) version(group, typeURL string) string {
 	return snapshot.GetVersion(typeURL)
 }
 
-// Served returns the resources of a group, as [Render] writes it, with the gateways in it.
-func (s *Server) Served(group string) (resources map[string]string, gateways []Gateway, err error) {
+// Snapshot returns the resources of a group, as [Render] writes it, with the gateways in it.
+func (s *Server) Snapshot(group string) (resources map[string]string, gateways []Gateway, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	snapshot, err := s.cache.GetSnapshot(group)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/filter"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // Outcomes of requests.
@@ -83,9 +83,9 @@ func budgetChecks(ex *filter.Exchange) (out []BudgetCheck) {
 		return nil
 	}
 	for _, c := range ex.Cost.Reservation.Quote.Ceilings {
-		text := func(n int64) string { return spend.AmountText(c.Index, n) }
+		text := func(n int64) string { return ledger.AmountText(c.Index, n) }
 		b := BudgetCheck{
-			Scope: c.Scope.String(), Budget: spend.CeilingName(c.Index), Limit: text(c.Limit), Used: text(c.Used), Reserved: text(c.Reserved),
+			Scope: c.Scope.String(), Budget: ledger.CeilingName(c.Index), Limit: text(c.Limit), Used: text(c.Used), Reserved: text(c.Reserved),
 			Needs: text(c.Needs), After: text(c.Sum()), Exceeded: c.Exceeded(),
 		}
 		if !c.RenewsAt.IsZero() {

@@ -47,9 +47,9 @@ func delivery(stream context.Context, next func() (*extprocv3.ProcessingRequest,
 	return filter.Delivered
 }
 
-// ahead begins to receive the next message, and returns a function that waits for it. A receiver that waits already gets the
+// receiveNext begins to receive the next message, and returns a function that waits for it. A receiver that waits already gets the
 // half-close of a stream before its reset; one that begins after both gets either.
-func ahead(stream extprocv3.ExternalProcessor_ProcessServer) func() (*extprocv3.ProcessingRequest, error) {
+func receiveNext(stream extprocv3.ExternalProcessor_ProcessServer) func() (*extprocv3.ProcessingRequest, error) {
 	type message struct {
 		req *extprocv3.ProcessingRequest
 		err error

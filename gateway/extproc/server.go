@@ -84,7 +84,7 @@ func (s *Server) Process(stream extprocv3.ExternalProcessor_ProcessServer) error
 			return err
 		}
 		if next = stream.Recv; req.GetRequestBody() != nil { // nothing is created without one
-			next = ahead(stream)
+			next = receiveNext(stream)
 		}
 		res, err := se.handle(stream.Context(), req)
 		if err != nil {

@@ -53,18 +53,18 @@ type boundedListener struct {
 	// answering has an element for each refused connection that is being answered.
 	answering chan struct{}
 	// within are the connections within the bounds, spares those over a bound.
-	within, spares places
+	within, spares connCounts
 }
 
-// places counts open connections. The zero value has none.
-type places struct {
+// connCounts counts open connections. The zero value has none.
+type connCounts struct {
 	mu    sync.Mutex // guards what follows
 	total int
 	open  map[netip.Addr]int // by network; none is 0
 }
 
 // enter counts a connection unless there are most in all, or mostOf from its network; full says the former.
-func (p *places) enter(addr netip.Addr, most, mostOf int) (ok, full bool) {
+func (p *connCounts) enter(addr netip.Addr, most, mostOf int) (ok, full bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -80,7 +80,7 @@ func (p *places) enter(addr netip.Addr, most, mostOf int) (ok, full bool) {
 	return true, false
 }
 
-func (p *places) leave(addr netip.Addr) {
+func (p *connCounts) leave(addr netip.Addr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.total--
@@ -123,7 +123,7 @@ func (l *boundedListener) refuse(c net.Conn, full bool) {
 		case l.answering <- struct{}{}:
 			go func() {
 				defer func() { <-l.answering }()
-				l.say(c, full)
+				l.answerRefused(c, full)
 				_ = c.Close()
 			}()
 			return
@@ -170,7 +170,7 @@ func network(addr netip.Addr) netip.Addr {
 // overConn gives its place back when it is closed.
 type overConn struct {
 	wrapped
-	of   *places
+	of   *connCounts
 	addr netip.Addr
 	left sync.Once
 }

@@ -115,8 +115,8 @@ const adminReserve = 4
 // deletes.
 const spareConnections = 64
 
-// Excess returns the refusal of a request whose connection is one too many.
-func Excess(r *http.Request) error {
+// RefuseOverBound returns the refusal of a request whose connection is one too many.
+func RefuseOverBound(r *http.Request) error {
 	c := wire.Conn(r.Context())
 	if encrypted, ok := c.(*tls.Conn); ok {
 		c = encrypted.NetConn()

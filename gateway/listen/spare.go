@@ -18,7 +18,7 @@ const headTime = time.Second
 // the one of all addresses, so that its request may be refused. The head of the request
 // has been read by then: the connection may take its time from now on.
 func OverBound(c net.Conn) (over, full bool) {
-	s, over := c.(*spare)
+	s, over := c.(*spareConn)
 	if !over {
 		return false, false
 	}
@@ -28,9 +28,9 @@ func OverBound(c net.Conn) (over, full bool) {
 	return true, s.full
 }
 
-// spare is a connection over a bound. Until Excess is called, it must be read to the head
+// spareConn is a connection over a bound. Until Excess is called, it must be read to the head
 // of its request within headTime; else it is refused.
-type spare struct {
+type spareConn struct {
 	overConn
 
 	listener *boundedListener
@@ -40,31 +40,31 @@ type spare struct {
 }
 
 // Read implements net.Conn.
-func (s *spare) Read(p []byte) (int, error) {
+func (s *spareConn) Read(p []byte) (int, error) {
 	n, err := s.Conn.Read(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) && s.heard.CompareAndSwap(false, true) {
 		s.listener.tell(s.Conn)
-		s.listener.say(s.Conn, s.full)
+		s.listener.answerRefused(s.Conn, s.full)
 	}
 	return n, err
 }
 
 // SetDeadline implements net.Conn.
-func (s *spare) SetDeadline(t time.Time) error {
+func (s *spareConn) SetDeadline(t time.Time) error {
 	return errors.Join(s.SetReadDeadline(t), s.SetWriteDeadline(t))
 }
 
 // SetReadDeadline implements net.Conn. Before the head was read none is later than its.
-func (s *spare) SetReadDeadline(t time.Time) error {
+func (s *spareConn) SetReadDeadline(t time.Time) error {
 	if !s.heard.Load() && (t.IsZero() || t.After(s.until)) {
 		t = s.until
 	}
 	return s.Conn.SetReadDeadline(t)
 }
 
-// say writes the answer of a refused connection, and reads its request: with that
+// answerRefused writes the answer of a refused connection, and reads its request: with that
 // unread, closing would reset the connection, and its answer with it.
-func (l *boundedListener) say(c net.Conn, full bool) {
+func (l *boundedListener) answerRefused(c net.Conn, full bool) {
 	answer := l.answer(full)
 	if answer == nil {
 		return
@@ -82,14 +82,14 @@ func (l *boundedListener) answer(full bool) []byte {
 	return l.cfg.Crowded
 }
 
-// spare returns a connection over a bound as one that is read to the head of its request,
+// spareConn returns a connection over a bound as one that is read to the head of its request,
 // nil if there are too many of them.
 func (l *boundedListener) spare(c net.Conn, addr netip.Addr, full bool) net.Conn {
 	addr = network(addr)
 	if ok, _ := l.spares.enter(addr, l.cfg.Spare, (l.cfg.Spare+7)/8); !ok { // an eighth from one address at most
 		return nil
 	}
-	s := &spare{
+	s := &spareConn{
 		overConn: overConn{wrapped: wrapped{c}, of: &l.spares, addr: addr}, listener: l, full: full, until: time.Now().Add(headTime),
 	}
 	if err := c.SetReadDeadline(s.until); err != nil {

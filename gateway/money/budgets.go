@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // BudgetList is a part of the budgets of an organisation.
@@ -152,14 +152,14 @@ func (m *Money) allBudgets(ctx context.Context, org string) (at time.Time, list 
 }
 
 // budgetRows are the budgets of a scope.
-func budgetRows(o *spend.Outlook, teams map[string]string) []BudgetRow {
+func budgetRows(o *ledger.Outlook, teams map[string]string) []BudgetRow {
 	of := BudgetRow{Scope: o.Scope.String(), Kind: "organisation", ID: o.Scope.ID, PerHour: usd(o.Burn)}
 	switch o.Scope.Kind {
-	case spend.KindTeam:
+	case ledger.KindTeam:
 		of.Kind, of.Team = "team", o.Scope.ID
-	case spend.KindKey:
+	case ledger.KindKey:
 		of.Kind, of.Team = "key", teams[o.Scope.ID]
-	case spend.KindOrg:
+	case ledger.KindOrg:
 	}
 	list := make([]BudgetRow, len(o.Ceilings))
 	for i, b := range budgetsOf(o.Ceilings) {
@@ -175,7 +175,7 @@ func budgetRows(o *spend.Outlook, teams map[string]string) []BudgetRow {
 }
 
 // teamsOfKeys returns the team of each known key: of the configuration, made at run time, or the owner of a resource.
-func teamsOfKeys(o *settings.Org, state *spend.State) map[string]string {
+func teamsOfKeys(o *settings.Org, state *ledger.State) map[string]string {
 	teams := make(map[string]string)
 	for _, r := range state.Resources {
 		teams[r.Owner.Key] = r.Owner.Team

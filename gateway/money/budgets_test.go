@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // idsOf lists budgets.
@@ -118,7 +118,7 @@ func TestPreviousPeriod(t *testing.T) {
 		{day(20, 0), day(29, 16), day(10, 0), day(19, 16)},
 		{day(29, 10), day(29, 16), day(29, 4), day(29, 10)},
 	} {
-		got := before(&spend.Query{From: tt.from, To: tt.to}, now)
+		got := before(&ledger.Query{From: tt.from, To: tt.to}, now)
 		if !got.From.Equal(tt.wantFrom) || !got.To.Equal(tt.wantTo) {
 			t.Errorf("%s to %s: %s to %s, want %s to %s", tt.from, tt.to, got.From, got.To, tt.wantFrom, tt.wantTo)
 		}

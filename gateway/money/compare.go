@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // Comparison compares the costs of groups with those of the previous period.
@@ -75,12 +75,12 @@ func (m *Money) compareRow() row.Row {
 
 // before returns the previous period of a query at a time. It is as many whole days earlier as the period has begun, or as many hours if that is
 // less than a day.
-func before(q *spend.Query, now time.Time) *spend.Query {
+func before(q *ledger.Query, now time.Time) *ledger.Query {
 	p, length := *q, q.To.Sub(q.From)
-	if day := spend.Daily.Length(); length > day { // the same hours of other days
+	if day := ledger.Daily.Length(); length > day { // the same hours of other days
 		length = (length + day - 1) / day * day
 	}
-	end := spend.Hourly.Start(now).Add(time.Hour)
+	end := ledger.Hourly.Start(now).Add(time.Hour)
 	if end.After(q.To) {
 		end = q.To
 	}
@@ -89,7 +89,7 @@ func before(q *spend.Query, now time.Time) *spend.Query {
 }
 
 func (m *Money) compare(ctx context.Context, s row.Scope, p comparing) (*Comparison, error) {
-	q, err := p.query(m.deps.Now(), string(spend.Total))
+	q, err := p.query(m.deps.Now(), string(ledger.Total))
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (m *Money) compare(ctx context.Context, s row.Scope, p comparing) (*Compari
 }
 
 // previous returns the costs of the period before that of a query. Where its last hours are no longer kept, it has whole days.
-func (m *Money) previous(ctx context.Context, org string, q *spend.Query) (*Costs, error) {
+func (m *Money) previous(ctx context.Context, org string, q *ledger.Query) (*Costs, error) {
 	earlier := before(q, m.deps.Now())
 	costs, err := m.Costs(ctx, org, earlier)
 	if _, isBad := errors.AsType[row.BadRequestError](err); isBad {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // Fits is what a caller can still rent within the remaining budgets that apply to it.
@@ -94,13 +94,13 @@ func fit(budgets []BudgetRow, gpus []catalog.GPU) *Fits {
 		b := &budgets[i]
 		n := row.Decimal(b.Left)
 		switch b.Name {
-		case spend.CeilingName(spend.PerHour):
+		case ledger.CeilingName(ledger.PerHour):
 			if n < perHour {
 				perHour, out.PerHour = n, b.Left
 			}
-		case spend.CeilingName(spend.MaxGPUs):
+		case ledger.CeilingName(ledger.MaxGPUs):
 			count = min(count, n)
-		case spend.CeilingName(spend.PerDay), spend.CeilingName(spend.PerWeek), spend.CeilingName(spend.PerMonth), spend.CeilingName(spend.PerQuarter), spend.CeilingName(spend.InTotal):
+		case ledger.CeilingName(ledger.PerDay), ledger.CeilingName(ledger.PerWeek), ledger.CeilingName(ledger.PerMonth), ledger.CeilingName(ledger.PerQuarter), ledger.CeilingName(ledger.InTotal):
 			if n < left {
 				left, out.Left, out.Budget = n, b.Left, b.Scope+", "+b.Name
 			}

@@ -34,7 +34,7 @@ func (Judge) Faults(c *settings.Config) error {
 	for i := range c.Orgs {
 		o := &c.Orgs[i]
 		orgs[o.ID] = true
-		if o.Kept {
+		if o.Reused {
 			continue
 		}
 		names := policies.Names{Teams: callers.TeamIDs(o), Roles: identity.Role("").Values()}
@@ -56,7 +56,7 @@ func (j Judge) Warnings(c *settings.Config, now time.Time) error {
 		o := &c.Orgs[i]
 		at := fault.Index("orgs", i)
 		errs = append(errs, fault.At(at, errors.Join(policies.Ended(&o.Policies, now)...)))
-		if o.Warned() {
+		if o.WarningsReported() {
 			continue
 		}
 		errs.If(c.Redis.Embedded && callers.HasLedger(o), at, "has budgets, and the embedded Redis forgets with each restart what was spent, and without a state directory who made what")

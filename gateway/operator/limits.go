@@ -62,7 +62,7 @@ func (l Limits) show(ctx context.Context, _ row.Scope, p row.Scoped) (LimitList,
 func quotas(o *settings.Org) map[ratelimit.Ref]ratelimit.Limit {
 	quotas := o.Limits()
 	for _, i := range o.Issued {
-		delete(quotas, ratelimit.Ref{Kind: ratelimit.KindKey, ID: settings.KeysOf(i.ID)})
+		delete(quotas, ratelimit.Ref{Kind: ratelimit.KindKey, ID: settings.IssuerKeyPrefix(i.ID)})
 	}
 	for _, c := range o.Classes {
 		class := callers.CompileClass(c)

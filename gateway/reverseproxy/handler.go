@@ -38,7 +38,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ex := p.NewExchange(h.inbound(r))
 	event := ex.Event
 	ctx := r.Context()
-	if h.Balancers.Traced(r.RemoteAddr) {
+	if h.Balancers.TrustsTrace(r.RemoteAddr) {
 		ctx = telemetry.Within(ctx, r.Header)
 	}
 	ctx, _ = h.Recorder.Begin(ctx, r.Header, ex.In.Peer)
@@ -66,9 +66,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Ask runs an exchange for a page of this listener, whose browser has sent a request: it comes from there, and has another method, target,
+// Simulate runs an exchange for a page of this listener, whose browser has sent a request: it comes from there, and has another method, target,
 // header and body. since is when the caller has presented its token, zero for now. Only answers of the gateway itself can be asked for.
-func (h *Handler) Ask(r *http.Request, body []byte, since time.Time) *filter.Response {
+func (h *Handler) Simulate(r *http.Request, body []byte, since time.Time) *filter.Response {
 	p := h.Pipeline()
 	in := h.inbound(r)
 	in.Body, in.Length, in.Authenticated = body, int64(len(body)), since
@@ -88,7 +88,7 @@ func (h *Handler) inbound(r *http.Request) filter.Inbound {
 		Major: r.ProtoMajor, Minor: r.ProtoMinor,
 		Header: r.Header, Length: r.ContentLength, Received: h.Recorder.Now(),
 	}
-	in.Peer, in.Certificates, in.LimitError = h.Balancers.Client(r.RemoteAddr, r.Header), listen.Certificates(r), listen.Excess(r)
+	in.Peer, in.Certificates, in.LimitError = h.Balancers.Client(r.RemoteAddr, r.Header), listen.Certificates(r), listen.RefuseOverBound(r)
 	return in
 }
 
@@ -159,7 +159,7 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, ex *filter.Excha
 	for name, values := range a.Header {
 		header[spelling(name)] = values
 	}
-	h.patience(w)
+	h.extendWriteDeadline(w)
 	if a.Stream == nil {
 		if len(a.Body) == 0 || a.Status == http.StatusNoContent {
 			w.WriteHeader(a.Status)
@@ -196,8 +196,8 @@ func compressible(ex *filter.Exchange) bool {
 	return read && len(ex.Response.Body) >= wire.MinCompressed && !ex.Opaque() && !ex.Dialect.IsRun()
 }
 
-// patience gives the caller its time for the next part of the answer.
-func (h *Handler) patience(w http.ResponseWriter) {
+// extendWriteDeadline gives the caller its time for the next part of the answer.
+func (h *Handler) extendWriteDeadline(w http.ResponseWriter) {
 	if h.WriteTimeout > 0 {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.WriteTimeout))
 	}
@@ -237,7 +237,7 @@ func (h *Handler) copyStream(w http.ResponseWriter, src io.Reader, buf []byte, l
 	for {
 		m, rerr := src.Read(buf)
 		if m > 0 {
-			h.patience(w)
+			h.extendWriteDeadline(w)
 			_, gone := w.Write(buf[:m])
 			if gone == nil && live {
 				gone = rc.Flush()

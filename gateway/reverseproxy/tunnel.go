@@ -12,9 +12,9 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/wire"
 )
 
-// errAhead says that a caller has not waited for the answer to its upgrade (RFC
+// errEarlyBytes says that a caller has not waited for the answer to its upgrade (RFC
 // 6455, section 4.1): its bytes may be meant for another reader.
-var errAhead = errors.New("bytes stand behind the request for a WebSocket")
+var errEarlyBytes = errors.New("bytes stand behind the request for a WebSocket")
 
 // lingerTime is how long a caller may take to close a WebSocket that the worker has
 // closed.
@@ -31,9 +31,9 @@ func (h *Handler) tunnel(w http.ResponseWriter, ex *filter.Exchange) error {
 	}
 	defer func() { _ = caller.Close() }()
 	if wire.Release(caller) || buffered.Reader.Buffered() > 0 {
-		return errAhead
+		return errEarlyBytes
 	}
-	peer := &patient{Conn: caller, patience: h.WriteTimeout}
+	peer := &deadlineConn{Conn: caller, patience: h.WriteTimeout}
 	head := http.Response{StatusCode: ex.Response.Status, ProtoMajor: 1, ProtoMinor: 1, Header: make(http.Header, len(ex.Response.Header))}
 	for name, values := range ex.Response.Header {
 		head.Header[spelling(name)] = values
@@ -81,14 +81,14 @@ type (
 	onlyReader struct{ io.Reader }
 )
 
-// patient is the connection of a caller with a time limit for receiving each part.
-type patient struct {
+// deadlineConn is the connection of a caller with a time limit for receiving each part.
+type deadlineConn struct {
 	net.Conn
 	patience time.Duration
 }
 
 // Read implements io.Reader.
-func (p *patient) Read(b []byte) (int, error) {
+func (p *deadlineConn) Read(b []byte) (int, error) {
 	n, err := p.Conn.Read(b)
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = fmt.Errorf("%w: %w", errGone, err)
@@ -97,7 +97,7 @@ func (p *patient) Read(b []byte) (int, error) {
 }
 
 // Write implements io.Writer.
-func (p *patient) Write(b []byte) (int, error) {
+func (p *deadlineConn) Write(b []byte) (int, error) {
 	if p.patience > 0 {
 		_ = p.SetWriteDeadline(time.Now().Add(p.patience))
 	}

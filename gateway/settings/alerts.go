@@ -9,14 +9,14 @@ import (
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/gateway/webhook"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/translate"
 )
 
 // Alerts sets the receivers of alerts about budgets that are nearly used up, and of other notices, and their times.
 type Alerts struct {
 	Thresholds []int64        `yaml:"thresholds" doc:"shares of a budget that are told of when they are reached, each once in a period of the budget, a day where it has none; absent is 50, 80 and 100" unit:"percent"`
-	Unusual    spend.Unusual  `yaml:"unusual" doc:"hours that cost many times their usual"`
+	Unusual    ledger.Unusual `yaml:"unusual" doc:"hours that cost many times their usual"`
 	Exceptions time.Duration  `yaml:"exceptions" doc:"how long before its end an exception to a policy is told of, once; 0 is 72h"`
 	Webhook    webhook.Config `yaml:"webhook" doc:"receiver of alerts, beside the log and the metrics; without url there is none"`
 
@@ -59,8 +59,8 @@ func (r Report) Due(now time.Time) time.Time {
 	return due
 }
 
-// Shares are those of a budget that are told of, in percent.
-func (a *Alerts) Shares() []int64 {
+// ThresholdsOrDefault are those of a budget that are told of, in percent.
+func (a *Alerts) ThresholdsOrDefault() []int64 {
 	if a.Thresholds == nil {
 		return []int64{50, 80, 100}
 	}

@@ -42,9 +42,9 @@ func (c *Balancers) Forwards(remote string) bool {
 	return err == nil && c.Hops > 0 && c.Trusts(peer.Addr())
 }
 
-// Traced reports whether the trace context of a request is its balancer's, given the
+// TrustsTrace reports whether the trace context of a request is its balancer's, given the
 // address of the connection.
-func (c *Balancers) Traced(remote string) bool {
+func (c *Balancers) TrustsTrace(remote string) bool {
 	peer, err := netip.ParseAddrPort(remote)
 	return err == nil && c.Traces && c.Trusts(peer.Addr())
 }

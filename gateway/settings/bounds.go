@@ -11,23 +11,23 @@ import (
 	"github.com/tollgate-dev/tollgate/config/egress"
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/section"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 )
 
 // OrgBounds bounds the sections of organisations in files of their own. The zero value bounds nothing.
 type OrgBounds struct {
-	Budget spend.Budget `yaml:"budget" doc:"the most that such an organisation may spend: it must set each ceiling that is set here, to at most as much, and be approvable only if this is"`
-	Env    []string     `yaml:"credential_env" doc:"patterns of the environment variables that its secrets may be in, with * and ?, such as KEY_{id}; {id} is its id in capitals, with _ for every other character than a letter or digit. Absent is any, [] none"`
-	Files  []string     `yaml:"credential_files" doc:"patterns of the files that its secrets, tokens and keys may be in, such as /run/secrets/{id}/*; {id} is its id, and * does not match a slash. Absent allows the files of the organisation's own directory alone, [] none"`
+	Budget ledger.Budget `yaml:"budget" doc:"the most that such an organisation may spend: it must set each ceiling that is set here, to at most as much, and be approvable only if this is"`
+	Env    []string      `yaml:"credential_env" doc:"patterns of the environment variables that its secrets may be in, with * and ?, such as KEY_{id}; {id} is its id in capitals, with _ for every other character than a letter or digit. Absent is any, [] none"`
+	Files  []string      `yaml:"credential_files" doc:"patterns of the files that its secrets, tokens and keys may be in, such as /run/secrets/{id}/*; {id} is its id, and * does not match a slash. Absent allows the files of the organisation's own directory alone, [] none"`
 
 	Networks []egress.Network `yaml:"networks" doc:"private networks that its URLs may lead to, such as 10.1.0.0/16; absent is none. Loopback, link-local and metadata addresses, and this host, are never allowed"`
 	Keys     int              `yaml:"keys" doc:"the most keys that it may have; 0 is 10000" unit:"keys"`
 	Enforce  []string         `yaml:"enforce" doc:"policies of the library that it must have in mode enforce, for all its callers and without exceptions"`
 }
 
-// FileFault is a file of an organisation that could not be taken.
-type FileFault struct {
+// RejectedFile is a file of an organisation that could not be taken.
+type RejectedFile struct {
 	File string `json:"file"`
 	// Org is the organisation whose last good section stays, empty where there is none.
 	Org   string `json:"org,omitempty"`
@@ -39,7 +39,7 @@ func (b *OrgBounds) Validate() error {
 	errs := fault.Found{fault.At("budget", b.Budget.Validate())}
 	errs.If(b.Keys < 0, "keys", "must not be negative")
 	for i, n := range b.Networks {
-		errs = append(errs, fault.At(fault.Index("networks", i), egress.Never(n.Addr())))
+		errs = append(errs, fault.At(fault.Index("networks", i), egress.CheckForbidden(n.Addr())))
 	}
 	for name, patterns := range map[string][]string{"credential_env": b.Env, "credential_files": b.Files} {
 		for i, p := range patterns {
@@ -56,19 +56,19 @@ const defaultMaxKeys = 10_000
 // MaxKeys returns the most keys that an organisation may have.
 func (b *OrgBounds) MaxKeys() int { return cmp.Or(b.Keys, defaultMaxKeys) }
 
-// Judge reports where an organisation in a file of its own goes beyond the bounds, and sets where its paths and URLs may lead. Its file
+// Check reports where an organisation in a file of its own goes beyond the bounds, and sets where its paths and URLs may lead. Its file
 // is named after it, so that the owners of a file are those of the organisation.
-func (b *OrgBounds) Judge(o *Org) error {
+func (b *OrgBounds) Check(o *Org) error {
 	var errs fault.Found
 	name := strings.TrimSuffix(filepath.Base(o.File), filepath.Ext(o.File))
 	errs.If(o.ID != name, "id", "must be %q, the name of its file", name)
 	own := o.Budget.Limits()
 	for i, most := range b.Budget.Limits() {
-		at := "budget." + spend.CeilingName(i)
-		errs.If(most > 0 && own[i] == 0, at, "must be set, to at most %s, by org_bounds", spend.AmountText(i, most))
-		errs.If(most > 0 && own[i] > most, at, "must be at most %s, by org_bounds", spend.AmountText(i, most))
+		at := "budget." + ledger.CeilingName(i)
+		errs.If(most > 0 && own[i] == 0, at, "must be set, to at most %s, by org_bounds", ledger.AmountText(i, most))
+		errs.If(most > 0 && own[i] > most, at, "must be at most %s, by org_bounds", ledger.AmountText(i, most))
 	}
-	errs.If(o.Budget.Approvable && b.Budget.Limits() != [spend.Ceilings]int64{} && !b.Budget.Approvable, "budget.approvable", "must be false, by org_bounds")
+	errs.If(o.Budget.Approvable && b.Budget.Limits() != [ledger.Ceilings]int64{} && !b.Budget.Approvable, "budget.approvable", "must be false, by org_bounds")
 	errs = append(errs, strictyaml.Each(o, func(s *strictyaml.Secret) error { return b.permit(o.ID, s) }), b.confine(o))
 	for _, policy := range b.Enforce {
 		errs = append(errs, enforced(&o.Policies, policy))

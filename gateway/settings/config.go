@@ -21,8 +21,8 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
 	"github.com/tollgate-dev/tollgate/gateway/overload"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/section"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/ratelimit/redisstore"
 	"github.com/tollgate-dev/tollgate/translate/graphql"
@@ -65,7 +65,7 @@ type Config struct {
 	Policies  section.Limits  `yaml:"policies" doc:"what evaluations of policies may use" reload:"live"`
 	Decisions Decisions       `yaml:"decisions" doc:"where decisions are logged and how long they are remembered" reload:"restart"`
 	Audit     Audit           `yaml:"audit" doc:"the record of changes" reload:"restart"`
-	Spend     spend.Config    `yaml:"spend" doc:"how the ledger of spending is kept; the budgets are the organisations'" reload:"restart"`
+	Spend     ledger.Config   `yaml:"spend" doc:"how the ledger of spending is kept; the budgets are the organisations'" reload:"restart"`
 	Catalog   catalog.Config  `yaml:"catalog" doc:"how price lists are kept" reload:"restart"`
 	Telemetry Telemetry       `yaml:"telemetry" doc:"traces, metrics and logs"`
 	Log       Log             `yaml:"log" doc:"the log on standard error" reload:"restart"`
@@ -82,8 +82,8 @@ type Config struct {
 	OrgsFiles string    `yaml:"orgs_files" doc:"pattern of files with one more organisation each, such as conf.d/*.yaml: a file has the settings of an entry of orgs and is named after its id. Paths in it begin where it is and stay in its directory, and its URLs lead to public addresses, as org_bounds says; see docs/operations.md" reload:"live"`
 	OrgBounds OrgBounds `yaml:"org_bounds" doc:"bounds on the organisations of orgs_files. Their paths and URLs are confined even without bounds: paths to the directory of the file, URLs to public addresses; see docs/operations.md" reload:"live"`
 
-	// Refused are the files of organisations that could not be taken.
-	Refused []FileFault `yaml:"-"`
+	// RejectedFiles are the files of organisations that could not be taken.
+	RejectedFiles []RejectedFile `yaml:"-"`
 	// Revision names this configuration in events and on the admin listener.
 	Revision string `yaml:"-"`
 }
@@ -238,7 +238,7 @@ func Default() Config {
 		},
 		Policies:  section.DefaultLimits(),
 		Decisions: Decisions{DecisionLog: section.DefaultDecisionLog(), Keep: 1000, Shared: DefaultArchive()},
-		Spend:     spend.DefaultConfig(),
+		Spend:     ledger.DefaultConfig(),
 		Catalog:   catalog.DefaultConfig(),
 		Telemetry: Telemetry{SampleRatio: 0.01},
 		Log:       Log{Level: "info", Format: "json"},
@@ -291,7 +291,7 @@ func (c *Config) Validate() error {
 		if len(found) > 0 {
 			errs = append(errs, fault.At(fault.Index("orgs", i), errors.Join(found...)))
 		}
-		if !o.Kept {
+		if !o.Reused {
 			errs = append(errs, o.validate(fault.Index("orgs", i))...)
 		}
 	}
@@ -368,11 +368,11 @@ func (c *Config) Org(id string) *Org {
 
 // ServesReads reports whether reads of an organisation pass while the store of counts is away.
 func (c *Config) ServesReads(o *Org) bool {
-	return o.Failure.Over(c.Limits.Failure)[ratelimit.ClassRead] != ratelimit.FailClosed
+	return o.Failure.WithDefaults(c.Limits.Failure)[ratelimit.ClassRead] != ratelimit.FailClosed
 }
 
-// Notice is how long a gateway serves on after it was told to stop.
-func (c *Config) Notice() time.Duration {
+// ShutdownNotice is how long a gateway serves on after it was told to stop.
+func (c *Config) ShutdownNotice() time.Duration {
 	if c.Timeouts.Notice == 0 && len(c.Envoy.XDS.Groups) > 0 {
 		return defaultNotice
 	}
@@ -389,9 +389,9 @@ func (c *Config) InstanceName() string {
 	return cmp.Or(c.Instance, host+"-"+rand.Text()[:8])
 }
 
-// Advertised is where Envoys reach this gateway, as far as the configuration says
+// AdvertisedAddr is where Envoys reach this gateway, as far as the configuration says
 // it: an unspecified address means that of the route to Redis.
-func (c *Config) Advertised() netip.Addr {
+func (c *Config) AdvertisedAddr() netip.Addr {
 	if c.Envoy.XDS.Advertise.IsValid() {
 		return c.Envoy.XDS.Advertise
 	}
@@ -437,7 +437,7 @@ func (c *Config) Teams() map[string][]string {
 func (c *Config) validateIssuers() error {
 	var errs fault.Found
 	ids, urls := make(map[string]bool), make(map[string]bool)
-	issued := func(at, id string, m *identity.Mapping, limit *ratelimit.Limit, budget *spend.Budget) {
+	issued := func(at, id string, m *identity.Mapping, limit *ratelimit.Limit, budget *ledger.Budget) {
 		errs = append(errs, fault.At(at+".limits", limit.Validate()), fault.At(at+".budget", budget.Validate()), fault.At(at, c.validateMapping(m)))
 		errs.If(ids[id], at+".id", "issuer %q is already defined", id)
 		ids[id] = true
@@ -493,7 +493,7 @@ func (c *Config) validateMapping(m *identity.Mapping) error {
 	}
 	for name := range m.Labels {
 		for _, o := range c.Orgs {
-			errs.If(slices.Contains(m.Orgs, o.ID) && !slices.ContainsFunc(o.Labels, func(r spend.LabelRule) bool { return r.Name == name }), fault.Key("labels", name), "organisation %q has no label %q", o.ID, name)
+			errs.If(slices.Contains(m.Orgs, o.ID) && !slices.ContainsFunc(o.Labels, func(r ledger.LabelRule) bool { return r.Name == name }), fault.Key("labels", name), "organisation %q has no label %q", o.ID, name)
 		}
 	}
 	return errors.Join(errs...)

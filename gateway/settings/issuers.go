@@ -2,7 +2,7 @@ package settings
 
 import (
 	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -13,7 +13,7 @@ type Issuer struct {
 	Login Login `yaml:"login" doc:"the client as which the pages of callers send people to the issuer"`
 
 	Limit  ratelimit.Limit `yaml:"limits" doc:"quotas of each caller"`
-	Budget spend.Budget    `yaml:"budget" doc:"what each caller may spend"`
+	Budget ledger.Budget   `yaml:"budget" doc:"what each caller may spend"`
 }
 
 // Certificates says which certificates identify callers.
@@ -28,7 +28,7 @@ type Authority struct {
 	identity.Authority `yaml:",inline"`
 
 	Limit  ratelimit.Limit `yaml:"limits" doc:"quotas of each caller"`
-	Budget spend.Budget    `yaml:"budget" doc:"what each caller may spend"`
+	Budget ledger.Budget   `yaml:"budget" doc:"what each caller may spend"`
 }
 
 // Issued holds the rights of each of an organisation's callers, whose ids begin as those
@@ -36,9 +36,9 @@ type Authority struct {
 type Issued struct {
 	ID     string
 	Limit  ratelimit.Limit
-	Budget spend.Budget
+	Budget ledger.Budget
 }
 
-// KeysOf is the id under which the quotas and the budget of each caller of an issuer are
+// IssuerKeyPrefix is the id under which the quotas and the budget of each caller of an issuer are
 // kept, whose own ids begin so.
-func KeysOf(issuer string) string { return issuer + ":" }
+func IssuerKeyPrefix(issuer string) string { return issuer + ":" }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/tollgate-dev/tollgate/config/fault"
 	"github.com/tollgate-dev/tollgate/gateway/identity"
-	"github.com/tollgate-dev/tollgate/policies/spend"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 )
 
@@ -36,7 +36,7 @@ type Key struct {
 	Digests   []Digest        `yaml:"digests" doc:"instead of sha256, the keys that are accepted for this caller and when: during a rotation the old one and the new"`
 	Roles     []identity.Role `yaml:"roles" doc:"roles of the caller, for policies to read; a key that names none is an operator. A lead may make keys of its team, see docs/keys.md"`
 	Limit     ratelimit.Limit `yaml:"limits" doc:"the key's own quotas"`
-	Budget    spend.Budget    `yaml:"budget" doc:"budget of the key"`
+	Budget    ledger.Budget   `yaml:"budget" doc:"budget of the key"`
 	Labels    []string        `yaml:"labels" doc:"names of those labels of the organisation that the caller may set; absent is all, [] none"`
 	Exempt    bool            `yaml:"exempt" doc:"not limited, and sent no RateLimit headers"`
 
@@ -166,11 +166,11 @@ func limitRecord(l ratelimit.Limit) map[string]int64 {
 	return m
 }
 
-func budgetRecord(b spend.Budget) map[string]any {
+func budgetRecord(b ledger.Budget) map[string]any {
 	m := make(map[string]any)
 	for i, limit := range b.Limits() {
 		if limit != 0 {
-			m[spend.CeilingName(i)] = json.Number(spend.AmountText(i, limit))
+			m[ledger.CeilingName(i)] = json.Number(ledger.AmountText(i, limit))
 		}
 	}
 	if b.Approvable {

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-dev/tollgate/config/files"
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 	"github.com/tollgate-dev/tollgate/policies/section"
-	"github.com/tollgate-dev/tollgate/policies/spend"
 	"github.com/tollgate-dev/tollgate/ratelimit"
 	"github.com/tollgate-dev/tollgate/translate"
 )
@@ -80,52 +80,52 @@ type Org struct {
 
 	Contact string `yaml:"contact" doc:"where its callers get help with refusals, instead of the gateway's contact"`
 
-	Limit        ratelimit.Limit        `yaml:"limits" doc:"quotas all its callers share; absent windows are not limited"`
-	Failure      Failure                `yaml:"failure" doc:"what happens to its callers while the store is away, instead of limits.failure"`
-	Budget       spend.Budget           `yaml:"budget" doc:"what everything it has may cost and take"`
-	Horizon      spend.Horizon          `yaml:"horizon" doc:"how long a running resource is assumed to go on when a call is held against a budget of a period: a duration, or 'period' for the rest of the period, with which such a budget is never passed; a total uses 1h then; empty is 1h"`
-	Zone         spend.Zone             `yaml:"zone" doc:"time zone of the days, weeks, months and quarters of budgets, such as Europe/Berlin; a change takes effect when the next period begins in it; empty is UTC"`
-	Unknown      Unknown                `yaml:"unknown" doc:"what happens to members and operations that this build's description of the platform's API does not know, because the platform is newer"`
-	KeysInBodies KeysInBodies           `yaml:"keys_in_bodies" doc:"what happens to variables of env, and to headers for load-balanced endpoints, that hold a key of a caller: remove them with a warning, or refuse the call (422), as is a key anywhere else in a request; empty is remove. See docs/keys.md"`
-	ModelPaths   []string               `yaml:"model_paths" doc:"POST paths below /v2/<id>/openai/v1/ that callers reach at the model servers of the organisation's own endpoints, such as responses, as operation modelCall; chat/completions, completions and embeddings are served without"`
-	Prices       catalog.Prices         `yaml:"prices" doc:"prices agreed with the platform instead of its list: budgets and policies go by them"`
-	Over         spend.OverBudgetAction `yaml:"over" doc:"action when its budget is passed all the same"`
-	Idle         spend.Idle             `yaml:"idle" doc:"when its resources count as idle, and the action then"`
-	Alerts       Alerts                 `yaml:"alerts" doc:"receivers and times of news: a budget is nearly used up, an hour is unusual, an exception ends"`
-	Endpoints    spend.Counting         `yaml:"endpoints" doc:"which workers of endpoints budgets count: max counts all they may have, so that budgets are never passed; min those kept running; active those there were at the last comparison with the platform, at least min; empty is max"`
-	Runs         spend.Runs             `yaml:"runs" doc:"how its runs count"`
-	Isolation    Isolation              `yaml:"isolation" doc:"rights of callers on the resources of others in the organisation"`
-	Labels       []spend.LabelRule      `yaml:"labels" doc:"labels that callers may set on their resources with X-Tollgate-Labels, kept with the resource in the ledger: costs are grouped and filtered by them"`
-	Classes      []Class                `yaml:"classes" doc:"groups of v2 operations with quotas of their own"`
-	Brownouts    []translate.Brownout   `yaml:"brownouts" doc:"windows in which its calls of the retired interfaces are refused"`
-	Policies     section.Config         `yaml:",inline"`
-	Teams        []Team                 `yaml:"teams" doc:"its teams"`
-	Keys         []Key                  `yaml:"keys" doc:"its callers' keys"`
+	Limit        ratelimit.Limit         `yaml:"limits" doc:"quotas all its callers share; absent windows are not limited"`
+	Failure      Failure                 `yaml:"failure" doc:"what happens to its callers while the store is away, instead of limits.failure"`
+	Budget       ledger.Budget           `yaml:"budget" doc:"what everything it has may cost and take"`
+	Horizon      ledger.Horizon          `yaml:"horizon" doc:"how long a running resource is assumed to go on when a call is held against a budget of a period: a duration, or 'period' for the rest of the period, with which such a budget is never passed; a total uses 1h then; empty is 1h"`
+	Zone         ledger.Zone             `yaml:"zone" doc:"time zone of the days, weeks, months and quarters of budgets, such as Europe/Berlin; a change takes effect when the next period begins in it; empty is UTC"`
+	Unknown      Unknown                 `yaml:"unknown" doc:"what happens to members and operations that this build's description of the platform's API does not know, because the platform is newer"`
+	KeysInBodies KeysInBodies            `yaml:"keys_in_bodies" doc:"what happens to variables of env, and to headers for load-balanced endpoints, that hold a key of a caller: remove them with a warning, or refuse the call (422), as is a key anywhere else in a request; empty is remove. See docs/keys.md"`
+	ModelPaths   []string                `yaml:"model_paths" doc:"POST paths below /v2/<id>/openai/v1/ that callers reach at the model servers of the organisation's own endpoints, such as responses, as operation modelCall; chat/completions, completions and embeddings are served without"`
+	Prices       catalog.Prices          `yaml:"prices" doc:"prices agreed with the platform instead of its list: budgets and policies go by them"`
+	Over         ledger.OverBudgetAction `yaml:"over" doc:"action when its budget is passed all the same"`
+	Idle         ledger.Idle             `yaml:"idle" doc:"when its resources count as idle, and the action then"`
+	Alerts       Alerts                  `yaml:"alerts" doc:"receivers and times of news: a budget is nearly used up, an hour is unusual, an exception ends"`
+	Endpoints    ledger.Counting         `yaml:"endpoints" doc:"which workers of endpoints budgets count: max counts all they may have, so that budgets are never passed; min those kept running; active those there were at the last comparison with the platform, at least min; empty is max"`
+	Runs         ledger.Runs             `yaml:"runs" doc:"how its runs count"`
+	Isolation    Isolation               `yaml:"isolation" doc:"rights of callers on the resources of others in the organisation"`
+	Labels       []ledger.LabelRule      `yaml:"labels" doc:"labels that callers may set on their resources with X-Tollgate-Labels, kept with the resource in the ledger: costs are grouped and filtered by them"`
+	Classes      []Class                 `yaml:"classes" doc:"groups of v2 operations with quotas of their own"`
+	Brownouts    []translate.Brownout    `yaml:"brownouts" doc:"windows in which its calls of the retired interfaces are refused"`
+	Policies     section.Config          `yaml:",inline"`
+	Teams        []Team                  `yaml:"teams" doc:"its teams"`
+	Keys         []Key                   `yaml:"keys" doc:"its callers' keys"`
 	// File is where it is written, empty for the main file.
 	File string `yaml:"-"`
-	// Unfit says that its file is not to be followed to anything else: it sets something that an organisation may not set.
-	Unfit bool `yaml:"-"`
-	// Kept says that the section, with the values of its secrets, is that of the configuration before, in which it was judged, and that
+	// Untrusted says that its file is not to be followed to anything else: it sets something that an organisation may not set.
+	Untrusted bool `yaml:"-"`
+	// Reused says that the section, with the values of its secrets, is that of the configuration before, in which it was judged, and that
 	// nothing has changed that it alone is judged by. Its parts are shared with that.
-	Kept bool `yaml:"-"`
-	// Text remembers how the section is shown, from one configuration to the next that keeps it; nil for one that none keeps.
-	Text *strictyaml.Shown `yaml:"-"`
-	// Made are the keys made at run time that are in force beside Keys, by ID.
-	Made map[string]*Key `yaml:"-"`
+	Reused bool `yaml:"-"`
+	// CachedText remembers how the section is shown, from one configuration to the next that keeps it; nil for one that none keeps.
+	CachedText *strictyaml.TextCache `yaml:"-"`
+	// RuntimeKeys are the keys made at run time that are in force beside Keys, by ID.
+	RuntimeKeys map[string]*Key `yaml:"-"`
 	// Issued are the issuers and authorities of the configuration that speak for it.
 	Issued   []Issued     `yaml:"-"`
 	KeyFiles []files.Path `yaml:"key_files" doc:"files with more keys, each a list as under keys; relative paths begin where the configuration file is"`
 }
 
-// Keeps reports whether o is the section of before, with everything that it alone is judged and compiled by.
-func (o *Org) Keeps(before *Org) bool {
-	return o.Kept && before != nil && o.Text != nil && o.Text == before.Text
+// EqualTo reports whether o is the section of before, with everything that it alone is judged and compiled by.
+func (o *Org) EqualTo(before *Org) bool {
+	return o.Reused && before != nil && o.CachedText != nil && o.CachedText == before.CachedText
 }
 
-// Warned reports whether the warnings about o, but those that depend on the time, were reported with the configuration before. Own Rego may
+// WarningsReported reports whether the warnings about o, but those that depend on the time, were reported with the configuration before. Own Rego may
 // change without the section.
-func (o *Org) Warned() bool {
-	return o.Kept && o.Policies.Directory.IsZero() && o.Policies.Bundle == nil
+func (o *Org) WarningsReported() bool {
+	return o.Reused && o.Policies.Directory.IsZero() && o.Policies.Bundle == nil
 }
 
 // AllKeys are those of the configuration and those made at run time. They must not be
@@ -137,7 +137,7 @@ func (o *Org) AllKeys() iter.Seq[*Key] {
 				return
 			}
 		}
-		for _, k := range o.Made {
+		for _, k := range o.RuntimeKeys {
 			if !yield(k) {
 				return
 			}
@@ -147,7 +147,7 @@ func (o *Org) AllKeys() iter.Seq[*Key] {
 
 // Key returns the key with an id, nil without one.
 func (o *Org) Key(id string) *Key {
-	if k, ok := o.Made[id]; ok {
+	if k, ok := o.RuntimeKeys[id]; ok {
 		return k
 	}
 	if i := slices.IndexFunc(o.Keys, func(k Key) bool { return k.ID == id }); i >= 0 {
@@ -166,20 +166,20 @@ func (o *Org) Limits() map[ratelimit.Ref]ratelimit.Limit {
 		limits[ratelimit.Ref{Kind: ratelimit.KindKey, ID: k.ID}] = k.Quotas()
 	}
 	for _, i := range o.Issued {
-		limits[ratelimit.Ref{Kind: ratelimit.KindKey, ID: KeysOf(i.ID)}] = i.Limit
+		limits[ratelimit.Ref{Kind: ratelimit.KindKey, ID: IssuerKeyPrefix(i.ID)}] = i.Limit
 	}
 	return limits
 }
 
 // Team is a part of an organisation.
 type Team struct {
-	ID     string                 `yaml:"id,required" doc:"short name, unique in the organisation"`
-	Former string                 `yaml:"renamed_from" doc:"earlier id of the team: its resources and what it has accrued in the current periods belong to this team, so that a new name does not refill its budgets. See docs/spend.md"`
-	Limit  ratelimit.Limit        `yaml:"limits" doc:"quotas its callers share"`
-	Budget spend.Budget           `yaml:"budget" doc:"what its callers may spend together"`
-	Over   spend.OverBudgetAction `yaml:"over" doc:"action when its budget is passed all the same"`
-	Grants Grants                 `yaml:"grants" doc:"bounds within which its leads approve requests of the team; absent is none. See docs/selfservice.md"`
-	Weight int64                  `yaml:"weight" doc:"its share of the platform account, see limits.fair_share; 0 is 1"`
+	ID     string                  `yaml:"id,required" doc:"short name, unique in the organisation"`
+	Former string                  `yaml:"renamed_from" doc:"earlier id of the team: its resources and what it has accrued in the current periods belong to this team, so that a new name does not refill its budgets. See docs/spend.md"`
+	Limit  ratelimit.Limit         `yaml:"limits" doc:"quotas its callers share"`
+	Budget ledger.Budget           `yaml:"budget" doc:"what its callers may spend together"`
+	Over   ledger.OverBudgetAction `yaml:"over" doc:"action when its budget is passed all the same"`
+	Grants Grants                  `yaml:"grants" doc:"bounds within which its leads approve requests of the team; absent is none. See docs/selfservice.md"`
+	Weight int64                   `yaml:"weight" doc:"its share of the platform account, see limits.fair_share; 0 is 1"`
 }
 
 // Grants is the most that a call may cost which a lead of the team approves. The zero Grants lets leads approve nothing.
@@ -208,7 +208,7 @@ type KeysInBodies string
 // Values lists what can be done.
 func (KeysInBodies) Values() []string { return []string{"remove", "refuse"} }
 
-// Refused reports whether a body with such a key is refused.
+// RejectedFiles reports whether a body with such a key is refused.
 func (k KeysInBodies) Refused() bool { return k == "refuse" }
 
 // Handling says whether something passes.
@@ -226,9 +226,9 @@ type Failure struct {
 	Write ratelimit.Failure `yaml:"write" doc:"calls that change or cost something: closed, local or open; calls that lower cost always pass"`
 }
 
-// Over returns what happens to each class of calls, where the defaults stand unless they
+// WithDefaults returns what happens to each class of calls, where the defaults stand unless they
 // are overridden.
-func (f Failure) Over(defaults ratelimit.FailureConfig) map[ratelimit.Class]ratelimit.Failure {
+func (f Failure) WithDefaults(defaults ratelimit.FailureConfig) map[ratelimit.Class]ratelimit.Failure {
 	return map[ratelimit.Class]ratelimit.Failure{
 		ratelimit.ClassRead: cmp.Or(f.Read, defaults.Read), ratelimit.ClassWrite: cmp.Or(f.Write, defaults.Write),
 	}

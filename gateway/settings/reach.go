@@ -14,25 +14,25 @@ import (
 // A path or a URL of a configuration leads nowhere until one of the functions of this file has said where it may lead. They find all of
 // them by their types, so that a new setting is confined as the others are.
 
-// Place lets the paths and URLs of c lead anywhere, except those of the organisations, see [Org.Place]. Paths begin in the working
+// AllowAllDestinationsnation lets the paths and URLs of c lead anywhere, except those of the organisations, see [Org.AllowAllDestinationsnation]. Paths begin in the working
 // directory.
-func (c *Config) Place() {
+func (c *Config) AllowAllDestinations() {
 	orgs := c.Orgs
 	c.Orgs = nil
 	open(c, "")
 	c.Orgs = orgs
 }
 
-// Place lets the paths and URLs of an organisation in the main file, which is in the directory main, lead anywhere. Paths of files that are
+// DestinationAllDestinations lets the paths and URLs of an organisation in the main file, which is in the directory main, lead anywhere. Paths of files that are
 // written, of tokens and of keys begin in the working directory, others in main.
-func (o *Org) Place(main string) { open(o, main) }
+func (o *Org) AllowAllDestinations(main string) { open(o, main) }
 
 func open(section any, dir string) {
 	_ = errors.Join( // nothing reports an error
-		strictyaml.Each(section, func(p *files.Path) error { p.Begin(dir); return nil }),
-		strictyaml.Each(section, func(t *files.Target) error { t.Begin(""); return nil }),
-		strictyaml.Each(section, func(c *files.Credential) error { c.Begin(""); return nil }),
-		strictyaml.Each(section, func(u *egress.URL) error { u.Open(); return nil }),
+		strictyaml.Each(section, func(p *files.Path) error { p.AllowAll(dir); return nil }),
+		strictyaml.Each(section, func(t *files.Target) error { t.AllowAll(""); return nil }),
+		strictyaml.Each(section, func(c *files.Credential) error { c.AllowAll(""); return nil }),
+		strictyaml.Each(section, func(u *egress.URL) error { u.AllowAll(); return nil }),
 	)
 }
 
@@ -56,7 +56,7 @@ func (b *OrgBounds) confine(o *Org) error {
 			}
 			return nil
 		}),
-		o.CheckPlaces(),
+		o.CheckDestinations(),
 		b.checkSecrets(o),
 	)
 }
@@ -67,18 +67,18 @@ func (b *OrgBounds) confineCredential(org, dir string, c *files.Credential) erro
 	case c.IsZero():
 	case b.Files == nil:
 		c.Confine(dir, dir)
-	case b.allowsFile(org, c.Written()):
-		c.Begin("")
+	case b.allowsFile(org, c.Text()):
+		c.AllowAll("")
 	default:
 		c.Deny()
-		return errors.New("file " + c.Written() + " is not one that the organisation may name, by org_bounds")
+		return errors.New("file " + c.Text() + " is not one that the organisation may name, by org_bounds")
 	}
 	return nil
 }
 
 // SecretFile returns the path of a file that a secret of an organisation is in.
 func (b *OrgBounds) SecretFile(o *Org, name string) files.Path {
-	p := files.At(name)
+	p := files.UnrestrictedPath(name)
 	if dir := filepath.Dir(o.File); o.File != "" && b.Files == nil {
 		p.Confine(dir, dir)
 	}
@@ -93,18 +93,18 @@ func (b *OrgBounds) checkSecrets(o *Org) error {
 	})
 }
 
-// Place is a path or URL that leads where an organisation may not go when links or names change.
-type Place interface{ Check() error }
+// AllowAllDestinationsnation is a path or URL that leads where an organisation may not go when links or names change.
+type Destination interface{ Check() error }
 
-// Places returns the paths and URLs of an organisation that CheckPlaces checks.
-func (o *Org) Places() []Place {
+// Destinations returns the paths and URLs of an organisation that CheckPlaces checks.
+func (o *Org) Destinations() []Destination {
 	return slices.Concat(placesOf[files.Path](o), placesOf[files.Target](o), placesOf[files.Credential](o), placesOf[egress.URL](o))
 }
 
 func placesOf[T interface {
-	Place
+	Destination
 	IsZero() bool
-}](o *Org) (set []Place) {
+}](o *Org) (set []Destination) {
 	_ = strictyaml.Each(o, func(p *T) error { // no error is returned
 		if !(*p).IsZero() {
 			set = append(set, *p)
@@ -114,9 +114,9 @@ func placesOf[T interface {
 	return set
 }
 
-// CheckPlaces reports paths and URLs of an organisation in a file of its own that lead out of what they are confined to. Links may have
+// CheckDestinations reports paths and URLs of an organisation in a file of its own that lead out of what they are confined to. Links may have
 // changed since the configuration was read.
-func (o *Org) CheckPlaces() error {
+func (o *Org) CheckDestinations() error {
 	return errors.Join(
 		strictyaml.Each(o, func(p *files.Path) error { return cause(p.Check()) }),
 		strictyaml.Each(o, func(t *files.Target) error { return cause(t.Check()) }),

@@ -262,7 +262,7 @@ func changeColumns(v *visit) []column[audit.Change] {
 	return []column[audit.Change]{
 		{Key: "time", Title: "Time", Cell: func(c *audit.Change) cell { return v.whenCell(c.Time) }},
 		{Key: "by", Title: "By", Cell: func(c *audit.Change) cell {
-			return textCell(cmp.Or(c.Key, c.Who), present(c.Subject, c.Team, c.Peer)...)
+			return textCell(cmp.Or(callerText(c.Key, c.Team), c.Who), present(c.Subject, c.Peer)...)
 		}},
 		{Key: "operation", Title: "Operation", Cell: func(c *audit.Change) cell { return textCell(c.Operation, present(c.Query)...) }},
 		{Key: "resource", Title: "Resource", Cell: func(c *audit.Change) cell {

@@ -65,6 +65,7 @@ func newGuide(v *visit) guideData {
 		{Key: "cost", Title: "Cost", Number: true, Compare: byAmount(func(r *guideRow) string { return r.USD }), Cell: func(r *guideRow) cell { return textCell(amount(r.USD)) }},
 		{Key: "share", Title: "Share", Number: true, Cell: func(r *guideRow) cell { return cell{Share: shareOf(r.Share)} }},
 		{Key: "trend", Title: "Trend", Cell: func(*guideRow) cell { return cell{Spark: newSpark([]float64{1, 4, 2, 8}, "Cost by day")} }},
+		{Key: "place", Title: "Place", Off: true, Cell: func(*guideRow) cell { return codeCell("EU-1") }},
 		{Key: "used", Title: "Last used", Cell: func(r *guideRow) cell { return v.whenCell(r.At) }},
 		{Title: "Actions", Cell: func(r *guideRow) cell {
 			return cell{Menu: "Actions", Forms: []form{v.post("spend/keep", r.Name, "Snooze", field{Name: "for", Label: "Snooze for", Value: "24h"})}}

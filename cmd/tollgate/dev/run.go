@@ -83,7 +83,7 @@ func (s *Session) Run(ctx context.Context, p *Project, o Options) error {
 	if o.Remove {
 		s.RemoveAll(context.WithoutCancel(ctx))
 	}
-	s.Leftovers()
+	s.ListRemaining()
 	return err
 }
 
@@ -141,7 +141,7 @@ func (s *Session) all(ctx context.Context, p *Project, o Options) error {
 
 // follow turns the server to the project as it becomes.
 func (s *Session) follow(ctx context.Context, server *Server, p *Project, logger *slog.Logger) {
-	config.Watch(ctx, p.inputs, config.Requests{}, logger, func(bool) config.Inputs {
+	config.Watch(ctx, p.inputs, config.ReloadRequests{}, logger, func(bool) config.Inputs {
 		now := inputsOf(p.Dir)
 		next, err := s.python.Read(ctx, p.Dir)
 		if err != nil {

@@ -183,8 +183,8 @@ func (s *Session) RemoveAll(ctx context.Context) bool {
 	return all
 }
 
-// Leftovers lists the endpoints that outlive the session, with their costs.
-func (s *Session) Leftovers() {
+// ListRemaining lists the endpoints that outlive the session, with their costs.
+func (s *Session) ListRemaining() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.set.Emulated {
