@@ -137,7 +137,7 @@ func todayTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
 	t.Note = usdOf(expected) + " expected by midnight"
 	if days := sumsOf(&f.costs.Is, "day", 14); v.period.Bucket() == "day" && len(days) > 1 {
 		yesterday := days[len(days)-2]
-		t.Change = changeOf(expected, yesterday, "yesterday, by the forecast", "down")
+		t.Change = changeOf(expected, yesterday, "yesterday, by the forecast")
 		t.Spark = newSpark(days, "Cost by day, last 14 days")
 	}
 	return t
@@ -192,7 +192,7 @@ func deniedTile(v *visit, f *overviewFacts) tile {
 	}
 	t.Value = count(now.Denied + now.Throttled)
 	t.Note = count(now.Denied) + " denied, " + count(now.Throttled) + " throttled"
-	t.Change = changeOf(float64(now.Denied+now.Throttled), float64(before.Denied+before.Throttled), "the previous 24 hours", "down")
+	t.Change = changeOf(float64(now.Denied+now.Throttled), float64(before.Denied+before.Throttled), "the previous 24 hours")
 	t.Spark = newSpark(hours, "Denied or throttled requests by hour")
 	return t
 }

@@ -80,9 +80,9 @@ func newGuide(v *visit) guideData {
 		States:  []string{"allowed", "refused", "pending", "excepted", "stopped"},
 		Notes:   []note{{levelInfo, "An information"}, {levelGood, "A success"}, {levelWarn, "A warning"}, {levelBad, "A fault"}},
 		Tiles: []tile{
-			{Label: "Burn rate", Value: "$12.40", Unit: "per hour", Change: changeOf(12.4, 10, "an hour ago", "down"), Spark: newSpark([]float64{3, 5, 4, 9}, "Burn rate of 24 hours"), Path: "/ui/cost"},
-			{Label: "Month to date", Value: "$1,204.00", Note: "$2,000.00 budget", Bar: &[]bar{newBar(2000, 1204, 96, 2100)}[0], Change: changeOf(9, 10, "last month", "down")},
-			{Label: "Denied", Value: "0", Change: changeOf(10, 10, "yesterday", "down")},
+			{Label: "Burn rate", Value: "$12.40", Unit: "per hour", Change: changeOf(12.4, 10, "an hour ago"), Spark: newSpark([]float64{3, 5, 4, 9}, "Burn rate of 24 hours"), Path: "/ui/cost"},
+			{Label: "Month to date", Value: "$1,204.00", Note: "$2,000.00 budget", Bar: &[]bar{newBar(2000, 1204, 96, 2100)}[0], Change: changeOf(9, 10, "last month")},
+			{Label: "Denied", Value: "0", Change: changeOf(10, 10, "yesterday")},
 			{Label: "Throttled", Fault: "The shared store does not answer."},
 		},
 		Bars:    []bar{newBar(10, 5, 1, 0), newBar(10, 8, 0, 9), newBar(10, 5, 1, 12), newBar(10, 11, 2, 0), newBar(0, 0, 0, 0)},
