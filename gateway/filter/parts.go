@@ -183,6 +183,9 @@ type Reservation struct {
 	Current, Before ledger.Amounts
 }
 
+// SetResource sets the ID of the resource that the call has created.
+func (r *Reservation) SetResource(id string) { r.Resource = id }
+
 // snapshot returns a reservation with the fields that notes read, nil for nil.
 func (r *Reservation) snapshot() *Reservation {
 	if r == nil {
