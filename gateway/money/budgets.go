@@ -116,7 +116,7 @@ func (m *Money) budgetRow() row.Row {
 
 // budgets lists the budgets of an organisation.
 func (m *Money) budgets(ctx context.Context, _ row.Scope, p listedBudgets) (*BudgetList, error) {
-	at, list, err := m.allBudgets(ctx, string(p.Org))
+	at, list, err := m.AllBudgets(ctx, string(p.Org))
 	if err != nil {
 		return nil, err
 	}
@@ -126,8 +126,8 @@ func (m *Money) budgets(ctx context.Context, _ row.Scope, p listedBudgets) (*Bud
 	return out, err
 }
 
-// allBudgets returns all budgets of an organisation: by scope, in the order of the ledger.
-func (m *Money) allBudgets(ctx context.Context, org string) (at time.Time, list []BudgetRow, err error) {
+// AllBudgets returns all budgets of an organisation: by scope, in the order of the ledger.
+func (m *Money) AllBudgets(ctx context.Context, org string) (at time.Time, list []BudgetRow, err error) {
 	o, err := m.check(org)
 	if err != nil {
 		return at, nil, err
