@@ -159,13 +159,13 @@ type Summary struct {
 	Key        string    `json:"key"`
 	Dialect    string    `json:"dialect"`
 	// Dry says that the verdict is the prediction of a dry run.
-	Dry       bool    `json:"dry,omitempty"`
-	Operation string  `json:"operation"`
+	Dry       bool   `json:"dry,omitempty"`
+	Operation string `json:"operation"`
 	// Resource is the ID that the path of the call names, or that of the gateway's own act; a call that creates a resource names none.
 	Resource string  `json:"resource,omitempty"`
 	Verdict  Verdict `json:"verdict"`
 	Status   int     `json:"status"`
-	Refusal   string  `json:"refusal,omitempty"`
+	Refusal  string  `json:"refusal,omitempty"`
 	// Reason is the reason for a refusal in the words that the caller was told. For a call that passed it is what policies said about the call. The
 	// reason of a dry run begins with "dry run".
 	Reason string     `json:"reason,omitempty"`

@@ -212,7 +212,7 @@ func newKey(v *visit) (any, int, string) {
 
 // keyForm returns the form that creates a key in one of some teams, which are not asked for if there are none, with some of some roles.
 func (v *visit) keyForm(teams, roles []string) form {
-	fields := []field{{Name: "id", Label: "Name", Required: true, Max: 64, Hint: "Identifies the key in lists and logs"}}
+	fields := []field{{Name: "id", Label: "Name", Required: true, Max: 64}}
 	if len(teams) > 0 {
 		fields = append(fields, field{Name: "team", Label: "Team", Type: "select", Options: names("No team", teams, "")})
 	}
@@ -262,7 +262,7 @@ func changeColumns(v *visit) []column[audit.Change] {
 	return []column[audit.Change]{
 		{Key: "time", Title: "Time", Cell: func(c *audit.Change) cell { return v.whenCell(c.Time) }},
 		{Key: "by", Title: "By", Cell: func(c *audit.Change) cell {
-			return textCell(cmp.Or(c.Key, c.Who), present(c.Subject, c.Team, c.Peer)...)
+			return textCell(cmp.Or(callerText(c.Key, c.Team), c.Who), present(c.Subject, c.Peer)...)
 		}},
 		{Key: "operation", Title: "Operation", Cell: func(c *audit.Change) cell { return textCell(c.Operation, present(c.Query)...) }},
 		{Key: "resource", Title: "Resource", Cell: func(c *audit.Change) cell {
@@ -299,7 +299,11 @@ func resultCell(c *audit.Change) cell {
 	case c.Status >= http.StatusBadRequest:
 		s.Level = levelBad
 	}
-	return cell{Status: &s, Sub: c.Carried}
+	carried := c.Carried
+	if carried == "answered" {
+		carried = "" // as almost all are
+	}
+	return cell{Status: &s, Sub: carried}
 }
 
 // present returns the texts that are not empty.

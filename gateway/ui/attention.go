@@ -88,10 +88,7 @@ func driftItems(v *visit, o *operator.Overview) (out []item) {
 func approvalItem(v *visit, a *approval.PendingApproval) item {
 	until := v.When(a.Until)
 	x := item{Level: levelWarn, Icon: "inbox", Title: cmp.Or(a.Asks, a.Call), Path: v.Link("approvals") + "#" + a.ID, When: &until}
-	x.Text = "Requested by " + a.Key
-	if a.Team != "" {
-		x.Text += ", " + a.Team
-	}
+	x.Text = "Requested by " + callerText(a.Key, a.Team)
 	if a.USD != "" {
 		x.Text += " · " + amount(a.USD) + " per " + a.Per
 	}

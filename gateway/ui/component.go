@@ -121,22 +121,20 @@ type tile struct {
 	Fault string
 }
 
-// change is the relative difference between two figures.
+// change is the relative difference between two figures, of which the lower is the better one: costs, denials.
 type change struct {
 	// Share is the difference as a share of the earlier figure.
 	Share float64
 	// Than names the earlier figure, such as "the previous 30 days".
 	Than string
-	// Good says which direction is good news: "up", "down", or "" for neither.
-	Good string
 }
 
 // changeOf compares a figure with an earlier one, nil if that is zero.
-func changeOf(now, before float64, than, good string) *change {
+func changeOf(now, before float64, than string) *change {
 	if before <= 0 {
 		return nil
 	}
-	return &change{now/before - 1, than, good}
+	return &change{now/before - 1, than}
 }
 
 // Text writes the difference with its sign.
@@ -162,9 +160,9 @@ func (c change) Icon() string {
 // Level says whether the change is good or bad news.
 func (c change) Level() string {
 	switch {
-	case c.Icon() == "" || c.Good == "":
+	case c.Icon() == "":
 		return levelNeutral
-	case c.Icon() == c.Good:
+	case c.Icon() == "down":
 		return levelGood
 	}
 	return levelBad

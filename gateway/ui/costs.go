@@ -355,7 +355,7 @@ func (d *costData) forecast(v *visit, f *money.Forecast) {
 func (d *costData) tiles(v *visit, f *money.Forecast) []tile {
 	total, previous := decimal(d.Compared.Is.Total), decimal(d.Compared.Is.Previous)
 	than := "the previous period"
-	sum := tile{Label: "Total, " + strings.ToLower(v.period.Label()), Value: usdOf(total), Change: changeOf(total, previous, than, "down"), Note: usdOf(previous) + " in the previous period", Fault: d.Compared.Fault}
+	sum := tile{Label: "Total, " + strings.ToLower(v.period.Label()), Value: usdOf(total), Change: changeOf(total, previous, than), Note: usdOf(previous) + " in the previous period", Fault: d.Compared.Fault}
 	if d.Compared.Is.Unknown != "" {
 		sum.Note = "The previous period is no longer kept"
 	}
@@ -415,7 +415,7 @@ func (d *costData) table(v *visit) table {
 			if decimal(c.Previous) <= 0 && decimal(c.USD) > 0 && d.Compared.Is.Unknown == "" {
 				return textCell("New")
 			}
-			return cell{Change: changeOf(decimal(c.USD), decimal(c.Previous), "the previous period", "down")}
+			return cell{Change: changeOf(decimal(c.USD), decimal(c.Previous), "the previous period")}
 		}},
 		{Key: "trend", Title: "Trend", Cell: func(c *money.ComparedCost) cell {
 			name := groupName(of(c), d.by)

@@ -50,6 +50,9 @@ func (d myData) Head(*frame) head { return d.about }
 // ownRows is the number of rows of a table of the first page.
 const ownRows = 5
 
+// countedDenials is how many denied requests are counted.
+const countedDenials = 100
+
 func my(v *visit) (any, int, string) {
 	var f myFacts
 	together(
@@ -57,7 +60,7 @@ func my(v *visit) (any, int, string) {
 		func() { f.resources = own[ownResources](v, "resources", nil) },
 		func() { f.requests = own[ownApprovals](v, "approvals", nil) },
 		func() {
-			f.denied = own[decisions.List](v, "decisions", url.Values{"refused": {"true"}, "since": {"168h"}, "limit": {strconv.Itoa(ownRows)}})
+			f.denied = own[decisions.List](v, "decisions", url.Values{"refused": {"true"}, "since": {"168h"}, "limit": {strconv.Itoa(countedDenials)}})
 		},
 	)
 	return newMy(v, &f), f.me.Status, f.me.Fault
@@ -84,7 +87,7 @@ func newMy(v *visit, f *myFacts) myData {
 		return cmp.Compare(decimal(b.Takes.PerHour), decimal(a.Takes.PerHour))
 	})
 	d.Resources = ownResourceTable(v, list[:min(ownRows, len(list))])
-	d.Denied = ownDenied(v, f.denied.Is.Decisions)
+	d.Denied = ownDenied(v, f.denied.Is.Decisions[:min(ownRows, len(f.denied.Is.Decisions))])
 	return d
 }
 
@@ -122,15 +125,23 @@ func myTiles(v *visit, f *myFacts) []tile {
 		}
 	}
 	denied := strconv.Itoa(len(f.denied.Is.Decisions))
-	if len(f.denied.Is.Decisions) == ownRows {
-		denied += " or more"
+	if len(f.denied.Is.Decisions) == countedDenials {
+		denied += "+"
 	}
 	return []tile{
 		{Label: "Burn rate now", Value: usdOf(rate), Unit: "per hour", Note: plural(len(f.resources.Is.Resources), "resource"), Path: v.Link("resources"), Fault: f.resources.Fault},
 		{Label: "Idle", Value: usdOf(waste), Unit: "per month", Note: plural(idle, "idle resource"), Path: v.Link("resources"), Fault: f.resources.Fault},
 		{Label: "Pending approvals", Value: strconv.Itoa(pending), Note: plural(len(f.requests.Is.Approvals), "recent request"), Path: v.Link("approvals"), Fault: f.requests.Fault},
-		{Label: "Denied, 7 days", Value: denied, Path: v.Link("requests", "refused", "true", "range", last7Days), Fault: f.denied.Fault},
+		{Label: "Denied, 7 days", Value: denied, Note: "requests of " + ownSubject(v), Path: v.Link("requests", "refused", "true", "range", last7Days), Fault: f.denied.Fault},
 	}
+}
+
+// ownSubject names whose records the caller sees.
+func ownSubject(v *visit) string {
+	if v.session.Lead {
+		return "your team"
+	}
+	return "your key"
 }
 
 // myAttention lists requests that the caller may answer, and the caller's idle resources.
@@ -208,7 +219,9 @@ func ownLimits(v *visit, list []reference.Limit) table {
 	return newTable(v, list, tableSpec[reference.Limit]{
 		Name: "limits", Caption: "Rate limits that apply to you",
 		Columns: []column[reference.Limit]{
-			{Title: "Scope", Cell: func(l *reference.Limit) cell { return textCell(title(l.Scope), "per "+l.Window) }},
+			{Title: "Scope", Cell: func(l *reference.Limit) cell {
+				return textCell(title(strings.Replace(l.Scope, ":", " ", 1)), "per "+l.Window)
+			}},
 			{Title: "Remaining", Number: true, Cell: func(l *reference.Limit) cell {
 				if l.Remaining == nil {
 					return textCell("Unknown")

@@ -48,7 +48,7 @@ type overviewData struct {
 const overviewRows = 3
 
 // overviewPlot is the height of the plot of the chart, in pixels: all parts fit into a window of 1280 by 800.
-const overviewPlot = 150
+const overviewPlot = 136
 
 func loadOverview(v *visit) (any, int, string) {
 	var f overviewFacts
@@ -137,7 +137,7 @@ func todayTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
 	t.Note = usdOf(expected) + " expected by midnight"
 	if days := sumsOf(&f.costs.Is, "day", 14); v.period.Bucket() == "day" && len(days) > 1 {
 		yesterday := days[len(days)-2]
-		t.Change = changeOf(expected, yesterday, "yesterday, by the forecast", "down")
+		t.Change = changeOf(expected, yesterday, "yesterday, by the forecast")
 		t.Spark = newSpark(days, "Cost by day, last 14 days")
 	}
 	return t
@@ -147,7 +147,7 @@ func todayTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
 func monthTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
 	used, expected := decimal(scope.ThisMonth), decimal(scope.Month.Expected)
 	t := tile{Label: "Month to date", Value: usdOf(used), Path: v.path + "budgets?" + url.Values{"org": {v.org}}.Encode(), Fault: f.forecasts.Fault}
-	t.Note = usdOf(expected) + " forecast, no monthly budget"
+	t.Note = usdOf(expected) + " forecast, no budget"
 	i := slices.IndexFunc(f.budgets.Is.Budgets, func(b money.BudgetRow) bool { return b.Kind == "organisation" && b.Name == "per_month" })
 	if i < 0 {
 		return t
@@ -155,7 +155,7 @@ func monthTile(v *visit, f *overviewFacts, scope *money.Forecast) tile {
 	b := &f.budgets.Is.Budgets[i]
 	limit := decimal(b.Limit)
 	full := newBar(limit, decimal(b.Used), decimal(b.Reserved), expected)
-	t.Bar, t.Note = &full, usdOf(expected)+" forecast of "+usdOf(limit)+" budget"
+	t.Bar, t.Note = &full, usdOf(expected)+" forecast of "+usdOf(limit)
 	switch {
 	case b.Percent >= 100:
 		t.Status = &status{levelBad, "Used up"}
@@ -190,10 +190,9 @@ func deniedTile(v *visit, f *overviewFacts) tile {
 		addOutcome(&now, c)
 		hours = append(hours, float64(c.Denied+c.Throttled))
 	}
-	all := now.Allowed + now.Denied + now.Throttled + now.Failed
 	t.Value = count(now.Denied + now.Throttled)
-	t.Note = count(now.Denied) + " denied, " + count(now.Throttled) + " throttled of " + plural(int(all), "request")
-	t.Change = changeOf(float64(now.Denied+now.Throttled), float64(before.Denied+before.Throttled), "the previous 24 hours", "down")
+	t.Note = count(now.Denied) + " denied, " + count(now.Throttled) + " throttled"
+	t.Change = changeOf(float64(now.Denied+now.Throttled), float64(before.Denied+before.Throttled), "the previous 24 hours")
 	t.Spark = newSpark(hours, "Denied or throttled requests by hour")
 	return t
 }
@@ -239,12 +238,20 @@ func deniedTable(v *visit, list []explain.Summary) table {
 	return newTable(v, list, tableSpec[explain.Summary]{
 		Name: "denied", Caption: "Latest denied requests", Path: func(s *explain.Summary) string { return v.Link("requests/" + url.PathEscape(s.DecisionID)) },
 		Columns: []column[explain.Summary]{
-			{Title: "Request", Cell: func(s *explain.Summary) cell { return textCell(s.Operation, present(s.Key, s.Team)...) }},
+			{Title: "Request", Cell: func(s *explain.Summary) cell { return textCell(s.Operation, callerText(s.Key, s.Team)) }},
 			{Title: "Reason", Cell: func(s *explain.Summary) cell { return cell{Text: cmp.Or(s.Reason, words(s.Refusal)), Clamp: true} }},
 			{Title: "Time", Cell: func(s *explain.Summary) cell { return v.whenCell(s.Time) }},
 		},
 		Empty: empty{Icon: "check", Title: "No denials in the last 24 hours", Text: "Requests that a policy, a budget or a rate limit denies appear here, with the reason."},
 	})
+}
+
+// callerText names a key and its team.
+func callerText(key, team string) string {
+	if team == "" || team == key {
+		return key
+	}
+	return key + ", team " + team
 }
 
 // offBecause reports whether a part is missing because the configuration switches it off, which is not a fault.

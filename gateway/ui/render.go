@@ -44,9 +44,9 @@ func newShell(base string) *template.Template {
 // [frame].
 func functions(base string) template.FuncMap {
 	return template.FuncMap{
-		"usd": usd, "amount": amount, "month": month, "short": short, "stamp": stamp, "age": age, "moment": moment,
+		"usd": usd, "amount": amount, "short": short, "stamp": stamp, "moment": moment,
 		"pretty": pretty, "join": strings.Join, "words": words, "title": title, "percent": percent, "plural": plural, "status": statusOf,
-		"bar": barOf, "gauge": barOf, "note": func(level, text string) note { return note{level, text} },
+		"bar": barOf, "note": func(level, text string) note { return note{level, text} },
 		"list":  func(items ...string) []string { return items },
 		"asset": func(name string) string { return base + asset(name) },
 		"both":  func(f *frame, e any) map[string]any { return map[string]any{"F": f, "E": e} },

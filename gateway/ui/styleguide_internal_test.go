@@ -65,6 +65,7 @@ func newGuide(v *visit) guideData {
 		{Key: "cost", Title: "Cost", Number: true, Compare: byAmount(func(r *guideRow) string { return r.USD }), Cell: func(r *guideRow) cell { return textCell(amount(r.USD)) }},
 		{Key: "share", Title: "Share", Number: true, Cell: func(r *guideRow) cell { return cell{Share: shareOf(r.Share)} }},
 		{Key: "trend", Title: "Trend", Cell: func(*guideRow) cell { return cell{Spark: newSpark([]float64{1, 4, 2, 8}, "Cost by day")} }},
+		{Key: "place", Title: "Place", Off: true, Cell: func(*guideRow) cell { return codeCell("EU-1") }},
 		{Key: "used", Title: "Last used", Cell: func(r *guideRow) cell { return v.whenCell(r.At) }},
 		{Title: "Actions", Cell: func(r *guideRow) cell {
 			return cell{Menu: "Actions", Forms: []form{v.post("spend/keep", r.Name, "Snooze", field{Name: "for", Label: "Snooze for", Value: "24h"})}}
@@ -79,9 +80,9 @@ func newGuide(v *visit) guideData {
 		States:  []string{"allowed", "refused", "pending", "excepted", "stopped"},
 		Notes:   []note{{levelInfo, "An information"}, {levelGood, "A success"}, {levelWarn, "A warning"}, {levelBad, "A fault"}},
 		Tiles: []tile{
-			{Label: "Burn rate", Value: "$12.40", Unit: "per hour", Change: changeOf(12.4, 10, "an hour ago", "down"), Spark: newSpark([]float64{3, 5, 4, 9}, "Burn rate of 24 hours"), Path: "/ui/cost"},
-			{Label: "Month to date", Value: "$1,204.00", Note: "$2,000.00 budget", Bar: &[]bar{newBar(2000, 1204, 96, 2100)}[0], Change: changeOf(9, 10, "last month", "down")},
-			{Label: "Denied", Value: "0", Change: changeOf(10, 10, "yesterday", "down")},
+			{Label: "Burn rate", Value: "$12.40", Unit: "per hour", Change: changeOf(12.4, 10, "an hour ago"), Spark: newSpark([]float64{3, 5, 4, 9}, "Burn rate of 24 hours"), Path: "/ui/cost"},
+			{Label: "Month to date", Value: "$1,204.00", Note: "$2,000.00 budget", Bar: &[]bar{newBar(2000, 1204, 96, 2100)}[0], Change: changeOf(9, 10, "last month")},
+			{Label: "Denied", Value: "0", Change: changeOf(10, 10, "yesterday")},
 			{Label: "Throttled", Fault: "The shared store does not answer."},
 		},
 		Bars:    []bar{newBar(10, 5, 1, 0), newBar(10, 8, 0, 9), newBar(10, 5, 1, 12), newBar(10, 11, 2, 0), newBar(0, 0, 0, 0)},

@@ -14,7 +14,7 @@ type table struct {
 	Name, Caption string
 	Columns       []columnHead
 	Rows          []tableRow
-	// Choices are the columns that can be shown and hidden, and Hidden the fields of the form that chooses.
+	// Choices are the columns that can be shown and hidden, none for a table that shows all, and Hidden the fields of the form that chooses.
 	Choices []choice
 	Hidden  []hiddenField
 	// Shown describes which rows are on the page, such as "1–100 of 250". Prev and Next lead to others, "" for none.
@@ -128,6 +128,9 @@ func newTable[T any](v *visit, rows []T, spec tableSpec[T]) table {
 		if on || c.Key == "" {
 			columns = append(columns, c)
 		}
+	}
+	if !slices.ContainsFunc(spec.Columns, func(c column[T]) bool { return c.Off }) {
+		t.Choices = nil
 	}
 	t.Hidden = v.Kept("cols")
 	order := sortOf(v.r.URL.Query())
