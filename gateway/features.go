@@ -76,6 +76,7 @@ type parts struct {
 	health    *health
 	engines   *operator.Engines
 	drafts    operator.Drafts
+	described operator.Policies
 	prices    *catalog.Catalog
 	keys      *callers.Keys
 	operators callers.Operators
@@ -146,7 +147,7 @@ func (p *parts) list() []feature {
 			return []tasks.Task{{Name: "catalog", Until: tasks.Stopping, Run: func(ctx context.Context) error { return p.prices.Run(ctx, orgIDs(p.current.view.Config())...) }}}
 		}},
 		{
-			name: "policies", rows: p.drafts.Rows, compile: p.compilePolicies, stages: p.policyStages, apply: p.applyPolicies, sources: p.bundleSources,
+			name: "policies", rows: func() []row.Row { return slices.Concat(p.drafts.Rows(), p.described.Rows()) }, compile: p.compilePolicies, stages: p.policyStages, apply: p.applyPolicies, sources: p.bundleSources,
 			tasks: func() []tasks.Task { return []tasks.Task{{Name: "policies", Until: tasks.Stopping, Run: p.follow}} },
 		},
 		{name: "alerts", rows: p.alerts.Rows, tasks: func() []tasks.Task {
@@ -420,6 +421,7 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 	if p.envoys, err = envoy.NewServer(envoy.Deps{Logger: p.deps.Logger, Meter: p.meterOf("gateway/envoy"), Now: p.deps.Now}); err != nil {
 		return err
 	}
+	p.described = operator.Policies{Current: p.current.view}
 	p.drafts = operator.Drafts{Engine: p.current.engine, Log: p.decisions.WriteLog, Isolate: p.deps.Isolate}
 	dry := explain.DryRun{Limiter: p.counts.Limiter, Approvals: p.approvals.Store, Reads: filter.ReadOperations(p.api), Ledger: p.money.Ledger, Now: p.deps.Now}
 	p.questions = &operator.Questions{

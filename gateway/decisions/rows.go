@@ -75,13 +75,14 @@ type followed struct {
 	Key       string   `query:"key" doc:"only those of this key, by its id"`
 	Policy    string   `query:"policy" doc:"only those in which this policy spoke: denied, warned, would have denied or changed something"`
 	Operation string   `query:"operation" doc:"only those on this operation, by its operationId"`
-	Resource  string   `query:"resource" doc:"only those whose path names this resource, by its id"`
+	Resource  string   `query:"resource" doc:"only those that created or named this resource, by its id"`
+	Outcome   string   `query:"outcome" oneof:"allowed,denied,throttled,failed" doc:"only those with this outcome; see GET /admin/decisions/outcomes"`
 	Refused   bool     `query:"refused" doc:"only refused calls"`
 	Own       bool     `query:"own" doc:"only acts of the gateways themselves: pods stopped, reservations ended"`
 }
 
 func (p *followed) query() explain.Query {
-	return explain.Query{Org: string(p.Org), Team: string(p.Team), Key: p.Key, Policy: p.Policy, Operation: p.Operation, Resource: p.Resource, Refused: p.Refused, Own: p.Own}
+	return explain.Query{Org: string(p.Org), Team: string(p.Team), Key: p.Key, Policy: p.Policy, Operation: p.Operation, Resource: p.Resource, Outcome: p.Outcome, Refused: p.Refused, Own: p.Own}
 }
 
 // selected says which decisions are listed.

@@ -159,27 +159,32 @@ type Summary struct {
 	Key        string    `json:"key"`
 	Dialect    string    `json:"dialect"`
 	// Dry says that the verdict is the prediction of a dry run.
-	Dry       bool   `json:"dry,omitempty"`
-	Operation string `json:"operation"`
-	// Resource is the ID that the path of the call names, or that of the gateway's own act; a call that creates a resource names none.
-	Resource string  `json:"resource,omitempty"`
-	Verdict  Verdict `json:"verdict"`
-	Status   int     `json:"status"`
-	Refusal  string  `json:"refusal,omitempty"`
+	Dry       bool    `json:"dry,omitempty"`
+	Operation string  `json:"operation"`
+	Verdict   Verdict `json:"verdict"`
+	Status    int     `json:"status"`
+	Refusal   string  `json:"refusal,omitempty"`
 	// Reason is the reason for a refusal in the words that the caller was told. For a call that passed it is what policies said about the call. The
 	// reason of a dry run begins with "dry run".
 	Reason string     `json:"reason,omitempty"`
 	Own    *OwnAction `json:"own,omitempty"`
+	// Outcome is allowed, denied, throttled or failed, as the counts of requests by outcome have it.
+	Outcome string `json:"outcome"`
+	// Resource is the ID of the resource that the request created or named, and USDPerHour the highest cost that it asked for; "" for none.
+	Resource   string `json:"resource,omitempty"`
+	USDPerHour string `json:"usdPerHour,omitempty"`
+	// DurationMs is the time that the gateway took until the response was complete, in milliseconds, 0 if it is unknown.
+	DurationMs float64 `json:"durationMs,omitempty"`
 	PolicyNames
 }
 
 // Query selects summaries. A zero member selects all.
 type Query struct {
 	Org, Team, Key string
-	// Resource selects exchanges about a resource, by its ID.
-	Resource string
 	// Policy selects exchanges about which a policy said anything, and Operation those of one operation.
 	Policy, Operation string
+	// Resource selects exchanges about a resource, and Outcome those with an outcome.
+	Resource, Outcome string
 	// Refused selects refused exchanges.
 	Refused bool
 	// OwnAction selects the gateway's own acts.
@@ -195,7 +200,8 @@ type Query struct {
 // Match reports whether a summary is selected.
 func (q Query) Match(s *Summary) bool {
 	return (q.Org == "" || q.Org == s.Org) && (q.Team == "" || q.Team == s.Team) && (q.Key == "" || q.Key == s.Key) &&
-		(q.Operation == "" || q.Operation == s.Operation) && (q.Resource == "" || q.Resource == s.Resource) && (q.Policy == "" || s.names(q.Policy)) &&
+		(q.Operation == "" || q.Operation == s.Operation) && (q.Policy == "" || s.names(q.Policy)) &&
+		(q.Resource == "" || q.Resource == s.Resource) && (q.Outcome == "" || q.Outcome == s.Outcome) &&
 		(!q.Refused || s.Verdict == Refused) && (!q.Own || s.Own != nil) && !s.Time.Before(q.Since) && (q.Before.IsZero() || s.Time.Before(q.Before))
 }
 
@@ -230,14 +236,18 @@ func (h *History) List(q Query) []Summary {
 func (x *Report) Summary() Summary {
 	return Summary{
 		DecisionID: x.DecisionID, Time: x.Time, Org: x.Caller.Org, Team: x.Caller.Team, Key: x.Caller.Key, Dialect: x.Dialect,
-		Dry: x.Dry, Operation: x.Operation, Resource: x.resource(), Verdict: x.Verdict, Status: x.Status, Refusal: x.Refusal, Reason: dryReason(x.Dry, x.reason()), Own: x.Own, PolicyNames: x.PolicyNames,
+		Dry: x.Dry, Operation: x.Operation, Verdict: x.Verdict, Status: x.Status, Refusal: x.Refusal, Reason: dryReason(x.Dry, x.reason()), Own: x.Own, PolicyNames: x.PolicyNames,
+		Outcome: x.outcome(), Resource: x.resource(), USDPerHour: x.price(), DurationMs: x.DurationMs,
 	}
 }
 
-// resource returns the ID of the resource that the call is about, "" if its path names none.
+// resource returns the ID of the resource that the call created or is about, "" for none.
 func (x *Report) resource() string {
-	if x.Own != nil {
+	switch {
+	case x.Own != nil:
 		return x.Own.Resource
+	case x.Resource != "":
+		return x.Resource
 	}
 	parts := strings.Split(strings.Trim(x.Path, "/"), "/") // version, collection, ID
 	if x.Dialect == "run" && len(parts) > 1 {

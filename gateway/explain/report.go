@@ -36,6 +36,12 @@ type Report struct {
 	// OwnAction is an act of the gateway itself, nil of an exchange.
 	Own *OwnAction `json:"own,omitempty"`
 	PolicyNames
+	// Resource is the ID of the resource that the request created or named, "" for none.
+	Resource string `json:"resource,omitempty"`
+	// DurationMs is the time that the gateway took until the response was complete, PlatformMs the part of it that the platform took, both
+	// in milliseconds. They are 0 in dry runs and for the gateway's own actions.
+	DurationMs float64 `json:"durationMs,omitempty"`
+	PlatformMs float64 `json:"platformMs,omitempty"`
 	// Stages are those of the request as a whole, in order.
 	Stages []Stage `json:"stages"`
 	// Calls are the v2 calls it became; of a v2 request, itself.
@@ -90,6 +96,10 @@ type Stage struct {
 	// Result is passed, refused, answers or unknown.
 	Result string   `json:"result"`
 	Notes  []string `json:"notes,omitempty"`
+	// StartMs is when the stage began, counted from the first stage of the request or of the call, and Ms how long it took, in milliseconds.
+	// The last stage includes the response phase. Both are absent in dry runs.
+	StartMs float64 `json:"startMs,omitempty"`
+	Ms      float64 `json:"ms,omitempty"`
 }
 
 // Results of a stage.
@@ -119,6 +129,8 @@ type Call struct {
 	// USDPerHour is the worst case of the cost, Basis how it came about.
 	USDPerHour string `json:"usdPerHour,omitempty"`
 	Basis      string `json:"basis,omitempty"`
+	// Budgets are those that the call was checked against, as the call found them.
+	Budgets []BudgetCheck `json:"budgets,omitempty"`
 }
 
 // Policy is the verdict of one policy.

@@ -99,7 +99,11 @@ func (w *reporter) report(ex *filter.Exchange) *Report {
 		x.DecisionID, x.RequestID = e.DecisionID, e.RequestID
 	}
 	request, call := ex.Stages()
-	x.Stages = w.stages(ex, request)
+	x.Resource, x.DurationMs, x.PlatformMs = resourceOf(ex), milliseconds(ex.Duration()), milliseconds(e.UpstreamLatency)
+	if x.Dry {
+		x.DurationMs, x.PlatformMs = 0, 0
+	}
+	x.Stages = w.stages(ex, request, 0)
 	if len(call) > 0 && ex.Operation != nil { // it is a call itself
 		x.Calls = append(x.Calls, w.call(ex))
 	}
@@ -116,12 +120,13 @@ func (w *reporter) report(ex *filter.Exchange) *Report {
 // call describes the course of a call of v2 or of the run interface.
 func (w *reporter) call(ex *filter.Exchange) Call {
 	how := w.outcome(ex)
-	_, stages := ex.Stages()
+	before, stages := ex.Stages()
 	c := Call{
 		Operation: ex.Operation.ID, Method: ex.Operation.Method, Path: ex.Target(),
-		Verdict: how.verdict, Status: how.status, Refusal: how.refusal, Detail: how.detail, Stages: w.stages(ex, stages),
+		Verdict: how.verdict, Status: how.status, Refusal: how.refusal, Detail: how.detail, Stages: w.stages(ex, stages, len(before)),
 		PolicyRevision: ex.Evaluation.Verdict.Revision, Policies: policyResults(&ex.Evaluation.Verdict),
 	}
+	c.Budgets = budgetChecks(ex)
 	if in := ex.Evaluation.Input; in != nil {
 		switch {
 		case ex.Event.Priced:
@@ -143,15 +148,22 @@ func (w *reporter) call(ex *filter.Exchange) Call {
 	return c
 }
 
-// stages lists the findings of each stage.
-func (w *reporter) stages(ex *filter.Exchange, names []string) []Stage {
+// stages lists the findings of each stage. The first of names is the stage of ex with the index offset.
+func (w *reporter) stages(ex *filter.Exchange, names []string, offset int) []Stage {
 	e := ex.Event
+	var times []filter.StageTime
+	if w.dry == nil {
+		times = ex.StageTimes()
+	}
 	out := make([]Stage, 0, len(names))
-	for _, name := range names {
+	for i, name := range names {
 		if name == "stamp" || slices.ContainsFunc(out, func(s Stage) bool { return s.Name == name }) {
 			continue // gives ids and is of no interest; the size is looked at twice
 		}
 		out = append(out, Stage{Name: name, Result: resultPassed, Notes: w.noters.Notes(ex, name)})
+		if i += offset; i < len(times) {
+			out[len(out)-1].StartMs, out[len(out)-1].Ms = milliseconds(times[i].Start), milliseconds(times[i].Took)
+		}
 	}
 	if len(out) == 0 {
 		return out

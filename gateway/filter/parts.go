@@ -25,6 +25,8 @@ type Progress struct {
 	// of them came before the call part, 0 until that began.
 	stages    []string
 	callStart int
+	// clock measures the stages.
+	clock stageClock
 	// forwarded names the parameters of the query that the API's description does not have and the
 	// platform gets.
 	forwarded []string
@@ -186,8 +188,8 @@ func (r *Reservation) snapshot() *Reservation {
 	if r == nil {
 		return nil
 	}
-	kept := &Reservation{ResourceKind: r.ResourceKind, Admitted: r.Admitted, Current: r.Current, Quote: ledger.Quote{Refused: r.Quote.Refused, Tightest: r.Quote.Tightest}}
-	kept.After, kept.Free, kept.Waived = r.After, r.Free, r.Waived
+	kept := &Reservation{ResourceKind: r.ResourceKind, Admitted: r.Admitted, Current: r.Current, Quote: ledger.Quote{Refused: r.Quote.Refused, Ceilings: r.Quote.Ceilings, Tightest: r.Quote.Tightest}}
+	kept.After, kept.Free, kept.Waived, kept.Resource = r.After, r.Free, r.Waived, r.Resource
 	kept.Metadata.StopAt, kept.Metadata.EndAt = r.Metadata.StopAt, r.Metadata.EndAt
 	return kept
 }

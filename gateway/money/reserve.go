@@ -304,6 +304,9 @@ func (f *Reserve) Response(ctx context.Context, ex *filter.Exchange) error {
 	}
 	s := f.settlement(ctx, ex, r)
 	s.Hold, s.Owner, s.Metadata = r.Hold, r.Owner, r.Metadata
+	if s.Resource != "" {
+		r.Resource = s.Resource // the ID of a resource that the call has created
+	}
 	end(ctx, ex, s)
 	if s.End == ledger.Commit && !s.Gone {
 		r.Current = s.Amounts

@@ -1,20 +1,19 @@
 package ui
 
 import (
-	"github.com/tollgate-dev/tollgate/gateway/alerts"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
-	"github.com/tollgate-dev/tollgate/gateway/legacy"
-	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
 func hostileTraffic() map[string]any {
+	requests := filled[requestsData]().(requestsData)
+	requests.Outcomes.Status = 0
 	return map[string]any{
-		"requests": filled[decisionData](),
-		"request":  filled[explain.Report](),
-		"limits":   excerpt[operator.Window]{Rows: filled[[]operator.Window]().([]operator.Window)},
-		"legacy":   legacyData{excerpt[legacy.Call]{Rows: filled[[]legacy.Call]().([]legacy.Call)}, filled[[]legacy.Brownout]().([]legacy.Brownout)},
+		"requests": requests,
+		"request":  filled[requestData](),
+		"limits":   filled[limitData](),
+		"legacy":   filled[legacyData](),
 	}
 }
 
@@ -25,15 +24,23 @@ func hostileRequests() []approval.Record {
 	return requests
 }
 
-func hostilePolicy() map[string]any {
+// hostileHeld are the hostile data of the page of existing resources.
+func hostileHeld() policyData {
 	held := of[explain.Audit]()
+	return policyData{Held: &held}
+}
+
+func hostilePolicy() map[string]any {
+	list := filled[policyData]().(policyData)
+	list.Held, list.Counts = nil, of[decisions.PolicyCounts]()
+	policy := filled[policyPage]().(policyPage)
+	policy.Counts.Status, policy.Latest.Status = 0, 0
 	return map[string]any{
-		"dryrun":    filled[dryRun](),
-		"approvals": excerpt[approval.Record]{Rows: hostileRequests()},
-		"policies": policyData{
-			Policies: filled[[]policyWeek]().([]policyWeek), Counts: of[decisions.PolicyCounts](), Teams: filled[[]decisions.PolicyCount]().([]decisions.PolicyCount), Held: &held,
-		},
+		"dryrun":     filled[dryRun](),
+		"approvals":  approvalData{approval.List{Approvals: hostileRequests()}},
+		"policies":   list,
+		"policy":     policy,
 		"playground": filled[playground](),
-		"exceptions": excerpt[alerts.Exception]{Rows: filled[[]alerts.Exception]().([]alerts.Exception)},
+		"exceptions": filled[exceptionData](),
 	}
 }

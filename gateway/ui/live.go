@@ -34,9 +34,9 @@ func (c *Console) live(v *visit) {
 	admin.WriteText(v.w, v.rows.Row(decisionStream).Media, stream)
 }
 
-// LiveAddress returns where the page's decisions are told as they are made, "" for a page of older ones.
+// LiveAddress returns where the page reads requests as they end, "" for a page of older ones.
 func (f *frame) LiveAddress() string {
-	if f.Query("before") != "" {
+	if f.Query("before") != "" || f.ended() {
 		return ""
 	}
 	q := f.query(decisionStream)

@@ -74,10 +74,10 @@ func TestLiveDecisions(t *testing.T) {
 		t.Errorf("the first event: %s", got)
 	}
 	_, _, page = p.get(c.URL + "/ui/requests?refused=true")
-	if !strings.Contains(page, `more than the 2 allowed</span> <small><code data-is="refusal">forbidden`) {
+	if !strings.Contains(page, `gpu_count: 3 GPUs per pod are more than the 2 allowed</td>`) {
 		t.Errorf("the page does not say which policy refused: %s", page)
 	}
-	if _, _, first := p.get(c.URL + "/ui/requests?limit=1"); !strings.Contains(first, "Older decisions") {
+	if _, _, first := p.get(c.URL + "/ui/requests?limit=1"); !strings.Contains(first, `>Next</a>`) {
 		t.Error("a full list does not lead to older decisions")
 	}
 	p.post(c.URL+"/ui/logout", nil)

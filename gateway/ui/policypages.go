@@ -1,29 +1,22 @@
 package ui
 
-import (
-	"net/url"
-
-	"github.com/tollgate-dev/tollgate/gateway/alerts"
-	"github.com/tollgate-dev/tollgate/gateway/approval"
-)
-
 // policyPages returns the pages of the group Policy.
 func policyPages() []*page {
 	return []*page{
-		{name: "policies", title: "Policies", asks: "GET /admin/orgs", group: groupPolicy, icon: "shield", load: policies},
-		{name: "playground", title: "Playground", asks: tryRow, group: groupPolicy, icon: "flask", load: blankPlayground},
+		{name: "policies", title: "Policies", asks: policyRow, group: groupPolicy, icon: "shield", load: loadPolicies},
+		{name: "policy", title: "Policy", at: "policies/{id}", under: "policies", asks: policyRow, load: loadPolicy},
+		{name: "playground", title: "Playground", asks: tryRow, group: groupPolicy, icon: "flask", load: loadPlayground},
 		{name: "dryrun", title: "Dry run", at: "dry-run", asks: explainRow, group: groupPolicy, icon: "play", load: blank},
-		{name: "approvals", title: "Approvals", asks: approvalList, group: groupPolicy, icon: "inbox", load: approvals},
-		{name: "exceptions", title: "Exceptions", asks: exceptionRow, group: groupPolicy, icon: "hourglass", load: exceptions},
+		{name: "approvals", title: "Approvals", asks: approvalList, group: groupPolicy, icon: "inbox", load: loadApprovals},
+		{name: "exceptions", title: "Exceptions", asks: exceptionRow, group: groupPolicy, icon: "hourglass", load: loadExceptions},
 	}
 }
 
-func approvals(v *visit) (any, int, string) {
-	list := ask[approval.List](v, approvalList, nil)
-	return cut(v, list.Is.Approvals), list.Status, list.Fault
-}
-
-func exceptions(v *visit) (any, int, string) {
-	list := ask[alerts.ExceptionList](v, exceptionRow, url.Values{"limit": {"1000"}})
-	return cut(v, list.Is.Exceptions), list.Status, list.Fault
-}
+// Patterns of rows about policies.
+const (
+	policyRow       = "GET /admin/policies"
+	policyCountRow  = "GET /admin/policies/counts"
+	grantApproval   = "POST /admin/approvals/grant"
+	denyApproval    = "POST /admin/approvals/deny"
+	policyRetention = 30 // days that counts of policies are kept
+)

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"path"
 	"strings"
 	"sync"
@@ -44,9 +45,10 @@ func newShell(base string) *template.Template {
 // [frame].
 func functions(base string) template.FuncMap {
 	return template.FuncMap{
-		"usd": usd, "amount": amount, "short": short, "stamp": stamp, "moment": moment,
+		"amount": amount, "stamp": stamp, "moment": moment,
 		"pretty": pretty, "join": strings.Join, "words": words, "title": title, "percent": percent, "plural": plural, "status": statusOf,
 		"bar": barOf, "note": func(level, text string) note { return note{level, text} },
+		"codeOf": func(label, text string) *code { return &code{label, text} }, "escape": url.PathEscape,
 		"list":  func(items ...string) []string { return items },
 		"asset": func(name string) string { return base + asset(name) },
 		"both":  func(f *frame, e any) map[string]any { return map[string]any{"F": f, "E": e} },

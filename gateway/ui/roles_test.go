@@ -27,7 +27,7 @@ var decided = map[string]row.Role{
 	"GET /admin/keys": row.Viewer, "GET /admin/tokens/revoked": row.Viewer, "GET /admin/legacy": row.Viewer, "GET /admin/envoy": row.Viewer,
 	"GET /admin/envoy/snapshot": row.Viewer, "GET /admin/decisions": row.Viewer, "GET /admin/decisions/stream": row.Viewer, "GET /admin/policies/counts": row.Viewer,
 	"GET /admin/decisions/{id}": row.Viewer, "POST /admin/explain": row.Viewer, "GET /admin/audit": row.Viewer, "GET /admin/alerts": row.Viewer, "GET /admin/exceptions": row.Viewer,
-	"GET /admin/gateways": row.Viewer, "GET /admin/report": row.Viewer, "GET /admin/spend/resources": row.Viewer,
+	"GET /admin/policies": row.Viewer, "GET /admin/gateways": row.Viewer, "GET /admin/report": row.Viewer, "GET /admin/spend/resources": row.Viewer,
 	"GET /admin/decisions/outcomes": row.Viewer, "GET /admin/spend/compare": row.Viewer, "GET /admin/spend/budgets": row.Viewer, "GET /admin/spend/fits": row.Viewer, "GET /admin/search": row.Viewer,
 	"GET /admin/decisions/log": row.Operator, "GET /admin/audit/log": row.Operator, "POST /admin/limits/reset": row.Operator, "POST /admin/spend/reconcile": row.Operator,
 	"POST /admin/spend/adjust": row.Operator, "POST /admin/spend/adopt": row.Operator, "POST /admin/spend/adopt-team": row.Operator, "POST /admin/spend/holds/release": row.Operator, "POST /admin/spend/keep": row.Operator,

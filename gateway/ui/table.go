@@ -21,6 +21,9 @@ type table struct {
 	Shown, Prev, Next string
 	// Empty is shown in the place of a table without rows.
 	Empty empty
+	// Live is where the script reads further rows, "" for a table without any. Blank is the row that it copies.
+	Live  string
+	Blank *tableRow
 }
 
 // columnHead is the head of a column.
@@ -44,9 +47,10 @@ type tableRow struct {
 
 // cell is a value in a table or a list of facts. What is set is shown, in the order of the fields.
 type cell struct {
-	// Head is the title of the column, and Number its alignment. The table sets both.
+	// Head is the title of the column, Number its alignment and Key its key if the table marks cells. The table sets them.
 	Head   string
 	Number bool
+	Key    string
 
 	Status *status
 	Text   string
@@ -112,6 +116,10 @@ type tableSpec[T any] struct {
 	Whole      bool
 	Next, Prev string
 	Empty      empty
+	// Live is where the script reads further rows of the table; "" for none. Keyed marks cells with the keys of their columns, for the
+	// script and for the stylesheet.
+	Live  string
+	Keyed bool
 }
 
 // newTable returns a table of some rows. The parameter cols of the page chooses its columns, and sort its order: the key of a column, after
@@ -145,6 +153,10 @@ func newTable[T any](v *visit, rows []T, spec tableSpec[T]) table {
 	}
 	for i := range rows {
 		t.Rows = append(t.Rows, rowOf(&rows[i], columns, &spec))
+	}
+	if spec.Live != "" {
+		blank := rowOf(new(T), columns, &spec)
+		t.Live, t.Blank = spec.Live, &blank
 	}
 	return t
 }
@@ -204,6 +216,9 @@ func rowOf[T any](x *T, columns []column[T], spec *tableSpec[T]) (r tableRow) {
 	for _, c := range columns {
 		value := c.Cell(x)
 		value.Head, value.Number = c.Title, c.Number
+		if spec.Keyed {
+			value.Key = c.Key
+		}
 		r.Cells = append(r.Cells, value)
 	}
 	return r

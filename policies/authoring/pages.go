@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/tollgate-dev/tollgate/policies/load"
 	"github.com/tollgate-dev/tollgate/policies/record"
 	"github.com/tollgate-dev/tollgate/policies/sandbox"
@@ -50,25 +48,12 @@ func page(p *load.Policy) ([]byte, error) {
 	if len(p.AnyOf) > 0 {
 		fmt.Fprintf(&b, "\nAt least one of `%s` is required.\n", strings.Join(p.AnyOf, "`, `"))
 	}
-	example, err := exampleOf(p)
+	example, err := p.ExampleYAML()
 	if err != nil {
 		return nil, err
 	}
 	fmt.Fprintf(&b, "\n## Example\n\n```yaml\n%s```\n", example)
 	return b.Bytes(), nil
-}
-
-// exampleOf is a section that switches the policy on.
-func exampleOf(p *load.Policy) ([]byte, error) {
-	type entry struct {
-		Policy string `yaml:"policy"`
-		Params any    `yaml:"params"`
-	}
-	var b bytes.Buffer
-	e := yaml.NewEncoder(&b)
-	e.SetIndent(2)
-	err := e.Encode(map[string][]entry{"policies": {{p.Name, p.Example}}})
-	return b.Bytes(), err
 }
 
 // input is the reference of the input document.
@@ -116,43 +101,9 @@ func writeParams(b *bytes.Buffer, params []load.Param) error {
 			}
 			def = "`" + string(text) + "`"
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", param.Name, cell(typeOf(param.Schema)), required, def, cell(param.Description))
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", param.Name, cell(param.TypeName()), required, def, cell(param.Description))
 	}
 	return nil
-}
-
-// typeOf puts a parameter's schema into a few words.
-func typeOf(schema map[string]any) string {
-	if values, ok := schema["enum"].([]any); ok {
-		return words(values)
-	}
-	name, _ := schema["type"].(string)
-	switch name {
-	case "array":
-		items, _ := schema["items"].(map[string]any)
-		return "list of " + typeOf(items)
-	case "object":
-		inner, _ := schema["additionalProperties"].(map[string]any)
-		if inner == nil {
-			return "map"
-		}
-		return "map of " + typeOf(inner)
-	case "":
-		return "any"
-	default:
-		if format, ok := schema["format"].(string); ok {
-			return name + " (" + format + ")"
-		}
-		return name
-	}
-}
-
-func words(values []any) string {
-	out := make([]string, len(values))
-	for i, v := range values {
-		out[i] = fmt.Sprint(v)
-	}
-	return "one of " + strings.Join(out, ", ")
 }
 
 // cell keeps text within a table cell.
