@@ -102,6 +102,7 @@ type parts struct {
 	revisions *operator.Revisions
 	overview  operator.Sources
 	search    operator.Search
+	fitting   operator.Fitting
 }
 
 // list lists the features.
@@ -112,6 +113,7 @@ func (p *parts) list() []feature {
 		}},
 		{name: "overview", rows: p.overview.Rows},
 		{name: "search", rows: p.search.Rows},
+		{name: "fitting GPUs", rows: p.fitting.Rows},
 		{name: "spending", rows: p.money.Rows, compile: p.compileSpending, stages: p.spendStages, tasks: func() []tasks.Task {
 			return []tasks.Task{
 				{Name: "outbox", Until: tasks.Drained, Run: p.money.Outbox.Run, Drain: p.drainLedger},
@@ -439,6 +441,7 @@ func (p *parts) makeOperators(cfg *settings.Config) (err error) {
 		Journal: operator.NewJournal(p.deps.Redis, cfg.Redis.Prefix), Gateway: p.name, Version: p.deps.Version, Current: p.current.view, File: p.deps.File,
 	}
 	p.overview = operator.Sources{Gateways: p.fleet.Gateways, Pending: p.approvals.Pending, Show: p.money.Show, Idle: p.money.Idle, Refused: p.decisions.Refused}
-	p.search = operator.Search{Org: p.current.view.Org, Show: p.money.Show, Past: p.money.Past, Decision: p.decisions.Find}
+	p.search = operator.Search{Org: p.current.view.Org, Show: p.money.Show, Costs: p.money.Costs, Decision: p.decisions.Find}
+	p.fitting = operator.Fitting{Budgets: p.money.AllBudgets, Prices: p.prices.Snapshot}
 	return nil
 }

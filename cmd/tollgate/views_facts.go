@@ -78,7 +78,7 @@ func budgetsPage(l *money.BudgetList, _ asked) page {
 	return page{sheets: []sheet{s}}.more(l.Next)
 }
 
-func fitsPage(f *money.Fits, _ asked) page {
+func fitsPage(f *operator.Fits, _ asked) page {
 	p := page{said: []string{"No budget limits the cost of a period.", ""}}
 	if f.Left != "" {
 		p.said[0] = dollars(f.Left) + " USD left: " + f.Budget + "."

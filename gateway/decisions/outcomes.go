@@ -121,10 +121,14 @@ func (s *Tally) AddOutcomes(ctx context.Context, org string, counts map[ended]in
 	return s.hours.Add(ctx, hashes)
 }
 
-// Outcomes returns the requests of an organisation from the hour of one time to the hour of another: by hour and team, or by five minutes.
-func (s *Tally) Outcomes(ctx context.Context, org string, from, to time.Time, byTeam bool) (map[ended]int64, error) {
+// byTeam counts outcomes by hour and team, in the place of five minutes.
+const byTeam = "team"
+
+// Outcomes returns the requests of an organisation from the hour of one time to the hour of another: by hour and team for by "team", and
+// otherwise by five minutes.
+func (s *Tally) Outcomes(ctx context.Context, org string, from, to time.Time, by string) (map[ended]int64, error) {
 	name := outcomesOf
-	if byTeam {
+	if by == byTeam {
 		name = teamOutcomesOf
 	}
 	var hours []time.Time
@@ -141,7 +145,7 @@ func (s *Tally) Outcomes(ctx context.Context, org string, from, to time.Time, by
 		for field, text := range fields {
 			outcome, of, _ := strings.Cut(field, apart)
 			what := ended{slot: hours[i], outcome: outcome}
-			if byTeam {
+			if by == byTeam {
 				what.team = of
 			} else if slot, err := strconv.Atoi(of); err == nil {
 				what.slot = what.slot.Add(time.Duration(slot) * slotLength)
@@ -246,7 +250,10 @@ func (d *Decisions) outcomeCounts(ctx context.Context, s row.Scope, p countedOut
 	if d.deps.Config().Org(org) == nil {
 		return nil, row.ErrNoOrg
 	}
-	byTeam := p.Team != "" || p.By != ""
+	by := p.By
+	if p.Team != "" {
+		by = byTeam
+	}
 	zone, to := d.deps.Zone(org).Location(), time.Time(p.Until)
 	if to.IsZero() || to.After(s.Now) {
 		to = s.Now
@@ -259,13 +266,13 @@ func (d *Decisions) outcomeCounts(ctx context.Context, s row.Scope, p countedOut
 	switch {
 	case !from.Before(to):
 		return nil, row.Bad("since", "must be before until, and no more than 30 days ago")
-	case byTeam && p.Bucket == "5m":
+	case by != "" && p.Bucket == "5m":
 		return nil, row.Bad("bucket", "5m: requests of teams are counted by hours")
 	case p.Bucket == "5m" && to.Sub(from) > maxSlots*slotLength:
 		return nil, row.Bad("since", "buckets of 5m can cover at most 24h")
 	}
 	d.counter.write(ctx, d.today) // the counts of this process are among them
-	found, err := d.counter.store.Outcomes(ctx, org, from, to, byTeam)
+	found, err := d.counter.store.Outcomes(ctx, org, from, to, by)
 	if err != nil {
 		return nil, err
 	}

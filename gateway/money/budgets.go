@@ -81,20 +81,18 @@ func (p *listedBudgets) compare(a, b *BudgetRow) int {
 	switch p.Sort {
 	case "percent":
 		return cmp.Or(share, cmp.Compare(a.id(), b.id()))
-	case "scope":
-		order := []string{"organisation", "team", "key"}
-		return cmp.Or(cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind)), cmp.Compare(a.ID, b.ID))
+	case "scope": // kinds in the order of their scopes
+		return cmp.Or(cmp.Compare(strings.Index("organisation team key", a.Kind), strings.Index("organisation team key", b.Kind)), cmp.Compare(a.ID, b.ID))
 	}
 	return cmp.Or(cmp.Compare(a.usedUp(), b.usedUp()), share, cmp.Compare(a.id(), b.id()))
 }
 
 // share is the part of the limit that is taken.
 func (b *BudgetRow) share() float64 {
-	limit := row.Decimal(b.Limit)
-	if limit <= 0 {
-		return 1
+	if limit := row.Decimal(b.Limit); limit > 0 {
+		return (row.Decimal(b.Used) + row.Decimal(b.Reserved)) / limit
 	}
-	return (row.Decimal(b.Used) + row.Decimal(b.Reserved)) / limit
+	return 1
 }
 
 // usedUp orders exhaustion dates: budgets that are used up already are first, and those that will not be are last.
@@ -116,7 +114,7 @@ func (m *Money) budgetRow() row.Row {
 
 // budgets lists the budgets of an organisation.
 func (m *Money) budgets(ctx context.Context, _ row.Scope, p listedBudgets) (*BudgetList, error) {
-	at, list, err := m.allBudgets(ctx, string(p.Org))
+	at, list, err := m.AllBudgets(ctx, string(p.Org))
 	if err != nil {
 		return nil, err
 	}
@@ -126,8 +124,8 @@ func (m *Money) budgets(ctx context.Context, _ row.Scope, p listedBudgets) (*Bud
 	return out, err
 }
 
-// allBudgets returns all budgets of an organisation: by scope, in the order of the ledger.
-func (m *Money) allBudgets(ctx context.Context, org string) (at time.Time, list []BudgetRow, err error) {
+// AllBudgets returns all budgets of an organisation: by scope, in the order of the ledger.
+func (m *Money) AllBudgets(ctx context.Context, org string) (at time.Time, list []BudgetRow, err error) {
 	o, err := m.check(org)
 	if err != nil {
 		return at, nil, err

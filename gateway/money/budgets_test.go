@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
@@ -51,39 +50,6 @@ func TestBudgetsAreSorted(t *testing.T) {
 		if got := idsOf(list); got != tt.want {
 			t.Errorf("%+v: %s, want %s", tt.p, got, tt.want)
 		}
-	}
-}
-
-func TestGPUsThatFit(t *testing.T) {
-	t.Parallel()
-	known := func(price int64) catalog.Offer {
-		return catalog.Offer{Offered: true, Price: catalog.Price{Known: true, PerHour: catalog.Money(price)}}
-	}
-	gpus := []catalog.GPU{{ID: "H100", Secure: known(3_000_000)}, {ID: "L4", Secure: known(500_000), Community: known(400_000)}, {ID: "unknown"}}
-	for _, tt := range []struct {
-		p                     fitting
-		left, budget, l4, h1c string
-		atOnce                int64
-	}{
-		{fitting{}, "900", "organisation, per_month", "2250.0", "300.0", -1},
-		{fitting{Team: "ops"}, "900", "organisation, per_month", "2250.0", "300.0", 2},
-		{fitting{Team: "research"}, "0", "team research, per_month", "0.0", "0.0", 7},
-		{fitting{Key: "ann"}, "0", "team research, per_month", "0.0", "0.0", 7},
-	} {
-		got := fit(tt.p.budgets(someBudgets()), gpus)
-		if len(got.GPUs) != 2 || got.GPUs[0].GPU != "L4" || got.GPUs[0].Cloud != "community" {
-			t.Fatalf("%+v: %+v", tt.p, got.GPUs)
-		}
-		atOnce := int64(-1)
-		if n := got.GPUs[0].AtOnce; n != nil {
-			atOnce = *n
-		}
-		if got.Left != tt.left || got.Budget != tt.budget || got.GPUs[0].Hours != tt.l4 || got.GPUs[1].Hours != tt.h1c || atOnce != tt.atOnce {
-			t.Errorf("%+v: %+v, at once %d; want %+v", tt.p, got, atOnce, tt)
-		}
-	}
-	if got := fit(nil, gpus); got.Left != "" || got.GPUs[0].Hours != "" || got.GPUs[0].AtOnce != nil {
-		t.Errorf("without budgets: %+v", got)
 	}
 }
 

@@ -111,14 +111,8 @@ func (m *Money) compare(ctx context.Context, s row.Scope, p comparing) (*Compari
 	out.PreviousFrom, out.PreviousTo, out.Previous = earlier.From, earlier.To, earlier.Total
 	list := compared(now.Rows, earlier.Rows)
 	slices.SortStableFunc(list, func(a, b ComparedCost) int {
-		first := cmp.Compare(b.micro, a.micro)
-		switch p.Sort {
-		case "previous":
-			first = cmp.Or(cmp.Compare(b.previous, a.previous), first)
-		case "difference":
-			first = cmp.Or(cmp.Compare(b.micro-b.previous, a.micro-a.previous), first)
-		}
-		return cmp.Or(first, cmp.Compare(a.id(), b.id()))
+		first := map[string]int{"previous": cmp.Compare(b.previous, a.previous), "difference": cmp.Compare(b.micro-b.previous, a.micro-a.previous)}[p.Sort]
+		return cmp.Or(first, cmp.Compare(b.micro, a.micro), cmp.Compare(a.id(), b.id()))
 	})
 	out.All = len(list)
 	out.Rows, out.Next, err = row.Page(list, &p.Paging, (*ComparedCost).id)

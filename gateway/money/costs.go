@@ -246,18 +246,3 @@ func (m *Money) Costs(ctx context.Context, org string, q *ledger.Query) (*Costs,
 	out.Total = catalog.Money(total).String()
 	return out, nil
 }
-
-// Past returns the costs of a resource in the last 30 days, which may be gone, and false without any. Its members are those of costs by
-// resource, owner and kind.
-func (m *Money) Past(ctx context.Context, org, id string) (c Cost, found bool, err error) {
-	q, err := (&chosen{Resource: []string{id}}).query(m.deps.Now(), string(ledger.Total))
-	if err != nil {
-		return c, false, err
-	}
-	q.By = []ledger.Dimension{ledger.ByResource, ledger.ByTeam, ledger.ByKey}
-	costs, err := m.Costs(ctx, org, q)
-	if err != nil || len(costs.Rows) == 0 {
-		return c, false, err
-	}
-	return costs.Rows[0], true, nil
-}

@@ -25,7 +25,7 @@ type shown struct {
 
 // Rows are the questions of operators about spending, and the changes that they make. A nil Money describes them.
 func (m *Money) Rows() []row.Row {
-	return slices.Concat(m.ledgerRows(), m.costRows(), []row.Row{m.compareRow(), m.budgetRow(), m.fitsRow()}, m.idleRows())
+	return slices.Concat(m.ledgerRows(), m.costRows(), []row.Row{m.compareRow(), m.budgetRow()}, m.idleRows())
 }
 
 func (m *Money) ledgerRows() []row.Row {

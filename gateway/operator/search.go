@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -16,16 +17,17 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // Search finds resources, keys, teams, decisions and policies by ID or name. The zero value describes its row.
 type Search struct {
 	// Org returns an organisation with its keys, nil for none.
 	Org func(id string) *settings.Org
-	// Show returns the ledger of an organisation, and Past the costs of a resource that may be gone. The error is a [row.BadRequestError]
+	// Show returns the ledger of an organisation, and Costs those of resources that may be gone. The error is a [row.BadRequestError]
 	// for an organisation without budgets.
-	Show func(ctx context.Context, org string) (*money.Ledger, error)
-	Past func(ctx context.Context, org, id string) (money.Cost, bool, error)
+	Show  func(ctx context.Context, org string) (*money.Ledger, error)
+	Costs func(ctx context.Context, org string, q *ledger.Query) (*money.Costs, error)
 	// Decision returns a decision by its ID, and a [row.RefusedError] with status 404 for an unknown one.
 	Decision func(ctx context.Context, s row.Scope, id string) (*explain.Report, error)
 }
@@ -116,7 +118,7 @@ func (from Search) search(ctx context.Context, s row.Scope, p searched) (*Search
 	var group errgroup.Group
 	group.SetLimit(partsAtOnce)
 	for i, t := range tenants {
-		group.Go(func() error { return panics.Catch(func() { parts[i] = from.org(ctx, m, &t) }) })
+		group.Go(func() error { return panics.Catch(func() { parts[i] = from.org(ctx, s.Now, m, &t) }) })
 	}
 	if id := strings.ToUpper(m.given); decisionID.MatchString(id) {
 		group.Go(func() error {
@@ -138,7 +140,7 @@ func (from Search) search(ctx context.Context, s row.Scope, p searched) (*Search
 }
 
 // org searches an organisation.
-func (from Search) org(ctx context.Context, m matcher, t *row.Tenant) (out SearchResults) {
+func (from Search) org(ctx context.Context, now time.Time, m matcher, t *row.Tenant) (out SearchResults) {
 	add := func(r SearchResult, rank int) {
 		if rank > 0 {
 			r.Org, r.rank = t.ID, rank
@@ -166,9 +168,9 @@ func (from Search) org(ctx context.Context, m matcher, t *row.Tenant) (out Searc
 			add(SearchResult{Kind: FoundResource, ID: r.ID, Name: r.Name, Team: r.Team, Detail: strings.TrimSpace(r.Kind + " " + r.GPU)}, m.rank(r.ID, r.Name))
 		}
 		if len(out.Results) == 0 { // it may be gone
-			var c money.Cost
-			var found bool
-			if c, found, err = from.Past(ctx, t.ID, m.given); found {
+			var costs *money.Costs
+			if costs, err = from.Costs(ctx, t.ID, past(m.given, now)); err == nil && len(costs.Rows) > 0 {
+				c := &costs.Rows[0]
 				add(SearchResult{Kind: FoundResource, ID: c.Resource, Name: c.Name, Team: c.Team, Detail: strings.TrimSpace(c.Kind + " " + c.GPU)}, 3)
 			}
 		}
@@ -177,6 +179,15 @@ func (from Search) org(ctx context.Context, m matcher, t *row.Tenant) (out Searc
 		out.Unknown = append(out.Unknown, "resources of "+t.ID+": the shared store does not answer")
 	}
 	return out
+}
+
+// past returns the query of the costs of a resource in the last 30 days.
+func past(id string, now time.Time) *ledger.Query {
+	to := ledger.Daily.Start(now).AddDate(0, 0, 1)
+	return &ledger.Query{
+		From: to.AddDate(0, 0, -30), To: to, Bucket: ledger.Total, By: []ledger.Dimension{ledger.ByResource, ledger.ByTeam, ledger.ByKey},
+		Where: map[ledger.Dimension][]string{ledger.ByResource: {id}},
+	}
 }
 
 // decision looks a decision up.

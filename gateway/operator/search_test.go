@@ -13,6 +13,7 @@ import (
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
+	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
 // searchable returns a search over two organisations. The ledger of globex is not available.
@@ -30,8 +31,11 @@ func searchable() operator.Search {
 			}
 			return &money.Ledger{Resources: []money.Resource{{ID: "k2n5x8", Name: "train", Team: "research", Kind: "pod", GPU: "NVIDIA L4"}, {ID: "p1", Name: "Retrain"}}}, nil
 		},
-		Past: func(_ context.Context, _, id string) (money.Cost, bool, error) {
-			return money.Cost{Resource: id, Name: "old", Kind: "pod"}, id == "Gone1", nil
+		Costs: func(_ context.Context, _ string, q *ledger.Query) (*money.Costs, error) {
+			if q.Where[ledger.ByResource][0] != "Gone1" {
+				return new(money.Costs), nil
+			}
+			return &money.Costs{Rows: []money.Cost{{Resource: "Gone1", Name: "old", Kind: "pod"}}}, nil
 		},
 		Decision: func(_ context.Context, _ row.Scope, id string) (*explain.Report, error) {
 			if id == "01KBDXV1G0000000000000000A" {

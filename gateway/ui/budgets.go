@@ -9,13 +9,14 @@ import (
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/gateway/money"
+	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/gateway/ui/chart"
 )
 
 // budgetData is the data of the page of budgets.
 type budgetData struct {
 	Budgets part[money.BudgetList]
-	Fits    part[money.Fits]
+	Fits    part[operator.Fits]
 	Filters form
 	Chips   []chip
 	Table   table
@@ -60,7 +61,7 @@ func loadBudgets(v *visit) (any, int, string) {
 	var used part[money.Costs]
 	together(
 		func() { d.Budgets = ask[money.BudgetList](v, budgetRow, q) },
-		func() { d.Fits = ask[money.Fits](v, fitsRow, fits) },
+		func() { d.Fits = ask[operator.Fits](v, fitsRow, fits) },
 		func() { used = ask[money.Costs](v, history, with(fits, "by", "gpu", "bucket", "total")) },
 	)
 	d.Filters = v.filters(
@@ -121,7 +122,7 @@ func budgetTable(v *visit, list *money.BudgetList, tree bool) table {
 		{Key: "budget", Title: "Budget", Cell: func(b *money.BudgetRow) cell { return textCell(title(b.Name)) }},
 		{Key: "usage", Title: "Usage", Cell: func(b *money.BudgetRow) cell {
 			shape := budgetBar(b)
-			return cell{Bar: &shape, Sub: strconv.Itoa(b.Percent) + "% used or reserved"}
+			return cell{Bar: &shape, Sub: strconv.Itoa(b.Percent) + "%"}
 		}},
 		{Key: "used", Title: "Used", Number: true, Cell: func(b *money.BudgetRow) cell { return textCell(budgetAmount(b.Name, b.Used)) }},
 		{Key: "reserved", Title: "Reserved", Number: true, Cell: func(b *money.BudgetRow) cell { return textCell(budgetAmount(b.Name, b.Reserved)) }},
@@ -220,12 +221,12 @@ func (d *budgetData) fits(v *visit, used *money.Costs) {
 	for i := range used.Rows { // the highest cost first
 		order[used.Rows[i].GPU] = i - len(used.Rows)
 	}
-	slices.SortStableFunc(list, func(a, b money.GPUFit) int { return cmp.Compare(order[a.GPU], order[b.GPU]) })
+	slices.SortStableFunc(list, func(a, b operator.GPUFit) int { return cmp.Compare(order[a.GPU], order[b.GPU]) })
 	if all := len(list); all > fewGPUs && v.Query("gpus") == "" {
 		list = list[:fewGPUs]
 		d.FitsMore = &button{Title: fmt.Sprintf("Show all %d GPU types", all), Path: v.With("gpus", "all") + "#fits"}
 	}
-	hours := func(g *money.GPUFit) cell {
+	hours := func(g *operator.GPUFit) cell {
 		if g.Hours == "" {
 			return textCell("no limit")
 		}
@@ -235,13 +236,13 @@ func (d *budgetData) fits(v *visit, used *money.Costs) {
 		}
 		return textCell(g.Hours + " h")
 	}
-	d.FitsTable = newTable(v, list, tableSpec[money.GPUFit]{
+	d.FitsTable = newTable(v, list, tableSpec[operator.GPUFit]{
 		Name: "fits", Caption: "GPU hours that fit into the remaining budget", Whole: true,
-		Columns: []column[money.GPUFit]{
-			{Title: "GPU", Cell: func(g *money.GPUFit) cell { return textCell(g.GPU) }},
-			{Title: "Price", Number: true, Cell: func(g *money.GPUFit) cell { return textCell(amount(g.PerHour)+"/h", g.Cloud) }},
+		Columns: []column[operator.GPUFit]{
+			{Title: "GPU", Cell: func(g *operator.GPUFit) cell { return textCell(g.GPU) }},
+			{Title: "Price", Number: true, Cell: func(g *operator.GPUFit) cell { return textCell(amount(g.PerHour)+"/h", g.Cloud) }},
 			{Title: "One GPU runs for", Number: true, Cell: hours},
-			{Title: "At once", Number: true, Cell: func(g *money.GPUFit) cell {
+			{Title: "At once", Number: true, Cell: func(g *operator.GPUFit) cell {
 				if g.AtOnce == nil {
 					return textCell("no limit")
 				}

@@ -47,7 +47,7 @@ func hostileExplorer() costData {
 
 func hostileBudgets() budgetData {
 	v := hostileVisit("budgets")
-	d := budgetData{Budgets: of[money.BudgetList](), Fits: of[money.Fits]()}
+	d := budgetData{Budgets: of[money.BudgetList](), Fits: of[operator.Fits]()}
 	d.Filters = v.filters(field{Name: "team", Label: "Team"})
 	d.Chips, d.Table = v.chips(d.Filters), budgetTable(v, &d.Budgets.Is, true)
 	used := hostileCosts()

@@ -1,4 +1,4 @@
-package money
+package operator
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
@@ -48,23 +49,31 @@ type fitting struct {
 	Key  string   `query:"key" doc:"within the budgets of this key and its team too"`
 }
 
-func (m *Money) fitsRow() row.Row {
-	return row.Row{
-		Pattern: "GET /admin/spend/fits", Summary: "How many hours of which GPU fit into the remaining budget", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(m.fits),
+// Fitting divides remaining budgets by prices. The zero value describes its row.
+type Fitting struct {
+	// Budgets returns the budgets of an organisation, and Prices the price list.
+	Budgets func(ctx context.Context, org string) (at time.Time, list []money.BudgetRow, err error)
+	Prices  func(ctx context.Context, org string) (*catalog.Snapshot, error)
+}
+
+// Rows are the questions of operators about what fits into a budget.
+func (from Fitting) Rows() []row.Row {
+	return []row.Row{{
+		Pattern: "GET /admin/spend/fits", Summary: "How many hours of which GPU fit into the remaining budget", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(from.fits),
 		Commands: []row.Command{{
 			Use: "spend fits ORG", Short: "Show how many hours of which GPU fit into the remaining budget", Example: "tollgate spend fits acme --team research",
 			Long: `Divides what is left of the tightest budget by the price of each GPU type. Resources
 that run already use up the same budget: the longer they run, the less fits.`,
 		}},
-	}
+	}}
 }
 
-func (m *Money) fits(ctx context.Context, _ row.Scope, p fitting) (*Fits, error) {
-	at, list, err := m.allBudgets(ctx, string(p.Org))
+func (from Fitting) fits(ctx context.Context, _ row.Scope, p fitting) (*Fits, error) {
+	at, list, err := from.Budgets(ctx, string(p.Org))
 	if err != nil {
 		return nil, err
 	}
-	prices, err := m.deps.Catalog.Snapshot(ctx, string(p.Org))
+	prices, err := from.Prices(ctx, string(p.Org))
 	if err != nil {
 		return nil, row.RefusedError{Status: http.StatusServiceUnavailable, Reason: "the price list of the platform is not available"}
 	}
@@ -74,20 +83,20 @@ func (m *Money) fits(ctx context.Context, _ row.Scope, p fitting) (*Fits, error)
 }
 
 // budgets returns the budgets that apply to the caller.
-func (p *fitting) budgets(list []BudgetRow) []BudgetRow {
+func (p *fitting) budgets(list []money.BudgetRow) []money.BudgetRow {
 	team := string(p.Team)
 	for i := range list {
 		if b := &list[i]; b.Kind == "key" && b.ID == p.Key {
 			team = cmp.Or(team, b.Team)
 		}
 	}
-	return slices.DeleteFunc(list, func(b BudgetRow) bool {
+	return slices.DeleteFunc(list, func(b money.BudgetRow) bool {
 		return b.Kind == "team" && b.ID != team || b.Kind == "key" && (p.Key == "" || b.ID != p.Key)
 	})
 }
 
 // fit divides what is left of budgets by prices.
-func fit(budgets []BudgetRow, gpus []catalog.GPU) *Fits {
+func fit(budgets []money.BudgetRow, gpus []catalog.GPU) *Fits {
 	left, perHour, count := math.Inf(1), math.Inf(1), math.Inf(1)
 	out := &Fits{GPUs: []GPUFit{}}
 	for i := range budgets {
@@ -111,7 +120,7 @@ func fit(budgets []BudgetRow, gpus []catalog.GPU) *Fits {
 		if price <= 0 {
 			continue
 		}
-		usd := float64(price) / microUSD
+		usd := row.Decimal(price.String())
 		f := GPUFit{GPU: gpus[i].ID, Name: gpus[i].Name, Cloud: cloud, PerHour: price.String()}
 		if !math.IsInf(left, 1) {
 			f.Hours = strconv.FormatFloat(math.Floor(left/usd*10)/10, 'f', 1, 64)
