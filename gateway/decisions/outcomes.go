@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/problem"
 	"github.com/tollgate-dev/tollgate/gateway/telemetry"
 )
@@ -85,7 +85,7 @@ func (o *outcomes) merge(org string, counts map[ended]int64) {
 }
 
 // write moves the counts to the store. Those that it does not take are kept for the next call.
-func (o *outcomes) write(ctx context.Context, store *Tally) (errs []error) {
+func (o *outcomes) write(ctx context.Context, store *CountStore) (errs []error) {
 	o.mu.Lock()
 	all := o.counts
 	o.counts = nil
@@ -105,7 +105,7 @@ func outcomesOf(org string, hour time.Time) string { return hourOf(org, hour) + 
 func teamOutcomesOf(org string, hour time.Time) string { return hourOf(org, hour) + ":outcomes:teams" }
 
 // AddOutcomes adds counts of an organisation's requests.
-func (s *Tally) AddOutcomes(ctx context.Context, org string, counts map[ended]int64) error {
+func (s *CountStore) AddOutcomes(ctx context.Context, org string, counts map[ended]int64) error {
 	hashes := make(map[string]map[string]int64)
 	add := func(hash, outcome, of string, n int64) {
 		if hashes[hash] == nil {
@@ -126,7 +126,7 @@ const byTeam = "team"
 
 // Outcomes returns the requests of an organisation from the hour of one time to the hour of another: by hour and team for by "team", and
 // otherwise by five minutes.
-func (s *Tally) Outcomes(ctx context.Context, org string, from, to time.Time, by string) (map[ended]int64, error) {
+func (s *CountStore) Outcomes(ctx context.Context, org string, from, to time.Time, by string) (map[ended]int64, error) {
 	name := outcomesOf
 	if by == byTeam {
 		name = teamOutcomesOf
@@ -199,13 +199,13 @@ type OutcomeCounts struct {
 
 // countedOutcomes selects requests.
 type countedOutcomes struct {
-	row.Scoped
+	adminapi.OrgParam
 
-	Team   row.PastTeam `query:"team" doc:"only requests of this team; not by 5m"`
-	Since  row.Since    `query:"since" default:"24h" doc:"from a time, or from a duration before now, at most 30d; rounded down to a bucket"`
-	Until  row.Moment   `query:"until" doc:"end of the range; absent is now"`
-	Bucket string       `query:"bucket" oneof:"5m,hour,day,total" default:"hour" doc:"time that a count sums up; days are those of the organisation's zone"`
-	By     string       `query:"by" oneof:"team" doc:"count requests by this field; not by 5m"`
+	Team   adminapi.PastTeam  `query:"team" doc:"only requests of this team; not by 5m"`
+	Since  adminapi.Since     `query:"since" default:"24h" doc:"from a time, or from a duration before now, at most 30d; rounded down to a bucket"`
+	Until  adminapi.Timestamp `query:"until" doc:"end of the range; absent is now"`
+	Bucket string             `query:"bucket" oneof:"5m,hour,day,total" default:"hour" doc:"time that a count sums up; days are those of the organisation's zone"`
+	By     string             `query:"by" oneof:"team" doc:"count requests by this field; not by 5m"`
 }
 
 // maxSlots bounds the buckets of five minutes in an answer.
@@ -245,10 +245,10 @@ func (p *countedOutcomes) start(at time.Time, zone *time.Location) time.Time {
 	return at.UTC().Truncate(time.Hour)
 }
 
-func (d *Decisions) outcomeCounts(ctx context.Context, s row.Scope, p countedOutcomes) (*OutcomeCounts, error) {
+func (d *Decisions) outcomeCounts(ctx context.Context, s adminapi.Principal, p countedOutcomes) (*OutcomeCounts, error) {
 	org := string(p.Org)
 	if d.deps.Config().Org(org) == nil {
-		return nil, row.ErrNoOrg
+		return nil, adminapi.ErrUnknownOrg
 	}
 	by := p.By
 	if p.Team != "" {
@@ -265,11 +265,11 @@ func (d *Decisions) outcomeCounts(ctx context.Context, s row.Scope, p countedOut
 	from = p.start(from, zone)
 	switch {
 	case !from.Before(to):
-		return nil, row.Bad("since", "must be before until, and no more than 30 days ago")
+		return nil, adminapi.BadParam("since", "must be before until, and no more than 30 days ago")
 	case by != "" && p.Bucket == "5m":
-		return nil, row.Bad("bucket", "5m: requests of teams are counted by hours")
+		return nil, adminapi.BadParam("bucket", "5m: requests of teams are counted by hours")
 	case p.Bucket == "5m" && to.Sub(from) > maxSlots*slotLength:
-		return nil, row.Bad("since", "buckets of 5m can cover at most 24h")
+		return nil, adminapi.BadParam("since", "buckets of 5m can cover at most 24h")
 	}
 	d.counter.write(ctx, d.today) // the counts of this process are among them
 	found, err := d.counter.store.Outcomes(ctx, org, from, to, by)
@@ -320,10 +320,10 @@ func (p *countedOutcomes) sum(found map[ended]int64, buckets []OutcomeCount, tot
 	return list
 }
 
-func (d *Decisions) outcomeRow() row.Row {
-	return row.Row{
-		Pattern: "GET /admin/decisions/outcomes", Summary: "The number of requests by outcome and time", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.outcomeCounts),
-		Commands: []row.Command{{
+func (d *Decisions) outcomeRow() adminapi.Endpoint {
+	return adminapi.Endpoint{
+		Pattern: "GET /admin/decisions/outcomes", Summary: "The number of requests by outcome and time", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.outcomeCounts),
+		Commands: []adminapi.Command{{
 			Use: "outcomes ORG", Short: "Count requests by outcome: allowed, denied, throttled, failed", Example: "tollgate outcomes acme --since 24h\ntollgate outcomes acme --since 7d --bucket total --by team",
 			Long: `Counts requests by outcome and time. Throttled requests were over a rate limit, or shed
 under overload; failed ones ended with a status of 500 or above; denied ones were

@@ -95,7 +95,7 @@ func (r *DryRun) addSilent(caller *identity.Caller, said []Policy) []Policy {
 			continue
 		}
 		p := Policy{Policy: e.Policy, Verdict: verdictPasses}
-		if !e.Concerns(caller.Team, caller.RoleNames()) {
+		if !e.AppliesTo(caller.Team, caller.RoleNames()) {
 			p.Verdict = verdictDoesNotApply
 		}
 		if e.Mode != "" && e.Mode != policies.ModeEnforce {

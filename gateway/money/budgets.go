@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
@@ -53,14 +53,14 @@ func (b *BudgetRow) id() string { return b.Scope + " " + b.Name }
 
 // listedBudgets selects budgets.
 type listedBudgets struct {
-	row.Scoped
-	row.Paging
+	adminapi.OrgParam
+	adminapi.Paging
 
-	Team   row.Team `query:"team" doc:"only budgets of this team and its keys"`
-	Key    string   `query:"key" doc:"only budgets of this key"`
-	Search string   `query:"search" max:"200" doc:"only budgets of teams and keys with this text in their id"`
-	AtRisk bool     `query:"at_risk" doc:"only budgets that are at least 80 % taken, or expected to be used up before their period ends"`
-	Sort   string   `query:"sort" oneof:"exhaustion,percent,scope" default:"exhaustion" doc:"exhaustion is the earliest used up first, percent the largest share taken first, scope the organisation, its teams, and their keys"`
+	Team   adminapi.Team `query:"team" doc:"only budgets of this team and its keys"`
+	Key    string        `query:"key" doc:"only budgets of this key"`
+	Search string        `query:"search" max:"200" doc:"only budgets of teams and keys with this text in their id"`
+	AtRisk bool          `query:"at_risk" doc:"only budgets that are at least 80 % taken, or expected to be used up before their period ends"`
+	Sort   string        `query:"sort" oneof:"exhaustion,percent,scope" default:"exhaustion" doc:"exhaustion is the earliest used up first, percent the largest share taken first, scope the organisation, its teams, and their keys"`
 }
 
 func (p *listedBudgets) selects(b *BudgetRow) bool {
@@ -89,8 +89,8 @@ func (p *listedBudgets) compare(a, b *BudgetRow) int {
 
 // share is the part of the limit that is taken.
 func (b *BudgetRow) share() float64 {
-	if limit := row.Decimal(b.Limit); limit > 0 {
-		return (row.Decimal(b.Used) + row.Decimal(b.Reserved)) / limit
+	if limit := adminapi.Decimal(b.Limit); limit > 0 {
+		return (adminapi.Decimal(b.Used) + adminapi.Decimal(b.Reserved)) / limit
 	}
 	return 1
 }
@@ -103,24 +103,24 @@ func (b *BudgetRow) usedUp() string {
 	return cmp.Or(b.UsedUp, "9999")
 }
 
-func (m *Money) budgetRow() row.Row {
-	return row.Row{
-		Pattern: "GET /admin/spend/budgets", Summary: "Budgets with their forecast and the date on which they are used up", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(m.budgets),
-		Commands: []row.Command{{
+func (m *Money) budgetRow() adminapi.Endpoint {
+	return adminapi.Endpoint{
+		Pattern: "GET /admin/spend/budgets", Summary: "Budgets with their forecast and the date on which they are used up", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.budgets),
+		Commands: []adminapi.Command{{
 			Use: "spend budgets ORG", Short: "List budgets with used, reserved, remaining, forecast, and exhaustion date", Example: "tollgate spend budgets acme --at-risk\ntollgate spend budgets acme --sort scope",
 		}},
 	}
 }
 
 // budgets lists the budgets of an organisation.
-func (m *Money) budgets(ctx context.Context, _ row.Scope, p listedBudgets) (*BudgetList, error) {
+func (m *Money) budgets(ctx context.Context, _ adminapi.Principal, p listedBudgets) (*BudgetList, error) {
 	at, list, err := m.AllBudgets(ctx, string(p.Org))
 	if err != nil {
 		return nil, err
 	}
 	list = p.choose(list)
 	out := &BudgetList{At: at, All: len(list)}
-	out.Budgets, out.Next, err = row.Page(list, &p.Paging, (*BudgetRow).id)
+	out.Budgets, out.Next, err = adminapi.Page(list, &p.Paging, (*BudgetRow).id)
 	return out, err
 }
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
 )
 
@@ -57,16 +57,16 @@ type ComparedCost struct {
 // comparing selects costs to compare.
 type comparing struct {
 	chosen
-	row.Paging
+	adminapi.Paging
 
 	By   []string `query:"by" doc:"fields to group by, with commas between: team, key, kind, resource, gpu, dc, label:NAME"`
 	Sort string   `query:"sort" oneof:"usd,previous,difference" default:"usd" doc:"which are first: the highest cost, that of the previous period, or the greatest increase"`
 }
 
-func (m *Money) compareRow() row.Row {
-	return row.Row{
-		Pattern: "GET /admin/spend/compare", Summary: "Costs by group, compared with the previous period", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(m.compare),
-		Commands: []row.Command{{
+func (m *Money) compareRow() adminapi.Endpoint {
+	return adminapi.Endpoint{
+		Pattern: "GET /admin/spend/compare", Summary: "Costs by group, compared with the previous period", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(m.compare),
+		Commands: []adminapi.Command{{
 			Use: "spend compare ORG", Short: "Compare costs with the previous period", Example: "tollgate spend compare acme --by team --from 2026-11-01\ntollgate spend compare acme --by resource --sort difference --limit 10",
 			Defaults: map[string]string{"by": "team"},
 		}},
@@ -88,7 +88,7 @@ func before(q *ledger.Query, now time.Time) *ledger.Query {
 	return &p
 }
 
-func (m *Money) compare(ctx context.Context, s row.Scope, p comparing) (*Comparison, error) {
+func (m *Money) compare(ctx context.Context, s adminapi.Principal, p comparing) (*Comparison, error) {
 	q, err := p.query(m.deps.Now(), string(ledger.Total))
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (m *Money) compare(ctx context.Context, s row.Scope, p comparing) (*Compari
 	}
 	out := &Comparison{From: now.From, To: now.To, Total: now.Total}
 	earlier, err := m.previous(ctx, string(p.Org), q)
-	if bad, isBad := errors.AsType[row.BadRequestError](err); isBad {
+	if bad, isBad := errors.AsType[adminapi.BadRequestError](err); isBad {
 		out.Unknown, earlier, err = bad.Reason, new(Costs), nil
 	}
 	if err != nil {
@@ -115,7 +115,7 @@ func (m *Money) compare(ctx context.Context, s row.Scope, p comparing) (*Compari
 		return cmp.Or(first, cmp.Compare(b.micro, a.micro), cmp.Compare(a.id(), b.id()))
 	})
 	out.All = len(list)
-	out.Rows, out.Next, err = row.Page(list, &p.Paging, (*ComparedCost).id)
+	out.Rows, out.Next, err = adminapi.Page(list, &p.Paging, (*ComparedCost).id)
 	return out, err
 }
 
@@ -123,7 +123,7 @@ func (m *Money) compare(ctx context.Context, s row.Scope, p comparing) (*Compari
 func (m *Money) previous(ctx context.Context, org string, q *ledger.Query) (*Costs, error) {
 	earlier := before(q, m.deps.Now())
 	costs, err := m.Costs(ctx, org, earlier)
-	if _, isBad := errors.AsType[row.BadRequestError](err); isBad {
+	if _, isBad := errors.AsType[adminapi.BadRequestError](err); isBad {
 		earlier.To = q.From
 		return m.Costs(ctx, org, earlier)
 	}
@@ -173,4 +173,4 @@ func (c *ComparedCost) id() string {
 }
 
 // micro reads an amount in USD as micro-dollars.
-func micro(amount string) int64 { return int64(math.Round(row.Decimal(amount) * microUSD)) }
+func micro(amount string) int64 { return int64(math.Round(adminapi.Decimal(amount) * microUSD)) }

@@ -156,7 +156,7 @@ func isProblem(err error) bool {
 func (l SnoozeLinks) Link(org, id string) string {
 	cfg := l.Config()
 	o := cfg.Org(org)
-	if o == nil || !o.Alerts.KeepSecret.Resolved() {
+	if o == nil || !o.Alerts.SnoozeSecret.Resolved() {
 		return ""
 	}
 	q := url.Values{"org": {org}, "id": {id}, "expires": {strconv.FormatInt(l.Now().Add(snoozeLinkTime).Unix(), 10)}}
@@ -166,7 +166,7 @@ func (l SnoozeLinks) Link(org, id string) string {
 
 // snoozeSignature signs the other members of a link.
 func snoozeSignature(o *settings.Org, q url.Values) string {
-	mac := hmac.New(sha256.New, []byte(o.Alerts.KeepSecret.Reveal()))
+	mac := hmac.New(sha256.New, []byte(o.Alerts.SnoozeSecret.Reveal()))
 	mac.Write([]byte(snoozePath + "?" + url.Values{"org": {q.Get("org")}, "id": {q.Get("id")}, "expires": {q.Get("expires")}}.Encode()))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
@@ -181,7 +181,7 @@ func (s *Snooze) readSnoozeLink(q url.Values) (org, id string, expires time.Time
 		}
 	}
 	o := s.Config().Org(q.Get("org"))
-	if o == nil || !o.Alerts.KeepSecret.Resolved() || len(q) != 4 || !hmac.Equal([]byte(snoozeSignature(o, q)), []byte(q.Get("signature"))) {
+	if o == nil || !o.Alerts.SnoozeSecret.Resolved() || len(q) != 4 || !hmac.Equal([]byte(snoozeSignature(o, q)), []byte(q.Get("signature"))) {
 		return "", "", expires, bad
 	}
 	seconds, err := strconv.ParseInt(q.Get("expires"), 10, 64)

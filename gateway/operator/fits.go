@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/policies/catalog"
 	"github.com/tollgate-dev/tollgate/policies/ledger"
@@ -43,10 +43,10 @@ type GPUFit struct {
 
 // fitting names a caller.
 type fitting struct {
-	row.Scoped
+	adminapi.OrgParam
 
-	Team row.Team `query:"team" doc:"within the budgets of this team too; absent is those of the organisation alone"`
-	Key  string   `query:"key" doc:"within the budgets of this key and its team too"`
+	Team adminapi.Team `query:"team" doc:"within the budgets of this team too; absent is those of the organisation alone"`
+	Key  string        `query:"key" doc:"within the budgets of this key and its team too"`
 }
 
 // Fitting divides remaining budgets by prices. The zero value describes its row.
@@ -56,11 +56,11 @@ type Fitting struct {
 	Prices  func(ctx context.Context, org string) (*catalog.Snapshot, error)
 }
 
-// Rows are the questions of operators about what fits into a budget.
-func (from Fitting) Rows() []row.Row {
-	return []row.Row{{
-		Pattern: "GET /admin/spend/fits", Summary: "How many hours of which GPU fit into the remaining budget", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(from.fits),
-		Commands: []row.Command{{
+// Endpoints are the questions of operators about what fits into a budget.
+func (from Fitting) Rows() []adminapi.Endpoint {
+	return []adminapi.Endpoint{{
+		Pattern: "GET /admin/spend/fits", Summary: "How many hours of which GPU fit into the remaining budget", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(from.fits),
+		Commands: []adminapi.Command{{
 			Use: "spend fits ORG", Short: "Show how many hours of which GPU fit into the remaining budget", Example: "tollgate spend fits acme --team research",
 			Long: `Divides what is left of the tightest budget by the price of each GPU type. Resources
 that run already use up the same budget: the longer they run, the less fits.`,
@@ -68,14 +68,14 @@ that run already use up the same budget: the longer they run, the less fits.`,
 	}}
 }
 
-func (from Fitting) fits(ctx context.Context, _ row.Scope, p fitting) (*Fits, error) {
+func (from Fitting) fits(ctx context.Context, _ adminapi.Principal, p fitting) (*Fits, error) {
 	at, list, err := from.Budgets(ctx, string(p.Org))
 	if err != nil {
 		return nil, err
 	}
 	prices, err := from.Prices(ctx, string(p.Org))
 	if err != nil {
-		return nil, row.RefusedError{Status: http.StatusServiceUnavailable, Reason: "the price list of the platform is not available"}
+		return nil, adminapi.RefusedError{Status: http.StatusServiceUnavailable, Reason: "the price list of the platform is not available"}
 	}
 	out := fit(p.budgets(list), prices.GPUs())
 	out.At = at
@@ -101,7 +101,7 @@ func fit(budgets []money.BudgetRow, gpus []catalog.GPU) *Fits {
 	out := &Fits{GPUs: []GPUFit{}}
 	for i := range budgets {
 		b := &budgets[i]
-		n := row.Decimal(b.Left)
+		n := adminapi.Decimal(b.Left)
 		switch b.Name {
 		case ledger.CeilingName(ledger.PerHour):
 			if n < perHour {
@@ -120,7 +120,7 @@ func fit(budgets []money.BudgetRow, gpus []catalog.GPU) *Fits {
 		if price <= 0 {
 			continue
 		}
-		usd := row.Decimal(price.String())
+		usd := adminapi.Decimal(price.String())
 		f := GPUFit{GPU: gpus[i].ID, Name: gpus[i].Name, Cloud: cloud, PerHour: price.String()}
 		if !math.IsInf(left, 1) {
 			f.Hours = strconv.FormatFloat(math.Floor(left/usd*10)/10, 'f', 1, 64)
@@ -131,7 +131,7 @@ func fit(budgets []money.BudgetRow, gpus []catalog.GPU) *Fits {
 		}
 		out.GPUs = append(out.GPUs, f)
 	}
-	slices.SortStableFunc(out.GPUs, func(a, b GPUFit) int { return cmp.Compare(row.Decimal(a.PerHour), row.Decimal(b.PerHour)) })
+	slices.SortStableFunc(out.GPUs, func(a, b GPUFit) int { return cmp.Compare(adminapi.Decimal(a.PerHour), adminapi.Decimal(b.PerHour)) })
 	return out
 }
 

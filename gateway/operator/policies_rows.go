@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/callers"
 	"github.com/tollgate-dev/tollgate/gateway/view"
 	"github.com/tollgate-dev/tollgate/policies"
-	"github.com/tollgate-dev/tollgate/policies/load"
+	"github.com/tollgate-dev/tollgate/policies/compiler"
 )
 
 // PolicyDetails describes a policy that an organisation can have in force.
@@ -21,7 +21,7 @@ type PolicyDetails struct {
 	// Own reports that the policy is in the organisation's own Rego, Changes that it may change the body of a call.
 	Own     bool `json:"own,omitempty"`
 	Changes bool `json:"changes,omitempty"`
-	// InForce are the entries of the configuration for the policy, none for a policy that is not in force.
+	// ActiveConfig are the entries of the configuration for the policy, none for a policy that is not in force.
 	InForce    []PolicyEntry     `json:"inForce"`
 	Parameters []PolicyParameter `json:"parameters"`
 	// Example is a section of the configuration that puts the policy in force, as YAML.
@@ -30,7 +30,7 @@ type PolicyDetails struct {
 
 // PolicyEntry is an entry of the configuration for a policy.
 type PolicyEntry struct {
-	row.Entry
+	adminapi.Entry
 
 	// Approvable reports that operators may approve single calls which the policy denies.
 	Approvable bool           `json:"approvable,omitempty"`
@@ -57,25 +57,25 @@ type Policies struct{ *view.Current }
 
 // policySelection says which policies are described.
 type policySelection struct {
-	row.Scoped
+	adminapi.OrgParam
 
 	Policy string `query:"policy" doc:"only this policy"`
 	All    bool   `query:"all" doc:"also policies of the library that are not in force"`
 }
 
-// Rows are the questions of operators about policies.
-func (d Policies) Rows() []row.Row {
-	return []row.Row{{
-		Pattern: "GET /admin/policies", Summary: "Policies in force, with their parameters and an example", Role: row.Viewer, About: row.OfOrg, Ask: row.Do(d.list),
+// Endpoints are the questions of operators about policies.
+func (d Policies) Rows() []adminapi.Endpoint {
+	return []adminapi.Endpoint{{
+		Pattern: "GET /admin/policies", Summary: "Policies in force, with their parameters and an example", Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(d.list),
 	}}
 }
 
 // list describes the policies in the order of the configuration, then those of the library that are not in force.
-func (d Policies) list(_ context.Context, _ row.Scope, p policySelection) (*PolicyList, error) {
+func (d Policies) list(_ context.Context, _ adminapi.Principal, p policySelection) (*PolicyList, error) {
 	if d.Org(string(p.Org)) == nil {
-		return nil, row.ErrNoOrg
+		return nil, adminapi.ErrUnknownOrg
 	}
-	library, err := load.Library()
+	library, err := compiler.Library()
 	if err != nil {
 		return nil, fmt.Errorf("read the library of policies: %w", err)
 	}
@@ -95,7 +95,7 @@ func (d Policies) list(_ context.Context, _ row.Scope, p policySelection) (*Poli
 }
 
 // add returns the description of a policy in the list, which has each policy once.
-func (l *PolicyList) add(name string, library []load.Policy) *PolicyDetails {
+func (l *PolicyList) add(name string, library []compiler.Policy) *PolicyDetails {
 	i := slices.IndexFunc(l.Policies, func(x PolicyDetails) bool { return x.Policy == name })
 	if i < 0 {
 		i, l.Policies = len(l.Policies), append(l.Policies, describePolicy(name, library))
@@ -106,7 +106,7 @@ func (l *PolicyList) add(name string, library []load.Policy) *PolicyDetails {
 // policyEntry returns an entry of the configuration as it is answered.
 func policyEntry(e *policies.Entry) PolicyEntry {
 	return PolicyEntry{
-		Entry: row.Entry{
+		Entry: adminapi.Entry{
 			Policy: e.Policy, Mode: string(e.Mode.OrDefault()), Teams: e.Teams, ExceptTeams: e.ExceptTeams, Roles: e.Roles, ExceptRoles: e.ExceptRoles,
 		},
 		Approvable: e.Approvable, Params: e.Params,
@@ -114,9 +114,9 @@ func policyEntry(e *policies.Entry) PolicyEntry {
 }
 
 // describePolicy returns the description of a policy. One that is not in the library is of the organisation's own Rego.
-func describePolicy(name string, library []load.Policy) PolicyDetails {
+func describePolicy(name string, library []compiler.Policy) PolicyDetails {
 	out := PolicyDetails{Policy: name, InForce: []PolicyEntry{}, Parameters: []PolicyParameter{}}
-	i := slices.IndexFunc(library, func(x load.Policy) bool { return x.Name == name })
+	i := slices.IndexFunc(library, func(x compiler.Policy) bool { return x.Name == name })
 	if i < 0 {
 		out.Own = true
 		return out

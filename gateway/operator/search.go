@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tollgate-dev/tollgate/config/panics"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/settings"
@@ -29,7 +29,7 @@ type Search struct {
 	Show  func(ctx context.Context, org string) (*money.Ledger, error)
 	Costs func(ctx context.Context, org string, q *ledger.Query) (*money.Costs, error)
 	// Decision returns a decision by its ID, and a [row.RefusedError] with status 404 for an unknown one.
-	Decision func(ctx context.Context, s row.Scope, id string) (*explain.Report, error)
+	Decision func(ctx context.Context, s adminapi.Principal, id string) (*explain.Report, error)
 }
 
 // SearchResults are the best matches of a search.
@@ -67,17 +67,17 @@ const (
 
 // searched is a search.
 type searched struct {
-	row.AnyOrg
+	adminapi.OptionalOrg
 
 	Text  string `query:"q,required" max:"200" doc:"part of an ID or name; of a decision the whole ID"`
 	Limit int    `query:"limit" min:"1" max:"100" default:"20" doc:"how many matches at most"`
 }
 
-// Rows are the questions of operators about everything that has a name.
-func (from Search) Rows() []row.Row {
-	return []row.Row{{
-		Pattern: "GET /admin/search", Summary: "Resources, keys, teams, decisions and policies by ID or name", Watched: true, Role: row.Viewer, About: row.OfOrg, Ask: row.Do(from.search),
-		Commands: []row.Command{{
+// Endpoints are the questions of operators about everything that has a name.
+func (from Search) Rows() []adminapi.Endpoint {
+	return []adminapi.Endpoint{{
+		Pattern: "GET /admin/search", Summary: "Resources, keys, teams, decisions and policies by ID or name", AuditsReads: true, Role: adminapi.Viewer, Subject: adminapi.SubjectOrg, Handler: adminapi.HandlerFor(from.search),
+		Commands: []adminapi.Command{{
 			Use: "search Q", Short: "Find resources, keys, teams, decisions and policies by ID or name", Example: "tollgate search train\ntollgate search --org acme k2n5x8",
 		}},
 	}}
@@ -105,15 +105,15 @@ func (m matcher) rank(names ...string) (best int) {
 // decisionID matches IDs of decisions, which are ULIDs.
 var decisionID = regexp.MustCompile(`^[0-7][0-9A-HJKMNP-TV-Z]{25}$`)
 
-func (from Search) search(ctx context.Context, s row.Scope, p searched) (*SearchResults, error) {
+func (from Search) search(ctx context.Context, s adminapi.Principal, p searched) (*SearchResults, error) {
 	ctx, cancel := context.WithTimeout(ctx, PartsTime)
 	defer cancel()
 	m := matcher{given: strings.TrimSpace(p.Text)}
 	m.text = strings.ToLower(m.given)
 	if m.text == "" {
-		return nil, row.Bad("q", "is empty")
+		return nil, adminapi.BadParam("q", "is empty")
 	}
-	tenants := slices.DeleteFunc(slices.Clone(s.Visible()), func(t row.Tenant) bool { return p.Org != "" && string(p.Org) != t.ID })
+	tenants := slices.DeleteFunc(slices.Clone(s.Visible()), func(t adminapi.Tenant) bool { return p.Org != "" && string(p.Org) != t.ID })
 	parts := make([]SearchResults, len(tenants)+1)
 	var group errgroup.Group
 	group.SetLimit(partsAtOnce)
@@ -140,7 +140,7 @@ func (from Search) search(ctx context.Context, s row.Scope, p searched) (*Search
 }
 
 // org searches an organisation.
-func (from Search) org(ctx context.Context, now time.Time, m matcher, t *row.Tenant) (out SearchResults) {
+func (from Search) org(ctx context.Context, now time.Time, m matcher, t *adminapi.Tenant) (out SearchResults) {
 	add := func(r SearchResult, rank int) {
 		if rank > 0 {
 			r.Org, r.rank = t.ID, rank
@@ -152,8 +152,8 @@ func (from Search) org(ctx context.Context, now time.Time, m matcher, t *row.Ten
 	}
 	for i := range t.Entries {
 		e := &t.Entries[i]
-		if !slices.ContainsFunc(t.Entries[:i], func(earlier row.Entry) bool { return earlier.Policy == e.Policy }) {
-			add(SearchResult{Kind: FoundPolicy, ID: e.Policy, Detail: e.How()}, m.rank(e.Policy))
+		if !slices.ContainsFunc(t.Entries[:i], func(earlier adminapi.Entry) bool { return earlier.Policy == e.Policy }) {
+			add(SearchResult{Kind: FoundPolicy, ID: e.Policy, Detail: e.Conditions()}, m.rank(e.Policy))
 		}
 	}
 	if o := from.Org(t.ID); o != nil {
@@ -175,7 +175,7 @@ func (from Search) org(ctx context.Context, now time.Time, m matcher, t *row.Ten
 			}
 		}
 	}
-	if _, off := errors.AsType[row.BadRequestError](err); err != nil && !off {
+	if _, off := errors.AsType[adminapi.BadRequestError](err); err != nil && !off {
 		out.Unknown = append(out.Unknown, "resources of "+t.ID+": the shared store does not answer")
 	}
 	return out
@@ -191,9 +191,9 @@ func past(id string, now time.Time) *ledger.Query {
 }
 
 // decision looks a decision up.
-func (from Search) decision(ctx context.Context, s row.Scope, id, org string) (out SearchResults) {
+func (from Search) decision(ctx context.Context, s adminapi.Principal, id, org string) (out SearchResults) {
 	x, err := from.Decision(ctx, s, id)
-	if refused, isRefused := errors.AsType[row.RefusedError](err); isRefused && refused.Status == http.StatusNotFound || x != nil && org != "" && x.Caller.Org != org {
+	if refused, isRefused := errors.AsType[adminapi.RefusedError](err); isRefused && refused.Status == http.StatusNotFound || x != nil && org != "" && x.Caller.Org != org {
 		return out
 	}
 	if err != nil {

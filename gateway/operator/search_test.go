@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
@@ -37,20 +37,20 @@ func searchable() operator.Search {
 			}
 			return &money.Costs{Rows: []money.Cost{{Resource: "Gone1", Name: "old", Kind: "pod"}}}, nil
 		},
-		Decision: func(_ context.Context, _ row.Scope, id string) (*explain.Report, error) {
+		Decision: func(_ context.Context, _ adminapi.Principal, id string) (*explain.Report, error) {
 			if id == "01KBDXV1G0000000000000000A" {
 				return &explain.Report{DecisionID: id, Operation: "createPod", Verdict: explain.Refused, Caller: explain.Caller{Org: "acme", Team: "research"}}, nil
 			}
-			return nil, row.RefusedError{Status: http.StatusNotFound}
+			return nil, adminapi.RefusedError{Status: http.StatusNotFound}
 		},
 	}
 }
 
 func TestSearch(t *testing.T) {
 	t.Parallel()
-	rows := row.NewRows(searchable().Rows(), row.Direct{})
-	scope := row.Scope{Orgs: []row.Tenant{
-		{ID: "acme", Teams: []string{"research", "training"}, Entries: []row.Entry{{Policy: "gpu_count", Mode: "enforce"}, {Policy: "gpu_count", Mode: "shadow"}}},
+	rows := adminapi.NewTable(searchable().Rows(), adminapi.Direct{})
+	scope := adminapi.Principal{Orgs: []adminapi.Tenant{
+		{ID: "acme", Teams: []string{"research", "training"}, Entries: []adminapi.Entry{{Policy: "gpu_count", Mode: "enforce"}, {Policy: "gpu_count", Mode: "shadow"}}},
 		{ID: "globex", Teams: []string{"train"}},
 	}}
 	for _, tt := range []struct{ query, bound, want, unknown string }{
@@ -72,7 +72,7 @@ func TestSearch(t *testing.T) {
 			t.Fatal(err)
 		}
 		scope.Org = tt.bound
-		got, err := row.Ask[operator.SearchResults](t.Context(), rows, "GET /admin/search", scope, values, nil)
+		got, err := adminapi.Call[operator.SearchResults](t.Context(), rows, "GET /admin/search", scope, values, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,8 +86,8 @@ func TestSearch(t *testing.T) {
 	}
 	for query, want := range map[string]int{"q=+&org=acme": 400, "org=acme": 400, "q=a&org=initech": 404} {
 		values, _ := url.ParseQuery(query)
-		_, err := row.Ask[operator.SearchResults](t.Context(), rows, "GET /admin/search", row.Scope{Orgs: scope.Orgs}, values, nil)
-		if status, _ := row.StatusOf(err); status != want {
+		_, err := adminapi.Call[operator.SearchResults](t.Context(), rows, "GET /admin/search", adminapi.Principal{Orgs: scope.Orgs}, values, nil)
+		if status, _ := adminapi.StatusOf(err); status != want {
 			t.Errorf("%s: %v, want %d", query, err, want)
 		}
 	}

@@ -87,7 +87,7 @@ func driftItems(v *visit, o *operator.Overview) (out []item) {
 // gateway gives such askers.
 func approvalItem(v *visit, a *approval.PendingApproval) item {
 	until := v.When(a.Until)
-	x := item{Level: levelWarn, Icon: "inbox", Title: cmp.Or(a.Asks, a.Call), Path: v.Link("approvals") + "#" + a.ID, When: &until}
+	x := item{Level: levelWarn, Icon: "inbox", Title: cmp.Or(a.Summary, a.Call), Path: v.Link("approvals") + "#" + a.ID, When: &until}
 	x.Text = "Requested by " + callerText(a.Key, a.Team)
 	if a.USD != "" {
 		x.Text += " · " + amount(a.USD) + " per " + a.Per
@@ -97,7 +97,7 @@ func approvalItem(v *visit, a *approval.PendingApproval) item {
 		if v.may(answer.pattern) {
 			f := v.post(answer.action, a.ID, answer.button)
 			f.Main = answer.pattern == grantRow
-			if v.scope.Unnamed {
+			if v.scope.Anonymous {
 				f.Hidden = append(f.Hidden, hiddenField{"by", v.scope.Name})
 			}
 			x.Forms = append(x.Forms, f)

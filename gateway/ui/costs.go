@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/money"
 	"github.com/tollgate-dev/tollgate/gateway/ui/chart"
 )
@@ -488,7 +488,7 @@ func (c *Console) costCSV(v *visit) {
 		lines = append(lines, append(line, r.USD))
 	}
 	var text bytes.Buffer
-	if err := row.WriteCSV(&text, lines); err != nil {
+	if err := adminapi.WriteCSV(&text, lines); err != nil {
 		v.fail(http.StatusInternalServerError, "cannot write the CSV file")
 		return
 	}
@@ -498,14 +498,14 @@ func (c *Console) costCSV(v *visit) {
 // focusCSV serves the costs of the explorer in the columns of FOCUS 1.2.
 func (c *Console) focusCSV(v *visit) {
 	v.enter(v.pageNamed("cost"))
-	write := ask[row.Writer](v, exportRow, costQuery(v))
+	write := ask[adminapi.Writer](v, exportRow, costQuery(v))
 	if !write.OK() {
 		v.fail(write.Status, write.Fault)
 		return
 	}
 	var text bytes.Buffer
 	if err := write.Is(&text); err != nil {
-		v.fail(row.StatusOf(err))
+		v.fail(adminapi.StatusOf(err))
 		return
 	}
 	v.download("focus", text.Bytes())

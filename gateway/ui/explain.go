@@ -5,14 +5,14 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
 
 // dryRun is a hypothetical request and, once it was evaluated, its result.
 type dryRun struct {
-	Asked  operator.Posted
+	Asked  operator.ExplainBody
 	Report *explain.Report
 }
 
@@ -44,9 +44,9 @@ func (d dryRun) View() *requestData {
 }
 
 // asked reads a request from the parameters of a page or a form.
-func (v *visit) asked() operator.Posted {
+func (v *visit) asked() operator.ExplainBody {
 	method := cmp.Or(v.r.FormValue("method"), http.MethodPost)
-	return operator.Posted{Method: method, Path: v.r.FormValue("path"), Body: v.r.FormValue("body"), Org: v.org, Key: v.r.FormValue("key")}
+	return operator.ExplainBody{Method: method, Path: v.r.FormValue("path"), Body: v.r.FormValue("body"), Org: v.org, Key: v.r.FormValue("key")}
 }
 
 // blank shows the form of a dry run, filled in as far as the address says.
@@ -63,7 +63,7 @@ func (c *Console) explain(v *visit) {
 	status, fault := http.StatusOK, ""
 	report, err := reply[explain.Report](v, explainRow, nil, text)
 	if err != nil {
-		status, fault = row.StatusOf(err)
+		status, fault = adminapi.StatusOf(err)
 	} else {
 		d.Report = &report
 	}

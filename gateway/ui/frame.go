@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
 // frame holds the data that every page shows, and the page's own. Templates call its methods.
@@ -117,13 +117,13 @@ func (f *frame) Open() bool { return f.people.open() }
 func (f *frame) Searchable() bool { return f.rows != nil }
 
 // Unnamed reports whether the asker gives a name for each record.
-func (f *frame) Unnamed() bool { return f.scope.Unnamed }
+func (f *frame) Unnamed() bool { return f.scope.Anonymous }
 
 // Org returns the organisation of the page.
 func (f *frame) Org() string { return f.org }
 
 // Orgs returns the organisations that the asker may see.
-func (f *frame) Orgs() []row.Tenant { return f.scope.Visible() }
+func (f *frame) Orgs() []adminapi.Tenant { return f.scope.Visible() }
 
 // Switch returns links to this page, or to the first, of other organisations. The rest of the address would name things of this one.
 func (f *frame) Switch() (out []link) {

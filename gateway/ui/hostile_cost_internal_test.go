@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/money"
@@ -28,7 +28,7 @@ func hostileCosts() part[money.Costs] {
 // hostileVisit returns a visit of an admin to a page with hostile parameters.
 func hostileVisit(path string) *visit {
 	c := New(&admin.Guard{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, adminRows(), nil)
-	v := &visit{Console: c, org: hostile, scope: row.Scope{Name: hostile, Roles: []row.Role{row.Admin}, Orgs: []row.Tenant{{ID: hostile, Teams: []string{hostile}}}}}
+	v := &visit{Console: c, org: hostile, scope: adminapi.Principal{Name: hostile, Roles: []adminapi.Role{adminapi.Admin}, Orgs: []adminapi.Tenant{{ID: hostile, Teams: []string{hostile}}}}}
 	v.r = httptest.NewRequest(http.MethodGet, c.path+path+"?by=team&team="+url.QueryEscape(hostile), http.NoBody)
 	v.enter(c.pageNamed("cost"))
 	return v

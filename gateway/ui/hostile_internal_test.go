@@ -37,7 +37,7 @@ func hostileSystem() map[string]any {
 	v := hostileVisit("configuration")
 	diff := of[operator.ConfigDiff]()
 	diff.Is.Fault = ""
-	inForce, overview, report := filled[operator.InForce]().(operator.InForce), of[operator.Overview](), of[operator.Report]()
+	inForce, overview, report := filled[operator.ActiveConfig]().(operator.ActiveConfig), of[operator.Overview](), of[operator.Report]()
 	list := of[alerts.AlertList]()
 	return map[string]any{
 		"configuration": newConfigData(v, &inForce, diff, filled[[]operator.Revision]().([]operator.Revision)),

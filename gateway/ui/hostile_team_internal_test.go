@@ -7,14 +7,14 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/selfservice"
 )
 
 func hostileTeam() map[string]any {
 	c := NewTeam(Team{Now: time.Now, Encrypted: func(*http.Request) bool { return false }, Logger: slog.New(slog.DiscardHandler)}, nil)
-	v := &visit{Console: c, scope: row.Scope{Name: hostile}, session: session{Lead: true}}
+	v := &visit{Console: c, scope: adminapi.Principal{Name: hostile}, session: session{Lead: true}}
 	v.r = httptest.NewRequest(http.MethodGet, c.path+"requests?operation="+url.QueryEscape(hostile), http.NoBody)
 	requests := hostileRequests()
 	own := []selfservice.Request{{Record: requests[0], MayGrant: true}, {Record: requests[1], MayDeny: true}}

@@ -171,7 +171,7 @@ func myAttention(v *visit, f *myFacts) (a attention) {
 // ownApprovalItem is a request that the caller may answer. One without a price is granted on the page of approvals, with a bound.
 func ownApprovalItem(v *visit, r *selfservice.Request) item {
 	until := v.When(r.Until)
-	x := item{Level: levelWarn, Icon: "inbox", Title: cmp.Or(r.Asks, r.Operation), Path: v.Link("approvals") + "#" + r.ID, When: &until}
+	x := item{Level: levelWarn, Icon: "inbox", Title: cmp.Or(r.Summary, r.Operation), Path: v.Link("approvals") + "#" + r.ID, When: &until}
 	x.Text = "Requested by " + r.Key
 	if r.USD != "" {
 		x.Text += " · " + amount(r.USD) + " per " + string(r.Per)

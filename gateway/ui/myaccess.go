@@ -86,7 +86,7 @@ func newApprovalPage(v *visit, list []selfservice.Request) approvalPage {
 }
 
 func newApprovalCard(v *visit, r *selfservice.Request) approvalCard {
-	c := approvalCard{ID: r.ID, Title: cmp.Or(r.Asks, r.Operation), Status: statusOf(string(r.State))}
+	c := approvalCard{ID: r.ID, Title: cmp.Or(r.Summary, r.Operation), Status: statusOf(string(r.State))}
 	price := "Unknown"
 	if r.USD != "" {
 		price = amount(r.USD) + " per " + string(r.Per)

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/approval"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
@@ -125,7 +125,7 @@ func (v *visit) pending() (n int) {
 	if !v.may(approvalList) {
 		return 0
 	}
-	list, _ := row.Ask[approval.List](v.r.Context(), v.unrecorded, approvalList, v.scope, url.Values{"org": {v.org}}, nil)
+	list, _ := adminapi.Call[approval.List](v.r.Context(), v.unrecorded, approvalList, v.scope, url.Values{"org": {v.org}}, nil)
 	for i := range list.Approvals {
 		if list.Approvals[i].State == approval.Pending {
 			n++
@@ -143,7 +143,7 @@ func (v *visit) countProblems() badges {
 	if kept, ok := v.problems.take(name, v.now()); ok || !v.may(overviewRow) {
 		return kept
 	}
-	o, err := row.Ask[operator.Overview](v.r.Context(), v.unrecorded, overviewRow, v.scope, url.Values{"org": {v.org}}, nil)
+	o, err := adminapi.Call[operator.Overview](v.r.Context(), v.unrecorded, overviewRow, v.scope, url.Values{"org": {v.org}}, nil)
 	if err != nil {
 		return badges{}
 	}

@@ -16,7 +16,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 	"github.com/tollgate-dev/tollgate/policies/replay"
 )
@@ -26,7 +26,7 @@ type playground struct {
 	operator.Draft
 
 	Decision, Input, Since string
-	Tried                  *operator.Tried
+	Tried                  *operator.TrialResult
 	Replayed               *replay.Report
 	// Faults are the errors of the draft, by line.
 	Faults []lineFault
@@ -93,8 +93,8 @@ func (p *playground) unpack(param string) {
 
 // loadPlayground shows the draft that the address holds, and its result if the address asks for one.
 func loadPlayground(v *visit) (any, int, string) {
-	if _, err := v.rows.Row(tryRow).Admit(v.scope, v.org); err != nil {
-		status, fault := row.StatusOf(err)
+	if _, err := v.rows.Endpoint(tryRow).Admit(v.scope, v.org); err != nil {
+		status, fault := adminapi.StatusOf(err)
 		return nil, status, fault
 	}
 	p := &playground{Decision: strings.TrimSpace(v.Query("decision")), Since: cmp.Or(v.Query("since"), "7d")}
@@ -115,7 +115,7 @@ func (p *playground) run(v *visit, do string) (status int, fault string) {
 	case doReplay:
 		err = p.replay(v)
 	}
-	status, fault = row.StatusOf(err)
+	status, fault = adminapi.StatusOf(err)
 	if p.Faults = faultsOf(fault); len(p.Faults) > 0 {
 		fault = ""
 	}
@@ -125,8 +125,8 @@ func (p *playground) run(v *visit, do string) (status int, fault string) {
 // playground takes the form. It sends the browser to the address that holds the draft, so that the page can be shared and going back keeps
 // the draft; a draft that is too long for an address is evaluated at once. Nothing of it comes into force.
 func (c *Console) playground(v *visit) {
-	if _, err := v.rows.Row(tryRow).Admit(v.scope, v.org); err != nil {
-		v.fail(row.StatusOf(err))
+	if _, err := v.rows.Endpoint(tryRow).Admit(v.scope, v.org); err != nil {
+		v.fail(adminapi.StatusOf(err))
 		return
 	}
 	lines := strings.NewReplacer("\r\n", "\n") // as forms write them
@@ -169,14 +169,14 @@ func (p *playground) try(v *visit) error {
 		in := json.NewDecoder(strings.NewReader(p.Input))
 		in.UseNumber()
 		if err := in.Decode(&trial.Input); err != nil && !errors.Is(err, io.EOF) {
-			return row.BadRequestError{Reason: "the input is not a JSON object: " + err.Error()}
+			return adminapi.BadRequestError{Reason: "the input is not a JSON object: " + err.Error()}
 		}
 	}
 	text, err := json.Marshal(trial)
 	if err != nil {
 		return err
 	}
-	tried, err := reply[operator.Tried](v, tryRow, nil, text)
+	tried, err := reply[operator.TrialResult](v, tryRow, nil, text)
 	if err == nil {
 		p.Tried, p.Input = &tried, pretty(tried.Input)
 	}
@@ -270,12 +270,12 @@ func (p playground) Coverage() string {
 // Verdict sums the results on a request up.
 func (p playground) Verdict() status {
 	has := func(verdict string) bool {
-		return slices.ContainsFunc(p.Tried.Said, func(s operator.Said) bool { return s.Verdict == verdict })
+		return slices.ContainsFunc(p.Tried.Results, func(s operator.PolicyResult) bool { return s.Verdict == verdict })
 	}
 	switch {
 	case has("denies"):
 		return status{levelBad, "Denied"}
-	case len(p.Tried.Open) > 0:
+	case len(p.Tried.Undetermined) > 0:
 		return status{levelWarn, "Unknown"}
 	case has("would deny"):
 		return status{levelInfo, "Allowed, would deny in mode enforce"}
@@ -287,12 +287,12 @@ func (p playground) Verdict() status {
 
 // Results lists the results of the draft's policies on a request.
 func (p playground) Results(f *frame) table {
-	return newTable(f.visit, slices.Clone(p.Tried.Said), tableSpec[operator.Said]{
-		Name: "results", Caption: "Results of " + strings.Join(p.Tried.Policies, ", "), Columns: []column[operator.Said]{
-			{Title: "Policy", Cell: func(s *operator.Said) cell { return textCell(s.Policy) }},
-			{Title: "Result", Cell: func(s *operator.Said) cell { return statusCell(s.Verdict) }},
-			{Title: "Message", Cell: func(s *operator.Said) cell { return textCell(s.Message) }},
-			{Title: "Field", Cell: func(s *operator.Said) cell { return codeCell(s.Field) }},
+	return newTable(f.visit, slices.Clone(p.Tried.Results), tableSpec[operator.PolicyResult]{
+		Name: "results", Caption: "Results of " + strings.Join(p.Tried.Policies, ", "), Columns: []column[operator.PolicyResult]{
+			{Title: "Policy", Cell: func(s *operator.PolicyResult) cell { return textCell(s.Policy) }},
+			{Title: "Result", Cell: func(s *operator.PolicyResult) cell { return statusCell(s.Verdict) }},
+			{Title: "Message", Cell: func(s *operator.PolicyResult) cell { return textCell(s.Message) }},
+			{Title: "Field", Cell: func(s *operator.PolicyResult) cell { return codeCell(s.Field) }},
 		},
 		Empty: empty{Title: "No violations", Text: strings.Join(p.Tried.Policies, ", ") + " has nothing against the request."},
 	})

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/explain"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
@@ -192,7 +192,7 @@ func appliesCell(entries []operator.PolicyEntry) (c cell) {
 }
 
 // appliesTo says to whom an entry applies.
-func appliesTo(e *row.Entry) string {
+func appliesTo(e *adminapi.Entry) string {
 	var parts []string
 	add := func(words string, names []string) {
 		if len(names) > 0 {

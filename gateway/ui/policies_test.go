@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 	"github.com/tollgate-dev/tollgate/gateway/decisions"
 	"github.com/tollgate-dev/tollgate/gateway/operator"
 )
@@ -38,8 +38,8 @@ func TestEffects(t *testing.T) {
 
 func TestModes(t *testing.T) {
 	t.Parallel()
-	entry := func(e row.Entry) operator.PolicyEntry { return operator.PolicyEntry{Entry: e} }
-	shadow, enforce := entry(row.Entry{Mode: "shadow", Teams: []string{"ml", "ops"}, ExceptRoles: []string{"admin"}}), entry(row.Entry{Mode: "enforce"})
+	entry := func(e adminapi.Entry) operator.PolicyEntry { return operator.PolicyEntry{Entry: e} }
+	shadow, enforce := entry(adminapi.Entry{Mode: "shadow", Teams: []string{"ml", "ops"}, ExceptRoles: []string{"admin"}}), entry(adminapi.Entry{Mode: "enforce"})
 	if got := modeOf([]operator.PolicyEntry{shadow, enforce}); got.Word != "Enforced" {
 		t.Errorf("two modes are %q, want the strictest", got.Word)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tollgate-dev/tollgate/gateway/admin"
-	"github.com/tollgate-dev/tollgate/gateway/admin/row"
+	"github.com/tollgate-dev/tollgate/gateway/admin/adminapi"
 )
 
 // guideData has each component in each of its states.
@@ -106,15 +106,15 @@ func TestStyleGuide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	orgs := []row.Tenant{{ID: "acme", Teams: []string{"research", "ml"}, Zone: "Europe/Berlin"}, {ID: "globex"}}
+	orgs := []adminapi.Tenant{{ID: "acme", Teams: []string{"research", "ml"}, Zone: "Europe/Berlin"}, {ID: "globex"}}
 	now := time.Date(2026, 11, 10, 12, 0, 0, 0, time.UTC)
-	guard := &admin.Guard{Admins: func() *admin.Directory { return directory.Over(orgs) }, Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)}
+	guard := &admin.Guard{Admins: func() *admin.Directory { return directory.WithOrgs(orgs) }, Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)}
 	c := New(guard, adminRows(), nil)
 	guide := template.Must(newShell(Path).ParseFiles("testdata/styleguide.html"))
 	w := httptest.NewRecorder()
 	v := &visit{
 		Console: c, w: w, r: httptest.NewRequest(http.MethodGet, "/ui/styleguide?org=acme&team=research&sort=-cost&range=7d", http.NoBody), org: "acme",
-		scope: row.Scope{Name: "root", Roles: []row.Role{row.Admin}, Orgs: orgs}, badges: badges{approvals: 2, drift: 1},
+		scope: adminapi.Principal{Name: "root", Roles: []adminapi.Role{adminapi.Admin}, Orgs: orgs}, badges: badges{approvals: 2, drift: 1},
 	}
 	v.enter(&page{name: "styleguide", period: last7Days})
 	f := frame{visit: v, Title: "Style guide", Page: "overview", Done: "Key batch is revoked.", Failure: "The form could not be sent.", Data: newGuide(v)}

@@ -55,8 +55,8 @@ func loadGateways(v *visit) (any, int, string) {
 func newGatewayData(v *visit, o *operator.Overview, r *operator.Report, envoys part[envoy.Status]) gatewayData {
 	d := gatewayData{Notes: problemNotes(o), Envoys: envoys.Fault}
 	d.Facts = []fact{{"Revision", codeCell(r.Revision)}, {"Loaded", v.whenCell(r.Loaded)}}
-	if r.Why() != "" {
-		d.Facts = append(d.Facts, fact{"Newest configuration", cell{Status: &status{levelBad, "Rejected"}, Sub: r.Why()}})
+	if r.Problem() != "" {
+		d.Facts = append(d.Facts, fact{"Newest configuration", cell{Status: &status{levelBad, "Rejected"}, Sub: r.Problem()}})
 	}
 	if len(r.Restart) > 0 {
 		d.Facts = append(d.Facts, fact{"Restart required for", cell{Lines: r.Restart}})
@@ -163,7 +163,7 @@ func nodeColumns(v *visit) []column[envoy.Node] {
 
 // configData is the data of the page of the configuration: one of its views.
 type configData struct {
-	operator.InForce
+	operator.ActiveConfig
 
 	// Diff is the difference to another configuration, nil for the view of the one in force.
 	Diff *part[operator.ConfigDiff]
@@ -189,12 +189,12 @@ const (
 )
 
 func configuration(v *visit) (any, int, string) {
-	var c part[operator.InForce]
+	var c part[operator.ActiveConfig]
 	var diff part[operator.ConfigDiff]
 	var revisions []operator.Revision
 	view := v.Query("view")
 	together(
-		func() { c = ask[operator.InForce](v, configRow, nil) },
+		func() { c = ask[operator.ActiveConfig](v, configRow, nil) },
 		func() {
 			switch view {
 			case viewFile:
@@ -212,9 +212,9 @@ func configuration(v *visit) (any, int, string) {
 	return newConfigData(v, &c.Is, diff, revisions), c.Status, c.Fault
 }
 
-func newConfigData(v *visit, c *operator.InForce, diff part[operator.ConfigDiff], revisions []operator.Revision) configData {
+func newConfigData(v *visit, c *operator.ActiveConfig, diff part[operator.ConfigDiff], revisions []operator.Revision) configData {
 	view, with := v.Query("view"), v.Query("with")
-	d := configData{InForce: *c, Against: "the previous revision"}
+	d := configData{ActiveConfig: *c, Against: "the previous revision"}
 	d.about.Text = "Revision " + short(c.Revision) + " is in force since " + moment(v.When(c.Loaded).At) + "."
 	for _, t := range []struct{ title, view string }{{"Changes", viewChanges}, {"Pending in the file", viewFile}, {"In force", viewInForce}} {
 		d.about.Tabs = append(d.about.Tabs, tab{Title: t.title, Path: v.With("view", t.view, "with", ""), Here: view == t.view})
