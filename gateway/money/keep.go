@@ -31,10 +31,10 @@ import (
 // signed link, whose GET shows a page that changes nothing, because programs fetch
 // links before people do.
 const (
-	snoozePath     = "/tollgate/keep"
+	snoozePath     = "/tollgate/snooze"
 	snoozeRoute    = "keep"
-	snoozePageID   = "keep.page"
-	snoozeLinkID   = "keep.link"
+	snoozePageID   = "snooze.page"
+	snoozeLinkID   = "snooze.link"
 	snoozeTime     = 24 * time.Hour     // unless the caller asks for another
 	snoozeLinkTime = 7 * 24 * time.Hour // how long a link is valid
 )
@@ -156,7 +156,7 @@ func isProblem(err error) bool {
 func (l SnoozeLinks) Link(org, id string) string {
 	cfg := l.Config()
 	o := cfg.Org(org)
-	if o == nil || !o.Alerts.KeepSecret.Resolved() {
+	if o == nil || !o.Alerts.SnoozeSecret.Resolved() {
 		return ""
 	}
 	q := url.Values{"org": {org}, "id": {id}, "expires": {strconv.FormatInt(l.Now().Add(snoozeLinkTime).Unix(), 10)}}
@@ -166,7 +166,7 @@ func (l SnoozeLinks) Link(org, id string) string {
 
 // snoozeSignature signs the other members of a link.
 func snoozeSignature(o *settings.Org, q url.Values) string {
-	mac := hmac.New(sha256.New, []byte(o.Alerts.KeepSecret.Reveal()))
+	mac := hmac.New(sha256.New, []byte(o.Alerts.SnoozeSecret.Reveal()))
 	mac.Write([]byte(snoozePath + "?" + url.Values{"org": {q.Get("org")}, "id": {q.Get("id")}, "expires": {q.Get("expires")}}.Encode()))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
@@ -181,7 +181,7 @@ func (s *Snooze) readSnoozeLink(q url.Values) (org, id string, expires time.Time
 		}
 	}
 	o := s.Config().Org(q.Get("org"))
-	if o == nil || !o.Alerts.KeepSecret.Resolved() || len(q) != 4 || !hmac.Equal([]byte(snoozeSignature(o, q)), []byte(q.Get("signature"))) {
+	if o == nil || !o.Alerts.SnoozeSecret.Resolved() || len(q) != 4 || !hmac.Equal([]byte(snoozeSignature(o, q)), []byte(q.Get("signature"))) {
 		return "", "", expires, bad
 	}
 	seconds, err := strconv.ParseInt(q.Get("expires"), 10, 64)
