@@ -279,7 +279,7 @@ type idleAlert struct {
 	// StopAt is when the pod will be stopped.
 	StopAt *time.Time `json:"stop_at,omitempty"`
 	// SnoozeURL is where people say that it is to be kept.
-	SnoozeURL string `json:"keep_url,omitempty"`
+	SnoozeURL string `json:"snooze_url,omitempty"`
 }
 
 func (t *Alerts) newIdleAlert(c *ledger.Cause, r *ledger.Record) idleAlert {

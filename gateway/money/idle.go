@@ -75,7 +75,7 @@ func (m *Money) idleRows() []adminapi.Endpoint {
 			Commands: []adminapi.Command{{Use: "spend idle ORG", Short: "Show resources that cost money and do not work, with owner, beginning, and cost a month", Example: "tollgate spend idle acme"}},
 		},
 		{
-			Pattern: "POST /admin/spend/keep", Summary: "Leave an idle resource alone", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.snooze),
+			Pattern: "POST /admin/spend/snooze", Summary: "Leave an idle resource alone", Role: adminapi.Operator, Subject: adminapi.SubjectOrg, Mutates: true, Handler: adminapi.HandlerFor(m.snooze),
 			Commands: []adminapi.Command{{Use: "spend keep ORG ID", Short: "Leave a resource alone for a time although it is idle", Example: "tollgate spend keep acme k2n5x8 --for 24h", Defaults: map[string]string{"for": "24h"}}},
 		},
 	}

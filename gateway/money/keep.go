@@ -31,10 +31,10 @@ import (
 // signed link, whose GET shows a page that changes nothing, because programs fetch
 // links before people do.
 const (
-	snoozePath     = "/tollgate/keep"
+	snoozePath     = "/tollgate/snooze"
 	snoozeRoute    = "keep"
-	snoozePageID   = "keep.page"
-	snoozeLinkID   = "keep.link"
+	snoozePageID   = "snooze.page"
+	snoozeLinkID   = "snooze.link"
 	snoozeTime     = 24 * time.Hour     // unless the caller asks for another
 	snoozeLinkTime = 7 * 24 * time.Hour // how long a link is valid
 )

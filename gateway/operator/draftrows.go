@@ -47,7 +47,7 @@ type TrialResult struct {
 	Masked []string       `json:"masked,omitempty"`
 }
 
-// PolicyResultlts is one verdict of a policy: denies, warns, would deny or changes.
+// ResultscyResult is one verdict of a policy: denies, warns, would deny or changes.
 type PolicyResult struct {
 	Policy  string `json:"policy"`
 	Verdict string `json:"verdict"`

@@ -22,7 +22,7 @@ type Alerts struct {
 
 	Report Report `yaml:"report" doc:"a report each week on the organisation and on each team, to the webhook and the directory spend.reports"`
 
-	SnoozeSecret strictyaml.Secret `yaml:"keep_secret" doc:"key that links in notices of idle resources are signed with (HMAC-SHA256), each of which keeps its resource for 24h; at least 24 bytes, and no one else's; needs public_url. Without it there are no links"`
+	SnoozeSecret strictyaml.Secret `yaml:"snooze_secret" doc:"key that links in notices of idle resources are signed with (HMAC-SHA256), each of which keeps its resource for 24h; at least 24 bytes, and no one else's; needs public_url. Without it there are no links"`
 }
 
 // minSnoozeSecret is the least length of a key of links, in bytes.
@@ -33,7 +33,7 @@ func (a *Alerts) Validate() error {
 	errs := fault.Found{fault.At("webhook", a.Webhook.Validate()), fault.At("unusual", a.Unusual.Validate())}
 	errs.If(a.Report.Hour < 0 || a.Report.Hour > 23, "report.hour", "must be from 0 to 23")
 	errs.If(a.Exceptions < 0, "exceptions", "must not be negative")
-	errs.If(a.SnoozeSecret.Resolved() && len(a.SnoozeSecret.Reveal()) < minSnoozeSecret, "keep_secret", "must have at least %d bytes", minSnoozeSecret)
+	errs.If(a.SnoozeSecret.Resolved() && len(a.SnoozeSecret.Reveal()) < minSnoozeSecret, "snooze_secret", "must have at least %d bytes", minSnoozeSecret)
 	for i, percent := range a.Thresholds {
 		errs.If(percent < 1 || percent > 100, fmt.Sprintf("thresholds[%d]", i), "must be from 1 to 100")
 	}

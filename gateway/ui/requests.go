@@ -139,8 +139,10 @@ func (d requestsData) Histogram(f *frame) template.HTML {
 		c.Title += ", team " + team
 	}
 	series := []chart.Series{
-		{Name: "Allowed", Class: "outcome-allowed"}, {Name: "Denied", Class: "outcome-denied"},
-		{Name: "Throttled", Class: "outcome-throttled"}, {Name: "Failed", Class: "outcome-failed"},
+		{Name: "Allowed", Class: "outcome-allowed"},
+		{Name: "Denied", Class: "outcome-denied"},
+		{Name: "Throttled", Class: "outcome-throttled"},
+		{Name: "Failed", Class: "outcome-failed"},
 	}
 	for i := range d.Outcomes.Is.Counts {
 		n := &d.Outcomes.Is.Counts[i]

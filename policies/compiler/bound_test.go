@@ -12,11 +12,11 @@ import (
 
 // The work of a run is bounded: what would take longer is left to the evaluation.
 func TestRunsAreBounded(t *testing.T) {
-	compiler := ast.MustCompileModules(map[string]string{"test.rego": `package test
+	modules := ast.MustCompileModules(map[string]string{"test.rego": `package test
 loops := {x | some x in input.list; some y in input.list; x == y + 1000}
 given := {x | some x in input.list; contains(input.text, "ab")}
 `})
-	program, err := compiler.CompileProgram(t.Context(), compiler, []string{"data.test.loops", "data.test.given"}, "", function)
+	program, err := compiler.CompileProgram(t.Context(), modules, []string{"data.test.loops", "data.test.given"}, "", function)
 	if err != nil {
 		t.Fatal(err)
 	}

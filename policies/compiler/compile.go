@@ -51,7 +51,7 @@ type Options struct {
 	Rego    OrgRego
 	// DocURL is put before the name of a policy's page.
 	DocURL string
-	// KnownSourceraryPolicy is the digest of own Rego of which the members that it refers to were judged,
+	// IsLibraryPolicySource is the digest of own Rego of which the members that it refers to were judged,
 	// as it was when it was compiled before; "" for none.
 	KnownSource string
 	// Prints keeps what print says; otherwise calls of it are left out.

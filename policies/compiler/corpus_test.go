@@ -61,11 +61,11 @@ func TestCorpus(t *testing.T) {
 	for _, c := range corpus(t) {
 		rule, _, _ := strings.Cut(c.Query, "=")
 		rule = strings.TrimSpace(rule)
-		compiler, input := prepared(t, &c, rule)
-		if compiler == nil {
+		compiled, input := prepared(t, &c, rule)
+		if compiled == nil {
 			continue
 		}
-		program, err := compiler.CompileProgram(t.Context(), compiler, []string{rule}, "", function)
+		program, err := compiler.CompileProgram(t.Context(), compiled, []string{rule}, "", function)
 		if err != nil {
 			unsure++
 			continue
@@ -77,7 +77,7 @@ func TestCorpus(t *testing.T) {
 			continue
 		}
 		got, ok := run.Value(r)
-		want, err := evaluated(t, &c, compiler, rule, input)
+		want, err := evaluated(t, &c, compiled, rule, input)
 		switch {
 		case !ok:
 			unsure++

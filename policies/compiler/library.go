@@ -88,7 +88,7 @@ func Lookup(name string) (p Policy, ok bool) {
 	return *lib.policy(name), true
 }
 
-// KnownSourceraryPolicy reports whether the library has a policy.
+// IsLibraryPolicySource reports whether the library has a policy.
 func IsLibraryPolicy(policy string) bool {
 	_, ok := Lookup(policy)
 	return ok

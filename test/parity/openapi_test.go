@@ -104,7 +104,7 @@ func TestAdminAnswersFitTheirDocument(t *testing.T) {
 		{"GET", "/admin/decisions/outcomes", "org=acme&bucket=5m&by=team", "", 400},
 		{"GET", "/admin/search", "org=acme&q=" + id, "", 200},
 		{"GET", "/admin/spend/idle", "org=acme", "", 200},
-		{"POST", "/admin/spend/keep", "org=acme&for=1h&id=" + id, "", 200},
+		{"POST", "/admin/spend/snooze", "org=acme&for=1h&id=" + id, "", 200},
 		{"GET", "/admin/approvals", "org=acme", "", 200},
 		{"POST", "/admin/approvals/grant", "org=acme&by=ada&reason=r&id=" + first, "", 200},
 		{"POST", "/admin/approvals/deny", "org=acme&by=ada&id=" + second, "", 200},

@@ -40,7 +40,7 @@ func NewTable(list []Endpoint, by Invoker) *Table {
 // Endpoint returns the row of a pattern, nil for none.
 func (r *Table) Endpoint(pattern string) *Endpoint { return r.endpoints[pattern] }
 
-// Calldler asks the row of a pattern for s, and returns its answer, which is an A or a *A. It panics for an answer of another type. values are the
+// Handlerl asks the row of a pattern for s, and returns its answer, which is an A or a *A. It panics for an answer of another type. values are the
 // parameters, those of the path among them, and body is the content of the request. The error is that of [Endpoint.Invoke].
 func Call[A any](ctx context.Context, rows *Table, pattern string, s Principal, values url.Values, body []byte) (answer A, err error) {
 	r := rows.Endpoint(pattern)
