@@ -78,13 +78,27 @@ func input() []byte {
 		"Generated from `policies/record`, as is its [JSON Schema](../../policies/input.schema.json), which policies are type-checked against.\n\n" +
 		"| member | type | meaning |\n|---|---|---|\n")
 	for _, m := range record.Members() {
+		switch {
+		case m.Path == "spend.org" || m.Path == "spend.team":
+			m.Doc += " Has the members of `input.spend.key`."
+		case strings.HasPrefix(m.Path, "spend.org.") || strings.HasPrefix(m.Path, "spend.team."):
+			continue
+		}
 		fmt.Fprintf(&b, "| `input.%s` | %s | %s |\n", m.Path, m.Type, cell(m.Doc))
 	}
-	b.WriteString("\n## Resources\n\nWhat `input.resource.current`, `input.resource.after` and `input.resource.template.record` hold, of all kinds of resources together, " +
-		"by the description of the platform's API. Each may be absent or null. Own policies that name " +
-		"members that nothing has, or take members for something of another type, are refused with line and column.\n\n| member | type |\n|---|---|\n")
-	for _, m := range record.StateMembers() {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", m.Path, m.Type)
+	b.WriteString("\n## Resources\n\nMembers of `input.resource.current`, `input.resource.after` and `input.resource.template.record`, for all kinds of resources, " +
+		"by the description of the platform's API. Each may be absent or null. A policy that names an unknown " +
+		"member, or uses one as another type, is refused with line and column.\n\n| member | type |\n|---|---|\n")
+	members := record.StateMembers()
+	for i, m := range members {
+		item := m.Path + "[]"
+		switch {
+		case m.Type == "array" && i+1 < len(members) && members[i+1].Path == item: // the row of the item says it
+		case strings.HasSuffix(m.Path, "[]") && i > 0 && members[i-1].Path+"[]" == m.Path && members[i-1].Type == "array":
+			fmt.Fprintf(&b, "| `%s` | array of %s |\n", strings.TrimSuffix(m.Path, "[]"), m.Type)
+		default:
+			fmt.Fprintf(&b, "| `%s` | %s |\n", m.Path, m.Type)
+		}
 	}
 	return b.Bytes()
 }
