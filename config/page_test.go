@@ -3,6 +3,7 @@ package config_test
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tollgate-dev/tollgate/config/strictyaml"
@@ -32,7 +33,15 @@ func docs() string {
 	var b strings.Builder
 	b.WriteString(docsHead)
 	single := true // the settings outside sections share a table
-	for _, s := range strictyaml.Settings(settings.Default()) {
+	all := strictyaml.Settings(settings.Default())
+	same := sameSections(all)
+	for _, s := range all {
+		if within(s.Path, same) {
+			continue
+		}
+		if first := same[s.Path]; first != "" {
+			s.Doc += "; same settings as `" + first + "`"
+		}
 		if section := s.Type == "" || s.Type == "list"; section && !strings.Contains(s.Path, ".") {
 			fmt.Fprintf(&b, "\n## %s\n\n%s. %s%s", s.Path, upper(s.Doc), examples()[s.Path], docsTable)
 			single = false
@@ -44,6 +53,39 @@ func docs() string {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", s.Path, typeOf(s), code(s.Default), s.Reload, strings.ReplaceAll(s.Doc, "|", `\|`))
 	}
 	return b.String()
+}
+
+// sameSections maps sections to a section with a shorter path that has the same name and settings: the page lists these once.
+func sameSections(all []strictyaml.Setting) map[string]string {
+	first, same := make(map[string]string), make(map[string]string)
+	for _, byLength := range slices.SortedStableFunc(slices.Values(all), func(a, b strictyaml.Setting) int { return len(a.Path) - len(b.Path) }) {
+		content := ""
+		for _, s := range all {
+			if below, ok := strings.CutPrefix(s.Path, byLength.Path); ok && below != "" && strings.ContainsAny(below[:1], ".[<") {
+				content += fmt.Sprintln(below, typeOf(s), s.Default, s.Doc)
+			}
+		}
+		name := byLength.Path[strings.LastIndexByte(byLength.Path, '.')+1:]
+		if content == "" {
+			continue
+		}
+		if at, ok := first[name+content]; ok {
+			same[byLength.Path] = at
+		} else {
+			first[name+content] = byLength.Path
+		}
+	}
+	return same
+}
+
+// within reports whether a setting is below a section that the page lists elsewhere.
+func within(path string, same map[string]string) bool {
+	for section := range same {
+		if below, ok := strings.CutPrefix(path, section); ok && below != "" && strings.ContainsAny(below[:1], ".[<") {
+			return true
+		}
+	}
+	return false
 }
 
 const docsTable = "| Setting | Type | Default | Reload | Meaning |\n|---|---|---|---|---|\n"
