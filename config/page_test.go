@@ -20,7 +20,7 @@ the JSON Schema for your editor, which ` + "`tollgate check --print-schema`" + `
 The file has at most 1 MiB, and so has each file of ` + "`orgs_files`" + `, which holds one organisation; each of ` + "`key_files`" + ` has at most 64 MiB.
 
 Your file is reloaded on SIGHUP, and when it changes or a file that it names: of ` + "`orgs_files` or `key_files`" + `, of a secret or of policies. A file with a fault never
-replaces the configuration in force. **Reload** tells when a new value of a setting takes effect: *live* ones take effect at once, the others
+replaces the configuration in force. **Reload** says when a new value takes effect: *live* ones take effect at once, the others
 require a *restart*; until then they are named in the log and, under ` + "`restart`" + `, by ` + "`GET /admin/status`" + `.
 
 - A *duration* is written with its unit: ` + "`250ms`, `1m30s`, `24h`" + `.
@@ -35,6 +35,7 @@ func docs() string {
 	single := true // the settings outside sections share a table
 	all := strictyaml.Settings(settings.Default())
 	same := sameSections(all)
+	var rows []strictyaml.Setting
 	for _, s := range all {
 		if within(s.Path, same) {
 			continue
@@ -43,16 +44,48 @@ func docs() string {
 			s.Doc += "; same settings as `" + first + "`"
 		}
 		if section := s.Type == "" || s.Type == "list"; section && !strings.Contains(s.Path, ".") {
-			fmt.Fprintf(&b, "\n## %s\n\n%s. %s%s", s.Path, upper(s.Doc), examples()[s.Path], docsTable)
+			writeTable(&b, rows)
+			rows = nil
+			fmt.Fprintf(&b, "\n## %s\n\n%s. %s", s.Path, upper(s.Doc), examples()[s.Path])
 			single = false
 			continue
 		} else if !section && !strings.Contains(s.Path, ".") && !single || single && s.Path == "listen" {
-			fmt.Fprintf(&b, "\n## %s\n\n%s%s", s.Path, examples()[s.Path], docsTable)
+			writeTable(&b, rows)
+			rows = nil
+			fmt.Fprintf(&b, "\n## %s\n\n%s", s.Path, examples()[s.Path])
 			single = true
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", s.Path, typeOf(s), code(s.Default), s.Reload, strings.ReplaceAll(s.Doc, "|", `\|`))
+		rows = append(rows, s)
 	}
+	writeTable(&b, rows)
 	return b.String()
+}
+
+// writeTable writes the settings of a section. The reload is a column only if it differs between them.
+func writeTable(b *strings.Builder, rows []strictyaml.Setting) {
+	if len(rows) == 0 {
+		return
+	}
+	reload := ""
+	for _, s := range rows {
+		reload = cmp.Or(reload, s.Reload)
+	}
+	mixed := slices.ContainsFunc(rows, func(s strictyaml.Setting) bool { return s.Reload != "" && s.Reload != reload })
+	if mixed {
+		b.WriteString("| Setting | Type, default | Reload | Meaning |\n|---|---|---|---|\n")
+	} else {
+		fmt.Fprintf(b, "Reload: *%s*.\n\n| Setting | Type, default | Meaning |\n|---|---|---|\n", reload)
+	}
+	for _, s := range rows {
+		t := typeOf(s)
+		if s.Default != "" {
+			t += ", " + code(s.Default)
+		}
+		if mixed {
+			t += " | " + s.Reload
+		}
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", s.Path, t, strings.ReplaceAll(s.Doc, "|", `\|`))
+	}
 }
 
 // sameSections maps sections to a section with a shorter path that has the same name and settings: the page lists these once.
@@ -87,8 +120,6 @@ func within(path string, same map[string]string) bool {
 	}
 	return false
 }
-
-const docsTable = "| Setting | Type | Default | Reload | Meaning |\n|---|---|---|---|---|\n"
 
 func typeOf(s strictyaml.Setting) string {
 	t := cmp.Or(s.Type, "section")
