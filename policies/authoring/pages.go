@@ -88,18 +88,19 @@ func input() []byte {
 	}
 	b.WriteString("\n## Resources\n\nMembers of `input.resource.current`, `input.resource.after` and `input.resource.template.record`, for all kinds of resources, " +
 		"by the description of the platform's API. Each may be absent or null. A policy that names an unknown " +
-		"member, or uses one as another type, is refused with line and column.\n\n| member | type |\n|---|---|\n")
+		"member, or uses one as another type, is refused with line and column.\n\n<!-- not run: a list of members -->\n```text\n")
 	members := record.StateMembers()
 	for i, m := range members {
-		item := m.Path + "[]"
-		switch {
-		case m.Type == "array" && i+1 < len(members) && members[i+1].Path == item: // the row of the item says it
-		case strings.HasSuffix(m.Path, "[]") && i > 0 && members[i-1].Path+"[]" == m.Path && members[i-1].Type == "array":
-			fmt.Fprintf(&b, "| `%s` | array of %s |\n", strings.TrimSuffix(m.Path, "[]"), m.Type)
-		default:
-			fmt.Fprintf(&b, "| `%s` | %s |\n", m.Path, m.Type)
+		path, kind := m.Path, m.Type
+		if kind == "array" && i+1 < len(members) && members[i+1].Path == path+"[]" {
+			continue // the line of the item says it
 		}
+		if array, ok := strings.CutSuffix(path, "[]"); ok && members[i-1].Path == array && members[i-1].Type == "array" {
+			path, kind = array, "array of "+kind
+		}
+		fmt.Fprintf(&b, "%-34s %s\n", path, kind)
 	}
+	b.WriteString("```\n")
 	return b.Bytes()
 }
 
