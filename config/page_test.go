@@ -13,15 +13,15 @@ import (
 // docsHead begins the page that describes the settings.
 const docsHead = `# Configuration
 
-You write one YAML file. ` + "`tollgate serve -c tollgate.yaml`" + ` reads it, and ` + "`tollgate check -c tollgate.yaml`" + ` reports
-every fault with line, column and path. This page lists every setting, each section with an example. It is generated from the code, and so is
-the JSON Schema for your editor, which ` + "`tollgate check --print-schema`" + ` prints.
+One YAML file configures a gateway. ` + "`tollgate serve -c tollgate.yaml`" + ` reads it, and ` + "`tollgate check -c tollgate.yaml`" + ` reports every
+fault with line, column and path. This page lists every setting, with an example for each section. It is generated from the code, like the JSON Schema for your
+editor that ` + "`tollgate check --print-schema`" + ` prints.
 
 The file has at most 1 MiB, and so has each file of ` + "`orgs_files`" + `, which holds one organisation; each of ` + "`key_files`" + ` has at most 64 MiB.
 
-Your file is reloaded on SIGHUP, and when it changes or a file that it names: of ` + "`orgs_files` or `key_files`" + `, of a secret or of policies. A file with a fault never
-replaces the configuration in force. **Reload** says when a new value takes effect: *live* ones take effect at once, the others
-require a *restart*; until then they are named in the log and, under ` + "`restart`" + `, by ` + "`GET /admin/status`" + `.
+The gateway reloads the file on SIGHUP, and when it changes or a file of ` + "`orgs_files`, of `key_files`" + `, of a secret or of policies. A file with a fault never
+replaces the configuration in force. A new value takes effect at once, unless the setting or its section says *restart*; until then the log names it, as does
+` + "`restart` of `GET /admin/status`" + `.
 
 - A *duration* is written with its unit: ` + "`250ms`, `1m30s`, `24h`" + `.
 - A *secret* is never written in the file, but referred to: ` + "`{env: NAME}` or `{file: PATH}`" + `.
@@ -61,28 +61,23 @@ func docs() string {
 	return b.String()
 }
 
-// writeTable writes the settings of a section. The reload is a column only if it differs between them.
+// writeTable writes the settings of a section. Those that require a restart are marked, unless all do.
 func writeTable(b *strings.Builder, rows []strictyaml.Setting) {
 	if len(rows) == 0 {
 		return
 	}
-	reload := ""
-	for _, s := range rows {
-		reload = cmp.Or(reload, s.Reload)
+	restart := !slices.ContainsFunc(rows, func(s strictyaml.Setting) bool { return s.Reload == "live" })
+	if restart {
+		b.WriteString("A change requires a *restart*.\n\n")
 	}
-	mixed := slices.ContainsFunc(rows, func(s strictyaml.Setting) bool { return s.Reload != "" && s.Reload != reload })
-	if mixed {
-		b.WriteString("| Setting | Type, default | Reload | Meaning |\n|---|---|---|---|\n")
-	} else {
-		fmt.Fprintf(b, "Reload: *%s*.\n\n| Setting | Type, default | Meaning |\n|---|---|---|\n", reload)
-	}
+	b.WriteString("| Setting | Type, default | Meaning |\n|---|---|---|\n")
 	for _, s := range rows {
 		t := typeOf(s)
 		if s.Default != "" {
 			t += ", " + code(s.Default)
 		}
-		if mixed {
-			t += " | " + s.Reload
+		if s.Reload == "restart" && !restart {
+			t += ", *restart*"
 		}
 		fmt.Fprintf(b, "| `%s` | %s | %s |\n", s.Path, t, strings.ReplaceAll(s.Doc, "|", `\|`))
 	}
