@@ -118,20 +118,20 @@ func functions() []byte {
 
 // writeParams writes the table of a policy's parameters.
 func writeParams(b *bytes.Buffer, params []load.Param) error {
-	b.WriteString("## Parameters\n\n| parameter | type | required | default | meaning |\n|---|---|---|---|---|\n")
+	b.WriteString("## Parameters\n\n| parameter | type, default | meaning |\n|---|---|---|\n")
 	for _, param := range params {
-		required, def := "", ""
+		kind := cell(typeOf(param.Schema))
 		if param.Required {
-			required = "yes"
+			kind += ", **required**"
 		}
 		if d, ok := param.Schema["default"]; ok {
 			text, err := json.Marshal(d)
 			if err != nil {
 				return err
 			}
-			def = "`" + string(text) + "`"
+			kind += ", `" + string(text) + "`"
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", param.Name, cell(typeOf(param.Schema)), required, def, cell(param.Description))
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", param.Name, kind, cell(param.Description))
 	}
 	return nil
 }
