@@ -50,8 +50,8 @@ violations(params) := {"too many" | input.resource.after.gpu.count > params.most
 		"README.md": "# Own policies\n\nGenerated from Rego.\n\n| policy | what it does | answers |\n|---|---|---|\n" +
 			"| [`limits`](limits.md) | Few GPUs \\| here | violations |\n| [`sizes`](sizes.md) | sizes | deny, mutate |\n",
 		"limits.md": "# Few GPUs | here\n\nPolicy `limits`, generated from `limits.rego`.\n\nNo more than a team needs.\n\nAnswers with `violations`.\n\n" +
-			"## Parameters\n\n| parameter | type | required | default | meaning |\n|---|---|---|---|---|\n" +
-			"| `most` | integer | yes |  | Most GPUs of one pod. |\n",
+			"## Parameters\n\n| parameter | type, default | meaning |\n|---|---|---|\n" +
+			"| `most` | integer, **required** | Most GPUs of one pod. |\n",
 		"sizes.md": "# sizes\n\nPolicy `sizes`, generated from `sizes.rego`.\n\nAnswers with `deny`, `mutate`.\n\n" +
 			"It may change the body of a call; the caller is told.\n",
 	}

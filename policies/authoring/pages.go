@@ -78,14 +78,29 @@ func input() []byte {
 		"Generated from `policies/record`, as is its [JSON Schema](../../policies/input.schema.json), which policies are type-checked against.\n\n" +
 		"| member | type | meaning |\n|---|---|---|\n")
 	for _, m := range record.Members() {
+		switch {
+		case m.Path == "spend.org" || m.Path == "spend.team":
+			m.Doc += " Has the members of `input.spend.key`."
+		case strings.HasPrefix(m.Path, "spend.org.") || strings.HasPrefix(m.Path, "spend.team."):
+			continue
+		}
 		fmt.Fprintf(&b, "| `input.%s` | %s | %s |\n", m.Path, m.Type, cell(m.Doc))
 	}
-	b.WriteString("\n## Resources\n\nWhat `input.resource.current`, `input.resource.after` and `input.resource.template.record` hold, of all kinds of resources together, " +
-		"by the description of the platform's API. Each may be absent or null. Own policies that name " +
-		"members that nothing has, or take members for something of another type, are refused with line and column.\n\n| member | type |\n|---|---|\n")
-	for _, m := range record.StateMembers() {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", m.Path, m.Type)
+	b.WriteString("\n## Resources\n\nMembers of `input.resource.current`, `input.resource.after` and `input.resource.template.record`, for all kinds of resources, " +
+		"by the description of the platform's API. Each may be absent or null. A policy that names an unknown " +
+		"member, or uses one as another type, is refused with line and column.\n\n<!-- not run: a list of members -->\n```text\n")
+	members := record.StateMembers()
+	for i, m := range members {
+		path, kind := m.Path, m.Type
+		if kind == "array" && i+1 < len(members) && members[i+1].Path == path+"[]" {
+			continue // the line of the item says it
+		}
+		if array, ok := strings.CutSuffix(path, "[]"); ok && members[i-1].Path == array && members[i-1].Type == "array" {
+			path, kind = array, "array of "+kind
+		}
+		fmt.Fprintf(&b, "%-34s %s\n", path, kind)
 	}
+	b.WriteString("```\n")
 	return b.Bytes()
 }
 
@@ -103,20 +118,20 @@ func functions() []byte {
 
 // writeParams writes the table of a policy's parameters.
 func writeParams(b *bytes.Buffer, params []load.Param) error {
-	b.WriteString("## Parameters\n\n| parameter | type | required | default | meaning |\n|---|---|---|---|---|\n")
+	b.WriteString("## Parameters\n\n| parameter | type, default | meaning |\n|---|---|---|\n")
 	for _, param := range params {
-		required, def := "", ""
+		kind := cell(typeOf(param.Schema))
 		if param.Required {
-			required = "yes"
+			kind += ", **required**"
 		}
 		if d, ok := param.Schema["default"]; ok {
 			text, err := json.Marshal(d)
 			if err != nil {
 				return err
 			}
-			def = "`" + string(text) + "`"
+			kind += ", `" + string(text) + "`"
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", param.Name, cell(typeOf(param.Schema)), required, def, cell(param.Description))
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", param.Name, kind, cell(param.Description))
 	}
 	return nil
 }
